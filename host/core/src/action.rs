@@ -1,0 +1,207 @@
+//! What core wants done. An action is data: committed to the journal first, performed after, and answered by
+//! exactly one [`Outcome`](crate::input::Outcome).
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::{ActionId, ObjectiveId, PhaseId, RequestId, RoleName, SessionId};
+use crate::input::Choice;
+use crate::notice::Notice;
+use crate::observation::{BriefKind, Question};
+use crate::text::Text;
+use crate::workflow::AgentKind;
+
+/// An action with the id under which its outcome comes back.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Intent {
+    /// Counted by core from 1; the same in every replay.
+    pub id: ActionId,
+    /// What to do.
+    pub action: Action,
+}
+
+/// Something with an effect outside core.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "action", rename_all = "kebab-case")]
+pub enum Action {
+    /// Start an agent process.
+    Spawn(SpawnSpec),
+    /// Send a prompt to an agent that is ready and idle.
+    Prompt {
+        /// To whom.
+        session: SessionId,
+        /// Ordinal in the session, from 1.
+        prompt: u32,
+        /// What it is for.
+        kind: BriefKind,
+        /// The objectives it is about.
+        focus: Vec<ObjectiveId>,
+        /// What it says.
+        text: Text,
+    },
+    /// Ask the agent to compact its context.
+    Compact {
+        /// Whom.
+        session: SessionId,
+        /// What to keep in mind; may be empty.
+        instructions: String,
+    },
+    /// Break off the prompt that the agent works on.
+    Interrupt {
+        /// Whose.
+        session: SessionId,
+    },
+    /// End an agent: politely, then by force, with everything it started.
+    End {
+        /// Whom.
+        session: SessionId,
+        /// Why, one sentence.
+        reason: String,
+    },
+    /// Look at what is really on disk (A5).
+    Assess {
+        /// Of which phase.
+        phase: PhaseId,
+        /// Remember this state as the start of the phase; later assessments are measured against it.
+        baseline: bool,
+        /// Files that the objectives in focus name.
+        expected: Vec<String>,
+    },
+    /// Ask a policy. Not durable: at a restart the question is put again.
+    RequestDecision {
+        /// Under which id the answer comes.
+        request: RequestId,
+        /// What is asked, with the texts.
+        question: Question,
+    },
+    /// Save a handoff as an artifact and project it into the workspace.
+    WriteHandoff {
+        /// Of which phase.
+        phase: PhaseId,
+        /// Left by which session.
+        session: SessionId,
+        /// Ordinal in the phase, from 1; each names its predecessor (C13).
+        ordinal: u32,
+        /// The document, markdown.
+        document: Text,
+        /// The index, markdown (C16).
+        index: Text,
+    },
+    /// Write the safety net before a compaction (B2): a summary of the phase and one of the run.
+    WriteSummaries {
+        /// Of which phase.
+        phase: PhaseId,
+        /// The phase, markdown.
+        step: Text,
+        /// The run, markdown.
+        directory: Text,
+    },
+    /// Run the verification command of a phase.
+    Verify {
+        /// Of which phase.
+        phase: PhaseId,
+        /// The command, for `sh -c`.
+        command: String,
+        /// Which time, from 1.
+        attempt: u32,
+    },
+    /// Ask a person. The intent's id names the question.
+    Ask {
+        /// About which phase; absent for the run.
+        phase: Option<PhaseId>,
+        /// The question, one or two sentences.
+        question: String,
+        /// What can be answered.
+        choices: Vec<Choice>,
+    },
+    /// The run is over.
+    Finish {
+        /// How.
+        ending: Ending,
+    },
+    /// Tell people. Never journaled as an intent, and has no outcome.
+    Notify(Notice),
+}
+
+impl Action {
+    /// Whether it has an effect in the world, so that its intent is committed durably before it is performed.
+    pub fn is_durable(&self) -> bool {
+        !matches!(self, Action::RequestDecision { .. } | Action::Notify(_))
+    }
+
+    /// Whether the runtime answers it with an outcome.
+    pub fn has_outcome(&self) -> bool {
+        self.is_durable()
+    }
+
+    /// A word for logs and errors.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Action::Spawn(_) => "spawn",
+            Action::Prompt { .. } => "prompt",
+            Action::Compact { .. } => "compact",
+            Action::Interrupt { .. } => "interrupt",
+            Action::End { .. } => "end",
+            Action::Assess { .. } => "assess",
+            Action::RequestDecision { .. } => "request-decision",
+            Action::WriteHandoff { .. } => "write-handoff",
+            Action::WriteSummaries { .. } => "write-summaries",
+            Action::Verify { .. } => "verify",
+            Action::Ask { .. } => "ask",
+            Action::Finish { .. } => "finish",
+            Action::Notify(_) => "notify",
+        }
+    }
+}
+
+/// What to spawn. The role in the workflow says the rest (model, permission, environment).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SpawnSpec {
+    /// Under which id.
+    pub session: SessionId,
+    /// For which phase.
+    pub phase: PhaseId,
+    /// As whom.
+    pub role: RoleName,
+    /// Which agent.
+    pub agent: AgentKind,
+    /// 0 for the first session of a phase, k for continuation k of n (A7).
+    pub continuation: u32,
+    /// Turns it may use, already less what the phase has used (A6); 0 for no cap.
+    pub max_turns: u32,
+}
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ending {
+    /// Every objective is done.
+    Done,
+    /// Some objectives stay open: a person skipped or stopped.
+    Unfinished,
+    /// A person stopped the host; `resume` goes on.
+    Interrupted,
+}
+
+impl Action {
+    /// The long texts that it refers to: the journal keeps them beside the row, by digest.
+    pub fn texts(&self) -> Vec<&Text> {
+        match self {
+            Action::Prompt { text, .. } => vec![text],
+            Action::WriteHandoff { document, index, .. } => vec![document, index],
+            Action::WriteSummaries { step, directory, .. } => vec![step, directory],
+            Action::RequestDecision { question, .. } => question.texts.iter().collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// The same, to give their bodies back after reading.
+    pub fn texts_mut(&mut self) -> Vec<&mut Text> {
+        match self {
+            Action::Prompt { text, .. } => vec![text],
+            Action::WriteHandoff { document, index, .. } => vec![document, index],
+            Action::WriteSummaries { step, directory, .. } => vec![step, directory],
+            Action::RequestDecision { question, .. } => question.texts.iter_mut().collect(),
+            _ => Vec::new(),
+        }
+    }
+}

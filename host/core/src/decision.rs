@@ -1,0 +1,419 @@
+//! What a policy answers, why there may be none, and who decided. The records mirror `wit/` one to one.
+
+use serde::{Deserialize, Serialize};
+
+use crate::facts::Channel;
+use crate::ids::{Digest, ObjectiveId, Seq};
+use crate::observation::Capability;
+use crate::time::UnixMs;
+
+/// A policy's answer, by the function that was asked.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "function", content = "answer", rename_all = "kebab-case")]
+pub enum Decision {
+    /// Of `exhaustion.assess`.
+    Assess(Assessment),
+    /// Of `compaction.decide`.
+    Compaction(CompactionDecision),
+    /// Of `splitting.evaluate`.
+    Split(SplitDecision),
+    /// Of `splitting.budget`.
+    Budget(TurnBudget),
+    /// Of `handoff.brief`.
+    Brief(Brief),
+    /// Of `handoff.compose`.
+    Compose(Composition),
+    /// Of `handoff.review`.
+    Review(Review),
+}
+
+impl Decision {
+    /// The one-sentence reason for a person.
+    pub fn reason(&self) -> &str {
+        match self {
+            Decision::Assess(d) => &d.reason,
+            Decision::Compaction(d) => &d.reason,
+            Decision::Split(d) => &d.reason,
+            Decision::Budget(d) => &d.reason,
+            Decision::Brief(d) => &d.reason,
+            Decision::Compose(d) => &d.reason,
+            Decision::Review(d) => &d.reason,
+        }
+    }
+}
+
+/// `exhaustion.quota-cause`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum QuotaCause {
+    /// An allowance over hours or days is used up.
+    Usage,
+    /// Credit, payment or plan: no time will heal it.
+    Billing,
+    /// Too many requests or tokens a minute.
+    Rate,
+    /// The provider is overloaded.
+    Overload,
+}
+
+impl std::fmt::Display for QuotaCause {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(match self {
+            QuotaCause::Usage => "usage limit",
+            QuotaCause::Billing => "billing",
+            QuotaCause::Rate => "rate limit",
+            QuotaCause::Overload => "provider overloaded",
+        })
+    }
+}
+
+/// `exhaustion.verdict`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "verdict", rename_all = "kebab-case")]
+pub enum Verdict {
+    /// Nothing wrong; go on.
+    Healthy,
+    /// The prompt was answered.
+    Completed,
+    /// The context window is used up.
+    Exhausted,
+    /// A provider's limit.
+    Quota {
+        /// Why.
+        cause: QuotaCause,
+        /// When it resets, where anything said so.
+        until: Option<UnixMs>,
+    },
+    /// The cap of turns was reached.
+    TurnLimit,
+    /// The cap of cost was reached.
+    BudgetLimit,
+    /// The answer was cut off, or is empty where substance was expected.
+    Truncated,
+    /// Silent for too long.
+    Stalled,
+    /// Somebody interrupted it.
+    Interrupted,
+    /// It broke for another reason.
+    Failed,
+}
+
+impl Verdict {
+    /// The word of the contract.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Verdict::Healthy => "healthy",
+            Verdict::Completed => "completed",
+            Verdict::Exhausted => "exhausted",
+            Verdict::Quota { .. } => "quota",
+            Verdict::TurnLimit => "turn-limit",
+            Verdict::BudgetLimit => "budget-limit",
+            Verdict::Truncated => "truncated",
+            Verdict::Stalled => "stalled",
+            Verdict::Interrupted => "interrupted",
+            Verdict::Failed => "failed",
+        }
+    }
+}
+
+/// `types.evidence`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Evidence {
+    /// Where it came from.
+    pub channel: Channel,
+    /// `seq` of the signal; 0 for evidence that is no signal.
+    pub seq: Seq,
+    /// What was seen.
+    pub text: String,
+}
+
+/// `exhaustion.recovery`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "recovery", rename_all = "kebab-case")]
+pub enum Recovery {
+    /// Nothing; look again at the next occasion.
+    Wait,
+    /// Prompt it again.
+    Nudge,
+    /// Interrupt the prompt, then nudge.
+    Interrupt,
+    /// End it and continue in a new session, as a retry.
+    NewSession,
+    /// Ask a person this.
+    Pause {
+        /// The question.
+        question: String,
+    },
+}
+
+/// `exhaustion.assessment`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Assessment {
+    /// How the session is, or why it stopped.
+    pub verdict: Verdict,
+    /// What the verdict rests on.
+    pub evidence: Vec<Evidence>,
+    /// Something a person should know, that stops nothing (D5).
+    pub warning: Option<String>,
+    /// What to do with a stalled, truncated or failed one.
+    pub recovery: Recovery,
+    /// For a person.
+    pub reason: String,
+}
+
+/// `compaction.action`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "action", rename_all = "kebab-case")]
+pub enum CompactionAction {
+    /// Go on.
+    Keep,
+    /// Compact now.
+    Compact {
+        /// What the agent should keep in mind; may be empty.
+        instructions: String,
+    },
+    /// Replace these items by references.
+    Offload {
+        /// Ids of the items.
+        items: Vec<String>,
+    },
+    /// Continue in a new session.
+    HandOff,
+}
+
+/// `compaction.decision`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CompactionDecision {
+    /// What to do.
+    pub action: CompactionAction,
+    /// For a person.
+    pub reason: String,
+}
+
+/// `splitting.order`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Order {
+    /// Plan first, then act.
+    MiniPlan,
+    /// Act.
+    Direct,
+}
+
+/// `splitting.sub-phase`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SubPhase {
+    /// What it is about.
+    pub title: String,
+    /// Its objectives.
+    pub objectives: Vec<ObjectiveId>,
+    /// How it gets its work.
+    pub order: Order,
+    /// Turns; 0 leaves it to `budget`.
+    pub max_turns: u32,
+}
+
+/// `splitting.action`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "action", rename_all = "kebab-case")]
+pub enum SplitAction {
+    /// Leave the scope as it is.
+    Keep,
+    /// Fork it.
+    Split {
+        /// The parts.
+        sub_phases: Vec<SubPhase>,
+    },
+    /// Ask a person this.
+    Pause {
+        /// The question.
+        question: String,
+    },
+}
+
+/// `splitting.decision`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SplitDecision {
+    /// What to do.
+    pub action: SplitAction,
+    /// For a person.
+    pub reason: String,
+}
+
+/// `splitting.turn-budget`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TurnBudget {
+    /// Turns for the scope.
+    pub max_turns: u32,
+    /// For a person.
+    pub reason: String,
+}
+
+/// `handoff.briefing`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Brief {
+    /// The prompt.
+    pub prompt: String,
+    /// For a person.
+    pub reason: String,
+}
+
+/// `handoff.continuer`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Continuer {
+    /// A new session of the same role.
+    Successor,
+    /// The lead finishes the rest.
+    Lead,
+}
+
+/// `handoff.composition`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Composition {
+    /// The handoff document, markdown.
+    pub document: String,
+    /// The handoff index, markdown.
+    pub index: String,
+    /// Who continues.
+    pub continuer: Continuer,
+    /// For a person.
+    pub reason: String,
+}
+
+/// `handoff.staleness`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Staleness {
+    /// Nothing happened since.
+    Fresh,
+    /// Little happened since.
+    SlightlyStale,
+    /// Much happened since.
+    Stale,
+    /// It describes another world.
+    VeryStale,
+}
+
+/// `handoff.finding`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Finding {
+    /// Points this costs.
+    pub cost: u32,
+    /// What is wrong.
+    pub text: String,
+}
+
+/// `handoff.review-result`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Review {
+    /// 0 to 100.
+    pub score: u32,
+    /// What is wrong.
+    pub findings: Vec<Finding>,
+    /// How old it is.
+    pub staleness: Staleness,
+    /// Whether a successor may start from it.
+    pub accepted: bool,
+    /// For a person.
+    pub reason: String,
+}
+
+/// Why there is no decision. Stops no work: the next one in the fallback chain is asked.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[serde(tag = "fault", rename_all = "kebab-case")]
+pub enum Fault {
+    /// The semantic limit: deterministic under one engine digest.
+    #[error("used up its {limit} units of fuel")]
+    OutOfFuel {
+        /// Fuel allowed.
+        limit: u64,
+    },
+    /// The host's backstop; replayed, never re-evaluated.
+    #[error("was stopped by the watchdog after {limit_ms} ms")]
+    Watchdog {
+        /// Time allowed, in ms.
+        limit_ms: u64,
+    },
+    /// It asked for more memory than it may have.
+    #[error("asked for more than {limit_bytes} bytes of memory")]
+    OutOfMemory {
+        /// Memory allowed.
+        limit_bytes: u64,
+    },
+    /// It trapped.
+    #[error("trapped: {message}")]
+    Trap {
+        /// The first line of the trap.
+        message: String,
+    },
+    /// Its answer is over the size cap.
+    #[error("answered with more than {limit_bytes} bytes")]
+    TooLarge {
+        /// Bytes allowed.
+        limit_bytes: u64,
+    },
+    /// Its answer is not what the contract or core allows.
+    #[error("gave an answer that is not valid: {message}")]
+    Invalid {
+        /// What is wrong with it.
+        message: String,
+    },
+    /// It could not be loaded or instantiated.
+    #[error("could not be loaded: {message}")]
+    Unloadable {
+        /// Why.
+        message: String,
+    },
+}
+
+/// Who in the fallback chain made a decision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum DecidedBy {
+    /// The component configured for it.
+    Configured,
+    /// The component that last decided without a fault.
+    LastGood,
+    /// The component embedded in the host.
+    BuiltIn,
+    /// No component: keep, or pause for a person.
+    Native,
+}
+
+/// What a decision must carry to be replayed, and to be trusted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Label {
+    /// Who in the fallback chain.
+    pub by: DecidedBy,
+    /// Which capability was asked.
+    pub capability: Capability,
+    /// Name of the policy, for people.
+    pub policy: String,
+    /// Digest of the component; absent for `native`.
+    pub component: Option<Digest>,
+    /// Digest of its canonical settings.
+    pub settings: Option<Digest>,
+    /// Digest of the engine and its configuration.
+    pub engine: Digest,
+    /// Fuel used by the evaluation that decided.
+    pub fuel: u64,
+    /// Wall time of the whole chain, in µs. The only part of a label that a replay does not reproduce.
+    pub duration_us: u64,
+    /// Faults of those that were asked before, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub faults: Vec<FaultRecord>,
+}
+
+/// A fault in the fallback chain.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FaultRecord {
+    /// Who in the chain.
+    pub by: DecidedBy,
+    /// Name of the policy.
+    pub policy: String,
+    /// Digest of the component.
+    pub component: Digest,
+    /// What happened.
+    pub fault: Fault,
+}

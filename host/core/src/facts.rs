@@ -1,0 +1,285 @@
+//! Facts about agents and workspaces, as decoders and drivers state them. No judgment is made here.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::time::UnixMs;
+
+/// Where a signal came from, from the most to the least trustworthy (WIT `types.channel`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Channel {
+    /// A structured event of the agent's own protocol.
+    AgentEvent,
+    /// What the model's provider answered, as passed on by the agent.
+    ProviderError,
+    /// What the agent wrote as its answer.
+    AgentText,
+    /// Everything else on the process's terminal.
+    Terminal,
+    /// What a tool printed; never evidence about the session.
+    ToolOutput,
+}
+
+/// Something noticed in an agent's stream.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Signal {
+    /// Where it came from.
+    pub channel: Channel,
+    /// The agent's or provider's own code, verbatim; empty where there is none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub code: String,
+    /// HTTP status, where one was given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<u16>,
+    /// When the limit resets, where a structured field said so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resets_at: Option<UnixMs>,
+    /// The agent says that it retries by itself.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub retrying: bool,
+    /// What was said, at most [`SIGNAL_TEXT_BYTES`].
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub text: String,
+}
+
+/// A decoder cuts the text of one signal, and of one piece of tool output, to this: enough for any error message,
+/// and small beside the 8 KiB window that a policy sees.
+pub const SIGNAL_TEXT_BYTES: usize = 2048;
+
+/// Where a number of tokens came from (WIT `types.occupancy-source`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum OccupancySource {
+    /// Nobody said.
+    #[default]
+    Unknown,
+    /// The agent reported the fill of its window.
+    Agent,
+    /// Usage of the last model call: prompt plus cached tokens of that call.
+    LastCall,
+    /// Estimated by the host from bytes.
+    Estimate,
+}
+
+/// Tokens billed by one model call. Cost is in millionths of a US dollar.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Billed {
+    /// Input tokens, cached ones included.
+    pub input_tokens: u64,
+    /// Output tokens.
+    pub output_tokens: u64,
+    /// Cost, where the agent reports it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_microusd: Option<u64>,
+}
+
+impl Billed {
+    /// Adds what another call billed.
+    pub fn add(&mut self, other: &Billed) {
+        self.input_tokens = self.input_tokens.saturating_add(other.input_tokens);
+        self.output_tokens = self.output_tokens.saturating_add(other.output_tokens);
+        self.cost_microusd = match (self.cost_microusd, other.cost_microusd) {
+            (None, None) => None,
+            (a, b) => Some(a.unwrap_or(0).saturating_add(b.unwrap_or(0))),
+        };
+    }
+
+    /// Input and output together.
+    pub fn tokens(&self) -> u64 {
+        self.input_tokens.saturating_add(self.output_tokens)
+    }
+}
+
+/// Who asked for a compaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum CompactionTrigger {
+    /// The agent itself.
+    Auto,
+    /// The host.
+    Asked,
+}
+
+/// A fact from a driver: what an agent's stream said.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "kebab-case")]
+pub enum AgentEvent {
+    /// The agent is up and takes prompts.
+    Ready {
+        /// The agent's own id of its session.
+        #[serde(default)]
+        agent_session: Option<String>,
+        /// Model in use.
+        #[serde(default)]
+        model: Option<String>,
+        /// Version of the agent.
+        #[serde(default)]
+        version: Option<String>,
+    },
+    /// A piece of the answer.
+    Text {
+        /// The piece.
+        text: String,
+    },
+    /// A tool was called.
+    ToolCall {
+        /// The agent's id of the call.
+        id: String,
+        /// Name of the tool.
+        name: String,
+        /// What it reads (a path, a URL), where the decoder can tell; counts re-reads (C12).
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reads: Option<String>,
+        /// The path it writes, where the decoder can tell.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        writes: Option<String>,
+    },
+    /// A tool returned.
+    ToolOutput {
+        /// The agent's id of the call.
+        id: String,
+        /// Size of what it returned.
+        bytes: u64,
+        /// Its beginning, cut to [`SIGNAL_TEXT_BYTES`].
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        text: String,
+    },
+    /// A model round-trip ended.
+    Turn {
+        /// Tokens in the window after it, where the agent said.
+        #[serde(default)]
+        used_tokens: Option<u64>,
+        /// What it billed.
+        billed: Billed,
+    },
+    /// The fill of the window, reported outside a turn.
+    Occupancy {
+        /// Tokens in the window now.
+        #[serde(default)]
+        used_tokens: Option<u64>,
+        /// Size of the window.
+        #[serde(default)]
+        window_tokens: Option<u64>,
+        /// Who said so.
+        source: OccupancySource,
+    },
+    /// Cost or tokens that no turn carried.
+    Billing(Billed),
+    /// An error, a limit, a line on stderr.
+    Signal(Signal),
+    /// The agent began to compact.
+    Compacting,
+    /// The context is shorter now. One that the host asked for ends in this or in `CompactionFailed`, once the
+    /// agent takes prompts again, and in no `PromptEnded`.
+    Compacted {
+        /// Who asked.
+        trigger: CompactionTrigger,
+        /// Tokens before, where known.
+        #[serde(default)]
+        before_tokens: Option<u64>,
+        /// Tokens after, where known.
+        #[serde(default)]
+        after_tokens: Option<u64>,
+    },
+    /// Nothing to compact, or it did not work.
+    CompactionFailed {
+        /// What the agent said.
+        text: String,
+    },
+    /// The agent waits for a person.
+    ApprovalRequested {
+        /// What it wants to do.
+        title: String,
+    },
+    /// The agent no longer waits.
+    ApprovalResolved {
+        /// Whether it was allowed.
+        allowed: bool,
+    },
+    /// The prompt was answered, or broken off.
+    PromptEnded {
+        /// The agent's own stop or terminal reason, verbatim ("end_turn", "prompt_too_long").
+        stop_reason: String,
+        /// The agent calls it an error.
+        is_error: bool,
+    },
+    /// Something of a kind that this decoder does not know; nothing is concluded from it.
+    Unknown {
+        /// The kind, as the agent names it, cut to 64 bytes.
+        kind: String,
+    },
+}
+
+/// How a process ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Exit {
+    /// Exit code, where it exited.
+    pub code: Option<i32>,
+    /// The signal, where one ended it.
+    pub signal: Option<i32>,
+    /// The host asked it to end.
+    pub by_host: bool,
+}
+
+/// What an agent and its driver can do (WIT `types.capabilities`). What they cannot do is visible, never faked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Capabilities {
+    /// Reports occupancy while working.
+    pub reports_occupancy: bool,
+    /// Compacts when asked.
+    pub compacts: bool,
+    /// Takes MCP servers.
+    pub takes_mcp: bool,
+    /// Accepts a cap of turns.
+    pub caps_turns: bool,
+    /// A prompt can be interrupted.
+    pub interrupts: bool,
+    /// Reports what it costs.
+    pub reports_cost: bool,
+}
+
+/// What git says of a workspace (WIT `types.git-facts`).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct GitFacts {
+    /// The workspace is a git work tree.
+    pub present: bool,
+    /// Current branch; empty when detached or absent.
+    pub branch: String,
+    /// Commit of HEAD; empty where there is none.
+    pub head: String,
+    /// Commits since the phase began.
+    pub commits_since: u32,
+    /// Files with uncommitted changes.
+    pub dirty_files: u32,
+}
+
+/// A file that differs from the start of the phase.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ChangedFile {
+    /// Workspace-relative, `/` between components.
+    pub path: String,
+    /// Size now; 0 where it is gone.
+    pub bytes: u64,
+    /// Whether it is there.
+    pub exists: bool,
+    /// Content address now, where it is there and not larger than the workspace crate hashes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<crate::ids::Digest>,
+}
+
+/// What is really on disk (A5), measured against the start of the phase.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkspaceFacts {
+    /// Git.
+    pub git: GitFacts,
+    /// Files in the workspace, up to 10,000, ignored ones not counted.
+    pub files: u32,
+    /// Files that differ from the start of the phase, by path, at most 500.
+    pub changed: Vec<ChangedFile>,
+    /// How many more there are.
+    #[serde(default)]
+    pub changed_beyond: u32,
+    /// Files that the objectives name and that are not there.
+    pub missing: Vec<String>,
+}

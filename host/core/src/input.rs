@@ -1,0 +1,285 @@
+//! What core consumes. Every input is a journal row; folding them in order gives the state back.
+
+use serde::{Deserialize, Serialize};
+
+use crate::decision::{Decision, Fault, Label};
+use crate::facts::{AgentEvent, Capabilities, Exit, WorkspaceFacts};
+use crate::ids::{ActionId, Digest, ObjectiveId, RequestId, RunId, Seq, SessionId};
+use crate::observation::{Attempt, Capability, ObjectiveStatus, SplitGroup};
+use crate::time::UnixMs;
+use crate::workflow::Workflow;
+
+/// An input with its place in the journal and its time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Stamped {
+    /// Position in the journal; strictly growing.
+    pub seq: Seq,
+    /// When the host saw it.
+    pub at: UnixMs,
+    /// What it saw.
+    pub input: Input,
+}
+
+/// A fact that core has not seen yet.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "input", rename_all = "kebab-case")]
+pub enum Input {
+    /// The first input of every run.
+    Started {
+        /// The run's id, made by the host.
+        run: RunId,
+        /// What to do, frozen for the run.
+        workflow: Box<Workflow>,
+        /// The components that decide, pinned by digest.
+        pins: Vec<Pin>,
+        /// Where artifacts and reports are projected, workspace-relative ("." for the workspace itself).
+        task_folder: String,
+    },
+    /// A host took the run up again. Every session of the host before it is gone.
+    Resumed,
+    /// The deadline that core named has passed.
+    Tick,
+    /// What became of an intent.
+    Outcome {
+        /// Which.
+        action: ActionId,
+        /// What became of it.
+        outcome: Outcome,
+    },
+    /// A fact from an agent's stream.
+    Agent {
+        /// Whose.
+        session: SessionId,
+        /// What.
+        event: AgentEvent,
+    },
+    /// An agent's process is gone, and its stream has been read to the end.
+    SessionEnded {
+        /// Whose.
+        session: SessionId,
+        /// How.
+        exit: Exit,
+    },
+    /// A policy's answer, or the fault of the last one in the chain.
+    Decided {
+        /// To which question.
+        request: RequestId,
+        /// The answer. Not yet validated: core does that.
+        result: Result<Decision, Fault>,
+        /// Who decided, and what it took.
+        label: Box<Label>,
+    },
+    /// An agent reported, through a file or a tool.
+    Reported {
+        /// Who, where it is known. A report outlives its session.
+        session: Option<SessionId>,
+        /// Content address of the report: one that comes again counts once.
+        digest: Digest,
+        /// What.
+        report: Report,
+    },
+    /// A person answered a question.
+    Answered {
+        /// The intent that asked.
+        question: ActionId,
+        /// What the person chose.
+        choice: Choice,
+    },
+    /// A person asked the run to stop at once, keeping everything.
+    StopRequested,
+}
+
+impl Input {
+    /// A word for logs and errors.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Input::Started { .. } => "started",
+            Input::Resumed => "resumed",
+            Input::Tick => "tick",
+            Input::Outcome { .. } => "outcome",
+            Input::Agent { .. } => "agent",
+            Input::SessionEnded { .. } => "session-ended",
+            Input::Decided { .. } => "decided",
+            Input::Reported { .. } => "reported",
+            Input::Answered { .. } => "answered",
+            Input::StopRequested => "stop-requested",
+        }
+    }
+}
+
+/// A component that decides in this run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Pin {
+    /// What it decides.
+    pub capability: Capability,
+    /// Name, for people.
+    pub policy: String,
+    /// Digest of the component.
+    pub component: Digest,
+    /// Digest of its canonical settings.
+    pub settings: Digest,
+}
+
+/// What an agent may report (the tools of the inbox, C19).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(tag = "report", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Report {
+    /// An objective moved.
+    ObjectiveUpdate {
+        /// Which.
+        objective: ObjectiveId,
+        /// Where it stands now.
+        status: ObjectiveStatus,
+        /// A remark.
+        #[serde(default)]
+        note: String,
+    },
+    /// A choice and why (C7).
+    DecisionRecord {
+        /// What was chosen.
+        decision: String,
+        /// Why.
+        rationale: String,
+    },
+    /// Something that was tried and failed: the successor does not try it again.
+    AttemptRecord {
+        /// What was tried.
+        approach: String,
+        /// What came of it.
+        outcome: String,
+    },
+    /// The agent finds its scope too large (D2).
+    SplitRequest {
+        /// How it would group the objectives.
+        groups: Vec<SplitGroupReport>,
+        /// Why.
+        rationale: String,
+    },
+}
+
+/// A group of a split request.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SplitGroupReport {
+    /// What it is about.
+    pub title: String,
+    /// Ids of objectives.
+    pub objectives: Vec<ObjectiveId>,
+}
+
+impl From<SplitGroupReport> for SplitGroup {
+    fn from(group: SplitGroupReport) -> Self {
+        Self { title: group.title, objectives: group.objectives }
+    }
+}
+
+impl From<&Report> for Option<Attempt> {
+    /// The pair that a brief carries, where the report is one.
+    fn from(report: &Report) -> Self {
+        match report {
+            Report::DecisionRecord { decision, rationale } => {
+                Some(Attempt { approach: decision.clone(), outcome: rationale.clone() })
+            }
+            Report::AttemptRecord { approach, outcome } => {
+                Some(Attempt { approach: approach.clone(), outcome: outcome.clone() })
+            }
+            Report::ObjectiveUpdate { .. } | Report::SplitRequest { .. } => None,
+        }
+    }
+}
+
+/// What a person can answer to a paused run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Choice {
+    /// Try the phase again, with fresh continuations and retries.
+    Retry,
+    /// Leave what is open undone and go on with the phases that do not depend on it.
+    Skip,
+    /// Lift the ceiling that was reached by as much again.
+    Raise,
+    /// End the run; what is open stays open.
+    Stop,
+}
+
+impl Choice {
+    /// The word on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Choice::Retry => "retry",
+            Choice::Skip => "skip",
+            Choice::Raise => "raise",
+            Choice::Stop => "stop",
+        }
+    }
+}
+
+/// What became of an intent. One an intent, whatever happened.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "outcome", rename_all = "kebab-case")]
+pub enum Outcome {
+    /// Of `Spawn`: the process runs. `Ready` follows as an event.
+    Spawned {
+        /// Its process group.
+        group: u32,
+        /// Start time of the group's leader as the system gives it (clock ticks since boot on Linux); tells a
+        /// recycled id from the process itself.
+        started: u64,
+        /// What it and its driver can do.
+        capabilities: Capabilities,
+    },
+    /// Of `Prompt`, `Compact`, `Interrupt`, `End`: the agent has it. What it does with it comes as events.
+    Delivered,
+    /// Of `Assess`.
+    Assessed {
+        /// What is on disk.
+        facts: WorkspaceFacts,
+    },
+    /// Of `WriteHandoff`.
+    HandoffWritten {
+        /// Workspace-relative.
+        path: String,
+        /// Name and version of the artifact.
+        artifact: ArtifactRef,
+    },
+    /// Of `WriteSummaries`.
+    SummariesWritten {
+        /// Names and versions of the artifacts.
+        artifacts: Vec<ArtifactRef>,
+    },
+    /// Of `Verify`.
+    Verified {
+        /// The command exited 0.
+        passed: bool,
+        /// Its exit code, absent where a signal ended it.
+        code: Option<i32>,
+        /// The tail of what it printed, at most 4 KiB.
+        findings: String,
+        /// Everything it printed.
+        artifact: Option<ArtifactRef>,
+    },
+    /// Of `Ask` and `Finish`: people and files know.
+    Announced,
+    /// It did not work. Nothing is retried by the runtime: core decides.
+    Failed {
+        /// What was tried, on what, and what the system said.
+        error: String,
+    },
+    /// Found open at a restart, and the world shows no trace of it: it did not happen, or died with the host.
+    Lost,
+}
+
+/// A named, versioned, immutable object.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct ArtifactRef {
+    /// Name, unique in the run ("handoffs/phase-20-1.md").
+    pub name: String,
+    /// From 1.
+    pub version: u32,
+    /// Content address.
+    pub digest: Digest,
+    /// Size.
+    pub bytes: u64,
+    /// One line.
+    pub summary: String,
+}

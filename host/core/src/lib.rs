@@ -1,0 +1,26 @@
+//! Sans-IO heart of Baton: ids, facts, the workflow model and the run/phase/session machines.
+//!
+//! Everything here is a function of its inputs: no clock, no randomness, no IO, no async. A test, a live run, a
+//! recovery, a replay and a simulation drive the very same [`Run`].
+#![forbid(unsafe_code)]
+
+pub mod action;
+pub mod decision;
+pub mod facts;
+pub mod ids;
+pub mod input;
+pub mod notice;
+pub mod observation;
+pub mod run;
+pub mod text;
+pub mod time;
+pub mod view;
+pub mod workflow;
+
+pub use action::{Action, Intent};
+pub use ids::{ActionId, Digest, ObjectiveId, PhaseId, RequestId, RoleName, RunId, Seq, SessionId};
+pub use input::{Input, Outcome, Stamped};
+pub use run::Run;
+pub use text::Text;
+pub use time::{DurationMs, UnixMs};
+pub use workflow::Workflow;

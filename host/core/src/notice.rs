@@ -1,0 +1,72 @@
+//! What people are told while a run goes on. Data for the renderer; the wording is the renderer's.
+
+use serde::{Deserialize, Serialize};
+
+use crate::action::Ending;
+use crate::decision::{DecidedBy, Evidence, QuotaCause};
+use crate::ids::{ActionId, ObjectiveId, PhaseId, SessionId};
+use crate::input::Choice;
+use crate::observation::{BriefKind, Capability, OccupancyView};
+use crate::time::{DurationMs, UnixMs};
+use crate::workflow::AgentKind;
+
+/// Something a person wants to know.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "notice", rename_all = "kebab-case")]
+#[allow(missing_docs)] // Each field is what its name says; the variants are documented.
+pub enum Notice {
+    /// A phase begins.
+    PhaseStarted { phase: PhaseId, title: String, objectives: u32 },
+    /// An agent process was started. `continuation` is k, of `of`, with `remaining` objectives (A7).
+    SessionStarted {
+        phase: PhaseId,
+        session: SessionId,
+        agent: AgentKind,
+        continuation: u32,
+        of: u32,
+        remaining: Vec<ObjectiveId>,
+        max_turns: u32,
+    },
+    /// A prompt was sent.
+    Prompted { phase: PhaseId, session: SessionId, kind: BriefKind, focus: Vec<ObjectiveId> },
+    /// A turn ended, or the occupancy moved.
+    Turn { phase: PhaseId, session: SessionId, turns: u32, max_turns: u32, occupancy: OccupancyView },
+    /// The agent did something worth a word ("Write src/a.rs").
+    Activity { phase: PhaseId, session: SessionId, what: String },
+    /// A policy warns; nothing is stopped (D5).
+    Warned { phase: PhaseId, session: SessionId, occupancy: OccupancyView, message: String },
+    /// An objective is done.
+    ObjectiveDone { phase: PhaseId, objective: ObjectiveId, done: u32, of: u32 },
+    /// The host asked the agent to compact.
+    Compacting { phase: PhaseId, session: SessionId, reason: String },
+    /// The context is shorter now; `asked` tells whether by the host.
+    Compacted { phase: PhaseId, session: SessionId, asked: bool, before: Option<u64>, after: Option<u64> },
+    /// A compaction did nothing.
+    CompactionFailed { phase: PhaseId, session: SessionId, text: String },
+    /// A session stopped for another reason than being done.
+    Stopped { phase: PhaseId, session: SessionId, verdict: String, evidence: Vec<Evidence>, reason: String },
+    /// A handoff was written.
+    HandedOff { phase: PhaseId, session: SessionId, path: String, remaining: Vec<ObjectiveId> },
+    /// A provider's limit: the clocks stand still (B4–B6).
+    QuotaWait { phase: PhaseId, session: SessionId, cause: QuotaCause, since: UnixMs, until: Option<UnixMs> },
+    /// The wait is over.
+    QuotaOver { phase: PhaseId, session: SessionId, waited: DurationMs },
+    /// Something failed and is tried again.
+    Retrying { phase: PhaseId, attempt: u32, of: u32, after: DurationMs, because: String },
+    /// A phase was split (D7).
+    Split { phase: PhaseId, sub_phases: Vec<(PhaseId, String)>, objectives: u32, reason: String },
+    /// A verification ended.
+    Verified { phase: PhaseId, passed: bool, code: Option<i32>, attempt: u32 },
+    /// A phase is done.
+    PhaseDone { phase: PhaseId },
+    /// A decision was not made by the component configured for it, or was refused.
+    FellBack { capability: Capability, by: DecidedBy, because: String },
+    /// The run waits for a person.
+    Paused { question: ActionId, phase: Option<PhaseId>, text: String, choices: Vec<Choice> },
+    /// A person answered.
+    Answered { question: ActionId, choice: Choice },
+    /// A host took the run up again, and found these sessions gone.
+    Resumed { lost: Vec<SessionId> },
+    /// The run is over.
+    Finished { ending: Ending },
+}

@@ -1,0 +1,408 @@
+//! What a policy sees. The records mirror `wit/` one to one; `wit/` documents every field.
+//!
+//! Texts are named by index into [`Question::texts`]; the engine serves them through handles.
+
+#![allow(missing_docs)] // The WIT files document every field; a second copy would drift.
+
+use serde::{Deserialize, Serialize};
+
+use crate::facts::{Capabilities, Channel, Exit, GitFacts, OccupancySource};
+use crate::ids::{ObjectiveId, PhaseId, Seq};
+use crate::text::Text;
+use crate::time::UnixMs;
+
+/// Names a text of a question, by index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct TextId(pub u32);
+
+/// A range of bytes in a text: start inclusive, end exclusive.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Span {
+    /// First byte.
+    pub start: u32,
+    /// One past the last byte.
+    pub end: u32,
+}
+
+/// The four kinds of judgment; a component is configured for each (and `settings` goes with the component).
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Capability {
+    /// `exhaustion.assess`.
+    Exhaustion,
+    /// `compaction.decide`.
+    Compaction,
+    /// `splitting.evaluate` and `splitting.budget`.
+    Splitting,
+    /// `handoff.brief`, `handoff.compose` and `handoff.review`.
+    Handoff,
+}
+
+impl Capability {
+    /// All of them, in the order in which core lets them speak about one event.
+    pub const ALL: [Capability; 4] =
+        [Capability::Exhaustion, Capability::Splitting, Capability::Compaction, Capability::Handoff];
+
+    /// The name of the WIT interface.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Capability::Exhaustion => "exhaustion",
+            Capability::Compaction => "compaction",
+            Capability::Splitting => "splitting",
+            Capability::Handoff => "handoff",
+        }
+    }
+}
+
+impl std::fmt::Display for Capability {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// A question to a policy, with the texts it refers to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Question {
+    /// The observation, by kind of judgment.
+    pub ask: Ask,
+    /// The texts that `TextId`s in it name.
+    pub texts: Vec<Text>,
+}
+
+/// One call of one function of the contract.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "function", content = "observation", rename_all = "kebab-case")]
+pub enum Ask {
+    /// `exhaustion.assess`.
+    Assess(Box<ExhaustionObservation>),
+    /// `compaction.decide`.
+    Compaction(Box<CompactionObservation>),
+    /// `splitting.evaluate`.
+    Split(Box<SplittingObservation>),
+    /// `splitting.budget`, with the base turns of the table.
+    Budget(Box<SplittingObservation>, u32),
+    /// `handoff.brief`.
+    Brief(Box<HandoffObservation>),
+    /// `handoff.compose`.
+    Compose(Box<HandoffObservation>),
+    /// `handoff.review`.
+    Review(Box<ReviewObservation>),
+}
+
+impl Ask {
+    /// Which capability answers it.
+    pub fn capability(&self) -> Capability {
+        match self {
+            Ask::Assess(_) => Capability::Exhaustion,
+            Ask::Compaction(_) => Capability::Compaction,
+            Ask::Split(_) | Ask::Budget(..) => Capability::Splitting,
+            Ask::Brief(_) | Ask::Compose(_) | Ask::Review(_) => Capability::Handoff,
+        }
+    }
+
+    /// `interface.function`, as in the contract.
+    pub fn function(&self) -> &'static str {
+        match self {
+            Ask::Assess(_) => "exhaustion.assess",
+            Ask::Compaction(_) => "compaction.decide",
+            Ask::Split(_) => "splitting.evaluate",
+            Ask::Budget(..) => "splitting.budget",
+            Ask::Brief(_) => "handoff.brief",
+            Ask::Compose(_) => "handoff.compose",
+            Ask::Review(_) => "handoff.review",
+        }
+    }
+}
+
+/// `types.signal`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SignalView {
+    pub seq: Seq,
+    pub channel: Channel,
+    pub age_ms: u64,
+    pub prompt: u32,
+    pub code: String,
+    pub status: Option<u16>,
+    pub resets_at_ms: Option<UnixMs>,
+    pub retrying: bool,
+    pub text: Span,
+}
+
+/// `types.occupancy`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OccupancyView {
+    pub used_tokens: Option<u64>,
+    pub window_tokens: Option<u64>,
+    pub source: OccupancySource,
+    pub age_ms: u64,
+}
+
+/// `types.session-state`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum SessionState {
+    Starting,
+    Idle,
+    Working,
+    WaitingApproval,
+    WaitingQuota,
+    Compacting,
+    Ended,
+}
+
+/// `types.turn`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TurnView {
+    pub ordinal: u32,
+    pub prompt: u32,
+    pub used_tokens: Option<u64>,
+    pub output_tokens: u64,
+    pub tool_calls: u32,
+    pub rereads: u32,
+    pub tool_output_bytes: u64,
+    pub text_bytes: u64,
+}
+
+/// `types.session`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionView {
+    pub agent: String,
+    pub role: String,
+    pub state: SessionState,
+    pub capabilities: Capabilities,
+    pub occupancy: OccupancyView,
+    pub continuation: u32,
+    pub prompts: u32,
+    pub turns: u32,
+    pub max_turns: u32,
+    pub compactions: u32,
+    pub turns_since_compaction: u32,
+    pub billed_input_tokens: u64,
+    pub billed_output_tokens: u64,
+    pub idle_ms: u64,
+    pub active_ms: u64,
+    pub exit: Option<Exit>,
+    pub recent: Vec<TurnView>,
+}
+
+/// `types.objective-status`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ObjectiveStatus {
+    #[default]
+    Open,
+    InProgress,
+    Done,
+    Failed,
+}
+
+/// `types.objective`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ObjectiveView {
+    pub id: ObjectiveId,
+    pub description: String,
+    pub status: ObjectiveStatus,
+    pub attempts: u32,
+    pub files: u32,
+}
+
+/// `types.progress`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProgressView {
+    pub done: u32,
+    pub open: u32,
+    pub failed: u32,
+    pub done_by_session: u32,
+}
+
+/// `types.changed-file`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChangedFileView {
+    pub path: String,
+    pub bytes: u64,
+    pub exists: bool,
+    pub by_session: bool,
+}
+
+/// `types.budget`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BudgetView {
+    pub turns: u32,
+    pub turns_used: u32,
+    pub continuations: u32,
+    pub continuations_used: u32,
+    pub retries: u32,
+    pub retries_used: u32,
+}
+
+/// `types.phase`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PhaseView {
+    pub id: PhaseId,
+    pub title: String,
+    pub mode: String,
+    pub depth: u32,
+    pub budget: BudgetView,
+    pub progress: ProgressView,
+    pub expects_files: bool,
+}
+
+/// A pair that a later contract may define.
+pub type Attributes = Vec<(String, String)>;
+
+/// `exhaustion.occasion`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Occasion {
+    Turn,
+    Signal,
+    PromptEnded,
+    SessionEnded,
+    Heartbeat,
+}
+
+/// `exhaustion.observation`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExhaustionObservation {
+    pub occasion: Occasion,
+    pub session: SessionView,
+    pub phase: PhaseView,
+    pub signals: Vec<SignalView>,
+    pub window: TextId,
+    pub answer_bytes: u64,
+    pub files_changed: u32,
+    pub files_missing: u32,
+    pub nudges: u32,
+    pub git: GitFacts,
+    pub attributes: Attributes,
+}
+
+/// `compaction.item-kind`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ItemKind {
+    ToolResult,
+    ToolInput,
+}
+
+/// `compaction.item`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ItemView {
+    pub id: String,
+    pub kind: ItemKind,
+    pub tokens: u64,
+}
+
+/// `compaction.observation`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CompactionObservation {
+    pub session: SessionView,
+    pub phase: PhaseView,
+    pub refilled_within_turns: u32,
+    pub items: Vec<ItemView>,
+    pub attributes: Attributes,
+}
+
+/// `splitting.occasion`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SplitOccasion {
+    PhaseStart,
+    Boundary,
+    Requested,
+    OutOfContinuations,
+}
+
+/// `splitting.group`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SplitGroup {
+    pub title: String,
+    pub objectives: Vec<ObjectiveId>,
+}
+
+/// `splitting.request`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SplitRequest {
+    pub groups: Vec<SplitGroup>,
+    pub rationale: String,
+}
+
+/// `splitting.observation`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SplittingObservation {
+    pub occasion: SplitOccasion,
+    pub phase: PhaseView,
+    pub objectives: Vec<ObjectiveView>,
+    pub requested: Option<SplitRequest>,
+    pub files_changed: u32,
+    pub workspace_files: u32,
+    pub recent: Vec<TurnView>,
+    pub window_tokens: Option<u64>,
+    pub git: GitFacts,
+    pub attributes: Attributes,
+}
+
+/// `handoff.kind`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum BriefKind {
+    First,
+    Next,
+    Continuing,
+    ReOriented,
+    Nudged,
+    Reviewing,
+    Merging,
+}
+
+/// `handoff.artifact`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ArtifactView {
+    pub name: String,
+    pub version: u32,
+    pub summary: String,
+}
+
+/// `handoff.attempt`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Attempt {
+    pub approach: String,
+    pub outcome: String,
+}
+
+/// `handoff.observation`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HandoffObservation {
+    pub kind: BriefKind,
+    pub phase: PhaseView,
+    pub session: SessionView,
+    pub objectives: Vec<ObjectiveView>,
+    pub focus: Vec<ObjectiveId>,
+    pub goal: String,
+    pub changed_files: Vec<ChangedFileView>,
+    pub attempts: Vec<Attempt>,
+    pub decisions: Vec<Attempt>,
+    pub artifacts: Vec<ArtifactView>,
+    pub handoff_path: String,
+    pub inbox_path: String,
+    pub because: String,
+    pub last_output: TextId,
+    pub findings: TextId,
+    pub git: GitFacts,
+    pub now: String,
+    pub attributes: Attributes,
+}
+
+/// `handoff.review-observation`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReviewObservation {
+    pub document: TextId,
+    pub missing_files: Vec<String>,
+    pub secrets: Vec<String>,
+    pub commits_since: u32,
+    pub diverged: bool,
+    pub attributes: Attributes,
+}

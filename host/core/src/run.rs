@@ -1,0 +1,463 @@
+//! The run machine. [`Run::apply`] takes one input and says what is to be done; everything else here is a part of it.
+//!
+//! | file | part |
+//! |---|---|
+//! | `run/phase.rs`, `run/session.rs`, `run/clock.rs` | the state |
+//! | `run/walk.rs` | a phase from its first measurement to its last verification |
+//! | `run/answer.rs` | what a policy's answer leads to |
+//! | `run/judge.rs` | what follows from a verdict: continuation, retry, quota wait |
+//! | `run/split.rs` | validating a split and forking a phase |
+//! | `run/ask.rs` | questions to a person, ceilings, answers |
+//! | `run/question.rs` | the questions to a policy: what it gets to see |
+//! | `run/summary.rs` | the safety net before a compaction |
+//! | `run/report.rs` | what agents report |
+//! | `run/resume.rs` | a host takes the run up again |
+//! | `run/show.rs` | the state for people and programs |
+
+mod answer;
+mod ask;
+mod clock;
+mod judge;
+mod phase;
+mod question;
+mod report;
+mod resume;
+mod session;
+mod show;
+mod split;
+mod summary;
+mod walk;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::action::{Action, Ending, Intent};
+use crate::facts::AgentEvent;
+use crate::ids::{ActionId, Digest, PhaseId, RequestId, RunId, Seq, SessionId};
+use crate::input::{Choice, Input, Outcome, Pin, Stamped};
+use crate::notice::Notice;
+use crate::time::{DurationMs, UnixMs};
+use crate::workflow::Workflow;
+
+use clock::{Clock, Pace};
+use phase::{Phase, Step};
+use session::Session;
+
+/// The question about a session at work that is under way: its answer changes the course only where it must, so
+/// nobody waits for it. One at a time; what comes meanwhile asks once more.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct RequestSlot {
+    request: Option<RequestId>,
+    again: bool,
+}
+
+/// A run, folded from its inputs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Run {
+    id: RunId,
+    workflow: Workflow,
+    pins: Vec<Pin>,
+    task_folder: String,
+    started_at: UnixMs,
+    seq: Seq,
+    now: UnixMs,
+    actions: ActionId,
+    requests: RequestId,
+    phases: Vec<Phase>,
+    sessions: BTreeMap<SessionId, Session>,
+    pending: BTreeMap<ActionId, Intent>,
+    questions: BTreeMap<ActionId, Question>,
+    reports: BTreeSet<Digest>,
+    clock: Clock,
+    raised: u32,
+    stopping: bool,
+    ending: Option<Ending>,
+    out: Vec<Intent>,
+}
+
+/// A question that waits for a person.
+#[derive(Clone, Debug, PartialEq)]
+struct Question {
+    phase: PhaseId,
+    text: String,
+    choices: Vec<Choice>,
+}
+
+/// An input that cannot happen in this state: a broken journal or a mistake of the host, never of an agent or a
+/// policy. The state is unchanged.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+#[error("entry {seq}: {input} cannot happen here: {why}")]
+pub struct IllegalInput {
+    /// Position of the input.
+    pub seq: Seq,
+    /// Name of the input.
+    pub input: &'static str,
+    /// Why not.
+    pub why: String,
+}
+
+impl Run {
+    /// Before the first input, which must be [`Input::Started`].
+    pub fn new() -> Self {
+        Self {
+            id: RunId::new(""),
+            workflow: Workflow::default(),
+            pins: Vec::new(),
+            task_folder: String::new(),
+            started_at: UnixMs(0),
+            seq: Seq(0),
+            now: UnixMs(0),
+            actions: ActionId(0),
+            requests: RequestId(0),
+            phases: Vec::new(),
+            sessions: BTreeMap::new(),
+            pending: BTreeMap::new(),
+            questions: BTreeMap::new(),
+            reports: BTreeSet::new(),
+            clock: Clock::default(),
+            raised: 0,
+            stopping: false,
+            ending: None,
+            out: Vec::new(),
+        }
+    }
+
+    /// Takes one input and says what is to be done, in order. On an error the state is unchanged.
+    pub fn apply(&mut self, stamped: &Stamped) -> Result<Vec<Intent>, IllegalInput> {
+        self.check(stamped)?;
+        self.seq = stamped.seq;
+        // The clock of a machine may go back; the state's never does.
+        self.now = self.now.max(stamped.at);
+        self.advance_clocks(matches!(stamped.input, Input::Resumed | Input::Started { .. }));
+        match &stamped.input {
+            Input::Started { run, workflow, pins, task_folder } => {
+                self.start(run, workflow, pins, task_folder);
+            }
+            Input::Resumed => self.resume(),
+            Input::Tick => self.tick(),
+            Input::Outcome { action, outcome } => self.take_outcome(*action, outcome),
+            Input::Agent { session, event } => self.take_event(session, event),
+            Input::SessionEnded { session, exit } => self.session_ended(session, *exit),
+            Input::Decided { request, result, label } => self.decided(*request, result, label),
+            Input::Reported { session, digest, report } => self.reported(session.as_ref(), digest, report),
+            Input::Answered { question, choice } => self.answered(*question, *choice),
+            Input::StopRequested => self.stop(),
+        }
+        self.schedule();
+        self.set_paces();
+        Ok(std::mem::take(&mut self.out))
+    }
+
+    /// When [`Input::Tick`] is due; absent where nothing waits for time.
+    pub fn next_deadline(&self) -> Option<UnixMs> {
+        if self.stopping || self.ending.is_some() {
+            return None;
+        }
+        self.phases.iter().filter_map(|phase| self.deadline_of(phase)).min()
+    }
+
+    /// Durable intents without an outcome, oldest first.
+    pub fn pending(&self) -> Vec<&Intent> {
+        self.pending.values().collect()
+    }
+
+    /// Sessions whose process is not known to be gone.
+    pub fn live_sessions(&self) -> Vec<&SessionId> {
+        self.sessions.values().filter(|s| s.is_alive()).map(|s| &s.id).collect()
+    }
+
+    /// The workflow, frozen at the start.
+    pub fn workflow(&self) -> &Workflow {
+        &self.workflow
+    }
+
+    /// The components that decide.
+    pub fn pins(&self) -> &[Pin] {
+        &self.pins
+    }
+
+    /// The run's id; empty before `Started`.
+    pub fn id(&self) -> &RunId {
+        &self.id
+    }
+
+    /// Workspace-relative folder of what is projected for people and agents.
+    pub fn task_folder(&self) -> &str {
+        &self.task_folder
+    }
+
+    /// Position of the last input taken.
+    pub fn seq(&self) -> Seq {
+        self.seq
+    }
+
+    /// How it ended, once it has.
+    pub fn ending(&self) -> Option<Ending> {
+        self.ending
+    }
+
+    fn is_started(&self) -> bool {
+        !self.phases.is_empty()
+    }
+
+    /// Everything that makes an input illegal, before anything is changed.
+    fn check(&self, stamped: &Stamped) -> Result<(), IllegalInput> {
+        let refuse = |input, why: String| Err(IllegalInput { seq: stamped.seq, input, why });
+        let name = stamped.input.name();
+        if stamped.seq <= self.seq {
+            return refuse(name, format!("its position is not after {}", self.seq));
+        }
+        match &stamped.input {
+            Input::Started { .. } if self.is_started() => refuse(name, "the run has started".into()),
+            Input::Started { workflow, .. } if workflow.phases.is_empty() => {
+                refuse(name, "the workflow has no phase".into())
+            }
+            Input::Started { .. } => Ok(()),
+            _ if !self.is_started() => refuse(name, "the run has not started".into()),
+            Input::Outcome { action, .. } if !self.pending.contains_key(action) => {
+                refuse(name, format!("intent {action} waits for no outcome"))
+            }
+            Input::Agent { session, .. } | Input::SessionEnded { session, .. }
+                if !self.sessions.contains_key(session) =>
+            {
+                refuse(name, format!("there is no session {session}"))
+            }
+            Input::Decided { request, .. } if *request > self.requests => {
+                refuse(name, format!("question {request} was never put"))
+            }
+            Input::Answered { question, choice } => match self.questions.get(question) {
+                None => refuse(name, format!("there is no open question {question}")),
+                Some(open) if !open.choices.contains(choice) => {
+                    let words: Vec<_> = open.choices.iter().map(|c| c.name()).collect();
+                    refuse(name, format!("question {question} takes {}", words.join(", ")))
+                }
+                Some(_) => Ok(()),
+            },
+            _ => Ok(()),
+        }
+    }
+
+    fn start(&mut self, run: &RunId, workflow: &Workflow, pins: &[Pin], task_folder: &str) {
+        self.id = run.clone();
+        self.workflow = workflow.clone();
+        self.pins = pins.to_vec();
+        task_folder.clone_into(&mut self.task_folder);
+        self.started_at = self.now;
+        self.phases = workflow.phases.iter().map(|spec| Phase::new(spec.clone(), None, 0, false)).collect();
+    }
+
+    /// Gives every free place to the first phase that may begin, and ends the run where nothing is left.
+    fn schedule(&mut self) {
+        if self.stopping || self.ending.is_some() {
+            return;
+        }
+        self.close_split_parents();
+        self.skip_dependents();
+        for p in 0..self.phases.len() {
+            let active = self.phases.iter().filter(|phase| phase.is_active()).count();
+            if active >= self.workflow.limits.parallel.max(1) as usize {
+                break;
+            }
+            if self.phases[p].step == Step::Pending && self.dependencies_done(p) {
+                self.begin_phase(p);
+            }
+        }
+        if self.phases.iter().all(Phase::is_over) {
+            let done = self.phases.iter().all(|phase| phase.step == Step::Done);
+            self.finish(if done { Ending::Done } else { Ending::Unfinished });
+        }
+    }
+
+    fn dependencies_done(&self, p: usize) -> bool {
+        self.phases[p]
+            .spec
+            .depends_on
+            .iter()
+            .all(|id| self.phases.iter().any(|phase| &phase.spec.id == id && phase.step == Step::Done))
+    }
+
+    /// A phase whose dependency was left open cannot be begun.
+    fn skip_dependents(&mut self) {
+        loop {
+            let skipped: Vec<PhaseId> = self
+                .phases
+                .iter()
+                .filter(|phase| phase.step == Step::Skipped)
+                .map(|phase| phase.spec.id.clone())
+                .collect();
+            let next = self.phases.iter_mut().find(|phase| {
+                phase.step == Step::Pending && phase.spec.depends_on.iter().any(|id| skipped.contains(id))
+            });
+            match next {
+                Some(phase) => phase.step = Step::Skipped,
+                None => return,
+            }
+        }
+    }
+
+    fn finish(&mut self, ending: Ending) {
+        self.ending = Some(ending);
+        self.questions.clear();
+        self.notify(Notice::Finished { ending });
+        self.emit(Action::Finish { ending });
+    }
+
+    /// The host is asked to stop: every agent ends, nothing new begins, `Resumed` goes on.
+    fn stop(&mut self) {
+        if self.ending.is_some() || self.stopping {
+            return;
+        }
+        self.stopping = true;
+        let alive: Vec<SessionId> = self.live_sessions().into_iter().cloned().collect();
+        for session in alive {
+            self.emit(Action::End { session, reason: "the host is stopping".to_owned() });
+        }
+    }
+
+    fn emit(&mut self, action: Action) -> ActionId {
+        self.actions = self.actions.next();
+        let intent = Intent { id: self.actions, action };
+        if intent.action.has_outcome() {
+            self.pending.insert(intent.id, intent.clone());
+        }
+        self.out.push(intent);
+        self.actions
+    }
+
+    fn notify(&mut self, notice: Notice) {
+        self.emit(Action::Notify(notice));
+    }
+
+    fn phase_index(&self, id: &PhaseId) -> Option<usize> {
+        self.phases.iter().position(|phase| &phase.spec.id == id)
+    }
+
+    fn phase_of(&self, session: &SessionId) -> Option<usize> {
+        self.phases.iter().position(|phase| phase.session.as_ref() == Some(session))
+    }
+
+    fn session(&self, p: usize) -> Option<&Session> {
+        self.sessions.get(self.phases[p].session.as_ref()?)
+    }
+
+    fn session_mut(&mut self, p: usize) -> Option<&mut Session> {
+        self.sessions.get_mut(self.phases[p].session.as_ref()?)
+    }
+
+    fn has_live_session(&self, p: usize) -> bool {
+        self.session(p).is_some_and(Session::is_alive)
+    }
+
+    fn advance_clocks(&mut self, nobody_was_there: bool) {
+        let now = self.now;
+        let clocks = self.phases.iter_mut().map(|phase| &mut phase.clock);
+        for clock in clocks.chain(std::iter::once(&mut self.clock)) {
+            if nobody_was_there {
+                clock.skip_to(now);
+            } else {
+                clock.advance(now);
+            }
+        }
+    }
+
+    fn set_paces(&mut self) {
+        let mut run = Pace::Stopped;
+        for p in 0..self.phases.len() {
+            let waiting = matches!(self.phases[p].step, Step::Quota { .. })
+                || self.session(p).is_some_and(|s| s.state == crate::observation::SessionState::WaitingQuota);
+            let pace = match (self.phases[p].is_active() && self.ending.is_none(), waiting) {
+                (false, _) => Pace::Stopped,
+                (true, true) => Pace::Waiting,
+                (true, false) => Pace::Active,
+            };
+            self.phases[p].clock.set(pace);
+            run = match (run, pace) {
+                (Pace::Active, _) | (_, Pace::Active) => Pace::Active,
+                (Pace::Waiting, _) | (_, Pace::Waiting) => Pace::Waiting,
+                _ => Pace::Stopped,
+            };
+        }
+        self.clock.set(run);
+    }
+
+    fn deadline_of(&self, phase: &Phase) -> Option<UnixMs> {
+        let heartbeat = || {
+            let session = self.sessions.get(phase.session.as_ref()?)?;
+            session.is_alive().then_some(session.next_heartbeat)
+        };
+        match &phase.step {
+            Step::Quota { retry_at, .. } => Some(heartbeat().map_or(*retry_at, |h| h.min(*retry_at))),
+            Step::Backoff { until } => Some(*until),
+            Step::Readying { .. } | Step::Working { .. } | Step::Compacting { .. } => heartbeat(),
+            _ => None,
+        }
+    }
+
+    /// The deadline that was named has passed: whoever waits for it goes on.
+    fn tick(&mut self) {
+        if self.stopping || self.ending.is_some() {
+            return;
+        }
+        for p in 0..self.phases.len() {
+            if self.deadline_of(&self.phases[p]).is_some_and(|at| at <= self.now) {
+                self.tick_phase(p);
+            }
+        }
+    }
+
+    fn heartbeat(&self) -> DurationMs {
+        self.workflow.limits.heartbeat
+    }
+
+    fn take_event(&mut self, id: &SessionId, event: &AgentEvent) {
+        let (seq, now, beat) = (self.seq, self.now, self.heartbeat());
+        let Some(session) = self.sessions.get_mut(id) else {
+            return;
+        };
+        if !session.is_alive() {
+            return;
+        }
+        let billed_before = session.billed;
+        session.observe(seq, now, event);
+        session.next_heartbeat = now + beat;
+        let billed = session.billed;
+        if let Some(p) = self.phase_of(id) {
+            let mut phase_billed = self.phases[p].billed;
+            phase_billed.add(&difference(&billed, &billed_before));
+            self.phases[p].billed = phase_billed;
+            if !self.stopping && self.ending.is_none() {
+                self.event_in_phase(p, event);
+            }
+        }
+    }
+
+    fn take_outcome(&mut self, action: ActionId, outcome: &Outcome) {
+        let Some(intent) = self.pending.remove(&action) else {
+            return;
+        };
+        if let (Action::Spawn(spec), Outcome::Spawned { capabilities, .. }) = (&intent.action, outcome)
+            && let Some(session) = self.sessions.get_mut(&spec.session)
+        {
+            session.capabilities = *capabilities;
+        }
+        if !self.stopping && self.ending.is_none() {
+            self.outcome_in_phase(action, &intent.action, outcome);
+        }
+    }
+}
+
+impl Default for Run {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+fn difference(now: &crate::facts::Billed, before: &crate::facts::Billed) -> crate::facts::Billed {
+    crate::facts::Billed {
+        input_tokens: now.input_tokens - before.input_tokens,
+        output_tokens: now.output_tokens - before.output_tokens,
+        cost_microusd: now.cost_microusd.map(|cost| cost - before.cost_microusd.unwrap_or(0)),
+    }
+}

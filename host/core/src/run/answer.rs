@@ -1,0 +1,179 @@
+//! What a policy's answer leads to. An answer is matched by the question's id: to a step that waits for it, or to
+//! the session it is about; any other is stale and dropped. What a verdict leads to is in `judge.rs`.
+
+use crate::action::Action;
+use crate::decision::{
+    CompactionAction, CompactionDecision, DecidedBy, Decision, Fault, Label, SplitAction, SplitDecision,
+};
+use crate::ids::RequestId;
+use crate::notice::Notice;
+use crate::observation::{BriefKind, Capability, SessionState, SplitOccasion};
+
+use super::Run;
+use super::phase::{AfterEnd, Pause, Step, Succession};
+
+impl Run {
+    pub(super) fn decided(&mut self, request: RequestId, result: &Result<Decision, Fault>, label: &Label) {
+        if self.stopping || self.ending.is_some() {
+            return;
+        }
+        let waiting = self.phases.iter().position(|phase| phase.step.waits_for_answer(request));
+        if let Some(p) = waiting {
+            self.tell_fallback(label);
+            self.take_answer(p, result);
+        } else if let Some(p) = (0..self.phases.len())
+            .find(|p| self.session(*p).is_some_and(|s| s.assessing.request == Some(request)))
+        {
+            self.tell_fallback(label);
+            self.take_assessment_at_work(p, result);
+        }
+        // Nobody waits for it any more: the state has moved on, the answer is stale and dropped.
+    }
+
+    fn tell_fallback(&mut self, label: &Label) {
+        if label.by != DecidedBy::Configured || !label.faults.is_empty() {
+            let because = match label.faults.first() {
+                Some(record) => format!("{} {}", record.policy, record.fault),
+                None => "no component could be asked".to_owned(),
+            };
+            self.notify(Notice::FellBack { capability: label.capability, by: label.by, because });
+        }
+    }
+
+    /// An answer of another kind than the question is refused like no answer: the course that loses least.
+    fn take_answer(&mut self, p: usize, result: &Result<Decision, Fault>) {
+        let why = match result {
+            Ok(decision) => format!("the policy answered something else: {}", decision.reason()),
+            Err(fault) => format!("the policy {fault}"),
+        };
+        match (self.phases[p].step.clone(), result) {
+            (Step::Scoping { occasion, .. }, Ok(Decision::Split(decision))) => {
+                self.scoped(p, occasion, decision);
+            }
+            (Step::Scoping { occasion, .. }, _) => self.keep_scope(p, occasion, &why),
+            (Step::Budgeting { .. }, Ok(Decision::Budget(budget))) => {
+                self.budgeted(p, budget.max_turns);
+            }
+            (Step::Budgeting { .. }, _) => self.budgeted(p, self.base_turns(p)),
+            (Step::Briefing { kind, focus, .. }, Ok(Decision::Brief(brief))) if !brief.prompt.is_empty() => {
+                self.prompt(p, kind, focus, &brief.prompt);
+            }
+            (Step::Briefing { .. }, _) => {
+                self.pause(p, Pause::Stuck, format!("No prompt could be written: {why}."));
+            }
+            (Step::Judging { occasion, focus, .. }, Ok(Decision::Assess(assessment))) => {
+                self.take_verdict(p, occasion, &focus, assessment);
+            }
+            (Step::Judging { .. }, _) => {
+                self.pause(p, Pause::Stuck, format!("Nobody could say how the session went: {why}."));
+            }
+            (Step::Fitting { .. }, Ok(Decision::Compaction(decision))) => self.fitted(p, decision),
+            (Step::Fitting { .. }, _) => self.brief_next(p, BriefKind::Next),
+            (Step::Composing { then, .. }, Ok(Decision::Compose(composition))) => {
+                self.write_handoff(p, then, &composition.document, &composition.index);
+            }
+            (Step::Composing { then, .. }, _) => {
+                let (document, index) = self.plain_handoff(p);
+                self.write_handoff(p, then, &document, &index);
+            }
+            _ => {}
+        }
+    }
+
+    fn scoped(&mut self, p: usize, occasion: SplitOccasion, decision: &SplitDecision) {
+        self.phases[p].requested = None;
+        match &decision.action {
+            SplitAction::Keep => self.keep_scope(p, occasion, &decision.reason),
+            SplitAction::Pause { question } => self.pause(p, Pause::Stuck, question.clone()),
+            SplitAction::Split { sub_phases } => match self.check_split(p, sub_phases) {
+                Ok(()) => {
+                    self.phases[p].because.clone_from(&decision.reason);
+                    self.end_session(p, AfterEnd::Split(sub_phases.clone()), "its phase is split");
+                }
+                Err(why) => {
+                    self.notify(Notice::FellBack {
+                        capability: Capability::Splitting,
+                        by: DecidedBy::Native,
+                        because: format!("the split was refused: {why}"),
+                    });
+                    self.keep_scope(p, occasion, &why);
+                }
+            },
+        }
+    }
+
+    fn keep_scope(&mut self, p: usize, occasion: SplitOccasion, reason: &str) {
+        match occasion {
+            SplitOccasion::PhaseStart => {
+                let base = self.base_turns(p);
+                let request = self.ask_budget(p, base);
+                self.phases[p].step = Step::Budgeting { request };
+            }
+            SplitOccasion::Boundary | SplitOccasion::Requested => {
+                let request = self.ask_compaction(p);
+                self.phases[p].step = Step::Fitting { request };
+            }
+            SplitOccasion::OutOfContinuations => {
+                let open = self.phases[p].open_goals().count();
+                let text = format!(
+                    "Phase {} cannot go on by itself: {open} of {} objectives are open, and {}. {reason}",
+                    self.phases[p].spec.id,
+                    self.phases[p].goals.len(),
+                    self.why_no_continuation(p),
+                );
+                self.pause(p, Pause::Stuck, text);
+            }
+        }
+    }
+
+    /// Turns for the scope, at most ten times the base.
+    fn budgeted(&mut self, p: usize, turns: u32) {
+        let base = self.base_turns(p);
+        self.phases[p].max_turns = if base == 0 { turns } else { turns.clamp(1, base.saturating_mul(10)) };
+        self.succeed(p, Succession::Uncounted);
+    }
+
+    fn fitted(&mut self, p: usize, decision: &CompactionDecision) {
+        match &decision.action {
+            CompactionAction::Compact { instructions } if self.can_compact(p) => {
+                let (phase, session) = (self.phases[p].spec.id.clone(), self.phases[p].session.clone());
+                if let Some(session) = session {
+                    let reason = decision.reason.clone();
+                    self.notify(Notice::Compacting { phase, session, reason });
+                }
+                let action = self.write_summaries(p);
+                self.phases[p].step = Step::Summarising { action, instructions: instructions.clone() };
+            }
+            // No thrashing (C21): a session that has finished nothing does not hand off by choice.
+            CompactionAction::HandOff if self.session(p).is_some_and(|s| s.done > 0) => {
+                self.hand_over(p, Succession::Continuation, &decision.reason);
+            }
+            // There is nothing to offload yet: the host writes no large item into a context.
+            CompactionAction::Keep
+            | CompactionAction::Compact { .. }
+            | CompactionAction::HandOff
+            | CompactionAction::Offload { .. } => self.brief_next(p, BriefKind::Next),
+        }
+    }
+
+    fn can_compact(&self, p: usize) -> bool {
+        self.session(p).is_some_and(|s| s.is_alive() && s.capabilities.compacts)
+    }
+
+    pub(super) fn compact(&mut self, p: usize, instructions: String) {
+        let Some(session) = self.session_mut(p) else {
+            return;
+        };
+        session.state = SessionState::Compacting;
+        let session = session.id.clone();
+        let action = self.emit(Action::Compact { session, instructions });
+        self.phases[p].step = Step::Compacting { action };
+    }
+
+    pub(super) fn compaction_failed(&mut self, p: usize, text: &str) {
+        if let Some(session) = self.phases[p].session.clone() {
+            let (phase, text) = (self.phases[p].spec.id.clone(), text.to_owned());
+            self.notify(Notice::CompactionFailed { phase, session, text });
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! Questions to a person, ceilings, and answers. Reaching a ceiling pauses between two prompts; nothing is killed.
+
+use crate::action::Action;
+use crate::ids::ActionId;
+use crate::input::Choice;
+use crate::notice::Notice;
+
+use super::phase::{AfterEnd, Pause, Step, Succession};
+use super::{Question, Run};
+
+impl Run {
+    /// Lets the session end, then asks. The run goes on with other phases meanwhile.
+    pub(super) fn pause(&mut self, p: usize, about: Pause, text: String) {
+        self.end_session(p, AfterEnd::Pause { about, text }, "the phase waits for a person");
+    }
+
+    pub(super) fn ask_person(&mut self, p: usize, about: Pause, text: String) {
+        let phase = self.phases[p].spec.id.clone();
+        let choices = about.choices();
+        let question = self.emit(Action::Ask {
+            phase: Some(phase.clone()),
+            question: text.clone(),
+            choices: choices.clone(),
+        });
+        self.notify(Notice::Paused {
+            question,
+            phase: Some(phase.clone()),
+            text: text.clone(),
+            choices: choices.clone(),
+        });
+        self.questions.insert(question, Question { phase, text, choices });
+        self.phases[p].step = Step::Paused { question, about };
+    }
+
+    pub(super) fn answered(&mut self, id: ActionId, choice: Choice) {
+        let Some(question) = self.questions.remove(&id) else {
+            return;
+        };
+        let Some(p) = self.phase_index(&question.phase) else {
+            return;
+        };
+        self.notify(Notice::Answered { question: id, choice });
+        let about = match self.phases[p].step {
+            Step::Paused { about, .. } => about,
+            _ => Pause::Stuck,
+        };
+        match choice {
+            Choice::Retry => {
+                let phase = &mut self.phases[p];
+                (phase.continuations, phase.retries, phase.verifications, phase.quota_waits) = (0, 0, 0, 0);
+                self.phases[p].turns_forgiven = self.turns_used(p);
+                self.take_up_at_next_tick(p);
+            }
+            Choice::Raise => {
+                match about {
+                    Pause::RunCeiling => self.raised += 1,
+                    _ => self.phases[p].raised += 1,
+                }
+                self.take_up_at_next_tick(p);
+            }
+            Choice::Skip => self.phases[p].step = Step::Skipped,
+            Choice::Stop => {
+                self.questions.clear();
+                for p in 0..self.phases.len() {
+                    if !self.phases[p].is_over() {
+                        self.end_session(p, AfterEnd::Skip, "a person stopped the run");
+                    }
+                }
+            }
+        }
+    }
+
+    /// An answer may be given while no host is there to act: it only makes the phase due.
+    fn take_up_at_next_tick(&mut self, p: usize) {
+        self.phases[p].step = Step::Backoff { until: self.now };
+    }
+
+    pub(super) fn take_up(&mut self, p: usize) {
+        if self.phases[p].is_finished() {
+            self.verify(p);
+        } else {
+            self.succeed(p, Succession::Uncounted);
+        }
+    }
+
+    /// Asks where a ceiling of the phase or of the run is reached. True where it asked.
+    pub(super) fn pause_at_ceiling(&mut self, p: usize) -> bool {
+        let limits = &self.workflow.limits;
+        let (phase, times) = (&self.phases[p], |raised: u32| u64::from(raised) + 1);
+        let run_billed =
+            self.phases.iter().fold(Default::default(), |mut sum: crate::facts::Billed, phase| {
+                sum.add(&phase.billed);
+                sum
+            });
+        let of_phase = reached(
+            [phase.spec.wall_time.map(|t| t.0), phase.spec.tokens, phase.spec.cost_microusd],
+            [phase.clock.active.0, phase.billed.tokens(), phase.billed.cost_microusd.unwrap_or(0)],
+            times(phase.raised),
+        );
+        let of_run = reached(
+            [limits.wall_time.map(|t| t.0), limits.tokens, limits.cost_microusd],
+            [self.clock.active.0, run_billed.tokens(), run_billed.cost_microusd.unwrap_or(0)],
+            times(self.raised),
+        );
+        let (about, whose, what) = match (of_phase, of_run) {
+            (Some(what), _) => (Pause::PhaseCeiling, format!("Phase {}", phase.spec.id), what),
+            (None, Some(what)) => (Pause::RunCeiling, "The run".to_owned(), what),
+            (None, None) => return false,
+        };
+        self.pause(p, about, format!("{whose} has reached its ceiling of {what}."));
+        true
+    }
+}
+
+/// The first of time, tokens and cost that is used up, in words.
+fn reached(ceilings: [Option<u64>; 3], used: [u64; 3], times: u64) -> Option<String> {
+    let i = (0..3).find(|i| ceilings[*i].is_some_and(|ceiling| used[*i] >= ceiling.saturating_mul(times)))?;
+    let ceiling = ceilings[i]?.saturating_mul(times);
+    Some(match i {
+        0 => format!("wall time, {}", crate::time::DurationMs(ceiling)),
+        1 => format!("tokens, {ceiling}"),
+        _ => format!("cost, ${:.2}", ceiling as f64 / 1e6),
+    })
+}

@@ -1,0 +1,75 @@
+//! Time as it counts: what passes while a provider makes everybody wait is kept apart (B6), and what passes while
+//! nobody works, or while the host is down, counts nowhere.
+
+use crate::time::{DurationMs, UnixMs};
+
+/// What time counts as.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Pace {
+    /// Not at all.
+    #[default]
+    Stopped,
+    /// As work.
+    Active,
+    /// As a quota wait.
+    Waiting,
+}
+
+/// A stopwatch with two hands.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Clock {
+    pace: Pace,
+    last: UnixMs,
+    pub(super) active: DurationMs,
+    pub(super) waited: DurationMs,
+}
+
+impl Clock {
+    /// Counts the time since the last call at the pace that was set then.
+    pub(super) fn advance(&mut self, now: UnixMs) {
+        let passed = now.since(self.last);
+        match self.pace {
+            Pace::Stopped => {}
+            Pace::Active => self.active = self.active + passed,
+            Pace::Waiting => self.waited = self.waited + passed,
+        }
+        self.last = self.last.max(now);
+    }
+
+    /// From here on, time counts like this.
+    pub(super) fn set(&mut self, pace: Pace) {
+        self.pace = pace;
+    }
+
+    /// Forgets the time since the last call: nobody was there.
+    pub(super) fn skip_to(&mut self, now: UnixMs) {
+        self.last = self.last.max(now);
+    }
+
+    /// What it would show at `now`, as (active, waited).
+    pub(super) fn at(&self, now: UnixMs) -> (DurationMs, DurationMs) {
+        let mut ahead = self.clone();
+        ahead.advance(now);
+        (ahead.active, ahead.waited)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quota_wait_is_no_work_and_neither_is_a_night_without_a_host() {
+        // B6
+        let mut clock = Clock::default();
+        clock.advance(UnixMs(1000));
+        clock.set(Pace::Active);
+        clock.advance(UnixMs(1500));
+        clock.set(Pace::Waiting);
+        clock.advance(UnixMs(9500));
+        clock.set(Pace::Active);
+        clock.skip_to(UnixMs(100_000));
+        clock.advance(UnixMs(100_250));
+        assert_eq!((clock.active, clock.waited), (DurationMs(750), DurationMs(8000)));
+    }
+}

@@ -1,0 +1,409 @@
+//! What follows from a verdict: done, continuation (A6–A8), retry, quota wait (B4–B9), nudge.
+
+use crate::action::Action;
+use crate::decision::{Assessment, Decision, Fault, QuotaCause, Recovery, Verdict};
+use crate::ids::{ObjectiveId, SessionId};
+use crate::input::ArtifactRef;
+use crate::notice::Notice;
+use crate::observation::{BriefKind, Occasion, SessionState, SplitOccasion};
+use crate::text::Text;
+use crate::time::{DurationMs, UnixMs};
+use crate::view::{HandoffRow, QuotaRow};
+use crate::workflow::turns::base_turns;
+
+use super::phase::{AfterEnd, Pause, Step, Succession};
+use super::{RequestSlot, Run};
+
+/// No wait between two tries is longer: a person who looks sees something move.
+const LONGEST_BACKOFF: DurationMs = DurationMs::from_mins(5);
+/// A reset further away than this is a misread date: weekly allowances are the longest there are.
+const LATEST_RESET: DurationMs = DurationMs::from_mins(8 * 24 * 60);
+
+impl Run {
+    pub(super) fn judge(&mut self, p: usize, occasion: Occasion, focus: Vec<usize>) {
+        let request = self.ask_assessment(p, occasion, &focus);
+        self.phases[p].step = Step::Judging { request, occasion, focus };
+    }
+
+    /// While the agent works: nobody waits for the answer, one question at a time.
+    pub(super) fn assess_at_work(&mut self, p: usize, occasion: Occasion) {
+        let focus = match &self.phases[p].step {
+            Step::Working { focus, .. } => focus.clone(),
+            Step::Readying { .. } | Step::Compacting { .. } => Vec::new(),
+            _ => return,
+        };
+        match self.session_mut(p) {
+            Some(session) if session.assessing.request.is_some() => session.assessing.again = true,
+            Some(_) => {
+                let request = self.ask_assessment(p, occasion, &focus);
+                if let Some(session) = self.session_mut(p) {
+                    session.assessing = RequestSlot { request: Some(request), again: false };
+                }
+            }
+            None => {}
+        }
+    }
+
+    pub(super) fn take_assessment_at_work(&mut self, p: usize, result: &Result<Decision, Fault>) {
+        let Some(session) = self.session_mut(p) else {
+            return;
+        };
+        let again = std::mem::take(&mut session.assessing).again;
+        if let Ok(Decision::Assess(assessment)) = result {
+            self.warn(p, assessment);
+            match assessment.verdict {
+                Verdict::Quota { cause, until } => self.wait_in_place(p, cause, until),
+                Verdict::Stalled => self.unstall(p, assessment),
+                // Only what has ended is judged; its evidence stays with the session until then.
+                _ => {}
+            }
+        }
+        if again {
+            self.assess_at_work(p, Occasion::Signal);
+        }
+    }
+
+    fn warn(&mut self, p: usize, assessment: &Assessment) {
+        let now = self.now;
+        let phase = self.phases[p].spec.id.clone();
+        let Some(session) = self.session_mut(p) else {
+            return;
+        };
+        if let (Some(message), false) = (&assessment.warning, session.warned) {
+            session.warned = true;
+            let (session, occupancy) = (session.id.clone(), session.occupancy(now));
+            self.notify(Notice::Warned { phase, session, occupancy, message: message.clone() });
+        }
+    }
+
+    fn unstall(&mut self, p: usize, assessment: &Assessment) {
+        let limit = self.workflow.limits.nudges;
+        let Some(session) = self.session_mut(p) else {
+            return;
+        };
+        let (id, may_interrupt) = (session.id.clone(), session.capabilities.interrupts);
+        match (&assessment.recovery, &mut self.phases[p].step) {
+            (Recovery::Wait, _) => {}
+            (Recovery::Nudge | Recovery::Interrupt, Step::Working { interrupted, .. })
+                if may_interrupt && !*interrupted =>
+            {
+                *interrupted = true;
+                let Some(session) = self.session_mut(p) else {
+                    return;
+                };
+                session.nudges += 1;
+                if session.nudges > limit {
+                    return self.give_up(p, assessment);
+                }
+                self.phases[p].because.clone_from(&assessment.reason);
+                self.emit(Action::Interrupt { session: id });
+            }
+            (Recovery::Pause { question }, _) => self.pause(p, Pause::Stuck, question.clone()),
+            _ => self.give_up(p, assessment),
+        }
+    }
+
+    fn give_up(&mut self, p: usize, assessment: &Assessment) {
+        self.tell_stop(p, assessment);
+        self.hand_over(p, Succession::Retry, &assessment.reason);
+    }
+
+    fn tell_stop(&mut self, p: usize, assessment: &Assessment) {
+        let phase = self.phases[p].spec.id.clone();
+        let verdict = assessment.verdict.name();
+        if let Some(session) = self.session_mut(p) {
+            verdict.clone_into(&mut session.ending);
+            let notice = Notice::Stopped {
+                phase,
+                session: session.id.clone(),
+                verdict: verdict.to_owned(),
+                evidence: assessment.evidence.clone(),
+                reason: assessment.reason.clone(),
+            };
+            self.notify(notice);
+        }
+    }
+
+    pub(super) fn take_verdict(&mut self, p: usize, occasion: Occasion, focus: &[usize], a: &Assessment) {
+        self.warn(p, a);
+        match a.verdict {
+            // A session that ended before it was given anything has completed nothing.
+            Verdict::Completed if focus.is_empty() => self.give_up(p, a),
+            Verdict::Completed => {
+                let by = self.phases[p].session.clone();
+                for g in focus {
+                    self.objective_done(p, *g, by.clone());
+                }
+                self.phases[p].quota_waits = 0;
+                if let Some(session) = self.session_mut(p) {
+                    session.nudges = 0;
+                }
+                self.boundary(p);
+            }
+            Verdict::Exhausted | Verdict::TurnLimit | Verdict::BudgetLimit => {
+                self.tell_stop(p, a);
+                self.hand_over(p, Succession::Continuation, &a.reason);
+            }
+            Verdict::Quota { cause: QuotaCause::Billing, .. } => {
+                self.tell_stop(p, a);
+                let text = format!("The provider wants payment before it goes on: {}", a.reason);
+                self.pause(p, Pause::Stuck, text);
+            }
+            Verdict::Quota { cause, until } => self.wait_for_quota(p, cause, until, focus),
+            Verdict::Truncated | Verdict::Stalled | Verdict::Interrupted | Verdict::Failed => {
+                self.recover(p, focus, a);
+            }
+            // The contract rules this out for what has ended; a policy that says it is taken for broken.
+            Verdict::Healthy => {
+                let what = if occasion == Occasion::SessionEnded { "session" } else { "prompt" };
+                let text = format!("The policy calls a {what} healthy that has ended: {}", a.reason);
+                self.pause(p, Pause::Stuck, text);
+            }
+        }
+    }
+
+    fn recover(&mut self, p: usize, focus: &[usize], a: &Assessment) {
+        let (alive, limit) = (self.has_live_session(p), self.workflow.limits.nudges);
+        match &a.recovery {
+            Recovery::Pause { question } => {
+                self.tell_stop(p, a);
+                self.pause(p, Pause::Stuck, question.clone());
+            }
+            Recovery::NewSession => self.give_up(p, a),
+            Recovery::Wait | Recovery::Nudge | Recovery::Interrupt => match self.session_mut(p) {
+                Some(session) if alive && session.nudges < limit => {
+                    session.nudges += 1;
+                    self.phases[p].because.clone_from(&a.reason);
+                    self.brief(p, BriefKind::Nudged, focus.to_vec());
+                }
+                _ => self.give_up(p, a),
+            },
+        }
+    }
+
+    /// The session is over; what it leaves is written down before another begins.
+    pub(super) fn hand_over(&mut self, p: usize, then: Succession, because: &str) {
+        because.clone_into(&mut self.phases[p].because);
+        if let Some(session) = self.session_mut(p) {
+            session.assessing = RequestSlot::default();
+        }
+        if self.phases[p].is_finished() {
+            return self.verify(p);
+        }
+        let began = self.session(p).is_some_and(|s| s.prompts > 0);
+        if began {
+            let request = self.ask_composition(p);
+            self.phases[p].step = Step::Composing { request, then };
+        } else {
+            self.succeed(p, then);
+        }
+    }
+
+    pub(super) fn write_handoff(&mut self, p: usize, then: Succession, document: &str, index: &str) {
+        let phase = &self.phases[p];
+        let Some(session) = phase.session.clone() else {
+            return;
+        };
+        let action = self.emit(Action::WriteHandoff {
+            phase: phase.spec.id.clone(),
+            session,
+            ordinal: phase.handoffs.len() as u32 + 1,
+            document: Text::new(document),
+            index: Text::new(index),
+        });
+        self.phases[p].step = Step::HandingOff { action, then };
+    }
+
+    pub(super) fn handoff_written(&mut self, p: usize, by: &SessionId, path: &str, artifact: &ArtifactRef) {
+        let row = HandoffRow { path: path.to_owned(), session: by.clone(), artifact: artifact.clone() };
+        self.phases[p].handoffs.push(row);
+        let notice = Notice::HandedOff {
+            phase: self.phases[p].spec.id.clone(),
+            session: by.clone(),
+            path: path.to_owned(),
+            remaining: self.remaining(p),
+        };
+        self.notify(notice);
+    }
+
+    /// A new session, where one is allowed; else smaller scopes, or a person.
+    pub(super) fn succeed(&mut self, p: usize, then: Succession) {
+        if self.has_live_session(p) {
+            return self.end_session(p, AfterEnd::Succeed(then), "another session takes over");
+        }
+        if self.pause_at_ceiling(p) {
+            return;
+        }
+        if self.is_out_of_turns(p) || (then == Succession::Continuation && !self.may_continue(p)) {
+            return self.scope(p, SplitOccasion::OutOfContinuations);
+        }
+        match then {
+            Succession::Uncounted => self.spawn(p),
+            Succession::Continuation => {
+                self.phases[p].continuations += 1;
+                self.spawn(p);
+            }
+            Succession::Retry => self.retry(p),
+        }
+    }
+
+    fn retry(&mut self, p: usize) {
+        let limit = self.workflow.limits.retries;
+        let because = self.phases[p].because.clone();
+        let id = self.phases[p].spec.id.clone();
+        if self.phases[p].retries >= limit {
+            let text = format!("Phase {id} failed {} times: {because}", limit + 1);
+            return self.pause(p, Pause::Stuck, text);
+        }
+        self.phases[p].retries += 1;
+        let attempt = self.phases[p].retries;
+        let after = self.backoff(attempt - 1);
+        self.notify(Notice::Retrying { phase: id, attempt, of: limit, after, because });
+        self.phases[p].step = Step::Backoff { until: self.now + after };
+    }
+
+    fn backoff(&self, doublings: u32) -> DurationMs {
+        let first = self.workflow.limits.backoff.0;
+        DurationMs(first.saturating_mul(1 << doublings.min(16))).min(LONGEST_BACKOFF)
+    }
+
+    /// At most n continuations, and each must have finished something (A8).
+    fn may_continue(&self, p: usize) -> bool {
+        let phase = &self.phases[p];
+        let idle = phase.continuations > 0 && phase.progress == 0;
+        phase.continuations < self.continuations_allowed(p) && !idle
+    }
+
+    pub(super) fn why_no_continuation(&self, p: usize) -> String {
+        let phase = &self.phases[p];
+        if self.is_out_of_turns(p) {
+            format!("its {} turns are used up", phase.max_turns)
+        } else if phase.continuations >= self.continuations_allowed(p) {
+            format!("its {} continuations are used up", phase.continuations)
+        } else {
+            "the last continuation finished none".to_owned()
+        }
+    }
+
+    pub(super) fn continuations_allowed(&self, p: usize) -> u32 {
+        self.phases[p].spec.continuations.unwrap_or(self.workflow.limits.continuations)
+    }
+
+    pub(super) fn turns_used(&self, p: usize) -> u32 {
+        let live = self.session(p).filter(|s| s.is_alive()).map_or(0, |s| s.turns);
+        self.phases[p].turns_before + live
+    }
+
+    /// Turns that count against the budget.
+    pub(super) fn turns_counted(&self, p: usize) -> u32 {
+        self.turns_used(p).saturating_sub(self.phases[p].turns_forgiven)
+    }
+
+    pub(super) fn is_out_of_turns(&self, p: usize) -> bool {
+        self.phases[p].max_turns > 0 && self.turns_counted(p) >= self.phases[p].max_turns
+    }
+
+    /// The table's turns for the role and mode (A1), unless the role says otherwise; 0 where neither does.
+    pub(super) fn base_turns(&self, p: usize) -> u32 {
+        let name = &self.phases[p].spec.role;
+        let role = &self.workflow.roles[name];
+        role.max_turns.or_else(|| base_turns(name.as_str(), self.workflow.mode)).unwrap_or(0)
+    }
+
+    pub(super) fn remaining(&self, p: usize) -> Vec<ObjectiveId> {
+        self.phases[p].open_goals().map(|(_, goal)| goal.spec.id.clone()).collect()
+    }
+
+    /// The agent waits by itself: its prompt is alive, the clocks stand still, nothing is called a stall (B4–B6).
+    fn wait_in_place(&mut self, p: usize, cause: QuotaCause, until: Option<UnixMs>) {
+        let (now, phase) = (self.now, self.phases[p].spec.id.clone());
+        if !matches!(self.phases[p].step, Step::Working { .. }) {
+            return;
+        }
+        let Some(session) = self.session_mut(p) else {
+            return;
+        };
+        if session.state == SessionState::WaitingQuota {
+            return;
+        }
+        session.state = SessionState::WaitingQuota;
+        session.nudges = 0;
+        session.quota = Some(QuotaRow { cause, since: now, until });
+        let session = session.id.clone();
+        self.notify(Notice::QuotaWait { phase, session, cause, since: now, until });
+    }
+
+    /// New output, or the end of the prompt, ends the wait (B8).
+    pub(super) fn end_wait_in_place(&mut self, p: usize) {
+        let (now, phase) = (self.now, self.phases[p].spec.id.clone());
+        let Some(session) = self.session_mut(p) else {
+            return;
+        };
+        if let Some(quota) = session.quota.take() {
+            if session.state == SessionState::WaitingQuota {
+                session.state = SessionState::Working;
+            }
+            let (session, waited) = (session.id.clone(), now.since(quota.since));
+            self.notify(Notice::QuotaOver { phase, session, waited });
+        }
+    }
+
+    /// The agent gave up: the host waits, as long as it takes, and tries the same prompt again.
+    fn wait_for_quota(&mut self, p: usize, cause: QuotaCause, until: Option<UnixMs>, focus: &[usize]) {
+        let now = self.now;
+        let until = until.filter(|at| *at > now && at.since(now) <= LATEST_RESET);
+        let retry_at = until.unwrap_or_else(|| now + self.backoff(self.phases[p].quota_waits));
+        let phase = &mut self.phases[p];
+        phase.quota_waits += 1;
+        phase.step = Step::Quota { cause, since: now, until, retry_at, focus: focus.to_vec() };
+        let (phase, session) = (phase.spec.id.clone(), phase.session.clone());
+        if let Some(session) = self.session_mut(p) {
+            session.nudges = 0; // B5
+            if session.is_alive() {
+                session.state = SessionState::WaitingQuota;
+            }
+        }
+        if let Some(session) = session {
+            self.notify(Notice::QuotaWait { phase, session, cause, since: now, until });
+        }
+    }
+
+    pub(super) fn tick_phase(&mut self, p: usize) {
+        let (now, beat) = (self.now, self.heartbeat());
+        if let Some(session) = self.session_mut(p)
+            && session.next_heartbeat <= now
+        {
+            session.next_heartbeat = now + beat;
+        }
+        match self.phases[p].step.clone() {
+            Step::Quota { since, retry_at, focus, .. } if retry_at <= now => self.quota_over(p, since, focus),
+            Step::Backoff { until } if until <= now => self.take_up(p),
+            Step::Readying { .. } | Step::Working { .. } | Step::Compacting { .. } => {
+                let waits = self.session(p).is_some_and(|s| {
+                    matches!(s.state, SessionState::WaitingQuota | SessionState::WaitingApproval)
+                });
+                // A wait is looked at for recovery only, which arrives as output (B7).
+                if !waits {
+                    self.assess_at_work(p, Occasion::Heartbeat);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn quota_over(&mut self, p: usize, since: UnixMs, focus: Vec<usize>) {
+        if let Some(session) = self.phases[p].session.clone() {
+            let waited = self.now.since(since);
+            self.notify(Notice::QuotaOver { phase: self.phases[p].spec.id.clone(), session, waited });
+        }
+        "the provider's limit has reset".clone_into(&mut self.phases[p].because);
+        if self.has_live_session(p) {
+            if let Some(session) = self.session_mut(p) {
+                session.state = SessionState::Idle;
+            }
+            self.brief(p, BriefKind::Nudged, focus);
+        } else {
+            self.succeed(p, Succession::Uncounted);
+        }
+    }
+}

@@ -1,0 +1,314 @@
+//! The state of one phase: its objectives, its counters and the step it is in. Transitions are in the files beside.
+
+use std::collections::VecDeque;
+
+use crate::decision::{QuotaCause, SubPhase};
+use crate::facts::{Billed, WorkspaceFacts};
+use crate::ids::{ActionId, PhaseId, RequestId, SessionId};
+use crate::input::{ArtifactRef, Choice};
+use crate::observation::{Attempt, BriefKind, ObjectiveStatus, Occasion, SplitOccasion, SplitRequest};
+use crate::time::UnixMs;
+use crate::view::HandoffRow;
+use crate::workflow::{Objective, Phase as Spec};
+
+use super::clock::Clock;
+
+/// Attempts and decisions that are kept to be passed on; the oldest go first.
+const RECORDS: usize = 64;
+
+/// Where a phase is. A step that waits names what it waits for; an answer to anything else is stale and dropped.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Step {
+    /// For the phases it depends on, or for a free place.
+    Pending,
+    /// `Assess` with `baseline`: the start of the phase is measured.
+    Baseline {
+        action: ActionId,
+    },
+    /// `splitting.evaluate`, with a session (at a boundary) or without.
+    Scoping {
+        request: RequestId,
+        occasion: SplitOccasion,
+    },
+    /// `splitting.budget`.
+    Budgeting {
+        request: RequestId,
+    },
+    /// `Spawn`, until the agent says that it is ready.
+    Readying {
+        action: ActionId,
+    },
+    /// `handoff.brief`.
+    Briefing {
+        request: RequestId,
+        kind: BriefKind,
+        focus: Vec<usize>,
+    },
+    /// `Prompt`, until it is answered. The host may have interrupted it, to nudge.
+    Working {
+        action: ActionId,
+        focus: Vec<usize>,
+        interrupted: bool,
+    },
+    /// `Assess` after a prompt or a session ended. Without an occasion nothing is left to judge: the session was lost.
+    Measuring {
+        action: ActionId,
+        occasion: Option<Occasion>,
+        focus: Vec<usize>,
+    },
+    /// `exhaustion.assess` on a prompt or session that ended.
+    Judging {
+        request: RequestId,
+        occasion: Occasion,
+        focus: Vec<usize>,
+    },
+    /// `compaction.decide`.
+    Fitting {
+        request: RequestId,
+    },
+    /// `WriteSummaries`, before the compaction.
+    Summarising {
+        action: ActionId,
+        instructions: String,
+    },
+    /// `Compact`: delivered or not, the prompt that carries it has not ended.
+    Compacting {
+        action: ActionId,
+    },
+    /// `handoff.compose`.
+    Composing {
+        request: RequestId,
+        then: Succession,
+    },
+    /// `WriteHandoff`.
+    HandingOff {
+        action: ActionId,
+        then: Succession,
+    },
+    /// `End`, until the process is gone.
+    Ending {
+        then: AfterEnd,
+    },
+    /// A provider's limit: nothing is tried before it resets, or before the backoff is over.
+    Quota {
+        cause: QuotaCause,
+        since: UnixMs,
+        until: Option<UnixMs>,
+        retry_at: UnixMs,
+        focus: Vec<usize>,
+    },
+    /// Before a retry, or before it is taken up again as a person said.
+    Backoff {
+        until: UnixMs,
+    },
+    /// `Verify`.
+    Verifying {
+        action: ActionId,
+    },
+    /// `Ask`.
+    Paused {
+        question: ActionId,
+        about: Pause,
+    },
+    /// Its sub-phases work.
+    Split,
+    Done,
+    Skipped,
+}
+
+/// Why a new session follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Succession {
+    /// Continuation k of n (A7).
+    Continuation,
+    /// The session failed; counted apart.
+    Retry,
+    /// The session was lost with the host, or left by itself after its work: not counted.
+    Uncounted,
+}
+
+/// What follows when a session is gone.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum AfterEnd {
+    Succeed(Succession),
+    Split(Vec<SubPhase>),
+    Pause { about: Pause, text: String },
+    Complete,
+    Skip,
+}
+
+/// What a question is about; says what can be answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Pause {
+    /// The phase cannot go on by itself.
+    Stuck,
+    /// A ceiling of this phase was reached.
+    PhaseCeiling,
+    /// A ceiling of the run was reached.
+    RunCeiling,
+}
+
+impl Step {
+    /// Whether the outcome of this intent is what it waits for.
+    pub(super) fn waits_for_action(&self, id: ActionId) -> bool {
+        match self {
+            Step::Baseline { action }
+            | Step::Readying { action }
+            | Step::Working { action, .. }
+            | Step::Measuring { action, .. }
+            | Step::Summarising { action, .. }
+            | Step::Compacting { action }
+            | Step::HandingOff { action, .. }
+            | Step::Verifying { action } => *action == id,
+            _ => false,
+        }
+    }
+
+    /// Whether the answer to this question is what it waits for.
+    pub(super) fn waits_for_answer(&self, id: RequestId) -> bool {
+        match self {
+            Step::Scoping { request, .. }
+            | Step::Budgeting { request }
+            | Step::Briefing { request, .. }
+            | Step::Judging { request, .. }
+            | Step::Fitting { request }
+            | Step::Composing { request, .. } => *request == id,
+            _ => false,
+        }
+    }
+}
+
+impl Pause {
+    pub(super) fn choices(self) -> Vec<Choice> {
+        match self {
+            Pause::Stuck => vec![Choice::Retry, Choice::Skip, Choice::Stop],
+            Pause::PhaseCeiling | Pause::RunCeiling => vec![Choice::Raise, Choice::Skip, Choice::Stop],
+        }
+    }
+}
+
+/// An objective and where it stands.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Goal {
+    pub(super) spec: Objective,
+    pub(super) status: ObjectiveStatus,
+    pub(super) attempts: u32,
+    pub(super) by: Option<SessionId>,
+}
+
+/// A phase.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Phase {
+    pub(super) spec: Spec,
+    pub(super) parent: Option<PhaseId>,
+    pub(super) depth: u32,
+    /// Plan first (D11).
+    pub(super) mini_plan: bool,
+    pub(super) goals: Vec<Goal>,
+    pub(super) step: Step,
+    pub(super) session: Option<SessionId>,
+    pub(super) sessions: Vec<SessionId>,
+    /// Turns for the whole phase; 0 where unlimited.
+    pub(super) max_turns: u32,
+    /// Turns by sessions that are gone.
+    pub(super) turns_before: u32,
+    /// Turns that were used when a person granted the phase a fresh start.
+    pub(super) turns_forgiven: u32,
+    /// Objectives that the newest session finished (A8).
+    pub(super) progress: u32,
+    pub(super) continuations: u32,
+    pub(super) retries: u32,
+    pub(super) verifications: u32,
+    pub(super) quota_waits: u32,
+    pub(super) verified: Option<bool>,
+    pub(super) findings: String,
+    pub(super) facts: WorkspaceFacts,
+    pub(super) because: String,
+    pub(super) attempts: VecDeque<Attempt>,
+    pub(super) decisions: VecDeque<Attempt>,
+    pub(super) requested: Option<SplitRequest>,
+    pub(super) handoffs: Vec<HandoffRow>,
+    pub(super) artifacts: Vec<ArtifactRef>,
+    pub(super) split: u32,
+    pub(super) billed: Billed,
+    pub(super) clock: Clock,
+    /// How often each ceiling was raised by a person.
+    pub(super) raised: u32,
+}
+
+impl Phase {
+    pub(super) fn new(spec: Spec, parent: Option<PhaseId>, depth: u32, mini_plan: bool) -> Self {
+        let goals = spec
+            .objectives
+            .iter()
+            .map(|spec| Goal { spec: spec.clone(), status: ObjectiveStatus::Open, attempts: 0, by: None })
+            .collect();
+        Self {
+            spec,
+            parent,
+            depth,
+            mini_plan,
+            goals,
+            step: Step::Pending,
+            session: None,
+            sessions: Vec::new(),
+            max_turns: 0,
+            turns_before: 0,
+            turns_forgiven: 0,
+            progress: 0,
+            continuations: 0,
+            retries: 0,
+            verifications: 0,
+            quota_waits: 0,
+            verified: None,
+            findings: String::new(),
+            facts: WorkspaceFacts::default(),
+            because: String::new(),
+            attempts: VecDeque::new(),
+            decisions: VecDeque::new(),
+            requested: None,
+            handoffs: Vec::new(),
+            artifacts: Vec::new(),
+            split: 0,
+            billed: Billed::default(),
+            clock: Clock::default(),
+            raised: 0,
+        }
+    }
+
+    /// Takes a place among the phases at work.
+    pub(super) fn is_active(&self) -> bool {
+        !matches!(self.step, Step::Pending | Step::Paused { .. } | Step::Split | Step::Done | Step::Skipped)
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        matches!(self.step, Step::Done | Step::Skipped)
+    }
+
+    pub(super) fn open_goals(&self) -> impl Iterator<Item = (usize, &Goal)> {
+        self.goals.iter().enumerate().filter(|(_, g)| g.status != ObjectiveStatus::Done)
+    }
+
+    pub(super) fn is_finished(&self) -> bool {
+        self.open_goals().next().is_none()
+    }
+
+    pub(super) fn done_count(&self) -> u32 {
+        (self.goals.len() - self.open_goals().count()) as u32
+    }
+
+    /// The objective of the next prompt: one at a time, in the order of the file.
+    pub(super) fn next_focus(&self) -> Vec<usize> {
+        self.open_goals().map(|(i, _)| i).take(1).collect()
+    }
+
+    pub(super) fn record(list: &mut VecDeque<Attempt>, entry: Attempt) {
+        if list.contains(&entry) {
+            return;
+        }
+        if list.len() == RECORDS {
+            list.pop_front();
+        }
+        list.push_back(entry);
+    }
+}

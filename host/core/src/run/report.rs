@@ -1,0 +1,62 @@
+//! What agents report, through files or tools. A report counts once, and outlives the session that made it.
+
+use crate::ids::{Digest, SessionId};
+use crate::input::Report;
+use crate::observation::{Attempt, ObjectiveStatus, SplitRequest};
+
+use super::Run;
+use super::phase::Phase;
+
+impl Run {
+    pub(super) fn reported(&mut self, from: Option<&SessionId>, digest: &Digest, report: &Report) {
+        if self.ending.is_some() || !self.reports.insert(digest.clone()) {
+            return;
+        }
+        let phase = match report {
+            Report::ObjectiveUpdate { objective, .. } => {
+                // Sub-phases stand after their parent and hold the objective too: the newest holder counts.
+                self.phases.iter().rposition(|p| p.goals.iter().any(|g| &g.spec.id == objective))
+            }
+            _ => from
+                .and_then(|id| self.phases.iter().position(|p| p.sessions.contains(id)))
+                .or_else(|| self.phases.iter().position(Phase::is_active)),
+        };
+        let Some(p) = phase else { return };
+        match report {
+            Report::ObjectiveUpdate { objective, status: ObjectiveStatus::Done, .. } => {
+                if let Some(g) = self.phases[p].goals.iter().position(|g| &g.spec.id == objective) {
+                    let by = from.cloned().or_else(|| self.phases[p].session.clone());
+                    self.objective_done(p, g, by);
+                }
+            }
+            Report::ObjectiveUpdate { objective, status, note } => {
+                let phase = &mut self.phases[p];
+                if *status == ObjectiveStatus::Failed && !note.is_empty() {
+                    let attempt = Attempt { approach: objective.to_string(), outcome: note.clone() };
+                    Phase::record(&mut phase.attempts, attempt);
+                }
+                if let Some(goal) = phase.goals.iter_mut().find(|g| &g.spec.id == objective)
+                    && goal.status != ObjectiveStatus::Done
+                {
+                    goal.status = *status;
+                }
+            }
+            Report::DecisionRecord { .. } | Report::AttemptRecord { .. } => {
+                if let Some(entry) = Option::from(report) {
+                    let phase = &mut self.phases[p];
+                    let list = match report {
+                        Report::DecisionRecord { .. } => &mut phase.decisions,
+                        _ => &mut phase.attempts,
+                    };
+                    Phase::record(list, entry);
+                }
+            }
+            Report::SplitRequest { groups, rationale } => {
+                self.phases[p].requested = Some(SplitRequest {
+                    groups: groups.iter().cloned().map(Into::into).collect(),
+                    rationale: rationale.clone(),
+                });
+            }
+        }
+    }
+}

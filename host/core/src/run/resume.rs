@@ -1,0 +1,100 @@
+//! A host takes the run up again. Whatever lived in the host before is gone: agents, questions to policies, timers.
+//! What it knew is not: every phase goes on from its step, and nothing that was judged done is done again.
+
+use crate::facts::Exit;
+use crate::ids::SessionId;
+use crate::notice::Notice;
+use crate::observation::SplitOccasion;
+
+use super::Run;
+use super::phase::{Step, Succession};
+
+/// Why there is a session after one that was lost.
+pub(super) const LOST: &str = "the host was stopped while the agent worked";
+/// How a session ends that died with its host.
+const LOST_EXIT: Exit = Exit { code: None, signal: None, by_host: true };
+
+impl Run {
+    pub(super) fn resume(&mut self) {
+        self.stopping = false;
+        if self.ending.is_some() {
+            return;
+        }
+        let mut lost: Vec<SessionId> = Vec::new();
+        for session in self.sessions.values_mut().filter(|s| s.is_alive()) {
+            session.end(LOST_EXIT, "lost with the host");
+            lost.push(session.id.clone());
+        }
+        for phase in &mut self.phases {
+            if let Some(session) = phase.session.as_ref().filter(|id| lost.contains(id)) {
+                let session = &self.sessions[session];
+                phase.turns_before += session.turns;
+                phase.progress = session.done;
+            }
+        }
+        self.notify(Notice::Resumed { lost });
+        for p in 0..self.phases.len() {
+            self.resume_phase(p);
+        }
+    }
+
+    fn resume_phase(&mut self, p: usize) {
+        match self.phases[p].step.clone() {
+            // These wait for a person, for time, for other phases, or for nothing.
+            Step::Pending
+            | Step::Paused { .. }
+            | Step::Split
+            | Step::Done
+            | Step::Skipped
+            | Step::Quota { .. }
+            | Step::Backoff { .. } => {}
+
+            // No session was needed: the same question again.
+            Step::Baseline { action } => {
+                if !self.pending.contains_key(&action) {
+                    self.begin_phase(p);
+                }
+            }
+            Step::Scoping {
+                occasion: occasion @ (SplitOccasion::PhaseStart | SplitOccasion::OutOfContinuations),
+                ..
+            } => self.scope(p, occasion),
+            Step::Budgeting { .. } => self.scope(p, SplitOccasion::PhaseStart),
+
+            // A prompt that had ended is judged as it was: what it finished is not done again.
+            Step::Measuring { action, occasion, focus } => {
+                if !self.pending.contains_key(&action) {
+                    self.measure(p, occasion, focus);
+                }
+            }
+            Step::Judging { occasion, focus, .. } => self.judge(p, occasion, focus),
+            Step::Composing { then, .. } => {
+                let because = self.phases[p].because.clone();
+                self.hand_over(p, then, &because);
+            }
+            Step::HandingOff { action, then } => {
+                if !self.pending.contains_key(&action) {
+                    let because = self.phases[p].because.clone();
+                    self.hand_over(p, then, &because);
+                }
+            }
+            Step::Verifying { action } => {
+                if !self.pending.contains_key(&action) {
+                    self.verify(p);
+                }
+            }
+            Step::Ending { then } => self.after_end(p, then),
+
+            // The prompt died with its agent: look at what it left, then go on in a new session.
+            Step::Working { .. } => {
+                self.measure(p, None, Vec::new());
+            }
+            Step::Scoping { .. }
+            | Step::Readying { .. }
+            | Step::Briefing { .. }
+            | Step::Fitting { .. }
+            | Step::Summarising { .. }
+            | Step::Compacting { .. } => self.hand_over(p, Succession::Uncounted, LOST),
+        }
+    }
+}

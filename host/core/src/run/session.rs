@@ -1,0 +1,396 @@
+//! One agent process with one context window: folds an agent's events into the facts that decisions rest on.
+//! It judges nothing and emits nothing; the phase machine does.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use crate::facts::{AgentEvent, Billed, Capabilities, Channel, Exit, OccupancySource, Signal};
+use crate::ids::{RoleName, Seq, SessionId};
+use crate::observation::{OccupancyView, SessionState, TurnView};
+use crate::time::{DurationMs, UnixMs};
+use crate::view::QuotaRow;
+use crate::workflow::AgentKind;
+
+use super::RequestSlot;
+
+/// Turns a policy sees: enough to see growth, small enough to copy on every decision.
+const RECENT_TURNS: usize = 32;
+/// Signals a policy sees.
+const RECENT_SIGNALS: usize = 32;
+/// Bytes of signal text a policy sees; the oldest signals go first.
+const SIGNAL_WINDOW_BYTES: usize = 8 * 1024;
+/// Tail of the answer that is kept: what an exhausted agent said last fits, its essays do not.
+pub(super) const ANSWER_TAIL_BYTES: usize = 4 * 1024;
+/// Distinct things read that are remembered for counting re-reads (C12).
+const READS: usize = 1024;
+
+/// A signal with its place in time.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Noticed {
+    pub(super) seq: Seq,
+    pub(super) at: UnixMs,
+    pub(super) prompt: u32,
+    pub(super) signal: Signal,
+}
+
+/// A session.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Session {
+    pub(super) id: SessionId,
+    pub(super) role: RoleName,
+    pub(super) agent: AgentKind,
+    pub(super) continuation: u32,
+    pub(super) max_turns: u32,
+    pub(super) state: SessionState,
+    pub(super) capabilities: Capabilities,
+    pub(super) used_tokens: Option<u64>,
+    pub(super) window_tokens: Option<u64>,
+    pub(super) source: OccupancySource,
+    pub(super) used_at: UnixMs,
+    pub(super) prompts: u32,
+    pub(super) turns: u32,
+    pub(super) recent: VecDeque<TurnView>,
+    pub(super) signals: VecDeque<Noticed>,
+    pub(super) answer_bytes: u64,
+    pub(super) answer_tail: String,
+    pub(super) billed: Billed,
+    pub(super) compactions: u32,
+    pub(super) refilled_within_turns: u32,
+    pub(super) last_heard: UnixMs,
+    pub(super) next_heartbeat: UnixMs,
+    pub(super) active: DurationMs,
+    pub(super) exit: Option<Exit>,
+    /// The wait for a provider that the agent does by itself.
+    pub(super) quota: Option<QuotaRow>,
+    pub(super) warned: bool,
+    pub(super) done: u32,
+    pub(super) nudges: u32,
+    pub(super) last: String,
+    pub(super) ending: String,
+    /// The question about it that is under way while it works, and whether something new came since.
+    pub(super) assessing: RequestSlot,
+    turn: TurnView,
+    compacted_at_turn: Option<u32>,
+    used_before_compaction: Option<u64>,
+    reads: BTreeSet<String>,
+}
+
+impl Session {
+    pub(super) fn new(
+        id: SessionId,
+        role: RoleName,
+        agent: AgentKind,
+        continuation: u32,
+        max_turns: u32,
+        window_tokens: Option<u64>,
+        at: UnixMs,
+    ) -> Self {
+        Self {
+            id,
+            role,
+            agent,
+            continuation,
+            max_turns,
+            state: SessionState::Starting,
+            capabilities: Capabilities::default(),
+            used_tokens: None,
+            window_tokens,
+            source: OccupancySource::Unknown,
+            used_at: at,
+            prompts: 0,
+            turns: 0,
+            recent: VecDeque::new(),
+            signals: VecDeque::new(),
+            answer_bytes: 0,
+            answer_tail: String::new(),
+            billed: Billed::default(),
+            compactions: 0,
+            refilled_within_turns: 0,
+            last_heard: at,
+            next_heartbeat: at,
+            active: DurationMs(0),
+            exit: None,
+            quota: None,
+            warned: false,
+            done: 0,
+            nudges: 0,
+            last: String::new(),
+            ending: String::new(),
+            assessing: RequestSlot::default(),
+            turn: TurnView::default(),
+            compacted_at_turn: None,
+            used_before_compaction: None,
+            reads: BTreeSet::new(),
+        }
+    }
+
+    pub(super) fn is_alive(&self) -> bool {
+        self.state != SessionState::Ended
+    }
+
+    /// A prompt begins: what was said for the one before is not this one's answer.
+    pub(super) fn begin_prompt(&mut self, at: UnixMs) {
+        self.prompts += 1;
+        self.answer_bytes = 0;
+        self.answer_tail.clear();
+        self.state = SessionState::Working;
+        self.last_heard = at;
+    }
+
+    pub(super) fn end(&mut self, exit: Exit, ending: &str) {
+        self.state = SessionState::Ended;
+        self.exit = Some(exit);
+        if self.ending.is_empty() {
+            ending.clone_into(&mut self.ending);
+        }
+        self.assessing = RequestSlot::default();
+    }
+
+    /// Tokens in the window now, with source and age.
+    pub(super) fn occupancy(&self, now: UnixMs) -> OccupancyView {
+        OccupancyView {
+            used_tokens: self.used_tokens,
+            window_tokens: self.window_tokens,
+            source: self.source,
+            age_ms: now.since(self.used_at).0,
+        }
+    }
+
+    /// Turns since the last compaction; 0 where there was none.
+    pub(super) fn turns_since_compaction(&self) -> u32 {
+        self.compacted_at_turn.map_or(0, |at| self.turns - at)
+    }
+
+    /// Takes in what the agent said. Lifecycle changes (`Ready`, `PromptEnded`) are the phase machine's.
+    pub(super) fn observe(&mut self, seq: Seq, at: UnixMs, event: &AgentEvent) {
+        self.last_heard = at;
+        match event {
+            AgentEvent::Text { text } => {
+                self.answer_bytes += text.len() as u64;
+                self.turn.text_bytes += text.len() as u64;
+                self.answer_tail.push_str(text);
+                keep_tail(&mut self.answer_tail, ANSWER_TAIL_BYTES);
+            }
+            AgentEvent::ToolCall { name, reads, writes, .. } => {
+                self.turn.tool_calls += 1;
+                if let Some(target) = reads {
+                    self.count_read(target);
+                }
+                self.last = match writes.as_ref().or(reads.as_ref()) {
+                    Some(target) => format!("{name} {target}"),
+                    None => name.clone(),
+                };
+            }
+            AgentEvent::ToolOutput { bytes, .. } => self.turn.tool_output_bytes += bytes,
+            AgentEvent::Turn { used_tokens, billed } => self.end_turn(at, *used_tokens, billed),
+            AgentEvent::Occupancy { used_tokens, window_tokens, source } => {
+                self.window_tokens = window_tokens.or(self.window_tokens);
+                if let Some(used) = used_tokens {
+                    self.fill(at, *used, *source);
+                }
+            }
+            AgentEvent::Billing(billed) => self.billed.add(billed),
+            AgentEvent::Signal(signal) => self.notice(seq, at, signal.clone()),
+            AgentEvent::Compacted { before_tokens, after_tokens, .. } => {
+                self.compactions += 1;
+                self.compacted_at_turn = Some(self.turns);
+                self.used_before_compaction = before_tokens.or(self.used_tokens);
+                self.refilled_within_turns = 0;
+                self.warned = false;
+                self.reads.clear();
+                if let Some(after) = after_tokens {
+                    self.fill(at, *after, self.source);
+                }
+            }
+            AgentEvent::PromptEnded { stop_reason, is_error } => {
+                let text = if *is_error { "the agent calls it an error" } else { "" };
+                self.notice(
+                    seq,
+                    at,
+                    Signal {
+                        channel: Channel::AgentEvent,
+                        code: stop_reason.clone(),
+                        status: None,
+                        resets_at: None,
+                        retrying: false,
+                        text: text.to_owned(),
+                    },
+                );
+            }
+            AgentEvent::ApprovalRequested { title } => {
+                self.state = SessionState::WaitingApproval;
+                self.last = format!("asks: {title}");
+            }
+            AgentEvent::ApprovalResolved { .. } => {
+                if self.state == SessionState::WaitingApproval {
+                    self.state = SessionState::Working;
+                }
+            }
+            AgentEvent::Ready { .. }
+            | AgentEvent::Compacting
+            | AgentEvent::CompactionFailed { .. }
+            | AgentEvent::Unknown { .. } => {}
+        }
+    }
+
+    /// Whether this event shows that the agent is at work again (B8).
+    pub(super) fn is_output(event: &AgentEvent) -> bool {
+        matches!(
+            event,
+            AgentEvent::Text { .. }
+                | AgentEvent::ToolCall { .. }
+                | AgentEvent::ToolOutput { .. }
+                | AgentEvent::Turn { .. }
+        )
+    }
+
+    fn count_read(&mut self, target: &str) {
+        if self.reads.contains(target) {
+            self.turn.rereads += 1;
+        } else if self.reads.len() < READS {
+            self.reads.insert(target.to_owned());
+        }
+    }
+
+    fn end_turn(&mut self, at: UnixMs, used_tokens: Option<u64>, billed: &Billed) {
+        self.turns += 1;
+        self.billed.add(billed);
+        // A turn may repeat what the agent itself has just reported; that is the better source.
+        if let Some(used) = used_tokens.filter(|used| self.used_tokens != Some(*used)) {
+            self.fill(at, used, OccupancySource::LastCall);
+        }
+        let turn = TurnView {
+            ordinal: self.turns,
+            prompt: self.prompts,
+            used_tokens: self.used_tokens,
+            output_tokens: billed.output_tokens,
+            ..std::mem::take(&mut self.turn)
+        };
+        if self.recent.len() == RECENT_TURNS {
+            self.recent.pop_front();
+        }
+        self.recent.push_back(turn);
+    }
+
+    fn fill(&mut self, at: UnixMs, used: u64, source: OccupancySource) {
+        self.used_tokens = Some(used);
+        self.used_at = at;
+        self.source = source;
+        let refilled = self.used_before_compaction.is_some_and(|before| used >= before);
+        if refilled && self.refilled_within_turns == 0 {
+            self.refilled_within_turns = self.turns_since_compaction().max(1);
+        }
+    }
+
+    fn notice(&mut self, seq: Seq, at: UnixMs, signal: Signal) {
+        self.signals.push_back(Noticed { seq, at, prompt: self.prompts, signal });
+        let mut bytes: usize = self.signals.iter().map(|n| n.signal.text.len()).sum();
+        while self.signals.len() > RECENT_SIGNALS || bytes > SIGNAL_WINDOW_BYTES {
+            match self.signals.pop_front() {
+                Some(oldest) => bytes -= oldest.signal.text.len(),
+                None => break,
+            }
+        }
+    }
+}
+
+/// Cuts a text to its last `limit` bytes, on a character boundary.
+fn keep_tail(text: &mut String, limit: usize) {
+    if text.len() > limit {
+        let mut from = text.len() - limit;
+        while !text.is_char_boundary(from) {
+            from += 1;
+        }
+        text.drain(..from);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::facts::CompactionTrigger;
+
+    fn session() -> Session {
+        Session::new("s1".into(), "executor".into(), AgentKind::Rehearsal, 0, 25, None, UnixMs(0))
+    }
+
+    fn turn(used: u64) -> AgentEvent {
+        AgentEvent::Turn {
+            used_tokens: Some(used),
+            billed: Billed { input_tokens: used, output_tokens: 10, cost_microusd: None },
+        }
+    }
+
+    fn read(target: &str) -> AgentEvent {
+        AgentEvent::ToolCall { id: "t".into(), name: "Read".into(), reads: Some(target.into()), writes: None }
+    }
+
+    #[test]
+    fn occupancy_is_the_last_call_never_the_bill() {
+        let mut s = session();
+        for (i, used) in [1000, 1500, 1200].into_iter().enumerate() {
+            s.observe(Seq(i as u64 + 1), UnixMs(i as u64), &turn(used));
+        }
+        assert_eq!(s.used_tokens, Some(1200));
+        assert_eq!(s.billed.tokens(), 3730);
+    }
+
+    #[test]
+    fn rereads_are_counted_turn_by_turn_and_forgotten_by_a_compaction() {
+        // C12
+        let mut s = session();
+        for event in [read("a"), read("b"), read("a"), turn(1), read("a"), turn(2)] {
+            s.observe(Seq(1), UnixMs(0), &event);
+        }
+        assert_eq!(s.recent.iter().map(|t| t.rereads).collect::<Vec<_>>(), [1, 1]);
+        let compacted = AgentEvent::Compacted {
+            trigger: CompactionTrigger::Asked,
+            before_tokens: None,
+            after_tokens: Some(1),
+        };
+        for event in [compacted, read("a"), turn(2)] {
+            s.observe(Seq(2), UnixMs(0), &event);
+        }
+        assert_eq!(s.recent.back().map(|t| t.rereads), Some(0));
+    }
+
+    #[test]
+    fn refill_after_a_compaction_is_seen_once_it_is_back_where_it_was() {
+        let mut s = session();
+        s.observe(Seq(1), UnixMs(0), &turn(700));
+        s.observe(
+            Seq(2),
+            UnixMs(0),
+            &AgentEvent::Compacted {
+                trigger: CompactionTrigger::Asked,
+                before_tokens: None,
+                after_tokens: Some(200),
+            },
+        );
+        s.observe(Seq(3), UnixMs(0), &turn(400));
+        assert_eq!(s.refilled_within_turns, 0);
+        s.observe(Seq(4), UnixMs(0), &turn(710));
+        assert_eq!(s.refilled_within_turns, 2);
+    }
+
+    #[test]
+    fn what_is_kept_stays_bounded() {
+        let mut s = session();
+        let long = "ä".repeat(1000);
+        for i in 0..200 {
+            let signal = Signal {
+                channel: Channel::Terminal,
+                code: String::new(),
+                status: None,
+                resets_at: None,
+                retrying: false,
+                text: long.clone(),
+            };
+            s.observe(Seq(i), UnixMs(i), &AgentEvent::Signal(signal));
+            s.observe(Seq(i), UnixMs(i), &AgentEvent::Text { text: long.clone() });
+            s.observe(Seq(i), UnixMs(i), &turn(i));
+        }
+        assert!(s.signals.iter().map(|n| n.signal.text.len()).sum::<usize>() <= SIGNAL_WINDOW_BYTES);
+        assert!(s.answer_tail.len() <= ANSWER_TAIL_BYTES);
+        assert_eq!(s.recent.len(), RECENT_TURNS);
+    }
+}

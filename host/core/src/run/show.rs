@@ -1,0 +1,158 @@
+//! The state as people and programs see it: names, counts, status, references (D1).
+
+use crate::action::Ending;
+use crate::facts::Billed;
+use crate::ids::PhaseId;
+use crate::observation::{Attempt, SessionState};
+use crate::time::UnixMs;
+use crate::view::{
+    ObjectiveRow, PhaseRow, PhaseStatus, QuestionRow, QuotaRow, RunStatus, RunView, SessionRow,
+};
+
+use super::Run;
+use super::phase::{Phase, Step};
+use super::session::Session;
+
+impl Run {
+    /// The state at this time. None before `Started`.
+    pub fn view(&self, now: UnixMs) -> Option<RunView> {
+        if !self.is_started() {
+            return None;
+        }
+        let now = now.max(self.now);
+        let (active_ms, quota_wait_ms) = self.clock.at(now);
+        let mut billed = Billed::default();
+        for phase in &self.phases {
+            billed.add(&phase.billed);
+        }
+        Some(RunView {
+            schema: 1,
+            run: self.id.clone(),
+            workflow: self.workflow.name.clone(),
+            goal: self.workflow.goal.clone(),
+            status: self.status(),
+            started_at: self.started_at,
+            active_ms,
+            quota_wait_ms,
+            billed,
+            phases: (0..self.phases.len()).map(|p| self.phase_row(p)).collect(),
+            questions: self
+                .questions
+                .iter()
+                .map(|(id, question)| QuestionRow {
+                    id: *id,
+                    phase: Some(question.phase.clone()),
+                    text: question.text.clone(),
+                    choices: question.choices.clone(),
+                })
+                .collect(),
+        })
+    }
+
+    /// Where the run stands.
+    pub fn status(&self) -> RunStatus {
+        match self.ending {
+            Some(ending) => RunStatus::Ended(ending),
+            None if self.stopping => RunStatus::Ended(Ending::Interrupted),
+            None if !self.questions.is_empty() && !self.phases.iter().any(Phase::is_active) => {
+                RunStatus::Paused
+            }
+            None => RunStatus::Running,
+        }
+    }
+
+    /// What was tried in a phase and did not work, oldest first (C19).
+    pub fn attempts(&self, phase: &PhaseId) -> impl Iterator<Item = &Attempt> {
+        self.phases.iter().filter(move |p| p.spec.id == *phase).flat_map(|p| &p.attempts)
+    }
+
+    fn phase_row(&self, p: usize) -> PhaseRow {
+        let phase = &self.phases[p];
+        let policy = match self.pins.first() {
+            Some(pin) if self.pins.iter().all(|other| other.component == pin.component) => {
+                format!("{}@{}", pin.policy, pin.component.short())
+            }
+            Some(_) => "several".to_owned(),
+            None => String::new(),
+        };
+        PhaseRow {
+            id: phase.spec.id.clone(),
+            parent: phase.parent.clone(),
+            title: phase.spec.title.clone(),
+            status: self.phase_status(p),
+            objectives: phase
+                .goals
+                .iter()
+                .map(|goal| ObjectiveRow {
+                    id: goal.spec.id.clone(),
+                    description: goal.spec.description.clone(),
+                    status: goal.status,
+                    by: goal.by.clone(),
+                })
+                .collect(),
+            sessions: phase.sessions.iter().filter_map(|id| self.sessions.get(id)).map(session_row).collect(),
+            turns: self.turns_used(p),
+            max_turns: phase.max_turns,
+            continuation: phase.continuations,
+            continuations: self.continuations_allowed(p),
+            billed: phase.billed,
+            policy,
+            split: phase.split,
+            verified: phase.verified,
+            quota: self.quota_row(p),
+            handoffs: phase.handoffs.iter().rev().cloned().collect(),
+            artifacts: phase.artifacts.clone(),
+        }
+    }
+
+    fn quota_row(&self, p: usize) -> Option<QuotaRow> {
+        match self.phases[p].step {
+            Step::Quota { cause, since, until, .. } => Some(QuotaRow { cause, since, until }),
+            _ => self.session(p)?.quota,
+        }
+    }
+
+    fn phase_status(&self, p: usize) -> PhaseStatus {
+        match self.phases[p].step {
+            Step::Pending => PhaseStatus::Pending,
+            Step::Baseline { .. } | Step::Budgeting { .. } => PhaseStatus::Scoping,
+            Step::Scoping { .. } if self.phases[p].session.is_none() => PhaseStatus::Scoping,
+            Step::Readying { .. } => PhaseStatus::Starting,
+            Step::Working { .. } => match self.session(p).map(|s| s.state) {
+                Some(SessionState::WaitingApproval) => PhaseStatus::WaitingApproval,
+                Some(SessionState::WaitingQuota) => PhaseStatus::WaitingQuota,
+                _ => PhaseStatus::Working,
+            },
+            Step::Scoping { .. }
+            | Step::Briefing { .. }
+            | Step::Measuring { .. }
+            | Step::Judging { .. }
+            | Step::Fitting { .. } => PhaseStatus::Working,
+            Step::Summarising { .. } | Step::Compacting { .. } => PhaseStatus::Compacting,
+            Step::Composing { .. } | Step::HandingOff { .. } | Step::Ending { .. } => PhaseStatus::HandingOff,
+            Step::Quota { .. } => PhaseStatus::WaitingQuota,
+            Step::Backoff { .. } => PhaseStatus::Waiting,
+            Step::Verifying { .. } => PhaseStatus::Verifying,
+            Step::Paused { .. } => PhaseStatus::Paused,
+            Step::Split => PhaseStatus::Split,
+            Step::Done => PhaseStatus::Done,
+            Step::Skipped => PhaseStatus::Skipped,
+        }
+    }
+}
+
+fn session_row(session: &Session) -> SessionRow {
+    SessionRow {
+        id: session.id.clone(),
+        agent: session.agent.name().to_owned(),
+        continuation: session.continuation,
+        ending: session.ending.clone(),
+        turns: session.turns,
+        used_tokens: session.used_tokens,
+        window_tokens: session.window_tokens,
+        source: session.source,
+        warned: session.warned,
+        last: session.last.clone(),
+        billed: session.billed,
+    }
+}

@@ -1,0 +1,349 @@
+//! One walk a behaviour.
+
+use super::world::{Does, World, workflow};
+use crate::action::{Action, Ending};
+use crate::decision::{Order, QuotaCause, SplitAction, SubPhase};
+use crate::ids::Digest;
+use crate::input::{Choice, Input, Report};
+use crate::notice::Notice;
+use crate::observation::{BriefKind, ObjectiveStatus};
+use crate::time::DurationMs;
+use crate::view::{PhaseStatus, RunStatus};
+
+fn three() -> World {
+    World::new(workflow(&[("1", &["a", "b", "c"])]))
+}
+
+fn kinds(world: &World) -> Vec<BriefKind> {
+    world
+        .notices
+        .iter()
+        .filter_map(|notice| match notice {
+            Notice::Prompted { kind, .. } => Some(*kind),
+            _ => None,
+        })
+        .collect()
+}
+
+#[test]
+fn objectives_are_done_one_prompt_each_in_one_session() {
+    let mut world = three();
+    world.go();
+    assert_eq!(world.ending(), Some(Ending::Done));
+    assert_eq!(kinds(&world), [BriefKind::First, BriefKind::Next, BriefKind::Next]);
+    assert!(world.worked.values().all(|times| *times == 1));
+    assert_eq!(world.run.view(world.now).unwrap().phases[0].sessions.len(), 1);
+}
+
+#[test]
+fn phases_wait_for_what_they_depend_on() {
+    let mut flow = workflow(&[("late", &["b"]), ("early", &["a"])]);
+    flow.phases[0].depends_on = vec!["early".into()];
+    let mut world = World::new(flow);
+    world.go();
+    let started: Vec<String> = world
+        .notices
+        .iter()
+        .filter_map(|notice| match notice {
+            Notice::PhaseStarted { phase, .. } => Some(phase.to_string()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(started, ["early", "late"]);
+}
+
+#[test]
+fn an_exhausted_session_is_followed_by_a_new_one_with_the_rest_of_the_budget() {
+    // A6 A7 A8
+    let mut world = three();
+    world.script = [Does::Finish(300), Does::Exhaust].into();
+    world.go();
+    assert_eq!(world.ending(), Some(Ending::Done));
+    let starts: Vec<_> = world
+        .notices
+        .iter()
+        .filter_map(|notice| match notice {
+            Notice::SessionStarted { continuation, of, remaining, max_turns, .. } => {
+                Some((*continuation, *of, remaining.len(), *max_turns))
+            }
+            _ => None,
+        })
+        .collect();
+    // 25 turns for an executor in standard mode (A1), two of them used by the first session.
+    assert_eq!(starts, [(0, 3, 3, 25), (1, 3, 2, 23)]);
+    assert_eq!(kinds(&world)[2], BriefKind::Continuing);
+    assert_eq!(world.run.view(world.now).unwrap().phases[0].handoffs.len(), 1);
+    assert!(world.worked.values().all(|times| *times == 1));
+}
+
+#[test]
+fn after_three_continuations_a_person_is_asked_and_retry_starts_afresh() {
+    // A8
+    let mut world = World::new(workflow(&[("1", &["a", "b", "c", "d", "e", "f"])]));
+    world.script = [Does::Finish(300), Does::Exhaust].repeat(4).into();
+    world.go();
+    assert_eq!(world.run.status(), RunStatus::Paused);
+    assert_eq!(world.count(|n| matches!(n, Notice::SessionStarted { .. })), 4);
+    let view = world.run.view(world.now).unwrap();
+    assert!(view.questions[0].text.contains("3 continuations are used up"), "{}", view.questions[0].text);
+    world.answer(Choice::Retry);
+    assert_eq!(world.ending(), Some(Ending::Done));
+}
+
+#[test]
+fn a_continuation_that_finishes_nothing_is_the_last() {
+    // A8
+    let mut world = three();
+    world.script = [Does::Exhaust, Does::Exhaust].into();
+    world.go();
+    assert_eq!(world.run.status(), RunStatus::Paused);
+    assert_eq!(world.count(|n| matches!(n, Notice::SessionStarted { .. })), 2);
+    world.answer(Choice::Skip);
+    assert_eq!(world.ending(), Some(Ending::Unfinished));
+}
+
+#[test]
+fn a_used_up_phase_is_split_where_the_policy_says_so() {
+    // A8 D2 D4 D7
+    let mut world = three();
+    let part = |title: &str, objectives: &[&str]| SubPhase {
+        title: title.into(),
+        objectives: objectives.iter().map(|id| (*id).into()).collect(),
+        order: Order::Direct,
+        max_turns: 0,
+    };
+    world.split =
+        Some(SplitAction::Split { sub_phases: vec![part("one", &["a", "c"]), part("two", &["b"])] });
+    world.verdicts = [true].into();
+    world.go();
+    assert_eq!(world.ending(), Some(Ending::Done));
+    let view = world.run.view(world.now).unwrap();
+    let ids: Vec<_> = view.phases.iter().map(|phase| phase.id.as_str()).collect();
+    assert_eq!(ids, ["1", "1a", "1b"]);
+    assert!(view.phases.iter().all(|phase| phase.status == PhaseStatus::Done));
+    assert!(world.worked.values().all(|times| *times == 1));
+}
+
+#[test]
+fn a_split_that_loses_an_objective_is_refused() {
+    let mut world = three();
+    let sub_phases = ["a", "b"].map(|id| SubPhase {
+        title: id.into(),
+        objectives: vec![id.into()],
+        order: Order::Direct,
+        max_turns: 0,
+    });
+    world.split = Some(SplitAction::Split { sub_phases: sub_phases.into() });
+    world.go();
+    assert_eq!(world.ending(), Some(Ending::Done));
+    assert_eq!(
+        world.count(|n| matches!(n, Notice::FellBack { because, .. } if because.contains("c is in no part"))),
+        1
+    );
+}
+
+#[test]
+fn compaction_comes_between_prompts_after_the_safety_net_and_reorients() {
+    // B1 B2 B3
+    let mut world = three();
+    world.script = [Does::Finish(750)].into();
+    world.go();
+    assert_eq!(world.ending(), Some(Ending::Done));
+    assert_eq!(kinds(&world), [BriefKind::First, BriefKind::ReOriented, BriefKind::Next]);
+    let order: Vec<_> = world
+        .actions
+        .iter()
+        .map(Action::name)
+        .filter(|name| ["write-summaries", "compact"].contains(name))
+        .collect();
+    assert_eq!(order, ["write-summaries", "compact"]);
+}
+
+#[test]
+fn a_high_percentage_warns_once_and_stops_nothing() {
+    // D5
+    let mut world = three();
+    world.script = [Does::Finish(900)].into();
+    world.go();
+    assert_eq!(world.count(|n| matches!(n, Notice::Warned { .. })), 1);
+    assert_eq!(world.ending(), Some(Ending::Done));
+    assert_eq!(world.count(|n| matches!(n, Notice::SessionStarted { .. })), 1);
+}
+
+#[test]
+fn a_quota_wait_is_no_time_no_continuation_and_no_retry() {
+    // B4 B5 B6 B8
+    let mut world = three();
+    world.script = [Does::Quota(Some(1)), Does::Quota(None), Does::Quota(None)].into();
+    world.go();
+    assert_eq!(world.ending(), Some(Ending::Done));
+    let view = world.run.view(world.now).unwrap();
+    assert!(view.quota_wait_ms >= DurationMs::from_mins(20), "{}", view.quota_wait_ms);
+    assert!(view.active_ms < DurationMs::from_mins(1), "{}", view.active_ms);
+    let phase = &view.phases[0];
+    assert_eq!((phase.continuation, phase.sessions.len()), (0, 1));
+    assert!(
+        world.count(|n| matches!(n, Notice::QuotaWait { cause: QuotaCause::Usage, until: Some(_), .. })) == 1
+    );
+}
+
+#[test]
+fn a_quota_wait_survives_a_restart_of_the_host() {
+    // B9
+    let mut world = three();
+    world.script = [Does::Quota(Some(1))].into();
+    while world.run.view(world.now).is_none_or(|view| view.phases[0].quota.is_none()) {
+        assert!(world.step());
+    }
+    let since = world.run.view(world.now).unwrap().phases[0].quota.unwrap().since;
+    world.now = world.now + DurationMs::from_mins(1);
+    world.crash();
+    assert_eq!(world.run.view(world.now).unwrap().phases[0].quota.unwrap().since, since);
+    world.go();
+    assert_eq!(world.ending(), Some(Ending::Done));
+    assert!(world.worked.values().all(|times| *times == 1));
+}
+
+#[test]
+fn a_failed_session_is_retried_a_bounded_number_of_times() {
+    let mut world = three();
+    world.script = vec![Does::Die; 9].into();
+    world.go();
+    assert_eq!(world.run.status(), RunStatus::Paused);
+    assert_eq!(world.count(|n| matches!(n, Notice::Retrying { .. })), 2);
+    assert_eq!(world.count(|n| matches!(n, Notice::SessionStarted { .. })), 3);
+}
+
+#[test]
+fn progress_makes_a_failure_the_first_again() {
+    let mut world = three();
+    world.script = [Does::Die, Does::Die, Does::Finish(1), Does::Die, Does::Die, Does::Finish(1)].into();
+    world.go();
+    assert_eq!(world.ending(), Some(Ending::Done));
+}
+
+#[test]
+fn an_empty_answer_is_asked_for_again_then_replaced() {
+    // A4
+    let mut world = three();
+    world.script = [Does::Nothing, Does::Nothing, Does::Nothing].into();
+    world.go();
+    assert_eq!(world.ending(), Some(Ending::Done));
+    assert_eq!(kinds(&world)[..3], [BriefKind::First, BriefKind::Nudged, BriefKind::Nudged]);
+    assert_eq!(world.count(|n| matches!(n, Notice::Retrying { .. })), 1);
+}
+
+#[test]
+fn a_silent_agent_is_interrupted_then_replaced() {
+    // B7
+    let mut world = three();
+    world.script = vec![Does::Hang; 3].into();
+    world.go();
+    assert_eq!(world.ending(), Some(Ending::Done));
+    let interrupts = world.actions.iter().filter(|a| matches!(a, Action::Interrupt { .. })).count();
+    assert_eq!(interrupts, 2);
+    assert_eq!(world.count(|n| matches!(n, Notice::Retrying { .. })), 1);
+}
+
+#[test]
+fn a_failed_verification_goes_back_to_the_phase_within_its_bound() {
+    let mut flow = workflow(&[("1", &["a"])]);
+    flow.phases[0].verify = Some("true".into());
+    let mut world = World::new(flow);
+    world.verdicts = [false, true].into();
+    world.go();
+    assert_eq!(world.ending(), Some(Ending::Done));
+    assert_eq!(kinds(&world), [BriefKind::First, BriefKind::Nudged]);
+
+    let mut flow = workflow(&[("1", &["a"])]);
+    flow.phases[0].verify = Some("true".into());
+    let mut world = World::new(flow);
+    world.verdicts = vec![false; 9].into();
+    world.go();
+    assert_eq!(world.run.status(), RunStatus::Paused);
+    assert_eq!(world.count(|n| matches!(n, Notice::Verified { passed: false, .. })), 3);
+}
+
+#[test]
+fn a_ceiling_pauses_between_prompts_and_can_be_raised() {
+    let mut flow = workflow(&[("1", &["a", "b", "c"])]);
+    flow.limits.tokens = Some(400);
+    let mut world = World::new(flow);
+    world.go();
+    assert_eq!(world.run.status(), RunStatus::Paused);
+    assert_eq!(world.worked.len(), 2);
+    world.answer(Choice::Raise);
+    assert_eq!(world.ending(), Some(Ending::Done));
+    assert!(world.worked.values().all(|times| *times == 1));
+}
+
+#[test]
+fn used_up_turns_mean_split_or_pause() {
+    // A6
+    let mut flow = workflow(&[("1", &["a", "b", "c"])]);
+    flow.roles.get_mut(&"executor".into()).unwrap().max_turns = Some(2);
+    let mut world = World::new(flow);
+    world.go();
+    assert_eq!(world.run.status(), RunStatus::Paused);
+    let view = world.run.view(world.now).unwrap();
+    assert!(view.questions[0].text.contains("2 turns are used up"), "{}", view.questions[0].text);
+}
+
+#[test]
+fn a_report_counts_once_and_finishes_an_objective() {
+    let mut world = three();
+    let report =
+        Report::ObjectiveUpdate { objective: "c".into(), status: ObjectiveStatus::Done, note: String::new() };
+    for _ in 0..20 {
+        world.step();
+    }
+    for _ in 0..2 {
+        let digest = Digest::of("the report");
+        world.put(Input::Reported { session: Some("s1".into()), digest, report: report.clone() });
+    }
+    world.go();
+    assert_eq!(world.ending(), Some(Ending::Done));
+    assert_eq!(world.worked.len(), 2);
+    assert_eq!(world.count(|n| matches!(n, Notice::ObjectiveDone { .. })), 3);
+}
+
+#[test]
+fn a_stop_ends_agents_and_resume_goes_on_where_it_was() {
+    // D8
+    let mut world = three();
+    while world.worked.is_empty() {
+        world.step();
+    }
+    world.put(Input::StopRequested);
+    world.go();
+    assert!(world.run.live_sessions().is_empty());
+    assert_eq!(world.run.status(), RunStatus::Ended(Ending::Interrupted));
+    world.put(Input::Resumed);
+    world.go();
+    assert_eq!(world.ending(), Some(Ending::Done));
+}
+
+#[test]
+fn an_answer_without_a_host_starts_nothing_before_one_is_there() {
+    let mut world = three();
+    world.script = vec![Does::Die; 3].into();
+    world.go();
+    let question = world.run.view(world.now).unwrap().questions[0].id;
+    let before = world.actions.len();
+    world.put(Input::Answered { question, choice: Choice::Retry });
+    world.step();
+    assert!(world.actions[before..].iter().all(|action| !action.is_durable()));
+    world.crash();
+    world.go();
+    assert_eq!(world.ending(), Some(Ending::Done));
+}
+
+#[test]
+fn stop_as_an_answer_leaves_the_rest_open() {
+    let mut world = three();
+    world.script = vec![Does::Die; 3].into();
+    world.go();
+    world.answer(Choice::Stop);
+    assert_eq!(world.ending(), Some(Ending::Unfinished));
+    assert!(world.worked.is_empty());
+}

@@ -1,0 +1,396 @@
+//! A world for the machine to act in: performs every intent at once, with agents and policies scripted by the test.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use crate::action::{Action, Ending};
+use crate::decision::*;
+use crate::facts::{
+    AgentEvent, Billed, Capabilities, CompactionTrigger, Exit, OccupancySource, WorkspaceFacts,
+};
+use crate::ids::{Digest, ObjectiveId, Seq, SessionId};
+use crate::input::{ArtifactRef, Choice, Input, Outcome, Stamped};
+use crate::notice::Notice;
+use crate::observation::{Ask, Capability, Occasion, SplitOccasion};
+use crate::run::Run;
+use crate::time::{DurationMs, UnixMs};
+use crate::workflow::{AgentKind, Limits, Objective, Permission, Phase, Policies, Role, Workflow};
+
+/// What an agent does with a prompt.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Does {
+    /// Works and answers, at this occupancy.
+    Finish(u64),
+    /// Runs out of context.
+    Exhaust,
+    /// Is told to wait by its provider, until this long from now.
+    Quota(Option<u64>),
+    /// Answers nothing of substance.
+    Nothing,
+    /// Its process ends.
+    Die,
+    /// Says nothing at all.
+    Hang,
+}
+
+pub(super) struct World {
+    pub(super) run: Run,
+    pub(super) now: UnixMs,
+    pub(super) seq: u64,
+    /// What agents do with prompt after prompt; then they finish.
+    pub(super) script: VecDeque<Does>,
+    /// What `Verify` says, time after time; then it passes.
+    pub(super) verdicts: VecDeque<bool>,
+    pub(super) split: Option<SplitAction>,
+    pub(super) journal: Vec<Stamped>,
+    pub(super) notices: Vec<Notice>,
+    pub(super) actions: Vec<Action>,
+    /// How often each objective was really worked on to its end.
+    pub(super) worked: BTreeMap<ObjectiveId, u32>,
+    last: BTreeMap<SessionId, &'static str>,
+    queue: VecDeque<Input>,
+}
+
+pub(super) fn workflow(phases: &[(&str, &[&str])]) -> Workflow {
+    let role = Role {
+        agent: AgentKind::Rehearsal,
+        model: None,
+        permission: Permission::Edit,
+        window_tokens: Some(1000),
+        max_turns: None,
+        env: Vec::new(),
+        program: None,
+        script: None,
+    };
+    let phases: Vec<Phase> = phases
+        .iter()
+        .map(|(id, objectives)| Phase {
+            id: (*id).into(),
+            title: format!("Phase {id}"),
+            depends_on: Vec::new(),
+            role: "executor".into(),
+            objectives: objectives
+                .iter()
+                .map(|id| Objective { id: (*id).into(), description: format!("Do {id}."), files: Vec::new() })
+                .collect(),
+            verify: None,
+            complex: false,
+            wall_time: None,
+            tokens: None,
+            cost_microusd: None,
+            continuations: None,
+        })
+        .collect();
+    Workflow {
+        name: "test".into(),
+        goal: "Test the machine.".into(),
+        roles: [("executor".into(), role)].into(),
+        limits: Limits::default(),
+        policies: Policies::default(),
+        phases,
+        ..Workflow::default()
+    }
+}
+
+impl World {
+    pub(super) fn new(workflow: Workflow) -> Self {
+        let mut world = Self {
+            run: Run::new(),
+            now: UnixMs(1_000_000),
+            seq: 0,
+            script: VecDeque::new(),
+            verdicts: VecDeque::new(),
+            split: None,
+            journal: Vec::new(),
+            notices: Vec::new(),
+            actions: Vec::new(),
+            worked: BTreeMap::new(),
+            last: BTreeMap::new(),
+            queue: VecDeque::new(),
+        };
+        world.queue.push_back(Input::Started {
+            run: "r1".into(),
+            workflow: Box::new(workflow),
+            pins: Vec::new(),
+            task_folder: ".baton/r1".into(),
+        });
+        world
+    }
+
+    /// Takes one input, and does what it leads to. False where nothing is left to take.
+    pub(super) fn step(&mut self) -> bool {
+        let input = match self.queue.pop_front() {
+            Some(input) => input,
+            None => match self.run.next_deadline() {
+                Some(at) => {
+                    self.now = self.now.max(at);
+                    Input::Tick
+                }
+                None => return false,
+            },
+        };
+        self.seq += 1;
+        self.now = self.now + DurationMs(10);
+        let stamped = Stamped { seq: Seq(self.seq), at: self.now, input };
+        let intents = self.run.apply(&stamped).unwrap_or_else(|e| panic!("{e}"));
+        self.journal.push(stamped);
+        for intent in intents {
+            self.perform(intent.id, intent.action);
+        }
+        true
+    }
+
+    pub(super) fn go(&mut self) {
+        for _ in 0..20_000 {
+            if !self.step() {
+                return;
+            }
+        }
+        panic!("the run does not come to rest");
+    }
+
+    pub(super) fn put(&mut self, input: Input) {
+        self.queue.push_back(input);
+    }
+
+    pub(super) fn answer(&mut self, choice: Choice) {
+        let question = self.run.view(self.now).unwrap().questions[0].id;
+        self.put(Input::Answered { question, choice });
+        self.go();
+    }
+
+    /// The host dies and another takes over: what was on its way is lost, and so is every agent.
+    pub(super) fn crash(&mut self) {
+        let pending: Vec<_> = self.run.pending().into_iter().cloned().collect();
+        self.queue.clear();
+        self.put(Input::Resumed);
+        assert!(self.step());
+        for intent in pending {
+            if self.run.pending().iter().any(|open| open.id == intent.id) {
+                match intent.action {
+                    Action::Spawn(_)
+                    | Action::Prompt { .. }
+                    | Action::Compact { .. }
+                    | Action::Interrupt { .. }
+                    | Action::End { .. } => {
+                        self.put(Input::Outcome { action: intent.id, outcome: Outcome::Lost });
+                    }
+                    again => self.perform(intent.id, again),
+                }
+            }
+        }
+    }
+
+    pub(super) fn ending(&self) -> Option<Ending> {
+        self.run.ending()
+    }
+
+    pub(super) fn count(&self, is: impl Fn(&Notice) -> bool) -> usize {
+        self.notices.iter().filter(|notice| is(notice)).count()
+    }
+
+    fn event(&mut self, session: &SessionId, event: AgentEvent) {
+        self.put(Input::Agent { session: session.clone(), event });
+    }
+
+    fn perform(&mut self, id: crate::ids::ActionId, action: Action) {
+        self.actions.push(action.clone());
+        let outcome = match action {
+            Action::Notify(notice) => {
+                self.notices.push(notice);
+                return;
+            }
+            Action::RequestDecision { request, question } => {
+                let result = Ok(self.decide(&question.ask));
+                let label = Label {
+                    by: DecidedBy::Configured,
+                    capability: question.ask.capability(),
+                    policy: "test".into(),
+                    component: None,
+                    settings: None,
+                    engine: Digest::of("engine"),
+                    fuel: 0,
+                    duration_us: 0,
+                    faults: Vec::new(),
+                };
+                return self.put(Input::Decided { request, result, label: Box::new(label) });
+            }
+            Action::Spawn(spec) => {
+                self.event(
+                    &spec.session,
+                    AgentEvent::Ready { agent_session: None, model: None, version: None },
+                );
+                let capabilities = Capabilities { compacts: true, interrupts: true, ..Default::default() };
+                Outcome::Spawned { group: 1, started: 1, capabilities }
+            }
+            Action::Prompt { session, focus, .. } => {
+                self.act(&session, &focus);
+                Outcome::Delivered
+            }
+            Action::Compact { session, .. } => {
+                self.event(
+                    &session,
+                    AgentEvent::Compacted {
+                        trigger: CompactionTrigger::Asked,
+                        before_tokens: None,
+                        after_tokens: Some(100),
+                    },
+                );
+                Outcome::Delivered
+            }
+            Action::Interrupt { session } => {
+                self.event(
+                    &session,
+                    AgentEvent::PromptEnded { stop_reason: "cancelled".into(), is_error: false },
+                );
+                Outcome::Delivered
+            }
+            Action::End { session, .. } => {
+                let exit = Exit { code: Some(0), signal: None, by_host: true };
+                self.put(Input::SessionEnded { session, exit });
+                Outcome::Delivered
+            }
+            Action::Assess { .. } => Outcome::Assessed { facts: WorkspaceFacts::default() },
+            Action::WriteHandoff { ordinal, .. } => Outcome::HandoffWritten {
+                path: format!("handoffs/{ordinal}.md"),
+                artifact: artifact("handoff"),
+            },
+            Action::WriteSummaries { .. } => {
+                Outcome::SummariesWritten { artifacts: vec![artifact("summary")] }
+            }
+            Action::Verify { .. } => {
+                let passed = self.verdicts.pop_front().unwrap_or(true);
+                Outcome::Verified {
+                    passed,
+                    code: Some(i32::from(!passed)),
+                    findings: "no".into(),
+                    artifact: None,
+                }
+            }
+            Action::Ask { .. } | Action::Finish { .. } => Outcome::Announced,
+        };
+        self.put(Input::Outcome { action: id, outcome });
+    }
+
+    fn act(&mut self, session: &SessionId, focus: &[ObjectiveId]) {
+        let does = self.script.pop_front().unwrap_or(Does::Finish(300));
+        let used = match &does {
+            Does::Finish(used) => *used,
+            Does::Exhaust => 990,
+            _ => 200,
+        };
+        let word = match does {
+            Does::Finish(_) => "done",
+            Does::Exhaust => "exhausted",
+            Does::Quota(Some(_)) => "quota-until",
+            Does::Quota(None) => "quota",
+            Does::Nothing => "nothing",
+            Does::Die | Does::Hang => "silent",
+        };
+        self.last.insert(session.clone(), word);
+        if does == Does::Hang {
+            return;
+        }
+        if does == Does::Die {
+            let exit = Exit { code: Some(1), signal: None, by_host: false };
+            return self.put(Input::SessionEnded { session: session.clone(), exit });
+        }
+        if matches!(does, Does::Finish(_)) {
+            for id in focus {
+                *self.worked.entry(id.clone()).or_default() += 1;
+            }
+        }
+        let billed = Billed { input_tokens: used, output_tokens: 10, cost_microusd: Some(1000) };
+        self.event(
+            session,
+            AgentEvent::Occupancy {
+                used_tokens: Some(used),
+                window_tokens: Some(1000),
+                source: OccupancySource::Agent,
+            },
+        );
+        self.event(session, AgentEvent::Turn { used_tokens: Some(used), billed });
+        self.event(session, AgentEvent::PromptEnded { stop_reason: word.into(), is_error: false });
+    }
+
+    /// A policy with the thresholds of the sources, as plain as can be.
+    fn decide(&self, ask: &Ask) -> Decision {
+        let reason = "the test says so".to_owned();
+        match ask {
+            Ask::Assess(o) => {
+                let code = o.signals.iter().rfind(|s| s.prompt == o.session.prompts).map(|s| s.code.as_str());
+                let (verdict, recovery) = match (o.occasion, code) {
+                    (Occasion::Turn | Occasion::Signal, _) => (Verdict::Healthy, Recovery::Wait),
+                    (Occasion::Heartbeat, _) if o.session.idle_ms >= 300_000 => {
+                        (Verdict::Stalled, Recovery::Interrupt)
+                    }
+                    (Occasion::Heartbeat, _) => (Verdict::Healthy, Recovery::Wait),
+                    (_, Some("done")) => (Verdict::Completed, Recovery::Wait),
+                    (_, Some("exhausted")) => (Verdict::Exhausted, Recovery::Wait),
+                    (_, Some("quota")) => {
+                        (Verdict::Quota { cause: QuotaCause::Rate, until: None }, Recovery::Wait)
+                    }
+                    (_, Some("quota-until")) => {
+                        let until = Some(self.now + DurationMs::from_mins(20));
+                        (Verdict::Quota { cause: QuotaCause::Usage, until }, Recovery::Wait)
+                    }
+                    (_, Some("nothing")) => (Verdict::Truncated, Recovery::Nudge),
+                    _ => (Verdict::Failed, Recovery::NewSession),
+                };
+                let used = o.session.occupancy.used_tokens.unwrap_or(0);
+                let warning = (used >= 850).then(|| "nearly full".to_owned());
+                Decision::Assess(Assessment { verdict, evidence: Vec::new(), warning, recovery, reason })
+            }
+            Ask::Compaction(o) => {
+                let full = o.session.occupancy.used_tokens.unwrap_or(0) >= 700; // B1
+                let action = match full {
+                    true => CompactionAction::Compact { instructions: String::new() },
+                    false => CompactionAction::Keep,
+                };
+                Decision::Compaction(CompactionDecision { action, reason })
+            }
+            Ask::Split(o) => {
+                let asked =
+                    matches!(o.occasion, SplitOccasion::PhaseStart | SplitOccasion::OutOfContinuations);
+                let action = match &self.split {
+                    Some(action) if asked && o.phase.depth == 0 => action.clone(),
+                    _ => SplitAction::Keep,
+                };
+                Decision::Split(SplitDecision { action, reason })
+            }
+            Ask::Budget(_, base) => Decision::Budget(TurnBudget { max_turns: *base, reason }),
+            Ask::Brief(o) => Decision::Brief(Brief { prompt: format!("{:?} {:?}", o.kind, o.focus), reason }),
+            Ask::Compose(_) => Decision::Compose(Composition {
+                document: "document".into(),
+                index: "index".into(),
+                continuer: Continuer::Successor,
+                reason,
+            }),
+            Ask::Review(_) => Decision::Review(Review {
+                score: 100,
+                findings: Vec::new(),
+                staleness: Staleness::Fresh,
+                accepted: true,
+                reason,
+            }),
+        }
+    }
+}
+
+fn artifact(name: &str) -> ArtifactRef {
+    ArtifactRef {
+        name: name.into(),
+        version: 1,
+        digest: Digest::of(name),
+        bytes: name.len() as u64,
+        summary: String::new(),
+    }
+}
+
+/// Another kind of answer than was asked for.
+pub(super) fn wrong_answer(capability: Capability) -> Decision {
+    let reason = "wrong".to_owned();
+    match capability {
+        Capability::Compaction => Decision::Budget(TurnBudget { max_turns: 0, reason }),
+        _ => Decision::Compaction(CompactionDecision { action: CompactionAction::HandOff, reason }),
+    }
+}

@@ -1,0 +1,401 @@
+//! The walk of a phase: measure, scope, spawn, brief, work, judge, make room, verify. What a verdict leads to is
+//! in `judge.rs`.
+
+use crate::action::{Action, SpawnSpec};
+use crate::facts::{AgentEvent, CompactionTrigger, Exit};
+use crate::ids::{ActionId, SessionId};
+use crate::input::Outcome;
+use crate::notice::Notice;
+use crate::observation::{BriefKind, ObjectiveStatus, Occasion, SessionState, SplitOccasion};
+use crate::text::Text;
+
+use super::Run;
+use super::phase::{AfterEnd, Pause, Step, Succession};
+use super::resume::LOST;
+use super::session::Session;
+
+impl Run {
+    pub(super) fn begin_phase(&mut self, p: usize) {
+        let phase = &self.phases[p];
+        self.notify(Notice::PhaseStarted {
+            phase: phase.spec.id.clone(),
+            title: phase.spec.title.clone(),
+            objectives: phase.goals.len() as u32,
+        });
+        let action = self.assess(p, true, &[]);
+        self.phases[p].step = Step::Baseline { action };
+    }
+
+    fn assess(&mut self, p: usize, baseline: bool, focus: &[usize]) -> ActionId {
+        let phase = &self.phases[p];
+        let expected = focus.iter().flat_map(|g| phase.goals[*g].spec.files.clone()).collect();
+        self.emit(Action::Assess { phase: phase.spec.id.clone(), baseline, expected })
+    }
+
+    /// A prompt or a session ended: first what is on disk, then what a policy says of it (A5).
+    pub(super) fn measure(&mut self, p: usize, occasion: Option<Occasion>, focus: Vec<usize>) {
+        let action = self.assess(p, false, &focus);
+        self.phases[p].step = Step::Measuring { action, occasion, focus };
+    }
+
+    pub(super) fn outcome_in_phase(&mut self, id: ActionId, action: &Action, outcome: &Outcome) {
+        let Some(p) = self.phases.iter().position(|phase| phase.step.waits_for_action(id)) else {
+            return;
+        };
+        if let Outcome::Assessed { facts } = outcome {
+            self.phases[p].facts = facts.clone();
+        }
+        match (self.phases[p].step.clone(), outcome) {
+            (Step::Baseline { .. }, _) => self.scope(p, SplitOccasion::PhaseStart),
+            (Step::Measuring { occasion: Some(occasion), focus, .. }, _) => self.judge(p, occasion, focus),
+            (Step::Measuring { occasion: None, .. }, _) => self.hand_over(p, Succession::Uncounted, LOST),
+            (Step::Readying { .. }, Outcome::Failed { error }) => {
+                let exit = Exit { code: None, signal: None, by_host: true };
+                if let Some(session) = self.session_mut(p) {
+                    session.end(exit, "could not start");
+                }
+                self.hand_over(p, Succession::Retry, error);
+            }
+            (Step::Working { .. }, Outcome::Failed { error }) => self.hand_over(p, Succession::Retry, error),
+            (Step::Summarising { instructions, .. }, Outcome::SummariesWritten { artifacts }) => {
+                self.phases[p].artifacts.extend(artifacts.iter().cloned());
+                self.compact(p, instructions);
+            }
+            // Without its safety net no context is thrown away (B2): the work goes on uncompacted.
+            (Step::Summarising { .. }, _) => self.brief_next(p, BriefKind::Next),
+            (Step::Compacting { .. }, Outcome::Failed { error }) => {
+                self.compaction_failed(p, error);
+                self.brief_next(p, BriefKind::Next);
+            }
+            (Step::HandingOff { then, .. }, outcome) => {
+                if let (Outcome::HandoffWritten { path, artifact }, Action::WriteHandoff { session, .. }) =
+                    (outcome, action)
+                {
+                    self.handoff_written(p, session, path, artifact);
+                }
+                self.succeed(p, then);
+            }
+            (Step::Verifying { .. }, outcome) => self.verified(p, outcome),
+            _ => {}
+        }
+    }
+
+    /// Asks whether the scope is too large.
+    pub(super) fn scope(&mut self, p: usize, occasion: SplitOccasion) {
+        let request = self.ask_split(p, occasion);
+        self.phases[p].step = Step::Scoping { request, occasion };
+    }
+
+    /// Starts a session with what is left of the phase's turns (A6).
+    pub(super) fn spawn(&mut self, p: usize) {
+        let number = self.sessions.len() + 1;
+        let phase = &self.phases[p];
+        let role = &self.workflow.roles[&phase.spec.role];
+        let max_turns = match phase.max_turns {
+            0 => 0,
+            max => max.saturating_sub(self.turns_counted(p)).max(1),
+        };
+        let spec = SpawnSpec {
+            session: SessionId::new(format!("s{number}")),
+            phase: phase.spec.id.clone(),
+            role: phase.spec.role.clone(),
+            agent: role.agent.clone(),
+            continuation: phase.continuations,
+            max_turns,
+        };
+        let mut session = Session::new(
+            spec.session.clone(),
+            spec.role.clone(),
+            spec.agent.clone(),
+            spec.continuation,
+            max_turns,
+            role.window_tokens,
+            self.now,
+        );
+        session.next_heartbeat = self.now + self.heartbeat();
+        self.notify(Notice::SessionStarted {
+            phase: spec.phase.clone(),
+            session: spec.session.clone(),
+            agent: spec.agent.clone(),
+            continuation: spec.continuation,
+            of: self.continuations_allowed(p),
+            remaining: self.remaining(p),
+            max_turns,
+        });
+        let phase = &mut self.phases[p];
+        phase.sessions.push(spec.session.clone());
+        phase.session = Some(spec.session.clone());
+        phase.progress = 0;
+        self.sessions.insert(spec.session.clone(), session);
+        let action = self.emit(Action::Spawn(spec));
+        self.phases[p].step = Step::Readying { action };
+    }
+
+    pub(super) fn event_in_phase(&mut self, p: usize, event: &AgentEvent) {
+        if Session::is_output(event) {
+            self.end_wait_in_place(p);
+        }
+        let phase = self.phases[p].spec.id.clone();
+        let Some(session) = self.session(p) else { return };
+        let (id, now) = (session.id.clone(), self.now);
+        match event {
+            AgentEvent::Ready { .. } => {
+                if let Step::Readying { .. } = self.phases[p].step {
+                    if let Some(session) = self.session_mut(p) {
+                        session.state = SessionState::Idle;
+                    }
+                    self.first_brief(p);
+                }
+            }
+            AgentEvent::Turn { .. } | AgentEvent::Occupancy { .. } => {
+                let notice = Notice::Turn {
+                    phase,
+                    session: id,
+                    turns: session.turns,
+                    max_turns: session.max_turns,
+                    occupancy: session.occupancy(now),
+                };
+                self.notify(notice);
+                self.assess_at_work(p, Occasion::Turn);
+            }
+            AgentEvent::ToolCall { .. } | AgentEvent::ApprovalRequested { .. } => {
+                let what = session.last.clone();
+                self.notify(Notice::Activity { phase, session: id, what });
+            }
+            AgentEvent::Signal(signal) if signal.channel != crate::facts::Channel::ToolOutput => {
+                self.assess_at_work(p, Occasion::Signal);
+            }
+            AgentEvent::Compacted { trigger, before_tokens, after_tokens } => {
+                let asked = *trigger == CompactionTrigger::Asked;
+                let (before, after) = (*before_tokens, *after_tokens);
+                self.notify(Notice::Compacted { phase, session: id, asked, before, after });
+                if asked {
+                    self.compaction_ended(p, BriefKind::ReOriented);
+                }
+            }
+            AgentEvent::CompactionFailed { text } => {
+                self.compaction_failed(p, text);
+                self.compaction_ended(p, BriefKind::Next);
+            }
+            AgentEvent::PromptEnded { .. } => self.prompt_ended(p),
+            _ => {}
+        }
+    }
+
+    fn prompt_ended(&mut self, p: usize) {
+        self.end_wait_in_place(p);
+        let Step::Working { focus, interrupted, .. } = self.phases[p].step.clone() else {
+            return;
+        };
+        if let Some(session) = self.session_mut(p) {
+            session.state = SessionState::Idle;
+        }
+        if interrupted {
+            self.brief(p, BriefKind::Nudged, focus);
+        } else {
+            self.measure(p, Some(Occasion::PromptEnded), focus);
+        }
+    }
+
+    /// A compaction that was asked for ends in no `PromptEnded`.
+    fn compaction_ended(&mut self, p: usize, kind: BriefKind) {
+        if let Step::Compacting { .. } = self.phases[p].step {
+            if let Some(session) = self.session_mut(p) {
+                session.state = SessionState::Idle;
+            }
+            self.brief_next(p, kind);
+        }
+    }
+
+    pub(super) fn session_ended(&mut self, id: &SessionId, exit: Exit) {
+        let Some(session) = self.sessions.get_mut(id) else {
+            return;
+        };
+        if !session.is_alive() {
+            return;
+        }
+        let (turns, done, prompts) = (session.turns, session.done, session.prompts);
+        session.end(exit, "ended");
+        let Some(p) = self.phase_of(id) else { return };
+        self.phases[p].turns_before += turns;
+        self.phases[p].progress = done;
+        if self.stopping || self.ending.is_some() {
+            return;
+        }
+        self.end_wait_in_place(p);
+        match self.phases[p].step.clone() {
+            Step::Ending { then } => self.after_end(p, then),
+            Step::Working { focus, .. } => self.measure(p, Some(Occasion::SessionEnded), focus),
+            Step::Readying { .. } => self.measure(p, Some(Occasion::SessionEnded), Vec::new()),
+            Step::Scoping { .. }
+            | Step::Briefing { .. }
+            | Step::Fitting { .. }
+            | Step::Summarising { .. }
+            | Step::Compacting { .. } => {
+                // An agent may end by itself after its work; one that did nothing is not started for ever.
+                let succession =
+                    if prompts > 0 && done > 0 { Succession::Uncounted } else { Succession::Retry };
+                self.hand_over(p, succession, "the agent's process ended between two prompts");
+            }
+            _ => {}
+        }
+    }
+
+    fn first_brief(&mut self, p: usize) {
+        let phase = &self.phases[p];
+        let begun = phase.sessions.len() > 1 || phase.goals.iter().any(|goal| goal.attempts > 0);
+        let kind = if begun { BriefKind::Continuing } else { BriefKind::First };
+        self.brief_next(p, kind);
+    }
+
+    /// Asks for the prompt of what comes next. Where all is done and only the verification is not content, that is
+    /// the last objective once more.
+    pub(super) fn brief_next(&mut self, p: usize, kind: BriefKind) {
+        let phase = &self.phases[p];
+        let focus = match phase.next_focus() {
+            next if next.is_empty() => vec![phase.goals.len() - 1],
+            next => next,
+        };
+        self.brief(p, kind, focus);
+    }
+
+    pub(super) fn brief(&mut self, p: usize, kind: BriefKind, focus: Vec<usize>) {
+        let request = self.ask_brief(p, kind, &focus);
+        self.phases[p].step = Step::Briefing { request, kind, focus };
+    }
+
+    pub(super) fn prompt(&mut self, p: usize, kind: BriefKind, focus: Vec<usize>, text: &str) {
+        let now = self.now;
+        let Some(session) = self.session_mut(p) else {
+            return;
+        };
+        session.begin_prompt(now);
+        let (id, prompt) = (session.id.clone(), session.prompts);
+        let phase = &mut self.phases[p];
+        for g in &focus {
+            let goal = &mut phase.goals[*g];
+            goal.attempts += 1;
+            if goal.status != ObjectiveStatus::Done {
+                goal.status = ObjectiveStatus::InProgress;
+            }
+        }
+        let ids: Vec<_> = focus.iter().map(|g| phase.goals[*g].spec.id.clone()).collect();
+        let phase_id = phase.spec.id.clone();
+        self.notify(Notice::Prompted { phase: phase_id, session: id.clone(), kind, focus: ids.clone() });
+        let text = Text::new(text);
+        let action = self.emit(Action::Prompt { session: id, prompt, kind, focus: ids, text });
+        self.phases[p].step = Step::Working { action, focus, interrupted: false };
+    }
+
+    /// Between two prompts: what is finished is verified; else the fixed order asks splitting, then compaction.
+    pub(super) fn boundary(&mut self, p: usize) {
+        if self.phases[p].is_finished() {
+            self.verify(p);
+        } else if !self.pause_at_ceiling(p) {
+            if !self.has_live_session(p) {
+                self.succeed(p, Succession::Uncounted);
+            } else if self.is_out_of_turns(p) {
+                self.hand_over(p, Succession::Continuation, "the turns of the phase are used up");
+            } else if self.phases[p].requested.is_some() {
+                self.scope(p, SplitOccasion::Requested);
+            } else {
+                self.scope(p, SplitOccasion::Boundary);
+            }
+        }
+    }
+
+    pub(super) fn verify(&mut self, p: usize) {
+        let phase = &mut self.phases[p];
+        let Some(command) = phase.spec.verify.clone() else {
+            return self.end_session(p, AfterEnd::Complete, "its phase is done");
+        };
+        phase.verifications += 1;
+        let (id, attempt) = (phase.spec.id.clone(), phase.verifications);
+        let action = self.emit(Action::Verify { phase: id, command, attempt });
+        self.phases[p].step = Step::Verifying { action };
+    }
+
+    fn verified(&mut self, p: usize, outcome: &Outcome) {
+        let (passed, code, findings) = match outcome {
+            Outcome::Verified { passed, code, findings, artifact } => {
+                self.phases[p].artifacts.extend(artifact.clone());
+                (*passed, *code, findings.clone())
+            }
+            Outcome::Failed { error } => (false, None, error.clone()),
+            _ => (false, None, "the verification did not run".to_owned()),
+        };
+        let phase = &mut self.phases[p];
+        phase.verified = Some(passed);
+        phase.findings = findings;
+        let (id, attempt) = (phase.spec.id.clone(), phase.verifications);
+        self.notify(Notice::Verified { phase: id.clone(), passed, code, attempt });
+        if passed {
+            self.end_session(p, AfterEnd::Complete, "its phase is done");
+        } else if attempt > self.workflow.limits.verifications {
+            let text = format!(
+                "The verification of phase {id} failed {attempt} times: {}",
+                tail_line(&self.phases[p].findings)
+            );
+            self.pause(p, Pause::Stuck, text);
+        } else if self.has_live_session(p) {
+            "the verification failed".clone_into(&mut self.phases[p].because);
+            self.brief_next(p, BriefKind::Nudged);
+        } else {
+            "the verification failed".clone_into(&mut self.phases[p].because);
+            self.succeed(p, Succession::Uncounted);
+        }
+    }
+
+    pub(super) fn objective_done(&mut self, p: usize, g: usize, by: Option<SessionId>) {
+        let goal = &mut self.phases[p].goals[g];
+        if goal.status == ObjectiveStatus::Done {
+            return;
+        }
+        goal.status = ObjectiveStatus::Done;
+        goal.by.clone_from(&by);
+        let objective = goal.spec.id.clone();
+        if let Some(session) = by.and_then(|id| self.sessions.get_mut(&id)) {
+            session.done += 1;
+        }
+        let phase = &mut self.phases[p];
+        // Progress makes a failure the first one again.
+        phase.retries = 0;
+        let (done, of) = (phase.done_count(), phase.goals.len() as u32);
+        let phase = phase.spec.id.clone();
+        self.notify(Notice::ObjectiveDone { phase, objective, done, of });
+    }
+
+    /// Ends the session, where there is one, and goes on from there once it is gone.
+    pub(super) fn end_session(&mut self, p: usize, then: AfterEnd, reason: &str) {
+        match self.phases[p].session.clone() {
+            Some(session) if self.has_live_session(p) => {
+                if let (AfterEnd::Complete, Some(session)) = (&then, self.session_mut(p)) {
+                    "done".clone_into(&mut session.ending);
+                }
+                self.phases[p].step = Step::Ending { then };
+                self.emit(Action::End { session, reason: reason.to_owned() });
+            }
+            _ => self.after_end(p, then),
+        }
+    }
+
+    pub(super) fn after_end(&mut self, p: usize, then: AfterEnd) {
+        match then {
+            AfterEnd::Succeed(succession) => self.succeed(p, succession),
+            AfterEnd::Split(parts) => self.fork(p, &parts),
+            AfterEnd::Pause { about, text } => self.ask_person(p, about, text),
+            AfterEnd::Skip => self.phases[p].step = Step::Skipped,
+            AfterEnd::Complete => {
+                self.phases[p].step = Step::Done;
+                let phase = self.phases[p].spec.id.clone();
+                self.notify(Notice::PhaseDone { phase });
+            }
+        }
+    }
+}
+
+/// The last line that says something, cut for a person.
+fn tail_line(text: &str) -> String {
+    let line = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it printed nothing");
+    line.trim().chars().take(200).collect()
+}

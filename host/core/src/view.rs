@@ -1,0 +1,199 @@
+//! The state of a run as people and programs see it: names, counts, status, references. Schema version 1.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::action::Ending;
+use crate::decision::QuotaCause;
+use crate::facts::{Billed, OccupancySource};
+use crate::ids::{ActionId, ObjectiveId, PhaseId, RunId, SessionId};
+use crate::input::{ArtifactRef, Choice};
+use crate::observation::ObjectiveStatus;
+use crate::time::{DurationMs, UnixMs};
+
+/// A run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RunView {
+    /// Version of this record: 1.
+    pub schema: u32,
+    /// Its id.
+    pub run: RunId,
+    /// Name of the workflow.
+    pub workflow: String,
+    /// What it is for.
+    pub goal: String,
+    /// Where it stands.
+    pub status: RunStatus,
+    /// When it began.
+    pub started_at: UnixMs,
+    /// Wall time so far, quota waits and pauses not counted (B6).
+    pub active_ms: DurationMs,
+    /// Time spent waiting for providers.
+    pub quota_wait_ms: DurationMs,
+    /// What it billed.
+    pub billed: Billed,
+    /// Its phases, sub-phases after their parent.
+    pub phases: Vec<PhaseRow>,
+    /// Questions that wait for a person.
+    pub questions: Vec<QuestionRow>,
+}
+
+/// Where a run stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RunStatus {
+    /// Phases are worked on.
+    Running,
+    /// Nothing moves until a person answers.
+    Paused,
+    /// It ended.
+    Ended(Ending),
+}
+
+/// A phase.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PhaseRow {
+    /// Its id.
+    pub id: PhaseId,
+    /// The phase it was split from.
+    pub parent: Option<PhaseId>,
+    /// What it is about.
+    pub title: String,
+    /// Where it stands.
+    pub status: PhaseStatus,
+    /// Its objectives.
+    pub objectives: Vec<ObjectiveRow>,
+    /// Its sessions, oldest first.
+    pub sessions: Vec<SessionRow>,
+    /// Turns used by all its sessions.
+    pub turns: u32,
+    /// Turns it may use; 0 for no cap.
+    pub max_turns: u32,
+    /// Continuations used.
+    pub continuation: u32,
+    /// Continuations allowed.
+    pub continuations: u32,
+    /// What it billed.
+    pub billed: Billed,
+    /// Policies that decide in it, "name@digest".
+    pub policy: String,
+    /// Number of sub-phases it was split into.
+    pub split: u32,
+    /// Last verification: passed or not.
+    pub verified: Option<bool>,
+    /// The quota wait it is in.
+    pub quota: Option<QuotaRow>,
+    /// Its handoffs, newest first.
+    pub handoffs: Vec<HandoffRow>,
+    /// Artifacts that the host wrote for it.
+    pub artifacts: Vec<ArtifactRef>,
+}
+
+/// Where a phase stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum PhaseStatus {
+    /// Waits for another phase, or for a free place.
+    Pending,
+    /// Its scope is judged.
+    Scoping,
+    /// An agent is being started.
+    Starting,
+    /// An agent works.
+    Working,
+    /// The agent waits for a person.
+    WaitingApproval,
+    /// Waits for a provider's limit to reset.
+    WaitingQuota,
+    /// Waits before a retry.
+    Waiting,
+    /// The agent makes room in its context.
+    Compacting,
+    /// Passes from one session to the next.
+    HandingOff,
+    /// Its verification runs.
+    Verifying,
+    /// Waits for a person.
+    Paused,
+    /// Forked into sub-phases.
+    Split,
+    /// All its objectives are done and verified.
+    Done,
+    /// A person left it open.
+    Skipped,
+}
+
+/// An objective.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ObjectiveRow {
+    /// Its id.
+    pub id: ObjectiveId,
+    /// What is to be done.
+    pub description: String,
+    /// Where it stands.
+    pub status: ObjectiveStatus,
+    /// The session that finished it.
+    pub by: Option<SessionId>,
+}
+
+/// A session.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SessionRow {
+    /// Its id.
+    pub id: SessionId,
+    /// Kind of the agent.
+    pub agent: String,
+    /// k; 0 for the first.
+    pub continuation: u32,
+    /// What became of it; empty while it lives.
+    pub ending: String,
+    /// Turns used.
+    pub turns: u32,
+    /// Tokens in its window, where known.
+    pub used_tokens: Option<u64>,
+    /// Size of its window, where known.
+    pub window_tokens: Option<u64>,
+    /// Where `used_tokens` came from.
+    pub source: OccupancySource,
+    /// Warned about its occupancy.
+    pub warned: bool,
+    /// What it did last ("Write src/a.rs").
+    pub last: String,
+    /// What it billed.
+    pub billed: Billed,
+}
+
+/// A quota wait (B9: `since` survives a restart).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct QuotaRow {
+    /// Why.
+    pub cause: QuotaCause,
+    /// Since when.
+    pub since: UnixMs,
+    /// Until when, where anything said so.
+    pub until: Option<UnixMs>,
+}
+
+/// A handoff.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct HandoffRow {
+    /// Workspace-relative.
+    pub path: String,
+    /// Left by.
+    pub session: SessionId,
+    /// The artifact.
+    pub artifact: ArtifactRef,
+}
+
+/// A question that waits for a person.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct QuestionRow {
+    /// Under which id it is answered.
+    pub id: ActionId,
+    /// About which phase.
+    pub phase: Option<PhaseId>,
+    /// The question.
+    pub text: String,
+    /// What can be answered.
+    pub choices: Vec<Choice>,
+}

@@ -1,0 +1,287 @@
+//! The workflow model: what a person asked for. Reading it from TOML is `workflow/file.rs`; nothing here does IO.
+
+pub mod file;
+pub mod turns;
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::ids::{ObjectiveId, PhaseId, RoleName};
+use crate::observation::Capability;
+use crate::time::DurationMs;
+
+/// A validated workflow: ids are unique, `depends_on` names phases and has no cycle, every role exists.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Workflow {
+    /// Short name, fit for a file name.
+    pub name: String,
+    /// What the whole run is for, one sentence.
+    pub goal: String,
+    /// How much effort is spent.
+    pub mode: Mode,
+    /// The roles that phases name; `executor` always exists.
+    pub roles: BTreeMap<RoleName, Role>,
+    /// Bounds of the whole run.
+    pub limits: Limits,
+    /// Which policy decides what.
+    pub policies: Policies,
+    /// In the order of the file.
+    pub phases: Vec<Phase>,
+    /// Where the agents work; the folder that `baton` is called in where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<WorkspaceChoice>,
+}
+
+/// Where the agents of a workflow work, where its file says so (`--workspace` wins).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WorkspaceChoice {
+    /// A fresh folder under the state directory.
+    Scratch,
+    /// This folder, absolute after reading the file.
+    Folder(String),
+}
+
+/// The role of phases that name none.
+pub const EXECUTOR: &str = "executor";
+
+impl Workflow {
+    /// The same work with another agent in every role (`--agent`). What was meant for the first agent alone (its
+    /// model, program, window and script) does not go over to the second.
+    #[must_use]
+    pub fn with_agent(mut self, agent: AgentKind) -> Self {
+        for role in self.roles.values_mut().filter(|role| role.agent != agent) {
+            role.agent = agent.clone();
+            role.model = None;
+            role.window_tokens = None;
+            role.program = None;
+            role.script = None;
+        }
+        self
+    }
+}
+
+/// How much effort is spent (A1 names the columns).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mode {
+    /// Least.
+    Eco,
+    /// Fast.
+    Turbo,
+    /// The default.
+    #[default]
+    Standard,
+    /// More turns, deeper reviews.
+    Thorough,
+    /// Many agents.
+    Swarm,
+}
+
+impl Mode {
+    /// The word in the file.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Mode::Eco => "eco",
+            Mode::Turbo => "turbo",
+            Mode::Standard => "standard",
+            Mode::Thorough => "thorough",
+            Mode::Swarm => "swarm",
+        }
+    }
+}
+
+/// Which agent plays a role.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum AgentKind {
+    /// Built in: a scripted ACP agent, a real child process.
+    Rehearsal,
+    /// Claude Code over stream-json.
+    Claude,
+}
+
+impl AgentKind {
+    /// The word in the file.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            AgentKind::Rehearsal => "rehearsal",
+            AgentKind::Claude => "claude",
+        }
+    }
+}
+
+impl std::fmt::Display for AgentKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// What an agent may do without asking. Never silently everything.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Permission {
+    /// Read the workspace.
+    ReadOnly,
+    /// Read and edit files in the workspace; the default.
+    #[default]
+    Edit,
+    /// Anything the agent's own sandbox allows, commands included.
+    Full,
+}
+
+/// Who works on a phase.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Role {
+    /// Which agent.
+    pub agent: AgentKind,
+    /// Which model; the agent's default where absent.
+    pub model: Option<String>,
+    /// What it may do without asking.
+    pub permission: Permission,
+    /// Size of its context window, where the agent does not say.
+    pub window_tokens: Option<u64>,
+    /// Turns for a phase; the table's value where absent (A1).
+    pub max_turns: Option<u32>,
+    /// Names of further environment variables that the agent inherits.
+    pub env: Vec<String>,
+    /// Path of the executable, where it is not the one on `PATH`.
+    pub program: Option<String>,
+    /// Path of the rehearsal's script, absolute after reading the file.
+    pub script: Option<String>,
+}
+
+/// Bounds. Reaching a ceiling pauses for a person; nothing is killed for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Limits {
+    /// Wall time, quota waits not counted (B6).
+    pub wall_time: Option<DurationMs>,
+    /// Billed tokens, input and output.
+    pub tokens: Option<u64>,
+    /// Cost in millionths of a US dollar, where the agent reports it.
+    pub cost_microusd: Option<u64>,
+    /// Continuations a phase may have (A8).
+    pub continuations: u32,
+    /// Retries of failed sessions a phase may have.
+    pub retries: u32,
+    /// Prompts again after a stall or an empty answer, for one prompt.
+    pub nudges: u32,
+    /// Times a failed verification sends the findings back.
+    pub verifications: u32,
+    /// Phases at a time.
+    pub parallel: u32,
+    /// How deep a phase may be split.
+    pub split_depth: u32,
+    /// How many parts a split may have.
+    pub split_fan_out: u32,
+    /// Silence after which the session is looked at (B7).
+    pub heartbeat: DurationMs,
+    /// First wait after a failure; doubles each time, at most 5 minutes.
+    pub backoff: DurationMs,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            wall_time: None,
+            tokens: None,
+            cost_microusd: None,
+            continuations: 3, // A8
+            retries: 2,
+            nudges: 2,
+            verifications: 2,
+            parallel: 1,
+            split_depth: 2,
+            split_fan_out: 26,
+            heartbeat: DurationMs::from_secs(60), // B7
+            backoff: DurationMs::from_secs(5),
+        }
+    }
+}
+
+/// Which policy decides what.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Policies {
+    /// For every capability that is not named below.
+    pub all: PolicyChoice,
+    /// By capability.
+    pub by_capability: BTreeMap<Capability, PolicyChoice>,
+}
+
+impl Policies {
+    /// The choice for a capability.
+    pub fn choice(&self, capability: Capability) -> &PolicyChoice {
+        self.by_capability.get(&capability).unwrap_or(&self.all)
+    }
+}
+
+/// A component and what is set for it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PolicyChoice {
+    /// `builtin:resilience`, or the path of a component, absolute after reading the file.
+    pub component: String,
+    /// As given; the component's own `settings.validate` makes them canonical.
+    pub settings: BTreeMap<String, SettingValue>,
+}
+
+impl Default for PolicyChoice {
+    fn default() -> Self {
+        Self { component: "builtin:resilience".to_owned(), settings: BTreeMap::new() }
+    }
+}
+
+/// The value of a policy's setting (WIT `types.setting-value`).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum SettingValue {
+    /// true or false.
+    Flag(bool),
+    /// A whole number.
+    Integer(i64),
+    /// A number.
+    Number(f64),
+    /// A text.
+    Text(String),
+    /// A list of texts.
+    Texts(Vec<String>),
+}
+
+/// A step with objectives and a verification.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Phase {
+    /// Unique in the workflow.
+    pub id: PhaseId,
+    /// What it is about.
+    pub title: String,
+    /// Phases that must be done before.
+    pub depends_on: Vec<PhaseId>,
+    /// Who works on it.
+    pub role: RoleName,
+    /// At least one.
+    pub objectives: Vec<Objective>,
+    /// Command that must exit 0 in the workspace; run by `sh -c`.
+    pub verify: Option<String>,
+    /// Known to be complex (A2 asks the scope as well).
+    pub complex: bool,
+    /// Bounds of this phase alone.
+    pub wall_time: Option<DurationMs>,
+    /// Bounds of this phase alone.
+    pub tokens: Option<u64>,
+    /// Bounds of this phase alone.
+    pub cost_microusd: Option<u64>,
+    /// Continuations of this phase, where they differ from the run's (A8).
+    pub continuations: Option<u32>,
+}
+
+/// One thing to get done. Its description never changes (C19).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Objective {
+    /// Unique in the workflow.
+    pub id: ObjectiveId,
+    /// What is to be done.
+    pub description: String,
+    /// Files that must exist afterwards, workspace-relative.
+    pub files: Vec<String>,
+}

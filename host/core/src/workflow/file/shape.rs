@@ -1,0 +1,294 @@
+//! What may stand in a workflow file, key by key: the source of its JSON Schema. Nothing is checked here.
+//!
+//! The doc comments are what an editor shows for a key, so they speak to the author of a workflow.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::Deserialize;
+
+use crate::workflow::{AgentKind, Mode, Permission, SettingValue};
+
+/// Phases of one workflow: its table must stay readable, and a phase with more to do is split at run time.
+pub(super) const PHASES_MAX: usize = 200;
+/// Objectives of one phase: what a policy sees of a phase stays small.
+pub(super) const OBJECTIVES_MAX: usize = 200;
+/// Files of one objective.
+pub(super) const FILES_MAX: usize = 100;
+/// Characters of a description: a page or two; what is longer belongs into a file that the agent reads.
+pub(super) const TEXT_CHARS_MAX: usize = 8000;
+/// Turns of one phase: more than any window survives.
+pub(super) const TURNS_MAX: u32 = 10_000;
+/// Smallest window that can hold a prompt and an answer; rehearsals use small ones.
+pub(super) const WINDOW_TOKENS_MIN: u64 = 500;
+/// Ten times the largest window on offer.
+pub(super) const WINDOW_TOKENS_MAX: u64 = 10_000_000;
+/// A million million tokens: beyond it somebody mistyped.
+pub(super) const TOKENS_MAX: u64 = 1_000_000_000_000;
+/// A million dollars: beyond it somebody mistyped.
+pub(super) const COST_USD_MAX: f64 = 1_000_000.0;
+/// One cent: below it no agent could start.
+pub(super) const COST_USD_MIN: f64 = 0.01;
+/// More continuations than this mean that the phase is too large (A8).
+pub(super) const CONTINUATIONS_MAX: u32 = 20;
+/// More of the same does not heal what failed this often.
+pub(super) const RETRIES_MAX: u32 = 20;
+/// Phases at a time: agents share one work tree in this version.
+pub(super) const PARALLEL_MAX: u32 = 1;
+/// Splits of splits of splits: beyond it the objectives themselves are too large.
+pub(super) const SPLIT_DEPTH_MAX: u32 = 4;
+/// Sub-phases have letters, a to z.
+pub(super) const SPLIT_FAN_OUT_MAX: u32 = 26;
+
+/// A value with the place where it stands in the file. In the schema it is the value alone.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(transparent)]
+pub(super) struct At<T>(toml::Spanned<T>);
+
+impl<T> At<T> {
+    pub(super) fn span(&self) -> Range<usize> {
+        self.0.span()
+    }
+
+    pub(super) fn get(&self) -> &T {
+        self.0.get_ref()
+    }
+
+    pub(super) fn into_inner(self) -> T {
+        self.0.into_inner()
+    }
+}
+
+impl<T: JsonSchema> JsonSchema for At<T> {
+    fn inline_schema() -> bool {
+        T::inline_schema()
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        T::schema_name()
+    }
+
+    fn schema_id() -> Cow<'static, str> {
+        T::schema_id()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        T::json_schema(generator)
+    }
+}
+
+/// A workflow of Baton: phases with objectives, who works on them, within which limits, judged by which policies.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(title = "Baton workflow", rename = "Workflow")]
+pub(super) struct WorkflowShape {
+    /// Short name, fit for a file name.
+    #[schemars(pattern(r"^[A-Za-z0-9._-]{1,40}$"))]
+    pub(super) name: At<String>,
+    /// What the whole run is for, one sentence. Every agent reads it.
+    #[schemars(length(min = 1, max = TEXT_CHARS_MAX))]
+    pub(super) goal: At<String>,
+    /// How much effort is spent; chooses the column of the table of turns. Default: standard.
+    #[serde(default)]
+    pub(super) mode: Mode,
+    /// The agent of every role that names none. Default: rehearsal. `--agent` wins over it and over every role.
+    #[schemars(extend("x-hint" = AGENTS_HINT))]
+    pub(super) agent: Option<AgentKind>,
+    /// Where the agents work: "scratch" for a fresh folder under the state directory, or a path relative to this
+    /// file. Default: the folder that `baton` is called in. `--workspace` wins.
+    #[schemars(length(min = 1))]
+    pub(super) workspace: Option<At<String>>,
+    /// Who works. `executor` and the roles of the table of turns exist without being named here.
+    #[serde(default)]
+    pub(super) roles: BTreeMap<String, At<RoleShape>>,
+    /// Bounds of the whole run. Reaching a ceiling pauses for a person; nothing is killed for it.
+    #[serde(default)]
+    pub(super) limits: LimitsShape,
+    /// Which policy decides what. Default: the built-in one decides everything.
+    #[serde(default)]
+    pub(super) policies: PoliciesShape,
+    /// The steps, each with objectives. A phase begins when those it depends on are done.
+    #[schemars(length(min = 1, max = PHASES_MAX))]
+    pub(super) phases: Vec<At<PhaseShape>>,
+}
+
+/// Said where an agent is named that this version does not run.
+const AGENTS_HINT: &str = "this version runs `rehearsal` (built in) and `claude` (Claude Code)";
+
+/// A role: which agent works, and what it may do.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Role")]
+pub(super) struct RoleShape {
+    /// Which agent. Default: the workflow's.
+    #[schemars(extend("x-hint" = AGENTS_HINT))]
+    pub(super) agent: Option<AgentKind>,
+    /// Which model. Default: the agent's own choice.
+    #[schemars(length(min = 1))]
+    pub(super) model: Option<String>,
+    /// What the agent may do without asking: "read-only", "edit" (files of the workspace; the default) or "full"
+    /// (whatever the agent's own sandbox allows, commands included).
+    #[serde(default)]
+    pub(super) permission: Permission,
+    /// Size of the context window in tokens, where the agent does not say it.
+    #[schemars(range(min = WINDOW_TOKENS_MIN, max = WINDOW_TOKENS_MAX))]
+    pub(super) window_tokens: Option<u64>,
+    /// Turns for a phase. Default: the table's value for this role and the workflow's mode.
+    #[schemars(range(min = 1, max = TURNS_MAX))]
+    pub(super) max_turns: Option<u32>,
+    /// Names of environment variables that the agent inherits, beside the few it always gets.
+    #[serde(default)]
+    pub(super) env: Vec<At<String>>,
+    /// Path of the agent's executable, relative to this file. Default: found on PATH.
+    #[schemars(length(min = 1))]
+    pub(super) program: Option<At<String>>,
+    /// What the rehearsal agent plays, relative to this file. Only for `rehearsal`.
+    #[schemars(length(min = 1))]
+    pub(super) script: Option<At<String>>,
+}
+
+/// Bounds of the run.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Limits")]
+pub(super) struct LimitsShape {
+    /// Wall time ("90s", "30m", "2h"); waits for a provider's quota do not count. Default: none.
+    #[schemars(pattern(r"^[0-9]+(ms|s|m|h)$"))]
+    pub(super) wall_time: Option<At<String>>,
+    /// Billed tokens, input and output. Default: none.
+    #[schemars(range(min = 1, max = TOKENS_MAX))]
+    pub(super) tokens: Option<u64>,
+    /// Cost in US dollars, where the agent reports it. Default: none.
+    #[schemars(range(min = COST_USD_MIN, max = COST_USD_MAX))]
+    pub(super) cost_usd: Option<f64>,
+    /// Continuations a phase may have after its first session. Default: 3.
+    #[schemars(range(min = 0, max = CONTINUATIONS_MAX))]
+    pub(super) continuations: Option<u32>,
+    /// Retries of failed sessions a phase may have. Default: 2.
+    #[schemars(range(min = 0, max = RETRIES_MAX))]
+    pub(super) retries: Option<u32>,
+    /// Times one prompt is asked again after silence or an empty answer. Default: 2.
+    #[schemars(range(min = 0, max = RETRIES_MAX))]
+    pub(super) nudges: Option<u32>,
+    /// Times a failed verification sends its findings back to the agent. Default: 2.
+    #[schemars(range(min = 0, max = RETRIES_MAX))]
+    pub(super) verifications: Option<u32>,
+    /// Phases at a time. Default: 1, and this version allows no more.
+    #[schemars(
+        range(min = 1, max = PARALLEL_MAX),
+        extend("x-hint" = "this version works on one phase at a time, since its agents share one work tree")
+    )]
+    pub(super) parallel: Option<u32>,
+    /// How deep a phase may be split. Default: 2.
+    #[schemars(range(min = 0, max = SPLIT_DEPTH_MAX))]
+    pub(super) split_depth: Option<u32>,
+    /// How many parts one split may have. Default: 26.
+    #[schemars(range(min = 2, max = SPLIT_FAN_OUT_MAX))]
+    pub(super) split_fan_out: Option<u32>,
+    /// Silence after which a session is looked at ("100ms" to "1h"). Default: 60s.
+    #[schemars(pattern(r"^[0-9]+(ms|s|m|h)$"))]
+    pub(super) heartbeat: Option<At<String>>,
+    /// First wait before a retry ("0s" to "5m"); doubles each time. Default: 5s.
+    #[schemars(pattern(r"^[0-9]+(ms|s|m|h)$"))]
+    pub(super) backoff: Option<At<String>>,
+}
+
+/// Which policy decides what.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Policies")]
+pub(super) struct PoliciesShape {
+    /// Everything that is not named below. Default: "builtin:resilience".
+    pub(super) all: Option<At<PolicyShape>>,
+    /// How a session is, and why it stopped.
+    pub(super) exhaustion: Option<At<PolicyShape>>,
+    /// When to make room in a context, and how.
+    pub(super) compaction: Option<At<PolicyShape>>,
+    /// Whether a phase is too large, and where its seams are.
+    pub(super) splitting: Option<At<PolicyShape>>,
+    /// What the next session gets.
+    pub(super) handoff: Option<At<PolicyShape>>,
+    /// Settings of the policy that `all` names. `baton policy inspect` lists what can be set.
+    pub(super) settings: Option<At<BTreeMap<String, SettingValue>>>,
+}
+
+/// A policy component: "builtin:resilience", a path relative to this file, or a table with settings.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(rename = "Policy")]
+pub(super) enum PolicyShape {
+    /// "builtin:resilience", or the path of a component relative to this file.
+    Component(#[schemars(length(min = 1))] String),
+    /// A component with settings.
+    Set(PolicyTable),
+}
+
+/// A policy component with settings.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct PolicyTable {
+    /// "builtin:resilience", or the path of a component relative to this file.
+    #[schemars(length(min = 1))]
+    pub(super) component: String,
+    /// What is set for it. `baton policy inspect` lists what can be set.
+    #[serde(default)]
+    pub(super) settings: BTreeMap<String, SettingValue>,
+}
+
+/// A step with objectives.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Phase")]
+pub(super) struct PhaseShape {
+    /// Unique in the workflow.
+    #[schemars(pattern(r"^[A-Za-z0-9._-]{1,40}$"))]
+    pub(super) id: At<String>,
+    /// What it is about. Default: the id.
+    #[schemars(length(min = 1, max = 200))]
+    pub(super) title: Option<String>,
+    /// Phases that must be done before.
+    #[serde(default)]
+    pub(super) depends_on: Vec<At<String>>,
+    /// Who works on it. Default: executor.
+    pub(super) role: Option<At<String>>,
+    /// Command that must exit 0 in the workspace when the objectives are done; run by `sh -c`.
+    #[schemars(length(min = 1, max = TEXT_CHARS_MAX))]
+    pub(super) verify: Option<String>,
+    /// Known to be complex work: a policy may allow it more turns.
+    #[serde(default)]
+    pub(super) complex: bool,
+    /// Wall time of this phase ("90s", "30m", "2h").
+    #[schemars(pattern(r"^[0-9]+(ms|s|m|h)$"))]
+    pub(super) wall_time: Option<At<String>>,
+    /// Billed tokens of this phase.
+    #[schemars(range(min = 1, max = TOKENS_MAX))]
+    pub(super) tokens: Option<u64>,
+    /// Cost of this phase in US dollars.
+    #[schemars(range(min = COST_USD_MIN, max = COST_USD_MAX))]
+    pub(super) cost_usd: Option<f64>,
+    /// Continuations of this phase, where they differ from the run's.
+    #[schemars(range(min = 0, max = CONTINUATIONS_MAX))]
+    pub(super) continuations: Option<u32>,
+    /// What is to be done, at least one thing.
+    #[schemars(length(min = 1, max = OBJECTIVES_MAX))]
+    pub(super) objectives: Vec<At<ObjectiveShape>>,
+}
+
+/// One thing to get done.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Objective")]
+pub(super) struct ObjectiveShape {
+    /// Unique in the workflow.
+    #[schemars(pattern(r"^[A-Za-z0-9._-]{1,40}$"))]
+    pub(super) id: At<String>,
+    /// What is to be done. It never changes during a run.
+    #[schemars(length(min = 1, max = TEXT_CHARS_MAX))]
+    pub(super) description: String,
+    /// Files that must exist afterwards, relative to the workspace.
+    #[serde(default)]
+    #[schemars(length(max = FILES_MAX))]
+    pub(super) files: Vec<At<String>>,
+}

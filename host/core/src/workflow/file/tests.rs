@@ -1,0 +1,231 @@
+//! Broken workflow files, one a test, and whole ones. Each message is compared in full: it is what people read.
+
+use super::*;
+use crate::time::DurationMs;
+use crate::workflow::{AgentKind, Mode, Permission, SettingValue, WorkspaceChoice};
+
+/// The smallest workflow, with more keys at the top level and more lines at the end.
+fn with(top: &str, end: &str) -> String {
+    format!(
+        "name = \"demo\"\ngoal = \"Show.\"\n{top}\n[[phases]]\nid = \"build\"\n[[phases.objectives]]\n\
+         id = \"parser\"\ndescription = \"Write it.\"\n{end}\n"
+    )
+}
+
+fn refused(text: &str) -> String {
+    parse(text, "w.toml", "/home/ada").expect_err("is refused").to_string()
+}
+
+#[test]
+fn the_smallest_workflow_gets_the_defaults() {
+    let workflow = parse(&with("", ""), "w.toml", "/home/ada").unwrap();
+    assert_eq!(workflow.mode, Mode::Standard);
+    assert_eq!(workflow.limits, crate::workflow::Limits::default());
+    assert_eq!(workflow.policies, crate::workflow::Policies::default());
+    assert_eq!(workflow.workspace, None);
+    let role = &workflow.roles[&"executor".into()];
+    assert_eq!((&role.agent, role.permission), (&AgentKind::Rehearsal, Permission::Edit));
+    let phase = &workflow.phases[0];
+    assert_eq!((phase.title.as_str(), phase.role.as_str()), ("build", "executor"));
+}
+
+#[test]
+fn every_key_arrives_in_the_model() {
+    let text = r#"
+name = "whole"
+goal = "Everything at once."
+mode = "thorough"
+agent = "claude"
+workspace = "scratch"
+
+[roles.executor]
+model = "a-model"
+permission = "full"
+window_tokens = 200_000
+max_turns = 40
+env = ["MY_TOKEN"]
+program = "bin/claude"
+
+[roles.rehearser]
+agent = "rehearsal"
+script = "scripts/play.toml"
+
+[limits]
+wall_time = "30m"
+tokens = 2_000_000
+cost_usd = 2.5
+continuations = 5
+retries = 1
+nudges = 0
+verifications = 4
+parallel = 1
+split_depth = 0
+split_fan_out = 6
+heartbeat = "100ms"
+backoff = "0s"
+
+[policies]
+all = "builtin:resilience"
+settings = { compact_at_percent = 75, phrases = ["full"], strict = true, share = 0.5, tone = "dry" }
+exhaustion = { component = "mine.wasm", settings = { patience = 3 } }
+
+[[phases]]
+id = "survey"
+objectives = [{ id = "inventory", description = " Look. ", files = ["notes/inventory.md"] }]
+
+[[phases]]
+id = "build"
+title = "Build it"
+depends_on = ["survey"]
+role = "rehearser"
+verify = "sh tests/run.sh"
+complex = true
+wall_time = "90s"
+tokens = 1000
+cost_usd = 1
+continuations = 0
+[[phases.objectives]]
+id = "parser"
+description = "Write it."
+
+[[phases]]
+id = "look"
+role = "reviewer"
+objectives = [{ id = "review", description = "Review it." }]
+"#;
+    insta::assert_json_snapshot!(parse(text, "w.toml", "/home/ada").unwrap());
+}
+
+#[test]
+fn another_agent_takes_every_role_and_leaves_what_was_meant_for_the_first() {
+    let top = "[roles.executor]\nscript = \"play.toml\"\nwindow_tokens = 8000\nenv = [\"MY_TOKEN\"]";
+    let workflow = parse(&with(top, ""), "w.toml", "/home/ada").unwrap();
+    let same = workflow.clone().with_agent(AgentKind::Rehearsal);
+    assert_eq!(same, workflow);
+    let other = workflow.with_agent(AgentKind::Claude);
+    let role = &other.roles[&"executor".into()];
+    assert_eq!(role.agent, AgentKind::Claude);
+    assert_eq!((&role.script, role.window_tokens), (&None, None));
+    assert_eq!(role.env, ["MY_TOKEN"]);
+}
+
+#[test]
+fn a_workspace_may_be_a_folder_beside_the_file() {
+    let workflow = parse(&with("workspace = \"site\"", ""), "w.toml", "/home/ada").unwrap();
+    assert_eq!(workflow.workspace, Some(WorkspaceChoice::Folder("/home/ada/site".to_owned())));
+}
+
+#[test]
+fn settings_keep_their_kinds() {
+    let top = "[policies.settings]\na = true\nb = 3\nc = 0.5\nd = \"x\"\ne = [\"y\"]";
+    let workflow = parse(&with(top, ""), "w.toml", "/home/ada").unwrap();
+    let values: Vec<&SettingValue> = workflow.policies.all.settings.values().collect();
+    let expected = [
+        &SettingValue::Flag(true),
+        &SettingValue::Integer(3),
+        &SettingValue::Number(0.5),
+        &SettingValue::Text("x".into()),
+        &SettingValue::Texts(vec!["y".into()]),
+    ];
+    assert_eq!(values, expected);
+}
+
+#[test]
+fn limits_in_words_become_numbers() {
+    let top = "[limits]\nwall_time = \"2h\"\ncost_usd = 5";
+    let workflow = parse(&with(top, ""), "w.toml", "/").unwrap();
+    assert_eq!(workflow.limits.wall_time, Some(DurationMs::from_mins(120)));
+    assert_eq!(workflow.limits.cost_microusd, Some(5_000_000));
+}
+
+/// Bad input: broken TOML.
+#[test]
+fn broken_toml_is_refused_with_its_places() {
+    insta::assert_snapshot!(refused("name = \"a\ngoal = b\n[[phases]\n"));
+    insta::assert_snapshot!(refused(""));
+}
+
+#[test]
+fn unknown_keys_are_refused_together_with_what_was_meant() {
+    let top = "agnet = \"claude\"\n[limits]\nwalltime = \"3m\"\n[roles.executor]\ncolour = \"red\"";
+    insta::assert_snapshot!(refused(&with(top, "fiels = [\"a\"]\n[[phases]]\nid = \"x\"\nverfy = \"true\"")));
+}
+
+#[test]
+fn wrong_types_and_bounds_are_refused_in_plain_words() {
+    let top = "mode = \"fast\"\nagent = \"codex\"\n[limits]\ntokens = \"many\"\nparallel = 4\ncost_usd = nan\n\
+               continuations = -1\nretries = 99999999999999999999\nwall_time = 1979-05-27\n[policies]\nall = 3\n\
+               settings = { a = { b = 1 } }";
+    insta::assert_snapshot!(refused(&with(top, "files = \"src/a.sh\"")));
+}
+
+#[test]
+fn missing_and_empty_things_are_named() {
+    insta::assert_snapshot!(refused("name = \"\"\n[[phases]]\nid = \"a\"\nobjectives = []\n[[phases]]\n"));
+    insta::assert_snapshot!(refused("name = \"a\"\ngoal = \"  \"\nphases = []\n"));
+}
+
+/// Bad input: an unknown phase in `depends_on`.
+#[test]
+fn a_dependency_that_is_no_phase_is_refused() {
+    let text = with(
+        "",
+        "[[phases]]\nid = \"test\"\ndepends_on = [\"biuld\"]\n\
+                         objectives = [{ id = \"run\", description = \"Run.\" }]",
+    );
+    insta::assert_snapshot!(refused(&text));
+}
+
+/// Bad input: a cycle.
+#[test]
+fn phases_that_wait_for_each_other_are_named_in_order() {
+    let phase = |id: &str, on: &str| {
+        format!(
+            "[[phases]]\nid = \"{id}\"\ndepends_on = [\"{on}\"]\nobjectives = [{{ id = \"o-{id}\", description = \"Do.\" }}]\n"
+        )
+    };
+    let three =
+        ["a", "b", "c"].into_iter().zip(["c", "a", "b"]).map(|(id, on)| phase(id, on)).collect::<String>();
+    insta::assert_snapshot!(refused(&with("", &three)));
+    insta::assert_snapshot!(refused(&with("", &phase("alone", "alone"))));
+}
+
+#[test]
+fn ids_are_unique_and_plain() {
+    let end = "[[phases]]\nid = \"build\"\nobjectives = [{ id = \"parser\", description = \"Again.\" }]\n\
+               [[phases]]\nid = \"a b\"\nobjectives = [{ id = \"../x\", description = \"Out.\" }]";
+    insta::assert_snapshot!(refused(&with("", end)));
+}
+
+#[test]
+fn roles_files_policies_and_variables_are_checked() {
+    let top = "agent = \"claude\"\n[roles.executor]\nscript = \"x.toml\"\nenv = [\"A=1\"]\n[limits]\nbackoff = \"1h\"\n\
+               heartbeat = \"often\"\n[policies]\nall = { component = \"builtin:resilence\" }\nsettings = { a = 1 }\n\
+               handoff = \"oci://registry.example/policy\"";
+    let end = "files = [\"../secrets\", \"/etc/passwd\", \"src/a.sh\"]\n[[phases]]\nid = \"x\"\nrole = \"reviwer\"\n\
+               objectives = [{ id = \"o\", description = \"Do.\" }]";
+    insta::assert_snapshot!(refused(&with(top, end)));
+}
+
+#[test]
+fn a_hundred_mistakes_are_told_in_twenty() {
+    let top: String = (0..100).map(|n| format!("strange{n} = 1\n")).collect();
+    let error = parse(&with(&top, ""), "w.toml", "/").unwrap_err();
+    assert_eq!((error.problems.len(), error.beyond), (20, 80));
+    assert_eq!((error.problems[0].line, error.problems[0].column), (3, 1));
+    assert!(error.to_string().ends_with("and 80 more"));
+}
+
+#[test]
+fn a_file_that_cannot_be_a_workflow_is_not_even_read() {
+    let text = "#".repeat(FILE_BYTES_MAX + 1);
+    assert!(refused(&text).contains("is this the right file?"));
+}
+
+proptest::proptest! {
+    #[test]
+    fn no_text_makes_the_reader_panic(text in "[a-z\\[\\]=\"\\.\\n {},0-9é#-]{0,200}") {
+        let _ = parse(&text, "w.toml", "/");
+        let _ = parse(&with(&text, &text), "w.toml", "/");
+    }
+}

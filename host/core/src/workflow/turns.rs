@@ -1,0 +1,98 @@
+//! Turn budgets per role and mode (A1): the whole table as data. Raising one for complex work (A2) is a policy's call.
+
+use crate::workflow::Mode;
+
+/// Turns of one role, in the order of [`MODES`]; `None` where the role does not appear in the mode.
+pub type Row = (&'static str, [Option<u32>; 5]);
+
+/// The columns of the table.
+pub const MODES: [Mode; 5] = [Mode::Eco, Mode::Turbo, Mode::Standard, Mode::Thorough, Mode::Swarm];
+
+/// No turns here: the mode uses another role of the family.
+const NO: Option<u32> = None;
+
+/// One cell with a value.
+const fn t(turns: u32) -> Option<u32> {
+    Some(turns)
+}
+
+/// Every role with a budget of its own. A workflow overrides a cell with `max_turns` of the role.
+#[rustfmt::skip]
+pub const TABLE: [Row; 18] = [
+    //                     eco    turbo  standard thorough swarm
+    ("executor-lite",     [t(15), t(15), NO,      NO,      NO]),
+    ("executor",          [NO,    NO,    t(25),   t(30),   t(25)]),
+    ("reviewer-lite",     [t(8),  t(8),  NO,      NO,      NO]),
+    ("reviewer",          [NO,    NO,    t(12),   NO,      NO]),
+    ("reviewer-deep",     [NO,    NO,    NO,      t(15),   t(15)]),
+    ("security-lite",     [t(8),  t(8),  NO,      NO,      NO]),
+    ("security",          [NO,    NO,    t(10),   NO,      NO]),
+    ("security-deep",     [NO,    NO,    NO,      t(12),   t(12)]),
+    ("codebase-analyzer", [t(15), t(15), t(20),   t(25),   t(20)]),
+    ("architect-lite",    [t(10), t(8),  NO,      NO,      NO]),
+    ("architect",         [NO,    NO,    t(15),   t(20),   t(20)]),
+    ("quality-gate",      [t(15), t(12), t(20),   t(25),   t(20)]),
+    ("completion-guard",  [t(10), t(8),  t(12),   t(15),   t(12)]),
+    ("test-writer",       [NO,    NO,    t(20),   t(25),   t(20)]),
+    ("perf-lite",         [t(8),  t(8),  NO,      NO,      NO]),
+    ("perf-reviewer",     [NO,    NO,    t(10),   NO,      NO]),
+    ("doc-writer",        [t(8),  t(8),  t(8),    t(8),    t(8)]),
+    ("explorer",          [t(10), t(10), t(10),   t(10),   t(10)]),
+];
+
+/// Roles that do the same work at different depths: where a mode has no cell for one, it has one for another.
+const FAMILIES: [&[&str]; 5] = [
+    &["executor", "executor-lite"],
+    &["reviewer", "reviewer-lite", "reviewer-deep"],
+    &["security", "security-lite", "security-deep"],
+    &["architect", "architect-lite"],
+    &["perf-reviewer", "perf-lite"],
+];
+
+/// The cell of the table; `None` for an empty cell and for a role that is not in the table.
+pub fn base_turns(role: &str, mode: Mode) -> Option<u32> {
+    let column = MODES.iter().position(|m| *m == mode)?;
+    let (_, cells) = TABLE.iter().find(|(name, _)| *name == role)?;
+    cells[column]
+}
+
+/// The turns a role has in a mode: its own cell, else the cell of the one in its family that this mode uses, so
+/// that `executor` in `eco` gets the 15 turns of `executor-lite`. `None` where the whole family has none.
+pub fn turns_for(role: &str, mode: Mode) -> Option<u32> {
+    base_turns(role, mode).or_else(|| {
+        let family = FAMILIES.iter().find(|family| family.contains(&role))?;
+        family.iter().find_map(|member| base_turns(member, mode))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The table as its authors published it.
+    const PUBLISHED: &str = include_str!("../../../../tests/fixtures/workflow/turns.md");
+
+    #[test]
+    fn every_cell_is_the_published_one() {
+        // A1
+        let mut rows = 0;
+        for line in PUBLISHED.lines().filter(|line| line.starts_with('|')).skip(2) {
+            let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
+            assert_eq!(cells.len(), 6, "{line}");
+            for (mode, cell) in MODES.into_iter().zip(&cells[1..]) {
+                assert_eq!(base_turns(cells[0], mode), cell.parse().ok(), "{} in {}", cells[0], mode.name());
+            }
+            rows += 1;
+        }
+        assert_eq!(rows, TABLE.len());
+    }
+
+    #[test]
+    fn a_mode_without_the_role_lends_the_turns_of_its_family() {
+        assert_eq!(turns_for("executor", Mode::Eco), Some(15));
+        assert_eq!(turns_for("reviewer", Mode::Swarm), Some(15));
+        assert_eq!(turns_for("executor", Mode::Thorough), Some(30));
+        assert_eq!(turns_for("test-writer", Mode::Eco), None);
+        assert_eq!(turns_for("nobody", Mode::Eco), None);
+    }
+}
