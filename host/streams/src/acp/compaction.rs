@@ -1,0 +1,56 @@
+//! A compaction of an ACP agent: shown as a tool call by some, told in the protocol's own form by others.
+
+use baton_core::facts::{AgentEvent, CompactionTrigger, SIGNAL_TEXT_BYTES};
+use serde_json::Value;
+
+use crate::cut::cut;
+use crate::json::{number, owned, text};
+
+/// A compaction under way.
+#[derive(Debug, Default)]
+pub(super) struct Compaction {
+    pub(super) call: String,
+    pub(super) asked: bool,
+    pub(super) done: bool,
+    pub(super) failed: Option<String>,
+    pub(super) before_tokens: Option<u64>,
+    pub(super) after_tokens: Option<u64>,
+}
+
+impl Compaction {
+    /// Takes an update of the tool call that shows it.
+    pub(super) fn shown(&mut self, update: &Value) {
+        match text(update, "/status") {
+            Some("completed") => self.done = true,
+            Some("failed") => self.failed = Some("the agent says that the compaction failed".to_owned()),
+            _ => {}
+        }
+        self.asked |= text(update, "/rawOutput/trigger") == Some("manual");
+        self.before_tokens = number(update, "/rawOutput/preTokens").or(self.before_tokens);
+        self.after_tokens = number(update, "/rawOutput/postTokens").or(self.after_tokens);
+    }
+
+    /// Takes a `compaction_update`.
+    pub(super) fn standard(&mut self, update: &Value) {
+        match text(update, "/status") {
+            Some("completed") => self.done = true,
+            Some("failed" | "cancelled") => {
+                self.failed =
+                    Some(owned(update, "/error").unwrap_or_else(|| "the compaction failed".to_owned()));
+            }
+            _ => {}
+        }
+    }
+
+    /// What came of it; `used_tokens` is the fill as it was told last.
+    pub(super) fn ended(self, trigger: CompactionTrigger, used_tokens: Option<u64>) -> AgentEvent {
+        let Self { done, failed, before_tokens, after_tokens, .. } = self;
+        if done && failed.is_none() {
+            // An agent that does not say what is left may have reported a lower fill meanwhile.
+            let lower = used_tokens.filter(|used| before_tokens.is_some_and(|before| *used < before));
+            return AgentEvent::Compacted { trigger, before_tokens, after_tokens: after_tokens.or(lower) };
+        }
+        let text = failed.unwrap_or_else(|| "the agent did not compact".to_owned());
+        AgentEvent::CompactionFailed { text: cut(&text, SIGNAL_TEXT_BYTES).to_owned() }
+    }
+}
