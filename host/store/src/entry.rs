@@ -1,0 +1,156 @@
+//! An entry of the journal and the row it becomes. The row is the versioned envelope: place, time and kind are
+//! columns, `format` names the shape of the body, long texts stay outside by digest.
+
+use baton_core::action::Ending;
+use baton_core::{Action, ActionId, Input, Intent, Outcome, RunId, Seq, Stamped, Text, UnixMs};
+use serde::{Deserialize, Serialize};
+
+use crate::error::StoreError;
+
+/// Shape of the body that this code writes. Reading an older one is a step in `migrate`; a newer one is refused.
+pub const FORMAT: u32 = 1;
+
+/// A row of the journal.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "entry", rename_all = "kebab-case")]
+pub enum Entry {
+    /// Something that core consumed, or is about to.
+    Input(Stamped),
+    /// Something that core wants done; committed before it is performed.
+    Intent {
+        /// Position in the journal; shared with the inputs.
+        seq: Seq,
+        /// When the host wrote it down.
+        at: UnixMs,
+        /// What.
+        intent: Intent,
+    },
+}
+
+impl Entry {
+    /// Position in the run's journal, from 1.
+    pub fn seq(&self) -> Seq {
+        match self {
+            Entry::Input(stamped) => stamped.seq,
+            Entry::Intent { seq, .. } => *seq,
+        }
+    }
+
+    /// When it was written down.
+    pub fn at(&self) -> UnixMs {
+        match self {
+            Entry::Input(stamped) => stamped.at,
+            Entry::Intent { at, .. } => *at,
+        }
+    }
+}
+
+/// How long an append waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Durability {
+    /// Committed with its neighbours, within 50 ms or 256 rows; a crash of the machine may lose the last of it, never
+    /// the middle.
+    Telemetry,
+    /// Answered when it is on disk, and with it everything that was appended before.
+    Durable,
+}
+
+/// What a row changes in the list of runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Mark {
+    None,
+    /// The run begins.
+    Starts {
+        run: RunId,
+        workflow: String,
+    },
+    /// The run wants to end for good, with this action.
+    Finishes(ActionId),
+    /// An action is over; where it was the one that finishes, the run has ended.
+    Settles(ActionId),
+}
+
+/// An entry, ready to be inserted.
+#[derive(Debug)]
+pub(crate) struct Row {
+    pub(crate) seq: Seq,
+    pub(crate) at: UnixMs,
+    pub(crate) kind: &'static str,
+    pub(crate) body: String,
+    pub(crate) texts: Vec<Text>,
+    pub(crate) mark: Mark,
+}
+
+impl Row {
+    pub(crate) fn encode(run: &RunId, entry: &Entry) -> Result<Self, StoreError> {
+        let (kind, body, texts, mark) = match entry {
+            Entry::Input(stamped) => {
+                ("input", serde_json::to_string(&stamped.input), Vec::new(), Mark::of_input(&stamped.input))
+            }
+            Entry::Intent { intent, .. } => (
+                "intent",
+                serde_json::to_string(intent),
+                intent.action.texts().into_iter().cloned().collect(),
+                Mark::of_intent(intent),
+            ),
+        };
+        let (seq, at) = (entry.seq(), entry.at());
+        let body = body.map_err(|e| StoreError::BadEntry { run: run.clone(), seq, why: e.to_string() })?;
+        Ok(Self { seq, at, kind, body, texts, mark })
+    }
+}
+
+impl Mark {
+    pub(crate) fn of_input(input: &Input) -> Self {
+        match input {
+            Input::Started { run, workflow, .. } => {
+                Mark::Starts { run: run.clone(), workflow: workflow.name.clone() }
+            }
+            // A finish that was lost with its host did not happen: core finishes again.
+            Input::Outcome { outcome: Outcome::Lost, .. } => Mark::None,
+            Input::Outcome { action, .. } => Mark::Settles(*action),
+            _ => Mark::None,
+        }
+    }
+
+    pub(crate) fn of_intent(intent: &Intent) -> Self {
+        match &intent.action {
+            // An interrupted run goes on with `resume`.
+            Action::Finish { ending: Ending::Done | Ending::Unfinished } => Mark::Finishes(intent.id),
+            _ => Mark::None,
+        }
+    }
+}
+
+/// The columns of a row, as they were read.
+pub(crate) struct RawRow {
+    pub(crate) seq: Seq,
+    pub(crate) at: UnixMs,
+    pub(crate) kind: String,
+    pub(crate) format: u32,
+    pub(crate) body: String,
+}
+
+impl RawRow {
+    /// Gives the entry back, its texts still without bodies.
+    pub(crate) fn decode(self, run: &RunId) -> Result<Entry, StoreError> {
+        let bad = |why: String| StoreError::BadRow { run: run.clone(), seq: self.seq, why };
+        if self.format != FORMAT {
+            return Err(bad(format!(
+                "its body has format {}, and this baton reads format {FORMAT}",
+                self.format
+            )));
+        }
+        match self.kind.as_str() {
+            "input" => {
+                let input = serde_json::from_str(&self.body).map_err(|e| bad(e.to_string()))?;
+                Ok(Entry::Input(Stamped { seq: self.seq, at: self.at, input }))
+            }
+            "intent" => {
+                let intent = serde_json::from_str(&self.body).map_err(|e| bad(e.to_string()))?;
+                Ok(Entry::Intent { seq: self.seq, at: self.at, intent })
+            }
+            other => Err(bad(format!("its kind {other:?} is neither input nor intent"))),
+        }
+    }
+}

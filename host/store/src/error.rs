@@ -1,0 +1,243 @@
+//! What can go wrong in the store. Each error says what was tried, on what, and what to do next; none of them is
+//! followed by a deletion.
+
+use std::path::{Path, PathBuf};
+
+use baton_core::{Digest, RunId, Seq, UnixMs};
+
+/// Why the store did not do what was asked.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// The file system refused.
+    #[error("cannot {doing} {}: {source}", path.display())]
+    Io {
+        /// What was tried, as an infinitive ("create").
+        doing: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// Somebody else could change what the host trusts.
+    #[error(
+        "{} is not safe to keep a run in: {why}. Make it yours alone (`chmod 700`), or name another folder with --state-dir",
+        path.display()
+    )]
+    Exposed {
+        /// The folder.
+        path: PathBuf,
+        /// Who may write it.
+        why: String,
+    },
+    /// Another host works on this workspace.
+    #[error(
+        "another host{} works on this workspace{}. Use `baton status` or `baton stop`, or wait for it to end",
+        pid.map(|pid| format!(" (process {pid})")).unwrap_or_default(),
+        since.map(|at| format!(" since {}", at.rfc3339())).unwrap_or_default()
+    )]
+    Locked {
+        /// Its process, where it has already written it down.
+        pid: Option<u32>,
+        /// When it took the lock.
+        since: Option<UnixMs>,
+    },
+    /// A later version of Baton wrote the file.
+    #[error(
+        "the {what} {} has version {found}, and this baton reads up to version {supported}. It was not touched: use the baton that wrote it, or name another folder with --state-dir",
+        path.display()
+    )]
+    Newer {
+        /// "journal" or "artifact index".
+        what: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        found: u32,
+        /// The newest version that this code knows.
+        supported: u32,
+    },
+    /// An earlier version wrote the file, and it was opened for reading only.
+    #[error(
+        "the {what} {} has version {found}, and this baton reads version {supported}. `baton resume` brings it up to date and keeps a copy of the old one",
+        path.display()
+    )]
+    Older {
+        /// "journal" or "artifact index".
+        what: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        found: u32,
+        /// The version that this code reads.
+        supported: u32,
+    },
+    /// A database, but of another program.
+    #[error(
+        "{} is an SQLite file, but not a {what} of baton. It was not touched: move it away, or name another folder with --state-dir",
+        path.display()
+    )]
+    Foreign {
+        /// What was expected.
+        what: &'static str,
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file is damaged.
+    #[error(
+        "{} is damaged ({detail}). It was left as it is: keep a copy (`cp -a` the whole folder), then try `sqlite3 {} .recover`, or name another folder with --state-dir",
+        path.display(), path.display()
+    )]
+    Corrupt {
+        /// The file.
+        path: PathBuf,
+        /// What SQLite said.
+        detail: String,
+    },
+    /// No room left. Nothing of this write was kept, everything before it was.
+    #[error("no room left to write {}: free some space, then `baton resume` goes on from the last commit", path.display())]
+    Full {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Any other answer of SQLite.
+    #[error("cannot {doing} in {}: {source}", path.display())]
+    Sql {
+        /// What was tried, as an infinitive ("append").
+        doing: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// What SQLite said.
+        source: rusqlite::Error,
+    },
+    /// An append that does not continue its run: a mistake of the caller, or two writers.
+    #[error("entry {found} of run {run} was not appended: the next one is {expected}")]
+    OutOfSequence {
+        /// Which run.
+        run: RunId,
+        /// The number that would continue it.
+        expected: Seq,
+        /// The number that came.
+        found: Seq,
+    },
+    /// The first entry of a run is its `Started` input, and no other is.
+    #[error(
+        "entry {seq} of run {run} was not appended: a run begins with its `started` input, once, under its own id"
+    )]
+    BadStart {
+        /// Which run.
+        run: RunId,
+        /// The entry.
+        seq: Seq,
+    },
+    /// A row is missing in the middle.
+    #[error("the journal {} lacks entry {expected} of run {run}: it was changed from outside. Keep a copy; `baton run` starts anew", path.display())]
+    Missing {
+        /// The file.
+        path: PathBuf,
+        /// Which run.
+        run: RunId,
+        /// The entry that is not there.
+        expected: Seq,
+    },
+    /// A row that is no entry of a known format.
+    #[error("entry {seq} of run {run} cannot be read: {why}")]
+    BadRow {
+        /// Which run.
+        run: RunId,
+        /// The row.
+        seq: Seq,
+        /// Why not.
+        why: String,
+    },
+    /// An entry that cannot be written as a row.
+    #[error("entry {seq} of run {run} cannot be written: {why}")]
+    BadEntry {
+        /// Which run.
+        run: RunId,
+        /// The entry.
+        seq: Seq,
+        /// Why not.
+        why: String,
+    },
+    /// A text that is referred to, but not there.
+    #[error("the text {digest} is referred to, but {} has no body for it", path.display())]
+    NoBody {
+        /// The file.
+        path: PathBuf,
+        /// The text.
+        digest: Digest,
+    },
+    /// Stored bytes whose digest is not the one that they are stored under.
+    #[error("what is stored as {digest} in {} is not that any more: it was changed from outside", path.display())]
+    WrongBytes {
+        /// The file.
+        path: PathBuf,
+        /// Under which address.
+        digest: Digest,
+    },
+    /// Opened for reading only.
+    #[error("{} was opened for reading only", path.display())]
+    ReadOnly {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The writer thread has ended.
+    #[error("the writer of {} has ended: the host must be started again", path.display())]
+    Closed {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A name that no artifact can have.
+    #[error(
+        "{name:?} cannot be the name of an artifact: {why}. Names are relative paths like \"handoffs/phase-1.md\""
+    )]
+    BadName {
+        /// The name.
+        name: String,
+        /// Why not.
+        why: &'static str,
+    },
+    /// No such artifact.
+    #[error("run {run} has no artifact {name:?}{}. `baton artifacts ls` shows what there is", version.map(|v| format!(" in version {v}")).unwrap_or_default())]
+    NoArtifact {
+        /// Which run.
+        run: RunId,
+        /// The name that was asked for.
+        name: String,
+        /// The version that was asked for; absent for the latest.
+        version: Option<u32>,
+    },
+    /// More bytes than one object may have.
+    #[error("{what} has {bytes} bytes, more than the {max_bytes} that are kept")]
+    TooLarge {
+        /// What.
+        what: String,
+        /// Its size.
+        bytes: u64,
+        /// The bound.
+        max_bytes: u64,
+    },
+}
+
+impl StoreError {
+    /// Turns an error of the file system into one that says what was tried, on what.
+    pub(crate) fn io(doing: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> StoreError {
+        let path = path.to_owned();
+        move |source| match source.kind() {
+            std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => StoreError::Full { path },
+            _ => StoreError::Io { doing, path, source },
+        }
+    }
+
+    /// The same for SQLite, where damage and a full disk have answers of their own.
+    pub(crate) fn sql(doing: &'static str, path: &Path) -> impl FnOnce(rusqlite::Error) -> StoreError {
+        use rusqlite::ErrorCode::{DatabaseCorrupt, DiskFull, NotADatabase};
+        let path = path.to_owned();
+        move |source| match source.sqlite_error_code() {
+            Some(DatabaseCorrupt | NotADatabase) => StoreError::Corrupt { path, detail: source.to_string() },
+            Some(DiskFull) => StoreError::Full { path },
+            _ => StoreError::Sql { doing, path, source },
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! The journal as the rest of Baton sees it: append, and read back. The writing is `writer`'s, the reading
+//! `reader`'s; nothing here is async, so a caller on an event loop appends with a callback.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::thread::JoinHandle;
+
+use baton_core::{Digest, RunId, Seq};
+
+use crate::entry::{Durability, Entry, Row};
+use crate::error::StoreError;
+use crate::reader::{Entries, Reader, RunSummary};
+use crate::schema::JOURNAL;
+use crate::state_dir::StateDir;
+use crate::writer::{Counters, Done, Job, QUEUE_JOBS, Work, Writer};
+
+/// Called on the writer's thread with the ordinal of a commit, from 1. Must not panic.
+pub type CommitHook = Box<dyn Fn(u64) + Send>;
+
+/// What differs from the usual. Made for tests that kill the host between any two writes, or fill its disk.
+#[derive(Default)]
+pub struct JournalOptions {
+    /// Called when everything is written and not yet committed.
+    pub before_commit: Option<CommitHook>,
+    /// Called when it is committed, before anybody is told.
+    pub after_commit: Option<CommitHook>,
+    /// Largest size of the file, in pages of 4 KiB; beyond it appends fail with [`StoreError::Full`].
+    pub max_pages: Option<u32>,
+}
+
+/// What the writer has done since the journal was opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Entries committed.
+    pub rows: u64,
+    /// Commits.
+    pub commits: u64,
+    /// Commits that waited for the disk: SQLite syncs its log once in each. (It also syncs at a checkpoint, about
+    /// once in 1,000 pages of 4 KiB.)
+    pub synced_commits: u64,
+}
+
+/// The journal of a workspace: append-only, one order of entries a run. Clones share one writer; when the last one
+/// is dropped, what is queued is committed first.
+#[derive(Clone)]
+pub struct Journal {
+    path: PathBuf,
+    writer: Option<Arc<WriterHandle>>,
+}
+
+struct WriterHandle {
+    queue: Option<SyncSender<Job>>,
+    thread: Option<JoinHandle<()>>,
+    counters: Arc<Counters>,
+}
+
+impl Journal {
+    /// Opens for writing, makes the file where there is none, and brings an older one up to date. Whoever writes
+    /// holds the workspace's [`HostLock`](crate::HostLock).
+    pub fn open(state: &StateDir) -> Result<Self, StoreError> {
+        Self::open_with(state, JournalOptions::default())
+    }
+
+    /// The same with options.
+    pub fn open_with(state: &StateDir, options: JournalOptions) -> Result<Self, StoreError> {
+        let path = state.journal();
+        let conn = JOURNAL.open_write(&path)?;
+        if let Some(pages) = options.max_pages {
+            conn.pragma_update_and_check(None, "max_page_count", pages, |_| Ok(()))
+                .map_err(StoreError::sql("bound the size of", &path))?;
+        }
+        let counters = Arc::new(Counters::default());
+        let writer = Writer { conn, path: path.clone(), options, counters: Arc::clone(&counters) };
+        let (queue, jobs) = sync_channel(QUEUE_JOBS);
+        let thread = std::thread::Builder::new()
+            .name("journal".to_owned())
+            .spawn(move || writer.run(&jobs))
+            .map_err(StoreError::io("start a thread for", &path))?;
+        let handle = WriterHandle { queue: Some(queue), thread: Some(thread), counters };
+        Ok(Self { path, writer: Some(Arc::new(handle)) })
+    }
+
+    /// Opens for reading, beside a host that writes or without one. The journal must exist.
+    pub fn open_read_only(state: &StateDir) -> Result<Self, StoreError> {
+        let path = state.journal();
+        Reader::open(&path)?;
+        Ok(Self { path, writer: None })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Appends entries of one run, all or none. The order of calls is the order in the journal; the numbers of the
+    /// entries must go on where the run's last one ended, and the bodies of texts are kept with them.
+    ///
+    /// `done` is called once, on the writer's thread, when the entries are as safe as `durability` says, or refused.
+    /// It must be quick and must not panic. The call itself waits only while the queue is full.
+    pub fn append(
+        &self,
+        run: &RunId,
+        entries: Vec<Entry>,
+        durability: Durability,
+        done: impl FnOnce(Result<(), StoreError>) + Send + 'static,
+    ) {
+        match entries.iter().map(|entry| Row::encode(run, entry)).collect() {
+            Ok(rows) => {
+                let work = Work::Append { run: run.clone(), rows };
+                self.submit(work, durability == Durability::Durable, Box::new(done));
+            }
+            Err(error) => done(Err(error)),
+        }
+    }
+
+    /// Appends and waits for the answer. Not for an event loop.
+    pub fn append_wait(
+        &self,
+        run: &RunId,
+        entries: Vec<Entry>,
+        durability: Durability,
+    ) -> Result<(), StoreError> {
+        self.wait(|done| self.append(run, entries, durability, done))
+    }
+
+    /// Waits until everything that was appended before is on disk.
+    pub fn flush(&self) -> Result<(), StoreError> {
+        self.wait(|done| self.submit(Work::Flush, true, done))
+    }
+
+    /// Keeps these bytes by their digest, and waits until they are on disk. Bytes that are there already are kept once.
+    pub fn put_blob(&self, bytes: impl Into<Vec<u8>>) -> Result<Digest, StoreError> {
+        let bytes = bytes.into();
+        let digest = Digest::of(&bytes);
+        let work = Work::Blob { digest: digest.clone(), bytes };
+        self.wait(|done| self.submit(work, true, done))?;
+        Ok(digest)
+    }
+
+    /// Bytes by their digest; none where they are not kept here.
+    pub fn blob(&self, digest: &Digest) -> Result<Option<Vec<u8>>, StoreError> {
+        Reader::open(&self.path)?.blob(digest)
+    }
+
+    /// All runs, the one that was started first comes first.
+    pub fn runs(&self) -> Result<Vec<RunSummary>, StoreError> {
+        Reader::open(&self.path)?.runs()
+    }
+
+    /// The run that was started last.
+    pub fn latest(&self) -> Result<Option<RunSummary>, StoreError> {
+        Ok(self.runs()?.pop())
+    }
+
+    /// The committed entries of a run, from the first. Empty for a run that is not there.
+    pub fn read(&self, run: &RunId) -> Result<Entries, StoreError> {
+        self.read_after(run, Seq(0))
+    }
+
+    /// The same, without those up to and including `after`.
+    pub fn read_after(&self, run: &RunId, after: Seq) -> Result<Entries, StoreError> {
+        Ok(Entries::new(Reader::open(&self.path)?, run.clone(), after))
+    }
+
+    /// The last committed entry of a run, 0 where there is none.
+    pub fn last_seq(&self, run: &RunId) -> Result<Seq, StoreError> {
+        Reader::open(&self.path)?.last_seq(run)
+    }
+
+    /// What was written since it was opened; zeros where it was opened for reading.
+    pub fn stats(&self) -> Stats {
+        let Some(writer) = &self.writer else { return Stats::default() };
+        let counters = &writer.counters;
+        Stats {
+            rows: counters.rows.load(Ordering::Relaxed),
+            commits: counters.commits.load(Ordering::Relaxed),
+            synced_commits: counters.synced.load(Ordering::Relaxed),
+        }
+    }
+
+    fn submit(&self, work: Work, durable: bool, done: Done) {
+        let Some(writer) = &self.writer else {
+            return done(Err(StoreError::ReadOnly { path: self.path.clone() }));
+        };
+        let job = Job { work, durable, done };
+        let refused = match &writer.queue {
+            Some(queue) => queue.send(job).err().map(|refused| refused.0),
+            None => Some(job),
+        };
+        if let Some(job) = refused {
+            (job.done)(Err(StoreError::Closed { path: self.path.clone() }));
+        }
+    }
+
+    fn wait(&self, submit: impl FnOnce(Done)) -> Result<(), StoreError> {
+        let (tell, answer) = sync_channel(1);
+        // The receiver below waits, so there is always somebody to tell.
+        submit(Box::new(move |result| drop(tell.send(result))));
+        answer.recv().unwrap_or_else(|_| Err(StoreError::Closed { path: self.path.clone() }))
+    }
+}
+
+impl Drop for WriterHandle {
+    fn drop(&mut self) {
+        self.queue = None;
+        let Some(thread) = self.thread.take() else { return };
+        // The last clone may have lived in a callback, on the writer's own thread: it cannot wait for itself.
+        if thread.thread().id() != std::thread::current().id() {
+            // A writer that panicked has dropped its callbacks, and each caller knows by that.
+            drop(thread.join());
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! What must survive: the journal (SQLite) and the artifact store (cap-std). Nothing here judges or performs
+//! anything, and nothing is ever rewritten: rows are added, objects are immutable.
+//!
+//! ```text
+//! <state root>/                     0700
+//!   aot/                            precompiled policies, shared by all workspaces
+//!   <16 hex digits>/                one folder a workspace, named by a digest of its canonical path
+//!     workspace                     that path, for people
+//!     lock                          held by the one host that works here
+//!     journal.sqlite                every run of the workspace (`Journal`)
+//!     artifacts.sqlite, artifacts/  names and versions; objects by content address (`ArtifactStore`)
+//!     sessions/  control.sock       the runtime's
+//! ```
+#![forbid(unsafe_code)]
+
+mod artifacts;
+mod database;
+mod entry;
+mod error;
+mod journal;
+mod migrate;
+mod objects;
+mod reader;
+mod schema;
+mod state_dir;
+mod writer;
+
+pub use artifacts::{
+    ARTIFACT_BYTES_MAX, ArtifactStore, NAME_BYTES_MAX, NewArtifact, SavedArtifact, TOKENS_ESTIMATED, Version,
+    check_name,
+};
+pub use entry::{Durability, Entry, FORMAT};
+pub use error::StoreError;
+pub use journal::{CommitHook, Journal, JournalOptions, Stats};
+pub use reader::{Entries, RunSummary};
+pub use schema::JOURNAL_VERSION;
+pub use state_dir::{HostLock, StateDir};

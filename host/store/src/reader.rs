@@ -1,0 +1,173 @@
+//! Reading the journal back: runs, rows, bodies. Each reader has a connection of its own that cannot write, so it
+//! never makes the writer wait.
+
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+
+use baton_core::{Digest, RunId, Seq, Text, UnixMs};
+use rusqlite::{Connection, OptionalExtension, Row};
+
+use crate::entry::{Entry, RawRow};
+use crate::error::StoreError;
+use crate::schema::JOURNAL;
+use crate::writer::last_seq;
+
+/// Rows fetched at a time: an iterator that is dropped half way leaves no reading transaction behind, so the log
+/// can always be checkpointed.
+const PAGE_ROWS: i64 = 256;
+
+/// A run of the journal, as far as it is committed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunSummary {
+    /// Its id.
+    pub run: RunId,
+    /// Name of its workflow.
+    pub workflow: String,
+    /// When it began.
+    pub started_at: UnixMs,
+    /// When its last entry was written.
+    pub last_at: UnixMs,
+    /// Its last entry.
+    pub last_seq: Seq,
+    /// It ended for good, whether everything is done or not. An interrupted run has not.
+    pub ended: bool,
+}
+
+pub(crate) struct Reader {
+    conn: Connection,
+    path: PathBuf,
+}
+
+impl Reader {
+    pub(crate) fn open(path: &Path) -> Result<Self, StoreError> {
+        Ok(Self { conn: JOURNAL.open_read(path)?, path: path.to_owned() })
+    }
+
+    pub(crate) fn runs(&self) -> Result<Vec<RunSummary>, StoreError> {
+        let sql = |e| StoreError::sql("list the runs", &self.path)(e);
+        let mut statement = self
+            .conn
+            .prepare(
+                "SELECT r.run, r.workflow, r.started_at_ms, e.at_ms, e.seq, r.ended
+                 FROM run r JOIN entry e ON e.run = r.run AND e.seq = (SELECT max(seq) FROM entry WHERE run = r.run)
+                 ORDER BY r.rowid",
+            )
+            .map_err(sql)?;
+        let runs = statement
+            .query_map([], |row| {
+                Ok(RunSummary {
+                    run: RunId::new(row.get::<_, String>(0)?),
+                    workflow: row.get(1)?,
+                    started_at: UnixMs(unsigned(row, 2)?),
+                    last_at: UnixMs(unsigned(row, 3)?),
+                    last_seq: Seq(unsigned(row, 4)?),
+                    ended: row.get(5)?,
+                })
+            })
+            .map_err(sql)?;
+        runs.collect::<rusqlite::Result<_>>().map_err(sql)
+    }
+
+    pub(crate) fn last_seq(&self, run: &RunId) -> Result<Seq, StoreError> {
+        last_seq(&self.conn, run).map_err(StoreError::sql("read", &self.path))
+    }
+
+    pub(crate) fn blob(&self, digest: &Digest) -> Result<Option<Vec<u8>>, StoreError> {
+        let bytes: Option<Vec<u8>> = self
+            .conn
+            .prepare_cached("SELECT bytes FROM blob WHERE digest = ?1")
+            .and_then(|mut s| s.query_row([digest.as_str()], |row| row.get(0)).optional())
+            .map_err(StoreError::sql("read a blob", &self.path))?;
+        match bytes {
+            Some(bytes) if Digest::of(&bytes) != *digest => {
+                Err(StoreError::WrongBytes { path: self.path.clone(), digest: digest.clone() })
+            }
+            bytes => Ok(bytes),
+        }
+    }
+
+    fn page(&self, run: &RunId, after: Seq) -> Result<VecDeque<RawRow>, StoreError> {
+        let sql = |e| StoreError::sql("read", &self.path)(e);
+        let mut statement = self
+            .conn
+            .prepare_cached(
+                "SELECT seq, at_ms, kind, format, body FROM entry WHERE run = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3",
+            )
+            .map_err(sql)?;
+        let rows = statement
+            .query_map((run.as_str(), i64::try_from(after.0).unwrap_or(i64::MAX), PAGE_ROWS), |row| {
+                Ok(RawRow {
+                    seq: Seq(unsigned(row, 0)?),
+                    at: UnixMs(unsigned(row, 1)?),
+                    kind: row.get(2)?,
+                    format: row.get(3)?,
+                    body: row.get(4)?,
+                })
+            })
+            .map_err(sql)?;
+        rows.collect::<rusqlite::Result<_>>().map_err(sql)
+    }
+
+    fn hydrate(&self, text: &mut Text) -> Result<(), StoreError> {
+        let missing = || StoreError::NoBody { path: self.path.clone(), digest: text.digest().clone() };
+        let bytes = self.blob(text.digest())?.ok_or_else(missing)?;
+        let wrong = StoreError::WrongBytes { path: self.path.clone(), digest: text.digest().clone() };
+        match String::from_utf8(bytes).ok().map(|body| text.hydrate(body)) {
+            Some(Ok(())) => Ok(()),
+            _ => Err(wrong),
+        }
+    }
+}
+
+/// Columns that count are never negative: the writer refuses what does not fit.
+fn unsigned(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
+    row.get::<_, i64>(column).map(i64::unsigned_abs)
+}
+
+/// The entries of one run in order, bodies included. Ends at the first error.
+pub struct Entries {
+    reader: Reader,
+    run: RunId,
+    last: Seq,
+    page: VecDeque<RawRow>,
+    over: bool,
+}
+
+impl Entries {
+    pub(crate) fn new(reader: Reader, run: RunId, after: Seq) -> Self {
+        Self { reader, run, last: after, page: VecDeque::new(), over: false }
+    }
+
+    fn advance(&mut self) -> Result<Option<Entry>, StoreError> {
+        if self.page.is_empty() {
+            self.page = self.reader.page(&self.run, self.last)?;
+        }
+        let Some(row) = self.page.pop_front() else { return Ok(None) };
+        let expected = self.last.next();
+        if row.seq != expected {
+            let (path, run) = (self.reader.path.clone(), self.run.clone());
+            return Err(StoreError::Missing { path, run, expected });
+        }
+        let mut entry = row.decode(&self.run)?;
+        if let Entry::Intent { intent, .. } = &mut entry {
+            for text in intent.action.texts_mut() {
+                self.reader.hydrate(text)?;
+            }
+        }
+        self.last = expected;
+        Ok(Some(entry))
+    }
+}
+
+impl Iterator for Entries {
+    type Item = Result<Entry, StoreError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.over {
+            return None;
+        }
+        let item = self.advance().transpose();
+        self.over = !matches!(item, Some(Ok(_)));
+        item
+    }
+}

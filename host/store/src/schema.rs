@@ -1,0 +1,71 @@
+//! The tables of the two databases, in their newest version. How older ones get there is `migrate`.
+
+use crate::database::Layout;
+use crate::migrate;
+
+/// Version of the journal's tables (`PRAGMA user_version`).
+pub const JOURNAL_VERSION: u32 = 1;
+
+/// The journal. `entry` is append-only by trigger, so that not even a mistake in this crate rewrites history.
+pub(crate) const JOURNAL: Layout = Layout {
+    what: "journal",
+    application_id: 0x4261_744a, // "BatJ"
+    version: JOURNAL_VERSION,
+    create: JOURNAL_V1,
+    steps: &[migrate::journal_v0_to_v1],
+    unversioned_table: Some("journal"),
+};
+
+/// Text and not id for the run: a row explains itself in a dump, and rows of a run lie together on disk.
+pub(crate) const JOURNAL_V1: &str = "
+    CREATE TABLE run (
+        run           TEXT PRIMARY KEY,
+        workflow      TEXT NOT NULL,
+        started_at_ms INTEGER NOT NULL,
+        finish_action INTEGER,
+        ended         INTEGER NOT NULL DEFAULT 0
+    ) STRICT;
+    CREATE TABLE entry (
+        run    TEXT NOT NULL REFERENCES run (run),
+        seq    INTEGER NOT NULL CHECK (seq > 0),
+        at_ms  INTEGER NOT NULL,
+        kind   TEXT NOT NULL CHECK (kind IN ('input', 'intent')),
+        format INTEGER NOT NULL,
+        body   TEXT NOT NULL,
+        PRIMARY KEY (run, seq)
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE blob (
+        digest TEXT PRIMARY KEY,
+        bytes  BLOB NOT NULL
+    ) STRICT;
+    CREATE TRIGGER entry_is_never_changed BEFORE UPDATE ON entry
+        BEGIN SELECT RAISE(ABORT, 'the journal is append-only'); END;
+    CREATE TRIGGER entry_is_never_deleted BEFORE DELETE ON entry
+        BEGIN SELECT RAISE(ABORT, 'the journal is append-only'); END;
+";
+
+/// Names and versions of artifacts; the bytes lie in files beside it.
+pub(crate) const ARTIFACTS: Layout = Layout {
+    what: "artifact index",
+    application_id: 0x4261_7441, // "BatA"
+    version: 1,
+    create: "
+        CREATE TABLE artifact (
+            run         TEXT NOT NULL,
+            name        TEXT NOT NULL,
+            version     INTEGER NOT NULL CHECK (version > 0),
+            digest      TEXT NOT NULL,
+            bytes       INTEGER NOT NULL,
+            media_type  TEXT NOT NULL,
+            summary     TEXT NOT NULL,
+            session     TEXT,
+            saved_at_ms INTEGER NOT NULL,
+            preview     TEXT NOT NULL,
+            tokens      INTEGER NOT NULL,
+            tokens_by   TEXT NOT NULL,
+            PRIMARY KEY (run, name, version)
+        ) STRICT, WITHOUT ROWID;
+    ",
+    steps: &[],
+    unversioned_table: None,
+};

@@ -1,0 +1,184 @@
+//! The folder outside the workspace where everything that must survive is kept, and the lock that lets one host at
+//! a time work there. Nothing here is inside the workspace: an agent may `git clean -fdx` it.
+
+use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
+use std::io::{Read, Seek, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use baton_core::{Digest, UnixMs};
+
+use crate::error::StoreError;
+
+/// Hex digits of the workspace's digest in the folder's name: 64 bits are plenty for the workspaces of one user,
+/// and leave room for the control socket, whose whole path may have 107 bytes.
+const KEY_DIGITS: usize = 16;
+
+/// The state of one workspace. Cheap to clone; holds no file open.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StateDir {
+    root: PathBuf,
+    path: PathBuf,
+    workspace: PathBuf,
+}
+
+impl StateDir {
+    /// Opens the state of `workspace` under `state_root`, and makes the folders that are missing (0700).
+    ///
+    /// Fails where the workspace does not exist, or where another user owns or may write the root or the folder.
+    pub fn open(state_root: &Path, workspace: &Path) -> Result<Self, StoreError> {
+        let this = Self::locate(state_root, workspace)?;
+        for folder in
+            [this.root.clone(), this.path.clone(), this.artifacts(), this.sessions(), this.aot_cache()]
+        {
+            make_private(&folder)?;
+        }
+        let note = this.path.join("workspace");
+        if !note.exists() {
+            let text = [this.workspace.as_os_str().as_bytes(), b"\n"].concat();
+            OpenOptions::new()
+                .create(true)
+                .truncate(true)
+                .write(true)
+                .mode(0o600)
+                .open(&note)
+                .and_then(|mut file| file.write_all(&text))
+                .map_err(StoreError::io("write", &note))?;
+        }
+        Ok(this)
+    }
+
+    /// The same without making anything: none where no host has worked in this workspace yet.
+    pub fn find(state_root: &Path, workspace: &Path) -> Result<Option<Self>, StoreError> {
+        let this = Self::locate(state_root, workspace)?;
+        if !this.path.exists() {
+            return Ok(None);
+        }
+        for folder in [&this.root, &this.path] {
+            require_private(folder)?;
+        }
+        Ok(Some(this))
+    }
+
+    fn locate(state_root: &Path, workspace: &Path) -> Result<Self, StoreError> {
+        let workspace = workspace.canonicalize().map_err(StoreError::io("find the workspace", workspace))?;
+        let root = std::path::absolute(state_root).map_err(StoreError::io("find", state_root))?;
+        let key = Digest::of(workspace.as_os_str().as_bytes());
+        let path = root.join(&key.hex()[..KEY_DIGITS]);
+        Ok(Self { root, path, workspace })
+    }
+
+    /// The folder of this workspace.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The workspace, canonical.
+    pub fn workspace(&self) -> &Path {
+        &self.workspace
+    }
+
+    /// The journal of all its runs.
+    pub fn journal(&self) -> PathBuf {
+        self.path.join("journal.sqlite")
+    }
+
+    /// The index of its artifacts.
+    pub fn artifact_index(&self) -> PathBuf {
+        self.path.join("artifacts.sqlite")
+    }
+
+    /// The objects of its artifacts.
+    pub fn artifacts(&self) -> PathBuf {
+        self.path.join("artifacts")
+    }
+
+    /// What one host at a time holds.
+    pub fn lock_file(&self) -> PathBuf {
+        self.path.join("lock")
+    }
+
+    /// Where the running host listens.
+    pub fn control_socket(&self) -> PathBuf {
+        self.path.join("control.sock")
+    }
+
+    /// A folder for what belongs to single sessions.
+    pub fn sessions(&self) -> PathBuf {
+        self.path.join("sessions")
+    }
+
+    /// Precompiled policies, shared by all workspaces of the state root.
+    pub fn aot_cache(&self) -> PathBuf {
+        self.root.join("aot")
+    }
+
+    /// Takes the workspace for this process until the lock is dropped, or the process is gone however it ended.
+    pub fn lock(&self) -> Result<HostLock, StoreError> {
+        let path = self.lock_file();
+        let mut file = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .read(true)
+            .write(true)
+            .mode(0o600)
+            .open(&path)
+            .map_err(StoreError::io("open", &path))?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(held_by(&file)),
+            Err(TryLockError::Error(e)) => return Err(StoreError::io("lock", &path)(e)),
+        }
+        // The file stays when the lock is gone: removing it would let two hosts lock two files of one name.
+        let pid = format!("{}\n", std::process::id());
+        file.set_len(0)
+            .and_then(|()| file.rewind())
+            .and_then(|()| file.write_all(pid.as_bytes()))
+            .map_err(StoreError::io("write", &path))?;
+        Ok(HostLock { _file: file })
+    }
+}
+
+/// Holds a workspace for one host.
+#[derive(Debug)]
+pub struct HostLock {
+    _file: File,
+}
+
+/// Reads what the holder wrote down; it wrote when it took the lock, so the file's time tells since when.
+fn held_by(file: &File) -> StoreError {
+    let mut text = String::new();
+    let pid = match file.take(32).read_to_string(&mut text) {
+        Ok(_) => text.trim().parse().ok(),
+        Err(_) => None,
+    };
+    let since = file
+        .metadata()
+        .and_then(|m| m.modified())
+        .ok()
+        .and_then(|time| time.duration_since(UNIX_EPOCH).ok())
+        .and_then(|since| u64::try_from(since.as_millis()).ok())
+        .map(UnixMs);
+    StoreError::Locked { pid, since: pid.and(since) }
+}
+
+/// Makes a folder and its parents where they are missing, readable by this user alone.
+fn make_private(folder: &Path) -> Result<(), StoreError> {
+    DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(StoreError::io("create", folder))?;
+    require_private(folder)
+}
+
+/// Whoever can write the state can make the host do anything: policies, prompts and intents are read from it.
+fn require_private(folder: &Path) -> Result<(), StoreError> {
+    let metadata = folder.metadata().map_err(StoreError::io("look at", folder))?;
+    let exposed = |why: String| Err(StoreError::Exposed { path: folder.to_owned(), why });
+    if metadata.uid() != rustix::process::geteuid().as_raw() {
+        return exposed(format!("user {} owns it", metadata.uid()));
+    }
+    if metadata.mode() & 0o022 != 0 {
+        return exposed(format!("its mode {:04o} lets others write", metadata.mode() & 0o7777));
+    }
+    Ok(())
+}

@@ -1,0 +1,88 @@
+//! The journal and the artifact store, seen from outside. One binary, so that SQLite is linked once.
+
+mod artifacts;
+mod crash;
+mod format;
+mod group_commit;
+mod journal;
+mod samples;
+mod state_dir;
+
+use std::sync::mpsc::{Sender, channel};
+
+use baton_core::action::{Action, Intent};
+use baton_core::facts::AgentEvent;
+use baton_core::ids::ActionId;
+use baton_core::observation::BriefKind;
+use baton_core::{Input, RunId, Seq, SessionId, Stamped, UnixMs, Workflow};
+use baton_store::{Durability, Entry, Journal, JournalOptions, StateDir, StoreError};
+use tempfile::TempDir;
+
+/// A state directory of its own, gone with the test.
+struct Place {
+    /// Root of the state and the workspace beside it.
+    folder: TempDir,
+    state: StateDir,
+}
+
+impl Place {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let workspace = folder.path().join("workspace");
+        std::fs::create_dir(&workspace).unwrap();
+        let state = StateDir::open(&folder.path().join("state"), &workspace).unwrap();
+        Self { folder, state }
+    }
+
+    fn journal(&self) -> Journal {
+        Journal::open(&self.state).unwrap()
+    }
+
+    /// A journal whose first commit, of `run`'s first entry, is under way and held: whatever is queued until the
+    /// sender lets go shares the second one.
+    fn held_journal(&self, run: &RunId) -> (Journal, Sender<()>) {
+        let ((tell, reached), (let_go, held)) = (channel(), channel());
+        let hook = Box::new(move |ordinal| {
+            if ordinal == 1 {
+                tell.send(()).unwrap();
+                held.recv().unwrap();
+            }
+        });
+        let options = JournalOptions { before_commit: Some(hook), ..JournalOptions::default() };
+        let journal = Journal::open_with(&self.state, options).unwrap();
+        journal.append(run, vec![started(run)], Durability::Durable, |answer| answer.unwrap());
+        reached.recv().unwrap();
+        (journal, let_go)
+    }
+}
+
+fn input(seq: u64, input: Input) -> Entry {
+    Entry::Input(Stamped { seq: Seq(seq), at: UnixMs(1_000 * seq), input })
+}
+
+fn started(run: &RunId) -> Entry {
+    let workflow = Workflow { name: "quickstart".to_owned(), ..Workflow::default() };
+    let workflow = Box::new(workflow);
+    input(1, Input::Started { run: run.clone(), workflow, pins: Vec::new(), task_folder: ".".to_owned() })
+}
+
+/// What an agent said: the usual telemetry.
+fn said(seq: u64, text: &str) -> Entry {
+    let event = AgentEvent::Text { text: text.to_owned() };
+    input(seq, Input::Agent { session: SessionId::new("s1"), event })
+}
+
+fn intent(seq: u64, id: u64, action: Action) -> Entry {
+    Entry::Intent { seq: Seq(seq), at: UnixMs(1_000 * seq), intent: Intent { id: ActionId(id), action } }
+}
+
+fn prompt(seq: u64, id: u64, text: &str) -> Entry {
+    let session = SessionId::new("s1");
+    let action =
+        Action::Prompt { session, prompt: 1, kind: BriefKind::First, focus: Vec::new(), text: text.into() };
+    intent(seq, id, action)
+}
+
+fn read(journal: &Journal, run: &RunId) -> Vec<Entry> {
+    journal.read(run).unwrap().collect::<Result<_, StoreError>>().unwrap()
+}

@@ -1,0 +1,355 @@
+//! One entry of every kind that a journal holds, with every field filled: what the golden files are made of.
+
+use std::collections::BTreeMap;
+
+use baton_core::action::{Action, Ending, SpawnSpec};
+use baton_core::decision::{
+    Assessment, DecidedBy, Decision, Evidence, Fault, FaultRecord, Label, QuotaCause, Recovery, Verdict,
+};
+use baton_core::facts::{
+    AgentEvent, Billed, Capabilities, ChangedFile, Channel, Exit, GitFacts, OccupancySource, Signal,
+    WorkspaceFacts,
+};
+use baton_core::ids::{ActionId, ObjectiveId, PhaseId, RequestId, RoleName};
+use baton_core::input::{ArtifactRef, Choice, Outcome, Pin, Report};
+use baton_core::observation::{
+    Ask, BriefKind, Capability, CompactionObservation, ItemKind, ItemView, ObjectiveStatus, OccupancyView,
+    PhaseView, Question, SessionState, SessionView, TurnView,
+};
+use baton_core::workflow::{
+    AgentKind, Objective, Permission, Phase, Policies, PolicyChoice, Role, SettingValue,
+};
+use baton_core::{Digest, Input, RunId, SessionId, Text, UnixMs, Workflow};
+use baton_store::Entry;
+
+use crate::{input, intent};
+
+pub(crate) fn run() -> RunId {
+    RunId::new("20260212-1030-quickstart")
+}
+
+/// A whole run, from `started` to the outcome of its end.
+pub(crate) fn entries() -> Vec<Entry> {
+    let (session, phase) = (SessionId::new("s1"), PhaseId::new("20"));
+    let mut entries = Vec::new();
+    let started = Input::Started {
+        run: run(),
+        workflow: Box::new(workflow()),
+        pins: vec![pin()],
+        task_folder: ".baton/x".into(),
+    };
+    inputs(&mut entries, vec![started, Input::Tick]);
+    for action in actions(&session, &phase) {
+        let id = entries.len() as u64 - 1;
+        entries.push(intent(entries.len() as u64 + 1, id, action));
+    }
+    let finish = entries.len() as u64 - 2;
+    inputs(&mut entries, agent_events().into_iter().map(|event| agent(&session, event)).collect());
+    inputs(
+        &mut entries,
+        vec![
+            Input::SessionEnded {
+                session: session.clone(),
+                exit: Exit { code: None, signal: Some(9), by_host: true },
+            },
+            decided(),
+            Input::Decided {
+                request: RequestId(2),
+                result: Err(Fault::OutOfFuel { limit: 7 }),
+                label: Box::new(label()),
+            },
+            Input::Reported {
+                session: Some(session),
+                digest: Digest::of("report"),
+                report: Report::ObjectiveUpdate {
+                    objective: ObjectiveId::new("parser"),
+                    status: ObjectiveStatus::Done,
+                    note: "all tests pass".into(),
+                },
+            },
+            Input::Answered { question: ActionId(11), choice: Choice::Retry },
+            Input::StopRequested,
+            Input::Resumed,
+        ],
+    );
+    let outcomes = outcomes().into_iter().zip(1..);
+    inputs(
+        &mut entries,
+        outcomes.map(|(outcome, id)| Input::Outcome { action: ActionId(id), outcome }).collect(),
+    );
+    inputs(&mut entries, vec![Input::Outcome { action: ActionId(finish), outcome: Outcome::Announced }]);
+    entries
+}
+
+fn inputs(entries: &mut Vec<Entry>, new: Vec<Input>) {
+    for new in new {
+        entries.push(input(entries.len() as u64 + 1, new));
+    }
+}
+
+fn agent(session: &SessionId, event: AgentEvent) -> Input {
+    Input::Agent { session: session.clone(), event }
+}
+
+fn workflow() -> Workflow {
+    let role = Role {
+        agent: AgentKind::Rehearsal,
+        model: Some("small".into()),
+        permission: Permission::Edit,
+        window_tokens: Some(200_000),
+        max_turns: Some(40),
+        env: vec!["CARGO_HOME".into()],
+        program: None,
+        script: Some("/home/ada/quickstart.rehearsal.toml".into()),
+    };
+    let settings = BTreeMap::from([
+        ("warn-percent".to_owned(), SettingValue::Integer(85)),
+        ("phrases".to_owned(), SettingValue::Texts(vec!["context limit".into()])),
+        ("strict".to_owned(), SettingValue::Flag(true)),
+        ("weight".to_owned(), SettingValue::Number(0.5)),
+    ]);
+    let choice = PolicyChoice { component: "builtin:resilience".into(), settings };
+    Workflow {
+        name: "quickstart".into(),
+        goal: "A parser with its tests.".into(),
+        roles: BTreeMap::from([(RoleName::new("executor"), role)]),
+        policies: Policies {
+            all: PolicyChoice::default(),
+            by_capability: BTreeMap::from([(Capability::Handoff, choice)]),
+        },
+        phases: vec![Phase {
+            id: PhaseId::new("20"),
+            title: "Parser".into(),
+            depends_on: vec![PhaseId::new("10")],
+            role: RoleName::new("executor"),
+            objectives: vec![Objective {
+                id: ObjectiveId::new("parser"),
+                description: "Write the parser.".into(),
+                files: vec!["src/parser.rs".into()],
+            }],
+            verify: Some("cargo test".into()),
+            complex: true,
+            wall_time: None,
+            tokens: Some(1_000_000),
+            cost_microusd: None,
+            continuations: Some(3),
+        }],
+        ..Workflow::default()
+    }
+}
+
+fn pin() -> Pin {
+    Pin {
+        capability: Capability::Exhaustion,
+        policy: "resilience".into(),
+        component: Digest::of("component"),
+        settings: Digest::of("settings"),
+    }
+}
+
+fn actions(session: &SessionId, phase: &PhaseId) -> Vec<Action> {
+    let text = |body: &str| Text::from(body);
+    vec![
+        Action::Spawn(SpawnSpec {
+            session: session.clone(),
+            phase: phase.clone(),
+            role: RoleName::new("executor"),
+            agent: AgentKind::Rehearsal,
+            continuation: 1,
+            max_turns: 27,
+        }),
+        Action::Prompt {
+            session: session.clone(),
+            prompt: 1,
+            kind: BriefKind::Continuing,
+            focus: vec![ObjectiveId::new("parser")],
+            text: text("## Your objective\n- [parser] Write the parser.\n"),
+        },
+        Action::Compact { session: session.clone(), instructions: "Keep the grammar.".into() },
+        Action::Interrupt { session: session.clone() },
+        Action::End { session: session.clone(), reason: "Its context is used up.".into() },
+        Action::Assess { phase: phase.clone(), baseline: true, expected: vec!["src/parser.rs".into()] },
+        Action::RequestDecision { request: RequestId(1), question: question(session, phase) },
+        Action::WriteHandoff {
+            phase: phase.clone(),
+            session: session.clone(),
+            ordinal: 1,
+            document: text("# Handoff\nThe parser reads expressions.\n"),
+            index: text("# Index\n"),
+        },
+        Action::WriteSummaries { phase: phase.clone(), step: text("# Step\n"), directory: text("# Run\n") },
+        Action::Verify { phase: phase.clone(), command: "cargo test".into(), attempt: 1 },
+        Action::Ask {
+            phase: Some(phase.clone()),
+            question: "Try again?".into(),
+            choices: vec![Choice::Retry, Choice::Skip, Choice::Stop],
+        },
+        Action::Finish { ending: Ending::Done },
+    ]
+}
+
+fn question(session: &SessionId, phase: &PhaseId) -> Question {
+    let session = SessionView {
+        agent: format!("rehearsal {session}"),
+        role: "executor".into(),
+        state: SessionState::Idle,
+        capabilities: capabilities(),
+        occupancy: OccupancyView {
+            used_tokens: Some(150_000),
+            window_tokens: Some(200_000),
+            source: OccupancySource::Agent,
+            age_ms: 12,
+        },
+        continuation: 1,
+        prompts: 2,
+        turns: 9,
+        max_turns: 40,
+        compactions: 0,
+        turns_since_compaction: 9,
+        billed_input_tokens: 1,
+        billed_output_tokens: 2,
+        idle_ms: 3,
+        active_ms: 4,
+        exit: None,
+        recent: vec![TurnView { ordinal: 9, prompt: 2, rereads: 1, ..TurnView::default() }],
+    };
+    let phase = PhaseView {
+        id: phase.clone(),
+        title: "Parser".into(),
+        mode: "standard".into(),
+        depth: 0,
+        budget: Default::default(),
+        progress: Default::default(),
+        expects_files: true,
+    };
+    let items = vec![ItemView { id: "call-1".into(), kind: ItemKind::ToolResult, tokens: 20_001 }];
+    let attributes = vec![("key".to_owned(), "value".to_owned())];
+    let observation = CompactionObservation { session, phase, refilled_within_turns: 0, items, attributes };
+    Question {
+        ask: Ask::Compaction(Box::new(observation)),
+        texts: vec![Text::from("the last lines"), "".into()],
+    }
+}
+
+fn capabilities() -> Capabilities {
+    Capabilities { reports_occupancy: true, compacts: true, interrupts: true, ..Capabilities::default() }
+}
+
+fn agent_events() -> Vec<AgentEvent> {
+    let billed = Billed { input_tokens: 10, output_tokens: 20, cost_microusd: Some(30) };
+    vec![
+        AgentEvent::Ready { agent_session: Some("abc".into()), model: None, version: Some("1.0".into()) },
+        AgentEvent::Text { text: "I begin – with \"quotes\".\n".into() },
+        AgentEvent::ToolCall {
+            id: "call-1".into(),
+            name: "Read".into(),
+            reads: Some("a.rs".into()),
+            writes: None,
+        },
+        AgentEvent::ToolOutput { id: "call-1".into(), bytes: 80_004, text: "fn main() {}".into() },
+        AgentEvent::Turn { used_tokens: Some(150_000), billed },
+        AgentEvent::Occupancy {
+            used_tokens: None,
+            window_tokens: Some(200_000),
+            source: OccupancySource::Agent,
+        },
+        AgentEvent::Billing(billed),
+        AgentEvent::Signal(Signal {
+            channel: Channel::ProviderError,
+            code: "rate_limit_error".into(),
+            status: Some(429),
+            resets_at: Some(UnixMs(1_770_892_200_000)),
+            retrying: true,
+            text: "try later".into(),
+        }),
+        AgentEvent::Compacting,
+        AgentEvent::PromptEnded { stop_reason: "prompt_too_long".into(), is_error: true },
+    ]
+}
+
+fn decided() -> Input {
+    let assessment = Assessment {
+        verdict: Verdict::Quota { cause: QuotaCause::Rate, until: Some(UnixMs(1_770_892_200_000)) },
+        evidence: vec![Evidence {
+            channel: Channel::ProviderError,
+            seq: baton_core::Seq(22),
+            text: "rate_limit_error".into(),
+        }],
+        warning: Some("90 % of the window is used".into()),
+        recovery: Recovery::Pause { question: "Wait?".into() },
+        reason: "The provider said 429.".into(),
+    };
+    Input::Decided {
+        request: RequestId(1),
+        result: Ok(Decision::Assess(assessment)),
+        label: Box::new(label()),
+    }
+}
+
+fn label() -> Label {
+    Label {
+        by: DecidedBy::LastGood,
+        capability: Capability::Compaction,
+        policy: "resilience".into(),
+        component: Some(Digest::of("component")),
+        settings: Some(Digest::of("settings")),
+        engine: Digest::of("engine"),
+        fuel: 12_345,
+        duration_us: 67,
+        faults: vec![FaultRecord {
+            by: DecidedBy::Configured,
+            policy: "strict".into(),
+            component: Digest::of("strict"),
+            fault: Fault::Trap { message: "unreachable".into() },
+        }],
+    }
+}
+
+fn artifact() -> ArtifactRef {
+    ArtifactRef {
+        name: "handoffs/phase-20-1.md".into(),
+        version: 2,
+        digest: Digest::of("handoff"),
+        bytes: 7,
+        summary: "The parser reads expressions.".into(),
+    }
+}
+
+/// In the order of `actions`, without the question (it has none) and the end.
+fn outcomes() -> Vec<Outcome> {
+    let facts = WorkspaceFacts {
+        git: GitFacts {
+            present: true,
+            branch: "main".into(),
+            head: "abc".into(),
+            commits_since: 1,
+            dirty_files: 2,
+        },
+        files: 3,
+        changed: vec![ChangedFile {
+            path: "src/parser.rs".into(),
+            bytes: 4,
+            exists: true,
+            digest: Some(Digest::of("file")),
+        }],
+        changed_beyond: 5,
+        missing: vec!["src/lib.rs".into()],
+    };
+    vec![
+        Outcome::Spawned { group: 4711, started: 99, capabilities: capabilities() },
+        Outcome::Delivered,
+        Outcome::Failed { error: "the agent cannot compact".into() },
+        Outcome::Lost,
+        Outcome::Delivered,
+        Outcome::Assessed { facts },
+        Outcome::HandoffWritten { path: ".baton/x/handoffs/phase-20-1.md".into(), artifact: artifact() },
+        Outcome::SummariesWritten { artifacts: vec![artifact()] },
+        Outcome::Verified {
+            passed: false,
+            code: Some(101),
+            findings: "1 failed".into(),
+            artifact: Some(artifact()),
+        },
+        Outcome::Announced,
+    ]
+}

@@ -1,0 +1,103 @@
+//! Where state lies, who may touch it, and that one host at a time works on it.
+
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use baton_store::{ArtifactStore, StateDir, StoreError};
+
+use crate::{Place, read, said, started};
+use baton_core::RunId;
+
+fn mode(path: &Path) -> u32 {
+    path.metadata().unwrap().permissions().mode() & 0o777
+}
+
+#[test]
+fn a_workspace_has_one_folder_however_it_is_named() {
+    let place = Place::new();
+    let root = place.folder.path().join("state");
+    let detour = place.folder.path().join("workspace/../workspace");
+    assert_eq!(StateDir::open(&root, &detour).unwrap(), place.state);
+    assert_eq!(StateDir::find(&root, &detour).unwrap(), Some(place.state.clone()));
+    assert_eq!(place.state.path().file_name().unwrap().len(), 16);
+    let note = std::fs::read_to_string(place.state.path().join("workspace")).unwrap();
+    assert_eq!(Path::new(note.trim_end()), place.state.workspace());
+
+    let other = place.folder.path().join("other");
+    std::fs::create_dir(&other).unwrap();
+    assert_eq!(StateDir::find(&root, &other).unwrap(), None, "looking makes nothing");
+    assert_eq!(std::fs::read_dir(&root).unwrap().count(), 2, "the workspace and the shared cache");
+    assert_ne!(StateDir::open(&root, &other).unwrap().path(), place.state.path());
+    assert!(matches!(StateDir::open(&root, &root.join("absent")), Err(StoreError::Io { .. })));
+}
+
+#[test]
+fn nobody_else_may_read_or_write_it() {
+    let place = Place::new();
+    let run = RunId::new("r");
+    let journal = place.journal();
+    let _lock = place.state.lock().unwrap();
+    journal.append_wait(&run, vec![started(&run)], baton_store::Durability::Durable).unwrap();
+    let artifacts = ArtifactStore::open(&place.state).unwrap();
+    artifacts.save(&run, crate::artifacts::note("notes/a.md", "text")).unwrap();
+
+    let (mut files, mut folders) = (0, vec![place.folder.path().join("state")]);
+    while let Some(folder) = folders.pop() {
+        assert_eq!(mode(&folder), 0o700, "{}", folder.display());
+        for entry in std::fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                assert_eq!(mode(&path), 0o600, "{}", path.display());
+                files += 1;
+            }
+        }
+    }
+    // workspace, lock, two databases with -wal and -shm each, one object.
+    assert_eq!(files, 9);
+}
+
+#[test]
+fn a_folder_that_others_may_write_is_refused() {
+    let place = Place::new();
+    let root = place.folder.path().join("state");
+    for exposed in [&root, &place.state.path().to_owned()] {
+        std::fs::set_permissions(exposed, Permissions::from_mode(0o770)).unwrap();
+        for error in [
+            StateDir::open(&root, place.state.workspace()).unwrap_err(),
+            StateDir::find(&root, place.state.workspace()).unwrap_err(),
+        ] {
+            assert!(matches!(&error, StoreError::Exposed { path, .. } if path == exposed), "{error}");
+            assert!(error.to_string().contains("0770"), "{error}");
+        }
+        std::fs::set_permissions(exposed, Permissions::from_mode(0o700)).unwrap();
+    }
+}
+
+#[test]
+fn one_host_at_a_time_holds_a_workspace() {
+    // Bad input: two hosts on one workspace.
+    let place = Place::new();
+    let first = place.state.lock().unwrap();
+    let error = place.state.lock().unwrap_err();
+    let StoreError::Locked { pid: Some(pid), since: Some(since) } = &error else { panic!("{error}") };
+    assert_eq!(*pid, std::process::id());
+    assert!(error.to_string().contains(&since.rfc3339()), "{error}");
+    drop(first);
+    place.state.lock().unwrap();
+}
+
+#[test]
+fn reading_goes_on_beside_a_host_that_writes() {
+    let place = Place::new();
+    let run = RunId::new("r");
+    let journal = place.journal();
+    journal.append_wait(&run, vec![started(&run)], baton_store::Durability::Durable).unwrap();
+    let reader = baton_store::Journal::open_read_only(&place.state).unwrap();
+    let mut entries = reader.read(&run).unwrap();
+    assert_eq!(entries.next().unwrap().unwrap(), started(&run));
+    journal.append_wait(&run, vec![said(2, "more")], baton_store::Durability::Durable).unwrap();
+    assert_eq!(read(&reader, &run).len(), 2);
+}
