@@ -1,0 +1,55 @@
+//! Holds the committed components to their lock and the contract. It needs no WebAssembly toolchain.
+
+use std::path::PathBuf;
+
+use wit_component::DecodedWasm;
+
+fn policies() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../policies")
+}
+
+#[test]
+fn sources_crates_and_components_are_those_of_the_lock() {
+    if let Err(error) = baton_build::verify(&policies()) {
+        panic!("{error}");
+    }
+}
+
+#[test]
+fn the_lock_names_no_crate_of_the_host_alone() {
+    for policy in baton_build::discover(&policies()).unwrap() {
+        for name in policy.crates().unwrap().into_keys() {
+            let host_only = ["serde", "wasmtime", "tokio", "anyhow", "clap", "insta", "proptest"];
+            assert!(
+                !host_only.iter().any(|other| name.starts_with(other)),
+                "{name} is in the lock of {}",
+                policy.name
+            );
+        }
+    }
+}
+
+#[test]
+fn a_component_imports_only_what_a_policy_may_and_exports_only_decisions() {
+    // M2, M6: what a policy may do is visible in what it imports. This one reads no artifacts and writes no log.
+    for policy in baton_build::discover(&policies()).unwrap() {
+        let bytes = std::fs::read(&policy.component).unwrap();
+        let DecodedWasm::Component(resolve, world) = wit_component::decode(&bytes).unwrap() else {
+            panic!("{} is a WIT package, not a component", policy.name);
+        };
+        let world = &resolve.worlds[world];
+        let names = |keys: Vec<_>| -> Vec<String> {
+            keys.into_iter().map(|key| resolve.name_world_key(key)).collect()
+        };
+        let allowed = ["types", "config", "text"].map(|name| format!("baton:policy/{name}@0.1.0"));
+        for import in names(world.imports.keys().collect()) {
+            assert!(allowed.contains(&import), "{} imports {import}", policy.name);
+        }
+        let decisions = ["exhaustion", "compaction", "splitting", "handoff", "settings"];
+        let mut exports = names(world.exports.keys().collect());
+        exports.sort();
+        let mut expected = decisions.map(|name| format!("baton:policy/{name}@0.1.0"));
+        expected.sort();
+        assert_eq!(exports, expected);
+    }
+}

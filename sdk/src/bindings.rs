@@ -1,0 +1,114 @@
+//! The bindings that `wit-bindgen` makes from `wit/`: the shared types and imports once, and each decision once more
+//! with those types plugged in. Nothing is written by hand here; `lib.rs` re-exports what a policy author needs.
+#![allow(missing_docs, unreachable_pub)]
+
+/// The types that all decisions share, and the functions that a policy may import.
+pub mod shared {
+    wit_bindgen::generate!({
+        path: "../wit",
+        world: "imports",
+        generate_all,
+        generate_unused_types: true,
+        additional_derives: [PartialEq],
+    });
+}
+
+/// The world `exhaustion-policy`.
+pub mod exhaustion {
+    wit_bindgen::generate!({
+        path: "../wit",
+        world: "exhaustion-policy",
+        with: {
+            "baton:policy/types@0.1.0": crate::bindings::shared::baton::policy::types,
+            "baton:policy/log@0.1.0": crate::bindings::shared::baton::policy::log,
+            "baton:policy/config@0.1.0": crate::bindings::shared::baton::policy::config,
+            "baton:policy/text@0.1.0": crate::bindings::shared::baton::policy::text,
+            "baton:policy/artifacts@0.1.0": crate::bindings::shared::baton::policy::artifacts,
+        },
+        generate_unused_types: true,
+        additional_derives: [PartialEq],
+        pub_export_macro: true,
+        export_macro_name: "__export_exhaustion",
+        default_bindings_module: "baton_sdk::bindings::exhaustion",
+    });
+}
+
+/// The world `compaction-policy`.
+pub mod compaction {
+    wit_bindgen::generate!({
+        path: "../wit",
+        world: "compaction-policy",
+        with: {
+            "baton:policy/types@0.1.0": crate::bindings::shared::baton::policy::types,
+            "baton:policy/log@0.1.0": crate::bindings::shared::baton::policy::log,
+            "baton:policy/config@0.1.0": crate::bindings::shared::baton::policy::config,
+            "baton:policy/text@0.1.0": crate::bindings::shared::baton::policy::text,
+            "baton:policy/artifacts@0.1.0": crate::bindings::shared::baton::policy::artifacts,
+        },
+        generate_unused_types: true,
+        additional_derives: [PartialEq],
+        pub_export_macro: true,
+        export_macro_name: "__export_compaction",
+        default_bindings_module: "baton_sdk::bindings::compaction",
+    });
+}
+
+/// The world `splitting-policy`.
+pub mod splitting {
+    wit_bindgen::generate!({
+        path: "../wit",
+        world: "splitting-policy",
+        with: {
+            "baton:policy/types@0.1.0": crate::bindings::shared::baton::policy::types,
+            "baton:policy/log@0.1.0": crate::bindings::shared::baton::policy::log,
+            "baton:policy/config@0.1.0": crate::bindings::shared::baton::policy::config,
+            "baton:policy/text@0.1.0": crate::bindings::shared::baton::policy::text,
+            "baton:policy/artifacts@0.1.0": crate::bindings::shared::baton::policy::artifacts,
+        },
+        generate_unused_types: true,
+        additional_derives: [PartialEq],
+        pub_export_macro: true,
+        export_macro_name: "__export_splitting",
+        default_bindings_module: "baton_sdk::bindings::splitting",
+    });
+}
+
+/// The world `handoff-policy`.
+pub mod handoff {
+    wit_bindgen::generate!({
+        path: "../wit",
+        world: "handoff-policy",
+        with: {
+            "baton:policy/types@0.1.0": crate::bindings::shared::baton::policy::types,
+            "baton:policy/log@0.1.0": crate::bindings::shared::baton::policy::log,
+            "baton:policy/config@0.1.0": crate::bindings::shared::baton::policy::config,
+            "baton:policy/text@0.1.0": crate::bindings::shared::baton::policy::text,
+            "baton:policy/artifacts@0.1.0": crate::bindings::shared::baton::policy::artifacts,
+        },
+        generate_unused_types: true,
+        additional_derives: [PartialEq],
+        pub_export_macro: true,
+        export_macro_name: "__export_handoff",
+        default_bindings_module: "baton_sdk::bindings::handoff",
+    });
+}
+
+/// The world `settings-policy`.
+pub mod settings {
+    wit_bindgen::generate!({
+        path: "../wit",
+        world: "settings-policy",
+        with: {
+            "baton:policy/types@0.1.0": crate::bindings::shared::baton::policy::types,
+            "baton:policy/log@0.1.0": crate::bindings::shared::baton::policy::log,
+            "baton:policy/config@0.1.0": crate::bindings::shared::baton::policy::config,
+            "baton:policy/text@0.1.0": crate::bindings::shared::baton::policy::text,
+            "baton:policy/artifacts@0.1.0": crate::bindings::shared::baton::policy::artifacts,
+        },
+        generate_unused_types: true,
+        additional_derives: [PartialEq],
+        pub_export_macro: true,
+        export_macro_name: "__export_settings",
+        default_bindings_module: "baton_sdk::bindings::settings",
+    });
+}

@@ -1,0 +1,71 @@
+//! What a policy author depends on: one trait a decision, the host as a trait, and a macro that exports a policy.
+//!
+//! A policy is a pure function. It implements [`Exhaustion`], [`Compaction`], [`Splitting`], [`Handoff`], [`Settings`]
+//! or any of them for a unit type and names them in [`export_policy!`]. The same crate is tested natively against a
+//! [`MockHost`] and built as a WebAssembly component, unchanged. This crate does not load, run or check components.
+//!
+//! ```
+//! use baton_sdk::prelude::*;
+//!
+//! struct Early;
+//!
+//! impl Compaction for Early {
+//!     fn decide(_host: &impl Host, observation: compaction::Observation) -> compaction::Decision {
+//!         match observation.session.occupancy.percent() {
+//!             Some(percent) if percent >= 50.0 => {
+//!                 compaction::Decision::new(compaction::Action::Compact(String::new()), format!("{percent:.0} % full"))
+//!             }
+//!             _ => compaction::Decision::new(compaction::Action::Keep, "there is room"),
+//!         }
+//!     }
+//! }
+//!
+//! export_policy!(Early: compaction);
+//! ```
+//!
+//! A name that is no decision does not compile, and the message lists those that are:
+//!
+//! ```compile_fail
+//! # struct Early;
+//! // error: `compacting` is no decision of baton:policy; it has: exhaustion, compaction, splitting, handoff, settings
+//! baton_sdk::export_policy!(Early: compacting);
+//! ```
+//!
+//! Neither does a decision whose trait the policy does not implement:
+//!
+//! ```compile_fail,E0277
+//! # struct Early;
+//! baton_sdk::export_policy!(Early: splitting);
+//! ```
+#![forbid(unsafe_code)]
+
+#[doc(hidden)]
+pub mod bindings;
+mod decisions;
+mod export;
+mod host;
+#[cfg(not(target_arch = "wasm32"))]
+mod mock;
+#[cfg(not(target_arch = "wasm32"))]
+pub mod sample;
+pub mod schema;
+
+pub use decisions::{
+    Compaction, Exhaustion, Handoff, Settings, Splitting, compaction, exhaustion, handoff, settings,
+    splitting, types,
+};
+#[cfg(target_arch = "wasm32")]
+#[doc(hidden)]
+pub use host::Imports;
+pub use host::{Hit, Host, Level, ReadError};
+#[cfg(not(target_arch = "wasm32"))]
+pub use mock::MockHost;
+
+/// Everything a policy usually needs.
+pub mod prelude {
+    pub use crate::types::*;
+    pub use crate::{
+        Compaction, Exhaustion, Handoff, Hit, Host, Level, ReadError, Settings, Splitting, compaction,
+        exhaustion, export_policy, handoff, schema, settings, splitting,
+    };
+}

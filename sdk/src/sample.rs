@@ -1,0 +1,184 @@
+//! Observations to start a native test from: a session of the second prompt, healthy, in a phase of two objectives.
+//! A test changes the fields that it is about.
+
+use crate::types::{
+    Budget, Capabilities, Channel, GitFacts, Objective, ObjectiveStatus, Occupancy, OccupancySource, Phase,
+    Progress, Session, SessionState, Signal, Span, TextId, Turn,
+};
+use crate::{compaction, exhaustion, handoff, splitting};
+
+/// A session between two prompts, at half of a window of 200,000 tokens.
+pub fn session() -> Session {
+    Session {
+        agent: "rehearsal".into(),
+        role: "executor".into(),
+        state: SessionState::Idle,
+        capabilities: Capabilities::REPORTS_OCCUPANCY | Capabilities::COMPACTS | Capabilities::INTERRUPTS,
+        occupancy: occupancy(100_000, 200_000),
+        continuation: 0,
+        prompts: 2,
+        turns: 7,
+        max_turns: 25,
+        compactions: 0,
+        turns_since_compaction: 0,
+        billed_input_tokens: 400_000,
+        billed_output_tokens: 9_000,
+        idle_ms: 1_000,
+        active_ms: 120_000,
+        exit: None,
+        recent: vec![turn(6, 90_000), turn(7, 100_000)],
+    }
+}
+
+/// Fresh numbers from the agent itself.
+pub fn occupancy(used_tokens: u64, window_tokens: u64) -> Occupancy {
+    Occupancy {
+        used_tokens: Some(used_tokens),
+        window_tokens: Some(window_tokens),
+        source: OccupancySource::Agent,
+        age_ms: 0,
+    }
+}
+
+/// A turn of the second prompt.
+pub fn turn(ordinal: u32, used_tokens: u64) -> Turn {
+    Turn {
+        ordinal,
+        prompt: 2,
+        used_tokens: Some(used_tokens),
+        output_tokens: 500,
+        tool_calls: 2,
+        rereads: 0,
+        tool_output_bytes: 4_000,
+        text_bytes: 200,
+    }
+}
+
+/// A phase with one of two objectives done.
+pub fn phase() -> Phase {
+    Phase {
+        id: "build".into(),
+        title: "Build the parser".into(),
+        mode: "standard".into(),
+        depth: 0,
+        budget: Budget {
+            turns: 25,
+            turns_used: 7,
+            continuations: 3,
+            continuations_used: 0,
+            retries: 2,
+            retries_used: 0,
+        },
+        progress: Progress { done: 1, open: 1, failed: 0, done_by_session: 1 },
+        expects_files: true,
+    }
+}
+
+/// An open objective that should produce one file.
+pub fn objective(id: &str, description: &str) -> Objective {
+    Objective {
+        id: id.into(),
+        description: description.into(),
+        status: ObjectiveStatus::Open,
+        attempts: 0,
+        files: 1,
+    }
+}
+
+/// A work tree on `main`, clean.
+pub fn git() -> GitFacts {
+    GitFacts { present: true, branch: "main".into(), commits_since: 0, dirty_files: 0 }
+}
+
+/// A signal of the second prompt, just now, whose text fills the whole of a window of `bytes`.
+pub fn signal(channel: Channel, code: &str, bytes: u32) -> Signal {
+    Signal {
+        seq: 40,
+        channel,
+        age_ms: 0,
+        prompt: 2,
+        code: code.into(),
+        status: None,
+        resets_at_ms: None,
+        retrying: false,
+        text: Span { start: 0, end: bytes },
+    }
+}
+
+/// A prompt that ended with a good answer and a changed file, without any signal.
+pub fn exhaustion_observation(window: TextId) -> exhaustion::Observation {
+    exhaustion::Observation {
+        occasion: exhaustion::Occasion::PromptEnded,
+        session: session(),
+        phase: phase(),
+        signals: Vec::new(),
+        window,
+        answer_bytes: 400,
+        files_changed: 1,
+        files_missing: 0,
+        nudges: 0,
+        git: git(),
+        attributes: Vec::new(),
+    }
+}
+
+/// Between two prompts, nothing to do.
+pub fn compaction_observation() -> compaction::Observation {
+    compaction::Observation {
+        session: session(),
+        phase: phase(),
+        refilled_within_turns: 0,
+        items: Vec::new(),
+        attributes: Vec::new(),
+    }
+}
+
+/// A phase that is about to start with two small objectives.
+pub fn splitting_observation() -> splitting::Observation {
+    splitting::Observation {
+        occasion: splitting::Occasion::PhaseStart,
+        phase: phase(),
+        objectives: vec![
+            objective("lexer", "Write src/lexer.rs"),
+            objective("parser", "Write src/parser.rs"),
+        ],
+        requested: None,
+        files_changed: 0,
+        workspace_files: 40,
+        recent: Vec::new(),
+        window_tokens: Some(200_000),
+        git: git(),
+        attributes: Vec::new(),
+    }
+}
+
+/// The first prompt of a phase.
+pub fn handoff_observation(
+    kind: handoff::Kind,
+    last_output: TextId,
+    findings: TextId,
+) -> handoff::Observation {
+    handoff::Observation {
+        kind,
+        phase: phase(),
+        session: session(),
+        objectives: vec![
+            Objective { status: ObjectiveStatus::Done, ..objective("lexer", "Write src/lexer.rs") },
+            objective("parser", "Write src/parser.rs"),
+        ],
+        focus: vec!["parser".into()],
+        goal: "A parser for the little language.".into(),
+        changed_files: Vec::new(),
+        attempts: Vec::new(),
+        decisions: Vec::new(),
+        artifacts: Vec::new(),
+        handoff_path: String::new(),
+        inbox_path: ".baton/r1/inbox".into(),
+        because: String::new(),
+        last_output,
+        findings,
+        git: git(),
+        now: "2026-03-01T12:00:00Z".into(),
+        attributes: Vec::new(),
+    }
+}
