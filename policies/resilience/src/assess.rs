@@ -1,0 +1,226 @@
+//! Why a session stopped, or how it is while it works (A4, B4, D5).
+//!
+//! The evidence is a ladder, and the highest rung that says something decides: a code of the agent's own protocol, an
+//! error of the provider, the agent's own words in the place where an error stands, other text of the terminal. What
+//! a tool printed is on no rung. Only then does the outcome itself count: an answer that is empty, a file that is
+//! missing, silence, an exit. This file decides; `assess/` reads signals.
+
+mod codes;
+mod phrases;
+mod signals;
+
+use baton_sdk::Host;
+use baton_sdk::exhaustion::{Assessment, Observation, Occasion, Quota, QuotaCause, Recovery, Verdict};
+use baton_sdk::types::{Capabilities, Channel, Evidence, Session, SessionState};
+
+use codes::Class;
+use signals::{Found, Signals};
+
+/// Exit codes by which a shell tells that a signal ended the process: hang-up, interrupt, terminate.
+const INTERRUPTED_EXITS: [i32; 3] = [129, 130, 143];
+/// The same signals, where the system tells them itself.
+const INTERRUPTING_SIGNALS: [i32; 3] = [1, 2, 15];
+
+pub(crate) fn assess(host: &impl Host, o: &Observation) -> Assessment {
+    let mut assessment = match o.occasion {
+        // The model has just answered, so no limit holds it up.
+        Occasion::Turn => plain(Verdict::Healthy, "it is at work"),
+        Occasion::Signal => at_work(host, o),
+        Occasion::Heartbeat => heartbeat(host, o),
+        Occasion::PromptEnded | Occasion::SessionEnded => ended(host, o),
+    };
+    assessment.warning = warning(host, o);
+    assessment
+}
+
+/// While it works, only a provider's limit is worth acting on; whatever else was said is judged when the prompt ends.
+fn at_work(host: &impl Host, o: &Observation) -> Assessment {
+    match Signals::new(host, o).latest() {
+        Some(found) if !matches!(found.class, Class::Completed | Class::Failed) => {
+            verdict_of(host, o, &found)
+        }
+        _ => plain(Verdict::Healthy, "it is at work"),
+    }
+}
+
+fn heartbeat(host: &impl Host, o: &Observation) -> Assessment {
+    let session = &o.session;
+    let busy =
+        matches!(session.state, SessionState::Starting | SessionState::Working | SessionState::Compacting);
+    if !busy {
+        return plain(Verdict::Healthy, "it waits, and that is no stall");
+    }
+    let stall_ms = host.integer("stall-ms") as u64;
+    let found = Signals::new(host, o).latest();
+    if let Some(found) = found.filter(|found| matches!(found.class, Class::Quota(_) | Class::Exhausted)) {
+        return verdict_of(host, o, &found);
+    }
+    if session.idle_ms < stall_ms {
+        return plain(Verdict::Healthy, "it said something not long ago");
+    }
+    let seconds = session.idle_ms / 1000;
+    Assessment {
+        evidence: vec![observed(format!("nothing heard for {seconds} s"))],
+        recovery: after_stall(host, o),
+        ..plain(Verdict::Stalled, format!("it has said nothing for {seconds} s"))
+    }
+}
+
+fn after_stall(host: &impl Host, o: &Observation) -> Recovery {
+    let interrupts = o.session.capabilities.contains(Capabilities::INTERRUPTS);
+    if o.session.state == SessionState::Starting || i64::from(o.nudges) >= host.integer("max-nudges") {
+        Recovery::NewSession
+    } else if o.nudges == 0 {
+        Recovery::Nudge
+    } else if interrupts {
+        Recovery::Interrupt
+    } else {
+        Recovery::NewSession
+    }
+}
+
+/// The prompt or the process is over: never `healthy` from here on.
+fn ended(host: &impl Host, o: &Observation) -> Assessment {
+    let signals = Signals::new(host, o);
+    if let Some(found) = signals.strongest() {
+        return verdict_of(host, o, &found);
+    }
+    if signals.completed() {
+        return answered(host, o);
+    }
+    let failed = signals.failed();
+    match (&o.session.exit, o.occasion) {
+        (None, Occasion::PromptEnded) if failed.is_none() && !signals.called_error() => answered(host, o),
+        (Some(exit), _) if failed.is_none() => {
+            let interrupted = exit.by_host
+                || exit.code.is_some_and(|code| INTERRUPTED_EXITS.contains(&code))
+                || exit.signal.is_some_and(|signal| INTERRUPTING_SIGNALS.contains(&signal));
+            let how = match (exit.code, exit.signal) {
+                (Some(code), _) => format!("exit code {code}"),
+                (None, Some(signal)) => format!("signal {signal}"),
+                (None, None) => "no exit code".to_owned(),
+            };
+            let (verdict, reason) = if interrupted {
+                (Verdict::Interrupted, format!("it was asked to end ({how})"))
+            } else if o.answer_bytes == 0 {
+                (Verdict::Failed, format!("the process ended without a word ({how})"))
+            } else {
+                (Verdict::Failed, format!("the process ended in the middle of its work ({how})"))
+            };
+            Assessment {
+                evidence: vec![observed(how)],
+                recovery: Recovery::NewSession,
+                ..plain(verdict, reason)
+            }
+        }
+        _ => match failed {
+            Some(found) => verdict_of(host, o, &found),
+            None => Assessment {
+                recovery: Recovery::NewSession,
+                ..plain(Verdict::Failed, "it stopped, and nothing says why")
+            },
+        },
+    }
+}
+
+/// The agent says that it is done: is there something to show for it (A4)?
+fn answered(host: &impl Host, o: &Observation) -> Assessment {
+    let short = o.answer_bytes < host.integer("min-answer-bytes") as u64;
+    let missing = o.files_missing > 0;
+    let silent = short && o.files_changed == 0;
+    if !missing && !silent {
+        return plain(Verdict::Completed, "the prompt was answered");
+    }
+    let what = if missing && o.files_missing == 1 {
+        "a file that the objective names is not there".to_owned()
+    } else if missing {
+        format!("{} files that the objective names are not there", o.files_missing)
+    } else {
+        format!("the answer has {} bytes and no file changed", o.answer_bytes)
+    };
+    Assessment {
+        evidence: vec![observed(what.clone())],
+        recovery: nudge(host, o),
+        ..plain(Verdict::Truncated, format!("it calls itself done, but {what}"))
+    }
+}
+
+fn nudge(host: &impl Host, o: &Observation) -> Recovery {
+    let alive = o.session.state != SessionState::Ended && o.session.exit.is_none();
+    if alive && i64::from(o.nudges) < host.integer("max-nudges") {
+        Recovery::Nudge
+    } else {
+        Recovery::NewSession
+    }
+}
+
+fn verdict_of(host: &impl Host, o: &Observation, found: &Found<'_>) -> Assessment {
+    let said = found.said(host, o);
+    let evidence =
+        vec![Evidence { channel: found.signal.channel, seq: found.signal.seq, text: said.clone() }];
+    let (verdict, recovery, what) = match found.class {
+        Class::Exhausted => (Verdict::Exhausted, Recovery::Wait, "the context window is used up"),
+        Class::TurnLimit => (Verdict::TurnLimit, Recovery::Wait, "the cap of turns was reached"),
+        Class::BudgetLimit => (Verdict::BudgetLimit, Recovery::Wait, "the cap of cost was reached"),
+        Class::Truncated => (Verdict::Truncated, nudge(host, o), "the answer was cut off"),
+        Class::Interrupted => (Verdict::Interrupted, nudge(host, o), "the prompt was interrupted"),
+        Class::Failed => (Verdict::Failed, Recovery::NewSession, "the agent reports an error"),
+        Class::Completed => (Verdict::Completed, Recovery::Wait, "the prompt was answered"),
+        Class::Quota(cause) => {
+            let verdict = Verdict::Quota(Quota { cause, until_ms: found.until_ms(host, o) });
+            return Assessment { evidence, ..quota(verdict, cause, found.signal.retrying, &said) };
+        }
+    };
+    Assessment { evidence, recovery, ..plain(verdict, format!("{what}: {said}")) }
+}
+
+fn quota(verdict: Verdict, cause: QuotaCause, retrying: bool, said: &str) -> Assessment {
+    let what = match cause {
+        QuotaCause::Usage => "the provider's allowance is used up",
+        QuotaCause::Billing => "the provider wants payment",
+        QuotaCause::Rate => "the provider limits the rate",
+        QuotaCause::Overload => "the provider is overloaded",
+    };
+    let recovery = match cause {
+        QuotaCause::Billing => {
+            Recovery::Pause(format!("The provider wants payment ({said}). Go on once it is settled?"))
+        }
+        _ => Recovery::Wait,
+    };
+    let by_itself = if retrying { "; the agent retries by itself" } else { "" };
+    Assessment { recovery, ..plain(verdict, format!("{what}: {said}{by_itself}")) }
+}
+
+/// What a person should know, and that stops nothing.
+fn warning(host: &impl Host, o: &Observation) -> Option<String> {
+    let percent = o.session.occupancy.percent()?;
+    (percent >= host.number("warn-percent")).then(|| format!("the context is {}", fill(&o.session, percent)))
+}
+
+/// A percentage to the nearest whole number. The formatting of fractions alone would be a tenth of the component.
+pub(crate) fn whole(percent: f64) -> u64 {
+    (percent + 0.5) as u64
+}
+
+/// "88% full (176k of 200k tokens)".
+pub(crate) fn fill(session: &Session, percent: f64) -> String {
+    let tokens =
+        |count: Option<u64>| count.map_or_else(|| "?".to_owned(), |count| format!("{}k", count / 1000));
+    let (used, window) = (tokens(session.occupancy.used_tokens), tokens(session.occupancy.window_tokens));
+    format!("{}% full ({used} of {window} tokens)", whole(percent))
+}
+
+fn plain(verdict: Verdict, reason: impl Into<String>) -> Assessment {
+    Assessment {
+        verdict,
+        evidence: Vec::new(),
+        warning: None,
+        recovery: Recovery::Wait,
+        reason: reason.into(),
+    }
+}
+
+/// Evidence that is no signal.
+fn observed(text: String) -> Evidence {
+    Evidence { channel: Channel::AgentEvent, seq: 0, text }
+}

@@ -1,0 +1,226 @@
+//! The signals of the current prompt, and which of them still count. What their texts say is `phrases.rs`'s.
+
+use std::cell::OnceCell;
+
+use baton_sdk::Host;
+use baton_sdk::exhaustion::{Observation, Occasion, QuotaCause};
+use baton_sdk::types::{Channel, Signal, Span};
+
+use super::codes::{Class, class_of, class_of_status};
+use super::phrases::{Match, Phrases};
+
+/// Bytes of a piece of evidence (`wit/types.wit`).
+const EVIDENCE_BYTES: u32 = 200;
+/// Journal rows between an error and the end of the prompt that it ended: the error, its detail, the bill.
+const ADJACENT_ROWS: u64 = 4;
+/// While an agent waits for a provider, a line on its stderr is no sign of recovery.
+const WAITING_SLACK_MS: u64 = 60_000;
+/// What came so shortly before the last thing heard is that thing.
+const SLACK_MS: u64 = 1_000;
+
+/// A signal that says something.
+pub(crate) struct Found<'o> {
+    pub(crate) class: Class,
+    pub(crate) signal: &'o Signal,
+    /// Where its text says it; absent where the code or status does.
+    at: Option<Match>,
+}
+
+/// The signals of one observation.
+pub(crate) struct Signals<'o, H: Host> {
+    host: &'o H,
+    observation: &'o Observation,
+    phrases: OnceCell<Phrases<'o, H>>,
+}
+
+impl<'o, H: Host> Signals<'o, H> {
+    pub(crate) fn new(host: &'o H, observation: &'o Observation) -> Self {
+        Self { host, observation, phrases: OnceCell::new() }
+    }
+
+    /// What decides at the end of a prompt or session: the highest rung, and on it the newest signal.
+    pub(crate) fn strongest(&self) -> Option<Found<'o>> {
+        const LADDER: [Channel; 4] =
+            [Channel::AgentEvent, Channel::ProviderError, Channel::AgentText, Channel::Terminal];
+        let completed = self.completed();
+        for channel in LADDER {
+            if channel == Channel::Terminal && completed {
+                return None;
+            }
+            let found =
+                self.of(channel).filter(|signal| self.is_final(signal)).find_map(|signal| self.read(signal));
+            if let Some(found) = found {
+                return Some(self.refined(found));
+            }
+        }
+        None
+    }
+
+    /// What the newest signals say, as long as nothing was heard since; for a session at work.
+    pub(crate) fn latest(&self) -> Option<Found<'o>> {
+        let idle_ms = self.observation.session.idle_ms;
+        let stalled = self.observation.occasion == Occasion::Heartbeat
+            && idle_ms >= self.host.integer("stall-ms") as u64;
+        let slack_ms = if stalled { WAITING_SLACK_MS } else { SLACK_MS };
+        self.current()
+            .filter(|signal| {
+                matches!(signal.channel, Channel::AgentEvent | Channel::ProviderError) || stalled
+            })
+            .filter(|signal| signal.age_ms <= idle_ms.saturating_add(slack_ms))
+            .find_map(|signal| self.read(signal))
+            .map(|found| self.refined(found))
+    }
+
+    /// Agents call every limit a rate limit; the provider's own words tell whether it is a longer one.
+    fn refined(&self, found: Found<'o>) -> Found<'o> {
+        let vague = found.class == Class::Quota(QuotaCause::Rate) && found.at.is_none();
+        let longer = |signal: &'o Signal| {
+            let at = self.phrases().read(signal)?;
+            let longer = matches!(at.class, Class::Quota(QuotaCause::Usage | QuotaCause::Billing));
+            longer.then_some(Found { class: at.class, signal, at: Some(at) })
+        };
+        let words = if vague { self.of(Channel::ProviderError).find_map(longer) } else { None };
+        words.unwrap_or(found)
+    }
+
+    /// The agent's newest word on the prompt is that it is done.
+    pub(crate) fn completed(&self) -> bool {
+        self.completion().is_some()
+    }
+
+    /// The newest error that does not say why.
+    pub(crate) fn failed(&self) -> Option<Found<'o>> {
+        let signal = self.current().find(|signal| {
+            matches!(signal.channel, Channel::AgentEvent | Channel::ProviderError)
+                && class_of(&signal.code) == Some(Class::Failed)
+        })?;
+        Some(Found { class: Class::Failed, signal, at: None })
+    }
+
+    /// The prompt ended with a code that its agent calls an error, whatever the code says.
+    pub(crate) fn called_error(&self) -> bool {
+        self.outcome().is_some_and(|signal| self.says_error(signal))
+    }
+
+    fn completion(&self) -> Option<&'o Signal> {
+        self.outcome()
+            .filter(|signal| class_of(&signal.code) == Some(Class::Completed) && !self.says_error(signal))
+    }
+
+    /// The agent's newest event with a code.
+    fn outcome(&self) -> Option<&'o Signal> {
+        self.of(Channel::AgentEvent).find(|signal| !signal.code.is_empty())
+    }
+
+    /// The host puts a note beside the code of a prompt that its agent calls an error.
+    fn says_error(&self, signal: &Signal) -> bool {
+        signal.text.start < signal.text.end
+            && !self.host.find_any(self.observation.window, signal.text, &["error".to_owned()], 1).is_empty()
+    }
+
+    /// Whether a signal is about how the prompt ended, and not about something that the agent got over.
+    fn is_final(&self, signal: &Signal) -> bool {
+        let Some(completion) = self.completion().filter(|completion| completion.seq > signal.seq) else {
+            return true;
+        };
+        let text_bytes = u64::from(signal.text.end.saturating_sub(signal.text.start));
+        let enough = self.host.integer("min-answer-bytes") as u64;
+        let substance = self.observation.answer_bytes >= text_bytes.saturating_add(enough)
+            || self.observation.files_changed > 0;
+        !signal.retrying && (completion.seq - signal.seq <= ADJACENT_ROWS || !substance)
+    }
+
+    /// Signals of the current prompt that may be evidence, newest first.
+    fn current(&self) -> impl Iterator<Item = &'o Signal> {
+        let prompt = self.observation.session.prompts;
+        let signals = self.observation.signals.iter().rev();
+        signals.filter(move |signal| signal.prompt == prompt && signal.channel != Channel::ToolOutput)
+    }
+
+    fn of(&self, channel: Channel) -> impl Iterator<Item = &'o Signal> {
+        self.current().filter(move |signal| signal.channel == channel)
+    }
+
+    /// What one signal says, where it says more than "done" or "failed".
+    fn read(&self, signal: &'o Signal) -> Option<Found<'o>> {
+        let weak = |class: &Class| matches!(class, Class::Completed | Class::Failed);
+        let coded = class_of(&signal.code);
+        if let Some(class) = coded.filter(|class| !weak(class)) {
+            return Some(Found { class, signal, at: None });
+        }
+        let status = signal.status.and_then(class_of_status);
+        let at = if coded == Some(Class::Completed) { None } else { self.phrases().read(signal) };
+        match (status, at) {
+            // The text may say why there is a quota, but not that there is none.
+            (Some(_), Some(at)) if matches!(at.class, Class::Quota(_)) => {
+                Some(Found { class: at.class, signal, at: Some(at) })
+            }
+            (Some(class), _) => Some(Found { class, signal, at: None }),
+            (None, Some(at)) => Some(Found { class: at.class, signal, at: Some(at) }),
+            (None, None) => None,
+        }
+    }
+
+    fn phrases(&self) -> &Phrases<'o, H> {
+        self.phrases.get_or_init(|| Phrases::new(self.host, self.observation))
+    }
+}
+
+impl Found<'_> {
+    /// What was seen, in the signal's own words where it has some.
+    pub(crate) fn said(&self, host: &impl Host, o: &Observation) -> String {
+        let span = match &self.at {
+            Some(at) => at.line,
+            None => self.signal.text,
+        };
+        let end = span.end.min(span.start.saturating_add(EVIDENCE_BYTES));
+        let text = host.text_slice(o.window, Span { start: span.start, end });
+        let text = text.lines().next().unwrap_or_default().trim();
+        let mut said = match (self.signal.code.as_str(), self.signal.status, text) {
+            ("", Some(status), "") => format!("status {status}"),
+            (code, _, "") => code.to_owned(),
+            ("", _, text) => text.to_owned(),
+            (code, _, text) if self.at.is_none() => format!("{code} ({text})"),
+            (_, _, text) => text.to_owned(),
+        };
+        said.truncate(said.floor_char_boundary(EVIDENCE_BYTES as usize));
+        said
+    }
+
+    /// When the limit resets: a structured field of any signal of the prompt, or an epoch in the text.
+    pub(crate) fn until_ms(&self, host: &impl Host, o: &Observation) -> Option<u64> {
+        let same =
+            |signal: &&Signal| signal.prompt == self.signal.prompt && signal.channel != Channel::ToolOutput;
+        let structured = o.signals.iter().rev().filter(same).find_map(|signal| signal.resets_at_ms);
+        structured.or_else(|| {
+            let line = self.at.as_ref()?.line;
+            epoch_ms(&host.text_slice(o.window, line))
+        })
+    }
+}
+
+/// The epoch behind a bar, as Claude Code writes it: "usage limit reached|1762952400".
+fn epoch_ms(line: &str) -> Option<u64> {
+    let (_, after) = line.rsplit_once('|')?;
+    let digits: &str = after.trim_start().split(|c: char| !c.is_ascii_digit()).next()?;
+    let number: u64 = digits.parse().ok()?;
+    match digits.len() {
+        10 => Some(number * 1000),
+        13 => Some(number),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_an_absolute_time_is_read_from_a_text() {
+        assert_eq!(epoch_ms("Claude AI usage limit reached|1762952400"), Some(1_762_952_400_000));
+        assert_eq!(epoch_ms("limit reached|1762952400123."), Some(1_762_952_400_123));
+        assert_eq!(epoch_ms("resets 3pm | soon"), None);
+        assert_eq!(epoch_ms("try again in 35 seconds"), None);
+        assert_eq!(epoch_ms("a|99999999999999999999999"), None);
+    }
+}

@@ -1,0 +1,260 @@
+//! The prompts: what an agent is told at the start of a session, between objectives, after a compaction, after a stall,
+//! and as the successor of another (A3, A6, B3, C2, C16, C20).
+//!
+//! Objectives in focus stand as `- [id] description` under `## Your objective`, and nothing else in a prompt has an id
+//! in brackets. What agents and tools wrote is quoted as data.
+
+use baton_sdk::Host;
+use baton_sdk::handoff::{Briefing, Kind, Observation};
+use baton_sdk::types::{Objective, ObjectiveStatus, Span, TextId};
+
+use crate::page::{PROMPT_BYTES, Page, one_line};
+
+/// Reserve for what stands at the end of every prompt: where to report.
+const END_BYTES: usize = 2 << 10;
+/// Bytes of the description of an objective in focus, and of one that is only mentioned.
+const DESCRIPTION_BYTES: usize = 4_000;
+const MENTION_BYTES: usize = 160;
+/// Objectives, attempts, decisions and artifacts that are listed.
+const FOCUS: usize = 5;
+const LISTED: usize = 40;
+const REMEMBERED: usize = 12;
+/// Bytes of a path or name that somebody else chose.
+const NAME_BYTES: usize = 300;
+
+pub(crate) fn brief(host: &impl Host, o: &Observation) -> Briefing {
+    let mut page = Page::new(PROMPT_BYTES - END_BYTES);
+    opening(&mut page, o);
+    let reason = match o.kind {
+        Kind::First => {
+            objective(&mut page, o);
+            standing(&mut page, o);
+            verified(&mut page, host, o);
+            order(&mut page, o);
+            rules(&mut page, host);
+            "the first prompt of the phase"
+        }
+        Kind::Next => {
+            objective(&mut page, o);
+            standing(&mut page, o);
+            "the next objective"
+        }
+        Kind::Continuing => {
+            orientation(&mut page, o);
+            objective(&mut page, o);
+            standing(&mut page, o);
+            on_disk(&mut page, host, o);
+            history(&mut page, host, o);
+            verified(&mut page, host, o);
+            order(&mut page, o);
+            rules(&mut page, host);
+            "a new session continues the phase"
+        }
+        Kind::ReOriented => {
+            objective(&mut page, o);
+            standing(&mut page, o);
+            on_disk(&mut page, host, o);
+            rules(&mut page, host);
+            "the context was compacted"
+        }
+        Kind::Nudged => {
+            objective(&mut page, o);
+            verified(&mut page, host, o);
+            page.line(
+                "\nFinish it now: write what is missing to disk, then say in a few sentences what you did.",
+            );
+            page.line("If you cannot, report why, and do not start over.");
+            "the last prompt left something open"
+        }
+        Kind::Reviewing => {
+            objective(&mut page, o);
+            on_disk(&mut page, host, o);
+            verified(&mut page, host, o);
+            page.line("\nReview; do not edit. Report each finding with its file and line, the worst first.");
+            rules(&mut page, host);
+            "a review"
+        }
+        Kind::Merging => {
+            objective(&mut page, o);
+            standing(&mut page, o);
+            on_disk(&mut page, host, o);
+            history(&mut page, host, o);
+            page.line("\nOthers did the parts and wrote to separate files. Bring them together: read their reports, settle");
+            page.line("what contradicts, and leave one result.");
+            rules(&mut page, host);
+            "parts are brought together"
+        }
+    };
+    let mut prompt = page.finish();
+    prompt.push_str(&ending(o));
+    Briefing { prompt, reason: reason.into() }
+}
+
+/// Which phase, what for, and what happened.
+fn opening(page: &mut Page, o: &Observation) {
+    let phase = &o.phase;
+    let title = one_line(&phase.title, MENTION_BYTES);
+    let because = one_line(&o.because, DESCRIPTION_BYTES);
+    match o.kind {
+        Kind::Continuing => {
+            let (k, n) = (phase.budget.continuations_used, phase.budget.continuations);
+            page.line(&format!("# Continuation of phase {}: {title}", phase.id));
+            let which = if k > 0 { format!(" This is continuation {k} of {n}.") } else { String::new() };
+            page.line(&format!("A previous agent ended ({because}). Pick up where it left off.{which}"));
+        }
+        Kind::ReOriented => {
+            page.line(&format!("# Your context was compacted. You are in phase {}: {title}", phase.id));
+            let turns =
+                if o.session.max_turns > 0 { format!(" of {}", o.session.max_turns) } else { String::new() };
+            page.line(&format!(
+                "This is prompt {} of this session; {} turns used{turns}.",
+                o.session.prompts + 1,
+                o.session.turns
+            ));
+        }
+        Kind::Nudged => {
+            page.line(&format!("# Still open in phase {}: {title}", phase.id));
+            page.line(&format!("What is wrong: {because}."));
+        }
+        Kind::Next => {
+            page.line(&format!("# Phase {}: {title}", phase.id));
+        }
+        Kind::First | Kind::Reviewing | Kind::Merging => {
+            page.line(&format!("# Phase {}: {title}", phase.id));
+            page.line(&format!("You work as {}.", one_line(&o.session.role, NAME_BYTES)));
+        }
+    }
+    if !o.goal.is_empty() && !matches!(o.kind, Kind::Next | Kind::Nudged) {
+        page.line(&format!("Goal of the whole run: {}", one_line(&o.goal, MENTION_BYTES * 4)));
+    }
+}
+
+fn in_focus(o: &Observation) -> impl Iterator<Item = &Objective> {
+    o.objectives.iter().filter(|objective| o.focus.contains(&objective.id))
+}
+
+fn objective(page: &mut Page, o: &Observation) {
+    page.heading("Your objective");
+    page.list(in_focus(o), FOCUS, |objective| {
+        format!("- [{}] {}", objective.id, one_line(&objective.description, DESCRIPTION_BYTES))
+    });
+}
+
+/// What is done and what comes later, so that nobody does it twice or too early.
+fn standing(page: &mut Page, o: &Observation) {
+    let others = || o.objectives.iter().filter(|objective| !o.focus.contains(&objective.id));
+    let done = || others().filter(|objective| objective.status == ObjectiveStatus::Done);
+    let later =
+        || others().filter(|o| matches!(o.status, ObjectiveStatus::Open | ObjectiveStatus::InProgress));
+    if done().next().is_some() {
+        page.heading("Completed work");
+        page.list(done(), LISTED, |objective| format!("- done: {}", objective.id));
+    }
+    if later().next().is_some() {
+        page.heading("Remaining objectives");
+        page.line("Not now; each gets its own prompt.");
+        page.list(later(), LISTED, |objective| {
+            format!("- later: {} — {}", objective.id, one_line(&objective.description, MENTION_BYTES))
+        });
+    }
+}
+
+/// Three steps for a successor (C2).
+fn orientation(page: &mut Page, o: &Observation) {
+    page.heading("Find your bearings");
+    page.line("1. Where am I: check the working directory.");
+    let git = if o.git.present { "the git log since the phase began, and " } else { "" };
+    let read = if o.handoff_path.is_empty() { "the files named below" } else { "the handoff" };
+    page.line(&format!("2. What is done: read {git}{read}; nothing else yet."));
+    page.line("3. What is next: your objective below; start with it.");
+    if !o.handoff_path.is_empty() {
+        page.line(&format!("Handoff (read first): {}", one_line(&o.handoff_path, NAME_BYTES)));
+    }
+}
+
+fn on_disk(page: &mut Page, host: &impl Host, o: &Observation) {
+    if o.changed_files.is_empty() {
+        return;
+    }
+    page.heading(if o.kind == Kind::Reviewing {
+        "Files to review"
+    } else {
+        "Files already modified (do not redo)"
+    });
+    page.list(&o.changed_files, host.integer("listed-files") as usize, |file| {
+        let gone = if file.exists { "" } else { " (deleted)" };
+        format!("- already modified: {}{gone}", one_line(&file.path, NAME_BYTES))
+    });
+}
+
+/// What earlier sessions decided, tried and left.
+fn history(page: &mut Page, host: &impl Host, o: &Observation) {
+    let remembered = |item: &baton_sdk::handoff::Attempt| {
+        format!("- {}: {}", one_line(&item.approach, MENTION_BYTES), one_line(&item.outcome, MENTION_BYTES))
+    };
+    if !o.decisions.is_empty() {
+        page.heading("Decisions that stand");
+        page.list(&o.decisions, REMEMBERED, remembered);
+    }
+    if !o.attempts.is_empty() {
+        page.heading("Do not try again");
+        page.list(&o.attempts, REMEMBERED, remembered);
+    }
+    if !o.artifacts.is_empty() {
+        page.heading("Pointers (read only if you need them)");
+        page.list(&o.artifacts, REMEMBERED, |artifact| {
+            let (name, summary) =
+                (one_line(&artifact.name, NAME_BYTES), one_line(&artifact.summary, MENTION_BYTES));
+            format!("- {name} v{}: {summary}", artifact.version)
+        });
+    }
+    let tail = tail(host, o.last_output, host.integer("last-output-bytes"));
+    page.quote("The last words of the session before", &tail);
+}
+
+fn verified(page: &mut Page, host: &impl Host, o: &Observation) {
+    let findings = tail(host, o.findings, host.integer("findings-bytes"));
+    page.quote("Findings of the last verification", &findings);
+}
+
+/// A sub-phase that is worth a plan gets one (D11).
+fn order(page: &mut Page, o: &Observation) {
+    if o.attributes.iter().any(|(key, value)| key == "order" && value == "mini-plan") {
+        page.line("\nBefore you act, write a plan of at most five lines and check it against the code; then carry it out.");
+    }
+}
+
+fn rules(page: &mut Page, host: &impl Host) {
+    page.heading("Context efficiency");
+    page.list(host.texts("efficiency-rules"), LISTED, |rule| {
+        format!("- {}", one_line(&rule, MENTION_BYTES * 2))
+    });
+    page.heading("Handoff triggers");
+    page.list(host.texts("handoff-triggers"), LISTED, |rule| {
+        format!("- {}", one_line(&rule, MENTION_BYTES * 2))
+    });
+}
+
+/// The line that an agent and the host agree on, whatever else had to be left out.
+fn ending(o: &Observation) -> String {
+    if o.inbox_path.is_empty() {
+        return String::new();
+    }
+    format!(
+        "\n## Reporting\nReport to: {}\n\
+         Progress, decisions, failed attempts and handoffs go there as files (its README says how), or through the\n\
+         host's tools where you have them. So does a request to split a scope that is too large: that is a success,\n\
+         not a failure.\n",
+        one_line(&o.inbox_path, NAME_BYTES)
+    )
+}
+
+/// The last bytes of a text.
+fn tail(host: &impl Host, text: TextId, bytes: i64) -> String {
+    let len = host.text_len(text);
+    let bytes = u32::try_from(bytes).unwrap_or(0);
+    if bytes == 0 || len == 0 {
+        return String::new();
+    }
+    host.text_slice(text, Span { start: len.saturating_sub(bytes), end: len })
+}

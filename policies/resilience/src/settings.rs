@@ -1,0 +1,255 @@
+//! Every setting with its default, bounds and source. The values are read where they are used; the lists of phrases are
+//! in `settings/phrases.rs`.
+
+mod phrases;
+
+use baton_sdk::schema::{choice, integer, number, text, texts};
+use baton_sdk::settings::Setting;
+
+/// Reserve that a percentage may not fall into: a threshold above it would never be reached in time.
+const HIGHEST_PERCENT: f64 = 99.0;
+
+pub(crate) fn schema() -> Vec<Setting> {
+    let mut schema = judging();
+    schema.extend(room());
+    schema.extend(scope());
+    schema.extend(prompts());
+    schema.extend(documents());
+    schema.extend(phrases::schema());
+    schema
+}
+
+fn judging() -> Vec<Setting> {
+    vec![
+        integer(
+            "min-answer-bytes",
+            50,
+            0..=10_000,
+            "An answer shorter than this, in bytes, is cut off or empty, unless files changed (A4).",
+        ),
+        integer(
+            "stall-ms",
+            300_000,
+            1_000..=86_400_000,
+            "A session at work that says nothing for so long, in ms, is stalled. Waits for a quota or a person never are (B4).",
+        ),
+        integer(
+            "max-nudges",
+            2,
+            0..=10,
+            "Nudges for a cut-off answer or a stall before a new session takes over.",
+        ),
+        number(
+            "warn-percent",
+            85.0,
+            0.0..=HIGHEST_PERCENT,
+            "From this occupancy, in percent, a person is warned; nothing is stopped (D5).",
+        ),
+    ]
+}
+
+fn room() -> Vec<Setting> {
+    vec![
+        number(
+            "compact-percent",
+            70.0,
+            1.0..=HIGHEST_PERCENT,
+            "From this occupancy, in percent, the agent compacts before the next prompt (B1).",
+        ),
+        number(
+            "hand-off-percent",
+            80.0,
+            1.0..=HIGHEST_PERCENT,
+            "From this occupancy, in percent, an agent that cannot compact hands off at the next boundary (C12, C20).",
+        ),
+        integer(
+            "min-objectives-before-hand-off",
+            1,
+            0..=100,
+            "Objectives that a session finishes before it may hand off by itself, so that handoffs do not thrash (C21).",
+        ),
+        integer(
+            "refill-turns",
+            3,
+            0..=32,
+            "Where a context is full again within so many turns of a compaction, the session hands off instead of compacting once more; 0 never.",
+        ),
+        integer(
+            "reread-limit",
+            8,
+            0..=1_000,
+            "So many repeated reads in the newest turns lower the threshold to `reread-percent`; 0 never (C12).",
+        ),
+        number(
+            "reread-percent",
+            50.0,
+            1.0..=HIGHEST_PERCENT,
+            "Threshold of a session, in percent, that keeps reading what it has read before (C12).",
+        ),
+        integer(
+            "offload-tokens",
+            20_000,
+            1_000..=1_000_000,
+            "A tool result of more tokens than this goes to the artifact store, a reference stays (C3).",
+        ),
+        number(
+            "offload-percent",
+            85.0,
+            1.0..=HIGHEST_PERCENT,
+            "From this occupancy, in percent, large tool inputs become references too (C4).",
+        ),
+        text(
+            "compact-instructions",
+            "Keep, in this order: what this session is for; the objectives with their state; every file created or \
+             changed, by path; decisions with their reasons; what was tried and failed; the next step. Drop what is on \
+             disk already (file contents, tool output) and what is no longer true.",
+            "What the agent is told to keep when it compacts (B2, C5).",
+        ),
+    ]
+}
+
+fn scope() -> Vec<Setting> {
+    vec![
+        choice(
+            "priority",
+            "quality",
+            &["quality", "time", "tokens"],
+            "What matters most. Quality splits early and plans each part, time splits early and acts at once, tokens splits only what is twice as large (D9, D11).",
+        ),
+        integer(
+            "max-objectives",
+            5,
+            1..=100,
+            "A phase with more open objectives than this is too large (D10).",
+        ),
+        integer(
+            "max-files",
+            25,
+            1..=1_000,
+            "A phase that is to produce more files than this is too large (D10).",
+        ),
+        integer(
+            "max-complexity",
+            12,
+            1..=1_000,
+            "A phase of more complexity than this is too large. An objective counts 1, and 1 more for every 400 bytes of description, 3 files or failed prompt (D10).",
+        ),
+        number(
+            "max-windows",
+            2.0,
+            0.5..=100.0,
+            "A phase whose open objectives would fill more windows than this, at the growth seen so far, is too large (D10).",
+        ),
+        integer(
+            "max-sub-phases",
+            14,
+            2..=26,
+            "Sub-phases of one split; what is over goes into the smallest ones (D9: 14 are fine).",
+        ),
+        integer(
+            "max-depth",
+            2,
+            0..=5,
+            "A sub-phase of this depth is not split any further; a person is asked instead.",
+        ),
+        integer(
+            "complex-extra-percent",
+            50,
+            0..=900,
+            "Turns added to the budget of complex work, in percent (A2).",
+        ),
+        integer(
+            "complex-objectives",
+            4,
+            1..=100,
+            "Work with at least so many open objectives is complex (A2).",
+        ),
+        integer(
+            "complex-files",
+            10,
+            1..=1_000,
+            "Work that is to produce at least so many files is complex (A2).",
+        ),
+        integer(
+            "complex-workspace-files",
+            5_000,
+            1..=10_000,
+            "Work in a workspace with at least so many files is complex (A2).",
+        ),
+        integer(
+            "lead-finishes-objectives",
+            0,
+            0..=10,
+            "The lead, not a successor, finishes a phase with at most so many open objectives; 0 never (C18).",
+        ),
+    ]
+}
+
+fn prompts() -> Vec<Setting> {
+    vec![
+        texts(
+            "efficiency-rules",
+            &[
+                "Reference, don't embed: pass paths and names on, not contents; whoever needs them reads them.",
+                "Targeted reads: in files of more than 200 lines read only the range you need (offset and limit).",
+                "Write early: write each file as soon as it changes; do not hold several changes in memory.",
+                "Minimise re-reads: note what you found, and use your notes instead of reading again.",
+            ],
+            "The rules of context efficiency in the first prompt of every session (A3, A6).",
+        ),
+        texts(
+            "handoff-triggers",
+            &[
+                "At about 80 % of your context, by your own estimate, write a handoff and stop.",
+                "Before anything that might push you over the limit, such as a large read.",
+                "After finishing an objective: that is the natural boundary.",
+                "When you notice that you read the same things again.",
+            ],
+            "When an agent hands off by itself, in the first prompt of every session (C20, C12).",
+        ),
+        integer(
+            "last-output-bytes",
+            1_500,
+            0..=8_000,
+            "Bytes of the previous session's last words that a continuing prompt quotes.",
+        ),
+        integer("findings-bytes", 3_000, 0..=12_000, "Bytes of verification findings that a prompt quotes."),
+        integer("listed-files", 60, 1..=100, "Changed files that a prompt lists; the rest is counted."),
+    ]
+}
+
+fn documents() -> Vec<Setting> {
+    vec![
+        integer(
+            "accept-score",
+            70,
+            0..=100,
+            "A handoff document with fewer points than this is refused (C8).",
+        ),
+        integer("document-lines", 60, 50..=200, "Lines of a handoff document: one screen (C21)."),
+        integer("critical-facts", 5, 1..=10, "Facts under Critical Context of a handoff document (C15)."),
+        texts(
+            "required-sections",
+            &["Immediate Next Action", "Current State"],
+            "Sections without which a handoff document is refused (C8).",
+        ),
+        texts(
+            "expected-sections",
+            &["Key Decisions Made", "What NOT to Try", "Critical Context", "References"],
+            "Sections that a handoff document should have; each missing one costs a little (C15).",
+        ),
+        texts(
+            "placeholder-phrases",
+            &["[TODO", "TODO:", "[TBD", "<placeholder", "[fill in", "{fill in", "lorem ipsum"],
+            "What shows that somebody forgot to fill something in (C8).",
+        ),
+        integer(
+            "slightly-stale-commits",
+            1,
+            1..=1_000,
+            "Commits since a handoff that make it slightly stale (C9).",
+        ),
+        integer("stale-commits", 6, 1..=1_000, "Commits since a handoff that make it stale (C9)."),
+        integer("very-stale-commits", 21, 1..=1_000, "Commits since a handoff that make it very stale (C9)."),
+    ]
+}

@@ -1,0 +1,174 @@
+//! Whether a scope is too large, where it comes apart, and how many turns it may take (D2, D9, D10, D11, A2, A8).
+
+use baton_sdk::Host;
+use baton_sdk::splitting::{Action, Decision, Observation, Occasion, Order, SubPhase, TurnBudget};
+use baton_sdk::types::{Objective, ObjectiveStatus};
+
+use crate::seams;
+
+/// Bytes of a description, files and failed prompts that each count as one more objective (D10).
+const DESCRIPTION_BYTES: usize = 400;
+const FILES_A_POINT: u32 = 3;
+/// Bytes of a sub-phase's title.
+const TITLE_BYTES: usize = 80;
+
+pub(crate) fn evaluate(host: &impl Host, o: &Observation) -> Decision {
+    let open = open(o);
+    if open.is_empty() {
+        return Decision::new(Action::Keep, "nothing is open");
+    }
+    let why = match o.occasion {
+        Occasion::Requested => o.requested.as_ref().map(|request| {
+            format!("the agent asks for it: {}", first_line(&request.rationale, "it gives no reason"))
+        }),
+        Occasion::OutOfContinuations => Some("no continuation is left for it".to_owned()),
+        Occasion::PhaseStart | Occasion::Boundary => too_large(host, o, &open),
+    };
+    let Some(why) = why else { return Decision::new(Action::Keep, "it is small enough") };
+    let id = &o.phase.id;
+    let stuck = o.occasion == Occasion::OutOfContinuations;
+    if open.len() < 2 || i64::from(o.phase.depth) >= host.integer("max-depth") {
+        let how = if open.len() < 2 { "it has one open objective" } else { "it is split deeply already" };
+        // Where work can go on as it is, it does; only what is stuck needs a person.
+        return if stuck {
+            let last = open.first().map_or("", |objective| objective.id.as_str());
+            let question = format!(
+                "Phase {id} has no continuation left, and {how}, so it cannot be split ({last} is open). Continue it, or leave it?"
+            );
+            Decision::new(Action::Pause(question), format!("{why}, and {how}"))
+        } else {
+            Decision::new(Action::Keep, format!("{why}, but {how}"))
+        };
+    }
+    let groups = groups(host, o, &open, stuck);
+    if groups.len() < 2 {
+        return Decision::new(Action::Keep, format!("{why}, but its objectives belong together"));
+    }
+    let reason = format!("Phase {id} is too large ({} open objectives; {why})", open.len());
+    Decision::new(Action::Split(sub_phases(host, &open, groups)), reason)
+}
+
+pub(crate) fn budget(host: &impl Host, o: &Observation, base_turns: u32) -> TurnBudget {
+    let open = open(o);
+    let files: u32 = open.iter().fold(0, |sum, objective| sum.saturating_add(objective.files));
+    let at_least = |count: usize, key: &str| count as i64 >= host.integer(key);
+    let marked = o.attributes.iter().any(|(key, value)| key == "complex" && value == "true");
+    let why = if marked {
+        "the workflow calls it complex".to_owned()
+    } else if at_least(open.len(), "complex-objectives") {
+        format!("{} open objectives", open.len())
+    } else if at_least(files as usize, "complex-files") {
+        format!("{files} files to produce")
+    } else if at_least(o.workspace_files as usize, "complex-workspace-files") {
+        format!("a workspace of {} files", o.workspace_files)
+    } else {
+        return TurnBudget { max_turns: base_turns, reason: "the table's value".into() };
+    };
+    let extra = host.integer("complex-extra-percent").clamp(0, 900) as u64;
+    let turns = (u64::from(base_turns) * (100 + extra)).div_ceil(100);
+    TurnBudget {
+        max_turns: u32::try_from(turns).unwrap_or(u32::MAX),
+        reason: format!("{extra}% more, because it is complex: {why}"),
+    }
+}
+
+fn open(o: &Observation) -> Vec<&Objective> {
+    let is_open = |objective: &&Objective| {
+        matches!(objective.status, ObjectiveStatus::Open | ObjectiveStatus::InProgress)
+    };
+    o.objectives.iter().filter(is_open).collect()
+}
+
+/// What makes it too large, if anything (D10).
+fn too_large(host: &impl Host, o: &Observation, open: &[&Objective]) -> Option<String> {
+    let factor = if host.text("priority") == "tokens" { 2 } else { 1 };
+    let limit = |key: &str| (host.integer(key).max(0) as u64).saturating_mul(factor);
+    if open.len() as u64 > limit("max-objectives") {
+        return Some(format!("more than {} objectives", limit("max-objectives")));
+    }
+    let files: u64 = open.iter().map(|objective| u64::from(objective.files)).sum();
+    if files > limit("max-files") {
+        return Some(format!("{files} files to produce"));
+    }
+    let complexity: u64 = open.iter().map(|objective| complexity(objective)).sum();
+    if complexity > limit("max-complexity") {
+        return Some(format!("complexity {complexity}"));
+    }
+    let windows = growth(o)? * open.len() as f64;
+    let most = host.number("max-windows") * factor as f64;
+    (windows > most)
+        .then(|| format!("at this growth the rest would fill {} % of a window", (windows * 100.0) as u64))
+}
+
+fn complexity(objective: &Objective) -> u64 {
+    1 + (objective.description.len() / DESCRIPTION_BYTES) as u64
+        + u64::from(objective.files / FILES_A_POINT)
+        + u64::from(objective.attempts)
+}
+
+/// Windows that one prompt of the newest session filled, as far as the turns seen tell.
+fn growth(o: &Observation) -> Option<f64> {
+    let window = o.window_tokens.filter(|window| *window > 0)?;
+    let mut grown: u64 = 0;
+    for pair in o.recent.windows(2) {
+        if let (Some(before), Some(after)) = (pair[0].used_tokens, pair[1].used_tokens) {
+            // A compaction shrinks the context; what grew before it was real.
+            grown = grown.saturating_add(after.saturating_sub(before));
+        }
+    }
+    let prompts = o.recent.last()?.prompt.saturating_sub(o.recent.first()?.prompt) + 1;
+    Some(grown as f64 / window as f64 / f64::from(prompts))
+}
+
+/// The seams: what the agent asked for, one each where nothing else helped, else what belongs together.
+fn groups(host: &impl Host, o: &Observation, open: &[&Objective], stuck: bool) -> Vec<Vec<usize>> {
+    let limit = host.integer("max-sub-phases") as usize;
+    let groups = match &o.requested {
+        Some(request) if o.occasion == Occasion::Requested => {
+            let mut asked: Vec<Vec<usize>> = Vec::new();
+            let mut left: Vec<usize> = (0..open.len()).collect();
+            for group in &request.groups {
+                let is_in = |place: &usize| group.objectives.contains(&open[*place].id);
+                let taken: Vec<usize> = left.iter().copied().filter(is_in).collect();
+                left.retain(|place| !taken.contains(place));
+                asked.extend((!taken.is_empty()).then_some(taken));
+            }
+            // What the agent forgot still has to be done.
+            let forgotten: Vec<&Objective> = left.iter().map(|place| open[*place]).collect();
+            let rest = seams::groups(&forgotten).into_iter();
+            asked.extend(rest.map(|group| group.into_iter().map(|member| left[member]).collect()));
+            asked
+        }
+        _ => {
+            let together = seams::groups(open);
+            if together.len() < 2 && stuck {
+                (0..open.len()).map(|place| vec![place]).collect()
+            } else {
+                together
+            }
+        }
+    };
+    seams::merge(groups, limit)
+}
+
+fn sub_phases(host: &impl Host, open: &[&Objective], groups: Vec<Vec<usize>>) -> Vec<SubPhase> {
+    let plans = host.text("priority") == "quality";
+    let sub_phase = |group: Vec<usize>| {
+        let first = open[group[0]];
+        let complexity: u64 = group.iter().map(|place| complexity(open[*place])).sum();
+        let plan = plans && (group.len() > 1 || complexity > 1);
+        let more = if group.len() > 1 { format!(" and {} more", group.len() - 1) } else { String::new() };
+        SubPhase {
+            title: format!("{}{more}", first_line(&first.description, &first.id)),
+            objectives: group.iter().map(|place| open[*place].id.clone()).collect(),
+            order: if plan { Order::MiniPlan } else { Order::Direct },
+            max_turns: 0,
+        }
+    };
+    groups.into_iter().map(sub_phase).collect()
+}
+
+fn first_line(text: &str, otherwise: &str) -> String {
+    let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or(otherwise);
+    line[..line.floor_char_boundary(TITLE_BYTES)].to_owned()
+}

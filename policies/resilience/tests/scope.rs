@@ -1,0 +1,268 @@
+//! Compaction, splitting and budgets at their thresholds.
+
+use baton_policy_resilience::Resilience;
+use baton_sdk::compaction::{Action as Room, Item, ItemKind};
+use baton_sdk::prelude::*;
+use baton_sdk::splitting::{Action, Group, Occasion, Order, Request, SubPhase};
+use baton_sdk::{MockHost, sample};
+
+fn host() -> MockHost {
+    MockHost::with_settings_of::<Resilience>(&[])
+}
+
+fn room(change: impl FnOnce(&mut compaction::Observation)) -> compaction::Decision {
+    let mut observation = sample::compaction_observation();
+    change(&mut observation);
+    Resilience::decide(&host(), observation)
+}
+
+fn used(o: &mut compaction::Observation, percent: u64) {
+    o.session.occupancy = sample::occupancy(percent * 2_000, 200_000);
+}
+
+fn cannot_compact(o: &mut compaction::Observation) {
+    o.session.capabilities.remove(Capabilities::COMPACTS);
+}
+
+#[test]
+fn compacts_from_seventy_percent_and_says_what_to_keep() {
+    // B1, C5
+    assert_eq!(room(|o| used(o, 69)).action, Room::Keep);
+    let Room::Compact(instructions) = room(|o| used(o, 70)).action else { panic!("no compaction at 70 %") };
+    for kept in [
+        "what this session is for",
+        "every file created or changed",
+        "the next step",
+        "1 of 2 objectives done",
+    ] {
+        assert!(instructions.contains(kept), "{kept}: {instructions}");
+    }
+}
+
+#[test]
+fn an_unknown_occupancy_is_kept() {
+    assert_eq!(room(|o| o.session.occupancy.used_tokens = None).action, Room::Keep);
+    assert_eq!(room(|o| o.session.occupancy.window_tokens = Some(0)).action, Room::Keep);
+}
+
+#[test]
+fn an_agent_that_cannot_compact_hands_off_once_it_has_done_something() {
+    // C20, C21
+    let at = |percent, done| {
+        room(|o| {
+            used(o, percent);
+            cannot_compact(o);
+            o.phase.progress.done_by_session = done;
+        })
+        .action
+    };
+    assert_eq!(at(79, 1), Room::Keep);
+    assert_eq!(at(80, 1), Room::HandOff);
+    assert_eq!(at(95, 0), Room::Keep);
+}
+
+#[test]
+fn a_context_that_fills_again_at_once_is_handed_off_instead_of_compacted_again() {
+    // C21
+    let refilled = |turns| {
+        room(|o| {
+            used(o, 75);
+            o.refilled_within_turns = turns;
+        })
+        .action
+    };
+    assert_eq!(refilled(3), Room::HandOff);
+    assert!(matches!(refilled(4), Room::Compact(_)));
+    assert!(matches!(refilled(0), Room::Compact(_)));
+}
+
+#[test]
+fn reading_the_same_again_lowers_the_threshold() {
+    // C12
+    let circling = |rereads| {
+        room(|o| {
+            used(o, 55);
+            o.session.recent[1].rereads = rereads;
+        })
+        .action
+    };
+    assert_eq!(circling(7), Room::Keep);
+    assert!(matches!(circling(8), Room::Compact(_)));
+}
+
+#[test]
+fn large_items_become_references() {
+    // C3, C4
+    let items = |percent| {
+        room(|o| {
+            used(o, percent);
+            cannot_compact(o);
+            o.phase.progress.done_by_session = 0;
+            let item = |id: &str, kind, tokens| Item { id: id.into(), kind, tokens };
+            o.items = vec![
+                item("result", ItemKind::ToolResult, 20_001),
+                item("small", ItemKind::ToolResult, 20_000),
+                item("input", ItemKind::ToolInput, 30_000),
+            ];
+        })
+        .action
+    };
+    assert_eq!(items(10), Room::Offload(vec!["result".into()]));
+    assert_eq!(items(69), Room::Offload(vec!["result".into()]));
+    assert_eq!(items(90), Room::Offload(vec!["result".into(), "input".into()]));
+}
+
+fn objectives(count: usize) -> Vec<Objective> {
+    (0..count).map(|n| sample::objective(&format!("issue-{n}x"), &format!("Fix issue {n}"))).collect()
+}
+
+fn scope(change: impl FnOnce(&mut splitting::Observation)) -> splitting::Observation {
+    let mut observation = sample::splitting_observation();
+    change(&mut observation);
+    observation
+}
+
+fn split(host: &MockHost, observation: splitting::Observation) -> Vec<SubPhase> {
+    match Resilience::evaluate(host, observation).action {
+        Action::Split(sub_phases) => sub_phases,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn evaluated(change: impl FnOnce(&mut splitting::Observation)) -> Action {
+    Resilience::evaluate(&host(), scope(change)).action
+}
+
+#[test]
+fn six_issues_are_too_large_and_five_are_not() {
+    // D10, D7
+    assert_eq!(evaluated(|o| o.objectives = objectives(5)), Action::Keep);
+    let decision = Resilience::evaluate(&host(), scope(|o| o.objectives = objectives(6)));
+    assert!(
+        decision.reason.starts_with("Phase build is too large (6 open objectives"),
+        "{}",
+        decision.reason
+    );
+    let sub_phases = split(&host(), scope(|o| o.objectives = objectives(6)));
+    assert_eq!(sub_phases.len(), 6);
+    assert_eq!(sub_phases[0].title, "Fix issue 0");
+}
+
+#[test]
+fn files_complexity_and_growth_count_too() {
+    // D10
+    let with = |change: fn(&mut Objective)| {
+        evaluated(|o| {
+            o.objectives = objectives(3);
+            o.objectives.iter_mut().for_each(change);
+        })
+    };
+    assert!(matches!(with(|objective| objective.files = 9), Action::Split(_)));
+    assert!(matches!(with(|objective| objective.description = "word ".repeat(400)), Action::Split(_)));
+    assert!(matches!(with(|objective| objective.attempts = 4), Action::Split(_)));
+    assert_eq!(with(|objective| objective.files = 3), Action::Keep);
+    // A prompt that fills four fifths of a window, and three more to come.
+    let growth = |used| {
+        evaluated(|o| {
+            o.occasion = Occasion::Boundary;
+            o.objectives = objectives(3);
+            o.recent = vec![sample::turn(1, 10_000), sample::turn(2, used)];
+        })
+    };
+    assert!(matches!(growth(170_000), Action::Split(_)));
+    assert_eq!(growth(100_000), Action::Keep);
+}
+
+#[test]
+fn tokens_before_time_before_quality_is_a_setting() {
+    // D9, D11
+    let with = |priority: &str| {
+        MockHost::with_settings_of::<Resilience>(&[("priority", SettingValue::Text(priority.into()))])
+    };
+    let six = || scope(|o| o.objectives = objectives(6));
+    assert_eq!(Resilience::evaluate(&with("tokens"), six()).action, Action::Keep);
+    let long = || {
+        scope(|o| {
+            o.objectives = objectives(6);
+            o.objectives[0].attempts = 1;
+        })
+    };
+    assert_eq!(split(&with("time"), long())[0].order, Order::Direct);
+    assert_eq!(split(&with("quality"), long())[0].order, Order::MiniPlan);
+    assert_eq!(split(&with("quality"), long())[1].order, Order::Direct);
+}
+
+#[test]
+fn every_open_objective_is_in_exactly_one_sub_phase() {
+    // C14, D9
+    for count in 6..40 {
+        let sub_phases = split(&host(), scope(|o| o.objectives = objectives(count)));
+        assert!(sub_phases.len() <= 14);
+        let mut ids: Vec<String> =
+            sub_phases.into_iter().flat_map(|sub_phase| sub_phase.objectives).collect();
+        ids.sort();
+        ids.dedup();
+        assert_eq!(ids.len(), count);
+    }
+}
+
+#[test]
+fn a_request_of_the_agent_is_followed_and_completed() {
+    // D2
+    let group = |title: &str, ids: &[&str]| Group {
+        title: title.into(),
+        objectives: ids.iter().map(|&id| id.into()).collect(),
+    };
+    let sub_phases = split(
+        &host(),
+        scope(|o| {
+            o.occasion = Occasion::Requested;
+            o.objectives = objectives(4);
+            o.objectives[3].status = ObjectiveStatus::Done;
+            o.requested = Some(Request {
+                groups: vec![group("a", &["issue-0x", "nothing"]), group("b", &["issue-0x", "issue-3x"])],
+                rationale: "two subsystems".into(),
+            });
+        }),
+    );
+    let ids: Vec<Vec<String>> = sub_phases.into_iter().map(|sub_phase| sub_phase.objectives).collect();
+    assert_eq!(ids, [vec!["issue-0x"], vec!["issue-1x"], vec!["issue-2x"]]);
+}
+
+#[test]
+fn without_a_continuation_it_splits_or_asks_and_never_gives_up_silently() {
+    // A8
+    let stuck = |count, depth| {
+        evaluated(|o| {
+            o.occasion = Occasion::OutOfContinuations;
+            o.objectives = objectives(count);
+            o.phase.depth = depth;
+        })
+    };
+    assert!(matches!(stuck(2, 0), Action::Split(parts) if parts.len() == 2));
+    assert!(matches!(stuck(1, 0), Action::Pause(question) if question.contains("issue-0x")));
+    assert!(matches!(stuck(3, 2), Action::Pause(_)));
+    assert_eq!(stuck(0, 0), Action::Keep);
+    // Objectives of one feature would stay together, but here something has to give.
+    let one_feature = evaluated(|o| {
+        o.occasion = Occasion::OutOfContinuations;
+        o.objectives =
+            vec![sample::objective("login", "Log in"), sample::objective("login-tests", "Test it")];
+    });
+    assert!(matches!(one_feature, Action::Split(parts) if parts.len() == 2));
+}
+
+#[test]
+fn complex_work_gets_half_as_many_turns_again() {
+    // A2
+    let turns = |base, change: fn(&mut splitting::Observation)| {
+        Resilience::budget(&host(), scope(change), base).max_turns
+    };
+    assert_eq!(turns(25, |_| {}), 25);
+    assert_eq!(turns(25, |o| o.attributes = vec![("complex".into(), "true".into())]), 38);
+    assert_eq!(turns(30, |o| o.objectives = objectives(4)), 45);
+    assert_eq!(turns(30, |o| o.objectives[0].files = 10), 45);
+    assert_eq!(turns(30, |o| o.workspace_files = 5_000), 45);
+    assert_eq!(turns(0, |o| o.workspace_files = 5_000), 0);
+    assert_eq!(turns(u32::MAX, |o| o.workspace_files = 5_000), u32::MAX);
+}
