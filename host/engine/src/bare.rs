@@ -1,0 +1,66 @@
+//! The floor that the benches measure against: the same component, configuration, limits and imports, called with
+//! wasmtime alone. No gate, watchdog, router, label or check of the answer; nothing but benches calls it.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use baton_core::observation::{Ask, Question};
+use wasmtime::Store;
+use wasmtime::component::{ComponentExportIndex, ComponentNamedList, Lift, Lower};
+
+use crate::bindings::{exhaustion, handoff};
+use crate::convert;
+use crate::limits::START_FUEL;
+use crate::settings::Configured;
+use crate::state::State;
+
+/// Far enough that the epoch, which nobody moves on here, is never reached.
+const NEVER: u64 = 1 << 32;
+
+/// Time for one fresh instance and one typed call, the conversion of the observation not counted. None where the
+/// question is another than `assess` or `brief`, or the call fails.
+pub fn time(configured: &Configured, question: &Question) -> Option<Duration> {
+    let exports = &configured.policy.0.exports;
+    match &question.ask {
+        Ask::Assess(seen) => {
+            let function = exports.exhaustion.as_ref()?;
+            convert::exhaustion(seen, |seen| {
+                call::<_, exhaustion::Assessment>(configured, question, function, (seen,))
+            })
+        }
+        Ask::Brief(seen) => {
+            let function = &exports.handoff.as_ref()?.brief;
+            convert::handoff(seen, |seen| {
+                call::<_, handoff::Briefing>(configured, question, function, (seen,))
+            })
+        }
+        _ => None,
+    }
+}
+
+fn call<P, R>(
+    configured: &Configured,
+    question: &Question,
+    function: &ComponentExportIndex,
+    params: P,
+) -> Option<Duration>
+where
+    P: ComponentNamedList + Lower,
+    (R,): ComponentNamedList + Lift,
+{
+    let policy = &*configured.policy.0;
+    let engine = &*policy.engine.0;
+    let started = Instant::now();
+    let settings = Arc::clone(&configured.settings);
+    let state = State::new(&engine.limits, question.texts.clone(), settings, policy.grants.clone());
+    let mut store = Store::new(&engine.wasm, state);
+    store.limiter(|state| &mut state.memory);
+    store.set_hostcall_fuel(usize::try_from(engine.limits.output_bytes).ok()?);
+    store.set_epoch_deadline(NEVER);
+    store.set_fuel(START_FUEL).ok()?;
+    let instance = policy.pre.instantiate(&mut store).ok()?;
+    let function = instance.get_typed_func::<P, (R,)>(&mut store, function).ok()?;
+    let answer = function.call(&mut store, params).ok()?;
+    drop((answer, store));
+    Some(started.elapsed())
+}

@@ -1,0 +1,14 @@
+//! The types of `wit/`, generated. Nothing outside `convert.rs`, `imports.rs` and the calls in `policy.rs` and
+//! `settings.rs` names them; observations are borrowed, so that no text is copied on its way into a component.
+
+#![allow(missing_docs, unreachable_pub, unsafe_code, unused_doc_comments, unused_variables, dead_code)] // Generated.
+#![allow(clippy::all)]
+
+wasmtime::component::bindgen!({
+    path: "../../wit",
+    world: "policy",
+    ownership: Borrowing { duplicate_if_necessary: true },
+});
+
+pub use baton::policy::{artifacts, log, text, types};
+pub use exports::baton::policy::{compaction, exhaustion, handoff, settings, splitting};

@@ -1,0 +1,474 @@
+//! WIT <-> core, in this one file. Core's types are canonical; observations go out borrowed, answers come in owned.
+//! No judgment and no size limit here: `shape.rs` checks what an answer may be.
+
+use baton_core::decision as core;
+use baton_core::facts::{Capabilities, Channel, Exit, GitFacts, OccupancySource};
+use baton_core::observation as see;
+use baton_core::workflow::SettingValue;
+use baton_core::{ObjectiveId, Seq, UnixMs};
+
+use crate::bindings::{compaction, exhaustion, handoff, settings, splitting, types};
+use crate::settings::Setting;
+
+/// Maps enums that have the same variants on both sides.
+macro_rules! same {
+    ($value:expr, $($source:ident)::+ => $($target:ident)::+: $($variant:ident),+) => {{
+        use $($source)::+ as Source;
+        use $($target)::+ as Target;
+        match $value { $(Source::$variant => Target::$variant),+ }
+    }};
+}
+
+// ---- what a policy sees --------------------------------------------------------------------------------------
+
+fn channel_out(channel: Channel) -> types::Channel {
+    same!(channel, Channel => types::Channel: AgentEvent, ProviderError, AgentText, Terminal, ToolOutput)
+}
+
+fn span_out(span: see::Span) -> types::Span {
+    types::Span { start: span.start, end: span.end }
+}
+
+fn signal(signal: &see::SignalView) -> types::Signal<'_> {
+    types::Signal {
+        seq: signal.seq.0,
+        channel: channel_out(signal.channel),
+        age_ms: signal.age_ms,
+        prompt: signal.prompt,
+        code: &signal.code,
+        status: signal.status,
+        resets_at_ms: signal.resets_at_ms.map(|at| at.0),
+        retrying: signal.retrying,
+        text: span_out(signal.text),
+    }
+}
+
+fn capabilities(can: Capabilities) -> types::Capabilities {
+    let all = [
+        (can.reports_occupancy, types::Capabilities::REPORTS_OCCUPANCY),
+        (can.compacts, types::Capabilities::COMPACTS),
+        (can.takes_mcp, types::Capabilities::TAKES_MCP),
+        (can.caps_turns, types::Capabilities::CAPS_TURNS),
+        (can.interrupts, types::Capabilities::INTERRUPTS),
+        (can.reports_cost, types::Capabilities::REPORTS_COST),
+    ];
+    all.into_iter()
+        .filter(|(yes, _)| *yes)
+        .fold(types::Capabilities::empty(), |flags, (_, flag)| flags | flag)
+}
+
+fn occupancy(seen: see::OccupancyView) -> types::Occupancy {
+    types::Occupancy {
+        used_tokens: seen.used_tokens,
+        window_tokens: seen.window_tokens,
+        source: same!(seen.source, OccupancySource => types::OccupancySource: Unknown, Agent, LastCall, Estimate),
+        age_ms: seen.age_ms,
+    }
+}
+
+fn turn(turn: &see::TurnView) -> types::Turn {
+    types::Turn {
+        ordinal: turn.ordinal,
+        prompt: turn.prompt,
+        used_tokens: turn.used_tokens,
+        output_tokens: turn.output_tokens,
+        tool_calls: turn.tool_calls,
+        rereads: turn.rereads,
+        tool_output_bytes: turn.tool_output_bytes,
+        text_bytes: turn.text_bytes,
+    }
+}
+
+fn exit(exit: Exit) -> types::Exit {
+    types::Exit { code: exit.code, signal: exit.signal, by_host: exit.by_host }
+}
+
+fn session<'a>(session: &'a see::SessionView, recent: &'a [types::Turn]) -> types::Session<'a> {
+    types::Session {
+        agent: &session.agent,
+        role: &session.role,
+        state: same!(session.state, see::SessionState => types::SessionState:
+            Starting, Idle, Working, WaitingApproval, WaitingQuota, Compacting, Ended),
+        capabilities: capabilities(session.capabilities),
+        occupancy: occupancy(session.occupancy),
+        continuation: session.continuation,
+        prompts: session.prompts,
+        turns: session.turns,
+        max_turns: session.max_turns,
+        compactions: session.compactions,
+        turns_since_compaction: session.turns_since_compaction,
+        billed_input_tokens: session.billed_input_tokens,
+        billed_output_tokens: session.billed_output_tokens,
+        idle_ms: session.idle_ms,
+        active_ms: session.active_ms,
+        exit: session.exit.map(exit),
+        recent,
+    }
+}
+
+fn phase(phase: &see::PhaseView) -> types::Phase<'_> {
+    let see::BudgetView { turns, turns_used, continuations, continuations_used, retries, retries_used } =
+        phase.budget;
+    let see::ProgressView { done, open, failed, done_by_session } = phase.progress;
+    types::Phase {
+        id: phase.id.as_str(),
+        title: &phase.title,
+        mode: &phase.mode,
+        depth: phase.depth,
+        budget: types::Budget { turns, turns_used, continuations, continuations_used, retries, retries_used },
+        progress: types::Progress { done, open, failed, done_by_session },
+        expects_files: phase.expects_files,
+    }
+}
+
+fn objective(objective: &see::ObjectiveView) -> types::Objective<'_> {
+    types::Objective {
+        id: objective.id.as_str(),
+        description: &objective.description,
+        status: same!(objective.status, see::ObjectiveStatus => types::ObjectiveStatus: Open, InProgress, Done, Failed),
+        attempts: objective.attempts,
+        files: objective.files,
+    }
+}
+
+fn changed_file(file: &see::ChangedFileView) -> types::ChangedFile<'_> {
+    types::ChangedFile {
+        path: &file.path,
+        bytes: file.bytes,
+        exists: file.exists,
+        by_session: file.by_session,
+    }
+}
+
+fn git(git: &GitFacts) -> types::GitFacts<'_> {
+    types::GitFacts {
+        present: git.present,
+        branch: &git.branch,
+        commits_since: git.commits_since,
+        dirty_files: git.dirty_files,
+    }
+}
+
+fn attempt(attempt: &see::Attempt) -> handoff::Attempt<'_> {
+    handoff::Attempt { approach: &attempt.approach, outcome: &attempt.outcome }
+}
+
+fn list<'a, T, U>(items: &'a [T], convert: impl FnMut(&'a T) -> U) -> Vec<U> {
+    items.iter().map(convert).collect()
+}
+
+fn pairs(attributes: &see::Attributes) -> Vec<(&str, &str)> {
+    list(attributes, |(key, value)| (key.as_str(), value.as_str()))
+}
+
+fn strs(texts: &[String]) -> Vec<&str> {
+    list(texts, String::as_str)
+}
+
+fn ids(ids: &[ObjectiveId]) -> Vec<&str> {
+    list(ids, ObjectiveId::as_str)
+}
+
+/// Calls `ask` with the WIT form of the observation, which borrows from it.
+pub(crate) fn exhaustion<R>(
+    seen: &see::ExhaustionObservation,
+    ask: impl FnOnce(exhaustion::Observation<'_>) -> R,
+) -> R {
+    let recent = list(&seen.session.recent, turn);
+    let signals = list(&seen.signals, signal);
+    let attributes = pairs(&seen.attributes);
+    ask(exhaustion::Observation {
+        occasion: same!(seen.occasion, see::Occasion => exhaustion::Occasion:
+            Turn, Signal, PromptEnded, SessionEnded, Heartbeat),
+        session: session(&seen.session, &recent),
+        phase: phase(&seen.phase),
+        signals: &signals,
+        window: seen.window.0,
+        answer_bytes: seen.answer_bytes,
+        files_changed: seen.files_changed,
+        files_missing: seen.files_missing,
+        nudges: seen.nudges,
+        git: git(&seen.git),
+        attributes: &attributes,
+    })
+}
+
+/// Calls `ask` with the WIT form of the observation, which borrows from it.
+pub(crate) fn compaction<R>(
+    seen: &see::CompactionObservation,
+    ask: impl FnOnce(compaction::Observation<'_>) -> R,
+) -> R {
+    let recent = list(&seen.session.recent, turn);
+    let items = list(&seen.items, |item| compaction::Item {
+        id: &item.id,
+        kind: same!(item.kind, see::ItemKind => compaction::ItemKind: ToolResult, ToolInput),
+        tokens: item.tokens,
+    });
+    let attributes = pairs(&seen.attributes);
+    ask(compaction::Observation {
+        session: session(&seen.session, &recent),
+        phase: phase(&seen.phase),
+        refilled_within_turns: seen.refilled_within_turns,
+        items: &items,
+        attributes: &attributes,
+    })
+}
+
+/// Calls `ask` with the WIT form of the observation, which borrows from it.
+pub(crate) fn splitting<R>(
+    seen: &see::SplittingObservation,
+    ask: impl FnOnce(splitting::Observation<'_>) -> R,
+) -> R {
+    let objectives = list(&seen.objectives, objective);
+    let recent = list(&seen.recent, turn);
+    let attributes = pairs(&seen.attributes);
+    let requested = seen.requested.as_ref();
+    let group_ids = requested.map(|request| list(&request.groups, |group| ids(&group.objectives)));
+    let groups: Vec<_> = match (requested, &group_ids) {
+        (Some(request), Some(ids)) => {
+            let titles = request.groups.iter().map(|group| group.title.as_str());
+            titles.zip(ids).map(|(title, objectives)| splitting::Group { title, objectives }).collect()
+        }
+        _ => Vec::new(),
+    };
+    ask(splitting::Observation {
+        occasion: same!(seen.occasion, see::SplitOccasion => splitting::Occasion:
+            PhaseStart, Boundary, Requested, OutOfContinuations),
+        phase: phase(&seen.phase),
+        objectives: &objectives,
+        requested: requested
+            .map(|request| splitting::Request { groups: &groups, rationale: &request.rationale }),
+        files_changed: seen.files_changed,
+        workspace_files: seen.workspace_files,
+        recent: &recent,
+        window_tokens: seen.window_tokens,
+        git: git(&seen.git),
+        attributes: &attributes,
+    })
+}
+
+/// Calls `ask` with the WIT form of the observation, which borrows from it.
+pub(crate) fn handoff<R>(
+    seen: &see::HandoffObservation,
+    ask: impl FnOnce(handoff::Observation<'_>) -> R,
+) -> R {
+    let recent = list(&seen.session.recent, turn);
+    let objectives = list(&seen.objectives, objective);
+    let focus = ids(&seen.focus);
+    let changed_files = list(&seen.changed_files, changed_file);
+    let attempts = list(&seen.attempts, attempt);
+    let decisions = list(&seen.decisions, attempt);
+    let artifacts = list(&seen.artifacts, |artifact| handoff::Artifact {
+        name: &artifact.name,
+        version: artifact.version,
+        summary: &artifact.summary,
+    });
+    let attributes = pairs(&seen.attributes);
+    ask(handoff::Observation {
+        kind: same!(seen.kind, see::BriefKind => handoff::Kind:
+            First, Next, Continuing, ReOriented, Nudged, Reviewing, Merging),
+        phase: phase(&seen.phase),
+        session: session(&seen.session, &recent),
+        objectives: &objectives,
+        focus: &focus,
+        goal: &seen.goal,
+        changed_files: &changed_files,
+        attempts: &attempts,
+        decisions: &decisions,
+        artifacts: &artifacts,
+        handoff_path: &seen.handoff_path,
+        inbox_path: &seen.inbox_path,
+        because: &seen.because,
+        last_output: seen.last_output.0,
+        findings: seen.findings.0,
+        git: git(&seen.git),
+        now: &seen.now,
+        attributes: &attributes,
+    })
+}
+
+/// Calls `ask` with the WIT form of the observation, which borrows from it.
+pub(crate) fn review<R>(
+    seen: &see::ReviewObservation,
+    ask: impl FnOnce(handoff::ReviewObservation<'_>) -> R,
+) -> R {
+    let missing_files = strs(&seen.missing_files);
+    let secrets = strs(&seen.secrets);
+    let attributes = pairs(&seen.attributes);
+    ask(handoff::ReviewObservation {
+        document: seen.document.0,
+        missing_files: &missing_files,
+        secrets: &secrets,
+        commits_since: seen.commits_since,
+        diverged: seen.diverged,
+        attributes: &attributes,
+    })
+}
+
+// ---- what a policy answers -----------------------------------------------------------------------------------
+
+fn evidence(evidence: types::Evidence) -> core::Evidence {
+    core::Evidence {
+        channel: same!(evidence.channel, types::Channel => Channel:
+            AgentEvent, ProviderError, AgentText, Terminal, ToolOutput),
+        seq: Seq(evidence.seq),
+        text: evidence.text,
+    }
+}
+
+/// Of `exhaustion.assess`.
+pub(crate) fn assessment(answer: exhaustion::Assessment) -> core::Assessment {
+    use exhaustion::{Recovery, Verdict};
+    core::Assessment {
+        verdict: match answer.verdict {
+            Verdict::Healthy => core::Verdict::Healthy,
+            Verdict::Completed => core::Verdict::Completed,
+            Verdict::Exhausted => core::Verdict::Exhausted,
+            Verdict::Quota(quota) => core::Verdict::Quota {
+                cause: same!(quota.cause, exhaustion::QuotaCause => core::QuotaCause: Usage, Billing, Rate, Overload),
+                until: quota.until_ms.map(UnixMs),
+            },
+            Verdict::TurnLimit => core::Verdict::TurnLimit,
+            Verdict::BudgetLimit => core::Verdict::BudgetLimit,
+            Verdict::Truncated => core::Verdict::Truncated,
+            Verdict::Stalled => core::Verdict::Stalled,
+            Verdict::Interrupted => core::Verdict::Interrupted,
+            Verdict::Failed => core::Verdict::Failed,
+        },
+        evidence: answer.evidence.into_iter().map(evidence).collect(),
+        warning: answer.warning,
+        recovery: match answer.recovery {
+            Recovery::Wait => core::Recovery::Wait,
+            Recovery::Nudge => core::Recovery::Nudge,
+            Recovery::Interrupt => core::Recovery::Interrupt,
+            Recovery::NewSession => core::Recovery::NewSession,
+            Recovery::Pause(question) => core::Recovery::Pause { question },
+        },
+        reason: answer.reason,
+    }
+}
+
+/// Of `compaction.decide`.
+pub(crate) fn compaction_decision(answer: compaction::Decision) -> core::CompactionDecision {
+    use compaction::Action;
+    core::CompactionDecision {
+        action: match answer.action {
+            Action::Keep => core::CompactionAction::Keep,
+            Action::Compact(instructions) => core::CompactionAction::Compact { instructions },
+            Action::Offload(items) => core::CompactionAction::Offload { items },
+            Action::HandOff => core::CompactionAction::HandOff,
+        },
+        reason: answer.reason,
+    }
+}
+
+fn sub_phase(part: splitting::SubPhase) -> core::SubPhase {
+    core::SubPhase {
+        title: part.title,
+        objectives: part.objectives.into_iter().map(ObjectiveId::new).collect(),
+        order: same!(part.order, splitting::Order => core::Order: MiniPlan, Direct),
+        max_turns: part.max_turns,
+    }
+}
+
+/// Of `splitting.evaluate`.
+pub(crate) fn split_decision(answer: splitting::Decision) -> core::SplitDecision {
+    use splitting::Action;
+    core::SplitDecision {
+        action: match answer.action {
+            Action::Keep => core::SplitAction::Keep,
+            Action::Split(parts) => {
+                core::SplitAction::Split { sub_phases: parts.into_iter().map(sub_phase).collect() }
+            }
+            Action::Pause(question) => core::SplitAction::Pause { question },
+        },
+        reason: answer.reason,
+    }
+}
+
+/// Of `splitting.budget`.
+pub(crate) fn turn_budget(answer: splitting::TurnBudget) -> core::TurnBudget {
+    core::TurnBudget { max_turns: answer.max_turns, reason: answer.reason }
+}
+
+/// Of `handoff.brief`.
+pub(crate) fn brief(answer: handoff::Briefing) -> core::Brief {
+    core::Brief { prompt: answer.prompt, reason: answer.reason }
+}
+
+/// Of `handoff.compose`.
+pub(crate) fn composition(answer: handoff::Composition) -> core::Composition {
+    core::Composition {
+        document: answer.document,
+        index: answer.index,
+        continuer: same!(answer.continuer, handoff::Continuer => core::Continuer: Successor, Lead),
+        reason: answer.reason,
+    }
+}
+
+/// Of `handoff.review`.
+pub(crate) fn review_result(answer: handoff::ReviewResult) -> core::Review {
+    let finding = |found: handoff::Finding| core::Finding { cost: found.cost, text: found.text };
+    core::Review {
+        score: answer.score,
+        findings: answer.findings.into_iter().map(finding).collect(),
+        staleness: same!(answer.staleness, handoff::Staleness => core::Staleness:
+            Fresh, SlightlyStale, Stale, VeryStale),
+        accepted: answer.accepted,
+        reason: answer.reason,
+    }
+}
+
+// ---- settings ------------------------------------------------------------------------------------------------
+
+/// Of `settings.schema`.
+pub(crate) fn setting(setting: settings::Setting) -> Setting {
+    Setting {
+        key: setting.key,
+        doc: setting.doc,
+        default: setting_value(setting.default),
+        minimum: setting.minimum,
+        maximum: setting.maximum,
+        choices: setting.choices,
+    }
+}
+
+/// A value that a component gave.
+pub(crate) fn setting_value(value: types::SettingValueResult) -> SettingValue {
+    use types::SettingValueResult as Given;
+    match value {
+        Given::Flag(value) => SettingValue::Flag(value),
+        Given::Integer(value) => SettingValue::Integer(value),
+        Given::Number(value) => SettingValue::Number(value),
+        Given::Text(value) => SettingValue::Text(value),
+        Given::Texts(value) => SettingValue::Texts(value),
+    }
+}
+
+/// Calls `ask` with the WIT form of the settings, which borrows from them.
+pub(crate) fn settings<'a, R>(
+    given: impl Iterator<Item = (&'a str, &'a SettingValue)>,
+    ask: impl FnOnce(&[(&str, types::SettingValueParam<'_>)]) -> R,
+) -> R {
+    use types::SettingValueParam as Param;
+    let given: Vec<_> = given.collect();
+    let texts = list(&given, |(_, value)| match value {
+        SettingValue::Texts(texts) => strs(texts),
+        _ => Vec::new(),
+    });
+    let pairs: Vec<_> = given
+        .iter()
+        .zip(&texts)
+        .map(|(&(key, value), texts)| {
+            let value = match value {
+                SettingValue::Flag(value) => Param::Flag(*value),
+                SettingValue::Integer(value) => Param::Integer(*value),
+                SettingValue::Number(value) => Param::Number(*value),
+                SettingValue::Text(value) => Param::Text(value),
+                SettingValue::Texts(_) => Param::Texts(texts),
+            };
+            (key, value)
+        })
+        .collect();
+    ask(&pairs)
+}

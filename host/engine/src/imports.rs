@@ -1,0 +1,255 @@
+//! What a policy may call: `log`, `config`, `text` and, where granted, `artifacts`. Every call is bounded and pays
+//! fuel, so that it is deterministic and a flood of calls ends like any other loop. There is no clock here, no
+//! randomness, no file.
+
+use baton_core::observation::Span;
+use baton_core::workflow::SettingValue;
+use wasmtime::StoreContextMut;
+use wasmtime::component::Linker;
+
+use crate::bindings::artifacts::ReadError;
+use crate::bindings::{log, text, types};
+use crate::patterns::{Patterns, TooManyPatterns, clip};
+use crate::state::{LogLevel, State};
+
+/// Interfaces that every component may import.
+pub(crate) const FREE: [&str; 4] = ["types", "log", "config", "text"];
+
+/// The interface that needs a grant.
+pub(crate) const ARTIFACTS: &str = "artifacts";
+
+/// Fuel for one call of an import: what it costs the host in machine time (some 100 ns), and an honest decision makes
+/// some dozens.
+pub(crate) const CALL_FUEL: u64 = 1_000;
+
+/// Fuel for a byte that is scanned or copied.
+pub(crate) const BYTE_FUEL: u64 = 1;
+
+/// Fuel for a byte of a pattern that comes with the call: an automaton is built from it.
+pub(crate) const PATTERN_BYTE_FUEL: u64 = 2_000;
+
+/// Most bytes of one slice or read (as `wit/imports.wit` promises).
+pub(crate) const SLICE_BYTES: usize = 64 << 10;
+
+/// Most names listed (as `wit/imports.wit` promises).
+const ARTIFACT_NAMES: usize = 256;
+
+/// A call that the contract does not allow; it traps.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Misuse {
+    #[error("asked for the setting {key:?} as {wanted}, but it is {found}")]
+    Setting { key: String, wanted: &'static str, found: &'static str },
+    #[error(transparent)]
+    Patterns(#[from] TooManyPatterns),
+}
+
+/// What a call of an import gives.
+type Answer<T> = wasmtime::Result<(T,)>;
+
+type Store<'a> = StoreContextMut<'a, State>;
+
+/// Takes fuel for a call that handles `bytes`. What is not there is not taken: the call traps as out of fuel.
+fn pay(store: &mut Store<'_>, fuel: u64) -> wasmtime::Result<()> {
+    let left = store.get_fuel()?;
+    match left.checked_sub(fuel) {
+        Some(left) => store.set_fuel(left),
+        None => {
+            store.set_fuel(0)?;
+            Err(wasmtime::Trap::OutOfFuel.into())
+        }
+    }
+}
+
+fn for_bytes(bytes: usize) -> u64 {
+    CALL_FUEL.saturating_add(BYTE_FUEL.saturating_mul(bytes as u64))
+}
+
+/// Defines everything a policy may import; the loader has refused what a component was not granted.
+pub(crate) fn define(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+    linker.instance("baton:policy/types@0.1.0")?;
+    define_log(linker)?;
+    define_config(linker)?;
+    define_text(linker)?;
+    define_artifacts(linker)
+}
+
+fn define_log(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+    let mut log = linker.instance("baton:policy/log@0.1.0")?;
+    log.func_wrap("write", |mut store: Store<'_>, (level, message): (log::Level, String)| {
+        pay(&mut store, for_bytes(message.len()))?;
+        let level = match level {
+            log::Level::Debug => LogLevel::Debug,
+            log::Level::Info => LogLevel::Info,
+            log::Level::Warn => LogLevel::Warn,
+        };
+        store.data_mut().log.write(level, &message);
+        Ok(())
+    })
+}
+
+fn define_config(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+    /// One typed getter.
+    macro_rules! getter {
+        ($config:expr, $name:literal, $wanted:literal, $variant:ident, |$value:ident| $bytes:expr) => {
+            $config.func_wrap($name, |mut store: Store<'_>, (key,): (String,)| -> Answer<_> {
+                let settings = std::sync::Arc::clone(&store.data().settings);
+                match settings.values.get(&key) {
+                    Some(SettingValue::$variant($value)) => {
+                        pay(&mut store, for_bytes($bytes))?;
+                        Ok(($value.clone(),))
+                    }
+                    other => Err(wrong_setting(key, $wanted, other)),
+                }
+            })?;
+        };
+    }
+    let mut config = linker.instance("baton:policy/config@0.1.0")?;
+    getter!(config, "get-flag", "a flag", Flag, |value| 0);
+    getter!(config, "get-integer", "an integer", Integer, |value| 0);
+    getter!(config, "get-number", "a number", Number, |value| 0);
+    getter!(config, "get-text", "a text", Text, |value| value.len());
+    getter!(config, "get-texts", "texts", Texts, |value| value.iter().map(String::len).sum());
+    Ok(())
+}
+
+fn wrong_setting(key: String, wanted: &'static str, found: Option<&SettingValue>) -> wasmtime::Error {
+    let found = found.map_or("not in its schema", type_name);
+    Misuse::Setting { key, wanted, found }.into()
+}
+
+/// The type of a value, with its article.
+pub(crate) fn type_name(value: &SettingValue) -> &'static str {
+    match value {
+        SettingValue::Flag(_) => "a flag",
+        SettingValue::Integer(_) => "an integer",
+        SettingValue::Number(_) => "a number",
+        SettingValue::Text(_) => "a text",
+        SettingValue::Texts(_) => "a list of texts",
+    }
+}
+
+fn define_text(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+    let mut text = linker.instance("baton:policy/text@0.1.0")?;
+    text.func_wrap("len", |mut store: Store<'_>, (id,): (u32,)| -> Answer<u32> {
+        pay(&mut store, CALL_FUEL)?;
+        Ok((store.data().text(id).len() as u32,))
+    })?;
+    text.func_wrap("slice", |mut store: Store<'_>, (id, range): (u32, types::Span)| -> Answer<String> {
+        let slice = widened(store.data().text(id), span(range)).to_owned();
+        pay(&mut store, for_bytes(slice.len()))?;
+        Ok((slice,))
+    })?;
+    text.func_wrap(
+        "find-any",
+        |mut store: Store<'_>, (id, range, patterns, limit): (u32, types::Span, Vec<String>, u32)| {
+            let bytes: usize = patterns.iter().map(String::len).sum();
+            pay(&mut store, PATTERN_BYTE_FUEL.saturating_mul((bytes + patterns.len()) as u64))?;
+            let patterns = Patterns::new(&patterns).map_err(Misuse::from)?;
+            find(store, id, span(range), &patterns, limit)
+        },
+    )?;
+    text.func_wrap(
+        "find-setting",
+        |store: Store<'_>, (id, range, key, limit): (u32, types::Span, String, u32)| {
+            let settings = std::sync::Arc::clone(&store.data().settings);
+            match settings.patterns(&key) {
+                Some(patterns) => find(store, id, span(range), patterns, limit),
+                None => {
+                    let found = settings.values.get(&key);
+                    Err(wrong_setting(key, "texts", found))
+                }
+            }
+        },
+    )
+}
+
+fn span(range: types::Span) -> Span {
+    Span { start: range.start, end: range.end }
+}
+
+/// Pays for the whole range first, so that the price does not depend on what is found, then searches it.
+fn find(
+    mut store: Store<'_>,
+    id: u32,
+    range: Span,
+    patterns: &Patterns,
+    limit: u32,
+) -> Answer<Vec<text::Hit>> {
+    let (start, end) = clip(store.data().text(id).len(), range);
+    pay(&mut store, for_bytes(end - start))?;
+    let hits = patterns.find(&store.data_mut().folded(id), range, limit);
+    let hit = |hit: &crate::patterns::Hit| text::Hit {
+        pattern: hit.pattern,
+        at: types::Span { start: hit.at.start, end: hit.at.end },
+    };
+    Ok((hits.iter().map(hit).collect(),))
+}
+
+/// The range, clipped to the text and to [`SLICE_BYTES`], then widened outwards to whole characters.
+fn widened(text: &str, range: Span) -> &str {
+    let (start, end) = clip(text.len(), range);
+    if start == end {
+        return "";
+    }
+    let start = text.floor_char_boundary(start);
+    let longest = text.floor_char_boundary(start.saturating_add(SLICE_BYTES));
+    &text[start..text.ceil_char_boundary(end).min(longest)]
+}
+
+fn define_artifacts(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+    let mut artifacts = linker.instance("baton:policy/artifacts@0.1.0")?;
+    artifacts.func_wrap("names", |mut store: Store<'_>, (): ()| -> Answer<Vec<String>> {
+        let mut names =
+            store.data().grants.artifacts.as_ref().map(|source| source.names()).unwrap_or_default();
+        names.truncate(ARTIFACT_NAMES);
+        pay(&mut store, for_bytes(names.iter().map(String::len).sum()))?;
+        Ok((names,))
+    })?;
+    artifacts.func_wrap(
+        "read",
+        |mut store: Store<'_>,
+         (name, offset, limit): (String, u64, u32)|
+         -> Answer<Result<String, ReadError>> {
+            pay(&mut store, CALL_FUEL)?;
+            let Some(source) = store.data().grants.artifacts.clone() else {
+                return Ok((Err(ReadError::NotGranted),));
+            };
+            if !source.names().contains(&name) {
+                return Ok((Err(ReadError::NotGranted),));
+            }
+            let Some(bytes) = source.read(&name) else { return Ok((Err(ReadError::NotFound),)) };
+            let Ok(text) = std::str::from_utf8(&bytes) else { return Ok((Err(ReadError::NotText),)) };
+            let start = u32::try_from(offset).unwrap_or(u32::MAX);
+            let part = widened(text, Span { start, end: start.saturating_add(limit) }).to_owned();
+            pay(&mut store, BYTE_FUEL.saturating_mul(part.len() as u64))?;
+            Ok((Ok(part),))
+        },
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn slice(text: &str, start: u32, end: u32) -> &str {
+        widened(text, Span { start, end })
+    }
+
+    #[test]
+    fn a_slice_is_clipped_and_widened_to_whole_characters() {
+        assert_eq!(slice("aéb", 2, 3), "é");
+        assert_eq!(slice("aéb", 1, 2), "é");
+        assert_eq!(slice("aéb", 2, 2), "");
+        assert_eq!(slice("aéb", 3, 99), "b");
+        assert_eq!(slice("aéb", 9, 3), "");
+        assert_eq!(slice("", 0, 1), "");
+    }
+
+    #[test]
+    fn a_slice_is_never_longer_than_promised() {
+        let long = "é".repeat(SLICE_BYTES);
+        for start in 0..3 {
+            assert!(slice(&long, start, u32::MAX).len() <= SLICE_BYTES);
+        }
+    }
+}

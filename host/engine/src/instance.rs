@@ -1,0 +1,132 @@
+//! One instance, for one decision: made from the pool, limited in fuel, time, memory and size, called, thrown away.
+//! Whatever a guest does ends as a [`Fault`].
+
+use std::sync::Arc;
+
+use baton_core::Text;
+use baton_core::decision::Fault;
+use wasmtime::component::{ComponentExportIndex, ComponentNamedList, Lift, Lower};
+use wasmtime::{Store, Trap};
+
+use crate::gate::Ticket;
+use crate::imports::Misuse;
+use crate::limits::{Limits, START_FUEL};
+use crate::load::Loaded;
+use crate::patterns::Prepared;
+use crate::state::{Log, State};
+use crate::watchdog::{Watch, Watchdog};
+
+/// Bytes kept of what a trap says.
+const MESSAGE_BYTES: usize = 300;
+
+/// How wasmtime says that an answer, or an argument of an import, is over the size limit. Its error type is private;
+/// a test holds this text to the version in use.
+const TOO_MUCH_DATA: &str = "too much data is being copied between the host and the guest";
+
+/// A live instance. The fields drop in this order: the place in the pool is free before the ticket is.
+pub(crate) struct Instance<'p> {
+    store: Store<State>,
+    instance: wasmtime::component::Instance,
+    limits: &'p Limits,
+    _watch: Watch<'p>,
+    _ticket: Ticket<'p>,
+}
+
+impl<'p> Instance<'p> {
+    /// Waits for a place in the pool and makes an instance there.
+    pub(crate) fn start(
+        policy: &'p Loaded,
+        texts: Vec<Text>,
+        settings: Arc<Prepared>,
+    ) -> Result<Self, Fault> {
+        let engine = &*policy.engine.0;
+        let limits = &engine.limits;
+        let ticket = engine.gate.enter();
+        let watch = engine.watchdog.watch();
+        let mut store = Store::new(&engine.wasm, State::new(limits, texts, settings, policy.grants.clone()));
+        store.limiter(|state| &mut state.memory);
+        store.set_hostcall_fuel(usize::try_from(limits.output_bytes).unwrap_or(usize::MAX));
+        store.set_epoch_deadline(Watchdog::deadline_ticks(limits.watchdog_ms));
+        let started = store.set_fuel(START_FUEL).and_then(|()| policy.pre.instantiate(&mut store));
+        let instance = started.map_err(|error| match fault(&error, store.data(), limits, START_FUEL) {
+            Fault::Invalid { message } => Fault::Unloadable { message },
+            other => other,
+        })?;
+        // What starting takes differs between platforms, so the decision is metered from here.
+        store.set_fuel(limits.fuel).map_err(|error| Fault::Unloadable { message: first_line(&error) })?;
+        Ok(Self { store, instance, limits, _watch: watch, _ticket: ticket })
+    }
+
+    /// Compares the types of a function with those of the contract.
+    pub(crate) fn check<P, R>(&mut self, function: &ComponentExportIndex) -> wasmtime::Result<()>
+    where
+        P: ComponentNamedList + Lower,
+        R: ComponentNamedList + Lift,
+    {
+        self.instance.get_typed_func::<P, R>(&mut self.store, function).map(drop)
+    }
+
+    /// Calls a function.
+    pub(crate) fn call<P, R>(&mut self, function: &ComponentExportIndex, params: P) -> Result<R, Fault>
+    where
+        P: ComponentNamedList + Lower,
+        (R,): ComponentNamedList + Lift,
+    {
+        let called = self
+            .instance
+            .get_typed_func::<P, (R,)>(&mut self.store, function)
+            .and_then(|function| function.call(&mut self.store, params));
+        match called {
+            Ok((answer,)) => Ok(answer),
+            Err(error) => Err(fault(&error, self.store.data(), self.limits, self.limits.fuel)),
+        }
+    }
+
+    /// Fuel used since the start.
+    pub(crate) fn fuel_used(&self) -> u64 {
+        self.limits.fuel.saturating_sub(self.store.get_fuel().unwrap_or_default())
+    }
+
+    /// Ends the instance and keeps what it wrote.
+    pub(crate) fn into_log(self) -> Log {
+        self.store.into_data().log
+    }
+}
+
+/// What an error of wasmtime means here.
+fn fault(error: &wasmtime::Error, state: &State, limits: &Limits, fuel: u64) -> Fault {
+    let message = first_line(error);
+    let Some(trap) = error.downcast_ref::<Trap>() else {
+        return if error.is::<Misuse>() {
+            Fault::Trap { message }
+        } else if message.contains(TOO_MUCH_DATA) {
+            Fault::TooLarge { limit_bytes: limits.output_bytes }
+        } else {
+            Fault::Invalid { message }
+        };
+    };
+    match trap {
+        Trap::OutOfFuel => Fault::OutOfFuel { limit: fuel },
+        Trap::Interrupt => Fault::Watchdog { limit_ms: limits.watchdog_ms },
+        // Few guests survive that their memory does not grow, and then the trap does not say why.
+        _ if state.memory.refused => Fault::OutOfMemory { limit_bytes: limits.memory_bytes },
+        Trap::StringOutOfBounds
+        | Trap::ListOutOfBounds
+        | Trap::InvalidDiscriminant
+        | Trap::InvalidChar
+        | Trap::UnalignedPointer => Fault::Invalid { message },
+        _ => Fault::Trap { message },
+    }
+}
+
+/// The first line of the innermost cause, without wasmtime's prefix: where in the code it happened is no part of a
+/// fault, since it would differ between builds.
+fn first_line(error: &wasmtime::Error) -> String {
+    let text = match error.downcast_ref::<Trap>() {
+        Some(trap) => trap.to_string(),
+        None => error.root_cause().to_string(),
+    };
+    let line = text.lines().next().unwrap_or_default();
+    let line = line.strip_prefix("wasm trap: ").unwrap_or(line);
+    line[..line.floor_char_boundary(MESSAGE_BYTES)].to_owned()
+}

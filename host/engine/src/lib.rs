@@ -1,0 +1,37 @@
+//! Policies as WebAssembly components: load, limit, evaluate, route, fall back.
+//!
+//! Bytes become a [`Policy`] ([`Engine::load`]), a policy with settings becomes [`Configured`], and a [`Router`] asks
+//! the one configured for each capability, with others behind it. Each question gets a fresh instance, bounded in
+//! fuel, time, memory and size; whatever a component does, the worst that comes of it is a
+//! [`Fault`](baton_core::decision::Fault). Whether a decision makes sense is not judged here: core does that.
+#![deny(unsafe_code)] // One exception, in `cache.rs`: mapping code that this host compiled; and what wasmtime generates.
+
+#[doc(hidden)]
+pub mod bare;
+mod bindings;
+mod cache;
+mod convert;
+mod engine;
+mod evaluate;
+mod gate;
+mod grants;
+mod imports;
+mod instance;
+pub mod limits;
+mod load;
+mod native;
+mod patterns;
+mod router;
+mod settings;
+mod shape;
+mod state;
+mod watchdog;
+
+pub use engine::{Engine, EngineError};
+pub use evaluate::Evaluation;
+pub use grants::{ArtifactSource, Grants};
+pub use limits::{EngineConfig, Limits};
+pub use load::{LoadError, Policy};
+pub use router::{BUILTIN_NAME, Decided, NATIVE_NAME, Router, RouterError, builtin_bytes};
+pub use settings::{Configured, Problem, Setting, SettingsError};
+pub use state::{LogLevel, LogLine};

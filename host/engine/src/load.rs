@@ -1,0 +1,433 @@
+//! From bytes to a policy: size, kind, imports by name, exports, a trial instance, and its settings. What passes here
+//! can be asked; whether its answers are any good is nobody's business yet.
+
+use std::sync::Arc;
+
+use baton_core::Digest;
+use baton_core::decision::Fault;
+use baton_core::observation::Capability;
+use wasmtime::component::{Component, ComponentExportIndex, ComponentNamedList, InstancePre, Lift, Lower};
+
+use crate::bindings::{compaction, exhaustion, handoff, settings as wit_settings, splitting, types};
+use crate::engine::Engine;
+use crate::grants::Grants;
+use crate::imports::{ARTIFACTS, FREE};
+use crate::instance::Instance;
+use crate::limits::{ANSWER_ITEMS, COMPONENT_BYTES};
+use crate::patterns::Prepared;
+use crate::settings::{self, Setting};
+use crate::state::State;
+
+/// A component that was checked and can be asked, once it is configured. Cheap to clone.
+#[derive(Clone)]
+pub struct Policy(pub(crate) Arc<Loaded>);
+
+pub(crate) struct Loaded {
+    pub(crate) engine: Engine,
+    pub(crate) name: String,
+    pub(crate) digest: Digest,
+    pub(crate) pre: InstancePre<State>,
+    pub(crate) exports: Exports,
+    pub(crate) grants: Grants,
+    decides: Vec<Capability>,
+    schema: Vec<Setting>,
+    from_cache: bool,
+}
+
+/// Why a component was refused. Each says which policy, what about it, and what would help.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// Too big to be looked at.
+    #[error(
+        "policy {policy}: {bytes} bytes are too large for a component, at most {COMPONENT_BYTES} are read"
+    )]
+    TooLarge {
+        /// Its name.
+        policy: String,
+        /// Its size.
+        bytes: u64,
+    },
+    /// Something else.
+    #[error(
+        "policy {policy}: not a WebAssembly component, but {what}; `baton policy build` makes components"
+    )]
+    NotAComponent {
+        /// Its name.
+        policy: String,
+        /// What it is.
+        what: &'static str,
+    },
+    /// It looked like a component, but is none that can be compiled.
+    #[error("policy {policy}: cannot be compiled: {detail}")]
+    Compile {
+        /// Its name.
+        policy: String,
+        /// What wasmtime said.
+        detail: String,
+    },
+    /// It wants more than a policy may have.
+    #[error("policy {policy}: imports `{import}`, {why}")]
+    Import {
+        /// Its name.
+        policy: String,
+        /// The import, as it names it.
+        import: String,
+        /// Why it may not.
+        why: &'static str,
+    },
+    /// It exports none of the interfaces that the host asks.
+    #[error(
+        "policy {policy}: decides nothing: it exports none of exhaustion, compaction, splitting and handoff of \
+         baton:policy@0.1.0 (it exports: {found})"
+    )]
+    NoDecision {
+        /// Its name.
+        policy: String,
+        /// What it exports.
+        found: String,
+    },
+    /// Its types are not those of the contract.
+    #[error(
+        "policy {policy}: does not fit the contract baton:policy@0.1.0: {detail}; build it against that version"
+    )]
+    Contract {
+        /// Its name.
+        policy: String,
+        /// What differs.
+        detail: String,
+    },
+    /// A trial instance, or its settings, failed.
+    #[error("policy {policy}: failed when it was tried: it {fault}")]
+    Trial {
+        /// Its name.
+        policy: String,
+        /// How.
+        fault: Fault,
+    },
+}
+
+/// Where the functions are in the component, by interface.
+pub(crate) struct Exports {
+    pub(crate) exhaustion: Option<ComponentExportIndex>,
+    pub(crate) compaction: Option<ComponentExportIndex>,
+    pub(crate) splitting: Option<Splitting>,
+    pub(crate) handoff: Option<Handoff>,
+    pub(crate) settings: Option<Settings>,
+}
+
+pub(crate) struct Splitting {
+    pub(crate) evaluate: ComponentExportIndex,
+    pub(crate) budget: ComponentExportIndex,
+}
+
+pub(crate) struct Handoff {
+    pub(crate) brief: ComponentExportIndex,
+    pub(crate) compose: ComponentExportIndex,
+    pub(crate) review: ComponentExportIndex,
+}
+
+pub(crate) struct Settings {
+    pub(crate) schema: ComponentExportIndex,
+    pub(crate) validate: ComponentExportIndex,
+}
+
+impl Engine {
+    /// Checks and compiles a component, or takes it from the cache. Nothing is granted to it.
+    pub fn load(&self, name: &str, bytes: &[u8]) -> Result<Policy, LoadError> {
+        self.load_granted(name, bytes, Grants::default())
+    }
+
+    /// The same, with grants.
+    pub fn load_granted(&self, name: &str, bytes: &[u8], grants: Grants) -> Result<Policy, LoadError> {
+        let policy = || name.to_owned();
+        check_kind(name, bytes)?;
+        let digest = Digest::of(bytes);
+        let (component, from_cache) = self
+            .compiled(bytes, &digest)
+            .map_err(|error| LoadError::Compile { policy: policy(), detail: format!("{error:#}") })?;
+        self.check_imports(name, &component, &grants)?;
+        let contract = |detail: String| LoadError::Contract { policy: policy(), detail };
+        let exports = Exports::find(&component).map_err(contract)?;
+        let decides = exports.decides();
+        if decides.is_empty() {
+            let found: Vec<_> =
+                component.component_type().exports(&self.0.wasm).map(|(name, _)| name.to_owned()).collect();
+            let found = if found.is_empty() { "nothing".to_owned() } else { found.join(", ") };
+            return Err(LoadError::NoDecision { policy: policy(), found });
+        }
+        let pre =
+            self.0.linker.instantiate_pre(&component).map_err(|error| contract(format!("{error:#}")))?;
+        let mut loaded = Loaded {
+            engine: self.clone(),
+            name: policy(),
+            digest,
+            pre,
+            exports,
+            grants,
+            decides,
+            schema: Vec::new(),
+            from_cache,
+        };
+        loaded.schema = loaded.try_out()?;
+        Ok(Policy(Arc::new(loaded)))
+    }
+
+    /// From the cache, or compiled and kept for the next time.
+    fn compiled(&self, bytes: &[u8], digest: &Digest) -> wasmtime::Result<(Component, bool)> {
+        let inner = &self.0;
+        let cache = inner.cache.as_ref();
+        if let Some(component) = cache.and_then(|cache| cache.load(&inner.wasm, digest, &inner.compatible)) {
+            return Ok((component, true));
+        }
+        let component = Component::from_binary(&inner.wasm, bytes)?;
+        if let Some(cache) = cache {
+            // A full disk costs the next start a compilation, and this one nothing.
+            let _ = cache.store(&component, digest, &inner.compatible);
+        }
+        Ok((component, false))
+    }
+
+    fn check_imports(&self, policy: &str, component: &Component, grants: &Grants) -> Result<(), LoadError> {
+        for (import, _) in component.component_type().imports(&self.0.wasm) {
+            if let Some(why) = forbidden(import, grants) {
+                return Err(LoadError::Import { policy: policy.to_owned(), import: import.to_owned(), why });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Why an import is refused, by its name alone.
+fn forbidden(import: &str, grants: &Grants) -> Option<&'static str> {
+    let Some((interface, version)) =
+        import.strip_prefix("baton:policy/").and_then(|name| name.split_once('@'))
+    else {
+        return Some(
+            "which no policy may have: it is a pure function with types, log, config, text and, where granted, \
+             artifacts of baton:policy",
+        );
+    };
+    if !version.starts_with("0.1.") {
+        return Some("which this host does not know: it has version 0.1 of baton:policy");
+    }
+    match interface {
+        ARTIFACTS if grants.artifacts.is_none() => Some("which was not granted to it"),
+        ARTIFACTS => None,
+        _ if FREE.contains(&interface) => None,
+        _ => Some(
+            "which baton:policy does not offer: it has types, log, config, text and, where granted, artifacts",
+        ),
+    }
+}
+
+fn check_kind(policy: &str, bytes: &[u8]) -> Result<(), LoadError> {
+    if bytes.len() as u64 > COMPONENT_BYTES {
+        return Err(LoadError::TooLarge { policy: policy.to_owned(), bytes: bytes.len() as u64 });
+    }
+    // Magic number, then the version (two bytes) and the layer (two bytes, 1 for components).
+    let what = match bytes {
+        [0, b'a', b's', b'm', _, _, 1, 0, ..] => return Ok(()),
+        [0, b'a', b's', b'm', 1, 0, 0, 0, ..] => "a core module",
+        [0, b'a', b's', b'm', ..] => "WebAssembly of an unknown kind",
+        [] => "an empty file",
+        [0x7f, b'E', b'L', b'F', ..] => "native code, which is never loaded from outside",
+        [b'(', ..] => "WebAssembly as text",
+        _ => "something else",
+    };
+    Err(LoadError::NotAComponent { policy: policy.to_owned(), what })
+}
+
+impl Exports {
+    /// An interface that is missing is no error, a function of an interface is.
+    fn find(component: &Component) -> Result<Self, String> {
+        let interface =
+            |name: &str| component.get_export_index(None, format!("baton:policy/{name}@0.1.0").as_str());
+        let function = |of: &ComponentExportIndex, interface: &str, name: &str| {
+            component
+                .get_export_index(Some(of), name)
+                .ok_or_else(|| format!("it exports {interface} without the function {name}"))
+        };
+        Ok(Self {
+            exhaustion: interface("exhaustion")
+                .map(|of| function(&of, "exhaustion", "assess"))
+                .transpose()?,
+            compaction: interface("compaction")
+                .map(|of| function(&of, "compaction", "decide"))
+                .transpose()?,
+            splitting: match interface("splitting") {
+                Some(of) => Some(Splitting {
+                    evaluate: function(&of, "splitting", "evaluate")?,
+                    budget: function(&of, "splitting", "budget")?,
+                }),
+                None => None,
+            },
+            handoff: match interface("handoff") {
+                Some(of) => Some(Handoff {
+                    brief: function(&of, "handoff", "brief")?,
+                    compose: function(&of, "handoff", "compose")?,
+                    review: function(&of, "handoff", "review")?,
+                }),
+                None => None,
+            },
+            settings: match interface("settings") {
+                Some(of) => Some(Settings {
+                    schema: function(&of, "settings", "schema")?,
+                    validate: function(&of, "settings", "validate")?,
+                }),
+                None => None,
+            },
+        })
+    }
+
+    fn decides(&self) -> Vec<Capability> {
+        Capability::ALL
+            .into_iter()
+            .filter(|capability| match capability {
+                Capability::Exhaustion => self.exhaustion.is_some(),
+                Capability::Compaction => self.compaction.is_some(),
+                Capability::Splitting => self.splitting.is_some(),
+                Capability::Handoff => self.handoff.is_some(),
+            })
+            .collect()
+    }
+
+    /// Compares the types of every function with those of the contract: a record with a field too many passes all
+    /// checks before this one.
+    fn check_types(&self, instance: &mut Instance<'_>) -> Result<(), String> {
+        fn check<P, R>(
+            instance: &mut Instance<'_>,
+            name: &str,
+            function: Option<&ComponentExportIndex>,
+        ) -> Result<(), String>
+        where
+            P: ComponentNamedList + Lower,
+            R: ComponentNamedList + Lift,
+        {
+            match function.map(|function| instance.check::<P, R>(function)) {
+                Some(Err(error)) => Err(format!("{name}: {error:#}")),
+                Some(Ok(())) | None => Ok(()),
+            }
+        }
+        type Given<'a> = (&'a [(&'a str, types::SettingValueParam<'a>)],);
+        let splitting = self.splitting.as_ref();
+        let handoff = self.handoff.as_ref();
+        let settings = self.settings.as_ref();
+        check::<(exhaustion::Observation<'_>,), (exhaustion::Assessment,)>(
+            instance,
+            "exhaustion.assess",
+            self.exhaustion.as_ref(),
+        )?;
+        check::<(compaction::Observation<'_>,), (compaction::Decision,)>(
+            instance,
+            "compaction.decide",
+            self.compaction.as_ref(),
+        )?;
+        check::<(splitting::Observation<'_>,), (splitting::Decision,)>(
+            instance,
+            "splitting.evaluate",
+            splitting.map(|functions| &functions.evaluate),
+        )?;
+        check::<(splitting::Observation<'_>, u32), (splitting::TurnBudget,)>(
+            instance,
+            "splitting.budget",
+            splitting.map(|functions| &functions.budget),
+        )?;
+        check::<(handoff::Observation<'_>,), (handoff::Briefing,)>(
+            instance,
+            "handoff.brief",
+            handoff.map(|functions| &functions.brief),
+        )?;
+        check::<(handoff::Observation<'_>,), (handoff::Composition,)>(
+            instance,
+            "handoff.compose",
+            handoff.map(|functions| &functions.compose),
+        )?;
+        check::<(handoff::ReviewObservation<'_>,), (handoff::ReviewResult,)>(
+            instance,
+            "handoff.review",
+            handoff.map(|functions| &functions.review),
+        )?;
+        check::<(), (Vec<wit_settings::Setting>,)>(
+            instance,
+            "settings.schema",
+            settings.map(|functions| &functions.schema),
+        )?;
+        check::<Given<'_>, (settings::Validated,)>(
+            instance,
+            "settings.validate",
+            settings.map(|functions| &functions.validate),
+        )
+    }
+}
+
+impl Loaded {
+    /// Makes one instance, compares its types, and asks what can be set.
+    fn try_out(&self) -> Result<Vec<Setting>, LoadError> {
+        let trial = |fault| LoadError::Trial { policy: self.name.clone(), fault };
+        let mut instance = Instance::start(self, Vec::new(), Arc::new(Prepared::none())).map_err(trial)?;
+        self.exports
+            .check_types(&mut instance)
+            .map_err(|detail| LoadError::Contract { policy: self.name.clone(), detail })?;
+        let Some(functions) = &self.exports.settings else { return Ok(Vec::new()) };
+        let schema = settings::schema(&mut instance, &functions.schema).map_err(trial)?;
+        if schema.len() > ANSWER_ITEMS {
+            let message =
+                format!("its schema has {} settings, at most {ANSWER_ITEMS} are read", schema.len());
+            return Err(trial(Fault::Invalid { message }));
+        }
+        Ok(schema)
+    }
+}
+
+impl Policy {
+    /// Its name, for people.
+    pub fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    /// Digest of the component.
+    pub fn digest(&self) -> &Digest {
+        &self.0.digest
+    }
+
+    /// What it can be asked, in the order of [`Capability::ALL`].
+    pub fn decides(&self) -> &[Capability] {
+        &self.0.decides
+    }
+
+    /// What can be set, in its own order; empty where it has no settings.
+    pub fn schema(&self) -> &[Setting] {
+        &self.0.schema
+    }
+
+    /// Whether it was compiled before, by this or an earlier run of the host.
+    pub fn from_cache(&self) -> bool {
+        self.0.from_cache
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn imports_are_judged_by_name() {
+        let none = Grants::default();
+        for name in ["types", "log", "config", "text"] {
+            assert_eq!(forbidden(&format!("baton:policy/{name}@0.1.0"), &none), None);
+            assert_eq!(forbidden(&format!("baton:policy/{name}@0.1.7"), &none), None);
+        }
+        for name in [
+            "wasi:cli/environment@0.2.0",
+            "baton:policy/artifacts@0.1.0",
+            "baton:policy/clock@0.1.0",
+            "baton:policy/log@0.2.0",
+            "baton:policy/log@0.10.0",
+            "baton:policy/log",
+            "evil:baton/log@0.1.0",
+            "log",
+        ] {
+            assert!(forbidden(name, &none).is_some(), "{name}");
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! The last of the chain: answers without any component, and without judgment. Work goes on as it is, and where it
+//! cannot, a person is asked.
+
+use std::fmt::Write as _;
+
+use baton_core::decision::{
+    Assessment, Brief, CompactionAction, CompactionDecision, Composition, Continuer, Decision, Recovery,
+    Review, SplitAction, SplitDecision, Staleness, TurnBudget, Verdict,
+};
+use baton_core::observation::{
+    Ask, ExhaustionObservation, HandoffObservation, ObjectiveStatus, ObjectiveView, Occasion,
+    ReviewObservation,
+};
+
+use crate::limits::ANSWER_TEXT_BYTES;
+
+/// Why it answers at all, at the beginning of every reason.
+const WHY: &str = "No policy answered";
+
+/// Paths named in a prompt or document: the workspace itself has the others.
+const PATHS: usize = 50;
+
+/// The answer to any question.
+pub(crate) fn answer(ask: &Ask) -> Decision {
+    match ask {
+        Ask::Assess(seen) => Decision::Assess(assess(seen)),
+        Ask::Compaction(_) => Decision::Compaction(CompactionDecision {
+            action: CompactionAction::Keep,
+            reason: format!("{WHY}: the context stays as it is."),
+        }),
+        Ask::Split(_) => Decision::Split(SplitDecision {
+            action: SplitAction::Keep,
+            reason: format!("{WHY}: the scope stays whole."),
+        }),
+        Ask::Budget(_, base_turns) => Decision::Budget(TurnBudget {
+            max_turns: *base_turns,
+            reason: format!("{WHY}: the turns are those of the table."),
+        }),
+        Ask::Brief(seen) => Decision::Brief(Brief {
+            prompt: cut(prompt(seen)),
+            reason: format!("{WHY}: the prompt states the objective and nothing else."),
+        }),
+        Ask::Compose(seen) => Decision::Compose(Composition {
+            document: cut(document(seen)),
+            index: cut(index(seen)),
+            continuer: Continuer::Successor,
+            reason: format!("{WHY}: the handoff states what the host knows."),
+        }),
+        Ask::Review(seen) => Decision::Review(review(seen)),
+    }
+}
+
+fn assess(seen: &ExhaustionObservation) -> Assessment {
+    let (verdict, recovery, reason) = match seen.occasion {
+        Occasion::Turn | Occasion::Signal | Occasion::Heartbeat => {
+            (Verdict::Healthy, Recovery::Wait, format!("{WHY}: the session goes on."))
+        }
+        Occasion::PromptEnded | Occasion::SessionEnded => {
+            let question = format!(
+                "The session on phase {} stopped, and no policy could say why. Try again, skip the phase, or stop?",
+                seen.phase.id
+            );
+            (Verdict::Failed, Recovery::Pause { question }, format!("{WHY}: a person decides."))
+        }
+    };
+    Assessment { verdict, evidence: Vec::new(), warning: None, recovery, reason }
+}
+
+fn review(seen: &ReviewObservation) -> Review {
+    let untouched = seen.commits_since == 0 && !seen.diverged;
+    Review {
+        score: 100,
+        findings: Vec::new(),
+        staleness: if untouched { Staleness::Fresh } else { Staleness::SlightlyStale },
+        // That a secret must not be passed on needs no judgment.
+        accepted: seen.secrets.is_empty(),
+        reason: format!("{WHY}: the handoff was not read, so the score means nothing."),
+    }
+}
+
+/// Cut on a character where it is longer than any answer may be.
+fn cut(mut text: String) -> String {
+    text.truncate(text.floor_char_boundary(ANSWER_TEXT_BYTES));
+    text
+}
+
+/// Appends a line; writing to a `String` cannot fail.
+macro_rules! line {
+    ($text:expr, $($format:tt)*) => { { let _ = writeln!($text, $($format)*); } };
+}
+
+/// The objective comes first, so that no cut can lose it.
+fn prompt(seen: &HandoffObservation) -> String {
+    let mut text = String::from("## Your objective\n");
+    let in_focus = |objective: &&ObjectiveView| seen.focus.contains(&objective.id);
+    for objective in seen.objectives.iter().filter(in_focus) {
+        line!(text, "- [{}] {}", objective.id, objective.description);
+    }
+    line!(text, "\nIt belongs to: {} ({}).", seen.phase.title, seen.goal);
+    for (label, path) in [("Read first", &seen.handoff_path), ("Report to", &seen.inbox_path)] {
+        if !path.is_empty() {
+            line!(text, "{label}: {path}");
+        }
+    }
+    if !seen.because.is_empty() {
+        line!(text, "Before this: {}", seen.because);
+    }
+    for file in seen.changed_files.iter().filter(|file| file.exists).take(PATHS) {
+        line!(text, "- already modified: {}", file.path);
+    }
+    text
+}
+
+fn document(seen: &HandoffObservation) -> String {
+    let mut text = format!("# Handoff: {}\n\n{}\n", seen.phase.title, seen.because);
+    line!(text, "\n## Objectives");
+    for objective in &seen.objectives {
+        let status = match objective.status {
+            ObjectiveStatus::Open => "open",
+            ObjectiveStatus::InProgress => "in progress",
+            ObjectiveStatus::Done => "done",
+            ObjectiveStatus::Failed => "failed",
+        };
+        line!(text, "- {status}: {} — {}", objective.id, objective.description);
+    }
+    line!(text, "\n## Files changed");
+    for file in seen.changed_files.iter().take(PATHS) {
+        let gone = if file.exists { "" } else { " (deleted)" };
+        line!(text, "- {}{gone}", file.path);
+    }
+    line!(text, "\n## What was decided");
+    for decision in seen.decisions.iter().take(PATHS) {
+        line!(text, "- {}: {}", decision.approach, decision.outcome);
+    }
+    line!(text, "\n## What not to try again");
+    for attempt in seen.attempts.iter().take(PATHS) {
+        line!(text, "- {}: {}", attempt.approach, attempt.outcome);
+    }
+    text
+}
+
+fn index(seen: &HandoffObservation) -> String {
+    let mut text = format!("# Where to find what: {}\n\n", seen.phase.title);
+    for artifact in seen.artifacts.iter().take(PATHS) {
+        line!(text, "- {} (version {}): {}", artifact.name, artifact.version, artifact.summary);
+    }
+    text
+}

@@ -1,0 +1,339 @@
+//! What can be set: a component's own schema, and canonical values from what a person wrote. The host checks types,
+//! bounds and choices; the component then judges the values, and fills in the defaults.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use baton_core::Digest;
+use baton_core::decision::Fault;
+use baton_core::workflow::SettingValue;
+use serde::{Deserialize, Serialize};
+use wasmtime::component::ComponentExportIndex;
+
+use crate::bindings::settings as wit;
+use crate::bindings::types::SettingValueResult;
+use crate::convert;
+use crate::imports::type_name;
+use crate::instance::Instance;
+use crate::load::Policy;
+use crate::patterns::Prepared;
+
+/// Something that can be set, as the component declares it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Setting {
+    /// Its key.
+    pub key: String,
+    /// What it does, with its unit.
+    pub doc: String,
+    /// The value where none is given; its type is the type of the setting.
+    pub default: SettingValue,
+    /// Least value of a number.
+    pub minimum: Option<f64>,
+    /// Greatest value of a number.
+    pub maximum: Option<f64>,
+    /// The values a text may have; empty for any.
+    pub choices: Vec<String>,
+}
+
+/// What is wrong with a setting.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Problem {
+    /// Which; as given, even where there is no such setting.
+    pub key: String,
+    /// What is wrong, and what would be right.
+    pub message: String,
+}
+
+/// The settings were not taken.
+#[derive(Debug, thiserror::Error)]
+pub enum SettingsError {
+    /// Some of them are wrong.
+    #[error("policy {policy}: {}", in_words(problems))]
+    Refused {
+        /// Whose settings.
+        policy: String,
+        /// What is wrong, by key.
+        problems: Vec<Problem>,
+    },
+    /// The component failed to say.
+    #[error("policy {policy}: its settings could not be checked: it {fault}")]
+    Faulted {
+        /// Whose settings.
+        policy: String,
+        /// How it failed.
+        fault: Fault,
+    },
+}
+
+impl SettingsError {
+    /// What is wrong, by key; empty where the component itself failed.
+    pub fn problems(&self) -> &[Problem] {
+        match self {
+            SettingsError::Refused { problems, .. } => problems,
+            SettingsError::Faulted { .. } => &[],
+        }
+    }
+}
+
+fn in_words(problems: &[Problem]) -> String {
+    let words: Vec<_> = problems.iter().map(|p| format!("setting `{}`: {}", p.key, p.message)).collect();
+    words.join("; ")
+}
+
+/// A policy with its canonical settings: what can be asked. Cheap to clone.
+#[derive(Clone)]
+pub struct Configured {
+    pub(crate) policy: Policy,
+    pub(crate) settings: Arc<Prepared>,
+}
+
+impl Configured {
+    /// The policy.
+    pub fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    /// Every setting of the schema, defaults filled in.
+    pub fn settings(&self) -> &BTreeMap<String, SettingValue> {
+        &self.settings.values
+    }
+
+    /// Digest of the canonical settings.
+    pub fn settings_digest(&self) -> &Digest {
+        &self.settings.digest
+    }
+
+    /// Whether both give the same answers: same component, same settings.
+    pub(crate) fn same_as(&self, other: &Configured) -> bool {
+        self.policy.digest() == other.policy.digest() && self.settings_digest() == other.settings_digest()
+    }
+}
+
+/// What `settings.validate` answers.
+pub(crate) type Validated = Result<Vec<(String, SettingValueResult)>, Vec<wit::Problem>>;
+
+/// Asks a component what can be set.
+pub(crate) fn schema(
+    instance: &mut Instance<'_>,
+    function: &ComponentExportIndex,
+) -> Result<Vec<Setting>, Fault> {
+    let schema: Vec<wit::Setting> = instance.call(function, ())?;
+    Ok(schema.into_iter().map(convert::setting).collect())
+}
+
+impl Policy {
+    /// Makes the settings canonical, and prepares the policy to be asked. Nothing of what is given is ignored: an
+    /// unknown key is a problem like any other.
+    pub fn configure(&self, given: &BTreeMap<String, SettingValue>) -> Result<Configured, SettingsError> {
+        let values = self.canonical(given)?;
+        let prepared = Prepared::new(values)
+            .map_err(|(key, error)| self.refused(vec![Problem { key, message: error.to_string() }]))?;
+        Ok(Configured { policy: self.clone(), settings: Arc::new(prepared) })
+    }
+
+    fn refused(&self, problems: Vec<Problem>) -> SettingsError {
+        SettingsError::Refused { policy: self.name().to_owned(), problems }
+    }
+
+    fn canonical(
+        &self,
+        given: &BTreeMap<String, SettingValue>,
+    ) -> Result<BTreeMap<String, SettingValue>, SettingsError> {
+        let (given, problems) = check_given(self.schema(), given);
+        if !problems.is_empty() {
+            return Err(self.refused(problems));
+        }
+        let Some(functions) = &self.0.exports.settings else { return Ok(BTreeMap::new()) };
+        let validated =
+            Instance::start(&self.0, Vec::new(), Arc::new(Prepared::none())).and_then(|mut instance| {
+                let pairs = given.iter().map(|(key, value)| (key.as_str(), value));
+                convert::settings(pairs, |pairs| instance.call::<_, Validated>(&functions.validate, (pairs,)))
+            });
+        let faulted = |fault| SettingsError::Faulted { policy: self.name().to_owned(), fault };
+        match validated.map_err(faulted)? {
+            Ok(pairs) => {
+                let pairs =
+                    pairs.into_iter().map(|(key, value)| (key, convert::setting_value(value))).collect();
+                check_canonical(self.schema(), pairs).map_err(|message| faulted(Fault::Invalid { message }))
+            }
+            Err(problems) => {
+                let problem = |problem: wit::Problem| Problem { key: problem.key, message: problem.message };
+                Err(self.refused(problems.into_iter().map(problem).collect()))
+            }
+        }
+    }
+}
+
+/// Brings what was given to the types of the schema, and says what does not fit.
+fn check_given(
+    schema: &[Setting],
+    given: &BTreeMap<String, SettingValue>,
+) -> (BTreeMap<String, SettingValue>, Vec<Problem>) {
+    let (mut fitting, mut problems) = (BTreeMap::new(), Vec::new());
+    for (key, value) in given {
+        let checked = match schema.iter().find(|setting| setting.key == *key) {
+            Some(setting) => fit(setting, value),
+            None => Err(unknown(schema, key)),
+        };
+        match checked {
+            Ok(value) => {
+                fitting.insert(key.clone(), value);
+            }
+            Err(message) => problems.push(Problem { key: key.clone(), message }),
+        }
+    }
+    (fitting, problems)
+}
+
+/// Two letters wrong are a slip, three are another word.
+const SLIP: usize = 2;
+
+fn unknown(schema: &[Setting], key: &str) -> String {
+    let distance = |setting: &&Setting| strsim::damerau_levenshtein(&setting.key, key);
+    match schema.iter().min_by_key(distance) {
+        None => "there is no such setting: this policy has none".to_owned(),
+        Some(nearest) if distance(&nearest) <= SLIP => {
+            format!("there is no such setting; did you mean `{}`?", nearest.key)
+        }
+        Some(_) => {
+            let keys: Vec<_> = schema.iter().map(|setting| setting.key.as_str()).collect();
+            format!("there is no such setting; this policy has {}", keys.join(", "))
+        }
+    }
+}
+
+/// The value in the type of the setting. A whole number is also a number; nothing else is converted.
+fn fit(setting: &Setting, value: &SettingValue) -> Result<SettingValue, String> {
+    let value = match (&setting.default, value) {
+        (SettingValue::Number(_), SettingValue::Integer(whole)) => SettingValue::Number(*whole as f64),
+        (default, value) if std::mem::discriminant(default) == std::mem::discriminant(value) => value.clone(),
+        (default, value) => return Err(format!("expected {}, got {}", type_name(default), type_name(value))),
+    };
+    match &value {
+        SettingValue::Number(number) if !number.is_finite() => {
+            return Err(format!("{number} is not a finite number"));
+        }
+        SettingValue::Number(number) => in_bounds(setting, *number)?,
+        SettingValue::Integer(whole) => in_bounds(setting, *whole as f64)?,
+        SettingValue::Text(text) if !setting.choices.is_empty() && !setting.choices.contains(text) => {
+            return Err(format!("{text:?} is none of: {}", setting.choices.join(", ")));
+        }
+        SettingValue::Flag(_) | SettingValue::Text(_) | SettingValue::Texts(_) => {}
+    }
+    Ok(value)
+}
+
+fn in_bounds(setting: &Setting, number: f64) -> Result<(), String> {
+    match (setting.minimum, setting.maximum) {
+        (Some(minimum), _) if number < minimum => Err(format!("{number} is less than {minimum}")),
+        (_, Some(maximum)) if number > maximum => Err(format!("{number} is more than {maximum}")),
+        _ => Ok(()),
+    }
+}
+
+/// What a component calls canonical must be every key of its schema, once, with a fitting value.
+fn check_canonical(
+    schema: &[Setting],
+    pairs: Vec<(String, SettingValue)>,
+) -> Result<BTreeMap<String, SettingValue>, String> {
+    let count = pairs.len();
+    let values: BTreeMap<_, _> = pairs.into_iter().collect();
+    if count != schema.len() || values.len() != schema.len() {
+        return Err(format!("its validate gave {count} settings for a schema of {}", schema.len()));
+    }
+    for setting in schema {
+        let Some(value) = values.get(&setting.key) else {
+            return Err(format!("its validate gave no value for `{}`", setting.key));
+        };
+        match fit(setting, value) {
+            Ok(fitting) if fitting == *value => {}
+            Ok(_) => return Err(format!("its validate gave `{}` another type", setting.key)),
+            Err(message) => return Err(format!("its validate gave a bad `{}`: {message}", setting.key)),
+        }
+    }
+    Ok(values)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn schema() -> Vec<Setting> {
+        let setting = |key: &str, default| Setting {
+            key: key.to_owned(),
+            doc: String::new(),
+            default,
+            minimum: None,
+            maximum: None,
+            choices: Vec::new(),
+        };
+        vec![
+            Setting {
+                minimum: Some(1.0),
+                maximum: Some(100.0),
+                ..setting("compact-percent", SettingValue::Number(70.0))
+            },
+            Setting { maximum: Some(9.0), ..setting("retries", SettingValue::Integer(3)) },
+            Setting {
+                choices: vec!["quality".to_owned(), "time".to_owned()],
+                ..setting("priority", SettingValue::Text("quality".to_owned()))
+            },
+            setting("phrases", SettingValue::Texts(Vec::new())),
+        ]
+    }
+
+    fn problem(key: &str, value: SettingValue) -> String {
+        let (_, problems) = check_given(&schema(), &BTreeMap::from([(key.to_owned(), value)]));
+        let [Problem { key: named, message }] = problems.as_slice() else { panic!("{problems:?}") };
+        assert_eq!(named, key);
+        message.clone()
+    }
+
+    // Bad input: settings of the wrong type.
+    #[test]
+    fn every_problem_names_its_key_and_what_would_be_right() {
+        assert_eq!(problem("retries", SettingValue::Text("3".into())), "expected an integer, got a text");
+        assert_eq!(problem("retries", SettingValue::Number(3.0)), "expected an integer, got a number");
+        assert_eq!(problem("retries", SettingValue::Integer(10)), "10 is more than 9");
+        assert_eq!(problem("compact-percent", SettingValue::Integer(0)), "0 is less than 1");
+        assert_eq!(problem("compact-percent", SettingValue::Number(f64::NAN)), "NaN is not a finite number");
+        assert_eq!(
+            problem("priority", SettingValue::Text("tokens".into())),
+            "\"tokens\" is none of: quality, time"
+        );
+        assert_eq!(
+            problem("phrases", SettingValue::Text("x".into())),
+            "expected a list of texts, got a text"
+        );
+        assert_eq!(
+            problem("retrys", SettingValue::Integer(1)),
+            "there is no such setting; did you mean `retries`?"
+        );
+        assert!(
+            problem("colour", SettingValue::Integer(1))
+                .ends_with("compact-percent, retries, priority, phrases")
+        );
+    }
+
+    #[test]
+    fn a_whole_number_is_a_number() {
+        let given = BTreeMap::from([("compact-percent".to_owned(), SettingValue::Integer(80))]);
+        assert_eq!(check_given(&schema(), &given).0["compact-percent"], SettingValue::Number(80.0));
+    }
+
+    #[test]
+    fn canonical_means_every_key_once_and_fitting() {
+        let schema = &schema()[1..2];
+        let pair = |key: &str, value| (key.to_owned(), value);
+        assert!(check_canonical(schema, vec![pair("retries", SettingValue::Integer(1))]).is_ok());
+        for bad in [
+            vec![],
+            vec![pair("other", SettingValue::Integer(1))],
+            vec![pair("retries", SettingValue::Flag(true))],
+            vec![pair("retries", SettingValue::Integer(99))],
+            vec![pair("retries", SettingValue::Integer(1)), pair("retries", SettingValue::Integer(1))],
+        ] {
+            assert!(check_canonical(schema, bad).is_err());
+        }
+    }
+}

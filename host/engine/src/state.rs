@@ -1,0 +1,121 @@
+//! What one instance holds on the host's side: the texts of its question, its settings, its log, its limits. It
+//! lives as long as one decision.
+
+use std::sync::Arc;
+
+use baton_core::Text;
+use serde::{Deserialize, Serialize};
+use wasmtime::ResourceLimiter;
+
+use crate::grants::Grants;
+use crate::limits::Limits;
+use crate::patterns::{Prepared, folded};
+
+/// A note of a policy, for the person who debugs it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LogLine {
+    /// How loud.
+    pub level: LogLevel,
+    /// What, at most [`LOG_BYTES`](crate::limits::LOG_BYTES).
+    pub message: String,
+}
+
+/// `log.level`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LogLevel {
+    /// For the author.
+    Debug,
+    /// For the curious.
+    Info,
+    /// For everyone.
+    Warn,
+}
+
+/// The data of a store.
+pub(crate) struct State {
+    texts: Vec<Text>,
+    /// The texts that were searched, folded: most policies search one text for several lists.
+    folded: Vec<Option<Arc<[u8]>>>,
+    pub(crate) settings: Arc<Prepared>,
+    pub(crate) grants: Grants,
+    pub(crate) log: Log,
+    pub(crate) memory: MemoryLimit,
+}
+
+impl State {
+    pub(crate) fn new(limits: &Limits, texts: Vec<Text>, settings: Arc<Prepared>, grants: Grants) -> Self {
+        Self {
+            folded: Vec::new(),
+            texts,
+            settings,
+            grants,
+            log: Log {
+                kept_lines: limits.log_lines as usize,
+                kept_bytes: limits.log_bytes as usize,
+                lines: Vec::new(),
+                dropped: 0,
+            },
+            memory: MemoryLimit { limit_bytes: limits.memory_bytes, refused: false },
+        }
+    }
+
+    /// The text of an id; empty for an unknown one, as the contract says.
+    pub(crate) fn text(&self, id: u32) -> &str {
+        self.texts.get(id as usize).and_then(Text::body).unwrap_or_default()
+    }
+
+    /// The same text with its ASCII letters in lower case.
+    pub(crate) fn folded(&mut self, id: u32) -> Arc<[u8]> {
+        let Some(text) = self.texts.get(id as usize).and_then(Text::body) else { return Arc::default() };
+        self.folded.resize(self.texts.len(), None);
+        let folded = self.folded[id as usize].get_or_insert_with(|| folded(text));
+        Arc::clone(folded)
+    }
+}
+
+/// A bounded log.
+pub(crate) struct Log {
+    kept_lines: usize,
+    kept_bytes: usize,
+    pub(crate) lines: Vec<LogLine>,
+    pub(crate) dropped: u32,
+}
+
+impl Log {
+    pub(crate) fn write(&mut self, level: LogLevel, message: &str) {
+        if self.lines.len() >= self.kept_lines {
+            self.dropped = self.dropped.saturating_add(1);
+            return;
+        }
+        let end = message.floor_char_boundary(self.kept_bytes);
+        self.lines.push(LogLine { level, message: message[..end].to_owned() });
+    }
+}
+
+/// Refuses growth beyond the limit, and remembers that it did: most guests then trap, and the trap alone would not
+/// say why.
+pub(crate) struct MemoryLimit {
+    limit_bytes: u64,
+    pub(crate) refused: bool,
+}
+
+/// Tables hold functions; a whole Python interpreter has some 10,000.
+const TABLE_ELEMENTS: usize = 20_000;
+
+impl ResourceLimiter for MemoryLimit {
+    fn memory_growing(&mut self, _: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
+        let fits = desired as u64 <= self.limit_bytes;
+        self.refused |= !fits;
+        Ok(fits)
+    }
+
+    fn memory_grow_failed(&mut self, _: wasmtime::Error) -> wasmtime::Result<()> {
+        self.refused = true;
+        Ok(())
+    }
+
+    fn table_growing(&mut self, _: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
+        Ok(desired <= TABLE_ELEMENTS)
+    }
+}

@@ -1,0 +1,163 @@
+//! What stands behind a policy that fails, what a policy is granted, and which settings it takes.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use baton_core::decision::{DecidedBy, Decision, Recovery, Verdict};
+use baton_core::observation::{Ask, Capability, Occasion, Question, ReviewObservation};
+use baton_core::workflow::SettingValue;
+use baton_core::{Digest, Text};
+use baton_engine::{
+    ArtifactSource, BUILTIN_NAME, Grants, Limits, NATIVE_NAME, Router, RouterError, SettingsError,
+    builtin_bytes,
+};
+
+use crate::guests::{ANSWER, Guest};
+use crate::{configured, engine, message, questions, refused};
+
+struct OneArtifact;
+
+impl ArtifactSource for OneArtifact {
+    fn names(&self) -> Vec<String> {
+        vec!["plan.md".to_owned()]
+    }
+
+    fn read(&self, name: &str) -> Option<Arc<[u8]>> {
+        (name == "plan.md").then(|| Arc::from("there is a plan".as_bytes()))
+    }
+}
+
+/// Reads the artifact whose name it is given, and answers with what it read, or with nothing.
+fn reader(name: &str) -> Guest {
+    let (at, size) = (ANSWER, name.len());
+    Guest::deciding(&format!(
+        "(call $read (i32.const 1024) (i32.const {size}) (i64.const 6) (i32.const 100) (i32.const {at}))
+         (if (i32.eqz (i32.load8_u (i32.const {at}))) (then
+            (i32.store (i32.const {}) (i32.load (i32.const {})))
+            (i32.store (i32.const {}) (i32.load (i32.const {})))))
+         (i64.store (i32.const {at}) (i64.const 0))
+         (i32.const {at})",
+        at + 12,
+        at + 4,
+        at + 16,
+        at + 8
+    ))
+    .import("artifacts", "read")
+    .data(1024, name)
+}
+
+#[test]
+fn artifacts_are_read_only_where_granted() {
+    let error = refused(&reader("plan.md"));
+    assert!(error.contains("imports `baton:policy/artifacts@0.1.0`, which was not granted to it"), "{error}");
+
+    let engine = engine();
+    let grants = Grants { artifacts: Some(Arc::new(OneArtifact)) };
+    let reason = |name: &str| {
+        let policy = engine.load_granted("reader", &reader(name).build(), grants.clone()).expect("it loads");
+        let policy = policy.configure(&BTreeMap::new()).expect("it has no settings");
+        policy.evaluate(&questions::compaction()).result.expect("it decides").reason().to_owned()
+    };
+    assert_eq!(reason("plan.md"), "is a plan");
+    assert_eq!(reason("secrets"), "");
+}
+
+/// Every component of the chain fails: the host answers by itself, keeps what is, and asks a person where it cannot.
+#[test]
+fn when_every_policy_fails_the_work_goes_on() {
+    let engine = engine();
+    let settings =
+        "(i32.store (i32.const 64) (i32.const 0)) (i32.store (i32.const 68) (i32.const 0)) (i32.const 64)";
+    let broken = Guest::new("policy").body("schema", settings).body(
+        "validate",
+        "(i32.store (i32.const 64) (i32.const 0)) (i32.store (i32.const 68) (i32.const 0))
+         (i32.store (i32.const 72) (i32.const 0)) (i32.const 64)",
+    );
+    let broken = configured(&engine, "broken", &broken);
+    let router = Router::with_built_in(&engine, BTreeMap::new(), broken).expect("a router");
+    for question in questions::all() {
+        let (result, label) = router.decide(&question);
+        let decision = result.expect("somebody decides");
+        assert!(decision.reason().starts_with("No policy answered: "), "{}", decision.reason());
+        assert_eq!(
+            (label.by, label.policy.as_str(), &label.component),
+            (DecidedBy::Native, NATIVE_NAME, &None)
+        );
+        assert_eq!(label.faults.len(), 1, "the same component is not asked twice");
+        if let Decision::Brief(brief) = decision {
+            assert!(brief.prompt.contains("## Your objective\n- [b] Do what b says\n"), "{}", brief.prompt);
+            assert_eq!(brief.prompt.matches('[').count(), 1, "only what is in focus stands in brackets");
+            assert!(brief.prompt.contains("\nReport to: .baton/r1/inbox\n"));
+            assert!(brief.prompt.contains("\n- already modified: src/a.rs\n"));
+        }
+    }
+    let (result, _) = router.decide(&questions::exhaustion(Occasion::SessionEnded));
+    let Ok(Decision::Assess(assessment)) = result else { panic!("{result:?}") };
+    assert_eq!(assessment.verdict, Verdict::Failed);
+    assert!(matches!(assessment.recovery, Recovery::Pause { .. }));
+}
+
+#[test]
+fn a_question_without_its_text_is_a_fault_and_no_policy_is_asked() {
+    let engine = engine();
+    let router = Router::new(&engine, BTreeMap::new()).expect("a router");
+    let mut question = questions::exhaustion(Occasion::Turn);
+    question.texts[0] = serde_json::from_str(&serde_json::to_string(&question.texts[0]).unwrap()).unwrap();
+    let (result, label) = router.decide(&question);
+    assert!(message(result.expect_err("nobody can answer")).contains("its text 0 is not at hand"));
+    assert_eq!((label.by, label.faults.len()), (DecidedBy::Native, 0));
+
+    question.texts[0] = Text::new("x".repeat(Limits::default().input_bytes as usize + 1));
+    assert!(message(router.decide(&question).0.expect_err("nobody can answer")).contains("at most 1048576"));
+}
+
+#[test]
+fn a_policy_is_not_configured_for_what_it_does_not_decide() {
+    let engine = engine();
+    let good = configured(&engine, "good", &Guest::good("ok"));
+    let wrong = BTreeMap::from([(Capability::Handoff, good.clone())]);
+    let error = Router::new(&engine, wrong).err().expect("it is refused");
+    assert!(matches!(error, RouterError::CannotDecide { .. }));
+    assert_eq!(error.to_string(), "policy good cannot be configured for handoff: it decides compaction");
+
+    let asked = Question { ask: Ask::Review(review()), texts: vec![Text::default()] };
+    assert_eq!(message(good.evaluate(&asked).result.expect_err("it cannot")), "it does not export handoff");
+}
+
+fn review() -> Box<ReviewObservation> {
+    let asks = questions::all().into_iter().map(|question| question.ask);
+    asks.filter_map(|ask| if let Ask::Review(seen) = ask { Some(seen) } else { None })
+        .next()
+        .expect("there is one")
+}
+
+// Bad input: settings of the wrong type. M3: settings are checked before any run starts.
+#[test]
+fn settings_of_the_wrong_type_are_named() {
+    let engine = engine();
+    let built_in = engine.load(BUILTIN_NAME, builtin_bytes()).expect("it loads");
+    let number = built_in.schema().iter().find(|setting| !matches!(setting.default, SettingValue::Text(_)));
+    let key = number.expect("the default policy has thresholds").key.clone();
+    let wrong = BTreeMap::from([
+        (key.clone(), SettingValue::Text("much".to_owned())),
+        ("no-such-setting".to_owned(), SettingValue::Flag(true)),
+    ]);
+    let error = built_in.configure(&wrong).err().expect("they are refused");
+    let mut keys: Vec<_> = error.problems().iter().map(|problem| problem.key.as_str()).collect();
+    keys.sort_unstable();
+    let mut expected = [key.as_str(), "no-such-setting"];
+    expected.sort_unstable();
+    assert_eq!(keys, expected);
+    assert!(error.to_string().contains(&format!("setting `{key}`: expected ")), "{error}");
+
+    let none = configured(&engine, "good", &Guest::good("ok"));
+    let error = none.policy().configure(&wrong).err().expect("they are refused");
+    assert!(matches!(error, SettingsError::Refused { .. }));
+    assert!(error.to_string().contains("this policy has none"));
+}
+
+#[test]
+fn labels_name_the_component_by_its_bytes() {
+    let bytes = Guest::good("ok").build();
+    assert_eq!(engine().load("good", &bytes).expect("it loads").digest(), &Digest::of(&bytes));
+}

@@ -1,0 +1,159 @@
+//! Questions as core would put them, small and complete. Nothing here is asserted.
+
+#![allow(dead_code, unreachable_pub)] // Several test binaries use it, each its part.
+
+use baton_core::facts::{Capabilities, Channel, GitFacts};
+use baton_core::observation::{
+    Ask, BriefKind, BudgetView, ChangedFileView, CompactionObservation, ExhaustionObservation,
+    HandoffObservation, ObjectiveStatus, ObjectiveView, Occasion, OccupancyView, PhaseView, ProgressView,
+    Question, ReviewObservation, SessionState, SessionView, SignalView, Span, SplitOccasion,
+    SplittingObservation, TextId, TurnView,
+};
+use baton_core::{Seq, Text};
+
+pub fn session() -> SessionView {
+    SessionView {
+        agent: "rehearsal".to_owned(),
+        role: "executor".to_owned(),
+        state: SessionState::Idle,
+        capabilities: Capabilities { compacts: true, ..Capabilities::default() },
+        occupancy: OccupancyView::default(),
+        continuation: 0,
+        prompts: 1,
+        turns: 3,
+        max_turns: 50,
+        compactions: 0,
+        turns_since_compaction: 0,
+        billed_input_tokens: 1000,
+        billed_output_tokens: 100,
+        idle_ms: 10,
+        active_ms: 1000,
+        exit: None,
+        recent: vec![TurnView { ordinal: 1, prompt: 1, ..TurnView::default() }],
+    }
+}
+
+pub fn phase() -> PhaseView {
+    PhaseView {
+        id: "20".into(),
+        title: "Write the parser".to_owned(),
+        mode: "standard".to_owned(),
+        depth: 0,
+        budget: BudgetView { turns: 50, continuations: 3, retries: 2, ..BudgetView::default() },
+        progress: ProgressView { open: 2, ..ProgressView::default() },
+        expects_files: true,
+    }
+}
+
+fn objective(id: &str, status: ObjectiveStatus) -> ObjectiveView {
+    ObjectiveView { id: id.into(), description: format!("Do what {id} says"), status, attempts: 0, files: 1 }
+}
+
+pub fn compaction() -> Question {
+    let seen = CompactionObservation {
+        session: session(),
+        phase: phase(),
+        refilled_within_turns: 0,
+        items: Vec::new(),
+        attributes: Vec::new(),
+    };
+    Question {
+        ask: Ask::Compaction(Box::new(seen)),
+        texts: vec![Text::new("the window, with a Phrase in it")],
+    }
+}
+
+pub fn exhaustion(occasion: Occasion) -> Question {
+    let window = "Prompt is too long";
+    let signal = SignalView {
+        seq: Seq(7),
+        channel: Channel::AgentEvent,
+        age_ms: 5,
+        prompt: 1,
+        code: "prompt_too_long".to_owned(),
+        status: None,
+        resets_at_ms: None,
+        retrying: false,
+        text: Span { start: 0, end: window.len() as u32 },
+    };
+    let seen = ExhaustionObservation {
+        occasion,
+        session: session(),
+        phase: phase(),
+        signals: vec![signal],
+        window: TextId(0),
+        answer_bytes: 0,
+        files_changed: 0,
+        files_missing: 1,
+        nudges: 0,
+        git: GitFacts::default(),
+        attributes: Vec::new(),
+    };
+    Question { ask: Ask::Assess(Box::new(seen)), texts: vec![Text::new(window)] }
+}
+
+pub fn splitting() -> SplittingObservation {
+    SplittingObservation {
+        occasion: SplitOccasion::PhaseStart,
+        phase: phase(),
+        objectives: vec![objective("a", ObjectiveStatus::Open), objective("b", ObjectiveStatus::Open)],
+        requested: None,
+        files_changed: 0,
+        workspace_files: 3,
+        recent: Vec::new(),
+        window_tokens: Some(200_000),
+        git: GitFacts::default(),
+        attributes: Vec::new(),
+    }
+}
+
+pub fn handoff() -> HandoffObservation {
+    HandoffObservation {
+        kind: BriefKind::Continuing,
+        phase: phase(),
+        session: session(),
+        objectives: vec![objective("a", ObjectiveStatus::Done), objective("b", ObjectiveStatus::Open)],
+        focus: vec!["b".into()],
+        goal: "A calculator".to_owned(),
+        changed_files: vec![ChangedFileView {
+            path: "src/a.rs".to_owned(),
+            bytes: 10,
+            exists: true,
+            by_session: true,
+        }],
+        attempts: Vec::new(),
+        decisions: Vec::new(),
+        artifacts: Vec::new(),
+        handoff_path: "handoffs/1.md".to_owned(),
+        inbox_path: ".baton/r1/inbox".to_owned(),
+        because: "The context window was used up.".to_owned(),
+        last_output: TextId(0),
+        findings: TextId(1),
+        git: GitFacts::default(),
+        now: "2026-02-12T10:30:00Z".to_owned(),
+        attributes: Vec::new(),
+    }
+}
+
+/// One question for each function of the contract.
+pub fn all() -> Vec<Question> {
+    let texts = || vec![Text::new("the last output"), Text::new("")];
+    let review = ReviewObservation {
+        document: TextId(0),
+        missing_files: Vec::new(),
+        secrets: Vec::new(),
+        commits_since: 0,
+        diverged: false,
+        attributes: Vec::new(),
+    };
+    let asks = [
+        Ask::Split(Box::new(splitting())),
+        Ask::Budget(Box::new(splitting()), 40),
+        Ask::Brief(Box::new(handoff())),
+        Ask::Compose(Box::new(handoff())),
+        Ask::Review(Box::new(review)),
+    ];
+    let mut questions = vec![exhaustion(Occasion::Turn), compaction()];
+    questions.extend(asks.map(|ask| Question { ask, texts: texts() }));
+    questions
+}
