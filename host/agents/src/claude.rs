@@ -1,0 +1,195 @@
+//! Claude Code over stream-json in both directions. Decoding is in `baton-streams`.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use baton_core::SessionId;
+use baton_core::facts::{AgentEvent, Capabilities};
+use baton_core::workflow::{Permission, Role};
+use baton_streams::{ClaudeDecoder, Decoder as _};
+use serde_json::{Value, json};
+use tokio::sync::{mpsc, watch};
+
+use crate::driver::{self, AgentHandle, Command, Events, Feed};
+use crate::files::Log;
+use crate::launch::{DriverEvent, Launch};
+use crate::process::Process;
+use crate::program::Invocation;
+
+/// What Claude Code can do. It takes MCP servers too, but this driver offers none yet.
+pub(crate) const CAPABILITIES: Capabilities = Capabilities {
+    reports_occupancy: true,
+    compacts: true,
+    takes_mcp: false,
+    caps_turns: true,
+    interrupts: true,
+    reports_cost: true,
+};
+
+/// Lines under way to the agent; each command is one.
+const LINES: usize = 16;
+
+/// How it is called for this session.
+pub(crate) fn command(program: PathBuf, launch: &Launch) -> Invocation {
+    Invocation { program, args: arguments(&launch.role, launch.spec.max_turns) }
+}
+
+/// The arguments; `max_turns` of 0 is no cap. Claude Code counts turns anew with every prompt (seen on 2.1.330), so this
+/// caps a prompt; what is left for the session is for core to count.
+pub(crate) fn arguments(role: &Role, max_turns: u32) -> Vec<OsString> {
+    let mut args = vec!["-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose"];
+    match role.permission {
+        // Plan mode reads and searches, and changes nothing.
+        Permission::ReadOnly => args.extend(["--permission-mode", "plan"]),
+        Permission::Edit => args.extend(["--permission-mode", "acceptEdits"]),
+        Permission::Full => args.push("--dangerously-skip-permissions"),
+    }
+    let max_turns = max_turns.to_string();
+    if max_turns != "0" {
+        args.extend(["--max-turns", &max_turns]);
+    }
+    if let Some(model) = &role.model {
+        args.extend(["--model", model]);
+    }
+    args.into_iter().map(OsString::from).collect()
+}
+
+/// Takes the process over. Its first answer is `Ready`.
+pub(crate) fn drive(
+    process: Process,
+    launch: &Launch,
+    events: mpsc::Sender<(SessionId, DriverEvent)>,
+) -> AgentHandle {
+    let session = launch.spec.session.clone();
+    let (handle, wiring) = driver::wire(session.clone());
+    let events = Events { session, to: events };
+    let Process { stdin, stdout, stderr, supervised } = process;
+    let log = |name: &str| Log::create(&launch.session_dir, name);
+    let (lines, to_write) = mpsc::channel(LINES);
+
+    // Both are answered before the first prompt: that it is up, and how large its window is.
+    for request in ["initialize", CONTEXT_USAGE] {
+        // The channel is empty and longer than this.
+        let _ = lines.try_send(control(request));
+    }
+    let feed = ClaudeFeed { decoder: ClaudeDecoder::new(), lines: lines.downgrade() };
+    let (closes, closing) = wiring.closing;
+    let (goes, gone) = wiring.gone;
+    let talk = tokio::spawn(talk(wiring.commands, lines, closing.clone()));
+    tokio::spawn(driver::write(stdin, to_write, closing, log("stdin.jsonl")));
+    let stderr = driver::read_stderr(stderr, &events, log("stderr.log"), gone.clone());
+    let stdout = driver::read(stdout, feed, None, events.clone(), log("stdout.jsonl"), gone.clone());
+    tokio::spawn(driver::conclude(vec![tokio::spawn(stdout), stderr, talk], events, gone));
+    tokio::spawn(supervised.supervise(wiring.end, closes, goes));
+    handle
+}
+
+/// Turns commands into lines until the agent is being ended.
+async fn talk(
+    mut commands: mpsc::Receiver<Command>,
+    lines: mpsc::Sender<Vec<u8>>,
+    mut closing: watch::Receiver<bool>,
+) {
+    loop {
+        let command = tokio::select! {
+            command = commands.recv() => command,
+            _ = closing.wait_for(|closing| *closing) => None,
+        };
+        let Some(command) = command else { return };
+        let line = match command {
+            Command::Prompt(text) => message(&text),
+            Command::Compact(instructions) => message(format!("/compact {instructions}").trim_end()),
+            Command::Interrupt => control("interrupt"),
+        };
+        if lines.send(line).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// The request whose answer tells fill and window. Claude Code counts tokens at its provider for it, in some thirty
+/// small calls, so it is asked only where nothing else tells: at the start, and after a compaction.
+const CONTEXT_USAGE: &str = "get_context_usage";
+
+fn message(text: &str) -> Vec<u8> {
+    let content = json!([{ "type": "text", "text": text }]);
+    line(&json!({ "type": "user", "message": { "role": "user", "content": content } }))
+}
+
+fn control(subtype: &str) -> Vec<u8> {
+    let id = format!("baton-{subtype}");
+    line(&json!({ "type": "control_request", "request_id": id, "request": { "subtype": subtype } }))
+}
+
+fn line(value: &Value) -> Vec<u8> {
+    let mut line = value.to_string().into_bytes();
+    line.push(b'\n');
+    line
+}
+
+/// Decodes, and asks for the fill after a compaction.
+struct ClaudeFeed {
+    decoder: ClaudeDecoder,
+    lines: mpsc::WeakSender<Vec<u8>>,
+}
+
+impl Feed for ClaudeFeed {
+    fn line(&mut self, line: &[u8], out: &mut Vec<AgentEvent>) -> Option<String> {
+        let before = out.len();
+        self.decoder.line(line, out);
+        let compacted = out[before..].iter().any(|event| matches!(event, AgentEvent::Compacted { .. }));
+        if compacted && let Some(lines) = self.lines.upgrade() {
+            // Where the agent takes nothing from its stdin the next call will tell instead.
+            let _ = lines.try_send(control(CONTEXT_USAGE));
+        }
+        None
+    }
+
+    fn long_line(&mut self, beginning: &[u8], out: &mut Vec<AgentEvent>) {
+        self.decoder.long_line(beginning, out);
+    }
+
+    fn end(&mut self, out: &mut Vec<AgentEvent>) {
+        self.decoder.end(out);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use baton_core::workflow::AgentKind;
+
+    fn role(permission: Permission) -> Role {
+        Role {
+            agent: AgentKind::Claude,
+            model: Some("sonnet".to_owned()),
+            permission,
+            window_tokens: None,
+            max_turns: None,
+            env: Vec::new(),
+            program: None,
+            script: None,
+        }
+    }
+
+    #[test]
+    fn permission_is_explicit_and_never_silently_everything() {
+        let joined = |permission, turns| {
+            let args = arguments(&role(permission), turns);
+            args.join(" ".as_ref()).into_string().unwrap()
+        };
+        let start = "-p --input-format stream-json --output-format stream-json --verbose";
+        let read_only = format!("{start} --permission-mode plan --model sonnet");
+        assert_eq!(joined(Permission::ReadOnly, 0), read_only);
+        let edit = format!("{start} --permission-mode acceptEdits --max-turns 25 --model sonnet");
+        assert_eq!(joined(Permission::Edit, 25), edit);
+        assert!(joined(Permission::Full, 0).contains("--dangerously-skip-permissions"));
+    }
+
+    #[test]
+    fn a_line_has_no_break_inside() {
+        let line = message("one\ntwo");
+        assert_eq!(line.iter().filter(|byte| **byte == b'\n').count(), 1);
+        assert!(line.ends_with(b"\n"));
+    }
+}

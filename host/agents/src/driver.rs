@@ -1,0 +1,271 @@
+//! What all drivers share: the handle that the host holds, and the tasks that read and write an agent's streams.
+//! The protocols are elsewhere.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use baton_core::SessionId;
+use baton_core::facts::{AgentEvent, Exit};
+use baton_streams::{LineSplitter, Piece, TerminalText};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::process::ChildStdin;
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinHandle;
+
+use crate::files::Log;
+use crate::launch::DriverEvent;
+use crate::process::End;
+
+/// Commands under way to an agent. One prompt is given at a time, so more than a few mean that nobody takes them.
+const COMMANDS: usize = 16;
+
+/// How much of a stream is read at a time: what a pipe holds.
+const CHUNK_BYTES: usize = 64 * 1024;
+
+/// How long a stream may stay open after all processes of the agent are gone.
+const DRAIN: Duration = Duration::from_secs(2);
+
+/// How long the last words to an agent may take before its stdin is closed on them.
+const LAST_WORDS: Duration = Duration::from_millis(250);
+
+/// What the host wants of an agent.
+#[derive(Debug)]
+pub(crate) enum Command {
+    Prompt(String),
+    Compact(String),
+    Interrupt,
+}
+
+/// Why an agent was not told.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DriverError {
+    /// Its process is gone, or is being ended.
+    #[error("the agent of {0} is gone: nothing can be sent to it")]
+    Gone(SessionId),
+    /// It takes nothing from its stdin.
+    #[error("the agent of {0} takes nothing from its stdin: what was sent before still waits")]
+    Busy(SessionId),
+}
+
+/// Talks to one agent. Dropping it ends the agent at once.
+#[derive(Debug)]
+pub struct AgentHandle {
+    session: SessionId,
+    commands: mpsc::Sender<Command>,
+    end: mpsc::Sender<End>,
+    gone: watch::Receiver<Option<Exit>>,
+}
+
+impl AgentHandle {
+    /// Sends a prompt. Returns when the agent has it under way; what it does with it comes as events.
+    pub async fn prompt(&self, text: String) -> Result<(), DriverError> {
+        self.send(Command::Prompt(text))
+    }
+
+    /// Asks for a compaction. Ends in `Compacted` or `CompactionFailed`, and in no `PromptEnded`.
+    pub async fn compact(&self, instructions: String) -> Result<(), DriverError> {
+        self.send(Command::Compact(instructions))
+    }
+
+    /// Breaks off the prompt that the agent works on; `PromptEnded` follows.
+    pub async fn interrupt(&self) -> Result<(), DriverError> {
+        self.send(Command::Interrupt)
+    }
+
+    /// Ends the agent: closes its stdin and gives it `grace` to end by itself, then SIGTERM to everything it started,
+    /// then SIGKILL. Returns when all of it is gone. Called
+    /// again it cuts the grace short. [`DriverEvent::Exited`] comes as well.
+    pub async fn end(&self, grace: Duration) {
+        // Full or closed: the end is under way already.
+        let _ = self.end.try_send(End { grace, by_host: true });
+        let _ = self.gone.clone().wait_for(Option::is_some).await;
+    }
+
+    fn send(&self, command: Command) -> Result<(), DriverError> {
+        self.commands.try_send(command).map_err(|error| match error {
+            mpsc::error::TrySendError::Full(_) => DriverError::Busy(self.session.clone()),
+            mpsc::error::TrySendError::Closed(_) => DriverError::Gone(self.session.clone()),
+        })
+    }
+}
+
+/// What a driver's tasks need beside the streams.
+#[derive(Debug)]
+pub(crate) struct Wiring {
+    pub(crate) commands: mpsc::Receiver<Command>,
+    pub(crate) end: mpsc::Receiver<End>,
+    /// Asks for the end without keeping the agent alive.
+    pub(crate) give_up: mpsc::WeakSender<End>,
+    pub(crate) closing: (watch::Sender<bool>, watch::Receiver<bool>),
+    pub(crate) gone: (watch::Sender<Option<Exit>>, watch::Receiver<Option<Exit>>),
+}
+
+/// A handle, and the ends that its tasks hold.
+pub(crate) fn wire(session: SessionId) -> (AgentHandle, Wiring) {
+    let (commands, takes) = mpsc::channel(COMMANDS);
+    let (end, ends) = mpsc::channel(1);
+    let gone = watch::channel(None);
+    let give_up = end.downgrade();
+    let handle = AgentHandle { session, commands, end, gone: gone.1.clone() };
+    (handle, Wiring { commands: takes, end: ends, give_up, closing: watch::channel(false), gone })
+}
+
+/// The way of a session's events to the host. Waits where the host is slow, so the agent waits too.
+#[derive(Clone, Debug)]
+pub(crate) struct Events {
+    pub(crate) session: SessionId,
+    pub(crate) to: mpsc::Sender<(SessionId, DriverEvent)>,
+}
+
+impl Events {
+    pub(crate) async fn send(&self, events: &mut Vec<AgentEvent>) {
+        for event in events.drain(..) {
+            // Nobody listens any more: the host is closing down, and the stream is read on only to let the agent end.
+            let _ = self.to.send((self.session.clone(), DriverEvent::Event(event))).await;
+        }
+    }
+
+    async fn exited(&self, exit: Exit) {
+        let _ = self.to.send((self.session.clone(), DriverEvent::Exited(exit))).await;
+    }
+}
+
+/// A decoder that both directions of a protocol look at.
+#[derive(Debug, Default)]
+pub(crate) struct Shared<D>(Arc<Mutex<D>>);
+
+impl<D> Clone for Shared<D> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<D> Shared<D> {
+    /// Never held across a wait. A decoder whose thread panicked is still whole enough to read on.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, D> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What becomes of an agent's lines.
+pub(crate) trait Feed: Send + 'static {
+    /// Takes a line: what it says goes to `out`; what the driver itself must see is given back.
+    fn line(&mut self, line: &[u8], out: &mut Vec<AgentEvent>) -> Option<String>;
+    /// Takes the beginning of a line that was too long.
+    fn long_line(&mut self, beginning: &[u8], out: &mut Vec<AgentEvent>);
+    /// The stream is over.
+    fn end(&mut self, out: &mut Vec<AgentEvent>);
+}
+
+/// Lines of a stream for [`Feed`], as they are decoded; also used for stderr, which is no protocol.
+struct Stderr(TerminalText);
+
+impl Feed for Stderr {
+    fn line(&mut self, line: &[u8], out: &mut Vec<AgentEvent>) -> Option<String> {
+        self.0.line(line, out);
+        None
+    }
+
+    fn long_line(&mut self, beginning: &[u8], out: &mut Vec<AgentEvent>) {
+        self.0.line(beginning, out);
+    }
+
+    fn end(&mut self, out: &mut Vec<AgentEvent>) {
+        self.0.end(out);
+    }
+}
+
+/// Reads a stream to its end.
+pub(crate) async fn read(
+    mut stream: impl AsyncRead + Unpin,
+    mut feed: impl Feed,
+    forward: Option<mpsc::Sender<String>>,
+    events: Events,
+    mut log: Log,
+    mut gone: watch::Receiver<Option<Exit>>,
+) {
+    let mut lines = LineSplitter::new();
+    let mut chunk = vec![0; CHUNK_BYTES];
+    let (mut out, mut forwarded) = (Vec::new(), Vec::new());
+    loop {
+        let late = async {
+            // An error means that the supervisor itself is gone, which comes to the same.
+            let _ = gone.wait_for(Option::is_some).await;
+            tokio::time::sleep(DRAIN).await;
+        };
+        let read = tokio::select! {
+            biased;
+            read = stream.read(&mut chunk) => read,
+            () = late => Ok(0),
+        };
+        let Ok(bytes @ 1..) = read else { break };
+        log.write(&chunk[..bytes]);
+        lines.push(&chunk[..bytes], |piece| match piece {
+            Piece::Line(line) => forwarded.extend(feed.line(line, &mut out)),
+            Piece::TooLong(beginning) => feed.long_line(beginning, &mut out),
+        });
+        events.send(&mut out).await;
+        for line in forwarded.drain(..) {
+            if let Some(forward) = &forward {
+                // The protocol's task may have ended before the stream.
+                let _ = forward.send(line).await;
+            }
+        }
+    }
+    lines.end(|piece| match piece {
+        Piece::Line(line) => drop(feed.line(line, &mut out)),
+        Piece::TooLong(beginning) => feed.long_line(beginning, &mut out),
+    });
+    feed.end(&mut out);
+    events.send(&mut out).await;
+}
+
+/// Reads stderr: a log, and terminal text for the policy.
+pub(crate) fn read_stderr(
+    stderr: impl AsyncRead + Unpin + Send + 'static,
+    events: &Events,
+    log: Log,
+    gone: watch::Receiver<Option<Exit>>,
+) -> JoinHandle<()> {
+    tokio::spawn(read(stderr, Stderr(TerminalText::new()), None, events.clone(), log, gone))
+}
+
+/// Writes lines to an agent until there are no more to come, or the agent is being ended; then closes its stdin.
+pub(crate) async fn write(
+    mut stdin: ChildStdin,
+    mut lines: mpsc::Receiver<Vec<u8>>,
+    mut closing: watch::Receiver<bool>,
+    mut log: Log,
+) {
+    let closed = async {
+        let _ = closing.wait_for(|closing| *closing).await;
+        tokio::time::sleep(LAST_WORDS).await;
+    };
+    tokio::pin!(closed);
+    loop {
+        let line = tokio::select! {
+            line = lines.recv() => line,
+            () = &mut closed => None,
+        };
+        let Some(line) = line else { return };
+        log.write(&line);
+        tokio::select! {
+            written = stdin.write_all(&line) => if written.is_err() { return },
+            () = &mut closed => return,
+        }
+    }
+}
+
+/// Tells the host that a session is over, when everything that has events has given them and the processes are gone.
+pub(crate) async fn conclude(
+    tasks: Vec<JoinHandle<()>>,
+    events: Events,
+    mut gone: watch::Receiver<Option<Exit>>,
+) {
+    for task in tasks {
+        // A task that panicked has lost its own words only.
+        let _ = task.await;
+    }
+    let exit = gone.wait_for(Option::is_some).await.ok().and_then(|exit| *exit);
+    events.exited(exit.unwrap_or(Exit { code: None, signal: None, by_host: false })).await;
+}

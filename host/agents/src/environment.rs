@@ -1,0 +1,89 @@
+//! Which variables an agent inherits: an allow list, and what its role adds. Everything else stays with the host.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+
+use baton_core::workflow::{AgentKind, Role};
+
+/// What every program needs to find its files, its language and its user.
+const EVERY_AGENT: &[&str] = &["PATH", "HOME", "LANG", "TERM", "TMPDIR", "USER", "SHELL", "TZ"];
+
+/// The parts of the locale that `LANG` does not decide.
+const EVERY_AGENT_PREFIXES: &[&str] = &["LC_"];
+
+/// Claude Code: its credentials and settings, its switches for updates and telemetry, and the word that allows it to
+/// run as root.
+const CLAUDE: &[&str] = &["IS_SANDBOX"];
+
+/// The same, by beginning.
+const CLAUDE_PREFIXES: &[&str] = &["ANTHROPIC_", "CLAUDE_CODE_", "DISABLE_"];
+
+/// The environment of an agent, chosen from what there is.
+pub(crate) fn choose(
+    agent: &AgentKind,
+    role: &Role,
+    inherit: &BTreeMap<OsString, OsString>,
+) -> BTreeMap<OsString, OsString> {
+    let (names, prefixes): (&[&str], &[&str]) = match agent {
+        AgentKind::Claude => (CLAUDE, CLAUDE_PREFIXES),
+        AgentKind::Rehearsal => (&[], &[]),
+    };
+    let allowed = |name: &OsString| {
+        // A name that is not UTF-8 is on no list.
+        let Some(name) = name.to_str() else { return false };
+        EVERY_AGENT.iter().chain(names).any(|known| name == *known)
+            || EVERY_AGENT_PREFIXES.iter().chain(prefixes).any(|prefix| name.starts_with(prefix))
+            || role.env.iter().any(|known| known == name)
+    };
+    inherit
+        .iter()
+        .filter(|(name, _)| allowed(name))
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use baton_core::workflow::Permission;
+
+    fn names(agent: AgentKind, env: &[&str]) -> Vec<String> {
+        let all = [
+            "PATH",
+            "HOME",
+            "LC_ALL",
+            "SSH_AUTH_SOCK",
+            "AWS_SECRET_ACCESS_KEY",
+            "ANTHROPIC_API_KEY",
+            "DISABLE_TELEMETRY",
+            "GITHUB_TOKEN",
+            "CLAUDE_CODE_MAX_RETRIES",
+            "LD_PRELOAD",
+        ];
+        let inherit = all.iter().map(|name| (OsString::from(name), OsString::from("x"))).collect();
+        let role = Role {
+            agent: agent.clone(),
+            model: None,
+            permission: Permission::Edit,
+            window_tokens: None,
+            max_turns: None,
+            env: env.iter().map(|name| (*name).to_owned()).collect(),
+            program: None,
+            script: None,
+        };
+        choose(&agent, &role, &inherit).into_keys().map(|name| name.into_string().unwrap()).collect()
+    }
+
+    #[test]
+    fn an_agent_inherits_what_is_listed_and_nothing_else() {
+        assert_eq!(names(AgentKind::Rehearsal, &[]), ["HOME", "LC_ALL", "PATH"]);
+        assert_eq!(
+            names(AgentKind::Rehearsal, &["GITHUB_TOKEN"]),
+            ["GITHUB_TOKEN", "HOME", "LC_ALL", "PATH"]
+        );
+        assert_eq!(
+            names(AgentKind::Claude, &[]),
+            ["ANTHROPIC_API_KEY", "CLAUDE_CODE_MAX_RETRIES", "DISABLE_TELEMETRY", "HOME", "LC_ALL", "PATH"]
+        );
+    }
+}

@@ -1,0 +1,26 @@
+//! Drivers: spawn, guard and talk to an agent process. One file an agent kind.
+//!
+//! What an agent says comes as [`AgentEvent`](baton_core::facts::AgentEvent)s through one bounded channel; what it is
+//! told goes through an [`AgentHandle`]. Nothing here judges a session, and nothing outlives its host: every agent runs
+//! under a [guard](guard_main) that ends it, and all it started, when the host is gone.
+#![forbid(unsafe_code)]
+
+mod acp;
+mod claude;
+mod driver;
+mod environment;
+mod files;
+mod guard;
+mod launch;
+mod orphan;
+mod proc;
+mod process;
+mod program;
+mod rehearsal;
+
+pub use driver::{AgentHandle, DriverError};
+pub use guard::guard_main;
+pub use launch::{DriverEvent, Launch, SpawnError, Spawned, capabilities, spawn};
+pub use orphan::{Orphan, end_orphan, probe_orphan};
+pub use program::{find_program, preview_command};
+pub use rehearsal::{rehearsal_main, script::ScriptError, script::check_script};

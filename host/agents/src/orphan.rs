@@ -1,0 +1,78 @@
+//! Agents that a host left behind: finds and ends them before another is spawned. Asks the system, trusts no file.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+
+use crate::files::GuardFile;
+use crate::guard::GRACE;
+use crate::proc;
+
+/// How long a guard may take beyond its own grace before it is ended as well.
+pub(crate) const GUARD_SLACK: Duration = Duration::from_secs(3);
+
+/// How often the system is asked whether a group is gone.
+const ASK_AGAIN: Duration = Duration::from_millis(10);
+
+/// A process group that a session's guard led.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Orphan {
+    /// Id of the group, and of the guard.
+    pub group: u32,
+    /// Start time of the guard in clock ticks since boot.
+    pub started: u64,
+    /// Something of it still runs.
+    pub alive: bool,
+    session: u32,
+}
+
+impl Orphan {
+    /// The processes that belong to it now. A recycled id is told by the leader's start time; where the leader is gone,
+    /// the group's id cannot have been given away while a member lives, and the members share its session.
+    fn members(&self) -> Vec<proc::Proc> {
+        match proc::look(self.group) {
+            Some(leader) if leader.started != self.started => Vec::new(),
+            _ => proc::members(self.group)
+                .into_iter()
+                .filter(|member| member.session == self.session)
+                .collect(),
+        }
+    }
+}
+
+/// Looks for what a session's guard left behind. None where no guard was ever started for it.
+pub fn probe_orphan(session_dir: &Path) -> Option<Orphan> {
+    let file = GuardFile::read(session_dir)?;
+    let mut orphan = Orphan { group: file.group, started: file.started, alive: false, session: file.session };
+    // After a reboot the numbers are somebody else's.
+    orphan.alive = file.boot == proc::boot() && !orphan.members().is_empty();
+    Some(orphan)
+}
+
+/// Ends an orphan and waits until nothing of it is left: SIGTERM, and SIGKILL after `grace`, or after the time that its
+/// guard needs, whichever is longer. Blocks.
+pub fn end_orphan(orphan: &Orphan, grace: Duration) {
+    if !orphan.alive {
+        return;
+    }
+    if orphan.members().is_empty() {
+        return;
+    }
+    proc::signal_group(orphan.group, Signal::TERM);
+    let patience = Instant::now() + grace.max(GRACE + GUARD_SLACK);
+    loop {
+        let members = orphan.members();
+        if members.is_empty() {
+            return;
+        }
+        if Instant::now() >= patience {
+            // What the guard would have found outside the group goes first: without the guard it could not be found.
+            for process in proc::descendants(orphan.group) {
+                proc::signal(process.pid, Signal::KILL);
+            }
+            proc::signal_group(orphan.group, Signal::KILL);
+        }
+        std::thread::sleep(ASK_AGAIN);
+    }
+}

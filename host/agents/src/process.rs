@@ -1,0 +1,190 @@
+//! A guarded process: starts it and waits for its end. Knows no protocol.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::io::{self, PipeWriter};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use baton_core::facts::Exit;
+use command_fds::{CommandFdExt as _, FdMapping};
+use rustix::process::Signal;
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout};
+use tokio::sync::{mpsc, watch};
+use tokio::time::timeout;
+
+use crate::files::{ExitFile, GuardFile, private_folder};
+use crate::guard::{GRACE, HOST_FD};
+use crate::launch::{Launch, SpawnError};
+use crate::orphan::GUARD_SLACK;
+use crate::proc;
+use crate::program::Invocation;
+
+/// How often a group is looked at that its guard has left.
+const LOOK_AGAIN: Duration = Duration::from_millis(10);
+
+/// How often at most: a process that cannot be killed (stuck in the kernel) must not hold the host for ever.
+const LOOKS: u32 = 500;
+
+/// A process that runs under its guard, before anybody talks to it.
+#[derive(Debug)]
+pub(crate) struct Process {
+    pub(crate) stdin: ChildStdin,
+    pub(crate) stdout: ChildStdout,
+    pub(crate) stderr: ChildStderr,
+    pub(crate) supervised: Supervised,
+}
+
+/// The part of a process that its supervisor owns.
+#[derive(Debug)]
+pub(crate) struct Supervised {
+    child: Child,
+    /// While this is open the guard knows that the host lives.
+    host: PipeWriter,
+    group: u32,
+    started: u64,
+    session_dir: PathBuf,
+}
+
+/// A request to end a process.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct End {
+    /// How long it may take to end by itself, its stdin closed.
+    pub(crate) grace: Duration,
+    /// The host wants it, and not the driver because nothing can be done with the agent.
+    pub(crate) by_host: bool,
+}
+
+impl Process {
+    /// Starts the guard, and with it the agent. Fails only where the guard itself cannot be started.
+    pub(crate) fn start(
+        launch: &Launch,
+        agent: &Invocation,
+        environment: &BTreeMap<OsString, OsString>,
+    ) -> Result<Self, SpawnError> {
+        let failed = |what: &'static str, path: &Path| {
+            let (session, path) = (launch.spec.session.clone(), path.to_owned());
+            move |source| SpawnError::System { session, what, path, source }
+        };
+        let Some((guard, guard_args)) = launch.guard.split_first() else {
+            return Err(SpawnError::NoGuard { session: launch.spec.session.clone() });
+        };
+        let folder = &launch.session_dir;
+        private_folder(folder).map_err(failed("making the session's folder", folder))?;
+        // What a session of this name left behind must not be taken for this one's.
+        GuardFile::remove(folder)
+            .and(ExitFile::remove(folder))
+            .map_err(failed("clearing the session's folder", folder))?;
+
+        let (reads, host) = io::pipe().map_err(failed("making a pipe for the guard", folder))?;
+        let mut command = std::process::Command::new(guard);
+        command
+            .args(guard_args)
+            .arg("--session-dir")
+            .arg(folder)
+            .arg("--")
+            .arg(&agent.program)
+            .args(&agent.args);
+        command.env_clear().envs(environment).current_dir(&launch.workspace);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        // A group of its own: a Ctrl-C in the terminal is for the host, which ends its agents in order.
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        command
+            .fd_mappings(vec![FdMapping { parent_fd: reads.into(), child_fd: HOST_FD }])
+            .map_err(|error| failed("passing the pipe to the guard", folder)(io::Error::other(error)))?;
+        let mut child = tokio::process::Command::from(command)
+            .spawn()
+            .map_err(failed("starting its guard in the workspace", Path::new(guard)))?;
+
+        let gone =
+            || failed("talking to its guard", Path::new(guard))(io::Error::from(io::ErrorKind::BrokenPipe));
+        let group = child.id().ok_or_else(gone)?;
+        let started = proc::look(group).map_or(0, |leader| leader.started);
+        let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let session_dir = folder.clone();
+        Ok(Self {
+            stdin: stdin.ok_or_else(gone)?,
+            stdout: stdout.ok_or_else(gone)?,
+            stderr: stderr.ok_or_else(gone)?,
+            supervised: Supervised { child, host, group, started, session_dir },
+        })
+    }
+
+    /// Its process group.
+    pub(crate) fn group(&self) -> u32 {
+        self.supervised.group
+    }
+
+    /// Start time of the group's leader, in clock ticks since boot.
+    pub(crate) fn started(&self) -> u64 {
+        self.supervised.started
+    }
+}
+
+impl Supervised {
+    /// Waits until the process is gone, or ends it when that is asked for. `closing` is set before, so that whoever
+    /// talks to the agent says goodbye and closes its stdin; `gone` is set when nothing is left.
+    pub(crate) async fn supervise(
+        self,
+        mut end: mpsc::Receiver<End>,
+        closing: watch::Sender<bool>,
+        gone: watch::Sender<Option<Exit>>,
+    ) {
+        let Self { mut child, host, group, session_dir, .. } = self;
+        let mut by_host = false;
+        let status = tokio::select! {
+            status = child.wait() => status,
+            // A handle that was dropped asks for the same, without grace.
+            asked = end.recv() => {
+                let asked = asked.unwrap_or(End { grace: Duration::ZERO, by_host: true });
+                by_host = asked.by_host;
+                closing.send_replace(true);
+                let waited = tokio::select! {
+                    status = child.wait() => Some(status),
+                    () = tokio::time::sleep(asked.grace) => None,
+                    // Asked again: whoever asks has no patience left.
+                    _ = end.recv() => None,
+                };
+                match waited {
+                    Some(status) => status,
+                    None => {
+                        drop(host);
+                        force(&mut child, group).await
+                    }
+                }
+            }
+        };
+        closing.send_replace(true);
+        clear(group).await;
+        // The guard's file tells a signal from an exit code of the same number.
+        let exit = ExitFile::read(&session_dir).filter(|exit| exit.error.is_none());
+        let code = status.as_ref().ok().and_then(std::process::ExitStatus::code);
+        let signal = status.as_ref().ok().and_then(std::os::unix::process::ExitStatusExt::signal);
+        let (code, signal) = exit.map_or((code, signal), |exit| (exit.code, exit.signal));
+        gone.send_replace(Some(Exit { code, signal, by_host }));
+    }
+}
+
+/// The guard knows by now. It gets the time that it needs; then it is ended as well, and first what only it can find.
+async fn force(child: &mut Child, group: u32) -> io::Result<std::process::ExitStatus> {
+    if let Ok(status) = timeout(GRACE + GUARD_SLACK, child.wait()).await {
+        return status;
+    }
+    for process in proc::descendants(group) {
+        proc::signal(process.pid, Signal::KILL);
+    }
+    proc::signal_group(group, Signal::KILL);
+    child.wait().await
+}
+
+/// Ends what is left of the group where somebody killed the guard.
+async fn clear(group: u32) {
+    for _ in 0..LOOKS {
+        if proc::members(group).is_empty() {
+            return;
+        }
+        proc::signal_group(group, Signal::KILL);
+        tokio::time::sleep(LOOK_AGAIN).await;
+    }
+}

@@ -1,0 +1,372 @@
+//! Plays the steps of a script: each is a turn that fills the window and tells so.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use baton_core::ids::ObjectiveId;
+use baton_core::input::Report;
+use baton_core::observation::ObjectiveStatus;
+use serde_json::{Value, json};
+
+use super::brief::Brief;
+use super::script::{Act, Script, Step};
+use super::window::{Window, tokens};
+use super::wire::{Wire, failure};
+
+/// What a turn takes beside what it reads and writes: the call itself.
+const TURN_TOKENS: u64 = 20;
+
+/// How much of a file that it reads the rehearsal shows.
+const SHOWN_BYTES: usize = 512;
+
+/// How long what the rehearsal leaves behind would live.
+const LEFT_BEHIND_SECONDS: &str = "600";
+
+/// JSON-RPC's code for everything that went wrong inside.
+const INTERNAL_ERROR: i32 = -32603;
+
+/// Why a prompt is not answered with a stop reason.
+pub(super) enum Stop {
+    /// It is answered with an error.
+    Failed(Value),
+    /// The process ends in the middle of it.
+    Exit(u8),
+    /// Nobody listens any more.
+    HostGone,
+}
+
+/// The agent, with the state of its one session.
+pub(super) struct Actor<'a> {
+    script: &'a Script,
+    /// The host's id of the session, for reports.
+    session: Option<String>,
+    window: Window,
+    turns: u64,
+    /// Rate limits that were answered, by objective and step.
+    limited: BTreeMap<(String, usize), u32>,
+}
+
+impl<'a> Actor<'a> {
+    pub(super) fn new(script: &'a Script, session: Option<String>) -> Self {
+        let window = Window::new(script.window_tokens, script.base_tokens);
+        Self { script, session, window, turns: 0, limited: BTreeMap::new() }
+    }
+
+    /// The agent's own id of the session.
+    pub(super) fn session(&self) -> String {
+        format!("rehearsal-{}", self.session.as_deref().unwrap_or("1"))
+    }
+
+    /// What the prompt has billed.
+    pub(super) fn usage(&self) -> Value {
+        let Window { input, cached, output, .. } = self.window;
+        json!({
+            "inputTokens": input, "outputTokens": output, "cachedReadTokens": cached, "cachedWriteTokens": 0,
+            "totalTokens": input + output + cached,
+        })
+    }
+
+    pub(super) fn tell_usage(&self, wire: &mut Wire) {
+        let usage =
+            json!({ "sessionUpdate": "usage_update", "used": self.window.used, "size": self.window.size });
+        wire.update(&self.session(), usage);
+    }
+
+    /// Works on a prompt; gives the stop reason.
+    pub(super) fn prompt(&mut self, text: &str, wire: &mut Wire) -> Result<&'static str, Stop> {
+        self.window.begin();
+        if text == "/compact" || text.starts_with("/compact ") {
+            return Ok(self.compact(wire));
+        }
+        self.turn(self.script.prompt_tokens.unwrap_or_else(|| tokens(text)), 0, wire)?;
+        let brief = Brief::read(text);
+        let script = self.script;
+        let known: Vec<_> =
+            brief.objectives.iter().filter_map(|id| script.objectives.get_key_value(id)).collect();
+        if known.is_empty() {
+            self.say("There is nothing in my script for this prompt.", wire)?;
+        }
+        for (id, steps) in known {
+            // Steps of this prompt must not look at what it wrote itself.
+            let left_out: Vec<bool> = steps
+                .iter()
+                .map(|step| step.unless.as_ref().is_some_and(|path| Path::new(path).exists()))
+                .collect();
+            for (at, step) in steps.iter().enumerate() {
+                wire.pause(Duration::from_millis(script.pace_ms));
+                if wire.is_host_gone() {
+                    return Err(Stop::HostGone);
+                }
+                if wire.is_cancelled() {
+                    return Ok("cancelled");
+                }
+                if left_out[at] {
+                    let path = step.unless.as_deref().unwrap_or_default();
+                    self.say(&format!("{path} is there already: no need to do this again."), wire)?;
+                } else {
+                    self.step(step, (id, at), &brief, wire)?;
+                }
+            }
+            self.done(id, &brief).map_err(|error| broken(&error))?;
+        }
+        Ok("end_turn")
+    }
+
+    fn compact(&mut self, wire: &mut Wire) -> &'static str {
+        wire.pause(Duration::from_millis(self.script.pace_ms));
+        let call = self.call();
+        if let Some(before) = self.window.compact() {
+            let begin = json!({
+                "sessionUpdate": "tool_call", "toolCallId": call, "title": "Compact conversation", "kind": "think",
+                "status": "in_progress",
+            });
+            wire.update(&self.session(), begin);
+            let raw = json!({ "trigger": "manual", "preTokens": before, "postTokens": self.window.used });
+            self.returns(&call, "completed", raw, wire);
+            self.tell_usage(wire);
+        } else {
+            self.message("Not enough messages to compact.", wire);
+        }
+        "end_turn"
+    }
+
+    fn step(&mut self, step: &Step, at: (&str, usize), brief: &Brief, wire: &mut Wire) -> Result<(), Stop> {
+        match &step.act {
+            Act::Say(text) => self.say(text, wire),
+            Act::Write { path, content } => {
+                if fs::read(path).is_ok_and(|found| found == content.as_bytes()) {
+                    return self.say(&format!("{path} is already there."), wire);
+                }
+                let cost = step.tokens.unwrap_or_else(|| tokens(content));
+                self.tool("write", "edit", path, cost, wire, || {
+                    make_parent(path)?;
+                    fs::write(path, content)?;
+                    Ok(format!("wrote {} bytes", content.len()))
+                })
+            }
+            Act::Append { path, lines } => {
+                let found = fs::read_to_string(path).unwrap_or_default();
+                let missing: Vec<&str> = lines
+                    .iter()
+                    .map(String::as_str)
+                    .filter(|line| !found.lines().any(|known| known == *line))
+                    .collect();
+                if missing.is_empty() {
+                    return self.say(&format!("{path} already says so."), wire);
+                }
+                let cost = step.tokens.unwrap_or_else(|| tokens(&missing.concat()));
+                self.tool("append", "edit", path, cost, wire, || {
+                    make_parent(path)?;
+                    let mut file = fs::OpenOptions::new().create(true).append(true).open(path)?;
+                    for line in &missing {
+                        writeln!(file, "{line}")?;
+                    }
+                    Ok(format!("appended {} lines", missing.len()))
+                })
+            }
+            Act::Read { path } => {
+                let content = fs::read(path)
+                    .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+                    .unwrap_or_default();
+                let cost = step.tokens.unwrap_or_else(|| tokens(&content));
+                self.tool("read", "read", path, cost, wire, || {
+                    let shown = baton_streams::cut(&content, SHOWN_BYTES);
+                    Ok(format!("{cost} tokens of {path}, beginning with:\n{shown}"))
+                })
+            }
+            Act::Think => {
+                self.turn(0, step.tokens.unwrap_or(TURN_TOKENS), wire)?;
+                self.chunk("agent_thought_chunk", "Thinking it over.", wire);
+                Ok(())
+            }
+            Act::Ask { title, kind } => self.ask(title, kind, wire),
+            Act::Report(report) => {
+                self.turn(TURN_TOKENS, TURN_TOKENS, wire)?;
+                let name = format!("{}-{}", at.0, at.1);
+                self.report(&name, report, brief).map_err(|error| broken(&error))
+            }
+            Act::RateLimit { resets_in_ms, times } => {
+                let count = self.limited.entry((at.0.to_owned(), at.1)).or_default();
+                if *count >= *times {
+                    return Ok(());
+                }
+                *count += 1;
+                Err(Stop::Failed(rate_limit(*resets_in_ms)))
+            }
+            Act::Exit(code) => Err(Stop::Exit(*code)),
+            Act::Hang => loop {
+                std::thread::park();
+            },
+            Act::Garbage(bytes) => {
+                wire.garbage(*bytes);
+                Ok(())
+            }
+            Act::Grandchildren => leave_behind().map_err(|error| broken(&error)),
+            Act::IgnoreSigterm => ignore_sigterm().map_err(|error| broken(&error)),
+            Act::DeleteWorkspace => {
+                delete_all(Path::new("."));
+                Ok(())
+            }
+        }
+    }
+
+    /// One model call: counts it, or ends the prompt where the window is full.
+    fn turn(&mut self, input: u64, output: u64, wire: &mut Wire) -> Result<(), Stop> {
+        self.turns += 1;
+        self.window.turn(input, output).map_err(|too_long| {
+            let (tokens, size) = (too_long.tokens, self.window.size);
+            let message = format!("Prompt is too long: {tokens} tokens > {size} maximum");
+            Stop::Failed(failure(INTERNAL_ERROR, message, &json!({ "errorKind": "invalid_request" })))
+        })?;
+        self.tell_usage(wire);
+        Ok(())
+    }
+
+    fn say(&mut self, text: &str, wire: &mut Wire) -> Result<(), Stop> {
+        self.turn(0, tokens(text) + TURN_TOKENS, wire)?;
+        self.message(text, wire);
+        Ok(())
+    }
+
+    fn message(&mut self, text: &str, wire: &mut Wire) {
+        self.chunk("agent_message_chunk", text, wire);
+    }
+
+    fn chunk(&mut self, kind: &str, text: &str, wire: &mut Wire) {
+        let content = json!({ "type": "text", "text": text });
+        let id = format!("turn-{}", self.turns);
+        wire.update(&self.session(), json!({ "sessionUpdate": kind, "messageId": id, "content": content }));
+    }
+
+    /// A call of a tool. Nothing of it is done where the window is full.
+    fn tool(
+        &mut self,
+        name: &str,
+        kind: &str,
+        path: &str,
+        cost: u64,
+        wire: &mut Wire,
+        perform: impl FnOnce() -> io::Result<String>,
+    ) -> Result<(), Stop> {
+        self.turn(cost, TURN_TOKENS, wire)?;
+        let call = self.call();
+        let begin = json!({
+            "sessionUpdate": "tool_call", "toolCallId": call, "title": format!("{name} {path}"), "name": name,
+            "kind": kind, "status": "in_progress", "locations": [{ "path": path }],
+        });
+        wire.update(&self.session(), begin);
+        match perform() {
+            Ok(output) => self.returns(&call, "completed", json!(output), wire),
+            Err(error) => {
+                self.returns(&call, "failed", json!(format!("{path}: {error}")), wire);
+                return Err(broken(&io::Error::new(error.kind(), format!("{path}: {error}"))));
+            }
+        }
+        Ok(())
+    }
+
+    fn returns(&mut self, call: &str, status: &str, raw: Value, wire: &mut Wire) {
+        let end = json!({
+            "sessionUpdate": "tool_call_update", "toolCallId": call, "status": status, "rawOutput": raw,
+        });
+        wire.update(&self.session(), end);
+    }
+
+    fn ask(&mut self, title: &str, kind: &str, wire: &mut Wire) -> Result<(), Stop> {
+        self.turn(TURN_TOKENS, TURN_TOKENS, wire)?;
+        let params = json!({
+            "sessionId": self.session(),
+            "toolCall": { "toolCallId": self.call(), "title": title, "kind": kind, "status": "pending" },
+            "options": [
+                { "optionId": "allow", "name": "Yes", "kind": "allow_once" },
+                { "optionId": "reject", "name": "No", "kind": "reject_once" },
+            ],
+        });
+        let answer = wire.ask("session/request_permission", params).ok_or(Stop::HostGone)?;
+        let allowed = answer["result"]["outcome"]["optionId"] == "allow";
+        let word = if allowed { "was allowed" } else { "was refused" };
+        self.say(&format!("{title} {word}."), wire)
+    }
+
+    /// An id of a tool call, unique in the session.
+    fn call(&self) -> String {
+        format!("call-{}", self.turns)
+    }
+
+    /// The last step of an objective is played: says so where the prompt wants it.
+    fn done(&self, id: &str, brief: &Brief) -> io::Result<()> {
+        let (objective, status) = (ObjectiveId::new(id), ObjectiveStatus::Done);
+        let report = Report::ObjectiveUpdate { objective, status, note: String::new() };
+        self.report(&format!("{id}-done"), &report, brief)
+    }
+
+    fn report(&self, name: &str, report: &Report, brief: &Brief) -> io::Result<()> {
+        let Some(inbox) = &brief.inbox else { return Ok(()) };
+        let mut content = serde_json::to_value(report)?;
+        if let Some(session) = &self.session {
+            content["session"] = json!(session);
+        }
+        fs::create_dir_all(inbox)?;
+        let half: PathBuf = inbox.join(format!(".{name}.half"));
+        fs::write(&half, content.to_string())?;
+        fs::rename(half, inbox.join(format!("{name}.json")))
+    }
+}
+
+/// As claude-agent-acp says it, with the reset in a field and, as older agents do, in the text.
+fn rate_limit(resets_in_ms: u64) -> Value {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let resets_at = u64::try_from(now.as_millis()).unwrap_or(u64::MAX).saturating_add(resets_in_ms);
+    let data = json!({ "errorKind": "rate_limit", "status": 429, "resetsAt": resets_at });
+    failure(INTERNAL_ERROR, format!("usage limit reached|{}", resets_at.div_ceil(1000)), &data)
+}
+
+/// The disk refused: the agent cannot go on.
+fn broken(error: &io::Error) -> Stop {
+    Stop::Failed(failure(INTERNAL_ERROR, error.to_string(), &json!({ "errorKind": "io" })))
+}
+
+fn make_parent(path: &str) -> io::Result<()> {
+    Path::new(path).parent().map_or(Ok(()), fs::create_dir_all)
+}
+
+fn leave_behind() -> io::Result<()> {
+    for own_group in [false, true] {
+        let mut command = Command::new("sleep");
+        command.arg(LEFT_BEHIND_SECONDS).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        if own_group {
+            std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        }
+        // Not waited for: that is the point.
+        command.spawn()?;
+    }
+    Ok(())
+}
+
+/// A handler that does nothing takes the place of the default, for as long as the process lives.
+fn ignore_sigterm() -> io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let listening = runtime
+        .block_on(async { tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()) })?;
+    drop(listening);
+    Ok(())
+}
+
+/// What cannot be deleted stays.
+fn delete_all(folder: &Path) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        let deleted = if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            fs::remove_dir_all(&path)
+        } else {
+            fs::remove_file(&path)
+        };
+        if deleted.is_err() && path.is_dir() {
+            delete_all(&path);
+        }
+    }
+}

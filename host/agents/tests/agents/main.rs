@@ -1,0 +1,67 @@
+//! Drivers, guard and rehearsal with real processes. The executable has a harness of its own, since it also plays the
+//! guard, the rehearsal agent, and a host that is killed.
+
+mod driver;
+mod guard;
+mod kit;
+mod rehearsal;
+
+use std::process::ExitCode;
+
+use libtest_mimic::{Arguments, Trial};
+
+/// Trials from functions, under the names that the functions have.
+macro_rules! trials {
+    ($($module:ident: $($test:ident),* $(,)?;)*) => {
+        vec![$($(Trial::test(concat!(stringify!($module), "::", stringify!($test)), || {
+            $module::$test();
+            Ok(())
+        })),*),*]
+    };
+}
+
+fn main() -> ExitCode {
+    let mut args = std::env::args_os().skip(1);
+    match args.next().as_deref().and_then(std::ffi::OsStr::to_str) {
+        Some("__guard") => baton_agents::guard_main(args),
+        Some("__rehearsal") => baton_agents::rehearsal_main(args),
+        Some("__host") => guard::host(args),
+        _ => libtest_mimic::run(&Arguments::from_args(), tests()).exit_code(),
+    }
+}
+
+fn tests() -> Vec<Trial> {
+    trials! {
+        guard:
+            an_agent_that_exits_at_once_is_told_with_its_code,
+            an_agent_that_a_signal_ends_is_told_apart_from_an_exit_code,
+            an_agent_that_cannot_be_started_says_why,
+            an_agent_that_ignores_sigterm_is_ended,
+            an_agent_that_never_answers_is_ended,
+            grandchildren_that_an_agent_leaves_are_ended,
+            grandchildren_that_hold_the_stream_do_not_hold_the_host,
+            an_agent_is_gone_when_its_host_is_killed,
+            an_agent_is_gone_when_its_handle_is_dropped,
+            an_agent_is_gone_when_its_guard_is_killed,
+            an_orphan_is_found_and_ended,
+            a_ctrl_c_in_the_terminal_does_not_reach_an_agent,
+            an_agent_inherits_the_allow_list_and_no_file;
+        driver:
+            a_missing_program_is_named_with_what_to_do,
+            garbage_is_terminal_text,
+            a_hundred_megabytes_on_one_line_are_one_signal,
+            a_slow_host_loses_nothing,
+            an_agent_that_takes_nothing_makes_nobody_wait,
+            claude_is_asked_for_its_window_and_told_its_prompts,
+            claude_that_is_missing_words_of_the_protocol_still_ends;
+        rehearsal:
+            the_quickstart_fits_its_window_as_it_tells,
+            permission_is_the_roles_to_give,
+            a_prompt_can_be_broken_off,
+            a_compaction_without_need_is_refused,
+            what_is_there_is_not_written_again,
+            a_prompt_without_a_known_objective_is_answered,
+            it_misbehaves_as_its_script_says,
+            a_script_with_a_mistake_is_named;
+    }
+}

@@ -1,0 +1,247 @@
+//! The rehearsal agent, over the real ACP client: a real process, real files, a small window.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use baton_agents::check_script;
+use baton_core::facts::AgentEvent;
+use baton_core::workflow::Permission;
+
+use crate::kit::{Place, Session, ended, fills, run, signals, text};
+
+/// A brief as a policy writes it, for one objective.
+fn brief(objective: &str) -> String {
+    format!("# Work\n\n## Your objective\n\n- [{objective}] Do it.\n\nReport to: .baton/r1/inbox\n")
+}
+
+/// A small script around the steps of one objective, `work`.
+fn script(steps: &str) -> String {
+    format!(
+        "window_tokens = 4000\nbase_tokens = 500\nprompt_tokens = 100\n[objectives.work]\nsteps = [\n{steps}\n]\n"
+    )
+}
+
+// A6, A7, B1, B4, D5: the script makes each of them happen, with the default policy's thresholds of 70 % and 85 %.
+pub(crate) fn the_quickstart_fits_its_window_as_it_tells() {
+    run(async {
+        let quickstart =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("../cli/examples/quickstart.rehearsal.toml");
+        let fast = fs::read_to_string(quickstart).unwrap().replace("pace_ms = 500", "pace_ms = 0");
+        assert!(fast.contains("pace_ms = 0"));
+        let place = Place::new();
+        let start = async || {
+            let mut session = Session::start(place.rehearsal(&fast)).await;
+            session.ready().await;
+            session
+        };
+        let percent = |used: u64| used * 100 / 8000;
+
+        // Survey: three quarters full, compacted, then room enough.
+        let mut survey = start().await;
+        let events = survey.prompt(&brief("inventory")).await;
+        let fill = *fills(&events).last().unwrap();
+        assert!((70..85).contains(&percent(fill)), "{fill}");
+        survey.handle.compact("keep the plan".to_owned()).await.unwrap();
+        let events = survey.until(|event| matches!(event, AgentEvent::Compacted { .. })).await;
+        let Some(AgentEvent::Compacted { before_tokens, after_tokens, .. }) = events.last() else {
+            unreachable!()
+        };
+        assert_eq!(*before_tokens, Some(fill));
+        assert!(after_tokens.unwrap() < fill / 2);
+        let events = survey.prompt(&brief("conventions")).await;
+        assert!(percent(*fills(&events).last().unwrap()) < 70);
+        survey.end().await;
+
+        // Build: the evaluator warns, then does not fit.
+        let mut build = start().await;
+        let events = build.prompt(&brief("parser")).await;
+        assert!(percent(*fills(&events).last().unwrap()) < 70);
+        let events = build.prompt(&brief("evaluator")).await;
+        assert!(percent(*fills(&events).iter().max().unwrap()) >= 85);
+        assert_eq!(ended(&events), ("invalid_request", true));
+        let said = &signals(&events)[0].text;
+        assert!(
+            said.starts_with("Prompt is too long: 8") && said.ends_with(" tokens > 8000 maximum"),
+            "{said}"
+        );
+        assert!(
+            !place.workspace().join("src/evaluator.sh").exists(),
+            "nothing of the step that did not fit is done"
+        );
+        assert!(!place.workspace().join(".baton/r1/inbox/evaluator-done.json").exists());
+        build.end().await;
+
+        // The continuation does the rest within one window.
+        let mut continuation = start().await;
+        for objective in ["evaluator", "printer", "tests"] {
+            let events = continuation.prompt(&brief(objective)).await;
+            assert_eq!(ended(&events), ("end_turn", false));
+            assert!(percent(*fills(&events).iter().max().unwrap()) < 70, "{objective}");
+        }
+        continuation.end().await;
+        let tested = Command::new("sh").arg("tests/run.sh").current_dir(place.workspace()).output().unwrap();
+        assert!(tested.status.success(), "{}", String::from_utf8_lossy(&tested.stdout));
+
+        // Document: one rate limit, even where another process tries again.
+        let mut document = start().await;
+        let events = document.prompt(&brief("guide")).await;
+        assert_eq!(ended(&events), ("rate_limit", true));
+        let limit = signals(&events)[0];
+        assert_eq!((limit.code.as_str(), limit.status), ("rate_limit", Some(429)));
+        let reset = limit.resets_at.unwrap();
+        assert_eq!(limit.text, format!("usage limit reached|{}", reset.0.div_ceil(1000)));
+        document.end().await;
+        let mut document = start().await;
+        for objective in ["guide", "changelog"] {
+            assert_eq!(ended(&document.prompt(&brief(objective)).await), ("end_turn", false));
+        }
+        document.end().await;
+
+        for objective in
+            ["inventory", "conventions", "parser", "evaluator", "printer", "tests", "guide", "changelog"]
+        {
+            let report = place.workspace().join(format!(".baton/r1/inbox/{objective}-done.json"));
+            let report: serde_json::Value = serde_json::from_slice(&fs::read(report).unwrap()).unwrap();
+            let expected = serde_json::json!({ "session": "s1", "report": "objective-update", "objective": objective,
+                "status": "done", "note": "" });
+            assert_eq!(report, expected);
+        }
+    });
+}
+
+pub(crate) fn permission_is_the_roles_to_give() {
+    run(async {
+        let steps =
+            "{ ask = 'Run make' }, { ask = 'Read a file', kind = 'read' }, { ask = 'Edit', kind = 'edit' }";
+        let allowed = async |permission| {
+            let place = Place::new();
+            let mut launch = place.rehearsal(&script(steps));
+            launch.role.permission = permission;
+            let mut session = Session::start(launch).await;
+            session.ready().await;
+            let events = session.prompt(&brief("work")).await;
+            session.end().await;
+            let asked =
+                events.iter().filter(|event| matches!(event, AgentEvent::ApprovalRequested { .. })).count();
+            let resolved: Vec<bool> = events
+                .iter()
+                .filter_map(|event| match event {
+                    AgentEvent::ApprovalResolved { allowed } => Some(*allowed),
+                    _ => None,
+                })
+                .collect();
+            assert_eq!(asked, resolved.len());
+            assert_eq!(
+                text(&events).matches("was allowed").count(),
+                resolved.iter().filter(|allowed| **allowed).count()
+            );
+            resolved
+        };
+        assert_eq!(allowed(Permission::ReadOnly).await, [false, true, false]);
+        assert_eq!(allowed(Permission::Edit).await, [false, true, true]);
+        assert_eq!(allowed(Permission::Full).await, [true, true, true]);
+    });
+}
+
+pub(crate) fn a_prompt_can_be_broken_off() {
+    run(async {
+        let place = Place::new();
+        let slow = script("{ say = 'one' }, { say = 'two' }")
+            .replace("[objectives", "pace_ms = 600000\n[objectives");
+        let mut session = Session::start(place.rehearsal(&slow)).await;
+        session.ready().await;
+        session.handle.prompt(brief("work")).await.unwrap();
+        session.handle.interrupt().await.unwrap();
+        let events = session.until(|event| matches!(event, AgentEvent::PromptEnded { .. })).await;
+        assert_eq!(ended(&events), ("cancelled", false));
+        assert!(session.end().await.by_host);
+    });
+}
+
+pub(crate) fn a_compaction_without_need_is_refused() {
+    run(async {
+        let place = Place::new();
+        let mut session = Session::start(place.rehearsal(&script(""))).await;
+        session.ready().await;
+        session.handle.compact(String::new()).await.unwrap();
+        let events = session.until(|event| matches!(event, AgentEvent::CompactionFailed { .. })).await;
+        assert_eq!(text(&events), "Not enough messages to compact.");
+        session.end().await;
+    });
+}
+
+pub(crate) fn what_is_there_is_not_written_again() {
+    run(async {
+        let place = Place::new();
+        let steps = "{ write = 'a', content = 'x' }, { append = 'b', lines = ['one', 'two'] }";
+        let mut session = Session::start(place.rehearsal(&script(steps))).await;
+        session.ready().await;
+        session.prompt(&brief("work")).await;
+        fs::write(place.workspace().join("b"), "two\n").unwrap();
+        let events = session.prompt(&brief("work")).await;
+        assert_eq!(text(&events), "a is already there.");
+        assert_eq!(fs::read_to_string(place.workspace().join("b")).unwrap(), "two\none\n");
+        let events = session.prompt(&brief("work")).await;
+        assert_eq!(text(&events), "a is already there.b already says so.");
+        session.end().await;
+    });
+}
+
+pub(crate) fn a_prompt_without_a_known_objective_is_answered() {
+    run(async {
+        let place = Place::new();
+        let mut session = Session::start(place.rehearsal(&script(""))).await;
+        session.ready().await;
+        for prompt in ["hello", &brief("another")] {
+            let events = session.prompt(prompt).await;
+            assert_eq!(
+                (text(&events).as_str(), ended(&events)),
+                ("There is nothing in my script for this prompt.", ("end_turn", false))
+            );
+        }
+        assert_eq!(fs::read_dir(place.workspace()).unwrap().count(), 0);
+        session.end().await;
+    });
+}
+
+pub(crate) fn it_misbehaves_as_its_script_says() {
+    run(async {
+        // Garbage in the middle, everything deleted, processes left behind, and a sudden end.
+        let place = Place::new();
+        fs::write(place.workspace().join("precious"), "x").unwrap();
+        let steps =
+            "{ spawn_grandchild = true }, { garbage = 9000000 }, { delete_workspace = true }, { exit = 7 }";
+        let mut session = Session::start(place.rehearsal(&script(steps))).await;
+        session.ready().await;
+        session.handle.prompt(brief("work")).await.unwrap();
+        let (events, exit) = session.rest().await;
+        assert_eq!(signals(&events)[0].code, "line-too-long");
+        assert_eq!(exit.code, Some(7));
+        assert_eq!(fs::read_dir(place.workspace()).unwrap().count(), 0);
+        place.is_quiet();
+
+        // Deaf and dumb.
+        let place = Place::new();
+        let mut session =
+            Session::start(place.rehearsal(&script("{ ignore_sigterm = true }, { hang = true }"))).await;
+        session.ready().await;
+        session.handle.prompt(brief("work")).await.unwrap();
+        session.handle.end(Duration::ZERO).await;
+        place.is_quiet();
+        session.rest().await;
+    });
+}
+
+pub(crate) fn a_script_with_a_mistake_is_named() {
+    run(async {
+        let place = Place::new();
+        let launch = place.rehearsal(&script("{ sing = 'a song' }"));
+        let error = check_script(Path::new(launch.role.script.as_deref().unwrap())).unwrap_err().to_string();
+        assert!(error.contains("rehearsal.toml") && error.contains("unknown field `sing`"), "{error}");
+        let (events, exit) = Session::start(launch).await.rest().await;
+        assert!(signals(&events).iter().any(|signal| signal.text.contains("sing")), "{events:?}");
+        assert_eq!(exit.code, Some(1));
+    });
+}
