@@ -1,0 +1,50 @@
+//! What can go wrong with a workspace. A file that vanishes or cannot be read is no error here: it is a fact.
+
+use std::io;
+use std::path::PathBuf;
+
+/// Why a workspace could not be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum WorkspaceError {
+    /// The folder is not there, or cannot be opened.
+    #[error("cannot open the workspace {}: {source}; name an existing folder that this user may read", path.display())]
+    NoFolder {
+        /// The folder.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A path that is not plain and relative.
+    #[error(
+        "refused to write {path:?}: a projected file is named by a relative path below the workspace, without \"..\""
+    )]
+    Outside {
+        /// The path as given.
+        path: String,
+    },
+    /// A file could not be written.
+    #[error("cannot write {path} in the workspace {}: {source}; check free space, permissions and links on the way", root.display())]
+    Write {
+        /// The workspace.
+        root: PathBuf,
+        /// Workspace-relative.
+        path: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A command could not be started or waited for.
+    #[error("cannot run the verification {command:?} in {}: {source}; `sh` must be on PATH and the folder must exist", root.display())]
+    Command {
+        /// The workspace.
+        root: PathBuf,
+        /// The command.
+        command: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The host is shutting down.
+    #[error(
+        "reading the workspace was broken off because the host is shutting down; `baton resume` reads it again"
+    )]
+    Stopped,
+}

@@ -1,0 +1,178 @@
+//! Asks git about a workspace. Reads only: it takes no lock, moves no ref, and runs no hook that an agent planted.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use baton_core::facts::GitFacts;
+use tokio::io::AsyncReadExt as _;
+use tokio::process::Command;
+
+use crate::baseline::Baseline;
+use crate::files::MAX_FILES;
+
+/// A git that does not answer by then (a dead network mount) counts as absent.
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// At most this much of git's answer is read: some 300,000 paths.
+const MAX_ANSWER_BYTES: u64 = 32 << 20;
+
+/// What git says of a workspace, in one look.
+#[derive(Debug)]
+pub(crate) struct Seen {
+    /// What core is told.
+    pub(crate) facts: GitFacts,
+    /// Files that git tracks or would track.
+    pub(crate) files: Vec<PathBuf>,
+    /// Files that differ from the commit of the baseline; asked for only where there are more than [`MAX_FILES`].
+    pub(crate) differing: Vec<PathBuf>,
+}
+
+/// Looks at a workspace; nothing where git is not installed, fails, or the folder is no work tree. A folder that a
+/// repository around it ignores is none either: git would hide every file in it.
+pub(crate) async fn look(root: &Path, since: Option<&Baseline>) -> Option<Seen> {
+    let status = ask(
+        root,
+        &[
+            "status",
+            "--porcelain=v2",
+            "--branch",
+            "-z",
+            "--untracked-files=all",
+            "--no-renames",
+            "--ignore-submodules=dirty",
+            "--",
+            ".",
+            ":(exclude).baton",
+        ],
+    )
+    .await?;
+    if ask(root, &["check-ignore", "-q", "--", "."]).await.is_some() {
+        return None;
+    }
+    let mut facts = facts(&status);
+    let files = paths(&ask(root, &["ls-files", "-co", "--exclude-standard", "-z"]).await?);
+    // The head comes from a file on disk, so it is looked at before it becomes an argument.
+    let start = since.map(Baseline::head).filter(|head| is_commit(head));
+    if since.is_some() && !facts.head.is_empty() && start != Some(facts.head.as_str()) {
+        let range = start.map_or_else(|| "HEAD".to_owned(), |start| format!("{start}..HEAD"));
+        if let Some(count) = ask(root, &["rev-list", "--count", &range, "--"]).await {
+            facts.commits_since = String::from_utf8_lossy(&count).trim().parse().unwrap_or(0);
+        }
+    }
+    let differing = if files.len() > MAX_FILES {
+        let start = start.unwrap_or(if facts.head.is_empty() { EMPTY_TREE } else { &facts.head });
+        let mut differing = paths(
+            &ask(
+                root,
+                &["diff", "--name-only", "--relative", "--no-renames", "--no-ext-diff", "-z", start, "--"],
+            )
+            .await?,
+        );
+        differing.extend(paths(&ask(root, &["ls-files", "-o", "--exclude-standard", "-z"]).await?));
+        differing
+    } else {
+        Vec::new()
+    };
+    Some(Seen { facts, files, differing })
+}
+
+/// The tree without files, known to every repository.
+const EMPTY_TREE: &str = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
+
+/// One question to git; nothing where it fails or does not answer in time.
+async fn ask(root: &Path, arguments: &[&str]) -> Option<Vec<u8>> {
+    let mut git = Command::new("git");
+    // An agent may write .git/config: neither a file system monitor nor a hook named there is run by the host.
+    git.args([
+        "--no-pager",
+        "-c",
+        "core.fsmonitor=false",
+        "-c",
+        "core.hooksPath=/dev/null",
+        "-c",
+        "core.quotePath=false",
+    ])
+    .args(arguments)
+    .current_dir(root)
+    .env_clear()
+    .envs(["PATH", "HOME", "XDG_CONFIG_HOME"].iter().filter_map(|name| Some((name, std::env::var_os(name)?))))
+    .envs([("GIT_OPTIONAL_LOCKS", "0"), ("GIT_TERMINAL_PROMPT", "0"), ("LC_ALL", "C")])
+    .stdin(Stdio::null())
+    .stdout(Stdio::piped())
+    .stderr(Stdio::null())
+    .kill_on_drop(true);
+    let answer = async {
+        let mut child = git.spawn().ok()?;
+        let mut answer = Vec::new();
+        child.stdout.take()?.take(MAX_ANSWER_BYTES).read_to_end(&mut answer).await.ok()?;
+        if answer.len() as u64 == MAX_ANSWER_BYTES {
+            child.kill().await.ok()?;
+            answer.truncate(answer.iter().rposition(|byte| *byte == 0)? + 1);
+            return Some(answer);
+        }
+        child.wait().await.ok()?.success().then_some(answer)
+    };
+    tokio::time::timeout(LIMIT, answer).await.ok()?
+}
+
+/// Reads `status --porcelain=v2 --branch -z`: headers and one entry a dirty file, each ended by a NUL.
+fn facts(status: &[u8]) -> GitFacts {
+    let mut facts = GitFacts { present: true, ..GitFacts::default() };
+    for line in records(status) {
+        if let Some(oid) = line.strip_prefix(b"# branch.oid ") {
+            facts.head = String::from_utf8_lossy(oid).into_owned();
+        } else if let Some(branch) = line.strip_prefix(b"# branch.head ") {
+            facts.branch = String::from_utf8_lossy(branch).into_owned();
+        } else if !line.starts_with(b"#") {
+            facts.dirty_files += 1;
+        }
+    }
+    if facts.head == "(initial)" {
+        facts.head.clear();
+    }
+    if facts.branch == "(detached)" {
+        facts.branch.clear();
+    }
+    facts
+}
+
+fn paths(answer: &[u8]) -> Vec<PathBuf> {
+    records(answer).map(|path| PathBuf::from(OsStr::from_bytes(path))).collect()
+}
+
+fn records(answer: &[u8]) -> impl Iterator<Item = &[u8]> {
+    answer.split(|byte| *byte == 0).filter(|record| !record.is_empty())
+}
+
+fn is_commit(head: &str) -> bool {
+    (40..=64).contains(&head.len()) && head.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn status_gives_branch_head_and_dirty_files() {
+        let facts = facts(b"# branch.oid 1f\0# branch.head main\0# branch.ab +0 -0\0? a b\x001 .M N... 100644 100644 100644 x y c\0");
+        assert_eq!(
+            facts,
+            GitFacts {
+                present: true,
+                branch: "main".into(),
+                head: "1f".into(),
+                commits_since: 0,
+                dirty_files: 2
+            }
+        );
+    }
+
+    #[test]
+    fn only_a_full_commit_id_becomes_an_argument() {
+        assert!(is_commit("0123456789012345678901234567890123456789"));
+        assert!(!is_commit("--output=/etc/passwd") && !is_commit(""));
+    }
+}

@@ -1,0 +1,227 @@
+//! Runs a verification command and keeps what it printed, within bounds. Whether the phase is done is core's to say.
+
+use std::collections::VecDeque;
+use std::io;
+use std::path::Path;
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use baton_core::DurationMs;
+use rustix::process::{Pid, Signal, kill_process_group};
+use tokio::io::AsyncReadExt as _;
+use tokio::net::unix::pipe::Receiver;
+use tokio::process::{Child, Command};
+
+use crate::error::WorkspaceError;
+
+/// Of what a command prints, this much is kept: its beginning and, mostly, its end.
+pub const MAX_OUTPUT_BYTES: usize = HEAD_BYTES + TAIL_BYTES;
+
+/// What an agent is told of it: one screen.
+pub const MAX_FINDINGS_BYTES: usize = 4096;
+
+/// The beginning says what was run.
+const HEAD_BYTES: usize = 256 << 10;
+
+/// The end says what failed.
+const TAIL_BYTES: usize = 768 << 10;
+
+/// Time between asking a group to end and ending it.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// A process that left the group may hold the pipe for ever; after the group's end no more than this is waited.
+const DRAIN: Duration = Duration::from_secs(2);
+
+/// What a command inherits: where programs, homes and caches are, and no secret of the host or the agent.
+const INHERITED: [&str; 18] = [
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "LANG",
+    "LC_ALL",
+    "LC_CTYPE",
+    "TZ",
+    "TMPDIR",
+    "XDG_CACHE_HOME",
+    "XDG_CONFIG_HOME",
+    "XDG_DATA_HOME",
+    "CARGO_HOME",
+    "RUSTUP_HOME",
+    "RUSTUP_TOOLCHAIN",
+    "GOPATH",
+    "JAVA_HOME",
+];
+
+/// Becomes the command itself, so that its exit code is the command's own; the watcher it leaves behind ends the
+/// whole group when the pipe on its standard input closes, which the death of the host does as well.
+const LEADER: &str = r#"exec 3<&0 </dev/null
+{ trap '' TERM INT HUP; read -r _; kill -KILL 0; } <&3 >/dev/null 2>&1 &
+exec 3<&-
+exec sh -c "$1""#;
+
+/// What became of a verification command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verification {
+    /// It exited 0 in time.
+    pub passed: bool,
+    /// Its exit code; absent where a signal or the limit ended it.
+    pub code: Option<i32>,
+    /// What it printed on both streams, in order, at most [`MAX_OUTPUT_BYTES`] and a line that says what was left out.
+    pub output: Vec<u8>,
+    /// The end of it as text, at most [`MAX_FINDINGS_BYTES`].
+    pub findings: String,
+}
+
+/// Runs the command to its end, or to the limit.
+pub(crate) async fn run(root: &Path, command: &str, limit: Duration) -> Result<Verification, WorkspaceError> {
+    attempt(root, command, limit).await.map_err(|source| WorkspaceError::Command {
+        root: root.to_owned(),
+        command: command.to_owned(),
+        source,
+    })
+}
+
+async fn attempt(root: &Path, command: &str, limit: Duration) -> io::Result<Verification> {
+    let (reader, writer) = io::pipe()?;
+    let mut reader = Receiver::from_owned_fd(reader.into())?;
+    let mut output = Bounded::default();
+    let mut child = Command::new("sh")
+        .args(["-c", LEADER, "sh", command])
+        .current_dir(root)
+        .env_clear()
+        .envs(INHERITED.iter().filter_map(|name| Some((name, std::env::var_os(name)?))))
+        .stdin(Stdio::piped())
+        .stdout(writer.try_clone()?)
+        .stderr(writer)
+        .process_group(0)
+        .spawn()?;
+    // Waiting for a child closes its standard input, which is the watcher's lifeline: it is held here instead.
+    let lifeline = child.stdin.take();
+    let group = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
+
+    let mut ended = wait(&mut child, &mut reader, &mut output, limit).await?;
+    let in_time = ended.is_some();
+    if !in_time {
+        signal(group, Signal::TERM);
+        ended = wait(&mut child, &mut reader, &mut output, GRACE).await?;
+    }
+    // What the command left running ends with it. The watcher is still in the group, so its id is not anyone else's.
+    signal(group, Signal::KILL);
+    drop(lifeline);
+    if ended.is_none() {
+        child.wait().await?;
+    }
+    // The limit only ends the draining; what came until then is kept.
+    let _ = tokio::time::timeout(DRAIN, drain(&mut reader, &mut output)).await;
+
+    let code = if in_time { ended.and_then(|status| status.code()) } else { None };
+    if !in_time {
+        let limit_ms = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
+        output.push(
+            format!("\n[ended by the host: still running after {}]\n", DurationMs(limit_ms)).as_bytes(),
+        );
+    }
+    let output = output.into_bytes();
+    Ok(Verification { passed: code == Some(0), code, findings: tail(&output), output })
+}
+
+/// Reads until the child ends; nothing where it outlives the limit.
+async fn wait(
+    child: &mut Child,
+    reader: &mut Receiver,
+    output: &mut Bounded,
+    limit: Duration,
+) -> io::Result<Option<ExitStatus>> {
+    let reading = async {
+        drain(reader, output).await;
+        std::future::pending::<()>().await;
+    };
+    tokio::select! {
+        ended = tokio::time::timeout(limit, child.wait()) => ended.ok().transpose(),
+        () = reading => Ok(None),
+    }
+}
+
+/// Reads until nobody holds the other end. A pipe that cannot be read has nothing more to say.
+async fn drain(reader: &mut Receiver, output: &mut Bounded) {
+    let mut buffer = vec![0; 16 << 10];
+    while let Ok(count @ 1..) = reader.read(&mut buffer).await {
+        output.push(&buffer[..count]);
+    }
+}
+
+fn signal(group: Option<Pid>, signal: Signal) {
+    if let Some(group) = group {
+        // A group that is already gone is what was wanted.
+        let _ = kill_process_group(group, signal);
+    }
+}
+
+/// The beginning and the end of a stream.
+#[derive(Default)]
+struct Bounded {
+    head: Vec<u8>,
+    tail: VecDeque<u8>,
+    left_out_bytes: u64,
+}
+
+impl Bounded {
+    fn push(&mut self, bytes: &[u8]) {
+        let (head, rest) = bytes.split_at(bytes.len().min(HEAD_BYTES - self.head.len()));
+        self.head.extend_from_slice(head);
+        self.tail.extend(rest);
+        let excess = self.tail.len().saturating_sub(TAIL_BYTES);
+        self.tail.drain(..excess);
+        self.left_out_bytes += excess as u64;
+    }
+
+    fn into_bytes(self) -> Vec<u8> {
+        let mut bytes = self.head;
+        if self.left_out_bytes > 0 {
+            bytes.extend_from_slice(format!("\n[{} bytes left out]\n", self.left_out_bytes).as_bytes());
+        }
+        bytes.extend(self.tail);
+        bytes
+    }
+}
+
+/// The last lines that fit the bound, from the beginning of a line where there is one.
+fn tail(output: &[u8]) -> String {
+    let text = String::from_utf8_lossy(&output[output.len().saturating_sub(MAX_FINDINGS_BYTES)..]);
+    let from = text.ceil_char_boundary(text.len().saturating_sub(MAX_FINDINGS_BYTES));
+    let cut = from > 0 || output.len() > MAX_FINDINGS_BYTES;
+    let kept = &text[from..];
+    match kept.split_once('\n') {
+        Some((_, lines)) if cut && !lines.is_empty() => lines.to_owned(),
+        _ => kept.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_middle_is_left_out() {
+        let mut output = Bounded::default();
+        output.push(b"first ");
+        for _ in 0..4 {
+            output.push(&[b'x'; HEAD_BYTES]);
+        }
+        output.push(b" last");
+        let bytes = output.into_bytes();
+        assert!(bytes.starts_with(b"first xx") && bytes.ends_with(b"xx last"));
+        assert!(String::from_utf8_lossy(&bytes).contains("\n[11 bytes left out]\n"));
+    }
+
+    #[test]
+    fn findings_begin_at_a_line_and_fit_the_bound() {
+        let long = "äöü line\n".repeat(1000);
+        let findings = tail(long.as_bytes());
+        assert!(findings.len() <= MAX_FINDINGS_BYTES && findings.starts_with("äöü"));
+        assert_eq!(tail(b"one line"), "one line");
+        assert!(tail(&[0xff; 10_000]).len() <= MAX_FINDINGS_BYTES);
+    }
+}
