@@ -1,0 +1,64 @@
+//! What can go wrong with the inbox as a whole, and what can be wrong with one file in it.
+
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+
+/// The folder itself cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot {attempt} the inbox {}: {source}; check free space, permissions and links on the way", path.display())]
+pub struct InboxError {
+    attempt: &'static str,
+    path: PathBuf,
+    source: io::Error,
+}
+
+impl InboxError {
+    pub(crate) fn new(attempt: &'static str, path: PathBuf, source: io::Error) -> Self {
+        Self { attempt, path, source }
+    }
+}
+
+/// What is wrong with a file, for the agent that wrote it and the person who looks on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// Name of the file.
+    pub file: String,
+    /// From 1, where it can be told.
+    pub line: Option<usize>,
+    /// The field, where one is at fault.
+    pub field: Option<String>,
+    /// What is wrong.
+    pub message: String,
+    /// What would be right; empty where that is plain.
+    pub allowed: String,
+}
+
+impl Problem {
+    pub(crate) fn new(file: &str, message: impl Into<String>) -> Self {
+        Self {
+            file: file.to_owned(),
+            line: None,
+            field: None,
+            message: message.into(),
+            allowed: String::new(),
+        }
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.file)?;
+        if let Some(line) = self.line {
+            write!(f, ", line {line}")?;
+        }
+        if let Some(field) = &self.field {
+            write!(f, ", field {field:?}")?;
+        }
+        write!(f, ": {}", self.message)?;
+        if !self.allowed.is_empty() {
+            write!(f, "; {}", self.allowed)?;
+        }
+        Ok(())
+    }
+}

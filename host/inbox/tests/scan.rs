@@ -1,0 +1,199 @@
+//! The inbox on a real file system: what is taken, what is refused, and that nothing is lost between.
+
+use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::symlink;
+use std::path::PathBuf;
+
+use baton_core::input::Report;
+use baton_inbox::{Inbox, MAX_FILE_BYTES, MAX_FILES_PER_SCAN, Received};
+use tempfile::TempDir;
+
+const GOOD: &str = r#"{"report": "attempt-record", "approach": "a", "outcome": "b"}"#;
+
+struct Place {
+    workspace: TempDir,
+    inbox: Inbox,
+}
+
+impl Place {
+    fn new() -> Self {
+        let workspace = tempfile::tempdir().unwrap();
+        let inbox = Inbox::open(workspace.path(), ".baton/run-1").unwrap();
+        Self { workspace, inbox }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.inbox.folder().join(name)
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        fs::write(self.path(name), text).unwrap();
+    }
+
+    fn written_at(&self, name: &str, unix_s: u64) {
+        let time = std::time::UNIX_EPOCH + std::time::Duration::from_secs(unix_s);
+        fs::File::options().write(true).open(self.path(name)).unwrap().set_modified(time).unwrap();
+    }
+
+    fn scan(&mut self) -> Vec<Received> {
+        self.inbox.scan().unwrap()
+    }
+
+    fn names(&self, folder: &str) -> Vec<String> {
+        let entries = fs::read_dir(self.path(folder)).unwrap();
+        let mut names: Vec<_> =
+            entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect();
+        names.sort();
+        names
+    }
+}
+
+fn problem(received: &[Received]) -> String {
+    assert_eq!(received.len(), 1, "{received:?}");
+    received[0].result.as_ref().unwrap_err().to_string()
+}
+
+#[test]
+fn a_report_is_handed_over_once_and_moved_when_confirmed() {
+    let mut place = Place::new();
+    place.write("note.json", GOOD);
+    let received = place.scan();
+    let expected = Report::AttemptRecord { approach: "a".into(), outcome: "b".into() };
+    assert_eq!(received[0].result, Ok((None, expected)));
+    assert!(place.scan().is_empty());
+    assert!(place.path("note.json").exists());
+    place.inbox.confirm("note.json").unwrap();
+    assert!(!place.path("note.json").exists());
+    assert_eq!(place.names("taken"), [format!("note.{}.json", received[0].digest.short())]);
+    place.inbox.confirm("note.json").unwrap();
+}
+
+#[test]
+fn a_crash_before_the_confirmation_loses_nothing() {
+    let mut place = Place::new();
+    place.write("note.json", GOOD);
+    let before = place.scan();
+    place.inbox = Inbox::open(place.workspace.path(), ".baton/run-1").unwrap();
+    assert_eq!(place.scan(), before);
+}
+
+#[test]
+fn a_file_written_anew_is_handed_over_anew() {
+    let mut place = Place::new();
+    place.write("note.json", GOOD);
+    place.scan();
+    place.write("note.json", &GOOD.replace("\"a\"", "\"x\""));
+    place.inbox.confirm("note.json").unwrap();
+    assert!(place.path("note.json").exists(), "confirming the old content must not take the new one away");
+    place.write("note.json", &GOOD.replace("\"b\"", "\"c\""));
+    let received = place.scan();
+    let expected = Report::AttemptRecord { approach: "a".into(), outcome: "c".into() };
+    assert_eq!(received[0].result, Ok((None, expected)));
+}
+
+#[test]
+fn a_bad_file_is_moved_aside_with_an_explanation() {
+    let mut place = Place::new();
+    place.write("note.json", r#"{"report": "attempt-record", "approach": "a", "result": "b"}"#);
+    let said = problem(&place.scan());
+    assert!(said.contains("note.json, line 1, field \"result\": unknown field"), "{said}");
+    assert!(!place.path("note.json").exists());
+    let names = place.names("rejected");
+    assert_eq!(names.len(), 2);
+    let why = fs::read_to_string(place.path("rejected").join(&names[1])).unwrap();
+    assert!(names[1].ends_with(".json.why.txt") && why.contains(&said), "{why}");
+    assert!(place.scan().is_empty());
+}
+
+#[test]
+fn half_written_files_are_left_alone() {
+    let mut place = Place::new();
+    place.write(".note.json", GOOD);
+    place.write("note.json.tmp", GOOD);
+    place.write("README.md", baton_inbox::INSTRUCTIONS);
+    // Ahead of any clock, so that the test does not hang on how fast it runs.
+    const NOW: u64 = 1 << 33;
+    place.write("slow.json", &GOOD[..20]);
+    place.written_at("slow.json", NOW);
+    assert!(place.scan().is_empty());
+    place.write("slow.json", GOOD);
+    assert!(place.scan()[0].result.is_ok());
+    place.inbox.confirm("slow.json").unwrap();
+
+    place.write("dead.json", &GOOD[..20]);
+    place.written_at("dead.json", NOW);
+    assert!(place.scan().is_empty());
+    place.written_at("dead.json", 10);
+    assert!(problem(&place.scan()).contains("dead.json, line 1: not JSON: EOF"));
+}
+
+#[test]
+fn a_large_file_is_refused_and_a_flood_comes_in_pieces() {
+    let mut place = Place::new();
+    place.write("large.json", &format!("\"{}\"", "x".repeat(usize::try_from(MAX_FILE_BYTES).unwrap())));
+    assert!(problem(&place.scan()).contains("larger than 65536 bytes"));
+    for ordinal in 0..=MAX_FILES_PER_SCAN {
+        place.write(&format!("{ordinal}.json"), GOOD);
+    }
+    assert_eq!(place.scan().len(), MAX_FILES_PER_SCAN);
+    assert_eq!(place.scan().len(), 1);
+}
+
+#[test]
+fn reports_come_in_the_order_of_writing() {
+    let mut place = Place::new();
+    for (name, second) in [("b.json", 10), ("a.json", 20), ("c.json", 15)] {
+        place.write(name, GOOD);
+        place.written_at(name, second);
+    }
+    let files: Vec<_> = place.scan().into_iter().map(|received| received.file).collect();
+    assert_eq!(files, ["b.json", "c.json", "a.json"]);
+}
+
+#[test]
+fn no_link_is_followed() {
+    let mut place = Place::new();
+    let secret = tempfile::tempdir().unwrap();
+    fs::write(secret.path().join("secret.json"), GOOD).unwrap();
+    symlink(secret.path().join("secret.json"), place.path("link.json")).unwrap();
+    assert!(problem(&place.scan()).contains("not a regular file"));
+    assert!(secret.path().join("secret.json").exists());
+
+    // The whole task folder replaced by a link out of the workspace: refused, and nothing is made there.
+    fs::remove_dir_all(place.workspace.path().join(".baton")).unwrap();
+    symlink(secret.path(), place.workspace.path().join(".baton")).unwrap();
+    assert!(place.inbox.scan().is_err());
+    assert!(Inbox::open(place.workspace.path(), "../elsewhere").is_err());
+    assert_eq!(fs::read_dir(secret.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn folders_pipes_and_strange_names_do_no_harm() {
+    let mut place = Place::new();
+    fs::create_dir(place.path("folder.json")).unwrap();
+    assert!(problem(&place.scan()).contains("not a regular file"));
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        place.path("pipe.json"),
+        rustix::fs::FileType::Fifo,
+        0o600.into(),
+        0,
+    )
+    .unwrap();
+    assert!(problem(&place.scan()).contains("not a regular file"));
+    fs::write(place.inbox.folder().join(std::ffi::OsStr::from_bytes(b"\xff.json")), GOOD).unwrap();
+    assert!(problem(&place.scan()).contains("not UTF-8"));
+    assert!(place.scan().is_empty());
+}
+
+#[test]
+fn an_inbox_that_an_agent_deleted_is_made_anew() {
+    let mut place = Place::new();
+    fs::remove_dir_all(place.workspace.path().join(".baton")).unwrap();
+    assert!(place.scan().is_empty());
+    place.write("note.json", GOOD);
+    assert_eq!(place.scan().len(), 1);
+    fs::remove_dir_all(place.workspace.path().join(".baton")).unwrap();
+    place.inbox.confirm("note.json").unwrap();
+}
