@@ -1,0 +1,87 @@
+//! What recorded runs can teach. Folds a journal again through core and holds it to what it says (`refold`), and
+//! puts recorded questions to the policies again (`reevaluate`, `policies`). Performs nothing: no agent is started, nothing written.
+#![forbid(unsafe_code)]
+
+mod policies;
+mod reevaluate;
+mod refold;
+
+use baton_core::decision::Label;
+use baton_core::observation::Question;
+use baton_core::{RunId, Seq};
+use baton_store::{Journal, StoreError};
+
+pub use policies::ask_again;
+pub use reevaluate::{Answer, Changed, DIFFERENCES_KEPT, Reevaluated, Reevaluation};
+pub use refold::{Divergence, Folded, Refold};
+
+/// What a recorded run is worth as evidence.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Verification {
+    /// Whether core does today what it did then.
+    pub refold: Result<Folded, Divergence>,
+    /// Whether the policies answer today what they answered then.
+    pub decisions: Reevaluated,
+}
+
+impl Verification {
+    /// The run replays exactly: core and every component that was asked again.
+    pub fn is_exact(&self) -> bool {
+        self.refold.is_ok() && self.decisions.differences == 0
+    }
+}
+
+/// Why a run could not be looked at.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LabError {
+    /// Its journal cannot be read.
+    #[error(transparent)]
+    Journal(#[from] StoreError),
+    /// The journal has no such run.
+    #[error("there is no run {run} in {}. `baton status` lists the runs of a workspace", journal.display())]
+    NoRun {
+        /// Which.
+        run: RunId,
+        /// Where.
+        journal: std::path::PathBuf,
+    },
+    /// A decision that answers nothing: the journal was not written by this host.
+    #[error("entry {seq} of run {run} answers a question that was never put")]
+    NoQuestion {
+        /// Which run.
+        run: RunId,
+        /// The decision.
+        seq: Seq,
+    },
+}
+
+/// Re-folds a run and re-evaluates its decisions, in one pass over its journal.
+///
+/// `evaluate` puts a question to the component that the label names, under the settings that it names:
+/// [`ask_again`] does it with real policies.
+pub fn verify(
+    journal: &Journal,
+    run: &RunId,
+    evaluate: impl FnMut(&Question, &Label) -> Answer,
+) -> Result<Verification, LabError> {
+    let mut refold = Refold::new();
+    let mut reevaluation = Reevaluation::new(run.clone(), evaluate);
+    let mut rows = 0_u64;
+    for entry in journal.read(run)? {
+        let entry = entry?;
+        reevaluation.take(&entry)?;
+        refold.take(entry);
+        rows += 1;
+    }
+    if rows == 0 {
+        return Err(LabError::NoRun { run: run.clone(), journal: journal.path().to_owned() });
+    }
+    Ok(Verification { refold: refold.finish(), decisions: reevaluation.finish() })
+}
+
+/// Re-folds a run alone: no policy is needed for it.
+pub fn refold(journal: &Journal, run: &RunId) -> Result<Result<Folded, Divergence>, LabError> {
+    let nobody = |_: &Question, _: &Label| Answer::Unavailable { why: "nobody was asked".to_owned() };
+    Ok(verify(journal, run, nobody)?.refold)
+}

@@ -1,0 +1,36 @@
+//! Asks real policies again: the closure that `verify` wants, over the engine.
+
+use baton_core::Digest;
+use baton_core::decision::Label;
+use baton_core::observation::Question;
+use baton_engine::Configured;
+
+use crate::reevaluate::Answer;
+
+/// Puts a question to that one of `policies` which has the digests of the label. `engine` is the digest of the
+/// engine that they were loaded into: under another one a component may use other fuel, so nothing is compared.
+pub fn ask_again(policies: &[Configured], engine: &Digest) -> impl FnMut(&Question, &Label) -> Answer {
+    move |question, label| {
+        if label.engine != *engine {
+            let why = format!(
+                "it was made under engine {}, and this one is {}",
+                label.engine.short(),
+                engine.short()
+            );
+            return Answer::Unavailable { why };
+        }
+        let is_asked = |policy: &&Configured| {
+            Some(policy.policy().digest()) == label.component.as_ref()
+                && Some(policy.settings_digest()) == label.settings.as_ref()
+        };
+        match policies.iter().find(is_asked) {
+            Some(policy) => {
+                let evaluation = policy.evaluate(question);
+                Answer::Given { result: evaluation.result, fuel: evaluation.fuel }
+            }
+            None => Answer::Unavailable {
+                why: format!("policy {} is not here with those settings", label.policy),
+            },
+        }
+    }
+}
