@@ -1,0 +1,71 @@
+//! A person's answer while no host works on the run: it is journaled under the workspace's lock, and nothing is
+//! performed. The next `resume` goes on with it.
+
+use baton_core::input::Choice;
+use baton_core::view::RunView;
+use baton_core::{Action, ActionId, Input, Outcome, Run};
+use baton_store::{Journal, StoreError};
+
+use crate::config::HostConfig;
+use crate::error::RuntimeError;
+use crate::query;
+use crate::recover;
+use crate::scribe::Scribe;
+
+/// Journals the answer to a question of the newest run.
+pub(crate) async fn answer(
+    config: &HostConfig,
+    question: Option<ActionId>,
+    choice: Choice,
+) -> Result<RunView, RuntimeError> {
+    let state = query::find_state(config)?;
+    let cannot_write = |source: StoreError| match source {
+        StoreError::Locked { pid, .. } => RuntimeError::Busy { pid, workspace: config.workspace.clone() },
+        source => RuntimeError::State {
+            what: "cannot write the journal",
+            dir: state.path().to_owned(),
+            source: source.into(),
+        },
+    };
+    let _lock = state.lock().map_err(cannot_write)?;
+    let journal = Journal::open(&state).map_err(cannot_write)?;
+    let id = query::which_run(config, &journal, None)?;
+    let folded = recover::fold_run(&journal, &id).map_err(|error| error.in_dir(state.path()))?;
+    let question = which_question(&folded.run, question, choice)?;
+
+    let mut scribe = Scribe::new(folded, id, journal);
+    let broken = |illegal: baton_core::run::IllegalInput| RuntimeError::Refused(illegal.to_string());
+    scribe.take(Input::Answered { question, choice }).map_err(broken)?;
+    // An answer may end the run; nobody else is there to say that it has ended.
+    let finish =
+        scribe.run().pending().into_iter().find(|intent| matches!(intent.action, Action::Finish { .. }));
+    if let Some(action) = finish.map(|intent| intent.id) {
+        scribe.take(Input::Outcome { action, outcome: Outcome::Announced }).map_err(broken)?;
+    }
+    scribe.commit().await?;
+    let now = scribe.clock().now();
+    scribe.run().view(now).ok_or(RuntimeError::NoRuns { workspace: config.workspace.clone() })
+}
+
+/// The question that is meant, where it takes this answer.
+pub(crate) fn which_question(
+    run: &Run,
+    asked: Option<ActionId>,
+    choice: Choice,
+) -> Result<ActionId, RuntimeError> {
+    let questions = run.view(baton_core::UnixMs(0)).map(|view| view.questions).unwrap_or_default();
+    let found = match asked {
+        Some(asked) => questions.iter().find(|question| question.id == asked),
+        None if questions.len() == 1 => questions.first(),
+        None => None,
+    };
+    let Some(question) = found else {
+        let open = questions.iter().map(|question| question.id).collect();
+        return Err(RuntimeError::NoSuchQuestion { run: run.id().clone(), asked, open });
+    };
+    if !question.choices.contains(&choice) {
+        let choices = question.choices.clone();
+        return Err(RuntimeError::NoSuchChoice { question: question.id, choice, choices });
+    }
+    Ok(question.id)
+}

@@ -1,0 +1,113 @@
+//! A hook for the crash tests, and for nothing else: ends this very process by SIGKILL at a named point, or lets the
+//! journal run out of room. Without its variables it does nothing.
+//!
+//! | variable | meaning |
+//! |---|---|
+//! | `BATON_KILL_AT=before-commit:N` | before the N-th commit of the journal, everything of it written |
+//! | `BATON_KILL_AT=commit:N` | after the N-th commit, before anybody learns of it |
+//! | `BATON_KILL_AT=effect-before:N` | before the N-th durable intent is performed |
+//! | `BATON_KILL_AT=effect-after:N` | after it was performed, before its outcome is known |
+//! | `BATON_JOURNAL_PAGES=N` | the journal may have N pages of 4 KiB, as on a disk that is full beyond them |
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use baton_store::{CommitHook, JournalOptions};
+use rustix::process::{Signal, getpid, kill_process};
+
+/// Where to die.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Point {
+    BeforeCommit,
+    Commit,
+    EffectBefore,
+    EffectAfter,
+}
+
+/// What was asked for.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Chaos {
+    kill: Option<(Point, u64)>,
+    pages: Option<u32>,
+    effects: Arc<AtomicU64>,
+}
+
+impl Chaos {
+    /// Reads the hook's variables; one that cannot be read is the same as none.
+    pub(crate) fn from_environment(environment: &BTreeMap<OsString, OsString>) -> Self {
+        let get = |name: &str| environment.get(OsStr::new(name)).and_then(|value| value.to_str());
+        Self {
+            kill: get("BATON_KILL_AT").and_then(parse),
+            pages: get("BATON_JOURNAL_PAGES").and_then(|pages| pages.parse().ok()),
+            effects: Arc::default(),
+        }
+    }
+
+    /// What the journal is opened with.
+    pub(crate) fn journal_options(&self) -> JournalOptions {
+        let hook = |point: Point| {
+            let (_, at) = self.kill.filter(|(wanted, _)| *wanted == point)?;
+            let hook: CommitHook = Box::new(move |ordinal| {
+                if ordinal == at {
+                    die();
+                }
+            });
+            Some(hook)
+        };
+        JournalOptions {
+            before_commit: hook(Point::BeforeCommit),
+            after_commit: hook(Point::Commit),
+            max_pages: self.pages,
+        }
+    }
+
+    /// Called before each durable intent is performed; gives the ordinal to hand to [`Chaos::effect_done`].
+    pub(crate) fn effect_begins(&self) -> u64 {
+        let ordinal = self.effects.fetch_add(1, Ordering::Relaxed) + 1;
+        if self.kill == Some((Point::EffectBefore, ordinal)) {
+            die();
+        }
+        ordinal
+    }
+
+    /// Called after it was performed.
+    pub(crate) fn effect_done(&self, ordinal: u64) {
+        if self.kill == Some((Point::EffectAfter, ordinal)) {
+            die();
+        }
+    }
+}
+
+fn parse(text: &str) -> Option<(Point, u64)> {
+    let (point, ordinal) = text.split_once(':')?;
+    let point = match point {
+        "before-commit" => Point::BeforeCommit,
+        "commit" => Point::Commit,
+        "effect-before" => Point::EffectBefore,
+        "effect-after" => Point::EffectAfter,
+        _ => return None,
+    };
+    Some((point, ordinal.parse().ok()?))
+}
+
+/// As the kernel would do it when memory runs out: no destructor runs, nothing is flushed.
+fn die() {
+    let _ = kill_process(getpid(), Signal::KILL);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_known_point_with_a_number_arms_the_hook() {
+        assert_eq!(parse("commit:3"), Some((Point::Commit, 3)));
+        assert_eq!(parse("effect-after:12"), Some((Point::EffectAfter, 12)));
+        for nothing in ["", "commit", "commit:", "commit:x", "nowhere:1"] {
+            assert_eq!(parse(nothing), None, "{nothing}");
+        }
+        assert!(Chaos::from_environment(&BTreeMap::new()).journal_options().after_commit.is_none());
+    }
+}

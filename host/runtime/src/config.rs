@@ -1,0 +1,66 @@
+//! What the host is told when it starts, and what it tells while it runs. Plain data; nothing is read or opened here.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use baton_core::notice::Notice;
+use baton_core::view::RunView;
+use baton_core::{RunId, UnixMs, Workflow};
+
+/// Where the host works and what it may pass on.
+#[derive(Clone, Debug)]
+pub struct HostConfig {
+    /// The folder that the agents work in.
+    pub workspace: PathBuf,
+    /// Root of the state directories; one folder a workspace below it, and the cache of compiled policies.
+    pub state_root: PathBuf,
+    /// The `baton` binary itself: agents run under its guard, and the rehearsal agent is a part of it.
+    pub own_exe: PathBuf,
+    /// The environment that the user started the host with. Agents get an allow-listed part of it.
+    pub environment: BTreeMap<OsString, OsString>,
+}
+
+/// The components that a workflow names, read by the caller: the runtime opens no file that a workflow names.
+#[derive(Clone, Debug, Default)]
+pub struct PolicyBundle {
+    /// By the reference as it stands in the workflow. A reference that starts with `builtin:` needs no entry.
+    pub components: BTreeMap<String, PolicySource>,
+}
+
+/// A component, as bytes.
+#[derive(Clone, Debug)]
+pub struct PolicySource {
+    /// Name for people and for the journal.
+    pub name: String,
+    /// The component; absent for the one embedded in the host.
+    pub bytes: Option<Vec<u8>>,
+}
+
+/// What to run.
+#[derive(Clone, Debug)]
+pub enum Start {
+    /// A new run of this workflow.
+    New {
+        /// What to do, validated.
+        workflow: Box<Workflow>,
+        /// The components that its policies name.
+        policies: PolicyBundle,
+    },
+    /// Take a run up again. Components and settings come from the journal, so no file is needed.
+    Resume {
+        /// Which; the newest one of the workspace where absent.
+        run: Option<RunId>,
+    },
+}
+
+/// News for whoever renders the run.
+#[derive(Clone, Debug)]
+pub struct Update {
+    /// When the newest of it happened.
+    pub at: UnixMs,
+    /// What happened since the last update, oldest first. None is dropped.
+    pub notices: Vec<Notice>,
+    /// Where the run stands now. States in between may be skipped when the renderer is slow.
+    pub view: RunView,
+}

@@ -1,0 +1,112 @@
+//! What can be asked of a live host, and how other commands ask it: one JSON line there, one back. The listening side
+//! is `socket`.
+
+use std::path::Path;
+use std::time::Duration;
+
+use baton_core::ActionId;
+use baton_core::input::Choice;
+use baton_core::view::RunView;
+use serde::{Deserialize, Serialize};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::UnixStream;
+
+use crate::config::HostConfig;
+use crate::error::RuntimeError;
+use crate::query;
+use crate::socket::{MESSAGE_BYTES, REPLY_BYTES, reachable};
+
+/// A host answers at once; one that does not within this hangs.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What can be asked of a live host.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "control", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Control {
+    /// Where the run stands.
+    Status,
+    /// End the agents, keep everything, leave.
+    Stop,
+    /// A person's answer to a question of the run.
+    Answer {
+        /// Which question; may be left out where only one is open.
+        #[serde(default)]
+        question: Option<ActionId>,
+        /// What the person chose.
+        choice: Choice,
+    },
+}
+
+/// What came of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "reply", rename_all = "kebab-case")]
+pub enum ControlReply {
+    /// To `status`, and to `answer`: where the run stands.
+    View {
+        /// The run.
+        view: Box<RunView>,
+        /// Whether a host works on it now.
+        live: bool,
+    },
+    /// To `stop`: the host has heard, and is ending its agents.
+    Stopping,
+    /// The host does not do that.
+    Refused {
+        /// Why, and what to do.
+        why: String,
+    },
+}
+
+/// Asks the host that holds the workspace. Where there is none, `Status` reads the journal, `Answer` writes to it (then
+/// `resume` goes on with the answer), and `Stop` is an error.
+///
+/// # Errors
+/// [`RuntimeError::NoHost`], [`RuntimeError::Refused`], and those of reading and writing the journal.
+pub async fn control(config: &HostConfig, message: Control) -> Result<ControlReply, RuntimeError> {
+    let state = query::find_state(config)?;
+    if let Some(stream) = connect(&state.control_socket()).await? {
+        return ask(stream, &state.control_socket(), &message).await;
+    }
+    match message {
+        Control::Status => {
+            let view = Box::new(query::view_of(config, None)?);
+            Ok(ControlReply::View { view, live: false })
+        }
+        Control::Stop => Err(RuntimeError::NoHost { workspace: config.workspace.clone(), what: "stop" }),
+        Control::Answer { question, choice } => {
+            let view = Box::new(crate::answer::answer(config, question, choice).await?);
+            Ok(ControlReply::View { view, live: false })
+        }
+    }
+}
+
+/// Connects, or finds that nobody listens: no socket, or one that a killed host left behind.
+async fn connect(path: &Path) -> Result<Option<UnixStream>, RuntimeError> {
+    use std::io::ErrorKind::{ConnectionRefused, NotFound};
+    let failed = |source| RuntimeError::Control { what: "cannot reach", path: path.to_owned(), source };
+    let door = reachable(path).map_err(failed)?;
+    match UnixStream::connect(door.path()).await {
+        Ok(stream) => Ok(Some(stream)),
+        Err(error) if matches!(error.kind(), NotFound | ConnectionRefused) => Ok(None),
+        Err(error) => Err(failed(error)),
+    }
+}
+
+async fn ask(mut stream: UnixStream, path: &Path, message: &Control) -> Result<ControlReply, RuntimeError> {
+    let failed = |what| move |source| RuntimeError::Control { what, path: path.to_owned(), source };
+    let exchange = async {
+        let mut line = serde_json::to_vec(message)?;
+        line.push(b'\n');
+        debug_assert!(line.len() <= MESSAGE_BYTES);
+        stream.write_all(&line).await?;
+        stream.shutdown().await?;
+        let mut reply = Vec::new();
+        stream.take(REPLY_BYTES).read_to_end(&mut reply).await?;
+        Ok(serde_json::from_slice(&reply)?)
+    };
+    match tokio::time::timeout(PATIENCE, exchange).await {
+        Ok(Ok(ControlReply::Refused { why })) => Err(RuntimeError::Refused(why)),
+        Ok(reply) => reply.map_err(failed("no answer from")),
+        Err(_) => Err(failed("no answer within 10 s from")(std::io::ErrorKind::TimedOut.into())),
+    }
+}

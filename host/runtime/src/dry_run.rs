@@ -1,0 +1,263 @@
+//! What would happen: drives the core machine and the real policies against an agent that does everything at the first
+//! try. Nothing is spawned, and nothing is written but the cache of compiled policies.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use baton_core::facts::{AgentEvent, ChangedFile, Exit, WorkspaceFacts};
+use baton_core::input::{ArtifactRef, Pin, Report};
+use baton_core::observation::{BriefKind, ObjectiveStatus};
+use baton_core::workflow::Role;
+use baton_core::{
+    Action, DurationMs, Input, Intent, ObjectiveId, Outcome, PhaseId, Run, RunId, Seq, SessionId, Stamped,
+    Text, UnixMs, Workflow,
+};
+
+use crate::clock;
+use crate::config::{HostConfig, PolicyBundle};
+use crate::error::RuntimeError;
+use crate::event_loop::Judge;
+use crate::policies;
+use crate::project;
+
+/// The largest workflow takes about ten inputs an objective; a plan that takes more than this goes round in circles.
+const INPUTS: u32 = 20_000;
+
+/// What a run of the workflow would do if every agent did its work at the first try.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DryRun {
+    /// The components that would decide.
+    pub pins: Vec<Pin>,
+    /// The sessions, in the order in which they would be spawned.
+    pub sessions: Vec<PlannedSession>,
+    /// The question that a person would be asked, where the plan ends with one.
+    pub question: Option<String>,
+}
+
+/// A session that would be spawned.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlannedSession {
+    /// Under which id.
+    pub session: SessionId,
+    /// For which phase.
+    pub phase: PhaseId,
+    /// What the phase is about.
+    pub title: String,
+    /// As whom, in full: agent, model, permission.
+    pub role: Role,
+    /// Turns it may use; 0 for no cap.
+    pub max_turns: u32,
+    /// Continuations that the phase may have.
+    pub continuations: u32,
+    /// The prompts it would get.
+    pub prompts: Vec<PlannedPrompt>,
+    /// The command that would verify the phase.
+    pub verify: Option<String>,
+}
+
+/// A prompt that would be sent.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlannedPrompt {
+    /// What it is for.
+    pub kind: BriefKind,
+    /// The objectives it is about.
+    pub focus: Vec<ObjectiveId>,
+    /// What it says.
+    pub text: String,
+}
+
+/// Plans a run. Policies are loaded and their settings validated exactly as at a start. Blocking: a component may have to
+/// be compiled.
+///
+/// # Errors
+/// [`RuntimeError::PolicyRefused`] as at a start; [`RuntimeError::DryRunEndless`] where a policy never lets it end.
+pub fn dry_run(
+    config: &HostConfig,
+    workflow: Workflow,
+    policies: &PolicyBundle,
+) -> Result<DryRun, RuntimeError> {
+    let prepared = policies::prepare(config.state_root.join("aot"), &workflow.policies, policies)?;
+    plan(workflow, prepared.pins, &prepared.judge)
+}
+
+fn plan(workflow: Workflow, pins: Vec<Pin>, judge: &Judge) -> Result<DryRun, RuntimeError> {
+    let id = RunId::new("dry-run");
+    let mut play = Play {
+        files: files_by_objective(&workflow),
+        plan: DryRun { pins: pins.clone(), sessions: Vec::new(), question: None },
+        changed: Vec::new(),
+        inputs: VecDeque::new(),
+        workflow: workflow.clone(),
+    };
+    play.inputs.push_back(Input::Started {
+        task_folder: project::task_folder(&id),
+        run: id,
+        workflow: Box::new(workflow),
+        pins,
+    });
+    let mut run = Run::new();
+    let (mut seq, started_at) = (Seq(0), clock::wall());
+    while let Some(input) = play.inputs.pop_front() {
+        seq = seq.next();
+        if seq.0 > u64::from(INPUTS) {
+            return Err(RuntimeError::DryRunEndless { inputs: INPUTS });
+        }
+        let at: UnixMs = started_at + DurationMs(seq.0);
+        let intents = run.apply(&Stamped { seq, at, input }).map_err(|illegal| RuntimeError::Impossible {
+            run: run.id().clone(),
+            why: illegal.to_string(),
+        })?;
+        for intent in intents {
+            play.perform(intent, judge);
+        }
+    }
+    Ok(play.plan)
+}
+
+fn files_by_objective(workflow: &Workflow) -> BTreeMap<ObjectiveId, Vec<String>> {
+    let objectives = workflow.phases.iter().flat_map(|phase| &phase.objectives);
+    objectives.map(|objective| (objective.id.clone(), objective.files.clone())).collect()
+}
+
+/// A world in which everything works.
+struct Play {
+    workflow: Workflow,
+    files: BTreeMap<ObjectiveId, Vec<String>>,
+    plan: DryRun,
+    changed: Vec<ChangedFile>,
+    /// What core gets to hear next.
+    inputs: VecDeque<Input>,
+}
+
+impl Play {
+    fn perform(&mut self, intent: Intent, judge: &Judge) {
+        let action = intent.id;
+        let mut answer = |outcome| self.inputs.push_back(Input::Outcome { action, outcome });
+        match intent.action {
+            Action::Spawn(spec) => {
+                let capabilities = baton_agents::capabilities(&spec.agent);
+                answer(Outcome::Spawned { group: 0, started: 0, capabilities });
+                self.say(
+                    &spec.session,
+                    AgentEvent::Ready { agent_session: None, model: None, version: None },
+                );
+                let phase = self.workflow.phases.iter().find(|phase| phase.id == spec.phase);
+                self.plan.sessions.push(PlannedSession {
+                    title: phase.map(|phase| phase.title.clone()).unwrap_or_default(),
+                    role: self.workflow.roles[&spec.role].clone(),
+                    max_turns: spec.max_turns,
+                    continuations: phase
+                        .and_then(|phase| phase.continuations)
+                        .unwrap_or(self.workflow.limits.continuations),
+                    prompts: Vec::new(),
+                    verify: phase.and_then(|phase| phase.verify.clone()),
+                    session: spec.session,
+                    phase: spec.phase,
+                });
+            }
+            Action::Prompt { session, kind, focus, text, .. } => {
+                answer(Outcome::Delivered);
+                self.work(
+                    session,
+                    PlannedPrompt { kind, focus, text: text.body().unwrap_or_default().to_owned() },
+                );
+            }
+            Action::End { session, .. } => {
+                answer(Outcome::Delivered);
+                let exit = Exit { code: Some(0), signal: None, by_host: true };
+                self.inputs.push_back(Input::SessionEnded { session, exit });
+            }
+            // An agent that finishes at once never gets far enough for these.
+            Action::Compact { .. } | Action::Interrupt { .. } => answer(Outcome::Delivered),
+            Action::Assess { .. } => {
+                let files = u32::try_from(self.changed.len()).unwrap_or(u32::MAX);
+                let facts =
+                    WorkspaceFacts { files, changed: self.changed.clone(), ..WorkspaceFacts::default() };
+                answer(Outcome::Assessed { facts });
+            }
+            Action::RequestDecision { request, question } => {
+                let (result, label) = judge(&question);
+                self.inputs.push_back(Input::Decided { request, result, label: Box::new(label) });
+            }
+            Action::WriteHandoff { phase, ordinal, document, .. } => {
+                let artifact = planned(&format!("handoffs/phase-{phase}-{ordinal}.md"), &document);
+                answer(Outcome::HandoffWritten { path: artifact.name.clone(), artifact });
+            }
+            Action::WriteSummaries { step, directory, .. } => {
+                let artifacts =
+                    vec![planned("summaries/phase.md", &step), planned("summaries/run.md", &directory)];
+                answer(Outcome::SummariesWritten { artifacts });
+            }
+            Action::Verify { .. } => answer(Outcome::Verified {
+                passed: true,
+                code: Some(0),
+                findings: String::new(),
+                artifact: None,
+            }),
+            Action::Ask { question, .. } => {
+                answer(Outcome::Announced);
+                self.plan.question = Some(question);
+            }
+            Action::Finish { .. } => answer(Outcome::Announced),
+            Action::Notify(_) => {}
+        }
+    }
+
+    /// The agent answers a prompt: says something, writes every file that is asked for, reports every objective.
+    fn work(&mut self, session: SessionId, prompt: PlannedPrompt) {
+        for objective in &prompt.focus {
+            for path in self.files.get(objective).into_iter().flatten() {
+                let file = ChangedFile { path: path.clone(), bytes: 1, exists: true, digest: None };
+                self.changed.push(file);
+            }
+            let note = format!("{objective} by {session}");
+            self.inputs.push_back(Input::Reported {
+                session: Some(session.clone()),
+                digest: baton_core::Digest::of(&note),
+                report: Report::ObjectiveUpdate {
+                    objective: objective.clone(),
+                    status: ObjectiveStatus::Done,
+                    note,
+                },
+            });
+        }
+        let text = "Everything that was asked for is written, and reported through the inbox.".to_owned();
+        self.say(&session, AgentEvent::Text { text });
+        self.say(&session, AgentEvent::PromptEnded { stop_reason: "end_turn".into(), is_error: false });
+        if let Some(planned) = self.plan.sessions.iter_mut().find(|planned| planned.session == session) {
+            planned.prompts.push(prompt);
+        }
+    }
+
+    fn say(&mut self, session: &SessionId, event: AgentEvent) {
+        self.inputs.push_back(Input::Agent { session: session.clone(), event });
+    }
+}
+
+fn planned(name: &str, text: &Text) -> ArtifactRef {
+    ArtifactRef {
+        name: name.to_owned(),
+        version: 1,
+        digest: text.digest().clone(),
+        bytes: text.len_bytes(),
+        summary: String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{content_judge, workflow};
+
+    #[test]
+    fn a_plan_has_every_session_with_its_prompts() {
+        let plan = plan(workflow(), Vec::new(), &content_judge()).unwrap();
+        let phases: Vec<_> = plan.sessions.iter().map(|session| session.phase.as_str()).collect();
+        assert_eq!(phases, ["first", "second"]);
+        assert_eq!(plan.sessions[0].verify.as_deref(), Some("test -f a.txt"));
+        let focus: Vec<_> =
+            plan.sessions.iter().flat_map(|session| &session.prompts).map(|p| &p.focus).collect();
+        assert_eq!(focus, [&vec!["a".into()], &vec!["b".into()], &vec!["c".into()]]);
+        assert!(plan.sessions[1].prompts[0].text.contains("three files"));
+        assert_eq!(plan.question, None);
+    }
+}

@@ -1,0 +1,217 @@
+//! Everything that can go wrong for the host itself. What goes wrong for an agent or a policy is an input of the run,
+//! never an error here.
+
+use std::path::PathBuf;
+
+use baton_core::action::Ending;
+use baton_core::input::Choice;
+use baton_core::{ActionId, Digest, RunId, Seq};
+
+/// A failure of a layer below, with its own message and chain.
+pub(crate) type Source = Box<dyn std::error::Error + Send + Sync>;
+
+/// Why the host cannot do what it was asked to.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RuntimeError {
+    /// Another host works in this workspace.
+    #[error(
+        "another baton{} works in {}: watch it with `baton status`, end it with `baton stop`, or wait until it is done",
+        pid.map(|pid| format!(" (process {pid})")).unwrap_or_default(),
+        workspace.display()
+    )]
+    Busy {
+        /// The other host, where it has already written its process id down.
+        pid: Option<u32>,
+        /// Where.
+        workspace: PathBuf,
+    },
+    /// A policy, or what is set for it, was refused. Nothing was spawned and nothing journaled.
+    #[error("policy {policy} is refused: {why}")]
+    PolicyRefused {
+        /// Its reference in the workflow.
+        policy: String,
+        /// What is wrong, and what to do.
+        why: String,
+    },
+    /// The policy engine cannot be used at all.
+    #[error("policies cannot be evaluated here: {0}")]
+    Engine(Source),
+    /// A component that a run is pinned to is not in its journal.
+    #[error(
+        "run {run} is pinned to the component {digest} of policy {policy}, and the journal does not hold it: the \
+         state directory was changed from outside; restore it, or start the workflow anew"
+    )]
+    ComponentMissing {
+        /// Which run.
+        run: RunId,
+        /// Name of the policy.
+        policy: String,
+        /// What is missing.
+        digest: Digest,
+    },
+    /// There is no such run.
+    #[error("there is no run {run} in {}: `baton status --all` lists the runs", workspace.display())]
+    NoSuchRun {
+        /// Which was asked for.
+        run: RunId,
+        /// Where.
+        workspace: PathBuf,
+    },
+    /// There is no run at all.
+    #[error("nothing has run in {} yet: start with `baton run WORKFLOW.toml`", workspace.display())]
+    NoRuns {
+        /// Where.
+        workspace: PathBuf,
+    },
+    /// The run is over; there is nothing to resume.
+    #[error("run {run} is over ({}); start the workflow anew with `baton run`", word(*.ending))]
+    AlreadyEnded {
+        /// Which.
+        run: RunId,
+        /// How it ended.
+        ending: Ending,
+    },
+    /// Nobody works on the run, so there is nobody to talk to.
+    #[error("no host works in {}: nothing to {what}", workspace.display())]
+    NoHost {
+        /// Where.
+        workspace: PathBuf,
+        /// What was asked for.
+        what: &'static str,
+    },
+    /// The run does not ask this.
+    #[error("run {run} asks no question {}: {}", asked.map(|q| q.to_string()).unwrap_or_default(), open_questions(.open))]
+    NoSuchQuestion {
+        /// Which run.
+        run: RunId,
+        /// The question that was answered, where one was named.
+        asked: Option<ActionId>,
+        /// The questions that are open.
+        open: Vec<ActionId>,
+    },
+    /// The question cannot be answered so.
+    #[error("question {question} cannot be answered with `{}`: it takes {}", choice.name(), names(.choices))]
+    NoSuchChoice {
+        /// The question.
+        question: ActionId,
+        /// The answer that was given.
+        choice: Choice,
+        /// The answers that it takes.
+        choices: Vec<Choice>,
+    },
+    /// The workspace cannot be used.
+    #[error("the workspace {} cannot be used: {source}", workspace.display())]
+    Workspace {
+        /// Which.
+        workspace: PathBuf,
+        /// What the layer below said.
+        source: Source,
+    },
+    /// The state directory cannot be used.
+    #[error("{what} in the state directory {}: {source}", dir.display())]
+    State {
+        /// What was tried.
+        what: &'static str,
+        /// Where.
+        dir: PathBuf,
+        /// What the layer below said.
+        source: Source,
+    },
+    /// The journal took no more entries while the run went on. The agents were ended.
+    #[error(
+        "the journal of run {run} takes no more entries: {source}. It is intact up to entry {intact}; the agents \
+         were ended. Make room or repair the disk, then `baton resume {run}`"
+    )]
+    JournalStopped {
+        /// Which run.
+        run: RunId,
+        /// The last entry that is known to be on disk.
+        intact: Seq,
+        /// What the layer below said.
+        source: Source,
+    },
+    /// The journal holds an entry that cannot follow the ones before it.
+    #[error(
+        "entry {seq} of run {run} does not fit the ones before it ({why}): the journal was changed from outside, or is of another version of baton"
+    )]
+    BrokenJournal {
+        /// Which run.
+        run: RunId,
+        /// Which entry.
+        seq: Seq,
+        /// What core said.
+        why: String,
+    },
+    /// The host did something that its own state machine refuses.
+    #[error(
+        "run {run} cannot go on: {why}. This is a mistake in baton, please report it. The agents were ended and the \
+         journal is intact; `baton resume {run}` tries again"
+    )]
+    Impossible {
+        /// Which run.
+        run: RunId,
+        /// What happened.
+        why: String,
+    },
+    /// The control socket cannot be opened or reached.
+    #[error("{what} the control socket {}: {source}", path.display())]
+    Control {
+        /// What was tried.
+        what: &'static str,
+        /// Where.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The host answered a control message with a refusal.
+    #[error("the host refused: {0}")]
+    Refused(String),
+    /// A dry run did not come to an end.
+    #[error("the dry run was given up after {inputs} inputs: a policy of this workflow never lets it end")]
+    DryRunEndless {
+        /// How many were tried.
+        inputs: u32,
+    },
+}
+
+fn word(ending: Ending) -> &'static str {
+    match ending {
+        Ending::Done => "all objectives are done",
+        Ending::Unfinished => "some objectives stay open",
+        Ending::Interrupted => "a person stopped it",
+    }
+}
+
+fn names(choices: &[Choice]) -> String {
+    let names: Vec<String> = choices.iter().map(|c| format!("`{}`", c.name())).collect();
+    names.join(", ")
+}
+
+fn open_questions(open: &[ActionId]) -> String {
+    if open.is_empty() {
+        return "it waits for nobody".to_owned();
+    }
+    let ids: Vec<String> = open.iter().map(ActionId::to_string).collect();
+    format!("open are {}", ids.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_say_what_where_and_what_to_do() {
+        let busy = RuntimeError::Busy { pid: Some(42), workspace: "/w".into() }.to_string();
+        assert!(busy.contains("process 42") && busy.contains("/w") && busy.contains("baton stop"), "{busy}");
+        let choice = RuntimeError::NoSuchChoice {
+            question: ActionId(7),
+            choice: Choice::Raise,
+            choices: vec![Choice::Retry, Choice::Skip],
+        };
+        assert_eq!(
+            choice.to_string(),
+            "question 7 cannot be answered with `raise`: it takes `retry`, `skip`"
+        );
+    }
+}

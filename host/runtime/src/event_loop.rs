@@ -1,0 +1,352 @@
+//! The loop of one run. Everything that happens comes in as one closed kind of event, becomes an input of the core machine,
+//! is journaled, and only then are the intents performed that follow from it. The loop waits for nothing but events and
+//! commits: whatever takes time is a task that sends its result back.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use baton_agents::DriverEvent;
+use baton_core::action::Ending;
+use baton_core::decision::{Decision, Fault, Label};
+use baton_core::facts::AgentEvent;
+use baton_core::observation::Question;
+use baton_core::run::IllegalInput;
+use baton_core::view::{RunStatus, RunView};
+use baton_core::{Action, Input, Intent, RequestId, SessionId};
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::Instant;
+
+use crate::actuate::{Actuator, Done};
+use crate::answer::which_question;
+use crate::control::{Control, ControlReply};
+use crate::error::RuntimeError;
+use crate::outbox::Outbox;
+use crate::post::Post;
+use crate::project::{Progress, Projector};
+use crate::scribe::Scribe;
+use crate::socket::Asked;
+
+/// Results of effects and decisions under way. Each phase at work has one or two; tasks wait when the loop is behind.
+pub(crate) const RESULTS: usize = 64;
+/// Events of all agents together; drivers wait when the loop is behind, and so do their agents.
+pub(crate) const AGENT_EVENTS: usize = 256;
+/// Events taken in before the next commit, so that a flood of them shares one.
+const BATCH: usize = 64;
+/// How often the inbox is looked at while agents work.
+const LOOK: Duration = Duration::from_secs(1);
+/// A deadline that core names again after its tick is not retried faster than this.
+const TICK_FLOOR: Duration = Duration::from_millis(20);
+/// Agents that were asked to end are waited for this long when the host stops; the guard ends what is left.
+const STOP_PATIENCE: Duration = Duration::from_secs(30);
+
+/// Who answers questions to a policy.
+pub(crate) type Judge = Arc<dyn Fn(&Question) -> (Result<Decision, Fault>, Label) + Send + Sync>;
+
+/// A policy's answer, or the fault of the last in the chain.
+type Decided = (RequestId, Result<Decision, Fault>, Label);
+
+/// Everything that can happen to the loop.
+enum Event {
+    Agent(SessionId, DriverEvent),
+    Done(Done),
+    Decided(Box<Decided>),
+    Asked(Asked),
+    Stop,
+    /// Time has passed: core's deadline, or the next look at the inbox.
+    Clock,
+    /// The renderer has room for what waits for it.
+    Room,
+    /// An effect or a decision broke off without a result.
+    Broken(String),
+}
+
+/// The ends of the channels that the loop reads.
+pub(crate) struct Inlets {
+    pub(crate) agents: mpsc::Receiver<(SessionId, DriverEvent)>,
+    pub(crate) done: mpsc::Receiver<Done>,
+    pub(crate) asked: mpsc::Receiver<Asked>,
+    pub(crate) stop: watch::Receiver<bool>,
+}
+
+/// A run at work.
+pub(crate) struct EventLoop {
+    scribe: Scribe,
+    actuator: Actuator,
+    judge: Judge,
+    post: Post,
+    projector: Projector,
+    outbox: Outbox,
+    inlets: Inlets,
+    decided: (mpsc::Sender<Box<Decided>>, mpsc::Receiver<Box<Decided>>),
+    /// Questions that a policy is busy with.
+    deciding: u32,
+    /// Answers to people, kept until what they asked for is on disk.
+    replies: Vec<(oneshot::Sender<ControlReply>, ControlReply)>,
+    next_look: Instant,
+    next_tick: Instant,
+    give_up: Option<Instant>,
+}
+
+impl EventLoop {
+    pub(crate) fn new(
+        scribe: Scribe,
+        actuator: Actuator,
+        judge: Judge,
+        post: Post,
+        projector: Projector,
+        outbox: Outbox,
+        inlets: Inlets,
+    ) -> Self {
+        let now = Instant::now();
+        Self {
+            scribe,
+            actuator,
+            judge,
+            post,
+            projector,
+            outbox,
+            inlets,
+            decided: mpsc::channel(RESULTS),
+            deciding: 0,
+            replies: Vec::new(),
+            next_look: now,
+            next_tick: now,
+            give_up: None,
+        }
+    }
+
+    /// Goes on until the run has ended, nothing moves until a person answers, or the host is asked to stop. What was
+    /// already taken by the scribe, and `repeat`, are done first.
+    pub(crate) async fn run(mut self, repeat: Vec<Intent>) -> Result<RunView, RuntimeError> {
+        let ended = self.work(repeat).await;
+        if ended.is_err() {
+            self.actuator.sessions.abandon().await;
+        }
+        let at = self.scribe.clock().now();
+        let view = self.scribe.run().view(at);
+        if let Some(view) = &view {
+            self.outbox.last_word(view.clone(), at).await;
+        }
+        self.projector.finish().await;
+        ended?;
+        view.ok_or_else(|| RuntimeError::Impossible {
+            run: self.scribe.id().clone(),
+            why: "it never began".into(),
+        })
+    }
+
+    async fn work(&mut self, mut repeat: Vec<Intent>) -> Result<(), RuntimeError> {
+        loop {
+            let due = self.scribe.commit().await?;
+            self.post.confirm().await;
+            self.outbox.add(due.notices);
+            for intent in repeat.drain(..).chain(due.intents) {
+                self.perform(intent);
+            }
+            if due.has_moved {
+                self.project();
+            }
+            for (reply, answer) in self.replies.drain(..) {
+                // Whoever asked may have left.
+                let _ = reply.send(answer);
+            }
+            let at = self.scribe.clock().now();
+            self.outbox.offer(self.scribe.run(), at, false);
+            if self.is_over()? {
+                return self.scribe.flush();
+            }
+            let event = self.next().await;
+            self.take(event).await?;
+            for _ in 1..BATCH {
+                let Some(event) = self.next_at_hand() else { break };
+                self.take(event).await?;
+            }
+            // Agents that never fall silent must not hide that time passes.
+            self.take_time().await?;
+        }
+    }
+
+    fn perform(&mut self, intent: Intent) {
+        let Action::RequestDecision { request, question } = intent.action else {
+            return self.actuator.perform(intent);
+        };
+        self.deciding += 1;
+        let (judge, decided) = (Arc::clone(&self.judge), self.decided.0.clone());
+        self.actuator.compute(move || {
+            let (result, label) = judge(&question);
+            // Nobody listens only where the host is ending; the question is then put again by `resume`.
+            let _ = decided.blocking_send(Box::new((request, result, label)));
+        });
+    }
+
+    fn project(&mut self) {
+        let at = self.scribe.clock().now();
+        let run = self.scribe.run();
+        if let Some(view) = run.view(at) {
+            self.projector.show(Progress::of(run, &view, self.scribe.beginnings(), at));
+        }
+    }
+
+    /// Nothing more can happen here.
+    fn is_over(&self) -> Result<bool, RuntimeError> {
+        let run = self.scribe.run();
+        if self.give_up.is_some_and(|at| Instant::now() >= at) {
+            return Ok(true);
+        }
+        let quiet = run.pending().is_empty() && self.actuator.sessions.is_empty() && self.deciding == 0;
+        match run.status() {
+            // What else is under way when the host stops can be done again; an agent may not be left behind.
+            RunStatus::Ended(Ending::Interrupted) => {
+                let ends = |intent: &&Intent| matches!(intent.action, Action::Spawn(_) | Action::End { .. });
+                Ok(self.actuator.sessions.is_empty() && !run.pending().iter().any(ends))
+            }
+            RunStatus::Ended(_) | RunStatus::Paused => Ok(quiet),
+            RunStatus::Running if quiet && run.next_deadline().is_none() && !self.scribe.has_batch() => {
+                let why = "nothing is under way, and nothing waits for time or a person".to_owned();
+                Err(RuntimeError::Impossible { run: self.scribe.id().clone(), why })
+            }
+            RunStatus::Running => Ok(false),
+        }
+    }
+
+    async fn next(&mut self) -> Event {
+        let wake = self.wake_at();
+        // While very much waits for the renderer, agents wait too; people and results never do.
+        let hear_agents = !self.outbox.is_full();
+        tokio::select! {
+            biased;
+            // Where whoever could ask to stop is gone, that is no reason to.
+            Ok(_) = self.inlets.stop.wait_for(|stop| *stop), if self.give_up.is_none() => Event::Stop,
+            Some(asked) = self.inlets.asked.recv() => Event::Asked(asked),
+            Some(done) = self.inlets.done.recv() => Event::Done(done),
+            Some(decided) = self.decided.1.recv() => Event::Decided(decided),
+            why = self.actuator.broken() => Event::Broken(why),
+            Some((session, event)) = self.inlets.agents.recv(), if hear_agents => Event::Agent(session, event),
+            () = self.outbox.room(), if self.outbox.waits() => Event::Room,
+            () = tokio::time::sleep_until(wake) => Event::Clock,
+        }
+    }
+
+    /// What is there already.
+    fn next_at_hand(&mut self) -> Option<Event> {
+        if let Ok(done) = self.inlets.done.try_recv() {
+            return Some(Event::Done(done));
+        }
+        if let Ok(decided) = self.decided.1.try_recv() {
+            return Some(Event::Decided(decided));
+        }
+        if self.outbox.is_full() {
+            return None;
+        }
+        let (session, event) = self.inlets.agents.try_recv().ok()?;
+        Some(Event::Agent(session, event))
+    }
+
+    fn wake_at(&mut self) -> Instant {
+        let deadline = self.scribe.run().next_deadline();
+        let tick = deadline.map(|at| (Instant::now() + self.scribe.clock().until(at)).max(self.next_tick));
+        let look = self.next_look.max(Instant::now());
+        [tick, self.give_up].into_iter().flatten().fold(look, Instant::min)
+    }
+
+    async fn take(&mut self, event: Event) -> Result<(), RuntimeError> {
+        match event {
+            Event::Agent(session, event) => self.take_agent(session, event).await,
+            Event::Done((action, outcome)) => {
+                if let baton_core::Outcome::Failed { error } = &outcome {
+                    tracing::info!(%action, "an effect failed: {error}");
+                }
+                self.take_own(Input::Outcome { action, outcome })
+            }
+            Event::Decided(decided) => {
+                self.deciding -= 1;
+                let (request, result, label) = *decided;
+                self.take_own(Input::Decided { request, result, label: Box::new(label) })
+            }
+            Event::Asked(Asked { message, reply }) => {
+                let answer = self.answer(message).unwrap_or_else(|why| ControlReply::Refused { why });
+                self.replies.push((reply, answer));
+                Ok(())
+            }
+            Event::Stop => self.stop(),
+            // Both are seen to in every round.
+            Event::Clock | Event::Room => Ok(()),
+            Event::Broken(why) => Err(RuntimeError::Impossible { run: self.scribe.id().clone(), why }),
+        }
+    }
+
+    /// An agent's reports come before the end of the prompt in which it made them: what it finished counts.
+    async fn take_agent(&mut self, session: SessionId, event: DriverEvent) -> Result<(), RuntimeError> {
+        let ends =
+            matches!(event, DriverEvent::Exited(_) | DriverEvent::Event(AgentEvent::PromptEnded { .. }));
+        if ends {
+            self.collect().await?;
+        }
+        let input = match event {
+            DriverEvent::Event(event) => Input::Agent { session, event },
+            DriverEvent::Exited(exit) => {
+                self.actuator.sessions.gone(&session);
+                Input::SessionEnded { session, exit }
+            }
+        };
+        self.take_own(input)
+    }
+
+    async fn collect(&mut self) -> Result<(), RuntimeError> {
+        self.next_look = Instant::now() + LOOK;
+        for input in self.post.collect().await {
+            self.take_own(input)?;
+        }
+        Ok(())
+    }
+
+    async fn take_time(&mut self) -> Result<(), RuntimeError> {
+        if Instant::now() >= self.next_look {
+            self.collect().await?;
+            let at = self.scribe.clock().now();
+            // Clocks move while nothing happens.
+            self.outbox.offer(self.scribe.run(), at, true);
+        }
+        let now = self.scribe.clock().now();
+        if self.scribe.run().next_deadline().is_some_and(|at| at <= now) && Instant::now() >= self.next_tick {
+            self.next_tick = Instant::now() + TICK_FLOOR;
+            self.take_own(Input::Tick)?;
+        }
+        Ok(())
+    }
+
+    fn stop(&mut self) -> Result<(), RuntimeError> {
+        self.give_up = Some(Instant::now() + STOP_PATIENCE);
+        if self.scribe.run().ending().is_none() {
+            self.take_own(Input::StopRequested)?;
+        }
+        Ok(())
+    }
+
+    fn answer(&mut self, message: Control) -> Result<ControlReply, String> {
+        match message {
+            Control::Status => {}
+            Control::Stop => {
+                self.stop().map_err(|error| error.to_string())?;
+                return Ok(ControlReply::Stopping);
+            }
+            Control::Answer { question, choice } => {
+                let question =
+                    which_question(self.scribe.run(), question, choice).map_err(|error| error.to_string())?;
+                let taken = self.scribe.take(Input::Answered { question, choice });
+                taken.map_err(|illegal| illegal.to_string())?;
+            }
+        }
+        let at = self.scribe.clock().now();
+        let view = self.scribe.run().view(at).ok_or("the run has not begun")?;
+        Ok(ControlReply::View { view: Box::new(view), live: true })
+    }
+
+    /// Takes an input of the host's own making. One that core refuses is a mistake of this program.
+    fn take_own(&mut self, input: Input) -> Result<(), RuntimeError> {
+        self.scribe.take(input).map_err(|illegal: IllegalInput| RuntimeError::Impossible {
+            run: self.scribe.id().clone(),
+            why: illegal.to_string(),
+        })
+    }
+}

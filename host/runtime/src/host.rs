@@ -1,0 +1,255 @@
+//! From a start to a run at work: state directory, lock, orphans, journal, policies, workspace, and then the loop.
+
+use std::path::PathBuf;
+
+use baton_core::view::RunView;
+use baton_core::{Input, Intent, RunId, Workflow};
+use baton_store::{ArtifactStore, HostLock, Journal, StateDir, StoreError};
+use baton_workspace::Workspace;
+use tokio::sync::{mpsc, watch};
+
+use crate::actuate::{Actuator, Parts};
+use crate::chaos::Chaos;
+use crate::clock;
+use crate::config::{HostConfig, PolicyBundle, Start, Update};
+use crate::error::{RuntimeError, Source};
+use crate::event_loop::{AGENT_EVENTS, EventLoop, Inlets, Judge, RESULTS};
+use crate::outbox::Outbox;
+use crate::policies;
+use crate::post::Post;
+use crate::project::{self, Projector};
+use crate::query::which_run;
+use crate::recover::{self, Folded};
+use crate::scribe::Scribe;
+use crate::sessions;
+use crate::socket;
+
+/// Messages of people and scripts that wait for the loop.
+const ASKED: usize = 16;
+
+/// Runs a workflow, or takes a run up again. Returns when the run has ended, waits for a person with nothing running, or
+/// `stop` became true (agents ended, everything journaled).
+///
+/// The view that it returns says which: [`RunStatus`](baton_core::view::RunStatus).
+///
+/// # Errors
+/// Before anything is spawned or journaled: [`RuntimeError::Busy`], [`RuntimeError::PolicyRefused`],
+/// [`RuntimeError::Workspace`], [`RuntimeError::State`] and what the journal says of a run that is taken up. Later:
+/// [`RuntimeError::JournalStopped`], when the agents were ended and the journal is as intact as the disk.
+pub async fn run(
+    config: HostConfig,
+    start: Start,
+    updates: mpsc::Sender<Update>,
+    stop: watch::Receiver<bool>,
+) -> Result<RunView, RuntimeError> {
+    let host = Host::open(config)?;
+    let (id, begun) = match start {
+        Start::New { workflow, policies } => host.begin(*workflow, policies).await?,
+        Start::Resume { run } => host.take_up(run).await?,
+    };
+    host.work(id, begun, updates, stop).await
+}
+
+/// A workspace that this process holds.
+struct Host {
+    config: HostConfig,
+    state: StateDir,
+    journal: Journal,
+    artifacts: ArtifactStore,
+    workspace: Workspace,
+    chaos: Chaos,
+    // Last, so that it is given back when everything else is closed.
+    _lock: HostLock,
+}
+
+/// A run that is ready to go on: taken by the scribe, not yet committed.
+struct Begun {
+    scribe: Scribe,
+    judge: Judge,
+    post: Post,
+    task_folder: String,
+    repeat: Vec<Intent>,
+}
+
+impl Host {
+    fn open(config: HostConfig) -> Result<Self, RuntimeError> {
+        let refused =
+            |source: Source| RuntimeError::Workspace { workspace: config.workspace.clone(), source };
+        let workspace = Workspace::open(&config.workspace).map_err(|error| refused(error.into()))?;
+        let cannot = |what, dir: PathBuf| {
+            let workspace = config.workspace.clone();
+            move |source| match source {
+                StoreError::Locked { pid, .. } => RuntimeError::Busy { pid, workspace },
+                source => RuntimeError::State { what, dir, source: source.into() },
+            }
+        };
+        let root = config.state_root.clone();
+        let state = StateDir::open(&root, workspace.root()).map_err(cannot("cannot keep a run", root))?;
+        let dir = || state.path().to_owned();
+        let lock = state.lock().map_err(cannot("cannot take the lock", dir()))?;
+        let chaos = Chaos::from_environment(&config.environment);
+        let journal = Journal::open_with(&state, chaos.journal_options())
+            .map_err(cannot("cannot open the journal", dir()))?;
+        let artifacts = ArtifactStore::open(&state).map_err(cannot("cannot open the artifacts", dir()))?;
+        Ok(Self { state, journal, artifacts, workspace, chaos, _lock: lock, config })
+    }
+
+    fn cannot(&self, what: &'static str) -> impl Fn(StoreError) -> RuntimeError + use<> {
+        let dir = self.state.path().to_owned();
+        move |source| RuntimeError::State { what, dir: dir.clone(), source: source.into() }
+    }
+
+    /// A new run. Whatever can be refused is refused before anything is written.
+    async fn begin(&self, workflow: Workflow, bundle: PolicyBundle) -> Result<(RunId, Begun), RuntimeError> {
+        let cache = self.state.aot_cache();
+        let choices = workflow.policies.clone();
+        let prepared = blocking(move || policies::prepare(cache, &choices, &bundle)).await?;
+        let run = self.new_run_id()?;
+        let task_folder = project::task_folder(&run);
+        let post = self.open_post(&task_folder)?;
+        self.end_orphans()?;
+        for blob in prepared.blobs {
+            self.journal.put_blob(blob).map_err(self.cannot("cannot keep the policies"))?;
+        }
+        let mut scribe = Scribe::new(Folded::default(), run.clone(), self.journal.clone());
+        let started = Input::Started {
+            run: run.clone(),
+            workflow: Box::new(workflow),
+            pins: prepared.pins,
+            task_folder: task_folder.clone(),
+        };
+        scribe.take(started).map_err(|illegal| impossible(&run, &illegal.to_string()))?;
+        Ok((run, Begun { scribe, judge: prepared.judge, post, task_folder, repeat: Vec::new() }))
+    }
+
+    /// A run of an earlier host. Asks the world about every open intent before anything is spawned.
+    async fn take_up(&self, run: Option<RunId>) -> Result<(RunId, Begun), RuntimeError> {
+        let run = which_run(&self.config, &self.journal, run.as_ref())?;
+        let folded =
+            recover::fold_run(&self.journal, &run).map_err(|error| error.in_dir(self.state.path()))?;
+        if let Some(ending) = folded.run.ending()
+            && folded.run.pending().is_empty()
+        {
+            return Err(RuntimeError::AlreadyEnded { run, ending });
+        }
+        let pinned = self.read_pinned(&run, folded.run.pins())?;
+        let cache = self.state.aot_cache();
+        let judge = blocking(move || policies::restore(cache, pinned)).await?;
+        self.end_orphans()?;
+
+        let task_folder = folded.run.task_folder().to_owned();
+        let mut post = self.open_post(&task_folder)?;
+        let mut inputs = recover::lost(&folded.run);
+        let repeat = recover::to_repeat(&folded.run);
+        inputs.extend(post.collect().await);
+        inputs.push(Input::Resumed);
+        let mut scribe = Scribe::new(folded, run.clone(), self.journal.clone());
+        for input in inputs {
+            scribe.take(input).map_err(|illegal| impossible(&run, &illegal.to_string()))?;
+        }
+        Ok((run, Begun { scribe, judge, post, task_folder, repeat }))
+    }
+
+    async fn work(
+        self,
+        run: RunId,
+        begun: Begun,
+        updates: mpsc::Sender<Update>,
+        stop: watch::Receiver<bool>,
+    ) -> Result<RunView, RuntimeError> {
+        let (events, agents) = mpsc::channel(AGENT_EVENTS);
+        let (done, results) = mpsc::channel(RESULTS);
+        let (ask, asked) = mpsc::channel(ASKED);
+        let parts = Parts {
+            task_folder: begun.task_folder.clone(),
+            own_exe: self.config.own_exe.clone(),
+            environment: self.config.environment.clone(),
+            state: self.state.clone(),
+            artifacts: self.artifacts.clone(),
+            workspace: self.workspace.clone(),
+            chaos: self.chaos.clone(),
+            events,
+            done,
+        };
+        let _socket = socket::listen(&self.state.control_socket(), ask)?;
+        tracing::info!(%run, "at work");
+        let actuator = Actuator::new(begun.scribe.run(), parts);
+        let projector = Projector::start(self.workspace.clone(), &begun.task_folder);
+        let inlets = Inlets { agents, done: results, asked, stop };
+        let outbox = Outbox::new(updates);
+        let event_loop =
+            EventLoop::new(begun.scribe, actuator, begun.judge, begun.post, projector, outbox, inlets);
+        event_loop.run(begun.repeat).await
+    }
+
+    /// The components and settings that a run is pinned to, from its journal.
+    fn read_pinned(
+        &self,
+        run: &RunId,
+        pins: &[baton_core::input::Pin],
+    ) -> Result<Vec<policies::Pinned>, RuntimeError> {
+        let blob = |pin: &baton_core::input::Pin, digest: &baton_core::Digest| {
+            let found = self.journal.blob(digest).map_err(self.cannot("cannot read the policies"))?;
+            found.ok_or_else(|| RuntimeError::ComponentMissing {
+                run: run.clone(),
+                policy: pin.policy.clone(),
+                digest: digest.clone(),
+            })
+        };
+        pins.iter()
+            .map(|pin| {
+                let (component, settings) = (blob(pin, &pin.component)?, blob(pin, &pin.settings)?);
+                Ok(policies::Pinned { pin: pin.clone(), component, settings })
+            })
+            .collect()
+    }
+
+    fn open_post(&self, task_folder: &str) -> Result<Post, RuntimeError> {
+        // Prompts point there; an agent that cannot read it can still work.
+        let path = format!("{task_folder}/inbox/README.md");
+        if let Err(error) = self.workspace.write_projection(&path, baton_inbox::INSTRUCTIONS.as_bytes()) {
+            tracing::warn!("{error}");
+        }
+        Post::open(self.workspace.root(), task_folder).map_err(|error| RuntimeError::Workspace {
+            workspace: self.config.workspace.clone(),
+            source: error.into(),
+        })
+    }
+
+    /// Every run that has not ended may have left an agent, whichever of them goes on now.
+    fn end_orphans(&self) -> Result<(), RuntimeError> {
+        let runs = self.journal.runs().map_err(self.cannot("cannot read the journal"))?;
+        let open: Vec<RunId> = runs.into_iter().filter(|run| !run.ended).map(|run| run.run).collect();
+        sessions::end_orphans(&self.state, &open);
+        Ok(())
+    }
+
+    /// The time in UTC, and a number where two runs begin in one second: short to type, in order, unique here.
+    fn new_run_id(&self) -> Result<RunId, RuntimeError> {
+        let known = self.journal.runs().map_err(self.cannot("cannot read the journal"))?;
+        let time: String = clock::wall().rfc3339().chars().filter(char::is_ascii_alphanumeric).collect();
+        let stem = time.trim_end_matches('Z').replace('T', "-");
+        let mut id = RunId::new(&stem);
+        for ordinal in 2.. {
+            if known.iter().all(|run| run.run != id) {
+                break;
+            }
+            id = RunId::new(format!("{stem}-{ordinal}"));
+        }
+        Ok(id)
+    }
+}
+
+fn impossible(run: &RunId, why: &str) -> RuntimeError {
+    RuntimeError::Impossible { run: run.clone(), why: why.to_owned() }
+}
+
+/// Compiling a component takes a second; whoever renders should not wait for it.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, RuntimeError> + Send + 'static,
+) -> Result<T, RuntimeError> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(done) => done,
+        Err(join) => std::panic::resume_unwind(join.into_panic()),
+    }
+}

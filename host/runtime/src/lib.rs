@@ -1,0 +1,48 @@
+//! The thin async shell around the core: it stamps, journals, performs and reports. It judges nothing and owns no state
+//! machine; whatever a run *is* lives in [`core::Run`], and this crate only carries facts in and effects out.
+//!
+//! | file | part of the walk of one event |
+//! |---|---|
+//! | `host.rs`, `policies.rs`, `recover.rs` | before it: a workspace is taken, policies are loaded, a journal is folded |
+//! | `event_loop.rs` | takes whatever happens, one event after the other |
+//! | `scribe.rs` | stamps it, applies it to the run, journals it with the intents that follow |
+//! | `actuate.rs`, `sessions.rs` | perform the intents that are committed, and send back what became of them |
+//! | `post.rs` | what agents report through files |
+//! | `outbox.rs`, `project.rs` | what the renderer and the workspace get to see |
+//! | `socket.rs`, `control.rs`, `answer.rs` | how other commands reach the run |
+//! | `query.rs`, `dry_run.rs` | looks that change nothing |
+//! | `chaos.rs` | a hook for the crash tests |
+#![forbid(unsafe_code)]
+
+mod actuate;
+mod answer;
+mod chaos;
+mod clock;
+mod config;
+mod control;
+mod dry_run;
+mod error;
+mod event_loop;
+mod host;
+mod outbox;
+mod policies;
+mod post;
+mod project;
+mod query;
+mod recover;
+mod scribe;
+mod sessions;
+mod socket;
+#[cfg(test)]
+mod testing;
+
+pub use baton_agents as agents;
+pub use baton_core as core;
+pub use baton_engine as engine;
+pub use baton_store as store;
+pub use config::{HostConfig, PolicyBundle, PolicySource, Start, Update};
+pub use control::{Control, ControlReply, control};
+pub use dry_run::{DryRun, PlannedPrompt, PlannedSession, dry_run};
+pub use error::RuntimeError;
+pub use host::run;
+pub use query::{ArtifactEntry, RunRow, artifact, artifacts, runs, view_of};

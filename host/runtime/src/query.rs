@@ -1,0 +1,177 @@
+//! Read-only looks at runs and artifacts, with or without a live host. Takes no lock and starts no policy engine.
+
+use baton_core::input::ArtifactRef;
+use baton_core::observation::ObjectiveStatus;
+use baton_core::view::{PhaseStatus, RunStatus, RunView};
+use baton_core::{RunId, SessionId, UnixMs};
+use baton_store::{ArtifactStore, Journal, StateDir, StoreError, Version};
+
+use crate::clock;
+use crate::config::HostConfig;
+use crate::error::RuntimeError;
+use crate::recover;
+
+/// A run in a list.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunRow {
+    /// Its id.
+    pub run: RunId,
+    /// Name of the workflow.
+    pub workflow: String,
+    /// When it began.
+    pub started_at: UnixMs,
+    /// Where it stands.
+    pub status: RunStatus,
+    /// Objectives that are done.
+    pub done: u32,
+    /// Objectives in all.
+    pub objectives: u32,
+}
+
+/// An artifact in a list.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ArtifactEntry {
+    /// Name, version, digest, size and summary.
+    pub artifact: ArtifactRef,
+    /// Its media type.
+    pub media_type: String,
+    /// The session that left it, where one did.
+    pub session: Option<SessionId>,
+    /// When it was saved.
+    pub at: UnixMs,
+    /// Tokens it would take in a context, estimated.
+    pub tokens: u64,
+    /// Its first lines; empty where it is no text.
+    pub preview: String,
+}
+
+/// Where a run stands, as far as it is journaled; the newest run where none is named.
+///
+/// # Errors
+/// [`RuntimeError::NoRuns`], [`RuntimeError::NoSuchRun`], and those of reading the journal.
+pub fn view_of(config: &HostConfig, run: Option<&RunId>) -> Result<RunView, RuntimeError> {
+    let state = find_state(config)?;
+    let journal = open_read_only(&state)?;
+    let run = which_run(config, &journal, run)?;
+    let folded = recover::fold_run(&journal, &run).map_err(|error| error.in_dir(state.path()))?;
+    let view = folded.run.view(folded.last.1.max(clock::wall()));
+    view.ok_or(RuntimeError::NoRuns { workspace: config.workspace.clone() })
+}
+
+/// The runs of the workspace, oldest first.
+///
+/// # Errors
+/// [`RuntimeError::NoRuns`], and those of reading the journal.
+pub fn runs(config: &HostConfig) -> Result<Vec<RunRow>, RuntimeError> {
+    let state = find_state(config)?;
+    let journal = open_read_only(&state)?;
+    let runs = journal.runs().map_err(cannot_read(&state))?;
+    runs.into_iter()
+        .map(|summary| {
+            let view = view_of(config, Some(&summary.run))?;
+            let (done, objectives) = count(&view);
+            Ok(RunRow {
+                run: summary.run,
+                workflow: summary.workflow,
+                started_at: summary.started_at,
+                status: view.status,
+                done,
+                objectives,
+            })
+        })
+        .collect()
+}
+
+/// Objectives done and in all. A phase that was split gave its objectives to its sub-phases.
+fn count(view: &RunView) -> (u32, u32) {
+    let phases = view.phases.iter().filter(|phase| phase.status != PhaseStatus::Split && phase.split == 0);
+    phases.flat_map(|phase| &phase.objectives).fold((0, 0), |(done, all), objective| {
+        (done + u32::from(objective.status == ObjectiveStatus::Done), all + 1)
+    })
+}
+
+/// The artifacts of a run, every version, by name; of the newest run where none is named.
+///
+/// # Errors
+/// As for [`view_of`].
+pub fn artifacts(config: &HostConfig, run: Option<&RunId>) -> Result<Vec<ArtifactEntry>, RuntimeError> {
+    let (state, store, run) = open_artifacts(config, run)?;
+    let saved = store.list(&run).map_err(cannot_read(&state))?;
+    Ok(saved
+        .into_iter()
+        .map(|saved| ArtifactEntry {
+            artifact: saved.artifact,
+            media_type: saved.media_type,
+            session: saved.session,
+            at: saved.saved_at,
+            tokens: saved.tokens,
+            preview: saved.preview,
+        })
+        .collect())
+}
+
+/// The bytes of one artifact; the newest version where none is named.
+///
+/// # Errors
+/// As for [`view_of`], and [`RuntimeError::State`] where there is no such artifact.
+pub fn artifact(
+    config: &HostConfig,
+    run: Option<&RunId>,
+    name: &str,
+    version: Option<u32>,
+) -> Result<Vec<u8>, RuntimeError> {
+    let (state, store, run) = open_artifacts(config, run)?;
+    let version = version.map_or(Version::Latest, Version::Exactly);
+    let saved = store.get(&run, name, version).map_err(cannot_read(&state))?;
+    store.read(&saved.artifact.digest).map_err(cannot_read(&state))
+}
+
+fn open_artifacts(
+    config: &HostConfig,
+    run: Option<&RunId>,
+) -> Result<(StateDir, ArtifactStore, RunId), RuntimeError> {
+    let state = find_state(config)?;
+    let run = which_run(config, &open_read_only(&state)?, run)?;
+    let store = ArtifactStore::open_read_only(&state).map_err(cannot_read(&state))?;
+    Ok((state, store, run))
+}
+
+/// The state directory of a workspace where something has run.
+pub(crate) fn find_state(config: &HostConfig) -> Result<StateDir, RuntimeError> {
+    let found = StateDir::find(&config.state_root, &config.workspace).map_err(|source| {
+        RuntimeError::State { what: "cannot look", dir: config.state_root.clone(), source: source.into() }
+    })?;
+    match found {
+        Some(state) if state.journal().exists() => Ok(state),
+        _ => Err(RuntimeError::NoRuns { workspace: config.workspace.clone() }),
+    }
+}
+
+pub(crate) fn open_read_only(state: &StateDir) -> Result<Journal, RuntimeError> {
+    Journal::open_read_only(state).map_err(cannot_read(state))
+}
+
+pub(crate) fn cannot_read(state: &StateDir) -> impl Fn(StoreError) -> RuntimeError {
+    let dir = state.path().to_owned();
+    move |source| RuntimeError::State { what: "cannot read", dir: dir.clone(), source: source.into() }
+}
+
+/// The run that was named, or the newest one.
+pub(crate) fn which_run(
+    config: &HostConfig,
+    journal: &Journal,
+    run: Option<&RunId>,
+) -> Result<RunId, RuntimeError> {
+    let workspace = config.workspace.clone();
+    let failed = |source: StoreError| RuntimeError::State {
+        what: "cannot read",
+        dir: journal.path().to_owned(),
+        source: source.into(),
+    };
+    let runs = journal.runs().map_err(failed)?;
+    match run {
+        None => runs.last().map(|newest| newest.run.clone()).ok_or(RuntimeError::NoRuns { workspace }),
+        Some(run) if runs.iter().any(|known| known.run == *run) => Ok(run.clone()),
+        Some(run) => Err(RuntimeError::NoSuchRun { run: run.clone(), workspace }),
+    }
+}

@@ -1,0 +1,175 @@
+//! The agents that this host has started. What is told to an agent that is still being started waits until it is up;
+//! otherwise core keeps the order, since it waits for the outcome of one intent before the next to the same agent. What an
+//! agent says does not come through here.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use baton_agents::{AgentHandle, DriverEvent, Launch, Spawned};
+use baton_core::SessionId;
+use baton_store::StateDir;
+use tokio::sync::{mpsc, watch};
+
+/// An agent is asked to end, and ended by force after this.
+pub(crate) const END_GRACE: Duration = Duration::from_secs(5);
+/// An effect on an agent whose process is just going away waits this long for the end to be seen first: why it went is
+/// what counts, not that it could not be written to.
+const GONE_PATIENCE: Duration = Duration::from_secs(2);
+/// How long orphans get; nobody listens to them any more.
+const ORPHAN_GRACE: Duration = Duration::from_millis(500);
+
+/// An agent, from the moment it is wanted until its exit has been seen.
+#[derive(Clone)]
+enum Stage {
+    Starting,
+    Up(Arc<AgentHandle>),
+    /// It never was, or is no more.
+    Gone,
+}
+
+/// All agents of this host, by session. Clones share them.
+#[derive(Clone, Default)]
+pub(crate) struct Sessions {
+    stages: Arc<Mutex<HashMap<SessionId, watch::Sender<Stage>>>>,
+}
+
+impl Sessions {
+    /// None is being started or up.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.lock().is_empty()
+    }
+
+    /// Says that an agent is wanted, before anything else is told to it.
+    pub(crate) fn announce(&self, session: &SessionId) {
+        self.lock().insert(session.clone(), watch::Sender::new(Stage::Starting));
+    }
+
+    /// Starts an agent that was announced.
+    pub(crate) async fn start(
+        &self,
+        launch: Launch,
+        events: mpsc::Sender<(SessionId, DriverEvent)>,
+    ) -> Result<Spawned, String> {
+        let session = launch.spec.session.clone();
+        match baton_agents::spawn(launch, events).await {
+            Ok((handle, spawned)) => {
+                if let Some(stage) = self.lock().get(&session) {
+                    stage.send_replace(Stage::Up(Arc::new(handle)));
+                }
+                Ok(spawned)
+            }
+            Err(error) => {
+                self.gone(&session);
+                Err(error.to_string())
+            }
+        }
+    }
+
+    /// Its exit has been seen, or it never started.
+    pub(crate) fn gone(&self, session: &SessionId) {
+        if let Some(stage) = self.lock().remove(session) {
+            stage.send_replace(Stage::Gone);
+        }
+    }
+
+    pub(crate) async fn prompt(&self, session: &SessionId, text: &str) -> Result<(), String> {
+        let told = match self.handle(session).await {
+            Some(handle) => handle.prompt(text.to_owned()).await.map_err(|error| error.to_string()),
+            None => Err(is_gone(session)),
+        };
+        self.after(session, told).await
+    }
+
+    pub(crate) async fn compact(&self, session: &SessionId, instructions: &str) -> Result<(), String> {
+        let told = match self.handle(session).await {
+            Some(handle) => handle.compact(instructions.to_owned()).await.map_err(|error| error.to_string()),
+            None => Err(is_gone(session)),
+        };
+        self.after(session, told).await
+    }
+
+    pub(crate) async fn interrupt(&self, session: &SessionId) -> Result<(), String> {
+        let told = match self.handle(session).await {
+            Some(handle) => handle.interrupt().await.map_err(|error| error.to_string()),
+            None => Err(is_gone(session)),
+        };
+        self.after(session, told).await
+    }
+
+    /// Returns when the agent, and everything it started, is gone.
+    pub(crate) async fn end(&self, session: &SessionId) -> Result<(), String> {
+        match self.handle(session).await {
+            Some(handle) => {
+                handle.end(END_GRACE).await;
+                Ok(())
+            }
+            None => Err(is_gone(session)),
+        }
+    }
+
+    /// Ends every agent without telling anybody, because nothing can be journaled any more.
+    pub(crate) async fn abandon(&self) {
+        let all: Vec<SessionId> = self.lock().keys().cloned().collect();
+        let mut ends = tokio::task::JoinSet::new();
+        for session in all {
+            let sessions = self.clone();
+            ends.spawn(async move { sessions.end(&session).await });
+        }
+        // Whoever is not gone by then ends with its guard, when this process is gone.
+        let _ = tokio::time::timeout(2 * END_GRACE, ends.join_all()).await;
+        self.lock().clear();
+    }
+
+    /// The handle, once the agent is up.
+    async fn handle(&self, session: &SessionId) -> Option<Arc<AgentHandle>> {
+        let mut stage = self.lock().get(session)?.subscribe();
+        let settled = stage.wait_for(|stage| !matches!(stage, Stage::Starting)).await.ok()?.clone();
+        match settled {
+            Stage::Up(handle) => Some(handle),
+            Stage::Starting | Stage::Gone => None,
+        }
+    }
+
+    /// Where something could not be told, its exit is given time to be seen first.
+    async fn after(&self, session: &SessionId, told: Result<(), String>) -> Result<(), String> {
+        if told.is_err() {
+            let stage = self.lock().get(session).map(watch::Sender::subscribe);
+            if let Some(mut stage) = stage {
+                let gone = stage.wait_for(|stage| matches!(stage, Stage::Gone));
+                let _ = tokio::time::timeout(GONE_PATIENCE, gone).await;
+            }
+        }
+        told
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, watch::Sender<Stage>>> {
+        self.stages.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn is_gone(session: &SessionId) -> String {
+    format!("the agent of {session} is gone")
+}
+
+/// The folder of one session, outside the workspace.
+pub(crate) fn folder(state: &StateDir, run: &baton_core::RunId, session: &SessionId) -> PathBuf {
+    state.sessions().join(run.as_str()).join(session.as_str())
+}
+
+/// Ends what earlier hosts of these runs left running. Blocks. Guards end their agents when their host dies, so this finds
+/// something only where a guard was killed as well.
+pub(crate) fn end_orphans(state: &StateDir, runs: &[baton_core::RunId]) {
+    for run in runs {
+        let Ok(folders) = std::fs::read_dir(state.sessions().join(run.as_str())) else { continue };
+        for folder in folders.flatten() {
+            if let Some(orphan) = baton_agents::probe_orphan(&folder.path())
+                && orphan.alive
+            {
+                tracing::info!(group = orphan.group, "ending an agent that an earlier host left behind");
+                baton_agents::end_orphan(&orphan, ORPHAN_GRACE);
+            }
+        }
+    }
+}

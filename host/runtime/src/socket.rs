@@ -1,0 +1,186 @@
+//! The listening side of the control socket. Every connection asks one thing on one line; what is asked reaches the
+//! event loop over a bounded channel, and what cannot be read is refused here.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::task::JoinHandle;
+
+use crate::control::{Control, ControlReply};
+use crate::error::RuntimeError;
+
+/// A message is a word and perhaps a number.
+pub(crate) const MESSAGE_BYTES: usize = 4096;
+/// A view of a run with hundreds of phases stays far below this.
+pub(crate) const REPLY_BYTES: u64 = 16 << 20;
+/// Connections that are served at a time. People and scripts ask a few times a second at most.
+const CONNECTIONS: usize = 8;
+/// Whoever connects and says nothing is not waited for longer than this.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Bytes of a socket's path that every system takes.
+const PATH_BYTES: usize = 100;
+
+/// A message with the way back.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    /// What is asked.
+    pub(crate) message: Control,
+    /// Where the answer goes. Whoever asked may be gone.
+    pub(crate) reply: oneshot::Sender<ControlReply>,
+}
+
+/// The socket, open while this lives.
+#[derive(Debug)]
+pub(crate) struct Socket {
+    path: PathBuf,
+    task: JoinHandle<()>,
+}
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        self.task.abort();
+        // The lock of the workspace is still held, so the name is still ours.
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+/// Listens at `path`. The caller holds the workspace's lock, so a socket that is there was left by a dead host.
+pub(crate) fn listen(path: &Path, asked: mpsc::Sender<Asked>) -> Result<Socket, RuntimeError> {
+    let failed = |source| RuntimeError::Control { what: "cannot open", path: path.to_owned(), source };
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
+        _ => {}
+    }
+    let bind = || {
+        let door = reachable(path)?;
+        let listener = UnixListener::bind(door.path())?;
+        // The folder is 0700 already; the mode says the same of the socket itself.
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
+        Ok(listener)
+    };
+    let listener = bind().map_err(failed)?;
+    let task = tokio::spawn(serve(listener, asked));
+    Ok(Socket { path: path.to_owned(), task })
+}
+
+async fn serve(listener: UnixListener, asked: mpsc::Sender<Asked>) {
+    let places = Arc::new(Semaphore::new(CONNECTIONS));
+    loop {
+        let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                let asked = asked.clone();
+                tokio::spawn(async move {
+                    let _place = place;
+                    if tokio::time::timeout(PATIENCE, converse(stream, asked)).await.is_err() {
+                        tracing::debug!("a connection to the control socket said nothing");
+                    }
+                });
+            }
+            Err(error) => {
+                // Out of descriptors, most likely: others must end first.
+                tracing::warn!(%error, "the control socket accepts nobody just now");
+                tokio::time::sleep(PATIENCE).await;
+            }
+        }
+    }
+}
+
+async fn converse(stream: UnixStream, asked: mpsc::Sender<Asked>) -> io::Result<()> {
+    let (read, mut write) = stream.into_split();
+    let mut line = Vec::new();
+    BufReader::new(read.take(MESSAGE_BYTES as u64)).read_until(b'\n', &mut line).await?;
+    let reply = match serde_json::from_slice(&line) {
+        Ok(message) => {
+            let (reply, answered) = oneshot::channel();
+            let gone = || ControlReply::Refused { why: "the host is ending".to_owned() };
+            match asked.send(Asked { message, reply }).await {
+                Ok(()) => answered.await.unwrap_or_else(|_| gone()),
+                Err(_) => gone(),
+            }
+        }
+        Err(error) => ControlReply::Refused { why: format!("this is no message that a host takes: {error}") },
+    };
+    let mut bytes = serde_json::to_vec(&reply)?;
+    bytes.push(b'\n');
+    write.write_all(&bytes).await?;
+    write.shutdown().await
+}
+
+/// A path of the socket that is short enough for the system, valid while this lives.
+#[derive(Debug)]
+pub(crate) struct Door {
+    path: PathBuf,
+    _folder: Option<File>,
+}
+
+impl Door {
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+/// The address of a socket has room for about a hundred bytes, and a state directory may be deeper than that; on Linux
+/// an open folder has a short name.
+pub(crate) fn reachable(path: &Path) -> io::Result<Door> {
+    if path.as_os_str().len() <= PATH_BYTES || !cfg!(target_os = "linux") {
+        return Ok(Door { path: path.to_owned(), _folder: None });
+    }
+    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
+        return Err(io::ErrorKind::InvalidInput.into());
+    };
+    let folder = File::open(folder)?;
+    let short = Path::new("/proc/self/fd").join(folder.as_raw_fd().to_string()).join(name);
+    Ok(Door { path: short, _folder: Some(folder) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn ask_line(path: &Path, line: &[u8]) -> String {
+        let door = reachable(path).unwrap();
+        let mut stream = UnixStream::connect(door.path()).await.unwrap();
+        stream.write_all(line).await.unwrap();
+        stream.shutdown().await.unwrap();
+        let mut reply = String::new();
+        stream.read_to_string(&mut reply).await.unwrap();
+        reply
+    }
+
+    #[tokio::test]
+    async fn a_message_is_answered_and_garbage_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        // Deeper than the address of a socket has room for.
+        let deep = dir.path().join("d".repeat(120));
+        std::fs::create_dir(&deep).unwrap();
+        let path = deep.join("control.sock");
+        let (asked, mut asking) = mpsc::channel(1);
+        let socket = listen(&path, asked).unwrap();
+        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+
+        let host = tokio::spawn(async move {
+            let Asked { message, reply } = asking.recv().await.unwrap();
+            reply.send(ControlReply::Stopping).unwrap();
+            message
+        });
+        let reply = ask_line(&path, b"{\"control\":\"stop\"}\n").await;
+        assert_eq!(reply.trim(), r#"{"reply":"stopping"}"#);
+        assert_eq!(host.await.unwrap(), Control::Stop);
+
+        for garbage in [b"{}\n".as_slice(), b"\n", b"{\"control\":\"dance\"}\n"] {
+            let reply = ask_line(&path, garbage).await;
+            assert!(reply.contains("refused"), "{reply}");
+        }
+        drop(socket);
+        assert!(!path.exists());
+    }
+}

@@ -1,0 +1,128 @@
+//! What the tests of this crate share: a small workflow, and a judge who lets everything go well. No process, no WASM.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use baton_core::decision::{
+    Assessment, Brief, CompactionAction, CompactionDecision, Composition, Continuer, DecidedBy, Decision,
+    Label, Recovery, Review, SplitAction, SplitDecision, Staleness, TurnBudget, Verdict,
+};
+use baton_core::observation::Ask;
+use baton_core::workflow::file;
+use baton_core::{Digest, Input, RunId, Workflow};
+use baton_store::{Journal, JournalOptions, StateDir};
+
+use crate::event_loop::Judge;
+use crate::recover::Folded;
+use crate::scribe::Scribe;
+
+/// Two phases of one and two objectives; the first is verified.
+pub(crate) fn workflow() -> Workflow {
+    let text = r#"
+        name = "two-steps"
+        goal = "three files"
+        [roles.executor]
+        script = "script.toml"
+        [[phases]]
+        id = "first"
+        title = "one file"
+        verify = "test -f a.txt"
+        objectives = [{ id = "a", description = "write a.txt", files = ["a.txt"] }]
+        [[phases]]
+        id = "second"
+        title = "two files"
+        depends_on = ["first"]
+        [[phases.objectives]]
+        id = "b"
+        description = "write b.txt"
+        files = ["b.txt"]
+        [[phases.objectives]]
+        id = "c"
+        description = "write c.txt"
+    "#;
+    file::parse(text, "two-steps.toml", "/").unwrap()
+}
+
+/// Everything is done at the first try, and nothing is too large.
+pub(crate) fn content_judge() -> Judge {
+    Arc::new(|question| {
+        let reason = "all is well".to_owned();
+        let decision = match &question.ask {
+            Ask::Assess(_) => Decision::Assess(Assessment {
+                verdict: Verdict::Completed,
+                evidence: Vec::new(),
+                warning: None,
+                recovery: Recovery::Wait,
+                reason,
+            }),
+            Ask::Compaction(_) => {
+                Decision::Compaction(CompactionDecision { action: CompactionAction::Keep, reason })
+            }
+            Ask::Split(_) => Decision::Split(SplitDecision { action: SplitAction::Keep, reason }),
+            Ask::Budget(_, base) => Decision::Budget(TurnBudget { max_turns: *base, reason }),
+            Ask::Brief(seen) => {
+                let prompt = format!("Do {:?} for {}.", seen.focus, seen.goal);
+                Decision::Brief(Brief { prompt, reason })
+            }
+            Ask::Compose(_) => Decision::Compose(Composition {
+                document: "# Handoff".to_owned(),
+                index: "# Index".to_owned(),
+                continuer: Continuer::Successor,
+                reason,
+            }),
+            Ask::Review(_) => Decision::Review(Review {
+                score: 100,
+                findings: Vec::new(),
+                staleness: Staleness::Fresh,
+                accepted: true,
+                reason,
+            }),
+        };
+        let label = Label {
+            by: DecidedBy::Configured,
+            capability: question.ask.capability(),
+            policy: "content".to_owned(),
+            component: None,
+            settings: None,
+            engine: Digest::of("test"),
+            fuel: 0,
+            duration_us: 0,
+            faults: Vec::new(),
+        };
+        (Ok(decision), label)
+    })
+}
+
+/// The first input of a run.
+pub(crate) fn started(run: &RunId) -> Input {
+    Input::Started {
+        run: run.clone(),
+        workflow: Box::new(workflow()),
+        pins: Vec::new(),
+        task_folder: format!(".baton/{run}"),
+    }
+}
+
+/// A workspace with its state directory and an empty journal.
+pub(crate) struct Place {
+    pub(crate) state: StateDir,
+    pub(crate) journal: Journal,
+    pub(crate) workspace: PathBuf,
+    _dir: tempfile::TempDir,
+}
+
+impl Place {
+    pub(crate) fn new(options: JournalOptions) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let workspace = dir.path().join("work");
+        std::fs::create_dir(&workspace).unwrap();
+        let state = StateDir::open(&dir.path().join("state"), &workspace).unwrap();
+        let journal = Journal::open_with(&state, options).unwrap();
+        Self { state, journal, workspace, _dir: dir }
+    }
+
+    /// A scribe for a new run.
+    pub(crate) fn scribe(&self, run: &RunId) -> Scribe {
+        Scribe::new(Folded::default(), run.clone(), self.journal.clone())
+    }
+}
