@@ -1,0 +1,86 @@
+//! A scripted model behind the Anthropic Messages API on loopback, so that real agent CLIs run without a network, a
+//! key or chance. It answers by script and counts tokens by bytes; it understands nothing.
+//!
+//! ```no_run
+//! use baton_simulator::{Script, Simulator, Turn};
+//!
+//! let script = Script::new()
+//!     .on("[greeting]", [Turn::write("/tmp/hello.txt", "hello\n"), Turn::say("Written.")])
+//!     .max_prompt_tokens(60_000);
+//! let simulator = Simulator::start(script)?;
+//! println!("ANTHROPIC_BASE_URL={}", simulator.url());
+//! # Ok::<(), std::io::Error>(())
+//! ```
+#![forbid(unsafe_code)]
+
+mod answer;
+mod asked;
+mod script;
+mod server;
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+pub use asked::Asked;
+pub use script::{Failure, Script, Turn};
+pub use server::{Answered, Request};
+
+/// A running simulator. It listens on a free port of the loopback address until it is dropped.
+#[derive(Debug)]
+pub struct Simulator {
+    address: SocketAddr,
+    state: Arc<server::State>,
+    stop: Option<tokio::sync::oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Simulator {
+    /// Starts to listen, on a thread of its own: it serves tests with and without a runtime alike.
+    ///
+    /// # Errors
+    /// What the system says where no port, thread or runtime is to be had.
+    pub fn start(script: Script) -> io::Result<Self> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        listener.set_nonblocking(true)?;
+        let address = listener.local_addr()?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let state = Arc::new(server::State::new(script));
+        let (stop, stopped) = tokio::sync::oneshot::channel();
+        let serving = server::serve(listener, Arc::clone(&state));
+        let thread = std::thread::Builder::new().name("simulator".to_owned()).spawn(move || {
+            runtime.block_on(async {
+                tokio::select! {
+                    _ = stopped => {}
+                    served = serving => if let Err(error) = served {
+                        eprintln!("the simulator stopped serving: {error}");
+                    }
+                }
+            });
+        })?;
+        Ok(Self { address, state, stop: Some(stop), thread: Some(thread) })
+    }
+
+    /// What to set `ANTHROPIC_BASE_URL` to.
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// What was asked so far and how it was answered, in order.
+    pub fn requests(&self) -> Vec<Request> {
+        self.state.requests()
+    }
+}
+
+impl Drop for Simulator {
+    fn drop(&mut self) {
+        if let Some(stop) = self.stop.take() {
+            // Where nobody listens any more, the thread is already at its end.
+            let _ = stop.send(());
+        }
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}

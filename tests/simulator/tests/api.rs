@@ -1,0 +1,201 @@
+//! The simulator as an HTTP client sees it: messages, streams, errors, token counts.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+
+use baton_simulator::{Answered, Failure, Script, Simulator, Turn};
+use serde_json::{Value, json};
+
+struct Reply {
+    status: u16,
+    head: String,
+    body: String,
+}
+
+impl Reply {
+    fn json(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {}", self.body))
+    }
+
+    /// Type and data of each event of a stream.
+    fn events(&self) -> Vec<Value> {
+        let data = self.body.lines().filter_map(|line| line.strip_prefix("data: "));
+        data.map(|data| serde_json::from_str(data).unwrap()).collect()
+    }
+}
+
+fn send(simulator: &Simulator, path: &str, body: &str) -> Reply {
+    let address = simulator.url().strip_prefix("http://").unwrap().to_owned();
+    let mut stream = TcpStream::connect(&address).unwrap();
+    let length = body.len();
+    write!(stream, "POST {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{body}").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    let head = head.to_lowercase();
+    let body = if head.contains("transfer-encoding: chunked") { joined(body) } else { body.to_owned() };
+    Reply { status: head[9..12].parse().unwrap(), head, body }
+}
+
+/// Joins the chunks of a chunked body.
+fn joined(mut chunks: &str) -> String {
+    let mut body = String::new();
+    while let Some((size, rest)) = chunks.split_once("\r\n") {
+        let size = usize::from_str_radix(size, 16).unwrap();
+        body.push_str(&rest[..size]);
+        chunks = rest[size..].strip_prefix("\r\n").unwrap();
+    }
+    body
+}
+
+fn ask(simulator: &Simulator, body: &Value) -> Reply {
+    send(simulator, "/v1/messages?beta=true", &body.to_string())
+}
+
+/// A prompt with `results` tool results after it.
+fn prompt(text: &str, results: usize) -> Value {
+    let mut messages = vec![json!({"role": "user", "content": text})];
+    for _ in 0..results {
+        messages.push(json!({"role": "assistant", "content": [{"type": "tool_use", "id": "t", "name": "Write", "input": {}}]}));
+        messages.push(json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t", "content": "ok"}]}));
+    }
+    json!({"model": "m", "max_tokens": 100, "tools": [{"name": "Write"}], "messages": messages, "metadata": {"user_id": "u"}})
+}
+
+fn two_objectives() -> Script {
+    let inbox =
+        Turn::computed(|asked| Turn::write(format!("{}/a.json", asked.line("Report to: ").unwrap()), "{}"));
+    Script::new()
+        .on("[a]", [Turn::write("/w/a", "1"), inbox, Turn::say("a is done")])
+        .on("[b]", [Turn::bash("true")])
+}
+
+#[test]
+fn turns_follow_the_prompt_and_its_tool_results() {
+    let simulator = Simulator::start(two_objectives()).unwrap();
+    let first = ask(&simulator, &prompt("- [a] x\nReport to: /w/inbox", 0)).json();
+    assert_eq!(first["stop_reason"], "tool_use");
+    assert_eq!(first["content"][0]["input"], json!({"file_path": "/w/a", "content": "1"}));
+    let second = ask(&simulator, &prompt("- [a] x\nReport to: /w/inbox", 1)).json();
+    assert_eq!(second["content"][0]["input"]["file_path"], "/w/inbox/a.json");
+    let third = ask(&simulator, &prompt("- [a] x\nReport to: /w/inbox", 2)).json();
+    assert_eq!(
+        (&third["content"][0]["text"], &third["stop_reason"]),
+        (&json!("a is done"), &json!("end_turn"))
+    );
+    let past = ask(&simulator, &prompt("- [a] x\nReport to: /w/inbox", 3)).json();
+    assert_eq!(past["content"][0]["text"], "Done.");
+    let absent = ask(&simulator, &prompt("- [b] x", 0)).json();
+    assert_eq!(absent["content"][0]["text"], "The script calls Bash, but the agent offers only Write.");
+    let called = Answered::Called("Write".to_owned());
+    let answers: Vec<_> = simulator.requests().into_iter().map(|request| request.answered).collect();
+    assert_eq!(answers, [called.clone(), called, Answered::Said, Answered::Said, Answered::Said]);
+}
+
+#[test]
+fn a_stream_says_the_same_as_a_message() {
+    let text = "ä long text ".repeat(100);
+    let simulator = Simulator::start(Script::new().otherwise([Turn::say(text.clone())])).unwrap();
+    let mut body = prompt("x", 0);
+    body["stream"] = true.into();
+    let reply = ask(&simulator, &body);
+    assert!(reply.head.contains("content-type: text/event-stream"), "{}", reply.head);
+    let events = reply.events();
+    let kinds: Vec<_> = events
+        .iter()
+        .map(|event| event["type"].as_str().unwrap())
+        .filter(|kind| *kind != "content_block_delta")
+        .collect();
+    let expected = [
+        "message_start",
+        "content_block_start",
+        "ping",
+        "content_block_stop",
+        "message_delta",
+        "message_stop",
+    ];
+    assert_eq!(kinds, expected);
+    let said: String = events.iter().filter_map(|event| event["delta"]["text"].as_str()).collect();
+    assert_eq!(said, text);
+    let usage = &events[events.len() - 2]["usage"];
+    assert_eq!(usage["output_tokens"], json!((text.len() as u64).div_ceil(4) + 1));
+}
+
+#[test]
+fn usage_is_the_size_of_the_prompt_and_the_rest_of_it_is_cached() {
+    let simulator = Simulator::start(Script::new().message_scale(10)).unwrap();
+    let total = |usage: &Value| -> u64 {
+        ["input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"]
+            .iter()
+            .map(|key| usage[key].as_u64().unwrap())
+            .sum()
+    };
+    let first = ask(&simulator, &prompt("x", 0)).json()["usage"].clone();
+    let second = ask(&simulator, &prompt("x", 1)).json()["usage"].clone();
+    assert_eq!(first["cache_read_input_tokens"], 0);
+    assert_eq!(second["cache_read_input_tokens"], json!(total(&first)));
+    let body = prompt("x", 1);
+    let bytes = |value: &Value| value.to_string().len() as u64;
+    let expected = (bytes(&body["tools"]) + 10 * bytes(&body["messages"])).div_ceil(4);
+    assert_eq!(total(&second), expected);
+    let counted = send(&simulator, "/v1/messages/count_tokens", &body.to_string()).json();
+    assert_eq!(counted["input_tokens"], json!(expected));
+    assert_eq!(simulator.requests()[2].answered, Answered::Counted);
+}
+
+#[test]
+fn a_prompt_that_is_too_long_is_refused_as_the_service_does() {
+    let simulator = Simulator::start(Script::new().max_prompt_tokens(100)).unwrap();
+    assert_eq!(ask(&simulator, &prompt("x", 0)).status, 200);
+    let reply = ask(&simulator, &prompt(&"x".repeat(1000), 0));
+    let error = reply.json()["error"].clone();
+    let tokens = simulator.requests()[1].prompt_tokens;
+    assert_eq!((reply.status, &error["type"]), (400, &json!("invalid_request_error")));
+    assert_eq!(error["message"], format!("prompt is too long: {tokens} tokens > 100 maximum"));
+    assert_eq!(simulator.requests()[1].answered, Answered::TooLong);
+}
+
+#[test]
+fn failures_come_as_scripted_and_spare_side_requests() {
+    let failing = Script::new()
+        .failing(Failure::rate_limited(1).after(1).retry_after_s(2))
+        .failing(Failure::overloaded(1).after(1));
+    let simulator = Simulator::start(failing).unwrap();
+    assert_eq!(ask(&simulator, &prompt("x", 0)).status, 200);
+    let mut aside = prompt("x", 0);
+    aside["tools"] = json!([]);
+    assert_eq!(ask(&simulator, &aside).status, 200);
+    let limited = ask(&simulator, &prompt("x", 0));
+    assert_eq!((limited.status, &limited.json()["error"]["type"]), (429, &json!("rate_limit_error")));
+    assert!(limited.head.contains("retry-after: 2"), "{}", limited.head);
+    let overloaded = ask(&simulator, &prompt("x", 0));
+    assert_eq!((overloaded.status, &overloaded.json()["error"]["type"]), (529, &json!("overloaded_error")));
+    assert_eq!(ask(&simulator, &prompt("x", 0)).status, 200);
+    assert_eq!(simulator.requests()[1].answered, Answered::Aside);
+}
+
+#[test]
+fn a_request_for_a_summary_gets_one() {
+    let simulator = Simulator::start(two_objectives()).unwrap();
+    let summary =
+        ask(&simulator, &prompt("Create a detailed summary of the conversation so far. [a]", 0)).json();
+    assert!(summary["content"][0]["text"].as_str().unwrap().contains("<summary>"));
+    assert_eq!(simulator.requests()[0].answered, Answered::Summarised);
+}
+
+#[test]
+fn what_it_does_not_know_it_says() {
+    let simulator = Simulator::start(Script::new()).unwrap();
+    assert_eq!(send(&simulator, "/v1/models", "").status, 404);
+    assert_eq!(send(&simulator, "/v1/messages", "{").status, 400);
+    let answers: Vec<_> = simulator.requests().into_iter().map(|request| request.answered).collect();
+    assert_eq!(answers, [Answered::Failed(404), Answered::Failed(400)]);
+}
+
+#[test]
+fn it_stops_when_dropped() {
+    let simulator = Simulator::start(Script::new()).unwrap();
+    let address = simulator.url().strip_prefix("http://").unwrap().to_owned();
+    drop(simulator);
+    assert!(TcpStream::connect(address).is_err());
+}
