@@ -1,0 +1,165 @@
+//! The command line as types. What a command does is in `commands`.
+
+use std::path::PathBuf;
+
+use baton_runtime::core::input::Choice;
+use baton_runtime::core::workflow::AgentKind;
+use clap::builder::styling::{AnsiColor, Styles};
+use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
+
+use crate::commands::{
+    answer, artifacts, check, completions, policy, report, resume, run, schema, status, stop,
+};
+use crate::exit::Exit;
+
+/// Headings in bold, what is typed literally in cyan.
+const STYLES: Styles = Styles::styled()
+    .header(AnsiColor::Yellow.on_default().bold())
+    .usage(AnsiColor::Yellow.on_default().bold())
+    .literal(AnsiColor::Cyan.on_default());
+
+/// Keeps long agent work alive: when an agent runs out of context, the next one takes over, and nothing is lost.
+#[derive(Debug, Parser)]
+#[command(name = "baton", version, styles = STYLES, max_term_width = 100, after_help = exit_codes())]
+#[command(arg_required_else_help = true, disable_help_subcommand = true)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What can be asked of `baton`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Run(run::RunArgs),
+    Resume(resume::ResumeArgs),
+    Stop(stop::StopArgs),
+    Answer(answer::AnswerArgs),
+    Status(status::StatusArgs),
+    Report(report::ReportArgs),
+    #[command(subcommand)]
+    Artifacts(artifacts::ArtifactsCommand),
+    #[command(subcommand)]
+    Policy(policy::PolicyCommand),
+    Check(check::CheckArgs),
+    Schema(schema::SchemaArgs),
+    Completions(completions::CompletionsArgs),
+}
+
+/// Which work is meant.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct PlaceArgs {
+    /// Folder that the agents work in [default: the current folder]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) workspace: Option<PathBuf>,
+    /// Folder that keeps journals and artifacts [default: $XDG_STATE_HOME/baton or ~/.local/state/baton]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) state_dir: Option<PathBuf>,
+}
+
+/// How data is written to standard output. Progress goes to standard error, always as text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// For people
+    #[default]
+    Text,
+    /// One JSON document
+    Json,
+    /// One JSON record a line
+    Jsonl,
+}
+
+/// `--format`.
+#[derive(Clone, Copy, Debug, Default, Args)]
+pub(crate) struct FormatArg {
+    /// How to write the data on standard output
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+    pub(crate) format: Format,
+}
+
+/// How the progress of a run is shown.
+#[derive(Clone, Copy, Debug, Default, Args)]
+pub(crate) struct ViewArgs {
+    #[command(flatten)]
+    pub(crate) format: FormatArg,
+    /// Show progress as plain lines, even on a terminal
+    #[arg(long)]
+    pub(crate) plain: bool,
+}
+
+/// An agent on the command line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Agent {
+    /// Built in: plays a script, needs no key and no network
+    Rehearsal,
+    /// Claude Code, as `claude` on PATH
+    Claude,
+}
+
+impl From<Agent> for AgentKind {
+    fn from(agent: Agent) -> Self {
+        match agent {
+            Agent::Rehearsal => AgentKind::Rehearsal,
+            Agent::Claude => AgentKind::Claude,
+        }
+    }
+}
+
+/// An answer on the command line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Answer {
+    /// Try the phase again, with fresh continuations and retries
+    Retry,
+    /// Leave what is open undone and go on with the phases that do not depend on it
+    Skip,
+    /// Lift the limit that was reached by as much again
+    Raise,
+    /// End the run; what is open stays open
+    Stop,
+}
+
+impl From<Answer> for Choice {
+    fn from(answer: Answer) -> Self {
+        match answer {
+            Answer::Retry => Choice::Retry,
+            Answer::Skip => Choice::Skip,
+            Answer::Raise => Choice::Raise,
+            Answer::Stop => Choice::Stop,
+        }
+    }
+}
+
+/// The list at the end of `baton --help`.
+fn exit_codes() -> String {
+    let codes: Vec<String> =
+        Exit::ALL.iter().map(|exit| format!("{:>5}  {}", exit.code(), exit.meaning())).collect();
+    format!("Exit codes:\n{}", codes.join("\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_help_text_has_examples() {
+        let mut root = Cli::command().term_width(100);
+        root.build();
+        insta::assert_snapshot!("help_baton", root.render_long_help());
+        let mut waiting: Vec<(String, clap::Command)> =
+            root.get_subcommands().map(|command| (command.get_name().to_owned(), command.clone())).collect();
+        while let Some((name, mut command)) = waiting.pop() {
+            let text = command.render_long_help().to_string();
+            assert!(text.contains("Examples:"), "`baton {name} --help` shows no example");
+            insta::assert_snapshot!(format!("help_{}", name.replace(' ', "_")), text);
+            let below = command
+                .get_subcommands()
+                .map(|below| (format!("{name} {}", below.get_name()), below.clone()));
+            waiting.extend(below);
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! `baton answer`: what a person says to a question of a paused run.
+
+use baton_runtime::core::{ActionId, RunId};
+use baton_runtime::{Control, ControlReply, Start};
+use clap::Args;
+
+use super::{ask_host, current_is};
+use crate::args::{Answer, PlaceArgs, ViewArgs};
+use crate::exit::Exit;
+use crate::follow::follow;
+use crate::out;
+use crate::place::Place;
+
+/// Answer a question of a run that waits for a person
+#[derive(Debug, Args)]
+#[command(
+    allow_missing_positional = true,
+    after_help = "\
+Examples:
+  baton answer retry --resume            answers the only question, and goes on
+  baton answer r-20260212-7f skip        answers for this run; `baton resume` goes on later
+  baton answer raise --question 41       where several questions are open
+
+`baton status` shows the questions and what each can be answered with."
+)]
+pub(crate) struct AnswerArgs {
+    /// Which run [default: the newest]
+    #[arg(value_name = "RUN")]
+    run: Option<String>,
+    /// The answer
+    #[arg(value_enum, value_name = "CHOICE")]
+    choice: Answer,
+    /// Which question, where several are open
+    #[arg(long, value_name = "N")]
+    question: Option<u64>,
+    /// Go on with the run at once, where no host works on it
+    #[arg(long)]
+    resume: bool,
+    #[command(flatten)]
+    place: PlaceArgs,
+    #[command(flatten)]
+    view: ViewArgs,
+}
+
+pub(crate) fn answer(args: AnswerArgs) -> anyhow::Result<Exit> {
+    let run = args.run.map(RunId::new);
+    let place = Place::of_run(&args.place, run.as_ref())?;
+    let (view, _) = current_is(&place, run.as_ref())?;
+    let message = Control::Answer { question: args.question.map(ActionId), choice: args.choice.into() };
+    let live = matches!(ask_host(&place, message)?, ControlReply::View { live: true, .. });
+    if args.resume && !live {
+        return follow(&place, Start::Resume { run: Some(view.run) }, args.view);
+    }
+    let goes_on = if live {
+        "its host goes on".to_owned()
+    } else {
+        format!("`baton resume {}{}` goes on", view.run, place.flags)
+    };
+    out::progress(&format!("answered run {}; {goes_on}", view.run));
+    Ok(Exit::Done)
+}

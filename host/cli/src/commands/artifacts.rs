@@ -1,0 +1,173 @@
+//! `baton artifacts`: what a run has kept, by name and version. Changes nothing.
+
+use baton_runtime::core::RunId;
+use baton_runtime::{ArtifactEntry, artifact, artifacts as entries};
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
+
+use crate::args::{Format, FormatArg, PlaceArgs};
+use crate::exit::{Exit, Usage};
+use crate::out;
+use crate::place::Place;
+use crate::render::look::{self, Look, Tone};
+use crate::render::{record, words};
+
+/// List and read what a run has kept: handoffs, summaries, outputs
+#[derive(Debug, Subcommand)]
+#[command(after_help = "\
+Examples:
+  baton artifacts ls
+  baton artifacts show handoffs/build-1.md")]
+pub(crate) enum ArtifactsCommand {
+    Ls(LsArgs),
+    Show(ShowArgs),
+}
+
+/// List the artifacts of a run
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  baton artifacts ls                    of the newest run
+  baton artifacts ls r-20260212-7f      of this one
+  baton artifacts ls --format jsonl     for programs")]
+pub(crate) struct LsArgs {
+    /// Which run [default: the newest]
+    #[arg(value_name = "RUN")]
+    run: Option<String>,
+    #[command(flatten)]
+    place: PlaceArgs,
+    #[command(flatten)]
+    format: FormatArg,
+}
+
+/// Write an artifact to standard output, as it is
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  baton artifacts show handoffs/build-1.md        the newest version
+  baton artifacts show summaries/build.md@2       version 2
+  baton artifacts show summaries/build.md --run r-20260212-7f")]
+pub(crate) struct ShowArgs {
+    /// Name of the artifact, with its version where it is not the newest
+    #[arg(value_name = "NAME[@VERSION]")]
+    name: String,
+    /// Which run [default: the newest]
+    #[arg(long, value_name = "RUN")]
+    run: Option<String>,
+    #[command(flatten)]
+    place: PlaceArgs,
+}
+
+pub(crate) fn artifacts(command: ArtifactsCommand) -> anyhow::Result<Exit> {
+    match command {
+        ArtifactsCommand::Ls(args) => ls(args),
+        ArtifactsCommand::Show(args) => show(args),
+    }
+}
+
+fn ls(args: LsArgs) -> anyhow::Result<Exit> {
+    let run = args.run.map(RunId::new);
+    let place = Place::of_run(&args.place, run.as_ref())?;
+    let entries = entries(&place.config, run.as_ref())?;
+    match args.format.format {
+        Format::Text => out::data(&list(&look::stdout(), &entries))?,
+        Format::Json => {
+            let entries: Vec<Value> = entries.iter().map(record).collect();
+            let document = json!({ "schema": record::SCHEMA, "record": "artifacts", "artifacts": entries });
+            out::data(&record::pretty(&document)?)?;
+        }
+        Format::Jsonl => {
+            for entry in &entries {
+                out::data(&record::line(&record(entry))?)?;
+            }
+        }
+    }
+    Ok(Exit::Done)
+}
+
+fn show(args: ShowArgs) -> anyhow::Result<Exit> {
+    let run = args.run.map(RunId::new);
+    let place = Place::of_run(&args.place, run.as_ref())?;
+    let (name, version) = name_and_version(&args.name)?;
+    out::bytes(&artifact(&place.config, run.as_ref(), name, version)?)?;
+    Ok(Exit::Done)
+}
+
+/// "summaries/build.md@2" to its parts.
+fn name_and_version(text: &str) -> Result<(&str, Option<u32>), Usage> {
+    match text.rsplit_once('@') {
+        None => Ok((text, None)),
+        Some((name, version)) => match version.parse() {
+            Ok(version) => Ok((name, Some(version))),
+            Err(_) => {
+                Err(Usage(format!("{version:?} is no version of {name}: write a number, as in {name}@2")))
+            }
+        },
+    }
+}
+
+fn record(entry: &ArtifactEntry) -> Value {
+    json!({
+        "schema": record::SCHEMA,
+        "record": "artifact",
+        "name": entry.artifact.name,
+        "version": entry.artifact.version,
+        "digest": entry.artifact.digest,
+        "bytes": entry.artifact.bytes,
+        "summary": entry.artifact.summary,
+        "media_type": entry.media_type,
+        "session": entry.session,
+        "at_ms": entry.at,
+        "tokens": entry.tokens,
+        "preview": entry.preview,
+    })
+}
+
+/// "handoffs/build-1.md@1  1.2 kB  2026-02-12 10:30  s3  What s3 leaves".
+fn list(look: &Look, entries: &[ArtifactEntry]) -> String {
+    let name = |entry: &ArtifactEntry| format!("{}@{}", entry.artifact.name, entry.artifact.version);
+    let width = entries.iter().map(|entry| name(entry).chars().count()).max().unwrap_or_default();
+    entries
+        .iter()
+        .map(|entry| {
+            let session = entry.session.as_ref().map_or("-", |session| session.as_str());
+            let (name, at) = (name(entry), look.day_and_time(entry.at));
+            let name = look.paint(Tone::Strong, &format!("{name:width$}"));
+            let line = format!(
+                "{name}  {:>8}  {at}  {session:4}  {}",
+                words::bytes(entry.artifact.bytes),
+                entry.artifact.summary
+            );
+            format!("{}\n", line.trim_end())
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::render::samples;
+    use baton_runtime::core::UnixMs;
+
+    #[test]
+    fn artifacts_are_listed_one_a_line() {
+        let view = samples::finished();
+        let entry = |artifact: &baton_runtime::core::input::ArtifactRef| ArtifactEntry {
+            artifact: artifact.clone(),
+            media_type: "text/markdown".into(),
+            session: Some("s3".into()),
+            at: UnixMs(1_770_892_200_000),
+            tokens: 310,
+            preview: "# What s3 leaves".into(),
+        };
+        let entries: Vec<ArtifactEntry> = view.phases[1].artifacts.iter().map(entry).collect();
+        insta::assert_snapshot!(list(&Look::bare(100), &entries));
+    }
+
+    #[test]
+    fn a_version_is_a_number_behind_the_name() {
+        assert_eq!(name_and_version("a/b.md").unwrap(), ("a/b.md", None));
+        assert_eq!(name_and_version("a/b.md@2").unwrap(), ("a/b.md", Some(2)));
+        assert!(name_and_version("a/b.md@new").is_err());
+    }
+}

@@ -1,0 +1,69 @@
+//! The commands, one file each: arguments, what it does, its help. Rendering is `render`'s.
+
+pub(crate) mod agent_processes;
+pub(crate) mod answer;
+pub(crate) mod artifacts;
+pub(crate) mod check;
+pub(crate) mod completions;
+pub(crate) mod policy;
+pub(crate) mod report;
+pub(crate) mod resume;
+pub(crate) mod run;
+pub(crate) mod schema;
+pub(crate) mod status;
+pub(crate) mod stop;
+
+use baton_runtime::core::RunId;
+use baton_runtime::core::view::RunView;
+use baton_runtime::{Control, ControlReply, RuntimeError, control};
+
+use crate::args::Command;
+use crate::exit::{Exit, Usage};
+use crate::place::Place;
+
+/// Does what was asked for.
+pub(crate) fn dispatch(command: Command) -> anyhow::Result<Exit> {
+    match command {
+        Command::Run(args) => run::run(args),
+        Command::Resume(args) => resume::resume(args),
+        Command::Stop(args) => stop::stop(args),
+        Command::Answer(args) => answer::answer(args),
+        Command::Status(args) => status::status(args),
+        Command::Report(args) => report::report(args),
+        Command::Artifacts(command) => artifacts::artifacts(command),
+        Command::Policy(command) => policy::policy(command),
+        Command::Check(args) => check::check(args),
+        Command::Schema(args) => schema::schema(args),
+        Command::Completions(args) => completions::completions(args),
+    }
+}
+
+/// Sends one message to the host of a workspace, or to its journal where there is none.
+fn ask_host(place: &Place, message: Control) -> anyhow::Result<ControlReply> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    match runtime.block_on(control(&place.config, message))? {
+        ControlReply::Refused { why } => Err(RuntimeError::Refused(why).into()),
+        reply => Ok(reply),
+    }
+}
+
+/// The run that the host of a workspace works on, or its newest one, and whether a host works on it.
+fn current(place: &Place) -> anyhow::Result<(RunView, bool)> {
+    match ask_host(place, Control::Status)? {
+        ControlReply::View { view, live } => Ok((*view, live)),
+        _ => anyhow::bail!("the host answered another question than it was asked"),
+    }
+}
+
+/// The same, held against the run that a person named: the host answers for one run only.
+fn current_is(place: &Place, run: Option<&RunId>) -> anyhow::Result<(RunView, bool)> {
+    let (view, live) = current(place)?;
+    match run {
+        Some(run) if *run != view.run => {
+            let workspace = place.config.workspace.display();
+            let why = format!("run {run} is not the current one of {workspace}; that is {}", view.run);
+            Err(Usage(why).into())
+        }
+        _ => Ok((view, live)),
+    }
+}

@@ -1,0 +1,34 @@
+//! `baton resume`: takes a run up where its host left it.
+
+use baton_runtime::Start;
+use baton_runtime::core::RunId;
+use clap::Args;
+
+use crate::args::{PlaceArgs, ViewArgs};
+use crate::exit::Exit;
+use crate::follow::follow;
+use crate::place::Place;
+
+/// Take up a run that was interrupted, that crashed, or that a person has answered
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  baton resume                 the newest run of this folder
+  baton resume r-20260212-7f   this one
+
+Workflow, policies and settings come from the journal; no file is read again.")]
+pub(crate) struct ResumeArgs {
+    /// Which run [default: the newest]
+    #[arg(value_name = "RUN")]
+    run: Option<String>,
+    #[command(flatten)]
+    place: PlaceArgs,
+    #[command(flatten)]
+    view: ViewArgs,
+}
+
+pub(crate) fn resume(args: ResumeArgs) -> anyhow::Result<Exit> {
+    let run = args.run.map(RunId::new);
+    let place = Place::of_run(&args.place, run.as_ref())?;
+    follow(&place, Start::Resume { run }, args.view)
+}

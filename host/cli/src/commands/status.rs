@@ -1,0 +1,123 @@
+//! `baton status`: where a run stands. Reads the journal, or asks the host; starts no policy engine.
+
+use baton_runtime::core::RunId;
+use baton_runtime::{RunRow, runs, view_of};
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::current;
+use crate::args::{Format, FormatArg, PlaceArgs};
+use crate::exit::Exit;
+use crate::out;
+use crate::place::Place;
+use crate::render::look::{self, Look};
+use crate::render::{record, report, words};
+
+/// Show where a run stands
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  baton status                    the newest run of this folder
+  baton status r-20260212-7f      this one
+  baton status --all              every run of this folder
+  baton status --format json      for programs")]
+pub(crate) struct StatusArgs {
+    /// Which run [default: the newest]
+    #[arg(value_name = "RUN")]
+    run: Option<String>,
+    /// List every run of the workspace
+    #[arg(long, conflicts_with = "run")]
+    all: bool,
+    #[command(flatten)]
+    place: PlaceArgs,
+    #[command(flatten)]
+    format: FormatArg,
+}
+
+pub(crate) fn status(args: StatusArgs) -> anyhow::Result<Exit> {
+    let run = args.run.map(RunId::new);
+    let place = Place::of_run(&args.place, run.as_ref())?;
+    let format = args.format.format;
+    if args.all {
+        return all(&runs(&place.config)?, format);
+    }
+    let (view, live) = match &run {
+        Some(run) => (view_of(&place.config, Some(run))?, None),
+        None => current(&place).map(|(view, live)| (view, Some(live)))?,
+    };
+    let document = record::Run { place: &place, view: &view, live };
+    match format {
+        Format::Text => out::data(&report::status(&look::stdout(), &view, &place))?,
+        Format::Json => out::data(&record::pretty(&document)?)?,
+        Format::Jsonl => out::data(&record::line(&document)?)?,
+    }
+    Ok(Exit::Done)
+}
+
+fn all(rows: &[RunRow], format: Format) -> anyhow::Result<Exit> {
+    let row = |row: &RunRow| {
+        json!({
+            "schema": record::SCHEMA,
+            "record": "run-row",
+            "run": row.run,
+            "workflow": row.workflow,
+            "started_at_ms": row.started_at,
+            "status": row.status,
+            "done": row.done,
+            "objectives": row.objectives,
+        })
+    };
+    match format {
+        Format::Text => out::data(&list(&look::stdout(), rows))?,
+        Format::Json => {
+            let rows: Vec<Value> = rows.iter().map(row).collect();
+            out::data(&record::pretty(
+                &json!({ "schema": record::SCHEMA, "record": "runs", "runs": rows }),
+            )?)?;
+        }
+        Format::Jsonl => {
+            for one in rows {
+                out::data(&record::line(&row(one))?)?;
+            }
+        }
+    }
+    Ok(Exit::Done)
+}
+
+/// "r-7f  2026-02-12 10:30  done  8 of 8 objectives  quickstart".
+fn list(look: &Look, rows: &[RunRow]) -> String {
+    let width = rows.iter().map(|row| row.run.as_str().len()).max().unwrap_or_default();
+    rows.iter()
+        .map(|row| {
+            let (word, tone) = words::run(row.status);
+            let word = look.paint(tone, &format!("{word:11}"));
+            let at = look.day_and_time(row.started_at);
+            format!(
+                "{:width$}  {at}  {word}  {:2} of {:2} objectives  {}\n",
+                row.run, row.done, row.objectives, row.workflow
+            )
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use baton_runtime::core::UnixMs;
+    use baton_runtime::core::action::Ending;
+    use baton_runtime::core::view::RunStatus;
+
+    #[test]
+    fn runs_are_listed_one_a_line() {
+        let row = |run: &str, status, done| RunRow {
+            run: run.into(),
+            workflow: "quickstart".into(),
+            started_at: UnixMs(1_770_892_200_000),
+            status,
+            done,
+            objectives: 8,
+        };
+        let rows = [row("r-7f", RunStatus::Ended(Ending::Done), 8), row("r-81a", RunStatus::Paused, 3)];
+        insta::assert_snapshot!(list(&Look::bare(100), &rows));
+    }
+}

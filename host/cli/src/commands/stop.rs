@@ -1,0 +1,38 @@
+//! `baton stop`: asks the host of a run to end its agents and leave, keeping everything.
+
+use baton_runtime::core::RunId;
+use baton_runtime::{Control, RuntimeError};
+use clap::Args;
+
+use super::{ask_host, current_is};
+use crate::args::PlaceArgs;
+use crate::exit::Exit;
+use crate::out;
+use crate::place::Place;
+
+/// Stop a run that goes on in another terminal; everything is kept
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  baton stop                   the run that goes on in this folder
+  baton stop r-20260212-7f     this one
+  baton resume                 goes on later")]
+pub(crate) struct StopArgs {
+    /// Which run [default: the one that goes on]
+    #[arg(value_name = "RUN")]
+    run: Option<String>,
+    #[command(flatten)]
+    place: PlaceArgs,
+}
+
+pub(crate) fn stop(args: StopArgs) -> anyhow::Result<Exit> {
+    let run = args.run.map(RunId::new);
+    let place = Place::of_run(&args.place, run.as_ref())?;
+    let (view, live) = current_is(&place, run.as_ref())?;
+    if !live {
+        return Err(RuntimeError::NoHost { workspace: place.config.workspace, what: "stop" }.into());
+    }
+    ask_host(&place, Control::Stop)?;
+    out::progress(&format!("stopping run {}; `baton resume {}{}` goes on", view.run, view.run, place.flags));
+    Ok(Exit::Done)
+}

@@ -1,0 +1,33 @@
+//! The `baton` binary: reads the command line, hands over to one file of `commands`, turns the result into an exit
+//! code. Judges nothing and keeps no state.
+#![forbid(unsafe_code)]
+
+mod args;
+mod commands;
+mod exit;
+mod follow;
+mod out;
+mod place;
+mod policies;
+mod render;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use args::Cli;
+use exit::Exit;
+
+fn main() -> ExitCode {
+    if let Some(code) = commands::agent_processes::dispatch(std::env::args_os()) {
+        return code;
+    }
+    match commands::dispatch(Cli::parse().command) {
+        Ok(exit) => exit.into(),
+        Err(error) => {
+            let exit = Exit::of_error(&error);
+            out::complain(&error);
+            exit.into()
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! Writing to the standard streams without a panic when a reader goes away: stdout is data, stderr is progress.
+
+use std::io::{self, Write as _};
+
+/// Writes data. A reader that has seen enough (`| head`) is no failure.
+pub(crate) fn data(text: &str) -> anyhow::Result<()> {
+    bytes(text.as_bytes())
+}
+
+/// Writes data as it is.
+pub(crate) fn bytes(data: &[u8]) -> anyhow::Result<()> {
+    let mut stdout = io::stdout().lock();
+    match stdout.write_all(data).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(anyhow::Error::from(error).context("writing to standard output"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Writes a line of progress. Where stderr is gone there is nobody to tell.
+pub(crate) fn progress(line: &str) {
+    let _ = writeln!(io::stderr().lock(), "{line}");
+}
+
+/// Says what went wrong.
+pub(crate) fn complain(error: &anyhow::Error) {
+    progress(&format!("baton: {error:#}"));
+}

@@ -1,0 +1,234 @@
+//! Where a command works: workspace, state directory, this binary. Starts nothing.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+
+use baton_runtime::core::workflow::{Workflow, WorkspaceChoice};
+use baton_runtime::core::{RunId, UnixMs};
+use baton_runtime::{HostConfig, RuntimeError, runs};
+
+use crate::args::PlaceArgs;
+use crate::exit::Usage;
+use crate::out;
+
+/// Scratch folders that are searched for a run, newest first. Who has more of them names the workspace.
+const SCRATCH_SEARCHED: usize = 100;
+
+/// Where a command works.
+#[derive(Clone, Debug)]
+pub(crate) struct Place {
+    /// What the runtime needs to know.
+    pub(crate) config: HostConfig,
+    /// The flags that a later command needs to find the same place, with a space before each; often none.
+    pub(crate) flags: String,
+}
+
+impl Place {
+    /// For a new run of this workflow. A scratch workspace is made here, unless nothing is to be written.
+    pub(crate) fn for_workflow(
+        args: &PlaceArgs,
+        workflow: &Workflow,
+        dry_run: bool,
+    ) -> anyhow::Result<Place> {
+        let state_root = state_root(args)?;
+        let mut flags = args.clone();
+        let workspace = match (&args.workspace, &workflow.workspace) {
+            (Some(dir), _) => existing(dir)?,
+            (None, Some(WorkspaceChoice::Folder(dir))) => {
+                flags.workspace = Some(PathBuf::from(dir));
+                existing(Path::new(dir))?
+            }
+            (None, Some(WorkspaceChoice::Scratch)) if dry_run => current_dir()?,
+            // Later commands search the scratch folders, so they need no flag.
+            (None, Some(WorkspaceChoice::Scratch)) => fresh_scratch(&state_root, &workflow.name)?,
+            (None, None) => current_dir()?,
+        };
+        Place::new(workspace, state_root, &flags)
+    }
+
+    /// For a run that exists: in the workspace that is named, else in the current folder, else in a scratch folder.
+    pub(crate) fn of_run(args: &PlaceArgs, run: Option<&RunId>) -> anyhow::Result<Place> {
+        let state_root = state_root(args)?;
+        let workspace = match &args.workspace {
+            Some(dir) => return Place::new(existing(dir)?, state_root, args),
+            None => current_dir()?,
+        };
+        let here = Place::new(workspace, state_root.clone(), args)?;
+        if here.newest(run)?.is_some() {
+            return Ok(here);
+        }
+        let mut found: Option<(UnixMs, Place)> = None;
+        for scratch in scratch_folders(&state_root) {
+            let place = Place::new(scratch, state_root.clone(), args)?;
+            let newer = |at: &UnixMs| found.as_ref().is_none_or(|(newest, _)| at > newest);
+            if let Some(at) = place.newest(run)?.filter(newer) {
+                found = Some((at, place));
+            }
+        }
+        match found {
+            Some((_, place)) => {
+                if run.is_none() {
+                    let (here, there) = (here.config.workspace.display(), place.config.workspace.display());
+                    out::progress(&format!(
+                        "nothing has run in {here}; taking the newest scratch folder, {there}"
+                    ));
+                }
+                Ok(place)
+            }
+            // The runtime says best what is missing here.
+            None => Ok(here),
+        }
+    }
+
+    fn new(workspace: PathBuf, state_root: PathBuf, args: &PlaceArgs) -> anyhow::Result<Place> {
+        let own_exe = std::env::current_exe()
+            .map_err(|error| anyhow::Error::from(error).context("finding the path of this program"))?;
+        let mut flags = String::new();
+        for (flag, dir) in [("--workspace", &args.workspace), ("--state-dir", &args.state_dir)] {
+            if let Some(dir) = dir {
+                flags.push_str(&format!(" {flag} {}", shell_quoted(&dir.to_string_lossy())));
+            }
+        }
+        let environment = std::env::vars_os().collect();
+        Ok(Place { config: HostConfig { workspace, state_root, own_exe, environment }, flags })
+    }
+
+    /// When the newest run (or this one) of the workspace began, if there is one.
+    fn newest(&self, run: Option<&RunId>) -> anyhow::Result<Option<UnixMs>> {
+        match runs(&self.config) {
+            Ok(rows) => Ok(rows
+                .iter()
+                .filter(|row| run.is_none_or(|run| row.run == *run))
+                .map(|row| row.started_at)
+                .max()),
+            Err(RuntimeError::NoRuns { .. } | RuntimeError::NoSuchRun { .. }) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// `--state-dir`, else `$XDG_STATE_HOME/baton`, else `~/.local/state/baton`.
+fn state_root(args: &PlaceArgs) -> anyhow::Result<PathBuf> {
+    if let Some(dir) = &args.state_dir {
+        return absolute(dir);
+    }
+    default_state_root(|name| std::env::var_os(name)).ok_or_else(|| {
+        Usage(
+            "no place for the journal: neither XDG_STATE_HOME nor HOME is set; name one with --state-dir DIR"
+                .into(),
+        )
+        .into()
+    })
+}
+
+/// The rule of the XDG base directories: a path that is not absolute is ignored.
+fn default_state_root(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+    let absolute = |name: &str| variable(name).map(PathBuf::from).filter(|dir| dir.is_absolute());
+    let state_home = absolute("XDG_STATE_HOME").or_else(|| Some(absolute("HOME")?.join(".local/state")))?;
+    Some(state_home.join("baton"))
+}
+
+/// A fresh folder for a workflow that wants one: `scratch/<workflow>-<n>`.
+fn fresh_scratch(state_root: &Path, workflow: &str) -> anyhow::Result<PathBuf> {
+    let parent = state_root.join("scratch");
+    let said = |error: io::Error, dir: &Path| {
+        anyhow::Error::from(error).context(format!("making the scratch folder {}", dir.display()))
+    };
+    // Only its owner reads what agents write there, as with the rest of the state directory.
+    fs::DirBuilder::new()
+        .mode(0o700)
+        .recursive(true)
+        .create(&parent)
+        .map_err(|error| said(error, &parent))?;
+    let mut n = 1_u32;
+    loop {
+        let dir = parent.join(format!("{workflow}-{n}"));
+        match fs::DirBuilder::new().mode(0o700).create(&dir) {
+            Ok(()) => return Ok(dir),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => n += 1,
+            Err(error) => return Err(said(error, &dir)),
+        }
+    }
+}
+
+/// Scratch folders, newest first.
+fn scratch_folders(state_root: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(state_root.join("scratch")) else { return Vec::new() };
+    let mut folders: Vec<_> = entries
+        .filter_map(Result::ok)
+        .filter_map(|entry| {
+            Some((entry.metadata().ok().filter(fs::Metadata::is_dir)?.modified().ok()?, entry.path()))
+        })
+        .collect();
+    folders.sort_by(|a, b| b.cmp(a));
+    folders.into_iter().take(SCRATCH_SEARCHED).map(|(_, path)| path).collect()
+}
+
+fn current_dir() -> anyhow::Result<PathBuf> {
+    std::env::current_dir().map_err(|error| anyhow::Error::from(error).context("finding the current folder"))
+}
+
+fn absolute(path: &Path) -> anyhow::Result<PathBuf> {
+    std::path::absolute(path)
+        .map_err(|error| anyhow::Error::from(error).context(format!("making {} absolute", path.display())))
+}
+
+/// A folder that a person named, absolute.
+fn existing(dir: &Path) -> anyhow::Result<PathBuf> {
+    match fs::canonicalize(dir) {
+        Ok(path) if path.is_dir() => Ok(path),
+        Ok(path) => Err(Usage(format!("the workspace {} is not a folder", path.display())).into()),
+        Err(error) => Err(Usage(format!("the workspace {}: {error}; make it first", dir.display())).into()),
+    }
+}
+
+/// A word for a POSIX shell, quoted where it has to be.
+pub(crate) fn shell_quoted(text: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:=@%".contains(c);
+    if !text.is_empty() && text.chars().all(plain) {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn state_lives_where_xdg_says() {
+        let with = |xdg: Option<&str>, home: Option<&str>| {
+            default_state_root(|name| match name {
+                "XDG_STATE_HOME" => xdg.map(OsString::from),
+                _ => home.map(OsString::from),
+            })
+        };
+        assert_eq!(with(Some("/x"), Some("/h")), Some("/x/baton".into()));
+        assert_eq!(with(Some("relative"), Some("/h")), Some("/h/.local/state/baton".into()));
+        assert_eq!(with(None, Some("/h")), Some("/h/.local/state/baton".into()));
+        assert_eq!(with(None, None), None);
+    }
+
+    #[test]
+    fn scratch_folders_are_fresh_private_and_found_again() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let root = tempfile::tempdir().unwrap();
+        let first = fresh_scratch(root.path(), "demo").unwrap();
+        let second = fresh_scratch(root.path(), "demo").unwrap();
+        assert!(first.ends_with("scratch/demo-1") && second.ends_with("scratch/demo-2"));
+        assert_eq!(fs::metadata(&first).unwrap().permissions().mode() & 0o777, 0o700);
+        let mut found = scratch_folders(root.path());
+        found.sort();
+        assert_eq!(found, [first, second]);
+    }
+
+    #[test]
+    fn paths_are_quoted_for_a_shell() {
+        assert_eq!(shell_quoted("/a/b-1"), "/a/b-1");
+        assert_eq!(shell_quoted("/a b/it's"), r"'/a b/it'\''s'");
+    }
+}

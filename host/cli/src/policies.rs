@@ -1,0 +1,93 @@
+//! Gathers the policy components that a workflow names, and holds them to `baton.lock` where there is one. Whether a
+//! component is fit to decide is the engine's to say.
+
+use std::path::Path;
+
+use baton_registry::{Component, LOCK_FILE, Lock, Resolved, lock_key, resolve};
+use baton_runtime::core::Workflow;
+use baton_runtime::{PolicyBundle, PolicySource};
+
+/// Every component that the policies of a workflow name. `base` is the folder of the workflow file.
+pub(crate) fn bundle(workflow: &Workflow, base: &Path) -> anyhow::Result<PolicyBundle> {
+    let lock = Lock::read(&base.join(LOCK_FILE))?;
+    let mut bundle = PolicyBundle::default();
+    for (reference, component) in components(workflow, base)? {
+        lock.check(&lock_key(&reference, base), &component.digest)?;
+        let source = PolicySource { name: component.name, bytes: Some(component.bytes) };
+        bundle.components.insert(reference, source);
+    }
+    Ok(bundle)
+}
+
+/// Pins every component of a workflow in the `baton.lock` beside it; gives back how many.
+pub(crate) fn lock(workflow: &Workflow, base: &Path) -> anyhow::Result<u32> {
+    let path = base.join(LOCK_FILE);
+    let mut lock = Lock::read(&path)?;
+    let mut pinned = 0;
+    for (reference, component) in components(workflow, base)? {
+        lock.pin(lock_key(&reference, base), component.digest);
+        pinned += 1;
+    }
+    lock.write(&path)?;
+    Ok(pinned)
+}
+
+/// The components that are read from files, each once, by their references.
+fn components(workflow: &Workflow, base: &Path) -> anyhow::Result<Vec<(String, Component)>> {
+    let choices = std::iter::once(&workflow.policies.all).chain(workflow.policies.by_capability.values());
+    let mut references: Vec<&String> = choices.map(|choice| &choice.component).collect();
+    references.sort();
+    references.dedup();
+    let mut found = Vec::new();
+    for reference in references {
+        if let Resolved::File(component) = resolve(reference, base)? {
+            found.push((reference.clone(), component));
+        }
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::exit::Exit;
+    use baton_runtime::core::workflow::file::parse;
+
+    /// A folder with a component, and a workflow that names it.
+    fn folder() -> (tempfile::TempDir, Workflow) {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("careful.wasm"), b"\0asm").unwrap();
+        let text = "name = \"a\"\ngoal = \"b\"\n[policies]\nhandoff = \"careful.wasm\"\nsplitting = \"careful.wasm\"\n\
+                    [[phases]]\nid = \"c\"\nobjectives = [{ id = \"d\", description = \"e\" }]";
+        let workflow = parse(text, "w.toml", folder.path().to_str().unwrap()).unwrap();
+        (folder, workflow)
+    }
+
+    #[test]
+    fn a_component_is_read_once_and_called_after_its_file() {
+        let (folder, workflow) = folder();
+        let bundle = bundle(&workflow, folder.path()).unwrap();
+        let sources: Vec<_> = bundle.components.values().collect();
+        assert_eq!(sources.len(), 1);
+        assert_eq!((sources[0].name.as_str(), sources[0].bytes.as_deref()), ("careful", Some(&b"\0asm"[..])));
+    }
+
+    #[test]
+    fn a_component_that_is_not_there_is_wrong_usage() {
+        let (folder, workflow) = folder();
+        std::fs::remove_file(folder.path().join("careful.wasm")).unwrap();
+        let error = bundle(&workflow, folder.path()).unwrap_err();
+        assert_eq!(Exit::of_error(&error), Exit::Usage);
+        assert!(error.to_string().contains("careful.wasm"), "{error}");
+    }
+
+    #[test]
+    fn a_component_that_changed_since_it_was_locked_is_refused() {
+        let (folder, workflow) = folder();
+        assert_eq!(lock(&workflow, folder.path()).unwrap(), 1);
+        bundle(&workflow, folder.path()).unwrap();
+        std::fs::write(folder.path().join("careful.wasm"), b"\0asm, but another").unwrap();
+        let error = bundle(&workflow, folder.path()).unwrap_err();
+        assert_eq!(Exit::of_error(&error), Exit::PolicyRefused);
+    }
+}

@@ -1,0 +1,84 @@
+//! Progress on a terminal: notices scroll, the table of phases stays below them. Draws on stderr only.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use baton_runtime::Update;
+use baton_runtime::core::notice::Notice;
+use baton_runtime::core::view::RunView;
+use baton_runtime::core::{DurationMs, SessionId};
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use super::look::{self, Look};
+use super::plain::Plain;
+use super::table::{Ages, table};
+use crate::place::Place;
+
+/// A table below lines that scroll.
+pub(crate) struct Live {
+    plain: Plain,
+    screen: MultiProgress,
+    below: ProgressBar,
+    view: Option<RunView>,
+    /// When a session last did something, as this terminal saw it.
+    active: BTreeMap<SessionId, Instant>,
+}
+
+impl Live {
+    pub(crate) fn new(look: Look) -> Self {
+        let screen = MultiProgress::with_draw_target(ProgressDrawTarget::stderr());
+        let below = screen.add(ProgressBar::new_spinner());
+        // The message may have many lines; a style that says so has no variable part that could fail.
+        below.set_style(
+            ProgressStyle::with_template("{msg}").unwrap_or_else(|_| ProgressStyle::default_spinner()),
+        );
+        Self { plain: Plain::new(look), screen, below, view: None, active: BTreeMap::new() }
+    }
+
+    pub(crate) fn show(&mut self, update: &Update, place: &Place) {
+        for notice in &update.notices {
+            if let Notice::Activity { session, .. } | Notice::Turn { session, .. } = notice {
+                self.active.insert(session.clone(), Instant::now());
+            }
+        }
+        // The table shows these as they change, so they need no line.
+        let scrolling = Update {
+            at: update.at,
+            notices: update.notices.iter().filter(|notice| !in_the_table(notice)).cloned().collect(),
+            view: update.view.clone(),
+        };
+        for line in self.plain.lines(&scrolling, place) {
+            self.say(&line);
+        }
+        self.view = Some(scrolling.view);
+        self.redraw();
+    }
+
+    pub(crate) fn redraw(&mut self) {
+        if let Some(view) = &self.view {
+            let age =
+                |since: &Instant| DurationMs(u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX));
+            let ages: Ages =
+                self.active.iter().map(|(session, since)| (session.clone(), age(since))).collect();
+            // Looked up anew, since a terminal may have been made wider or narrower.
+            self.below.set_message(format!("\n{}", table(view, &look::stderr(), &ages)));
+            self.below.tick();
+        }
+    }
+
+    /// A line above the table.
+    pub(crate) fn say(&self, line: &str) {
+        // Where the terminal is gone there is nobody to tell.
+        let _ = self.screen.println(line);
+    }
+
+    /// Takes the table away; what scrolled stays.
+    pub(crate) fn leave(&self) {
+        self.below.finish_and_clear();
+        let _ = self.screen.clear();
+    }
+}
+
+fn in_the_table(notice: &Notice) -> bool {
+    matches!(notice, Notice::Turn { .. } | Notice::Activity { .. } | Notice::Prompted { .. })
+}

@@ -1,0 +1,192 @@
+//! What a terminal can show: colour, width, the local time. Status is always a word as well; colour only helps.
+
+use std::io::IsTerminal;
+use std::os::fd::AsFd;
+
+use anstyle::{AnsiColor, Style};
+use baton_runtime::core::UnixMs;
+use jiff::tz::TimeZone;
+
+/// Width of a table where nobody reads it on a terminal: a file, a pipe, a log.
+const WIDTH_ELSEWHERE: u16 = 120;
+/// Below this a table is no table; lines are then cut by the terminal.
+const WIDTH_MIN: u16 = 40;
+
+/// How text is drawn for one stream.
+#[derive(Clone, Debug)]
+pub(crate) struct Look {
+    /// Whether colour is used.
+    pub(crate) colour: bool,
+    /// Columns of the terminal.
+    pub(crate) width: u16,
+    /// Lines are broken at the width; a log keeps them whole.
+    pub(crate) wrap: bool,
+    /// The terminal cannot move its cursor (`TERM=dumb`).
+    pub(crate) dumb: bool,
+    /// Where the reader is.
+    pub(crate) zone: TimeZone,
+}
+
+/// For data.
+pub(crate) fn stdout() -> Look {
+    detect(&std::io::stdout())
+}
+
+/// For progress.
+pub(crate) fn stderr() -> Look {
+    detect(&std::io::stderr())
+}
+
+fn detect(stream: &(impl IsTerminal + AsFd)) -> Look {
+    let variable = |name: &str| std::env::var(name).ok();
+    let terminal = stream.is_terminal();
+    let columns =
+        rustix::termios::tcgetwinsize(stream).ok().map(|size| size.ws_col).filter(|columns| *columns > 0);
+    Look {
+        colour: wants_colour(variable, terminal),
+        width: columns.unwrap_or(WIDTH_ELSEWHERE).max(WIDTH_MIN),
+        wrap: terminal,
+        dumb: variable("TERM").is_some_and(|term| term == "dumb"),
+        zone: TimeZone::system(),
+    }
+}
+
+/// NO_COLOR wins over CLICOLOR_FORCE, which wins over everything that is guessed (no-color.org, bixense.com/clicolors).
+fn wants_colour(variable: impl Fn(&str) -> Option<String>, terminal: bool) -> bool {
+    let set = |name: &str| variable(name).is_some_and(|value| !value.is_empty());
+    if set("NO_COLOR") {
+        return false;
+    }
+    if variable("CLICOLOR_FORCE").is_some_and(|value| !value.is_empty() && value != "0") {
+        return true;
+    }
+    terminal
+        && variable("TERM").is_none_or(|term| term != "dumb")
+        && variable("CLICOLOR").is_none_or(|value| value != "0")
+}
+
+impl Look {
+    /// Without anything that depends on a terminal: for tests.
+    #[cfg(test)]
+    pub(crate) fn bare(width: u16) -> Look {
+        Look { colour: false, width, wrap: false, dumb: false, zone: TimeZone::UTC }
+    }
+
+    /// "12:03:07" where the reader is.
+    pub(crate) fn clock(&self, at: UnixMs) -> String {
+        match i64::try_from(at.0).ok().and_then(|ms| jiff::Timestamp::from_millisecond(ms).ok()) {
+            Some(at) => at.to_zoned(self.zone.clone()).strftime("%H:%M:%S").to_string(),
+            None => "--:--:--".to_owned(),
+        }
+    }
+
+    /// "2026-02-12 10:30" where the reader is.
+    pub(crate) fn day_and_time(&self, at: UnixMs) -> String {
+        match i64::try_from(at.0).ok().and_then(|ms| jiff::Timestamp::from_millisecond(ms).ok()) {
+            Some(at) => at.to_zoned(self.zone.clone()).strftime("%Y-%m-%d %H:%M").to_string(),
+            None => "-".to_owned(),
+        }
+    }
+
+    /// Draws a text in a tone.
+    pub(crate) fn paint(&self, tone: Tone, text: &str) -> String {
+        if !self.colour || tone == Tone::Plain {
+            return text.to_owned();
+        }
+        let style = tone.style();
+        format!("{style}{text}{style:#}")
+    }
+
+    /// Breaks a text at the width of the terminal, with an indent for every line but the first. Escapes are not
+    /// expected in it. Words that are longer than a line stay whole, since paths are copied.
+    pub(crate) fn wrap(&self, text: &str, indent: usize) -> String {
+        let room = usize::from(self.width).saturating_sub(indent);
+        // With less room than this every line would be one word.
+        if !self.wrap || room < 24 {
+            return text.to_owned();
+        }
+        let mut wrapped = String::new();
+        let mut used = 0;
+        for word in text.split(' ') {
+            let length = word.chars().count();
+            if used > 0 && used + 1 + length > room {
+                wrapped.push('\n');
+                wrapped.extend(std::iter::repeat_n(' ', indent));
+                used = 0;
+            } else if used > 0 {
+                wrapped.push(' ');
+                used += 1;
+            }
+            wrapped.push_str(word);
+            used += length;
+        }
+        wrapped
+    }
+}
+
+/// What a colour is to say; the word beside it says it as well.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tone {
+    /// Nothing special.
+    Plain,
+    /// Of less interest.
+    Dim,
+    /// Of more interest.
+    Strong,
+    /// Went well.
+    Good,
+    /// Worth a look.
+    Warn,
+    /// Went wrong.
+    Bad,
+    /// A change of hands.
+    Relay,
+}
+
+impl Tone {
+    fn style(self) -> Style {
+        match self {
+            Tone::Plain => Style::new(),
+            Tone::Dim => Style::new().dimmed(),
+            Tone::Strong => Style::new().bold(),
+            Tone::Good => AnsiColor::Green.on_default(),
+            Tone::Warn => AnsiColor::Yellow.on_default(),
+            Tone::Bad => AnsiColor::Red.on_default(),
+            Tone::Relay => AnsiColor::Cyan.on_default(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn colour_follows_the_conventions() {
+        let asks = |set: &[(&str, &str)], terminal| {
+            wants_colour(
+                |name| set.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned()),
+                terminal,
+            )
+        };
+        assert!(asks(&[], true));
+        assert!(!asks(&[], false));
+        assert!(!asks(&[("NO_COLOR", "1")], true));
+        assert!(asks(&[("NO_COLOR", "")], true));
+        assert!(asks(&[("CLICOLOR_FORCE", "1")], false));
+        assert!(!asks(&[("CLICOLOR_FORCE", "0")], false));
+        assert!(!asks(&[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")], true));
+        assert!(!asks(&[("TERM", "dumb")], true));
+        assert!(!asks(&[("CLICOLOR", "0")], true));
+    }
+
+    #[test]
+    fn lines_are_broken_for_a_terminal_only() {
+        let text = "a sentence that is longer than the narrow terminal it is shown on";
+        assert_eq!(Look::bare(40).wrap(text, 4), text);
+        let wrapped = Look { wrap: true, ..Look::bare(40) }.wrap(text, 4);
+        assert!(wrapped.lines().all(|line| line.chars().count() <= 40), "{wrapped}");
+        assert!(wrapped.lines().skip(1).all(|line| line.starts_with("    ")), "{wrapped}");
+        assert_eq!(wrapped.split_whitespace().collect::<Vec<_>>().join(" "), text);
+    }
+}

@@ -1,0 +1,13 @@
+//! From notices and views to what people and programs read. The wording lives here; nothing is decided here.
+
+pub(crate) mod live;
+pub(crate) mod look;
+pub(crate) mod notice;
+pub(crate) mod plain;
+pub(crate) mod plan;
+pub(crate) mod record;
+pub(crate) mod report;
+#[cfg(test)]
+pub(crate) mod samples;
+pub(crate) mod table;
+pub(crate) mod words;

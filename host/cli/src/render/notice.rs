@@ -1,0 +1,243 @@
+//! What a notice says, as one word and a sentence. Layout is `plain`'s and `live`'s; nothing is decided here.
+
+use baton_runtime::core::action::Ending;
+use baton_runtime::core::decision::DecidedBy;
+use baton_runtime::core::notice::Notice;
+use baton_runtime::core::observation::BriefKind;
+use baton_runtime::core::{PhaseId, SessionId};
+
+use super::look::{Look, Tone};
+use super::words::{channel, choices, context_in_full, count, list, tokens, turns};
+use crate::place::Place;
+
+/// A notice in words.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Said {
+    /// About which phase.
+    pub(crate) phase: Option<PhaseId>,
+    /// About which session.
+    pub(crate) session: Option<SessionId>,
+    /// What kind of thing happened, one word.
+    pub(crate) word: &'static str,
+    /// How it is meant.
+    pub(crate) tone: Tone,
+    /// What happened.
+    pub(crate) text: String,
+    /// Further lines: evidence, parts, what to type.
+    pub(crate) more: Vec<String>,
+}
+
+/// Puts a notice into words. `run` and `place` give the commands that a person may type next.
+pub(crate) fn say(notice: &Notice, run: &str, place: &Place, look: &Look) -> Said {
+    let mut more = Vec::new();
+    let (word, tone, text) = match notice {
+        Notice::PhaseStarted { title, objectives, .. } => {
+            ("phase", Tone::Strong, format!("{title} ({})", count(*objectives, "objective")))
+        }
+        Notice::SessionStarted { agent, continuation: 0, max_turns, .. } => {
+            ("agent", Tone::Plain, format!("{agent} starts{}", up_to(*max_turns)))
+        }
+        Notice::SessionStarted { agent, continuation, of, remaining, max_turns, .. } => {
+            let text = format!(
+                "continuation {continuation} of {of}: a new {agent} takes over{}; remaining: {}",
+                up_to(*max_turns),
+                list(remaining)
+            );
+            ("agent", Tone::Relay, text)
+        }
+        Notice::Prompted { kind, focus, .. } => ("prompt", Tone::Dim, prompted(*kind, &list(focus))),
+        Notice::Turn { turns: used, max_turns, occupancy, .. } => {
+            let context = context_in_full(occupancy.used_tokens, occupancy.window_tokens, occupancy.source);
+            let context = context.trim_start_matches("context ");
+            ("context", Tone::Dim, format!("{context}, {}", turns(*used, *max_turns)))
+        }
+        Notice::Activity { what, .. } => ("works", Tone::Dim, what.clone()),
+        Notice::Warned { occupancy, message, .. } => {
+            let context = context_in_full(occupancy.used_tokens, occupancy.window_tokens, occupancy.source);
+            ("warning", Tone::Warn, format!("{context}: {} The work goes on.", sentence(message)))
+        }
+        Notice::ObjectiveDone { objective, done, of, .. } => {
+            ("done", Tone::Good, format!("{objective} ({done} of {of})"))
+        }
+        Notice::Compacting { reason, .. } => {
+            ("compact", Tone::Relay, format!("making room in the context: {reason}"))
+        }
+        Notice::Compacted { asked, before, after, .. } => {
+            let who = if *asked { "" } else { ", by the agent itself" };
+            ("compact", Tone::Relay, format!("context made shorter{}{who}", from_to(*before, *after)))
+        }
+        Notice::CompactionFailed { text, .. } => {
+            ("compact", Tone::Warn, format!("the context did not get shorter: {text}"))
+        }
+        Notice::Stopped { verdict, evidence, reason, .. } => {
+            more.extend(
+                evidence
+                    .iter()
+                    .map(|e| format!("evidence: {} \"{}\"", channel(e.channel), one_line(&e.text))),
+            );
+            (
+                stop_word(verdict),
+                if verdict == "exhausted" { Tone::Relay } else { Tone::Warn },
+                reason.clone(),
+            )
+        }
+        Notice::HandedOff { path, remaining, .. } => {
+            ("handoff", Tone::Relay, format!("written to {path}; remaining: {}", list(remaining)))
+        }
+        Notice::QuotaWait { cause, until, .. } => {
+            let until =
+                until.map_or(" for the provider".to_owned(), |until| format!(" until {}", look.clock(until)));
+            ("quota", Tone::Warn, format!("{cause}: waits{until}; this does not count as time"))
+        }
+        Notice::QuotaOver { waited, .. } => {
+            ("quota", Tone::Good, format!("over after {waited}, which did not count; the work goes on"))
+        }
+        Notice::Retrying { attempt, of, after, because, .. } => {
+            let when = if after.0 == 0 { "now".to_owned() } else { format!("in {after}") };
+            ("retry", Tone::Warn, format!("{attempt} of {of} {when}: {because}"))
+        }
+        Notice::Split { phase, sub_phases, objectives, reason } => {
+            more.extend(sub_phases.iter().map(|(id, title)| format!("{id}  {title}")));
+            let text = format!(
+                "Phase {phase} too large ({}). Splitting into {}… {reason}",
+                count(*objectives, "objective"),
+                count(u32::try_from(sub_phases.len()).unwrap_or(u32::MAX), "sub-phase")
+            );
+            ("split", Tone::Relay, text)
+        }
+        Notice::Verified { passed: true, attempt, .. } => {
+            let again = if *attempt > 1 { format!(" at attempt {attempt}") } else { String::new() };
+            ("verify", Tone::Good, format!("the verification passed{again}"))
+        }
+        Notice::Verified { code, attempt, .. } => {
+            let how = code.map_or("was ended by a signal".to_owned(), |code| format!("ended with {code}"));
+            ("verify", Tone::Bad, format!("the verification {how} (attempt {attempt})"))
+        }
+        Notice::PhaseDone { .. } => ("phase", Tone::Good, "done".to_owned()),
+        Notice::FellBack { capability, by, because } => {
+            let by = match by {
+                DecidedBy::Configured => "the configured policy",
+                DecidedBy::LastGood => "the policy that last decided without a fault",
+                DecidedBy::BuiltIn => "the built-in policy",
+                DecidedBy::Native => "the host itself, which keeps going or pauses",
+            };
+            ("policy", Tone::Warn, format!("{capability} was decided by {by}: {because}"))
+        }
+        Notice::Paused { question, text, choices: answers, .. } => {
+            let example = answers.first().map_or("CHOICE", |choice| choice.name());
+            more.push(format!(
+                "answer with {}: baton answer {run} {example} --resume{}",
+                choices(answers),
+                place.flags
+            ));
+            ("question", Tone::Warn, format!("{question}: {text}"))
+        }
+        Notice::Answered { question, choice } => {
+            ("answer", Tone::Good, format!("{question}: {}", choice.name()))
+        }
+        Notice::Resumed { lost } if lost.is_empty() => {
+            ("resume", Tone::Relay, "this host took the run up".to_owned())
+        }
+        Notice::Resumed { lost } => (
+            "resume",
+            Tone::Relay,
+            format!("this host took the run up; gone with the last one: {}", list(lost)),
+        ),
+        Notice::Finished { ending } => match ending {
+            Ending::Done => ("finish", Tone::Good, "every objective is done".to_owned()),
+            Ending::Unfinished => ("finish", Tone::Bad, "some objectives stay open".to_owned()),
+            Ending::Interrupted => ("finish", Tone::Warn, "stopped; everything is kept".to_owned()),
+        },
+    };
+    let (phase, session) = about(notice);
+    Said { phase, session, word, tone, text, more }
+}
+
+/// Which phase and session a notice is about.
+fn about(notice: &Notice) -> (Option<PhaseId>, Option<SessionId>) {
+    match notice {
+        Notice::SessionStarted { phase, session, .. }
+        | Notice::Prompted { phase, session, .. }
+        | Notice::Turn { phase, session, .. }
+        | Notice::Activity { phase, session, .. }
+        | Notice::Warned { phase, session, .. }
+        | Notice::Compacting { phase, session, .. }
+        | Notice::Compacted { phase, session, .. }
+        | Notice::CompactionFailed { phase, session, .. }
+        | Notice::Stopped { phase, session, .. }
+        | Notice::HandedOff { phase, session, .. }
+        | Notice::QuotaWait { phase, session, .. }
+        | Notice::QuotaOver { phase, session, .. } => (Some(phase.clone()), Some(session.clone())),
+        Notice::PhaseStarted { phase, .. }
+        | Notice::ObjectiveDone { phase, .. }
+        | Notice::Retrying { phase, .. }
+        | Notice::Split { phase, .. }
+        | Notice::Verified { phase, .. }
+        | Notice::PhaseDone { phase } => (Some(phase.clone()), None),
+        Notice::Paused { phase, .. } => (phase.clone(), None),
+        Notice::FellBack { .. }
+        | Notice::Answered { .. }
+        | Notice::Resumed { .. }
+        | Notice::Finished { .. } => (None, None),
+    }
+}
+
+/// What a prompt is for.
+fn prompted(kind: BriefKind, focus: &str) -> String {
+    match kind {
+        BriefKind::First => format!("first: {focus}"),
+        BriefKind::Next => format!("next: {focus}"),
+        BriefKind::Continuing => format!("goes on from the handoff: {focus}"),
+        BriefKind::ReOriented => format!("where it stands, after making room: {focus}"),
+        BriefKind::Nudged => format!("asked again: {focus}"),
+        BriefKind::Reviewing => format!("what the verification found: {focus}"),
+        BriefKind::Merging => format!("put the parts together: {focus}"),
+    }
+}
+
+/// The word for a session that stopped. The contract's verdicts are words already; two of them are longer than the column.
+fn stop_word(verdict: &str) -> &'static str {
+    match verdict {
+        "exhausted" => "exhausted",
+        "quota" => "quota",
+        "turn-limit" | "budget-limit" => "limit",
+        "truncated" => "truncated",
+        "stalled" => "stalled",
+        "interrupted" => "stopped",
+        "failed" => "failed",
+        _ => "ended",
+    }
+}
+
+/// ", up to 25 turns".
+fn up_to(max_turns: u32) -> String {
+    if max_turns == 0 { String::new() } else { format!(", up to {}", count(max_turns, "turn")) }
+}
+
+/// ": 5.9k -> 2.1k tokens", as far as it is known.
+fn from_to(before: Option<u64>, after: Option<u64>) -> String {
+    match (before, after) {
+        (Some(before), Some(after)) => format!(": {} -> {} tokens", tokens(before), tokens(after)),
+        (Some(before), None) => format!(": it had {} tokens", tokens(before)),
+        (None, Some(after)) => format!(": it has {} tokens", tokens(after)),
+        (None, None) => String::new(),
+    }
+}
+
+/// With a full stop at its end.
+fn sentence(text: &str) -> String {
+    let text = text.trim();
+    if text.ends_with(['.', '!', '?']) { text.to_owned() } else { format!("{text}.") }
+}
+
+/// Evidence may have been printed by anything: one line, no control characters, and short.
+fn one_line(text: &str) -> String {
+    /// Enough to recognise any error message.
+    const CHARS_MAX: usize = 160;
+    let mut line: String =
+        text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(CHARS_MAX).collect();
+    if text.chars().nth(CHARS_MAX).is_some() {
+        line.push('…');
+    }
+    line
+}

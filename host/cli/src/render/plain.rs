@@ -1,0 +1,128 @@
+//! Progress as lines that stay readable in scrollback, in a log and without colour. Moves no cursor.
+
+use std::collections::BTreeMap;
+
+use baton_runtime::Update;
+use baton_runtime::core::notice::Notice;
+use baton_runtime::core::view::RunView;
+use baton_runtime::core::{SessionId, UnixMs};
+
+use super::look::{Look, Tone};
+use super::notice::{Said, say};
+use super::words;
+use crate::place::Place;
+
+/// Widest column of phase ids; a longer id pushes its line to the right.
+const PHASE_WIDTH_MAX: usize = 16;
+/// Width of the columns of sessions and words: "s12" and "exhausted" fit.
+const SESSION_WIDTH: usize = 4;
+const WORD_WIDTH: usize = 9;
+/// A new line about the context comes with every tenth of the window, not with every turn.
+const CONTEXT_STEP_PERCENT: u64 = 10;
+
+/// Puts a run into lines. Remembers only what has been said.
+pub(crate) struct Plain {
+    look: Look,
+    introduced: bool,
+    phase_width: usize,
+    /// The tenth of the window that was last told, by session.
+    told: BTreeMap<SessionId, Option<u64>>,
+}
+
+impl Plain {
+    pub(crate) fn new(look: Look) -> Self {
+        Self { look, introduced: false, phase_width: 0, told: BTreeMap::new() }
+    }
+
+    /// The lines for an update, the first one with an introduction.
+    pub(crate) fn lines(&mut self, update: &Update, place: &Place) -> Vec<String> {
+        let mut lines = if self.introduced { Vec::new() } else { self.introduction(&update.view, place) };
+        for notice in &update.notices {
+            if self.is_news(notice) {
+                let said = say(notice, update.view.run.as_str(), place, &self.look);
+                lines.extend(self.lay_out(update.at, &said));
+            }
+        }
+        lines
+    }
+
+    fn introduction(&mut self, view: &RunView, place: &Place) -> Vec<String> {
+        self.introduced = true;
+        let longest = view.phases.iter().map(|phase| phase.id.as_str().len()).max().unwrap_or_default();
+        // One more, since a split adds a letter.
+        self.phase_width = (longest + 1).min(PHASE_WIDTH_MAX);
+        let objectives: usize = view.phases.iter().map(|phase| phase.objectives.len()).sum();
+        let count = |n: usize, thing| words::count(u32::try_from(n).unwrap_or(u32::MAX), thing);
+        let name = self.look.paint(Tone::Strong, &view.workflow);
+        vec![
+            format!("{name}: {}", view.goal),
+            format!(
+                "run {}, {}, {}",
+                view.run,
+                count(view.phases.len(), "phase"),
+                count(objectives, "objective")
+            ),
+            format!("workspace {}", place.config.workspace.display()),
+            String::new(),
+        ]
+    }
+
+    /// Whether a notice is worth a line of its own.
+    fn is_news(&mut self, notice: &Notice) -> bool {
+        let Notice::Turn { session, occupancy, .. } = notice else { return true };
+        let step = match (occupancy.used_tokens, occupancy.window_tokens) {
+            (Some(used), Some(window)) => Some(words::percent(used, window) / CONTEXT_STEP_PERCENT),
+            _ => None,
+        };
+        self.told.insert(session.clone(), step) != Some(step)
+    }
+
+    /// One notice as lines: when, where, who, what.
+    pub(crate) fn lay_out(&self, at: UnixMs, said: &Said) -> Vec<String> {
+        let phase = said.phase.as_ref().map_or("", |phase| phase.as_str());
+        let session = said.session.as_ref().map_or("", |session| session.as_str());
+        let (clock, phase_width) = (self.look.clock(at), self.phase_width);
+        let head = format!("{clock}  {phase:phase_width$}  {session:SESSION_WIDTH$}  ");
+        let indent = head.chars().count() + WORD_WIDTH + 2;
+        let word = self.look.paint(said.tone, &format!("{:WORD_WIDTH$}", said.word));
+        let quiet = if said.tone == Tone::Dim { Tone::Dim } else { Tone::Plain };
+        let text = self.look.paint(quiet, &self.look.wrap(&said.text, indent));
+        let first = format!("{}{word}  {text}", self.look.paint(Tone::Dim, &head));
+        let more = said.more.iter().map(|line| format!("{:indent$}{}", "", self.look.wrap(line, indent)));
+        std::iter::once(first).chain(more).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::render::samples;
+
+    #[test]
+    fn every_notice_has_a_line() {
+        let mut plain = Plain::new(Look::bare(120));
+        let place = samples::place();
+        let lines: Vec<String> =
+            samples::updates().iter().flat_map(|update| plain.lines(update, &place)).collect();
+        insta::assert_snapshot!(lines.join("\n"));
+    }
+
+    #[test]
+    fn a_terminal_breaks_long_lines_and_colours_words() {
+        let mut plain = Plain::new(Look { wrap: true, colour: true, ..Look::bare(80) });
+        let place = samples::place();
+        let lines: Vec<String> =
+            samples::updates().iter().take(12).flat_map(|update| plain.lines(update, &place)).collect();
+        insta::assert_snapshot!(lines.join("\n").replace('\x1b', "^"));
+    }
+
+    #[test]
+    fn a_session_tells_its_context_by_tenths() {
+        let mut plain = Plain::new(Look::bare(120));
+        let told = (1..=40)
+            .filter(|turn| plain.is_news(&samples::turn("s1", *turn, u64::from(*turn) * 200)))
+            .count();
+        // 2.5 % a turn: steps 0 to 10.
+        assert_eq!(told, 11);
+    }
+}

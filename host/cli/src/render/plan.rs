@@ -1,0 +1,179 @@
+//! A dry run for people and programs: what would be spawned, with which prompts and budgets. Starts nothing.
+
+use baton_runtime::agents::preview_command;
+use baton_runtime::core::action::SpawnSpec;
+use baton_runtime::core::observation::BriefKind;
+use baton_runtime::core::workflow::{EXECUTOR, Limits, Permission, Workflow};
+use baton_runtime::{DryRun, PlannedSession};
+use serde_json::{Value, json};
+
+use super::look::{Look, Tone};
+use super::words;
+use crate::place::{Place, shell_quoted};
+
+/// For people.
+pub(crate) fn text(plan: &DryRun, workflow: &Workflow, place: &Place, look: &Look) -> String {
+    let mut text = format!("{}: {}\n", look.paint(Tone::Strong, &workflow.name), workflow.goal);
+    text.push_str(
+        "Nothing was started. This is what a run does if every agent does its work at the first try.\n\n",
+    );
+    let workspace = match &workflow.workspace {
+        Some(baton_runtime::core::workflow::WorkspaceChoice::Scratch)
+            if !place.flags.contains("--workspace") =>
+        {
+            "a fresh scratch folder".to_owned()
+        }
+        _ => place.config.workspace.display().to_string(),
+    };
+    text.push_str(&format!(
+        "mode       {}\nworkspace  {workspace}\nlimits     {}\n",
+        workflow.mode.name(),
+        limits(&workflow.limits)
+    ));
+    for pin in &plan.pins {
+        text.push_str(&format!(
+            "policy     {:10}  {}  component {}  settings {}\n",
+            pin.capability,
+            pin.policy,
+            pin.component.short(),
+            pin.settings.short()
+        ));
+    }
+    for session in &plan.sessions {
+        text.push('\n');
+        text.push_str(&session_text(session, workflow, look));
+    }
+    if let Some(question) = &plan.question {
+        text.push_str(&format!("\n{}: {question}\n", look.paint(Tone::Warn, "It would then ask you")));
+    }
+    text
+}
+
+fn session_text(session: &PlannedSession, workflow: &Workflow, look: &Look) -> String {
+    let turns = if session.max_turns == 0 {
+        "no cap of turns".to_owned()
+    } else {
+        words::count(session.max_turns, "turn")
+    };
+    let model = session.role.model.as_deref().map(|model| format!(", model {model}")).unwrap_or_default();
+    let mut text = format!(
+        "{}  {}\n  agent       {}{model}\n  permission  {}\n  budget      {turns}, at most {}\n",
+        look.paint(Tone::Strong, session.phase.as_str()),
+        session.title,
+        session.role.agent,
+        permission(session.role.permission),
+        words::count(session.continuations, "continuation"),
+    );
+    let command: Vec<String> = command(session, workflow).iter().map(|word| shell_quoted(word)).collect();
+    text.push_str(&format!("  command     {}\n", command.join(" ")));
+    if let Some(command) = &session.verify {
+        text.push_str(&format!("  verified by {command}\n"));
+    }
+    for (index, prompt) in session.prompts.iter().enumerate() {
+        let (kind, focus) = (kind(prompt.kind), words::list(&prompt.focus));
+        text.push_str(&format!("  prompt {}    {kind}: {focus}\n", index + 1));
+        // The first shows what an agent is told; the rest differ in their objectives only.
+        if index == 0 {
+            for line in prompt.text.lines() {
+                text.push_str(format!("    | {line}").trim_end());
+                text.push('\n');
+            }
+        }
+    }
+    text
+}
+
+/// The command line that would be spawned.
+fn command(session: &PlannedSession, workflow: &Workflow) -> Vec<String> {
+    let phase = workflow.phases.iter().find(|phase| phase.id == session.phase);
+    // A sub-phase is not in the file; its role plays no part in the command.
+    let role = phase.map_or_else(|| EXECUTOR.into(), |phase| phase.role.clone());
+    let spec = SpawnSpec {
+        session: session.session.clone(),
+        phase: session.phase.clone(),
+        role,
+        agent: session.role.agent.clone(),
+        continuation: 0,
+        max_turns: session.max_turns,
+    };
+    preview_command(&spec, &session.role)
+}
+
+/// For programs, with every prompt in full.
+pub(crate) fn json(plan: &DryRun, workflow: &Workflow) -> Value {
+    let sessions: Vec<Value> = plan
+        .sessions
+        .iter()
+        .map(|session| {
+            let prompts: Vec<Value> = session
+                .prompts
+                .iter()
+                .map(|prompt| json!({ "kind": prompt.kind, "focus": prompt.focus, "text": prompt.text }))
+                .collect();
+            json!({
+                "session": session.session,
+                "phase": session.phase,
+                "title": session.title,
+                "role": session.role,
+                "command": command(session, workflow),
+                "max_turns": session.max_turns,
+                "continuations": session.continuations,
+                "verify": session.verify,
+                "prompts": prompts,
+            })
+        })
+        .collect();
+    json!({
+        "schema": 1,
+        "record": "dry-run",
+        "workflow": workflow.name,
+        "mode": workflow.mode,
+        "limits": workflow.limits,
+        "pins": plan.pins,
+        "sessions": sessions,
+        "question": plan.question,
+    })
+}
+
+fn limits(limits: &Limits) -> String {
+    let mut parts = Vec::new();
+    parts.extend(limits.wall_time.map(|wall| format!("{wall} of wall time")));
+    parts.extend(limits.tokens.map(|n| format!("{} tokens", words::tokens(n))));
+    parts.extend(limits.cost_microusd.map(words::money));
+    parts.push(words::count(limits.retries, "retry").replace("retrys", "retries"));
+    parts.push(format!("a look after {} of silence", limits.heartbeat));
+    parts.join(", ")
+}
+
+fn permission(permission: Permission) -> &'static str {
+    match permission {
+        Permission::ReadOnly => "read-only: reads the workspace",
+        Permission::Edit => "edit: reads and edits files of the workspace",
+        Permission::Full => "full: whatever the agent's own sandbox allows, commands included",
+    }
+}
+
+fn kind(kind: BriefKind) -> &'static str {
+    match kind {
+        BriefKind::First => "first",
+        BriefKind::Next => "next",
+        BriefKind::Continuing => "continuing",
+        BriefKind::ReOriented => "after making room",
+        BriefKind::Nudged => "asked again",
+        BriefKind::Reviewing => "what the verification found",
+        BriefKind::Merging => "putting the parts together",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::render::samples;
+
+    #[test]
+    fn a_dry_run_shows_prompts_and_budgets() {
+        let (workflow, plan) = (samples::workflow(), samples::plan());
+        insta::assert_snapshot!("dry_run", text(&plan, &workflow, &samples::place(), &Look::bare(100)));
+        insta::assert_json_snapshot!("dry_run_json", json(&plan, &workflow));
+    }
+}

@@ -1,0 +1,164 @@
+//! What a run came to: the table, what each phase did, where its handoffs and artifacts lie, what to type next.
+
+use baton_runtime::core::action::Ending;
+use baton_runtime::core::view::{PhaseRow, QuestionRow, RunStatus, RunView, SessionRow};
+
+use super::look::{Look, Tone};
+use super::table::{Ages, table};
+use super::words;
+use crate::place::Place;
+
+/// Everything: for the end of a run and for `baton report`.
+pub(crate) fn report(look: &Look, view: &RunView, place: &Place) -> String {
+    let mut text = status(look, view, place);
+    for phase in &view.phases {
+        text.push('\n');
+        text.push_str(&phase_section(look, phase));
+    }
+    text.push('\n');
+    text.push_str(&totals(view, place));
+    text.push_str(&next(look, view, place));
+    text
+}
+
+/// The short form, for `baton status`: where it stands, the table, the questions.
+pub(crate) fn status(look: &Look, view: &RunView, place: &Place) -> String {
+    let (word, tone) = words::run(view.status);
+    let name = look.paint(Tone::Strong, &view.workflow);
+    let mut text = format!("{name}  {}  {}\n{}\n\n", view.run, look.paint(tone, word), view.goal);
+    text.push_str(&table(view, look, &Ages::new()));
+    text.push('\n');
+    for question in &view.questions {
+        text.push_str(&question_section(look, question, view, place));
+    }
+    text
+}
+
+fn question_section(look: &Look, question: &QuestionRow, view: &RunView, place: &Place) -> String {
+    let about = question.phase.as_ref().map(|phase| format!(" about {phase}")).unwrap_or_default();
+    let head = look.paint(Tone::Warn, &format!("Question {}{about}", question.id));
+    // Where several are open, the answer says which it is for.
+    let which = if view.questions.len() > 1 { format!(" --question {}", question.id) } else { String::new() };
+    let mut text = format!("\n{head}: {}\n", look.wrap(&question.text, 0));
+    for choice in &question.choices {
+        let name = choice.name();
+        text.push_str(&format!("  baton answer {} {name}{which} --resume{}\n", view.run, place.flags));
+    }
+    text
+}
+
+fn phase_section(look: &Look, phase: &PhaseRow) -> String {
+    let (word, tone) = words::phase(phase);
+    let title = if phase.title == phase.id.as_str() { String::new() } else { format!("  {}", phase.title) };
+    let id = look.paint(Tone::Strong, phase.id.as_str());
+    let mut text = format!("{id}  {}{}{title}\n", look.paint(tone, &word), words::until(phase, look));
+    let width =
+        phase.objectives.iter().map(|objective| objective.id.as_str().len()).max().unwrap_or_default();
+    for objective in &phase.objectives {
+        let (word, tone) = words::objective(objective.status);
+        let by = objective.by.as_ref().map(|session| format!("by {session}")).unwrap_or_default();
+        let line = format!("  {}  {:width$}  {by}", look.paint(tone, &format!("{word:11}")), objective.id);
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    for session in &phase.sessions {
+        text.push_str(&session_line(session, phase.continuations));
+    }
+    if let Some(passed) = phase.verified {
+        let word = if passed { "passed" } else { "failed" };
+        text.push_str(&format!("  verification {word}\n"));
+    }
+    for handoff in &phase.handoffs {
+        text.push_str(&format!("  handoff   {}  left by {}\n", handoff.path, handoff.session));
+    }
+    for artifact in &phase.artifacts {
+        let (name, version) = (&artifact.name, artifact.version);
+        text.push_str(&format!("  artifact  {name}@{version}  {}\n", words::bytes(artifact.bytes)));
+    }
+    text
+}
+
+/// "  s4  continuation 1 of 3  rehearsal  completed  9 turns, context 61% (4.9k of 8.0k), 31.0k tokens".
+fn session_line(session: &SessionRow, continuations: u32) -> String {
+    let place = match session.continuation {
+        0 => String::new(),
+        k => format!("  continuation {k} of {continuations}"),
+    };
+    let ending = if session.ending.is_empty() { "working" } else { &session.ending };
+    format!(
+        "  {}  {}{place}  {ending}  {}, {}, {}\n",
+        session.id,
+        session.agent,
+        words::count(session.turns, "turn"),
+        words::context_in_full(session.used_tokens, session.window_tokens, session.source),
+        words::billed(&session.billed),
+    )
+}
+
+fn totals(view: &RunView, place: &Place) -> String {
+    let quota = match view.quota_wait_ms.0 {
+        0 => String::new(),
+        _ => format!(", and {} of waiting for a provider, which does not count", view.quota_wait_ms),
+    };
+    format!(
+        "Time       {}{quota}\nBilled     {}\nWorkspace  {}\n",
+        view.active_ms,
+        words::billed(&view.billed),
+        place.config.workspace.display()
+    )
+}
+
+/// What to type next.
+fn next(look: &Look, view: &RunView, place: &Place) -> String {
+    let (run, flags) = (&view.run, &place.flags);
+    let resume = format!("baton resume {run}{flags}");
+    let artifacts = format!("baton artifacts ls {run}{flags}");
+    let commands = match view.status {
+        RunStatus::Ended(Ending::Done | Ending::Unfinished) => vec![artifacts],
+        RunStatus::Ended(Ending::Interrupted) => vec![resume, artifacts],
+        RunStatus::Running => vec![format!("baton status {run}{flags}"), resume],
+        // Its questions carry their commands.
+        RunStatus::Paused if !view.questions.is_empty() => vec![artifacts],
+        RunStatus::Paused => vec![resume],
+    };
+    let mut text = String::new();
+    for (index, command) in commands.iter().enumerate() {
+        let label = if index == 0 { "Next" } else { "" };
+        text.push_str(&format!("{label:9}  {}\n", look.paint(Tone::Strong, command)));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::render::samples;
+
+    #[test]
+    fn a_finished_run_tells_where_everything_lies() {
+        // A7
+        insta::assert_snapshot!(
+            "report_finished",
+            report(&Look::bare(100), &samples::finished(), &samples::place())
+        );
+    }
+
+    #[test]
+    fn a_paused_run_tells_what_to_answer() {
+        insta::assert_snapshot!(
+            "status_paused",
+            status(&Look::bare(100), &samples::paused(), &samples::place())
+        );
+        insta::assert_snapshot!(
+            "report_paused",
+            report(&Look::bare(100), &samples::paused(), &samples::place())
+        );
+    }
+
+    #[test]
+    fn an_interrupted_run_tells_how_to_go_on() {
+        let view = RunView { status: RunStatus::Ended(Ending::Interrupted), ..samples::running() };
+        let text = report(&Look::bare(100), &view, &samples::place());
+        assert!(text.contains("Next       baton resume r-7f --state-dir /srv/state\n"), "{text}");
+    }
+}

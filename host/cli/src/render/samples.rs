@@ -1,0 +1,392 @@
+//! A run to draw: what the tests of every view look at. Nothing outside tests uses it.
+
+use std::collections::BTreeMap;
+
+use baton_runtime::core::action::Ending;
+use baton_runtime::core::decision::{DecidedBy, Evidence, QuotaCause};
+use baton_runtime::core::facts::{Billed, Channel, OccupancySource};
+use baton_runtime::core::input::{ArtifactRef, Choice, Pin};
+use baton_runtime::core::notice::Notice;
+use baton_runtime::core::observation::{BriefKind, Capability, ObjectiveStatus, OccupancyView};
+use baton_runtime::core::view::{
+    HandoffRow, ObjectiveRow, PhaseRow, PhaseStatus, QuestionRow, QuotaRow, RunStatus, RunView, SessionRow,
+};
+use baton_runtime::core::workflow::{AgentKind, file};
+use baton_runtime::core::{
+    ActionId, Digest, DurationMs, ObjectiveId, PhaseId, Seq, SessionId, UnixMs, Workflow,
+};
+use baton_runtime::{DryRun, HostConfig, PlannedPrompt, PlannedSession, Update};
+
+use crate::place::Place;
+
+/// 2026-02-12, 10:30 UTC.
+const START: UnixMs = UnixMs(1_770_892_200_000);
+
+pub(crate) fn place() -> Place {
+    let config = HostConfig {
+        workspace: "/home/ada/calc".into(),
+        state_root: "/srv/state".into(),
+        own_exe: "/usr/bin/baton".into(),
+        environment: BTreeMap::new(),
+    };
+    Place { config, flags: " --state-dir /srv/state".into() }
+}
+
+fn at(seconds: u64) -> UnixMs {
+    START + DurationMs::from_secs(seconds)
+}
+
+fn ids<T: for<'a> From<&'a str>>(names: &[&str]) -> Vec<T> {
+    names.iter().map(|name| T::from(name)).collect()
+}
+
+fn occupancy(used_tokens: u64) -> OccupancyView {
+    OccupancyView {
+        used_tokens: Some(used_tokens),
+        window_tokens: Some(8_000),
+        source: OccupancySource::Agent,
+        age_ms: 0,
+    }
+}
+
+pub(crate) fn turn(session: &str, turns: u32, used_tokens: u64) -> Notice {
+    let (phase, session) = ("build".into(), session.into());
+    Notice::Turn { phase, session, turns, max_turns: 25, occupancy: occupancy(used_tokens) }
+}
+
+/// One of each kind of notice, in an order that could happen.
+fn notices() -> Vec<Notice> {
+    let phase = || PhaseId::from("build");
+    let session = || SessionId::from("s3");
+    let question = ActionId(41);
+    let started = |continuation: u32, remaining: &[&str], max_turns| Notice::SessionStarted {
+        phase: phase(),
+        session: SessionId::new(format!("s{}", continuation + 3)),
+        agent: AgentKind::Rehearsal,
+        continuation,
+        of: 3,
+        remaining: ids(remaining),
+        max_turns,
+    };
+    let prompted = |kind, focus: &str| Notice::Prompted {
+        phase: phase(),
+        session: session(),
+        kind,
+        focus: vec![ObjectiveId::from(focus)],
+    };
+    vec![
+        Notice::PhaseStarted {
+            phase: phase(),
+            title: "Write the calculator and its tests".into(),
+            objectives: 4,
+        },
+        started(0, &[], 25),
+        prompted(BriefKind::First, "parser"),
+        Notice::Activity { phase: phase(), session: session(), what: "Write src/parser.sh".into() },
+        turn("s3", 1, 1_700),
+        Notice::ObjectiveDone { phase: phase(), objective: "parser".into(), done: 1, of: 4 },
+        prompted(BriefKind::Next, "evaluator"),
+        Notice::Warned {
+            phase: phase(),
+            session: session(),
+            occupancy: occupancy(7_040),
+            message: "the window is nearly full; finish the objective and write it down".into(),
+        },
+        Notice::Compacting {
+            phase: phase(),
+            session: session(),
+            reason: "the window is 74% full, at least 70% asks for room".into(),
+        },
+        Notice::Compacted {
+            phase: phase(),
+            session: session(),
+            asked: true,
+            before: Some(5_900),
+            after: Some(2_100),
+        },
+        Notice::Compacted { phase: phase(), session: session(), asked: false, before: None, after: None },
+        prompted(BriefKind::ReOriented, "evaluator"),
+        Notice::CompactionFailed {
+            phase: phase(),
+            session: session(),
+            text: "Not enough messages to compact.".into(),
+        },
+        prompted(BriefKind::Nudged, "evaluator"),
+        Notice::QuotaWait {
+            phase: phase(),
+            session: session(),
+            cause: QuotaCause::Rate,
+            since: at(20),
+            until: Some(at(24)),
+        },
+        Notice::QuotaOver { phase: phase(), session: session(), waited: DurationMs::from_secs(4) },
+        Notice::QuotaWait {
+            phase: phase(),
+            session: session(),
+            cause: QuotaCause::Overload,
+            since: at(25),
+            until: None,
+        },
+        Notice::Stopped {
+            phase: phase(),
+            session: session(),
+            verdict: "exhausted".into(),
+            evidence: vec![Evidence {
+                channel: Channel::ProviderError,
+                seq: Seq(118),
+                text: "prompt is too long: 8210 tokens > 8000 maximum".into(),
+            }],
+            reason: "the context window is used up".into(),
+        },
+        Notice::HandedOff {
+            phase: phase(),
+            session: session(),
+            path: ".baton/r-7f/handoffs/build-1.md".into(),
+            remaining: ids(&["printer", "tests"]),
+        },
+        started(1, &["printer", "tests"], 14),
+        prompted(BriefKind::Continuing, "printer"),
+        Notice::Retrying {
+            phase: phase(),
+            attempt: 1,
+            of: 2,
+            after: DurationMs::from_secs(5),
+            because: "the agent exited with 1 before it was ready".into(),
+        },
+        Notice::Split {
+            phase: "20".into(),
+            sub_phases: vec![("20a".into(), "Reading".into()), ("20b".into(), "Writing".into())],
+            objectives: 6,
+            reason: "two groups of files that nothing connects".into(),
+        },
+        prompted(BriefKind::Merging, "tests"),
+        Notice::Verified { phase: phase(), passed: false, code: Some(1), attempt: 1 },
+        Notice::Verified { phase: phase(), passed: false, code: None, attempt: 2 },
+        prompted(BriefKind::Reviewing, "tests"),
+        Notice::Verified { phase: phase(), passed: true, code: Some(0), attempt: 3 },
+        Notice::PhaseDone { phase: phase() },
+        Notice::FellBack {
+            capability: Capability::Splitting,
+            by: DecidedBy::BuiltIn,
+            because: "mine.wasm trapped: unreachable".into(),
+        },
+        Notice::Paused {
+            question,
+            phase: Some(phase()),
+            text: "3 continuations are used up and 2 objectives are open. What now?".into(),
+            choices: vec![Choice::Retry, Choice::Skip, Choice::Stop],
+        },
+        Notice::Answered { question, choice: Choice::Retry },
+        Notice::Resumed { lost: vec![] },
+        Notice::Resumed { lost: ids(&["s3", "s4"]) },
+        Notice::Finished { ending: Ending::Interrupted },
+        Notice::Finished { ending: Ending::Unfinished },
+        Notice::Finished { ending: Ending::Done },
+    ]
+}
+
+/// One notice an update, a second apart.
+pub(crate) fn updates() -> Vec<Update> {
+    let update = |(second, notice)| Update { at: at(second), notices: vec![notice], view: running() };
+    (0..).zip(notices()).map(update).collect()
+}
+
+fn artifact(name: &str, bytes: u64, summary: &str) -> ArtifactRef {
+    ArtifactRef { name: name.into(), version: 1, digest: Digest::of(name), bytes, summary: summary.into() }
+}
+
+fn session(id: &str, continuation: u32, ending: &str, turns: u32, used_tokens: u64) -> SessionRow {
+    SessionRow {
+        id: id.into(),
+        agent: "rehearsal".into(),
+        continuation,
+        ending: ending.into(),
+        turns,
+        used_tokens: Some(used_tokens),
+        window_tokens: Some(8_000),
+        source: OccupancySource::Agent,
+        warned: used_tokens > 7_000,
+        last: "Write src/printer.sh".into(),
+        billed: Billed { input_tokens: u64::from(turns) * 3_000, output_tokens: 900, cost_microusd: None },
+    }
+}
+
+fn phase(
+    id: &str,
+    title: &str,
+    status: PhaseStatus,
+    objectives: &[(&str, ObjectiveStatus, &str)],
+) -> PhaseRow {
+    let objective = |(id, status, by): &(&str, ObjectiveStatus, &str)| ObjectiveRow {
+        id: (*id).into(),
+        description: format!("Do {id}."),
+        status: *status,
+        by: Some(*by).filter(|by| !by.is_empty()).map(SessionId::from),
+    };
+    PhaseRow {
+        id: id.into(),
+        parent: None,
+        title: title.into(),
+        status,
+        objectives: objectives.iter().map(objective).collect(),
+        sessions: Vec::new(),
+        turns: 0,
+        max_turns: 0,
+        continuation: 0,
+        continuations: 3,
+        billed: Billed::default(),
+        policy: String::new(),
+        split: 0,
+        verified: None,
+        quota: None,
+        handoffs: Vec::new(),
+        artifacts: Vec::new(),
+    }
+}
+
+/// In the middle of a run: a phase done, one continued, one split, one waiting.
+pub(crate) fn running() -> RunView {
+    use ObjectiveStatus::{Done, InProgress, Open};
+    let policy = "resilience@e3b0c44298fc".to_owned();
+    let survey = PhaseRow {
+        sessions: vec![session("s1", 0, "completed", 6, 3_100)],
+        turns: 6,
+        max_turns: 25,
+        policy: policy.clone(),
+        ..phase(
+            "survey",
+            "See what is there",
+            PhaseStatus::Done,
+            &[("inventory", Done, "s1"), ("conventions", Done, "s1")],
+        )
+    };
+    let handoff = artifact("handoffs/build-1.md", 1_240, "What s3 leaves");
+    let build = PhaseRow {
+        sessions: vec![session("s3", 0, "exhausted", 11, 7_980), session("s4", 1, "", 3, 7_040)],
+        turns: 14,
+        max_turns: 25,
+        continuation: 1,
+        policy,
+        handoffs: vec![HandoffRow {
+            path: ".baton/r-7f/handoffs/build-1.md".into(),
+            session: "s3".into(),
+            artifact: handoff.clone(),
+        }],
+        artifacts: vec![handoff, artifact("summaries/build.md", 640, "Before a compaction")],
+        ..phase(
+            "build",
+            "Write the calculator and its tests",
+            PhaseStatus::Working,
+            &[
+                ("parser", Done, "s3"),
+                ("evaluator", Done, "s3"),
+                ("printer", InProgress, ""),
+                ("tests", Open, ""),
+            ],
+        )
+    };
+    let parent = PhaseRow {
+        split: 2,
+        ..phase("20", "Migrate", PhaseStatus::Split, &[("read", Open, ""), ("write", Open, "")])
+    };
+    let first = PhaseRow {
+        parent: Some("20".into()),
+        quota: Some(QuotaRow { cause: QuotaCause::Rate, since: at(20), until: Some(at(24)) }),
+        sessions: vec![SessionRow { window_tokens: None, ..session("s5", 0, "", 2, 122_400) }],
+        turns: 2,
+        ..phase("20a", "Reading", PhaseStatus::WaitingQuota, &[("read", Open, "")])
+    };
+    let second = PhaseRow {
+        parent: Some("20".into()),
+        ..phase("20b", "Writing", PhaseStatus::Pending, &[("write", Open, "")])
+    };
+    RunView {
+        schema: 1,
+        run: "r-7f".into(),
+        workflow: "quickstart".into(),
+        goal: "A calculator in POSIX shell.".into(),
+        status: RunStatus::Running,
+        started_at: START,
+        active_ms: DurationMs::from_secs(34),
+        quota_wait_ms: DurationMs::from_secs(4),
+        billed: Billed { input_tokens: 60_000, output_tokens: 2_700, cost_microusd: Some(123_000) },
+        phases: vec![survey, build, parent, first, second],
+        questions: Vec::new(),
+    }
+}
+
+/// A run whose objectives are all done.
+pub(crate) fn finished() -> RunView {
+    let mut view = running();
+    view.status = RunStatus::Ended(Ending::Done);
+    view.phases.truncate(2);
+    let build = &mut view.phases[1];
+    build.status = PhaseStatus::Done;
+    build.verified = Some(true);
+    build.sessions[1].ending = "completed".into();
+    for objective in build.objectives.iter_mut().filter(|objective| objective.by.is_none()) {
+        objective.status = ObjectiveStatus::Done;
+        objective.by = Some("s4".into());
+    }
+    view
+}
+
+/// A run that asks two things.
+pub(crate) fn paused() -> RunView {
+    let mut view = running();
+    view.status = RunStatus::Paused;
+    view.phases.truncate(2);
+    view.phases[1].status = PhaseStatus::Paused;
+    view.questions = vec![
+        QuestionRow {
+            id: ActionId(41),
+            phase: Some("build".into()),
+            text: "3 continuations are used up and 2 objectives are open. What now?".into(),
+            choices: vec![Choice::Retry, Choice::Skip, Choice::Stop],
+        },
+        QuestionRow {
+            id: ActionId(44),
+            phase: None,
+            text: "The run has used its 30m 00s of wall time.".into(),
+            choices: vec![Choice::Raise, Choice::Stop],
+        },
+    ];
+    view
+}
+
+/// The quickstart itself.
+pub(crate) fn workflow() -> Workflow {
+    let text = include_str!("../../examples/quickstart.toml");
+    file::parse(text, "quickstart.toml", "/home/ada").unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// What a dry run of it might say.
+pub(crate) fn plan() -> DryRun {
+    let workflow = workflow();
+    let pin = |capability| Pin {
+        capability,
+        policy: "resilience".into(),
+        component: Digest::of("component"),
+        settings: Digest::of("settings"),
+    };
+    let build = &workflow.phases[1];
+    let prompt = |kind, objective: &str| PlannedPrompt {
+        kind,
+        focus: vec![objective.into()],
+        text: format!("## Your objective\n- [{objective}] Write it.\n\nReport to: .baton/r/inbox"),
+    };
+    DryRun {
+        pins: Capability::ALL.map(pin).to_vec(),
+        sessions: vec![PlannedSession {
+            session: "s2".into(),
+            phase: build.id.clone(),
+            title: build.title.clone(),
+            role: workflow.roles[&build.role].clone(),
+            max_turns: 25,
+            continuations: 3,
+            prompts: vec![prompt(BriefKind::First, "parser"), prompt(BriefKind::Next, "evaluator")],
+            verify: build.verify.clone(),
+        }],
+        question: Some("Phase `document` depends on `build`, which stays open. What now?".into()),
+    }
+}

@@ -1,0 +1,184 @@
+//! Numbers, states and names in the words that every view uses. One place, so that they read the same everywhere.
+
+use baton_runtime::core::action::Ending;
+use baton_runtime::core::facts::{Billed, Channel, OccupancySource};
+use baton_runtime::core::input::Choice;
+use baton_runtime::core::observation::ObjectiveStatus;
+use baton_runtime::core::view::{PhaseRow, PhaseStatus, RunStatus};
+
+use super::look::{Look, Tone};
+
+/// Tokens: "850", "7.0k", "122k", "1.2M".
+pub(crate) fn tokens(n: u64) -> String {
+    match n {
+        0..1_000 => n.to_string(),
+        1_000..100_000 => format!("{:.1}k", n as f64 / 1e3),
+        100_000..1_000_000 => format!("{}k", n / 1_000),
+        _ => format!("{:.1}M", n as f64 / 1e6),
+    }
+}
+
+/// Bytes: "850 B", "1.2 kB", "3.4 MB".
+pub(crate) fn bytes(n: u64) -> String {
+    match n {
+        0..1_000 => format!("{n} B"),
+        1_000..1_000_000 => format!("{:.1} kB", n as f64 / 1e3),
+        _ => format!("{:.1} MB", n as f64 / 1e6),
+    }
+}
+
+/// Dollars: "$0.12".
+pub(crate) fn money(microusd: u64) -> String {
+    format!("${:.2}", microusd as f64 / 1e6)
+}
+
+/// Share of the window in whole percent, rounded as policies round it in their sentences.
+pub(crate) fn percent(used_tokens: u64, window_tokens: u64) -> u64 {
+    let hundredfold = used_tokens.saturating_mul(100).saturating_add(window_tokens / 2);
+    hundredfold.checked_div(window_tokens).unwrap_or(0)
+}
+
+/// "61% (122k)"; "122k / ?" where the size of the window is unknown; "?" where nobody said anything.
+pub(crate) fn context(used: Option<u64>, window: Option<u64>, source: OccupancySource) -> String {
+    let about = if source == OccupancySource::Estimate { "~" } else { "" };
+    match (used, window) {
+        (Some(used), Some(window)) if window > 0 => {
+            format!("{about}{}% ({})", percent(used, window), tokens(used))
+        }
+        (Some(used), _) => format!("{about}{} / ?", tokens(used)),
+        (None, _) => "?".to_owned(),
+    }
+}
+
+/// The same for a sentence: "context 61% (4.9k of 8.0k)".
+pub(crate) fn context_in_full(used: Option<u64>, window: Option<u64>, source: OccupancySource) -> String {
+    let about = if source == OccupancySource::Estimate { "about " } else { "" };
+    match (used, window) {
+        (Some(used), Some(window)) if window > 0 => {
+            format!("context {about}{}% ({} of {})", percent(used, window), tokens(used), tokens(window))
+        }
+        (Some(used), _) => format!("context {about}{}, of a window of unknown size", tokens(used)),
+        (None, _) => "context unknown".to_owned(),
+    }
+}
+
+/// "3 of 25 turns", "3 turns" where there is no cap.
+pub(crate) fn turns(used: u32, max: u32) -> String {
+    if max == 0 { count(used, "turn") } else { format!("{used} of {}", count(max, "turn")) }
+}
+
+/// "1 turn", "2 turns".
+pub(crate) fn count(n: u32, thing: &str) -> String {
+    if n == 1 { format!("1 {thing}") } else { format!("{n} {thing}s") }
+}
+
+/// "a, b, c".
+pub(crate) fn list<T: ToString>(things: &[T]) -> String {
+    things.iter().map(T::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// "retry, skip or stop".
+pub(crate) fn choices(choices: &[Choice]) -> String {
+    match choices {
+        [] => String::new(),
+        [only] => only.name().to_owned(),
+        [first @ .., last] => {
+            let first: Vec<&str> = first.iter().map(|choice| choice.name()).collect();
+            format!("{} or {}", first.join(", "), last.name())
+        }
+    }
+}
+
+/// What was billed: "152k tokens, $0.12".
+pub(crate) fn billed(billed: &Billed) -> String {
+    match billed.cost_microusd {
+        Some(cost) => format!("{} tokens, {}", tokens(billed.tokens()), money(cost)),
+        None => format!("{} tokens", tokens(billed.tokens())),
+    }
+}
+
+/// Where a piece of evidence came from.
+pub(crate) fn channel(channel: Channel) -> &'static str {
+    match channel {
+        Channel::AgentEvent => "the agent reports",
+        Channel::ProviderError => "the provider says",
+        Channel::AgentText => "the agent writes",
+        Channel::Terminal => "on its terminal",
+        Channel::ToolOutput => "a tool printed",
+    }
+}
+
+/// Where an objective stands.
+pub(crate) fn objective(status: ObjectiveStatus) -> (&'static str, Tone) {
+    match status {
+        ObjectiveStatus::Open => ("open", Tone::Plain),
+        ObjectiveStatus::InProgress => ("in progress", Tone::Plain),
+        ObjectiveStatus::Done => ("done", Tone::Good),
+        ObjectiveStatus::Failed => ("failed", Tone::Bad),
+    }
+}
+
+/// Where a phase stands, in the shortest words.
+pub(crate) fn phase(row: &PhaseRow) -> (String, Tone) {
+    let (word, tone) = match row.status {
+        PhaseStatus::Pending => ("pending", Tone::Dim),
+        PhaseStatus::Scoping => ("scoping", Tone::Plain),
+        PhaseStatus::Starting => ("starting", Tone::Plain),
+        PhaseStatus::Working => ("working", Tone::Plain),
+        PhaseStatus::WaitingApproval => ("waiting:approval", Tone::Warn),
+        PhaseStatus::WaitingQuota => ("waiting:quota", Tone::Warn),
+        PhaseStatus::Waiting => ("waiting:retry", Tone::Warn),
+        PhaseStatus::Compacting => ("compacting", Tone::Plain),
+        PhaseStatus::HandingOff => ("handing off", Tone::Relay),
+        PhaseStatus::Verifying => ("verifying", Tone::Plain),
+        PhaseStatus::Paused => ("paused", Tone::Warn),
+        PhaseStatus::Split => return (format!("split→{}", row.split), Tone::Relay),
+        PhaseStatus::Done => ("done", Tone::Good),
+        PhaseStatus::Skipped => ("skipped", Tone::Warn),
+    };
+    (word.to_owned(), tone)
+}
+
+/// " until 12:05:00", where a phase waits for a quota and anything said how long.
+pub(crate) fn until(row: &PhaseRow, look: &Look) -> String {
+    let until = row.quota.and_then(|quota| quota.until).filter(|_| row.status == PhaseStatus::WaitingQuota);
+    until.map(|until| format!(" until {}", look.clock(until))).unwrap_or_default()
+}
+
+/// Where a run stands, in one word.
+pub(crate) fn run(status: RunStatus) -> (&'static str, Tone) {
+    match status {
+        RunStatus::Running => ("running", Tone::Plain),
+        RunStatus::Paused => ("paused", Tone::Warn),
+        RunStatus::Ended(Ending::Done) => ("done", Tone::Good),
+        RunStatus::Ended(Ending::Unfinished) => ("unfinished", Tone::Bad),
+        RunStatus::Ended(Ending::Interrupted) => ("interrupted", Tone::Warn),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn context_is_a_number_and_never_a_guess() {
+        // D5
+        let agent = OccupancySource::Agent;
+        assert_eq!(context(Some(122_400), Some(200_000), agent), "61% (122k)");
+        assert_eq!(context(Some(122_400), None, agent), "122k / ?");
+        assert_eq!(context(None, Some(200_000), agent), "?");
+        assert_eq!(context(Some(7_040), Some(8_000), OccupancySource::Estimate), "~88% (7.0k)");
+        assert_eq!(context(Some(5), Some(0), agent), "5 / ?");
+        assert_eq!(context_in_full(Some(7_040), Some(8_000), agent), "context 88% (7.0k of 8.0k)");
+    }
+
+    #[test]
+    fn numbers_read_as_people_say_them() {
+        assert_eq!(tokens(999), "999");
+        assert_eq!(tokens(1_234_567), "1.2M");
+        assert_eq!(money(1_234_567), "$1.23");
+        assert_eq!(turns(3, 0), "3 turns");
+        assert_eq!(turns(1, 25), "1 of 25 turns");
+        assert_eq!(choices(&[Choice::Retry, Choice::Skip, Choice::Stop]), "retry, skip or stop");
+    }
+}

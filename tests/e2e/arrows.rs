@@ -1,0 +1,123 @@
+//! Holds the house to its plan: which crate may depend on which, who may name wasmtime and SQL, how a file begins.
+//! Looks at the workspace's manifests and sources only; runs nothing.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use cargo_metadata::{DependencyKind, MetadataCommand, Package};
+
+/// The arrows of the design, and there are no others. Test-only dependencies are not arrows.
+const ARROWS: &[(&str, &[&str])] = &[
+    ("baton-cli", &["baton-lab", "baton-registry", "baton-runtime"]),
+    (
+        "baton-runtime",
+        &["baton-agents", "baton-core", "baton-engine", "baton-inbox", "baton-store", "baton-workspace"],
+    ),
+    ("baton-lab", &["baton-core", "baton-engine", "baton-store", "baton-streams"]),
+    ("baton-agents", &["baton-core", "baton-streams"]),
+    ("baton-registry", &["baton-core", "baton-store"]),
+    ("baton-streams", &["baton-core"]),
+    ("baton-store", &["baton-core"]),
+    ("baton-engine", &["baton-core"]),
+    ("baton-workspace", &["baton-core"]),
+    ("baton-inbox", &["baton-core"]),
+    ("baton-core", &[]),
+    ("baton-policy-resilience", &["baton-sdk"]),
+    ("baton-sdk", &[]),
+    ("baton-build", &[]),
+    ("baton-simulator", &[]),
+];
+
+/// Crates that only one crate of the house may name: whoever else needs what they do asks that crate.
+const ONLY_IN: &[(&str, &str)] = &[("wasmtime", "baton-engine"), ("rusqlite", "baton-store")];
+
+/// What core must do without, so that a replay drives the very same machines as a live run.
+const NEVER_IN_CORE: &[&str] = &["tokio", "wasmtime", "rusqlite", "rustix", "rand", "tracing"];
+
+/// Longer than this and a file does more than its first line says.
+const LINES_MAX: usize = 600;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the workspace is there")
+}
+
+/// The crates of the house.
+fn crates() -> Vec<Package> {
+    let manifest = root().join("Cargo.toml");
+    let metadata =
+        MetadataCommand::new().manifest_path(manifest).no_deps().exec().expect("cargo metadata runs");
+    metadata.packages
+}
+
+/// What a crate needs to be built; what only its tests need is left out.
+fn needs(package: &Package) -> BTreeSet<&str> {
+    let built = |kind| matches!(kind, DependencyKind::Normal | DependencyKind::Build);
+    package.dependencies.iter().filter(|one| built(one.kind)).map(|one| one.name.as_str()).collect()
+}
+
+#[test]
+fn no_crate_has_an_arrow_that_the_design_does_not_have() {
+    let allowed: BTreeMap<&str, &[&str]> = ARROWS.iter().copied().collect();
+    let crates = crates();
+    for package in &crates {
+        let name = package.name.as_str();
+        let arrows =
+            allowed.get(name).unwrap_or_else(|| panic!("{name} is not in the list of arrows; add it there"));
+        for needed in needs(package).into_iter().filter(|needed| allowed.contains_key(needed)) {
+            assert!(arrows.contains(&needed), "{name} -> {needed} is no arrow of the design");
+        }
+    }
+    assert_eq!(crates.len(), ARROWS.len(), "the list of arrows names a crate that is gone");
+}
+
+#[test]
+fn wasmtime_and_sql_are_named_in_one_crate_each() {
+    for package in crates() {
+        for (outside, home) in ONLY_IN {
+            let found = needs(&package).contains(outside);
+            assert!(
+                !found || package.name.as_str() == *home,
+                "{outside} belongs into {home}, not {}",
+                package.name
+            );
+        }
+    }
+}
+
+#[test]
+fn core_has_no_clock_no_chance_and_no_io() {
+    let crates = crates();
+    let core = crates.iter().find(|package| package.name.as_str() == "baton-core").expect("core is there");
+    for outside in NEVER_IN_CORE {
+        assert!(!needs(core).contains(outside), "core must do without {outside}");
+    }
+}
+
+#[test]
+fn every_source_file_says_what_it_is_and_stays_readable() {
+    let mut seen = 0;
+    let mut faults = Vec::new();
+    let mut waiting: Vec<PathBuf> =
+        ["host", "sdk", "policies", "tests"].map(|folder| root().join(folder)).to_vec();
+    while let Some(path) = waiting.pop() {
+        if path.is_dir() {
+            // What was built, and crates that are made by tests, are nobody's sources.
+            if !path.ends_with("target") {
+                let entries = std::fs::read_dir(&path).expect("a folder of the workspace can be read");
+                waiting.extend(entries.map(|entry| entry.expect("an entry can be read").path()));
+            }
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            seen += 1;
+            let text = std::fs::read_to_string(&path).expect("a source file can be read");
+            let (first, lines) = (text.lines().next().unwrap_or_default(), text.lines().count());
+            if !first.starts_with("//! ") {
+                faults.push(format!("{} does not begin with a `//!` line", path.display()));
+            }
+            if lines > LINES_MAX {
+                faults.push(format!("{} has {lines} lines; {LINES_MAX} is the limit", path.display()));
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+    assert!(seen > 50, "only {seen} files were found; the test looks in the wrong place");
+}

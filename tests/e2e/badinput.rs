@@ -1,0 +1,362 @@
+//! Every row of bad input that needs the whole binary: a clear error or a journaled fallback, and nothing lost. What a
+//! crate's own tests show in full is shown here once, from the outside.
+
+#[path = "../hostile/guests.rs"]
+mod guests;
+mod support;
+
+use std::fs;
+use std::path::PathBuf;
+
+use baton_runtime::core::action::Ending;
+use baton_runtime::core::notice::Notice;
+use baton_runtime::core::view::RunStatus;
+use guests::Guest;
+use support::{Stage, until};
+
+/// An agent that does what it is asked.
+const WORKS: &str =
+    r#"{ write = "a.txt", content = "done" }, { say = "The file is written, as it was asked for." }"#;
+/// The same for a second objective.
+const WORKS_AGAIN: &str =
+    r#"{ write = "b.txt", content = "done" }, { say = "The second file is written, as it was asked for." }"#;
+
+// --- workflow files ---------------------------------------------------------------------------------------------------
+
+/// A workflow of two phases with one mistake in it.
+fn refused_workflow(from: &str, to: &str) -> support::Ended {
+    let good = "name = \"w\"\ngoal = \"g\"\n[roles.executor]\nscript = \"script.toml\"\n\
+                [[phases]]\nid = \"one\"\nobjectives = [{ id = \"a\", description = \"a\" }]\n\
+                [[phases]]\nid = \"two\"\ndepends_on = [\"one\"]\nobjectives = [{ id = \"b\", description = \"b\" }]\n";
+    let bad = good.replace(from, to);
+    assert_ne!(bad, good);
+    let stage = Stage::new();
+    stage.write("script.toml", "window_tokens = 1000\n");
+    stage.write("bad.toml", bad);
+    let ended = stage.baton(&["run", "bad.toml"]).expect(2);
+    assert!(!stage.state().journal().exists(), "nothing was begun");
+    ended
+}
+
+#[test]
+fn broken_toml() {
+    refused_workflow("goal = \"g\"", "goal = \"g").says(&["bad.toml", "2"]);
+}
+
+#[test]
+fn unknown_phase_in_depends_on() {
+    refused_workflow("depends_on = [\"one\"]", "depends_on = [\"onne\"]").says(&["onne", "one"]);
+}
+
+#[test]
+fn a_cycle_of_phases() {
+    refused_workflow("id = \"one\"\n", "id = \"one\"\ndepends_on = [\"two\"]\n").says(&["one", "two"]);
+}
+
+// --- agents -----------------------------------------------------------------------------------------------------------
+
+/// It was tried, tried again, and then a person was asked.
+#[track_caller]
+fn expect_question(stage: &Stage) {
+    let story = stage.story();
+    assert_eq!(story.view.status, RunStatus::Paused);
+    assert_eq!(story.view.questions.len(), 1);
+    assert!(story.view.phases[0].sessions.len() >= 2, "it was tried once more");
+    stage.expect_no_process();
+}
+
+#[test]
+fn a_missing_agent_binary() {
+    let stage = Stage::job_of_program("exit 0");
+    fs::remove_file(stage.path("agent.sh")).unwrap();
+    let ended = stage.baton(&["run", "job.toml"]);
+    assert!(matches!(ended.code, Some(2 | 5)), "{ended:?}");
+    ended.says(&["agent.sh"]);
+    stage.expect_no_process();
+}
+
+#[test]
+fn an_agent_that_exits_at_once() {
+    let stage = Stage::job_of_program("exit 3");
+    stage.baton(&["run", "job.toml"]).expect(5);
+    expect_question(&stage);
+}
+
+#[test]
+fn an_agent_that_prints_garbage() {
+    let stage = Stage::job_of_program("head -c 100000 /dev/urandom; exit 1");
+    stage.baton(&["run", "job.toml"]).expect(5);
+    expect_question(&stage);
+}
+
+#[test]
+fn an_agent_that_prints_100_mb_on_one_line() {
+    let stage = Stage::job(&[("a", &format!("{{ garbage = 100000000 }}, {WORKS}"))], "");
+    stage.baton(&["run", "job.toml"]).expect(0);
+    assert_eq!(stage.read("a.txt"), "done\n");
+    let journal = fs::metadata(stage.state().journal()).unwrap().len();
+    assert!(journal < 10_000_000, "{journal} bytes of it went into the journal");
+}
+
+// B7
+#[test]
+fn an_agent_that_never_answers() {
+    let limits = "retries = 0\nnudges = 1\nheartbeat = \"100ms\"";
+    let stage = Stage::job(&[("a", "{ hang = true }")], limits);
+    let workflow = fs::read_to_string(stage.path("job.toml")).unwrap();
+    let settings = "[policies]\nsettings = { stall-ms = 1000 }\n[[phases]]";
+    stage.write("job.toml", workflow.replace("[[phases]]", settings));
+    stage.baton(&["run", "job.toml"]).expect(5);
+    let story = stage.story();
+    assert!(
+        story.count(|notice| matches!(notice, Notice::Stopped { verdict, .. } if verdict == "stalled")) >= 1
+    );
+    assert_eq!(story.view.questions.len(), 1);
+    stage.expect_no_process();
+}
+
+#[test]
+fn an_agent_that_ignores_sigterm() {
+    let stage = Stage::job(
+        &[("a", "{ ignore_sigterm = true }, { write = \"here.txt\", content = \"\" }, { hang = true }")],
+        "",
+    );
+    let mut host = stage.start(&["run", "job.toml"]);
+    until("the agent is deaf", || stage.workspace.join("here.txt").exists());
+    stage.baton(&["stop"]).expect(0);
+    assert_eq!(host.wait().unwrap().code(), Some(130));
+    assert_eq!(stage.story().view.status, RunStatus::Ended(Ending::Interrupted));
+    stage.expect_no_process();
+}
+
+#[test]
+fn an_agent_that_leaves_grandchildren() {
+    let stage = Stage::job(&[("a", &format!("{{ spawn_grandchild = true }}, {WORKS}"))], "");
+    stage.baton(&["run", "job.toml"]).expect(0);
+    stage.expect_no_process();
+}
+
+#[test]
+fn an_agent_whose_host_is_killed() {
+    let stage = Stage::job(
+        &[("a", "{ spawn_grandchild = true }, { write = \"here.txt\", content = \"\" }, { hang = true }")],
+        "",
+    );
+    let mut host = stage.start(&["run", "job.toml"]);
+    until("the agent works", || stage.workspace.join("here.txt").exists());
+    host.kill().unwrap();
+    host.wait().unwrap();
+    stage.expect_no_process();
+}
+
+#[test]
+fn an_agent_that_deletes_everything_it_can() {
+    let stage =
+        Stage::job(&[("a", &format!("{{ delete_workspace = true }}, {WORKS}")), ("b", WORKS_AGAIN)], "");
+    stage.baton(&["run", "job.toml"]).expect(0);
+    assert_eq!((stage.read("a.txt"), stage.read("b.txt")), ("done\n".into(), "done\n".into()));
+    let story = stage.story();
+    assert_eq!(story.done().len(), 2);
+    assert!(!stage.read(&format!(".baton/{}/progress.json", story.view.run)).is_empty(), "projected again");
+}
+
+/// What a successor is told to read is there again, although the session before it deleted everything.
+#[test]
+fn an_agent_that_deletes_the_handoffs() {
+    let exhausts = |id: &str, then: &str| {
+        format!(
+            "{{ write = \"{id}.mark\", content = \"\" }}, {{ read = \"big\", tokens = 200000, unless = \"{id}.mark\" }}, \
+             {then} {{ write = \"{id}.txt\", content = \"done\" }}, {{ say = \"The file is written, as it was asked for.\" }}"
+        )
+    };
+    let (b, c) = (exhausts("b", "{ delete_workspace = true },"), exhausts("c", ""));
+    let stage = Stage::job(&[("a", WORKS), ("b", &b), ("c", &c)], "");
+    stage.baton(&["run", "job.toml"]).expect(0);
+    let story = stage.story();
+    assert_eq!(story.done().len(), 3);
+    let handoffs = &story.view.phases[0].handoffs;
+    assert_eq!(handoffs.len(), 2);
+    for handoff in handoffs {
+        assert!(!stage.read(&handoff.path).is_empty());
+    }
+    stage.expect_no_process();
+}
+
+// --- the disk and the journal -----------------------------------------------------------------------------------------
+
+#[test]
+fn a_full_disk() {
+    let stage = Stage::quickstart();
+    let ended = stage.baton_with(&["run", "quickstart.toml"], "BATON_JOURNAL_PAGES", "120").expect(1);
+    ended.says(&["intact up to entry", "baton resume"]);
+    stage.expect_no_process();
+    stage.baton(&["resume"]).expect(0);
+    assert_eq!(stage.story().done().len(), 8);
+}
+
+/// A finished job and the path of its journal.
+fn finished_job() -> (Stage, PathBuf) {
+    let stage = Stage::job(&[("a", WORKS)], "");
+    stage.baton(&["run", "job.toml"]).expect(0);
+    let journal = stage.state().journal();
+    (stage, journal)
+}
+
+#[test]
+fn a_corrupt_journal() {
+    let (stage, journal) = finished_job();
+    let mut bytes = fs::read(&journal).unwrap();
+    for byte in bytes.iter_mut().skip(100) {
+        *byte = 0xA5;
+    }
+    fs::write(&journal, &bytes).unwrap();
+    for command in [&["status"][..], &["run", "job.toml"], &["resume"]] {
+        let ended = stage.baton(command);
+        assert_eq!(ended.code, Some(1), "{ended:?}");
+        ended.says(&["journal.sqlite", "--state-dir"]);
+    }
+    assert_eq!(fs::read(&journal).unwrap(), bytes, "it was left as it is");
+}
+
+#[test]
+fn a_newer_journal() {
+    let (stage, journal) = finished_job();
+    let newer = rusqlite::Connection::open(&journal).unwrap();
+    newer.pragma_update(None, "user_version", 999).unwrap();
+    drop(newer);
+    for command in [&["status"][..], &["run", "job.toml"], &["resume"]] {
+        let ended = stage.baton(command);
+        assert_eq!(ended.code, Some(1), "{ended:?}");
+        ended.says(&["version 999", "was not touched"]);
+    }
+}
+
+#[test]
+fn two_hosts_on_one_workspace() {
+    let stage = Stage::job(&[("a", "{ write = \"here.txt\", content = \"\" }, { hang = true }")], "");
+    let mut first = stage.start(&["run", "job.toml"]);
+    until("the first works", || stage.workspace.join("here.txt").exists());
+    let pid = format!("process {}", first.id());
+    stage.baton(&["run", "job.toml"]).expect(2).says(&[&pid, "baton stop"]);
+    stage.baton(&["resume"]).expect(2).says(&[&pid]);
+    stage.baton(&["stop"]).expect(0);
+    assert_eq!(first.wait().unwrap().code(), Some(130));
+}
+
+#[test]
+fn a_user_edits_a_file_while_an_agent_works() {
+    let stage = Stage::job(&[("a", WORKS), ("b", WORKS_AGAIN)], "");
+    let script = fs::read_to_string(stage.path("script.toml")).unwrap();
+    stage.write("script.toml", format!("pace_ms = 300\n{script}"));
+    let mut host = stage.start(&["run", "job.toml"]);
+    until("the agent wrote", || stage.workspace.join("a.txt").exists());
+    fs::write(stage.workspace.join("a.txt"), "user").unwrap();
+    fs::write(stage.workspace.join("notes.txt"), "user").unwrap();
+    assert!(host.try_wait().unwrap().is_none(), "the agent still works");
+    assert_eq!(host.wait().unwrap().code(), Some(0));
+    assert_eq!((stage.read("a.txt"), stage.read("notes.txt")), ("user".into(), "user".into()));
+}
+
+// --- policies ---------------------------------------------------------------------------------------------------------
+
+/// A job whose compaction is decided by this component.
+fn job_of_policy(component: &[u8]) -> Stage {
+    let stage = Stage::job(&[("a", WORKS), ("b", WORKS_AGAIN)], "");
+    stage.write("hostile.wasm", component);
+    let workflow = fs::read_to_string(stage.path("job.toml")).unwrap();
+    let policies = "[policies]\ncompaction = \"hostile.wasm\"\n[[phases]]\n";
+    stage.write("job.toml", workflow.replace("[[phases]]\n", policies));
+    stage
+}
+
+/// It faults when it is asked; the work goes on with the next in the chain, and people are told.
+#[track_caller]
+fn falls_back(guest: &Guest) {
+    let stage = job_of_policy(&guest.build());
+    stage.baton(&["run", "job.toml"]).expect(0);
+    let story = stage.story();
+    assert_eq!(story.done().len(), 2);
+    assert!(story.count(|notice| matches!(notice, Notice::FellBack { .. })) >= 1);
+}
+
+/// It is refused before anything begins.
+#[track_caller]
+fn refused_policy(component: &[u8], says: &[&str]) {
+    let stage = job_of_policy(component);
+    stage.baton(&["run", "job.toml"]).expect(3).says(says);
+    assert!(!stage.workspace.join("a.txt").exists());
+    stage.baton(&["status"]).expect(2);
+}
+
+#[test]
+fn a_policy_that_loops() {
+    falls_back(&Guest::deciding("(loop $forever (br $forever)) (i32.const 0)"));
+}
+
+#[test]
+fn a_policy_that_eats_memory() {
+    falls_back(&Guest::deciding(
+        "(loop $more (br_if $more (i32.ge_s (memory.grow (i32.const 16)) (i32.const 0)))) unreachable",
+    ));
+}
+
+#[test]
+fn a_policy_that_traps() {
+    falls_back(&Guest::deciding("unreachable"));
+}
+
+/// Its reason begins in a memory of two pages and is said to have 100 MB.
+#[test]
+fn a_policy_that_returns_100_mb() {
+    falls_back(&Guest::new("compaction-policy").answering(100_000_000));
+}
+
+#[test]
+fn a_policy_that_imports_wasi() {
+    let guest = Guest::good("ok")
+        .with_package("package wasi:clocks@0.2.0; interface wall-clock { now: func() -> u64; }")
+        .contract("world imports {", "world imports { import wasi:clocks/wall-clock@0.2.0;")
+        .import("wall-clock", "now");
+    refused_policy(&guest.build(), &["hostile.wasm", "wasi:clocks/wall-clock"]);
+}
+
+#[test]
+fn a_policy_with_a_record_too_many() {
+    let (from, to) = (
+        "record decision {\n        action: action,",
+        "record decision {\n        extra: u32,\n        action: action,",
+    );
+    let guest = Guest::good("ok").contract(from, to);
+    refused_policy(&guest.build(), &["hostile.wasm", "compaction.decide"]);
+}
+
+#[test]
+fn a_policy_that_is_no_component() {
+    refused_policy(b"\x7fELF and so on", &["hostile.wasm", "native code"]);
+    refused_policy(b"", &["hostile.wasm", "empty"]);
+}
+
+#[test]
+fn settings_of_the_wrong_type() {
+    let stage = Stage::job(&[("a", WORKS)], "");
+    let workflow = fs::read_to_string(stage.path("job.toml")).unwrap();
+    let policies = "[policies]\nsettings = { stall-ms = \"soon\", stal-ms = 1 }\n[[phases]]\n";
+    stage.write("job.toml", workflow.replace("[[phases]]\n", policies));
+    let refused = stage.baton(&["run", "job.toml"]).expect(3);
+    refused.says(&["`stall-ms`", "`stal-ms`: there is no such setting; did you mean"]);
+    stage.baton(&["status"]).expect(2);
+}
+
+/// A run keeps the component that it began with: neither its file nor the workflow's is needed again.
+#[test]
+fn a_policy_whose_file_is_gone_at_the_resume() {
+    let stage = job_of_policy(&Guest::good("there is room").build());
+    let killed = stage.baton_with(&["run", "job.toml"], "BATON_KILL_AT", "effect-before:3");
+    assert_eq!(killed.code, None, "{killed:?}");
+    fs::remove_file(stage.path("hostile.wasm")).unwrap();
+    fs::remove_file(stage.path("job.toml")).unwrap();
+    stage.baton(&["resume"]).expect(0);
+    let story = stage.story();
+    assert_eq!(story.done().len(), 2);
+    assert_eq!(story.count(|notice| matches!(notice, Notice::FellBack { .. })), 0);
+}

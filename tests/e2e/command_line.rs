@@ -1,0 +1,120 @@
+//! The `baton` binary as a person meets it before anything runs: help, mistakes, exit codes, what goes to which
+//! stream. Starts no agent.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+/// `baton` with a state directory and a home of its own.
+fn baton(home: &Path, args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_baton"))
+        .args(args)
+        .current_dir(home)
+        .env_clear()
+        .env("HOME", home)
+        .output()
+        .expect("the binary starts")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).expect("output is UTF-8")
+}
+
+fn home() -> tempfile::TempDir {
+    tempfile::tempdir().expect("a temporary folder")
+}
+
+/// A workflow that is fine, but for what stands at its top.
+fn workflow(home: &Path, top: &str) {
+    let text = format!(
+        "name = \"demo\"\ngoal = \"Show.\"\n{top}\n[[phases]]\nid = \"a\"\n\
+         objectives = [{{ id = \"b\", description = \"Do.\" }}]\n"
+    );
+    std::fs::write(home.join("w.toml"), text).expect("the file is written");
+}
+
+#[test]
+fn version_and_help_are_data_and_end_with_0() {
+    let home = home();
+    for args in [&["--version"][..], &["--help"], &["run", "--help"], &["artifacts", "show", "--help"]] {
+        let output = baton(home.path(), args);
+        assert_eq!(output.status.code(), Some(0), "{args:?}");
+        assert!(!output.stdout.is_empty() && output.stderr.is_empty(), "{args:?}");
+        assert!(!text(&output.stdout).contains('\x1b'), "no colour in a pipe: {args:?}");
+    }
+    assert_eq!(std::fs::read_dir(home.path()).unwrap().count(), 0, "asking for help leaves nothing behind");
+}
+
+#[test]
+fn wrong_usage_ends_with_2_and_says_so_on_stderr() {
+    let home = home();
+    workflow(home.path(), "agnet = \"claude\"");
+    let cases: [(&[&str], &str); 9] = [
+        (&[], "Usage:"),
+        (&["reprot"], "report"),
+        (&["run", "absent.toml"], "absent.toml"),
+        (&["run", "w.toml"], "w.toml:3:1: unknown key `agnet` at the top level\n    did you mean `agent`?"),
+        (&["run", "w.toml", "--agent", "codex"], "possible values"),
+        (&["answer", "perhaps"], "possible values"),
+        (&["status"], "nothing has run"),
+        (&["status", "--workspace", "absent"], "absent"),
+        (&["policy", "inspect", "absent.wasm"], "absent.wasm"),
+    ];
+    for (args, expected) in cases {
+        let output = baton(home.path(), args);
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {}", text(&output.stderr));
+        assert!(output.stdout.is_empty(), "{args:?}");
+        assert!(text(&output.stderr).contains(expected), "{args:?}: {}", text(&output.stderr));
+    }
+}
+
+#[test]
+fn a_policy_that_is_no_component_ends_with_3() {
+    let home = home();
+    workflow(home.path(), "[policies]\nall = \"mine.wasm\"");
+    std::fs::write(home.path().join("mine.wasm"), "not WebAssembly").unwrap();
+    for args in [&["policy", "inspect", "mine.wasm"][..], &["check", "w.toml"], &["run", "w.toml"]] {
+        let output = baton(home.path(), args);
+        assert_eq!(output.status.code(), Some(3), "{args:?}: {}", text(&output.stderr));
+        assert!(text(&output.stderr).contains("mine"), "{args:?}: {}", text(&output.stderr));
+    }
+}
+
+#[test]
+fn settings_of_the_wrong_type_end_with_3() {
+    let home = home();
+    workflow(home.path(), "[policies.settings]\ncompact_at_percent = \"many\"");
+    let output = baton(home.path(), &["check", "w.toml"]);
+    assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("compact_at_percent"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn the_schema_is_json_and_completions_are_not_empty() {
+    let home = home();
+    let schema: serde_json::Value = serde_json::from_slice(&baton(home.path(), &["schema"]).stdout).unwrap();
+    assert_eq!(schema["title"], "Baton workflow");
+    for shell in ["bash", "zsh", "fish"] {
+        assert!(text(&baton(home.path(), &["completions", shell]).stdout).contains("baton"), "{shell}");
+    }
+}
+
+#[test]
+fn the_quickstart_is_a_workflow_and_plans_its_phases_in_order() {
+    let home = home();
+    let quickstart = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/quickstart.toml");
+    let file = quickstart.to_str().unwrap();
+    let output = baton(home.path(), &["check", file]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let output = baton(home.path(), &["run", file, "--dry-run", "--format", "json"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let plan: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let phases: Vec<&str> = plan["sessions"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|session| session["phase"].as_str().unwrap())
+        .collect();
+    assert_eq!(phases, ["survey", "build", "document"]);
+    let prompt = plan["sessions"][1]["prompts"][0]["text"].as_str().unwrap();
+    assert!(prompt.contains("- [parser] Write src/parser.sh"), "{prompt}");
+}

@@ -1,0 +1,136 @@
+//! Nothing is lost: the host is killed by SIGKILL at every commit of its journal and around every effect of a fast
+//! quickstart, and `baton resume` finishes the work each time.
+
+mod support;
+
+use std::fs;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use baton_runtime::core::action::Ending;
+use baton_runtime::core::view::RunStatus;
+use support::Stage;
+
+/// Objectives of the quickstart.
+const OBJECTIVES: usize = 8;
+
+/// What a workspace holds at the end, without what Baton projects into it.
+fn files(root: &Path) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    let mut folders = vec![root.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap().flatten() {
+            let path = entry.path();
+            if path.file_name().is_some_and(|name| name == ".baton") {
+                continue;
+            }
+            match path.is_dir() {
+                true => folders.push(path),
+                false => {
+                    let name = path.strip_prefix(root).unwrap().display().to_string();
+                    found.push((name, fs::read_to_string(&path).unwrap()));
+                }
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+/// What an undisturbed run leaves.
+fn undisturbed() -> Vec<(String, String)> {
+    let stage = Stage::quickstart();
+    stage.baton(&["run", "quickstart.toml"]).expect(0);
+    files(&stage.workspace)
+}
+
+/// Kills the host at one point and resumes. False where the run never came to that point.
+fn survives(point: &str, ordinal: u64, expected: &[(String, String)]) -> bool {
+    let at = format!("{point}:{ordinal}");
+    let stage = Stage::quickstart();
+    let killed = stage.baton_with(&["run", "quickstart.toml"], "BATON_KILL_AT", &at);
+    match killed.code {
+        Some(0) => return false,
+        None => {}
+        Some(code) => panic!("{at}: exit code {code} instead of a kill\n{}", killed.stderr),
+    }
+    if !stage.has_run() {
+        // Killed before the run was journaled: nothing was begun, and nothing is there to resume.
+        stage.baton(&["run", "quickstart.toml"]).expect(0);
+    } else {
+        let resumed = stage.baton(&["resume"]);
+        // Killed after its last entry, it has ended already.
+        let over = resumed.code == Some(2) && resumed.stderr.contains("is over");
+        assert!(
+            over || resumed.code == Some(0),
+            "{at}: {:?}\n{}\n{}",
+            resumed.code,
+            resumed.stdout,
+            resumed.stderr
+        );
+    }
+
+    let story = stage.story();
+    assert_eq!(story.view.status, RunStatus::Ended(Ending::Done), "{at}");
+    assert_eq!(story.done().len(), OBJECTIVES, "{at}: an objective was lost");
+    for prompt in &story.prompts {
+        assert!(prompt.already_done.is_empty(), "{at}: {prompt:?} asks for what is done");
+    }
+    assert_eq!(files(&stage.workspace), expected, "{at}: the workspace differs");
+    let twice =
+        stage.artifacts().into_iter().find(|saved| saved.name.starts_with("handoffs/") && saved.version > 1);
+    assert_eq!(twice, None, "{at}: a handoff was written twice");
+    stage.expect_no_process();
+    true
+}
+
+/// Tries every ordinal of a point, two at a time, until the run gets through. Returns how many there were.
+fn every(point: &str) -> u64 {
+    each(point, 1)
+}
+
+/// The same for the first ordinal and every `step`-th after it.
+fn each(point: &str, step: u64) -> u64 {
+    let expected = undisturbed();
+    let next = AtomicU64::new(1);
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..2)
+            .map(|_| {
+                scope.spawn(|| {
+                    let mut survived = 0;
+                    while survives(point, next.fetch_add(step, Ordering::Relaxed), &expected) {
+                        survived += 1;
+                    }
+                    survived
+                })
+            })
+            .collect();
+        workers.into_iter().map(|worker| worker.join().unwrap()).sum()
+    })
+}
+
+#[test]
+fn killed_after_any_commit() {
+    let commits = every("commit");
+    assert!(commits > 50, "only {commits} commits were tried");
+}
+
+// What was written and is not committed is as if it never was, so this differs from the test above only in what the
+// agents have done meanwhile: some of them are enough.
+#[test]
+fn killed_before_a_commit() {
+    let commits = each("before-commit", 5);
+    assert!(commits > 10, "only {commits} commits were tried");
+}
+
+#[test]
+fn killed_before_any_effect() {
+    let effects = every("effect-before");
+    assert!(effects > 20, "only {effects} effects were tried");
+}
+
+#[test]
+fn killed_after_any_effect() {
+    let effects = every("effect-after");
+    assert!(effects > 20, "only {effects} effects were tried");
+}

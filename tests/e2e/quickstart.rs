@@ -1,0 +1,174 @@
+//! The main job, as a new user sees it first: the quickstart of the README over real processes, with the real policy.
+
+mod support;
+
+use std::time::Instant;
+
+use baton_runtime::core::action::Ending;
+use baton_runtime::core::notice::Notice;
+use baton_runtime::core::view::RunStatus;
+use rustix::process::{Pid, Signal, kill_process};
+use support::{Stage, until};
+
+// A5 A6 A7 B1 B2 B4 B6 B8 C19 D5
+#[test]
+fn the_quickstart_finishes_everything_and_shows_what_it_is_for() {
+    let stage = Stage::quickstart();
+    let began = Instant::now();
+    stage.baton(&["run", "quickstart.toml"]).expect(0);
+    let took_ms = u64::try_from(began.elapsed().as_millis()).unwrap();
+
+    let story = stage.story();
+    assert_eq!(story.view.status, RunStatus::Ended(Ending::Done));
+    let objectives: usize = story.view.phases.iter().map(|phase| phase.objectives.len()).sum();
+    assert_eq!((story.view.phases.len(), objectives), (3, 8));
+    assert_eq!(story.done().len(), objectives);
+    assert!(story.prompts.iter().all(|prompt| prompt.already_done.is_empty()), "{:?}", story.prompts);
+    for file in ["notes/inventory.md", "src/parser.sh", "src/evaluator.sh", "tests/run.sh", "docs/guide.md"] {
+        assert!(!stage.read(file).is_empty());
+    }
+
+    // A warning at a high threshold, and never a stop for it.
+    assert!(story.count(|notice| matches!(notice, Notice::Warned { .. })) >= 1);
+    // One compaction, with its safety net written before.
+    assert_eq!(story.count(|notice| matches!(notice, Notice::Compacted { asked: true, .. })), 1);
+    assert_eq!(story.count(|notice| matches!(notice, Notice::CompactionFailed { .. })), 0);
+    let run = format!(".baton/{}", story.view.run);
+    assert!(!stage.read(&format!("{run}/summaries/run.md")).is_empty());
+
+    // One exhaustion, with what the verdict rests on.
+    let exhausted: Vec<_> = story
+        .notices
+        .iter()
+        .filter_map(|notice| match notice {
+            Notice::Stopped { verdict, evidence, .. } if verdict == "exhausted" => Some(evidence),
+            _ => None,
+        })
+        .collect();
+    assert!(matches!(exhausted.as_slice(), [evidence] if !evidence.is_empty()), "{exhausted:?}");
+
+    // Continuation 1 of 3, with what remains.
+    let continued: Vec<_> = story
+        .notices
+        .iter()
+        .filter_map(|notice| match notice {
+            Notice::SessionStarted { continuation: k @ 1.., of, remaining, .. } => {
+                Some((*k, *of, remaining.len()))
+            }
+            _ => None,
+        })
+        .collect();
+    assert!(matches!(continued.as_slice(), [(1, 3, 1..)]), "{continued:?}");
+
+    // The handoff lies where it is said to lie, and is kept as an artifact.
+    let handoffs: Vec<_> = story.view.phases.iter().flat_map(|phase| &phase.handoffs).collect();
+    assert!(!handoffs.is_empty());
+    for handoff in handoffs {
+        let text = stage.read(&handoff.path);
+        let kept = stage.baton(&["artifacts", "show", &handoff.artifact.name]).expect(0);
+        assert_eq!(kept.stdout.trim_end(), text.trim_end());
+    }
+
+    // One wait for a provider, not counted as time.
+    assert_eq!(story.count(|notice| matches!(notice, Notice::QuotaWait { .. })), 1);
+    let (active, waited) = (story.view.active_ms.0, story.view.quota_wait_ms.0);
+    assert!(waited > 0 && active + waited <= took_ms, "{active} + {waited} of {took_ms}");
+
+    let progress: serde_json::Value =
+        serde_json::from_str(&stage.read(&format!("{run}/progress.json"))).unwrap();
+    let statuses: Vec<_> =
+        progress["phases"].as_array().unwrap().iter().map(|phase| &phase["status"]).collect();
+    assert_eq!(statuses, ["done", "done", "done"]);
+    stage.expect_no_process();
+}
+
+#[test]
+fn a_dry_run_shows_the_prompts_and_starts_nothing() {
+    let stage = Stage::quickstart();
+    let plan = stage.baton(&["run", "quickstart.toml", "--dry-run"]).expect(0);
+    for shown in ["inventory", "changelog", "sh tests/run.sh", "rehearsal"] {
+        assert!(plan.stdout.contains(shown), "{shown:?} is not in:\n{}", plan.stdout);
+    }
+    assert_eq!(std::fs::read_dir(&stage.workspace).unwrap().count(), 0);
+    assert!(!stage.state().journal().exists());
+}
+
+// D8
+#[test]
+fn an_interrupted_run_goes_on_where_it_was() {
+    let stage = Stage::quickstart();
+    let script = std::fs::read_to_string(stage.path("quickstart.rehearsal.toml")).unwrap();
+    stage.write("quickstart.rehearsal.toml", script.replace("pace_ms = 0", "pace_ms = 50"));
+    let mut host = stage.start(&["run", "quickstart.toml"]);
+    until("the second phase is at work", || stage.workspace.join("src/parser.sh").exists());
+    kill_process(Pid::from_child(&host), Signal::INT).unwrap();
+    assert_eq!(host.wait().unwrap().code(), Some(130));
+    stage.expect_no_process();
+    let story = stage.story();
+    assert_eq!(story.view.status, RunStatus::Ended(Ending::Interrupted));
+    assert!(story.done().len() >= 2, "what was done is kept");
+
+    stage.baton(&["resume"]).expect(0);
+    let story = stage.story();
+    assert_eq!(story.done().len(), 8);
+    assert!(story.prompts.iter().all(|prompt| prompt.already_done.is_empty()), "{:?}", story.prompts);
+}
+
+/// Its agent breaks once, and nothing may be tried again without a person.
+fn paused() -> Stage {
+    let steps = r#"{ write = "mark", content = "" }, { exit = 1, unless = "mark" },
+        { write = "a.txt", content = "done" }, { say = "The file is written, as it was asked for." }"#;
+    let stage = Stage::job(&[("a", steps)], "retries = 0\ncontinuations = 0");
+    stage.baton(&["run", "job.toml"]).expect(5);
+    assert_eq!(stage.story().view.status, RunStatus::Paused);
+    stage
+}
+
+#[test]
+fn a_paused_run_goes_on_after_an_answer() {
+    let stage = paused();
+    let run = stage.story().view.run.to_string();
+    stage.baton(&["answer", &run, "raise"]).expect(2).says(&["`retry`"]);
+    stage.baton(&["answer", &run, "retry"]).expect(0);
+    stage.baton(&["answer", &run, "retry"]).expect(2).says(&["waits for nobody"]);
+    stage.baton(&["resume"]).expect(0);
+    assert_eq!(stage.read("a.txt"), "done\n");
+    let story = stage.story();
+    assert_eq!(story.view.status, RunStatus::Ended(Ending::Done));
+    assert_eq!(story.count(|notice| matches!(notice, Notice::Answered { .. })), 1);
+}
+
+#[test]
+fn an_answer_can_end_the_run() {
+    let stage = paused();
+    let run = stage.story().view.run.to_string();
+    stage.baton(&["answer", &run, "stop"]).expect(0);
+    assert_eq!(stage.story().view.status, RunStatus::Ended(Ending::Unfinished));
+    stage.baton(&["resume"]).expect(2).says(&["is over"]);
+}
+
+#[test]
+fn a_live_host_is_asked_answered_and_stopped() {
+    let stage = paused();
+    let workflow = std::fs::read_to_string(stage.path("job.toml")).unwrap();
+    let second = "[[phases]]\nid = \"other\"\nobjectives = [{ id = \"b\", description = \"b\" }]\n";
+    stage.write("job.toml", workflow + second);
+    let script = std::fs::read_to_string(stage.path("script.toml")).unwrap();
+    stage.write(
+        "script.toml",
+        script + "[objectives.b]\nsteps = [{ write = \"here\", content = \"\" }, { hang = true }]\n",
+    );
+    std::fs::remove_file(stage.workspace.join("mark")).unwrap();
+
+    let mut host = stage.start(&["run", "job.toml"]);
+    until("the second phase works", || stage.workspace.join("here").exists());
+    let run = stage.story().view.run.to_string();
+    assert_eq!(stage.story().view.questions.len(), 1);
+    stage.baton(&["answer", &run, "skip"]).expect(0);
+    until("the answer is journaled", || stage.story().view.questions.is_empty());
+    stage.baton(&["stop"]).expect(0);
+    assert_eq!(host.wait().unwrap().code(), Some(130));
+    assert_eq!(stage.story().view.status, RunStatus::Ended(Ending::Interrupted));
+    stage.expect_no_process();
+    stage.baton(&["stop"]).expect(2).says(&["no host works"]);
+}

@@ -1,0 +1,335 @@
+//! What the end-to-end suites share: a stage with a workspace, the built `baton` on it, and its journal read back. Asserts
+//! nothing about a run by itself.
+
+#![allow(dead_code, unreachable_pub)] // A module of several suites; each uses its own part.
+
+use std::fs;
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use baton_runtime::core::input::ArtifactRef;
+use baton_runtime::core::notice::Notice;
+use baton_runtime::core::observation::ObjectiveStatus;
+use baton_runtime::core::view::RunView;
+use baton_runtime::core::{Action, Input, ObjectiveId, Run, SessionId};
+use baton_runtime::store::{ArtifactStore, Entry, Journal, StateDir};
+use rustix::process::Pid;
+
+/// Nothing that these suites wait for takes a tenth of this on an idle machine.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// A folder with a workflow, a workspace and a state directory of its own.
+pub struct Stage {
+    dir: tempfile::TempDir,
+    /// Where the agents work.
+    pub workspace: PathBuf,
+}
+
+/// A command that has ended.
+#[derive(Debug)]
+pub struct Ended {
+    /// Exit code; absent where a signal ended it.
+    pub code: Option<i32>,
+    /// Data.
+    pub stdout: String,
+    /// Progress and errors.
+    pub stderr: String,
+}
+
+impl From<Output> for Ended {
+    fn from(output: Output) -> Self {
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        Self { code: output.status.code(), stdout: text(&output.stdout), stderr: text(&output.stderr) }
+    }
+}
+
+impl Ended {
+    /// Checks the exit code, and shows everything where it is another.
+    #[track_caller]
+    pub fn expect(self, code: i32) -> Self {
+        assert_eq!(self.code, Some(code), "\n--- stdout\n{}\n--- stderr\n{}", self.stdout, self.stderr);
+        self
+    }
+
+    /// Checks that the error names all of this.
+    #[track_caller]
+    pub fn says(self, parts: &[&str]) -> Self {
+        for part in parts {
+            assert!(self.stderr.contains(part), "{part:?} is not in:\n{}", self.stderr);
+        }
+        self
+    }
+}
+
+impl Stage {
+    pub fn new() -> Self {
+        let dir = tempfile::Builder::new().prefix("baton-e2e-").tempdir().unwrap();
+        let workspace = dir.path().join("work");
+        fs::create_dir(&workspace).unwrap();
+        Self { dir, workspace }
+    }
+
+    /// The quickstart as it is handed out, without its pauses for the eye.
+    pub fn quickstart() -> Self {
+        let stage = Self::new();
+        let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
+        let read = |name: &str| fs::read_to_string(examples.join(name)).unwrap();
+        stage.write("quickstart.toml", read("quickstart.toml"));
+        let script = read("quickstart.rehearsal.toml");
+        let fast: String = script
+            .lines()
+            .map(|line| match line {
+                _ if line.starts_with("pace_ms") => "pace_ms = 0\n".to_owned(),
+                _ if line.contains("resets_in_ms") => line.replace("4000", "20") + "\n",
+                _ => format!("{line}\n"),
+            })
+            .collect();
+        assert_ne!(fast, script);
+        stage.write("quickstart.rehearsal.toml", &fast);
+        stage
+    }
+
+    /// A job of one phase with the objectives of a rehearsal script, each a list of steps. `limits` are lines of that
+    /// table; waits are as short as a workflow may have them.
+    pub fn job(objectives: &[(&str, &str)], limits: &str) -> Self {
+        let stage = Self::new();
+        let mut workflow = format!(
+            "name = \"job\"\ngoal = \"Show what happens.\"\n[roles.executor]\nscript = \"script.toml\"\n\
+             [limits]\nbackoff = \"0s\"\n{limits}\n[[phases]]\nid = \"only\"\n"
+        );
+        let mut script = "window_tokens = 100000\n".to_owned();
+        for (id, steps) in objectives {
+            workflow += &format!(
+                "[[phases.objectives]]\nid = \"{id}\"\ndescription = \"Write {id}.txt.\"\nfiles = [\"{id}.txt\"]\n"
+            );
+            script += &format!("[objectives.{id}]\nsteps = [{steps}]\n");
+        }
+        stage.write("job.toml", &workflow);
+        stage.write("script.toml", &script);
+        stage
+    }
+
+    /// A job of one objective, whose agent is this shell script instead of Claude Code.
+    pub fn job_of_program(script: &str) -> Self {
+        let stage = Self::job(&[("a", "")], "retries = 1\nheartbeat = \"100ms\"");
+        let workflow = fs::read_to_string(stage.path("job.toml")).unwrap();
+        let role = "agent = \"claude\"\nprogram = \"agent.sh\"";
+        stage.write("job.toml", workflow.replace("script = \"script.toml\"", role));
+        let program = stage.write("agent.sh", format!("#!/bin/sh\n{script}\n"));
+        fs::set_permissions(program, fs::Permissions::from_mode(0o755)).unwrap();
+        stage
+    }
+
+    /// A file beside the workflow.
+    pub fn write(&self, name: &str, text: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.dir.path().join(name);
+        fs::write(&path, text).unwrap();
+        path
+    }
+
+    /// A path beside the workflow.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    /// A file of the workspace.
+    #[track_caller]
+    pub fn read(&self, name: &str) -> String {
+        let path = self.workspace.join(name);
+        fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+    }
+
+    /// `baton` with these arguments, on this stage, in a clean environment.
+    pub fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_baton"));
+        command
+            .args(arguments)
+            .current_dir(self.dir.path())
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("HOME", self.dir.path())
+            .env("NO_COLOR", "1")
+            .stdin(Stdio::null());
+        let placed = ["run", "resume", "stop", "answer", "status", "report", "artifacts"];
+        if arguments.first().is_some_and(|first| placed.contains(first)) {
+            command.arg("--workspace").arg(&self.workspace).arg("--state-dir").arg(self.state_root());
+        }
+        command
+    }
+
+    /// Runs it to its end.
+    #[track_caller]
+    pub fn baton(&self, arguments: &[&str]) -> Ended {
+        self.command(arguments).output().unwrap().into()
+    }
+
+    /// Runs it to its end with one more variable.
+    pub fn baton_with(&self, arguments: &[&str], name: &str, value: &str) -> Ended {
+        self.command(arguments).env(name, value).output().unwrap().into()
+    }
+
+    /// Starts it, with its output kept.
+    pub fn start(&self, arguments: &[&str]) -> Child {
+        self.command(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    }
+
+    /// Shared by all stages, so that the built-in policy is compiled once; each workspace has a folder of its own in it.
+    pub fn state_root(&self) -> PathBuf {
+        let root = Path::new(env!("CARGO_TARGET_TMPDIR")).join("baton-e2e-state");
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(&root).unwrap();
+        root
+    }
+
+    /// Where the state of this workspace is; the workspace must be there.
+    pub fn state(&self) -> StateDir {
+        StateDir::open(&self.state_root(), &self.workspace).unwrap()
+    }
+
+    /// The newest run, told from its journal.
+    #[track_caller]
+    pub fn story(&self) -> Story {
+        Story::read(&self.state())
+    }
+
+    /// Whether a run of the workspace is in the journal.
+    pub fn has_run(&self) -> bool {
+        let state = self.state();
+        state.journal().exists() && Journal::open_read_only(&state).unwrap().latest().unwrap().is_some()
+    }
+
+    /// Every version of every artifact of the newest run.
+    pub fn artifacts(&self) -> Vec<ArtifactRef> {
+        let state = self.state();
+        let run = Journal::open_read_only(&state).unwrap().latest().unwrap().expect("a run").run;
+        let store = ArtifactStore::open_read_only(&state).unwrap();
+        store.list(&run).unwrap().into_iter().map(|saved| saved.artifact).collect()
+    }
+
+    /// The one process of this stage that was started as `baton` with this command.
+    #[track_caller]
+    pub fn process(&self, command: &str) -> Pid {
+        let started = format!("{} {command} ", env!("CARGO_BIN_EXE_baton"));
+        let of_command =
+            |line: &String| line.split_once(' ').is_some_and(|(_, line)| line.starts_with(&started));
+        let found: Vec<String> = self.processes().into_iter().filter(of_command).collect();
+        let [one] = found.as_slice() else { panic!("{found:?} are {command}") };
+        let pid = one.split(' ').next().and_then(|pid| pid.parse().ok());
+        pid.and_then(Pid::from_raw).unwrap()
+    }
+
+    /// Processes that work in the workspace, or were started for it. Agents and what they start inherit the folder.
+    pub fn processes(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        for entry in fs::read_dir("/proc").unwrap().flatten() {
+            let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else {
+                continue;
+            };
+            let proc = entry.path();
+            let here = fs::read_link(proc.join("cwd")).is_ok_and(|cwd| cwd.starts_with(&self.workspace));
+            let command = fs::read(proc.join("cmdline")).unwrap_or_default();
+            let command = String::from_utf8_lossy(&command).replace('\0', " ");
+            // A zombie has no command line, and does nothing any more.
+            if pid != std::process::id() && !command.is_empty() && here {
+                found.push(format!("{pid} {command}"));
+            }
+        }
+        found
+    }
+
+    /// Waits until none of them is left.
+    #[track_caller]
+    pub fn expect_no_process(&self) {
+        until("no process is left", || self.processes().is_empty());
+    }
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        // The workspace may have been deleted by an agent; its state is then left to the next `cargo clean`.
+        if let Ok(state) = StateDir::open(&self.state_root(), &self.workspace) {
+            let _ = fs::remove_dir_all(state.path());
+        }
+    }
+}
+
+/// Waits for something that is about to happen.
+#[track_caller]
+pub fn until(what: &str, mut happened: impl FnMut() -> bool) {
+    let started = Instant::now();
+    while !happened() {
+        assert!(started.elapsed() < PATIENCE, "waited in vain until {what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// A run as its journal tells it.
+pub struct Story {
+    /// Where it stands after the last entry.
+    pub view: RunView,
+    /// Everything that was told, in order.
+    pub notices: Vec<Notice>,
+    /// Every prompt: to whom, about what, and which of it was done already by then.
+    pub prompts: Vec<Prompt>,
+    /// Entries in the journal.
+    pub entries: usize,
+}
+
+/// A prompt that was sent, or about to be.
+#[derive(Debug)]
+pub struct Prompt {
+    pub session: SessionId,
+    pub focus: Vec<ObjectiveId>,
+    pub already_done: Vec<ObjectiveId>,
+}
+
+impl Story {
+    #[track_caller]
+    pub fn read(state: &StateDir) -> Self {
+        let journal = Journal::open_read_only(state).unwrap();
+        let run = journal.latest().unwrap().expect("a run").run;
+        let (mut folded, mut notices, mut prompts, mut entries) = (Run::new(), Vec::new(), Vec::new(), 0);
+        let mut last = Default::default();
+        for entry in journal.read(&run).unwrap() {
+            let entry = entry.unwrap();
+            entries += 1;
+            last = entry.at();
+            let Entry::Input(stamped) = entry else { continue };
+            // Done before this input: what is finished by the very input that leads to a prompt would be its mistake.
+            let done = done(&folded.view(last));
+            let finishing = matches!(stamped.input, Input::Reported { .. });
+            for intent in folded.apply(&stamped).unwrap() {
+                match intent.action {
+                    Action::Notify(notice) => notices.push(notice),
+                    Action::Prompt { session, focus, .. } => {
+                        assert!(!finishing, "a report alone leads to no prompt");
+                        let already_done = focus.iter().filter(|id| done.contains(id)).cloned().collect();
+                        prompts.push(Prompt { session, focus, already_done });
+                    }
+                    _ => {}
+                }
+            }
+        }
+        Self { view: folded.view(last).expect("a run that has started"), notices, prompts, entries }
+    }
+
+    /// Objectives that are done.
+    pub fn done(&self) -> Vec<ObjectiveId> {
+        done(&Some(self.view.clone()))
+    }
+
+    /// How many notices fit.
+    pub fn count(&self, fits: impl Fn(&Notice) -> bool) -> usize {
+        self.notices.iter().filter(|notice| fits(notice)).count()
+    }
+}
+
+fn done(view: &Option<RunView>) -> Vec<ObjectiveId> {
+    let phases = view.iter().flat_map(|view| &view.phases);
+    phases
+        .flat_map(|phase| &phase.objectives)
+        .filter(|objective| objective.status == ObjectiveStatus::Done)
+        .map(|objective| objective.id.clone())
+        .collect()
+}
