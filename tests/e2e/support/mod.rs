@@ -115,7 +115,7 @@ impl Stage {
     pub fn job_of_program(script: &str) -> Self {
         let stage = Self::job(&[("a", "")], "retries = 1\nheartbeat = \"100ms\"");
         let workflow = fs::read_to_string(stage.path("job.toml")).unwrap();
-        let role = "agent = \"claude\"\nprogram = \"agent.sh\"";
+        let role = "agent = \"claude\"\nprogram = \"./agent.sh\"";
         stage.write("job.toml", workflow.replace("script = \"script.toml\"", role));
         let program = stage.write("agent.sh", format!("#!/bin/sh\n{script}\n"));
         fs::set_permissions(program, fs::Permissions::from_mode(0o755)).unwrap();
