@@ -117,6 +117,8 @@ pub fn exhaustion_observation(window: TextId) -> exhaustion::Observation {
         files_changed: 1,
         files_missing: 0,
         nudges: 0,
+        now_ms: 1_780_315_200_000, // 2026-06-01 12:00 UTC
+        utc_offset_minutes: 0,
         git: git(),
         attributes: Vec::new(),
     }

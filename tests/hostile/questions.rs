@@ -9,7 +9,7 @@ use baton_core::observation::{
     Question, ReviewObservation, SessionState, SessionView, SignalView, Span, SplitOccasion,
     SplittingObservation, TextId, TurnView,
 };
-use baton_core::{Seq, Text};
+use baton_core::{Seq, Text, UnixMs};
 
 pub fn session() -> SessionView {
     SessionView {
@@ -86,6 +86,8 @@ pub fn exhaustion(occasion: Occasion) -> Question {
         files_changed: 0,
         files_missing: 1,
         nudges: 0,
+        now_ms: UnixMs(0),
+        utc_offset_minutes: 0,
         git: GitFacts::default(),
         attributes: Vec::new(),
     };

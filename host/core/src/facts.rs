@@ -283,3 +283,29 @@ pub struct WorkspaceFacts {
     /// Files that the objectives name and that are not there.
     pub missing: Vec<String>,
 }
+
+impl WorkspaceFacts {
+    /// How many files are different from what they were at `before`. Beyond the files that are listed only their
+    /// number is known.
+    pub fn changed_since(&self, before: &WorkspaceFacts) -> u32 {
+        let listed = self.changed.iter().filter(|file| !before.changed.contains(file)).count();
+        let beyond = self.changed_beyond.saturating_sub(before.changed_beyond);
+        u32::try_from(listed).unwrap_or(u32::MAX).saturating_add(beyond)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_was_changed_before_and_not_since_does_not_count() {
+        // A4
+        let file = |path: &str, bytes| ChangedFile { path: path.into(), bytes, exists: true, digest: None };
+        let before = WorkspaceFacts { changed: vec![file("a", 1), file("b", 1)], ..Default::default() };
+        let changed = vec![file("a", 1), file("b", 2), file("c", 1)];
+        let now = WorkspaceFacts { changed, changed_beyond: 4, ..Default::default() };
+        assert_eq!(now.changed_since(&before), 6);
+        assert_eq!(now.changed_since(&now), 0);
+    }
+}

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::decision::{Decision, Fault, Label};
 use crate::facts::{AgentEvent, Capabilities, Exit, WorkspaceFacts};
 use crate::ids::{ActionId, Digest, ObjectiveId, RequestId, RunId, Seq, SessionId};
-use crate::observation::{Attempt, Capability, ObjectiveStatus, SplitGroup};
+use crate::observation::{Attempt, Capability, ObjectiveStatus, SplitGroup, is_default};
 use crate::time::UnixMs;
 use crate::workflow::Workflow;
 
@@ -34,6 +34,9 @@ pub enum Input {
         pins: Vec<Pin>,
         /// Where artifacts and reports are projected, workspace-relative ("." for the workspace itself).
         task_folder: String,
+        /// Minutes that the host's time zone is ahead of UTC: agents print the hour at which a limit resets (B4).
+        #[serde(default, skip_serializing_if = "is_default")]
+        utc_offset_minutes: i32,
     },
     /// A host took the run up again. Every session of the host before it is gone.
     Resumed,

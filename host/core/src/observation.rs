@@ -276,6 +276,10 @@ pub struct ExhaustionObservation {
     pub files_changed: u32,
     pub files_missing: u32,
     pub nudges: u32,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub now_ms: UnixMs,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub utc_offset_minutes: i32,
     pub git: GitFacts,
     pub attributes: Attributes,
 }
@@ -405,4 +409,9 @@ pub struct ReviewObservation {
     pub commits_since: u32,
     pub diverged: bool,
     pub attributes: Attributes,
+}
+
+/// Fields that a row of the journal did not have in its first format are left out where they say nothing.
+pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }

@@ -9,6 +9,8 @@
 //! | `run/split.rs` | validating a split and forking a phase |
 //! | `run/ask.rs` | questions to a person, ceilings, answers |
 //! | `run/question.rs` | the questions to a policy: what it gets to see |
+//! | `run/seen.rs` | what a policy sees of one session |
+//! | `run/recording.rs` | the same for a recorded stream, outside of a run |
 //! | `run/summary.rs` | the safety net before a compaction |
 //! | `run/report.rs` | what agents report |
 //! | `run/resume.rs` | a host takes the run up again |
@@ -20,8 +22,10 @@ mod clock;
 mod judge;
 mod phase;
 mod question;
+mod recording;
 mod report;
 mod resume;
+mod seen;
 mod session;
 mod show;
 mod split;
@@ -45,6 +49,8 @@ use clock::{Clock, Pace};
 use phase::{Phase, Step};
 use session::Session;
 
+pub use recording::Recording;
+
 /// The question about a session at work that is under way: its answer changes the course only where it must, so
 /// nobody waits for it. One at a time; what comes meanwhile asks once more.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -61,6 +67,7 @@ pub struct Run {
     pins: Vec<Pin>,
     task_folder: String,
     started_at: UnixMs,
+    utc_offset_minutes: i32,
     seq: Seq,
     now: UnixMs,
     actions: ActionId,
@@ -107,6 +114,7 @@ impl Run {
             pins: Vec::new(),
             task_folder: String::new(),
             started_at: UnixMs(0),
+            utc_offset_minutes: 0,
             seq: Seq(0),
             now: UnixMs(0),
             actions: ActionId(0),
@@ -132,7 +140,8 @@ impl Run {
         self.now = self.now.max(stamped.at);
         self.advance_clocks(matches!(stamped.input, Input::Resumed | Input::Started { .. }));
         match &stamped.input {
-            Input::Started { run, workflow, pins, task_folder } => {
+            Input::Started { run, workflow, pins, task_folder, utc_offset_minutes } => {
+                self.utc_offset_minutes = *utc_offset_minutes;
                 self.start(run, workflow, pins, task_folder);
             }
             Input::Resumed => self.resume(),

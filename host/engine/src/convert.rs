@@ -188,6 +188,8 @@ pub(crate) fn exhaustion<R>(
         files_changed: seen.files_changed,
         files_missing: seen.files_missing,
         nudges: seen.nudges,
+        now_ms: seen.now_ms.0,
+        utc_offset_minutes: seen.utc_offset_minutes,
         git: git(&seen.git),
         attributes: &attributes,
     })

@@ -99,7 +99,13 @@ fn record(mut decide: impl FnMut(&Question) -> (Result<Decision, Fault>, Label))
     let workflow = Box::new(file::parse(WORKFLOW, "lab.toml", "/").unwrap());
     let mut recorder = Recorder { run: Run::new(), seq: Seq(0), entries: Vec::new(), wanted: Vec::new() };
     let run = run_id();
-    recorder.take(Input::Started { run, workflow, pins: Vec::new(), task_folder: ".".into() });
+    recorder.take(Input::Started {
+        run,
+        workflow,
+        pins: Vec::new(),
+        task_folder: ".".into(),
+        utc_offset_minutes: 0,
+    });
     while recorder.entries.len() < ENTRIES && !recorder.wanted.is_empty() {
         let intent = recorder.wanted.remove(0);
         recorder.perform(intent, &mut decide);

@@ -28,6 +28,11 @@ impl Clock {
     }
 }
 
+/// Minutes that the machine's time zone is ahead of UTC now; negative where it is behind.
+pub(crate) fn utc_offset_minutes() -> i32 {
+    jiff::Zoned::now().offset().seconds() / 60
+}
+
 /// What the machine's clock says.
 pub(crate) fn wall() -> UnixMs {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();

@@ -117,6 +117,7 @@ impl Host {
             workflow: Box::new(workflow),
             pins: prepared.pins,
             task_folder: task_folder.clone(),
+            utc_offset_minutes: clock::utc_offset_minutes(),
         };
         scribe.take(started).map_err(|illegal| impossible(&run, &illegal.to_string()))?;
         Ok((run, Begun { scribe, judge: prepared.judge, post, task_folder, repeat: Vec::new() }))

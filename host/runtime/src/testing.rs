@@ -100,6 +100,7 @@ pub(crate) fn started(run: &RunId) -> Input {
         workflow: Box::new(workflow()),
         pins: Vec::new(),
         task_folder: format!(".baton/{run}"),
+        utc_offset_minutes: 0,
     }
 }
 

@@ -23,8 +23,13 @@ impl Producer {
     fn new(journal: &Journal, name: String) -> Self {
         let run = RunId::new(name);
         let workflow = Box::new(Workflow::default());
-        let input =
-            Input::Started { run: run.clone(), workflow, pins: Vec::new(), task_folder: ".".to_owned() };
+        let input = Input::Started {
+            run: run.clone(),
+            workflow,
+            pins: Vec::new(),
+            task_folder: ".".to_owned(),
+            utc_offset_minutes: 0,
+        };
         let mut producer = Self { journal: journal.clone(), run, seq: 0 };
         producer.append(input);
         producer

@@ -223,6 +223,10 @@ pub(super) struct Phase {
     pub(super) verified: Option<bool>,
     pub(super) findings: String,
     pub(super) facts: WorkspaceFacts,
+    /// What was changed when the objectives in focus were first given.
+    pub(super) before_focus: (Vec<usize>, WorkspaceFacts),
+    /// What was changed when the newest session began.
+    pub(super) before_session: WorkspaceFacts,
     pub(super) because: String,
     pub(super) attempts: VecDeque<Attempt>,
     pub(super) decisions: VecDeque<Attempt>,
@@ -263,6 +267,8 @@ impl Phase {
             verified: None,
             findings: String::new(),
             facts: WorkspaceFacts::default(),
+            before_focus: Default::default(),
+            before_session: WorkspaceFacts::default(),
             because: String::new(),
             attempts: VecDeque::new(),
             decisions: VecDeque::new(),

@@ -1,19 +1,16 @@
 //! The questions to a policy: what it gets to see of the state, and no more.
 
 use crate::action::Action;
-use crate::facts::Channel;
 use crate::ids::{ObjectiveId, RequestId};
 use crate::observation::ArtifactView;
 use crate::observation::{
     Ask, Attributes, BriefKind, BudgetView, ChangedFileView, CompactionObservation, ExhaustionObservation,
     HandoffObservation, ObjectiveStatus, ObjectiveView, Occasion, OccupancyView, PhaseView, ProgressView,
-    Question, SessionState, SessionView, SignalView, Span, SplitOccasion, SplittingObservation, TextId,
-    TurnView,
+    Question, SessionState, SessionView, SplitOccasion, SplittingObservation, TextId, TurnView,
 };
 use crate::text::Text;
 
 use super::Run;
-use super::session::Session;
 
 /// Files of a handoff observation: as many as fit one screen of a brief several times over.
 const CHANGED_FILES: usize = 100;
@@ -29,7 +26,8 @@ impl Run {
     }
 
     pub(super) fn ask_assessment(&mut self, p: usize, occasion: Occasion, focus: &[usize]) -> RequestId {
-        let (signals, window) = self.signals(p);
+        let (signals, window) =
+            self.session(p).map(|session| session.signals(self.seq, self.now)).unwrap_or_default();
         let phase = &self.phases[p];
         let session = self.session(p);
         let expected: Vec<&String> = focus.iter().flat_map(|g| &phase.goals[*g].spec.files).collect();
@@ -41,9 +39,11 @@ impl Run {
             signals,
             window: TextId(0),
             answer_bytes: session.map_or(0, |s| s.answer_bytes),
-            files_changed: phase.facts.changed.len() as u32 + phase.facts.changed_beyond,
+            files_changed: phase.facts.changed_since(&phase.before_focus.1),
             files_missing: missing as u32,
             nudges: session.map_or(0, |s| s.nudges),
+            now_ms: self.now,
+            utc_offset_minutes: self.utc_offset_minutes,
             git: phase.facts.git.clone(),
             attributes: self.attributes(p),
         };
@@ -82,51 +82,13 @@ impl Run {
         self.ask(Ask::Compose(Box::new(observation)), texts)
     }
 
-    /// The signals with their texts, one after the other; last the tail of the answer, as what the agent wrote.
-    fn signals(&self, p: usize) -> (Vec<SignalView>, String) {
-        let mut window = String::new();
-        let mut views = Vec::new();
-        let Some(session) = self.session(p) else {
-            return (views, window);
-        };
-        let mut put = |text: &str| {
-            let start = window.len() as u32;
-            window.push_str(text);
-            Span { start, end: window.len() as u32 }
-        };
-        if !session.answer_tail.is_empty() {
-            views.push(SignalView {
-                seq: self.seq,
-                channel: Channel::AgentText,
-                age_ms: self.now.since(session.last_heard).0,
-                prompt: session.prompts,
-                code: String::new(),
-                status: None,
-                resets_at_ms: None,
-                retrying: false,
-                text: put(&session.answer_tail),
-            });
-        }
-        for noticed in &session.signals {
-            views.push(SignalView {
-                seq: noticed.seq,
-                channel: noticed.signal.channel,
-                age_ms: self.now.since(noticed.at).0,
-                prompt: noticed.prompt,
-                code: noticed.signal.code.clone(),
-                status: noticed.signal.status,
-                resets_at_ms: noticed.signal.resets_at,
-                retrying: noticed.signal.retrying,
-                text: put(&noticed.signal.text),
-            });
-        }
-        (views, window)
-    }
-
     fn session_view(&self, p: usize) -> SessionView {
         let role = &self.phases[p].spec.role;
         match self.session(p) {
-            Some(session) => self.view_of_session(p, session),
+            Some(session) => {
+                let active_ms = self.phases[p].clock.active.0.saturating_sub(session.active.0);
+                session.view(self.now, active_ms)
+            }
             None => SessionView {
                 agent: self.workflow.roles[role].agent.name().to_owned(),
                 role: role.to_string(),
@@ -149,28 +111,6 @@ impl Run {
                 exit: None,
                 recent: Vec::new(),
             },
-        }
-    }
-
-    fn view_of_session(&self, p: usize, session: &Session) -> SessionView {
-        SessionView {
-            agent: session.agent.name().to_owned(),
-            role: session.role.to_string(),
-            state: session.state,
-            capabilities: session.capabilities,
-            occupancy: session.occupancy(self.now),
-            continuation: session.continuation,
-            prompts: session.prompts,
-            turns: session.turns,
-            max_turns: session.max_turns,
-            compactions: session.compactions,
-            turns_since_compaction: session.turns_since_compaction(),
-            billed_input_tokens: session.billed.input_tokens,
-            billed_output_tokens: session.billed.output_tokens,
-            idle_ms: self.now.since(session.last_heard).0,
-            active_ms: self.phases[p].clock.active.0.saturating_sub(session.active.0),
-            exit: session.exit,
-            recent: session.recent.iter().copied().collect(),
         }
     }
 
@@ -261,7 +201,7 @@ impl Run {
                     path: file.path.clone(),
                     bytes: file.bytes,
                     exists: file.exists,
-                    by_session: false,
+                    by_session: !phase.before_session.changed.contains(file),
                 })
                 .collect(),
             attempts: phase.attempts.iter().cloned().collect(),

@@ -126,6 +126,7 @@ impl Run {
         phase.sessions.push(spec.session.clone());
         phase.session = Some(spec.session.clone());
         phase.progress = 0;
+        phase.before_session = phase.facts.clone();
         self.sessions.insert(spec.session.clone(), session);
         let action = self.emit(Action::Spawn(spec));
         self.phases[p].step = Step::Readying { action };
@@ -272,6 +273,9 @@ impl Run {
         session.begin_prompt(now);
         let (id, prompt) = (session.id.clone(), session.prompts);
         let phase = &mut self.phases[p];
+        if phase.before_focus.0 != focus {
+            phase.before_focus = (focus.clone(), phase.facts.clone());
+        }
         for g in &focus {
             let goal = &mut phase.goals[*g];
             goal.attempts += 1;

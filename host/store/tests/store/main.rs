@@ -63,7 +63,16 @@ fn input(seq: u64, input: Input) -> Entry {
 fn started(run: &RunId) -> Entry {
     let workflow = Workflow { name: "quickstart".to_owned(), ..Workflow::default() };
     let workflow = Box::new(workflow);
-    input(1, Input::Started { run: run.clone(), workflow, pins: Vec::new(), task_folder: ".".to_owned() })
+    input(
+        1,
+        Input::Started {
+            run: run.clone(),
+            workflow,
+            pins: Vec::new(),
+            task_folder: ".".to_owned(),
+            utc_offset_minutes: 0,
+        },
+    )
 }
 
 /// What an agent said: the usual telemetry.

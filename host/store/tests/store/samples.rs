@@ -37,6 +37,7 @@ pub(crate) fn entries() -> Vec<Entry> {
         workflow: Box::new(workflow()),
         pins: vec![pin()],
         task_folder: ".baton/x".into(),
+        utc_offset_minutes: 0,
     };
     inputs(&mut entries, vec![started, Input::Tick]);
     for action in actions(&session, &phase) {

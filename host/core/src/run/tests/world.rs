@@ -112,6 +112,7 @@ impl World {
             workflow: Box::new(workflow),
             pins: Vec::new(),
             task_folder: ".baton/r1".into(),
+            utc_offset_minutes: 0,
         });
         world
     }

@@ -1,0 +1,72 @@
+//! What a policy sees of one session: its state, and its signals with their texts. Nothing is judged here, and nothing
+//! of the phase or the run is known.
+
+use crate::facts::Channel;
+use crate::ids::Seq;
+use crate::observation::{SessionView, SignalView, Span};
+use crate::time::UnixMs;
+
+use super::session::Session;
+
+impl Session {
+    /// What a policy sees of it.
+    pub(super) fn view(&self, now: UnixMs, active_ms: u64) -> SessionView {
+        SessionView {
+            agent: self.agent.name().to_owned(),
+            role: self.role.to_string(),
+            state: self.state,
+            capabilities: self.capabilities,
+            occupancy: self.occupancy(now),
+            continuation: self.continuation,
+            prompts: self.prompts,
+            turns: self.turns,
+            max_turns: self.max_turns,
+            compactions: self.compactions,
+            turns_since_compaction: self.turns_since_compaction(),
+            billed_input_tokens: self.billed.input_tokens,
+            billed_output_tokens: self.billed.output_tokens,
+            idle_ms: now.since(self.last_heard).0,
+            active_ms,
+            exit: self.exit,
+            recent: self.recent.iter().copied().collect(),
+        }
+    }
+
+    /// The signals with their texts, one after the other; first the tail of the answer, as what the agent wrote.
+    pub(super) fn signals(&self, seq: Seq, now: UnixMs) -> (Vec<SignalView>, String) {
+        let mut window = String::new();
+        let mut views = Vec::new();
+        let mut put = |text: &str| {
+            let start = window.len() as u32;
+            window.push_str(text);
+            Span { start, end: window.len() as u32 }
+        };
+        if !self.answer_tail.is_empty() {
+            views.push(SignalView {
+                seq,
+                channel: Channel::AgentText,
+                age_ms: now.since(self.last_heard).0,
+                prompt: self.prompts,
+                code: String::new(),
+                status: None,
+                resets_at_ms: None,
+                retrying: false,
+                text: put(&self.answer_tail),
+            });
+        }
+        for noticed in &self.signals {
+            views.push(SignalView {
+                seq: noticed.seq,
+                channel: noticed.signal.channel,
+                age_ms: now.since(noticed.at).0,
+                prompt: noticed.prompt,
+                code: noticed.signal.code.clone(),
+                status: noticed.signal.status,
+                resets_at_ms: noticed.signal.resets_at,
+                retrying: noticed.signal.retrying,
+                text: put(&noticed.signal.text),
+            });
+        }
+        (views, window)
+    }
+}
