@@ -12,6 +12,7 @@ use baton_runtime::core::action::Ending;
 use baton_runtime::core::notice::Notice;
 use baton_runtime::core::view::RunStatus;
 use guests::Guest;
+use rustix::process::{Pid, Signal, kill_process};
 use support::{Stage, until};
 
 /// An agent that does what it is asked.
@@ -79,6 +80,7 @@ fn a_missing_agent_binary() {
 fn an_agent_that_exits_at_once() {
     let stage = Stage::job_of_program("exit 3");
     stage.baton(&["run", "job.toml"]).expect(5);
+    assert_eq!(stage.starts(), 2);
     expect_question(&stage);
 }
 
@@ -86,6 +88,7 @@ fn an_agent_that_exits_at_once() {
 fn an_agent_that_prints_garbage() {
     let stage = Stage::job_of_program("head -c 100000 /dev/urandom; exit 1");
     stage.baton(&["run", "job.toml"]).expect(5);
+    assert_eq!(stage.starts(), 2);
     expect_question(&stage);
 }
 
@@ -146,6 +149,23 @@ fn an_agent_whose_host_is_killed() {
     until("the agent works", || stage.workspace.join("here.txt").exists());
     host.kill().unwrap();
     host.wait().unwrap();
+    stage.expect_no_process();
+}
+
+/// Nobody is left to end it but the next host, and it does so before it starts another.
+#[test]
+fn an_agent_whose_host_and_guard_are_killed() {
+    let stage = Stage::job_of_program("[ -e here.txt ] && exit 3\n: > here.txt\nwhile :; do sleep 1; done");
+    let mut host = stage.start(&["run", "job.toml"]);
+    until("the agent works", || stage.workspace.join("here.txt").exists());
+    // A host that sees its guard die ends the agent itself, so it must not see anything any more.
+    kill_process(Pid::from_child(&host), Signal::STOP).unwrap();
+    kill_process(stage.process("__guard"), Signal::KILL).unwrap();
+    host.kill().unwrap();
+    host.wait().unwrap();
+    assert!(!stage.processes().is_empty(), "the orphan works on");
+    stage.baton(&["resume"]).expect(5);
+    assert_eq!(stage.starts(), 3, "one retry, and the question after it");
     stage.expect_no_process();
 }
 

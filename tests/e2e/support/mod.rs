@@ -117,9 +117,16 @@ impl Stage {
         let workflow = fs::read_to_string(stage.path("job.toml")).unwrap();
         let role = "agent = \"claude\"\nprogram = \"./agent.sh\"";
         stage.write("job.toml", workflow.replace("script = \"script.toml\"", role));
-        let program = stage.write("agent.sh", format!("#!/bin/sh\n{script}\n"));
+        let starts = stage.path("starts");
+        let script = format!("#!/bin/sh\necho \"$$\" >> '{}'\n{script}\n", starts.display());
+        let program = stage.write("agent.sh", script);
         fs::set_permissions(program, fs::Permissions::from_mode(0o755)).unwrap();
         stage
+    }
+
+    /// How often the shell script was started.
+    pub fn starts(&self) -> usize {
+        fs::read_to_string(self.path("starts")).map_or(0, |starts| starts.lines().count())
     }
 
     /// A file beside the workflow.
