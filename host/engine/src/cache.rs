@@ -1,31 +1,100 @@
 //! Compiled components, kept between runs of the host. Compiled code is native code, so a file is mapped only where
-//! this very user's host made it: it carries a keyed hash, and the key never leaves the private folder.
+//! this very user's host made it, here, and nothing has touched it since.
 //!
-//! A file that is foreign, renamed, truncated or changed fails the hash, is ignored and written anew. Nothing here
-//! makes a load fail: without a cache it is slower.
+//! Beside each file of code lies a record of which file it is (device, inode, size, times), sealed with a key that
+//! never leaves the private folder. A file that is foreign, copied, renamed, truncated or changed is another file
+//! than the record says: it is ignored and written anew. That is how a system trusts its own executables; hashing
+//! them at each start would cost as much as everything else a warm start does. What is kept has passed its trial,
+//! so a warm start makes no instance either. Nothing here makes a load fail: without a cache it is slower.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, Permissions};
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use baton_core::Digest;
+use serde::{Deserialize, Serialize};
 use wasmtime::component::Component;
+
+use crate::settings::Setting;
 
 const KEY_FILE: &str = "key";
 const KEY_BYTES: usize = 32;
 const TAG_BYTES: usize = 32;
 
-/// Larger than the code of any component that the loader takes: 18 MiB of Python become some 60.
-const MAX_FILE_BYTES: u64 = 512 << 20;
+/// End of the name of a file of code.
+const CODE: &str = "cwasm";
 
-/// Files kept; the oldest go first. Each policy leaves one for each engine it met.
+/// End of the name of the file beside it: the tag, then a [`Record`] as JSON.
+const RECORD: &str = "record";
+
+/// Room for a schema: an answer of a component may carry a tenth of this.
+const MAX_RECORD_BYTES: u64 = 1 << 20;
+
+/// Components kept; the oldest go first. Each leaves one for each engine it met.
 const MAX_FILES: usize = 64;
+
+/// Longer than a tick of any clock that a file system takes its times from (10 ms at most): whatever is done to a
+/// file after this has another time than what was done before.
+const CLOCK_TICK: Duration = Duration::from_millis(20);
 
 /// A private folder of compiled components.
 pub(crate) struct Cache {
     folder: PathBuf,
     key: [u8; KEY_BYTES],
+}
+
+/// What a component is kept under.
+pub(crate) struct Entry {
+    /// Seen by the cache alone, so it need not be the digest that people see: this one takes a third of the time.
+    component: blake3::Hash,
+    engine: Digest,
+}
+
+/// What is known of a component that was kept.
+#[derive(Serialize, Deserialize)]
+struct Record {
+    digest: Digest,
+    file: Identity,
+    schema: Vec<Setting>,
+}
+
+/// Which file it is, and that it was not written to since. The time of the last change of a file cannot be set by
+/// anyone but the system.
+#[derive(PartialEq, Eq, Serialize, Deserialize)]
+struct Identity {
+    device: u64,
+    inode: u64,
+    bytes: u64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+impl From<&Metadata> for Identity {
+    fn from(metadata: &Metadata) -> Self {
+        Self {
+            device: metadata.dev(),
+            inode: metadata.ino(),
+            bytes: metadata.size(),
+            modified: (metadata.mtime(), metadata.mtime_nsec()),
+            changed: (metadata.ctime(), metadata.ctime_nsec()),
+        }
+    }
+}
+
+impl Entry {
+    /// For these bytes and this engine.
+    pub(crate) fn new(component: &[u8], engine: &Digest) -> Self {
+        Self { component: blake3::hash(component), engine: engine.clone() }
+    }
+}
+
+/// A component from the cache.
+pub(crate) struct Kept {
+    pub(crate) component: Component,
+    pub(crate) digest: Digest,
+    pub(crate) schema: Vec<Setting>,
 }
 
 impl Cache {
@@ -46,54 +115,74 @@ impl Cache {
         Ok(Self { folder: folder.to_owned(), key })
     }
 
-    /// The component, where this host compiled it for this engine.
-    pub(crate) fn load(
-        &self,
-        engine: &wasmtime::Engine,
-        component: &Digest,
-        compatible: &Digest,
-    ) -> Option<Component> {
-        let file = read_private(&self.path(component, compatible), MAX_FILE_BYTES).ok()?;
-        let (tag, code) = file.split_first_chunk::<TAG_BYTES>()?;
+    /// The component, where this host compiled and tried it with this engine.
+    pub(crate) fn load(&self, wasm: &wasmtime::Engine, entry: &Entry) -> Option<Kept> {
+        let sealed = read_private(&self.path(entry, RECORD), MAX_RECORD_BYTES).ok()?;
+        let (tag, record) = sealed.split_first_chunk::<TAG_BYTES>()?;
         // `blake3::Hash` compares in constant time.
-        if self.tag(component, compatible, code) != blake3::Hash::from_bytes(*tag) {
+        if self.tag(entry, record) != blake3::Hash::from_bytes(*tag) {
             return None;
         }
-        // SAFETY: `deserialize` runs the bytes as code. These are, bit by bit, what `Component::serialize` gave to a
-        // host of this user (nobody else knows the key) for this component and this engine configuration, and they
-        // were read into memory before they were checked.
+        let Record { digest, file, schema } = serde_json::from_slice(record).ok()?;
+        let path = self.path(entry, CODE);
+        let metadata = fs::symlink_metadata(&path).ok()?;
+        if !metadata.is_file() || !is_private(&metadata) || Identity::from(&metadata) != file {
+            return None;
+        }
+        // SAFETY: `deserialize_file` maps the file and runs it. A host of this user (nobody else knows the key) wrote
+        // it for this component and this engine, read it back, and noted which file it is; it is that file, and it
+        // was not written to since. Nobody else can put one in its place: the folder is private, and a host of this
+        // user only ever puts there what it compiled itself.
         #[allow(unsafe_code)]
-        unsafe { Component::deserialize(engine, code) }.ok()
+        let component = unsafe { Component::deserialize_file(wasm, path) }.ok()?;
+        Some(Kept { component, digest, schema })
     }
 
-    /// Keeps the component. Errors are for a log: the next start compiles again.
+    /// Keeps a component that passed its trial. Errors are for a log: the next start compiles again.
     pub(crate) fn store(
         &self,
+        entry: &Entry,
         compiled: &Component,
-        component: &Digest,
-        compatible: &Digest,
+        digest: &Digest,
+        schema: &[Setting],
     ) -> io::Result<()> {
         let code = compiled.serialize().map_err(io::Error::other)?;
-        let mut file = tempfile::NamedTempFile::new_in(&self.folder)?; // Mode 0600.
-        file.write_all(self.tag(component, compatible, &code).as_bytes())?;
-        file.write_all(&code)?;
-        file.persist(self.path(component, compatible))?;
+        let path = self.path(entry, CODE);
+        self.write(&path, &[&code])?;
+        // Changes from here on show in the times; changes before show in the content.
+        std::thread::sleep(CLOCK_TICK);
+        let file = Identity::from(&fs::symlink_metadata(&path)?);
+        if read_private(&path, code.len() as u64)? != code {
+            return Err(io::Error::other("the file was changed while it was written"));
+        }
+        let record = serde_json::to_vec(&Record { digest: digest.clone(), file, schema: schema.to_vec() })?;
+        self.write(&self.path(entry, RECORD), &[self.tag(entry, &record).as_bytes(), &record])?;
         self.prune()
     }
 
-    /// The keyed hash of the code, for one component and one engine: a file under another name does not fit.
-    fn tag(&self, component: &Digest, compatible: &Digest, code: &[u8]) -> blake3::Hash {
+    /// Puts a file there whole, and on the disk before anything else says that it is there.
+    fn write(&self, path: &Path, parts: &[&[u8]]) -> io::Result<()> {
+        let mut file = tempfile::NamedTempFile::new_in(&self.folder)?;
+        parts.iter().try_for_each(|part| file.write_all(part))?;
+        file.as_file().set_permissions(Permissions::from_mode(0o400))?;
+        file.as_file().sync_all()?;
+        file.persist(path)?;
+        Ok(())
+    }
+
+    /// The seal of a record. A record under another name has another.
+    fn tag(&self, entry: &Entry, record: &[u8]) -> blake3::Hash {
         let mut hasher = blake3::Hasher::new_keyed(&self.key);
-        // All parts before the code have a fixed length.
+        // All parts before the record have a fixed length.
         hasher.update(b"baton compiled component 1\n");
-        hasher.update(component.hex().as_bytes());
-        hasher.update(compatible.hex().as_bytes());
-        hasher.update(code);
+        hasher.update(entry.component.as_bytes());
+        hasher.update(entry.engine.hex().as_bytes());
+        hasher.update(record);
         hasher.finalize()
     }
 
-    fn path(&self, component: &Digest, compatible: &Digest) -> PathBuf {
-        self.folder.join(format!("{}-{}.cwasm", component.hex(), compatible.short()))
+    fn path(&self, entry: &Entry, end: &str) -> PathBuf {
+        self.folder.join(format!("{}-{}.{end}", entry.component.to_hex(), entry.engine.short()))
     }
 
     fn prune(&self) -> io::Result<()> {
@@ -101,19 +190,20 @@ impl Cache {
             .filter_map(|entry| {
                 let path = entry.ok()?.path();
                 let age = fs::symlink_metadata(&path).ok()?.modified().ok()?;
-                path.extension().is_some_and(|end| end == "cwasm").then_some((age, path))
+                path.extension().is_some_and(|end| end == CODE).then_some((age, path))
             })
             .collect();
         files.sort();
         for (_, path) in files.iter().take(files.len().saturating_sub(MAX_FILES)) {
             fs::remove_file(path)?;
+            fs::remove_file(path.with_extension(RECORD))?;
         }
         Ok(())
     }
 }
 
 /// Whether nobody else may read or write it, and this user owns it.
-fn is_private(metadata: &fs::Metadata) -> bool {
+fn is_private(metadata: &Metadata) -> bool {
     metadata.uid() == rustix::process::geteuid().as_raw() && metadata.mode() & 0o077 == 0
 }
 
@@ -125,7 +215,7 @@ fn read_private(path: &Path, max_bytes: u64) -> io::Result<Vec<u8>> {
     if !metadata.is_file() || !is_private(&metadata) || metadata.len() > max_bytes {
         return Err(io::ErrorKind::PermissionDenied.into());
     }
-    let mut bytes = Vec::with_capacity(metadata.len() as usize);
+    let mut bytes = Vec::new();
     file.take(max_bytes).read_to_end(&mut bytes)?;
     Ok(bytes)
 }

@@ -164,6 +164,10 @@ fn wasmtime_config(limits: &Limits, decisions_in_flight: u32) -> Config {
         .cranelift_nan_canonicalization(true)
         .relaxed_simd_deterministic(true)
         .memory_init_cow(true)
+        // Neither is needed to stop a policy or to say why it failed, and without them its code is smaller and is
+        // there at once.
+        .native_unwind_info(false)
+        .generate_address_map(false)
         .allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
     config
 }

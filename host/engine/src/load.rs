@@ -9,6 +9,7 @@ use baton_core::observation::Capability;
 use wasmtime::component::{Component, ComponentExportIndex, ComponentNamedList, InstancePre, Lift, Lower};
 
 use crate::bindings::{compaction, exhaustion, handoff, settings as wit_settings, splitting, types};
+use crate::cache::{Entry, Kept};
 use crate::engine::Engine;
 use crate::grants::Grants;
 use crate::imports::{ARTIFACTS, FREE};
@@ -139,15 +140,42 @@ impl Engine {
 
     /// The same, with grants.
     pub fn load_granted(&self, name: &str, bytes: &[u8], grants: Grants) -> Result<Policy, LoadError> {
-        let policy = || name.to_owned();
         check_kind(name, bytes)?;
-        let digest = Digest::of(bytes);
-        let (component, from_cache) = self
-            .compiled(bytes, &digest)
-            .map_err(|error| LoadError::Compile { policy: policy(), detail: format!("{error:#}") })?;
-        self.check_imports(name, &component, &grants)?;
+        let inner = &self.0;
+        let kept = inner.cache.as_ref().map(|cache| (cache, Entry::new(bytes, &inner.compatible)));
+        if let Some(Kept { component, digest, schema }) =
+            kept.as_ref().and_then(|(cache, entry)| cache.load(&inner.wasm, entry))
+        {
+            // It passed its trial with this engine, and a trial comes out the same each time.
+            return Ok(Policy(Arc::new(Loaded {
+                schema,
+                from_cache: true,
+                ..self.checked(name, &component, digest, grants)?
+            })));
+        }
+        let component = Component::from_binary(&inner.wasm, bytes)
+            .map_err(|error| LoadError::Compile { policy: name.to_owned(), detail: format!("{error:#}") })?;
+        let mut loaded = self.checked(name, &component, Digest::of(bytes), grants)?;
+        loaded.schema = loaded.try_out()?;
+        if let Some((cache, entry)) = kept {
+            // A full disk costs the next start a compilation, and this one nothing.
+            let _ = cache.store(&entry, &component, &loaded.digest, &loaded.schema);
+        }
+        Ok(Policy(Arc::new(loaded)))
+    }
+
+    /// Looks at what it imports and exports. Starts nothing: its schema is still to be asked for.
+    fn checked(
+        &self,
+        name: &str,
+        component: &Component,
+        digest: Digest,
+        grants: Grants,
+    ) -> Result<Loaded, LoadError> {
+        let policy = || name.to_owned();
+        self.check_imports(name, component, &grants)?;
         let contract = |detail: String| LoadError::Contract { policy: policy(), detail };
-        let exports = Exports::find(&component).map_err(contract)?;
+        let exports = Exports::find(component).map_err(contract)?;
         let decides = exports.decides();
         if decides.is_empty() {
             let found: Vec<_> =
@@ -155,9 +183,8 @@ impl Engine {
             let found = if found.is_empty() { "nothing".to_owned() } else { found.join(", ") };
             return Err(LoadError::NoDecision { policy: policy(), found });
         }
-        let pre =
-            self.0.linker.instantiate_pre(&component).map_err(|error| contract(format!("{error:#}")))?;
-        let mut loaded = Loaded {
+        let pre = self.0.linker.instantiate_pre(component).map_err(|error| contract(format!("{error:#}")))?;
+        Ok(Loaded {
             engine: self.clone(),
             name: policy(),
             digest,
@@ -166,25 +193,8 @@ impl Engine {
             grants,
             decides,
             schema: Vec::new(),
-            from_cache,
-        };
-        loaded.schema = loaded.try_out()?;
-        Ok(Policy(Arc::new(loaded)))
-    }
-
-    /// From the cache, or compiled and kept for the next time.
-    fn compiled(&self, bytes: &[u8], digest: &Digest) -> wasmtime::Result<(Component, bool)> {
-        let inner = &self.0;
-        let cache = inner.cache.as_ref();
-        if let Some(component) = cache.and_then(|cache| cache.load(&inner.wasm, digest, &inner.compatible)) {
-            return Ok((component, true));
-        }
-        let component = Component::from_binary(&inner.wasm, bytes)?;
-        if let Some(cache) = cache {
-            // A full disk costs the next start a compilation, and this one nothing.
-            let _ = cache.store(&component, digest, &inner.compatible);
-        }
-        Ok((component, false))
+            from_cache: false,
+        })
     }
 
     fn check_imports(&self, policy: &str, component: &Component, grants: &Grants) -> Result<(), LoadError> {

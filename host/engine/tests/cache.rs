@@ -35,8 +35,25 @@ fn ask(policy: &Policy) -> Evaluation {
 }
 
 fn compiled(folder: &Path) -> PathBuf {
+    kept(folder, "cwasm")
+}
+
+fn record(folder: &Path) -> PathBuf {
+    kept(folder, "record")
+}
+
+fn kept(folder: &Path, end: &str) -> PathBuf {
     let mut files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    files.find(|path| path.extension().is_some_and(|end| end == "cwasm")).expect("a compiled component")
+    files
+        .find(|path| path.extension().is_some_and(|extension| extension == end))
+        .expect("a compiled component")
+}
+
+/// Puts another file in the place of this one, with the same mode.
+fn replace(file: &Path, content: &[u8]) {
+    fs::remove_file(file).unwrap();
+    fs::write(file, content).unwrap();
+    fs::set_permissions(file, Permissions::from_mode(0o400)).unwrap();
 }
 
 /// A folder with a policy in it, compiled.
@@ -73,19 +90,36 @@ fn everything_in_it_is_private() {
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(&folder), 0o700);
     for entry in fs::read_dir(&folder).unwrap() {
-        assert_eq!(mode(&entry.unwrap().path()), 0o600);
+        assert_eq!(mode(&entry.unwrap().path()) & 0o077, 0, "this user's alone");
     }
 }
 
 #[test]
-fn a_changed_file_is_ignored() {
+fn another_file_in_its_place_is_ignored() {
     let (_root, folder) = filled();
-    let file = compiled(&folder);
-    let good = fs::read(&file).unwrap();
-    for at in [0, 31, 32, good.len() / 2, good.len() - 1] {
-        let mut changed = good.clone();
-        changed[at] ^= 1;
-        fs::write(&file, changed).unwrap();
+    for file in [compiled(&folder), record(&folder)] {
+        let good = fs::read(&file).unwrap();
+        for at in [0, 31, 32, good.len() / 2, good.len() - 1] {
+            let mut changed = good.clone();
+            changed[at] ^= 1;
+            replace(&file, &changed);
+            compiled_anew_and_kept(&folder);
+        }
+    }
+}
+
+/// The very file, of the same length, with its old time of modification.
+#[test]
+fn a_file_that_was_written_to_is_ignored() {
+    let (_root, folder) = filled();
+    for file in [compiled(&folder), record(&folder)] {
+        let modified = fs::metadata(&file).unwrap().modified().unwrap();
+        let mut changed = fs::read(&file).unwrap();
+        changed[100] ^= 1;
+        fs::set_permissions(&file, Permissions::from_mode(0o600)).unwrap();
+        fs::write(&file, &changed).unwrap();
+        fs::File::options().write(true).open(&file).unwrap().set_modified(modified).unwrap();
+        fs::set_permissions(&file, Permissions::from_mode(0o400)).unwrap();
         compiled_anew_and_kept(&folder);
     }
 }
@@ -96,9 +130,24 @@ fn a_truncated_file_is_ignored() {
     let file = compiled(&folder);
     let good = fs::read(&file).unwrap();
     for length in [0, 1, 32, good.len() - 1] {
-        fs::write(&file, &good[..length]).unwrap();
+        replace(&file, &good[..length]);
         compiled_anew_and_kept(&folder);
     }
+}
+
+/// A folder that was copied, key and all, to where this host never compiled anything.
+#[test]
+fn a_copied_folder_is_not_trusted() {
+    let (root, folder) = filled();
+    let copy = root.path().join("copy");
+    fs::rename(&folder, &copy).unwrap();
+    drop(start(&folder));
+    for entry in fs::read_dir(&copy).unwrap() {
+        let from = entry.unwrap().path();
+        let to = folder.join(from.file_name().unwrap());
+        fs::copy(&from, &to).unwrap();
+    }
+    compiled_anew_and_kept(&folder);
 }
 
 /// What another host compiled, of the same component with the same engine, under its right name: it has another key.
@@ -106,7 +155,9 @@ fn a_truncated_file_is_ignored() {
 fn a_foreign_file_is_ignored() {
     let (_root, folder) = filled();
     let (_other_root, other) = filled();
-    fs::copy(compiled(&other), compiled(&folder)).unwrap();
+    for end in ["cwasm", "record"] {
+        replace(&kept(&folder, end), &fs::read(kept(&other, end)).unwrap());
+    }
     compiled_anew_and_kept(&folder);
 }
 
@@ -114,12 +165,13 @@ fn a_foreign_file_is_ignored() {
 #[test]
 fn a_renamed_file_is_ignored() {
     let (_root, folder) = filled();
-    let genuine = compiled(&folder);
     let other = wat::parse_str("(component)").unwrap();
-    let name = genuine.file_name().unwrap().to_str().unwrap();
-    let engine_part = name.split_once('-').unwrap().1;
-    let digest = baton_core::Digest::of(&other);
-    fs::copy(&genuine, folder.join(format!("{}-{engine_part}", digest.hex()))).unwrap();
+    for genuine in [compiled(&folder), record(&folder)] {
+        let name = genuine.file_name().unwrap().to_str().unwrap();
+        let engine_part = name.split_once('-').unwrap().1;
+        fs::rename(&genuine, folder.join(format!("{}-{engine_part}", blake3::hash(&other).to_hex())))
+            .unwrap();
+    }
     let error = start(&folder).load("other", &other).err().expect("it decides nothing").to_string();
     assert!(error.contains("it exports: nothing"), "its own code was looked at: {error}");
 }
