@@ -11,37 +11,34 @@
 
 mod compaction;
 mod tools;
+mod wire;
 
-use std::collections::VecDeque;
-
-use baton_core::facts::{
-    AgentEvent, Billed, Channel, CompactionTrigger, OccupancySource, SIGNAL_TEXT_BYTES, Signal,
-};
-use baton_core::time::UnixMs;
-use serde_json::Value;
+use baton_core::facts::{AgentEvent, Billed, CompactionTrigger, OccupancySource, SIGNAL_TEXT_BYTES, Signal};
 
 use self::compaction::Compaction;
 use self::tools::Tools;
+use self::wire::{Answer, Failure, Message, Update};
 use crate::Decoder;
-use crate::cut::{cut, cut_owned, cut_tail};
-use crate::json::{Growth, kind, microusd, number, owned, status, text};
-use crate::terminal::{TerminalText, terminal};
-
-/// Requests under way at a time are one or two; an agent that asks for permission without end must not grow the list.
-const KEPT_REQUESTS: usize = 64;
-
-/// Epochs below this are seconds: as milliseconds it would be the year 1973.
-const SECONDS_BELOW: u64 = 100_000_000_000;
+use crate::cut::{cut, cut_tail};
+use crate::growth::Growth;
+use crate::requests::Requests;
+use crate::signal::{provider_error, too_long};
+use crate::terminal::TerminalText;
+use crate::turns::Turns;
+use crate::wire::{kind, read, short};
 
 /// Decodes one process's stdout. Fed with what the host sends as well ([`AcpDecoder::sent`]), it can tell a
 /// compaction that was asked for from a prompt.
 #[derive(Debug, Default)]
 pub struct AcpDecoder {
-    requests: VecDeque<(Value, Request)>,
+    requests: Requests<Request>,
     agent: String,
     version: Option<String>,
+    ready: bool,
     used_tokens: Option<u64>,
-    turn: Turn,
+    /// The fill when the host sent its last prompt.
+    used_at_prompt: Option<u64>,
+    turns: Turns,
     tools: Tools,
     compaction: Option<Compaction>,
     last_words: String,
@@ -62,14 +59,6 @@ enum Request {
     Permission,
 }
 
-/// What the model did since the last turn ended.
-#[derive(Debug, Default)]
-struct Turn {
-    spoke: bool,
-    tool_returned: bool,
-    message: Option<String>,
-}
-
 impl AcpDecoder {
     /// At the start of a process.
     pub fn new() -> Self {
@@ -78,99 +67,105 @@ impl AcpDecoder {
 
     /// Takes a line that the host sends.
     pub fn sent(&mut self, line: &[u8], out: &mut Vec<AgentEvent>) {
-        let Ok(message) = serde_json::from_slice::<Value>(line) else { return };
-        let Some(id) = message.get("id").filter(|id| !id.is_null()) else { return };
-        match text(&message, "/method") {
-            Some("session/prompt") => {
-                let prompt = text(&message, "/params/prompt/0/text").unwrap_or_default();
+        let mut repaired = String::new();
+        let Some(message) = read::<Message<'_>>(line, &mut repaired) else { return };
+        if message.id.0.is_none() {
+            return;
+        }
+        match message.method.str() {
+            "session/prompt" => {
+                let prompt = message.params.prompt.0.first().map_or("", |chunk| chunk.text.str());
                 let asks = prompt == "/compact" || prompt.starts_with("/compact ");
-                self.remember(id, if asks { Request::Compaction } else { Request::Prompt });
+                self.requests.made(message.id, if asks { Request::Compaction } else { Request::Prompt });
                 self.last_words.clear();
+                self.used_at_prompt = self.used_tokens;
             }
-            Some(_) => self.remember(id, Request::Other),
-            None if self.take(id) == Some(Request::Permission) => {
-                let kind = text(&message, "/result/outcome/optionId").unwrap_or_default();
-                let selected = text(&message, "/result/outcome/outcome") == Some("selected");
-                out.push(AgentEvent::ApprovalResolved { allowed: selected && !kind.contains("reject") });
-            }
-            None => {}
-        }
-    }
-
-    fn remember(&mut self, id: &Value, request: Request) {
-        if self.requests.len() == KEPT_REQUESTS {
-            self.requests.pop_front();
-        }
-        self.requests.push_back((id.clone(), request));
-    }
-
-    fn take(&mut self, id: &Value) -> Option<Request> {
-        let at = self.requests.iter().position(|(known, _)| known == id)?;
-        self.requests.remove(at).map(|(_, request)| request)
-    }
-
-    fn value(&mut self, message: &Value, out: &mut Vec<AgentEvent>) {
-        match (text(message, "/method"), message.get("id")) {
-            (Some("session/update"), _) => {
-                self.update(message.pointer("/params/update").unwrap_or(&Value::Null), out);
-            }
-            (Some("session/request_permission"), Some(id)) => {
-                self.remember(id, Request::Permission);
-                let title = text(message, "/params/toolCall/title").unwrap_or("a tool call");
-                out.push(AgentEvent::ApprovalRequested { title: cut(title, SIGNAL_TEXT_BYTES).to_owned() });
-            }
-            // Extensions of one vendor, by the protocol's own rule.
-            (Some(method), _) if method.starts_with('_') || method.starts_with('$') => {}
-            (Some(method), _) => out.push(AgentEvent::Unknown { kind: kind(&[method]) }),
-            (None, id) => {
-                let request = id.and_then(|id| self.take(id));
-                match (message.get("result"), message.get("error")) {
-                    (_, Some(error)) => self.error(error, request, out),
-                    (Some(result), None) => self.result(result, request, out),
-                    (None, None) => out.push(AgentEvent::Unknown { kind: kind(&["no method, no result"]) }),
+            "" => {
+                if self.requests.answered(message.id) == Some(Request::Permission) {
+                    let outcome = message.result.unwrap_or_default().outcome;
+                    let selected = outcome.outcome.str() == "selected";
+                    let allowed = selected && !outcome.option.str().contains("reject");
+                    out.push(AgentEvent::ApprovalResolved { allowed });
                 }
             }
+            _ => self.requests.made(message.id, Request::Other),
         }
     }
 
-    fn result(&mut self, result: &Value, request: Option<Request>, out: &mut Vec<AgentEvent>) {
-        if let Some(stop_reason) = owned(result, "/stopReason") {
-            let gave_up =
-                result.get("usage").is_some_and(Value::is_null) && self.agent.ends_with("codex-acp");
+    fn take(&mut self, message: Message<'_>, out: &mut Vec<AgentEvent>) {
+        match message.method.str() {
+            "session/update" => self.update(message.params.update, out),
+            "session/request_permission" if message.id.0.is_some() => {
+                self.requests.made(message.id, Request::Permission);
+                let title = message.params.tool_call.title.some().unwrap_or("a tool call");
+                out.push(AgentEvent::ApprovalRequested { title: cut(title, SIGNAL_TEXT_BYTES).to_owned() });
+            }
+            "" if message.id.0.is_none() && message.error.is_none() => {
+                out.push(AgentEvent::Unknown { kind: kind(&["no method, no id"]) });
+            }
+            "" => {
+                let request = self.requests.answered(message.id);
+                match (message.error, message.result) {
+                    (Some(error), _) => self.error(&error, request, out),
+                    (None, Some(answer)) => self.answer(answer, request, out),
+                    (None, None) => {}
+                }
+            }
+            // Extensions of one vendor, by the protocol's own rule.
+            method if method.starts_with(['_', '$']) => {}
+            method => out.push(AgentEvent::Unknown { kind: kind(&[method]) }),
+        }
+    }
+
+    fn answer(&mut self, answer: Answer<'_>, request: Option<Request>, out: &mut Vec<AgentEvent>) {
+        if let Some(stop_reason) = answer.stop_reason.some() {
+            let gave_up = answer.usage.is_null && self.agent.ends_with("codex-acp");
             let is_error = gave_up && stop_reason == "end_turn";
             if is_error {
                 let words = std::mem::take(&mut self.last_words);
-                out.push(signal("end_turn without usage", None, None, &words));
+                let said = provider_error(None, &words);
+                let code = if said.code.is_empty() { "end_turn without usage".to_owned() } else { said.code };
+                out.push(AgentEvent::Signal(Signal { code, ..said }));
             }
-            self.bill(result, out);
-            self.end_prompt(stop_reason, is_error, request, out);
-        } else if let Some(agent_session) = owned(result, "/sessionId") {
-            let model = owned(result, "/models/currentModelId");
-            let version = self.version.take();
-            out.push(AgentEvent::Ready { agent_session: Some(agent_session), model, version });
-        } else if result.get("agentCapabilities").is_some() {
-            self.agent = owned(result, "/agentInfo/name").unwrap_or_default();
-            self.version = owned(result, "/agentInfo/version");
+            bill(&answer, out);
+            self.end_prompt(stop_reason.to_owned(), is_error, request, out);
+        } else if let Some(agent_session) = answer.session_id.owned() {
+            let (model, version) = (answer.models.current.owned(), self.version.take());
+            if !std::mem::replace(&mut self.ready, true) {
+                out.push(AgentEvent::Ready { agent_session: Some(agent_session), model, version });
+            }
+        } else if answer.capabilities.0 {
+            self.agent = answer.agent.name.owned().unwrap_or_default();
+            self.version = answer.agent.version.owned();
         }
     }
 
-    fn error(&mut self, error: &Value, request: Option<Request>, out: &mut Vec<AgentEvent>) {
-        let number_code = error.pointer("/code").and_then(Value::as_i64).unwrap_or(0).to_string();
-        let code = owned(error, "/data/errorKind").unwrap_or(number_code);
-        let mut said = text(error, "/message").unwrap_or_default().to_owned();
-        if let Some(detail) = text(error, "/data") {
-            said = format!("{said}: {detail}");
-        }
-        let resets_at =
-            number(error, "/data/resetsAt").map(|at| UnixMs(if at < SECONDS_BELOW { at * 1000 } else { at }));
-        out.push(signal(&code, status(error, "/data/status"), resets_at, &said));
+    fn error(&mut self, error: &Failure<'_>, request: Option<Request>, out: &mut Vec<AgentEvent>) {
+        let (data, message) = (&error.data, error.message.str());
+        let fields = &data.fields;
+        let said = match data.text.some().or(fields.details.some()).or(fields.message.some()) {
+            Some(detail) => format!("{message}: {detail}"),
+            None => message.to_owned(),
+        };
+        // The code of JSON-RPC is negative; what looks like an HTTP status is one.
+        let status = fields.status.status().or(fields.codex.status()).or(error.code.number.status());
+        let found = provider_error(status, &said);
+        let codex = fields.codex.name().unwrap_or_default();
+        let named = [fields.kind.str(), codex, &found.code, fields.name.str()];
+        let named = named.into_iter().find(|code| !code.is_empty());
+        let code = named.map(str::to_owned).or_else(|| error.code.name()).unwrap_or_else(|| "0".to_owned());
+        let resets_at = fields.resets_at.time().or(found.resets_at);
+        out.push(AgentEvent::Signal(Signal { code: kind(&[&code]), resets_at, ..found }));
         match request {
             Some(Request::Other | Request::Permission) => {}
             Some(Request::Compaction) => {
                 self.compaction.get_or_insert_default().failed = Some(said);
                 self.end_prompt(code, true, request, out);
             }
-            Some(Request::Prompt) | None => self.end_prompt(code, true, request, out),
+            Some(Request::Prompt) => self.end_prompt(code, true, request, out),
+            // Whose answer it is was not recorded. Before there is a session it cannot be a prompt's.
+            None if self.ready => self.end_prompt(code, true, request, out),
+            None => {}
         }
     }
 
@@ -187,11 +182,7 @@ impl AcpDecoder {
             Some(compaction) if compaction.asked || asked => {
                 out.push(compaction.ended(CompactionTrigger::Asked, self.used_tokens))
             }
-            None if asked => {
-                let text = cut_tail(&self.last_words, SIGNAL_TEXT_BYTES).to_owned();
-                let text = if text.is_empty() { "the agent did not compact".to_owned() } else { text };
-                out.push(AgentEvent::CompactionFailed { text });
-            }
+            None if asked => out.push(self.unseen_compaction()),
             compaction => {
                 if let Some(compaction) = compaction {
                     out.push(compaction.ended(CompactionTrigger::Auto, self.used_tokens));
@@ -201,115 +192,127 @@ impl AcpDecoder {
         }
     }
 
-    fn bill(&mut self, result: &Value, out: &mut Vec<AgentEvent>) {
-        let count = |name: &str| number(result, &format!("/usage/{name}")).unwrap_or(0);
-        let cached = count("cachedReadTokens").saturating_add(count("cachedWriteTokens"));
-        let input_tokens = count("inputTokens").saturating_add(cached);
-        let billed = Billed { input_tokens, output_tokens: count("outputTokens"), cost_microusd: None };
-        if billed.tokens() > 0 {
-            out.push(AgentEvent::Billing(billed));
+    /// A compaction was asked for and the agent showed none. OpenCode shows none ever, and answers once it is done; of
+    /// any other agent a lower fill is the proof.
+    fn unseen_compaction(&self) -> AgentEvent {
+        let before_tokens = self.used_at_prompt;
+        let after_tokens =
+            self.used_tokens.filter(|after| before_tokens.is_some_and(|before| *after < before));
+        if after_tokens.is_some() || self.agent == "OpenCode" {
+            return AgentEvent::Compacted { trigger: CompactionTrigger::Asked, before_tokens, after_tokens };
         }
+        let said = Some(&*self.last_words).filter(|said| !said.is_empty());
+        let text = cut_tail(said.unwrap_or("the agent did not compact"), SIGNAL_TEXT_BYTES).to_owned();
+        AgentEvent::CompactionFailed { text }
     }
 
-    fn update(&mut self, update: &Value, out: &mut Vec<AgentEvent>) {
-        let what = text(update, "/sessionUpdate").unwrap_or_default();
-        self.settle_compaction(update, what, out);
-        match what {
+    fn update(&mut self, update: Update<'_>, out: &mut Vec<AgentEvent>) {
+        self.settle_compaction(&update, out);
+        match update.what.str() {
             "agent_message_chunk" => {
-                self.speaks(owned(update, "/messageId"), out);
-                if let Some(text) = owned(update, "/content/text") {
-                    self.last_words.push_str(&text);
+                self.speaks(update.message_id.some(), out);
+                if let Some(text) = update.content.text.owned() {
+                    self.last_words.push_str(cut_tail(&text, SIGNAL_TEXT_BYTES));
                     self.last_words = cut_tail(&self.last_words, SIGNAL_TEXT_BYTES).to_owned();
                     out.push(AgentEvent::Text { text });
                 }
             }
-            "agent_thought_chunk" => self.speaks(owned(update, "/messageId"), out),
-            "tool_call" if is_compaction(update) => {
+            "agent_thought_chunk" => self.speaks(update.message_id.some(), out),
+            "tool_call" if is_compaction(&update) => {
                 out.push(AgentEvent::Compacting);
                 self.compaction = Some(Compaction {
-                    call: owned(update, "/toolCallId").unwrap_or_default(),
+                    call: short(update.call.str()).to_owned(),
                     before_tokens: self.used_tokens,
                     ..Compaction::default()
                 });
             }
-            "tool_call" => {
-                self.speaks(None, out);
-                self.turn.tool_returned |= self.tools.update(update, out);
-            }
-            "tool_call_update" if self.is_of_compaction(update) => {
+            "tool_call_update" if self.is_of_compaction(&update) => {
                 if let Some(compaction) = &mut self.compaction {
-                    compaction.shown(update);
+                    compaction.shown(&update);
                 }
             }
-            "tool_call_update" => self.turn.tool_returned |= self.tools.update(update, out),
-            "usage_update" => self.usage(update, out),
-            "compaction_update" => self.standard_compaction(update, out),
-            "session_info_update" => retry(update, out),
+            "tool_call" => {
+                self.speaks(None, out);
+                self.tool(&update, out);
+            }
+            "tool_call_update" => self.tool(&update, out),
+            "usage_update" => self.usage(&update, out),
+            "compaction_update" => self.standard_compaction(&update, out),
+            // codex-acp tells of its retries in a field of its own.
+            "session_info_update" => {
+                out.extend(update.meta.codex.error.map(|error| AgentEvent::Signal(error.signal(None))));
+            }
             "user_message_chunk" | "plan" | "plan_update" | "plan_removed" | "available_commands_update" => {}
             "current_mode_update" | "config_option_update" | "compaction_summary_chunk" | "notice" => {}
             other => out.push(AgentEvent::Unknown { kind: kind(&["session/update", other]) }),
         }
     }
 
-    /// The model says something: where that begins another turn, the one before is over.
-    fn speaks(&mut self, message: Option<String>, out: &mut Vec<AgentEvent>) {
-        let other = message.is_some() && self.turn.message.is_some() && message != self.turn.message;
-        if self.turn.tool_returned || other {
-            self.end_turn(out);
+    fn tool(&mut self, update: &Update<'_>, out: &mut Vec<AgentEvent>) {
+        if self.tools.update(update, out) {
+            self.turns.tool_returned();
         }
-        self.turn.spoke = true;
-        if message.is_some() {
-            self.turn.message = message;
+    }
+
+    /// The model says something: where that begins another turn, the one before is over.
+    fn speaks(&mut self, message: Option<&str>, out: &mut Vec<AgentEvent>) {
+        if self.turns.speaks(message) {
+            self.push_turn(out);
         }
     }
 
     fn end_turn(&mut self, out: &mut Vec<AgentEvent>) {
-        if std::mem::take(&mut self.turn).spoke {
-            out.push(AgentEvent::Turn { used_tokens: self.used_tokens, billed: Billed::default() });
+        if self.turns.end() {
+            self.push_turn(out);
         }
     }
 
-    fn usage(&mut self, update: &Value, out: &mut Vec<AgentEvent>) {
-        let (used_tokens, window_tokens) = (number(update, "/used"), number(update, "/size"));
-        if used_tokens.is_some() {
-            self.used_tokens = used_tokens;
+    fn push_turn(&self, out: &mut Vec<AgentEvent>) {
+        out.push(AgentEvent::Turn { used_tokens: self.used_tokens, billed: Billed::default() });
+    }
+
+    fn usage(&mut self, update: &Update<'_>, out: &mut Vec<AgentEvent>) {
+        // Nothing used is what OpenCode says of a call that failed.
+        let (used_tokens, window_tokens) = (update.used.0.filter(|used| *used > 0), update.size.0);
+        if used_tokens.is_some() || window_tokens.is_some() {
+            self.used_tokens = used_tokens.or(self.used_tokens);
             out.push(AgentEvent::Occupancy { used_tokens, window_tokens, source: OccupancySource::Agent });
         }
-        if text(update, "/cost/currency") == Some("USD") {
-            let grown =
-                microusd(update, "/cost/amount").map(|total| self.cost.to(total)).filter(|grown| *grown > 0);
+        if update.cost.currency.str() == "USD" {
+            let total = update.cost.amount.microusd();
+            let grown = total.map(|total| self.cost.to(total)).filter(|grown| *grown > 0);
             if grown.is_some() {
                 out.push(AgentEvent::Billing(Billed { cost_microusd: grown, ..Billed::default() }));
             }
         }
     }
 
-    fn is_of_compaction(&self, update: &Value) -> bool {
-        let call = text(update, "/toolCallId");
-        self.compaction.as_ref().is_some_and(|compaction| call == Some(&compaction.call))
+    fn is_of_compaction(&self, update: &Update<'_>) -> bool {
+        let call = update.call.some();
+        self.compaction.as_ref().is_some_and(|compaction| call.map(short) == Some(&*compaction.call))
     }
 
     /// The protocol's own form, from agents that have it.
-    fn standard_compaction(&mut self, update: &Value, out: &mut Vec<AgentEvent>) {
-        if self.compaction.is_none() {
+    fn standard_compaction(&mut self, update: &Update<'_>, out: &mut Vec<AgentEvent>) {
+        let before_tokens = self.used_tokens;
+        let compaction = self.compaction.get_or_insert_with(|| {
             out.push(AgentEvent::Compacting);
-            self.compaction = Some(Compaction { before_tokens: self.used_tokens, ..Compaction::default() });
-        }
-        if let Some(compaction) = &mut self.compaction {
-            compaction.standard(update);
-        }
+            Compaction { before_tokens, ..Compaction::default() }
+        });
+        compaction.standard(update);
     }
 
     /// A compaction of the agent's own accord is told as soon as something else comes; one that was asked for at the
     /// end of its prompt, when the agent can take the next.
-    fn settle_compaction(&mut self, update: &Value, what: &str, out: &mut Vec<AgentEvent>) {
-        let asked = self.requests.iter().any(|(_, request)| *request == Request::Compaction);
+    fn settle_compaction(&mut self, update: &Update<'_>, out: &mut Vec<AgentEvent>) {
+        let asked = self.requests.any(Request::Compaction);
         let own = self.compaction.as_ref().is_some_and(|compaction| {
             !asked && !compaction.asked && (compaction.done || compaction.failed.is_some())
         });
-        let about_it = what == "compaction_update" || what == "usage_update" || self.is_of_compaction(update);
+        let about_it = matches!(update.what.str(), "compaction_update" | "usage_update");
         if own
             && !about_it
+            && !self.is_of_compaction(update)
             && let Some(compaction) = self.compaction.take()
         {
             out.push(compaction.ended(CompactionTrigger::Auto, self.used_tokens));
@@ -319,20 +322,17 @@ impl AcpDecoder {
 
 impl Decoder for AcpDecoder {
     fn line(&mut self, line: &[u8], out: &mut Vec<AgentEvent>) {
-        match serde_json::from_slice::<Value>(line) {
-            Ok(message) if message.is_object() => {
+        match read::<Message<'_>>(line, &mut String::new()) {
+            Some(message) => {
                 self.garbage.flush(out);
-                self.value(&message, out);
+                self.take(message, out);
             }
-            _ => self.garbage.line(line, out),
+            None => self.garbage.line(line, out),
         }
     }
 
     fn long_line(&mut self, beginning: &[u8], out: &mut Vec<AgentEvent>) {
-        out.push(AgentEvent::Signal(terminal(
-            "line-too-long".to_owned(),
-            cut_owned(beginning, SIGNAL_TEXT_BYTES),
-        )));
+        out.push(too_long(beginning));
     }
 
     fn end(&mut self, out: &mut Vec<AgentEvent>) {
@@ -342,36 +342,25 @@ impl Decoder for AcpDecoder {
 }
 
 /// claude-agent-acp and codex-acp both show a compaction as a tool call.
-fn is_compaction(update: &Value) -> bool {
-    text(update, "/title") == Some("Compact conversation")
-        || text(update, "/_meta/claudeCode/toolName") == Some("compact")
+fn is_compaction(update: &Update<'_>) -> bool {
+    update.title.str() == "Compact conversation" || update.meta.claude.tool.str() == "compact"
 }
 
-/// codex-acp tells of its retries in a field of its own.
-fn retry(update: &Value, out: &mut Vec<AgentEvent>) {
-    let Some(error) = update.pointer("/_meta/codex/error").filter(|error| error.is_object()) else { return };
-    let info = error.get("codexErrorInfo");
-    let named = info.and_then(Value::as_object).and_then(|info| info.iter().next());
-    let code = info.and_then(Value::as_str).or(named.map(|(name, _)| name.as_str())).unwrap_or_default();
-    let message = text(error, "/message").unwrap_or_default();
-    let detail = text(error, "/additionalDetails").unwrap_or_default();
-    out.push(AgentEvent::Signal(Signal {
-        channel: Channel::ProviderError,
-        code: kind(&[code]),
-        status: named.and_then(|(_, detail)| status(detail, "/httpStatusCode")),
-        resets_at: None,
-        retrying: error.pointer("/willRetry").and_then(Value::as_bool).unwrap_or(false),
-        text: cut(format!("{message} {detail}").trim(), SIGNAL_TEXT_BYTES).to_owned(),
-    }));
-}
-
-fn signal(code: &str, status: Option<u16>, resets_at: Option<UnixMs>, text: &str) -> AgentEvent {
-    AgentEvent::Signal(Signal {
-        channel: Channel::ProviderError,
-        code: kind(&[code]),
-        status,
-        resets_at,
-        retrying: false,
-        text: cut(text, SIGNAL_TEXT_BYTES).to_owned(),
-    })
+/// What the prompt billed. Gemini has a form of its own for it.
+fn bill(answer: &Answer<'_>, out: &mut Vec<AgentEvent>) {
+    let (own, tokens) = (&answer.meta.quota.tokens, &answer.usage.tokens);
+    let counts = [tokens.input, tokens.cached_read, tokens.cached_write];
+    let input_tokens = counts.iter().map(|count| count.or_zero()).fold(0, u64::saturating_add);
+    let output_tokens = tokens.output.or_zero();
+    let billed = match input_tokens.saturating_add(output_tokens) {
+        0 => Billed {
+            input_tokens: own.input.or_zero(),
+            output_tokens: own.output.or_zero(),
+            cost_microusd: None,
+        },
+        _ => Billed { input_tokens, output_tokens, cost_microusd: None },
+    };
+    if billed.tokens() > 0 {
+        out.push(AgentEvent::Billing(billed));
+    }
 }

@@ -9,18 +9,20 @@
 //!   agent takes prompts again, and in no [`AgentEvent::PromptEnded`].
 
 mod tools;
+mod wire;
 
 use baton_core::facts::{
     AgentEvent, Billed, Channel, CompactionTrigger, OccupancySource, SIGNAL_TEXT_BYTES, Signal,
 };
-use baton_core::time::UnixMs;
-use serde_json::Value;
 
-use self::tools::{tool_call, tool_output};
+use self::tools::tool_call;
+use self::wire::{Limit, Line, Message, Model, Response};
 use crate::Decoder;
-use crate::cut::{cut, cut_owned};
-use crate::json::{Growth, kind, microusd, number, owned, status, text};
-use crate::terminal::{TerminalText, terminal};
+use crate::cut::cut;
+use crate::growth::Growth;
+use crate::signal::{signal, too_long};
+use crate::terminal::TerminalText;
+use crate::wire::{Count, Named, kind, read};
 
 /// The model that Claude Code names where it answers by itself.
 const SYNTHETIC: &str = "<synthetic>";
@@ -29,6 +31,7 @@ const SYNTHETIC: &str = "<synthetic>";
 #[derive(Debug, Default)]
 pub struct ClaudeDecoder {
     ready: bool,
+    session: Option<String>,
     /// Model of the main conversation, to find its window in `modelUsage`.
     model: Option<String>,
     /// The model call whose blocks are arriving.
@@ -67,42 +70,50 @@ impl ClaudeDecoder {
         Self::default()
     }
 
-    fn value(&mut self, line: &Value, out: &mut Vec<AgentEvent>) {
-        let what = text(line, "/type").unwrap_or_default();
-        if what != "assistant" && what != "stream_event" {
+    /// At the start of a process that was given its session id (`--session-id`). Claude Code tells the id with the
+    /// first prompt only; where it is up before that, this is the one that [`AgentEvent::Ready`] carries.
+    pub fn of_session(id: impl Into<String>) -> Self {
+        Self { session: Some(id.into()), ..Self::default() }
+    }
+
+    fn take(&mut self, line: Line<'_>, out: &mut Vec<AgentEvent>) {
+        if !matches!(line.kind.str(), "assistant" | "stream_event") {
             self.end_call(out);
         }
-        match what {
+        match line.kind.str() {
             "system" => self.system(line, out),
             "assistant" => self.assistant(line, out),
-            "user" => self.user(line, out),
+            // What a sub-agent's tools return fills its own window.
+            "user" if line.parent.is_empty() => tool_outputs(line.message.unwrap_or_default(), out),
+            "user" => {}
             "result" => self.result(line, out),
-            "control_response" => self.control_response(line, out),
-            "rate_limit_event" => rate_limit(line, out),
+            "control_response" => self.control_response(line.response.unwrap_or_default(), out),
+            "rate_limit_event" => rate_limit(&line.limit.unwrap_or_default(), out),
             // Pieces of messages that come whole as well, and requests that only a host that asked for them gets.
             "stream_event" | "control_request" | "control_cancel_request" | "keep_alive" => {}
-            _ => out.push(AgentEvent::Unknown { kind: kind(&[what]) }),
+            other => out.push(AgentEvent::Unknown { kind: kind(&[other]) }),
         }
     }
 
-    fn system(&mut self, line: &Value, out: &mut Vec<AgentEvent>) {
-        match text(line, "/subtype").unwrap_or_default() {
+    fn system(&mut self, line: Line<'_>, out: &mut Vec<AgentEvent>) {
+        match line.subtype.str() {
             // Comes again with every prompt.
             "init" => {
-                self.model = owned(line, "/model").or(self.model.take());
-                self.ready(owned(line, "/session_id"), owned(line, "/claude_code_version"), out);
+                self.model = line.model.owned().or(self.model.take());
+                self.session = line.session_id.owned().or(self.session.take());
+                self.ready(line.version.owned(), out);
             }
-            "status" if text(line, "/status") == Some("compacting") => out.push(AgentEvent::Compacting),
-            "status" if text(line, "/compact_result").is_some_and(|result| result != "success") => {
-                let text =
-                    owned(line, "/compact_error").unwrap_or_else(|| "the compaction failed".to_owned());
-                out.push(signal(Channel::AgentEvent, "compact_failed", None, &text));
+            "status" if line.status.str() == "compacting" => out.push(AgentEvent::Compacting),
+            "status" if line.compact_result.some().is_some_and(|result| result != "success") => {
+                let text = line.compact_error.some().unwrap_or("the compaction failed");
+                push(out, signal(Channel::AgentEvent, "compact_failed", None, text));
             }
             "compact_boundary" => {
-                let before_tokens = number(line, "/compact_metadata/pre_tokens");
+                let boundary = line.compaction.unwrap_or_default();
+                let before_tokens = boundary.pre_tokens.0;
                 // What is left cannot be told: `post_tokens` counts messages only and `used_tokens` is of the past.
                 self.used_tokens = None;
-                if text(line, "/compact_metadata/trigger") == Some("manual") {
+                if boundary.trigger.str() == "manual" {
                     self.asked = Some(Asked { before_tokens });
                 } else {
                     let trigger = CompactionTrigger::Auto;
@@ -110,17 +121,12 @@ impl ClaudeDecoder {
                 }
             }
             "api_retry" => {
-                let attempt = number(line, "/attempt").unwrap_or(0);
-                let of = number(line, "/max_retries").unwrap_or(0);
-                let delay_ms = number(line, "/retry_delay_ms").unwrap_or(0);
-                out.push(AgentEvent::Signal(Signal {
-                    channel: Channel::ProviderError,
-                    code: code(line, "/error"),
-                    status: status(line, "/error_status"),
-                    resets_at: None,
-                    retrying: true,
-                    text: format!("the agent retries by itself: {attempt} of {of}, in {delay_ms} ms"),
-                }));
+                let (attempt, of) = (line.attempt.or_zero(), line.max_retries.or_zero());
+                let delay_ms = line.retry_delay_ms.or_zero();
+                let text = format!("the agent retries by itself: {attempt} of {of}, in {delay_ms} ms");
+                let status = line.error_status.status();
+                let retry = signal(Channel::ProviderError, line.error.str(), status, &text);
+                push(out, Signal { retrying: true, ..retry });
             }
             "status" | "ui_invalidate" | "hook_started" | "hook_progress" | "hook_response" => {}
             "task_started" | "task_progress" | "task_notification" | "files_persisted" => {}
@@ -128,47 +134,43 @@ impl ClaudeDecoder {
         }
     }
 
-    fn ready(&mut self, agent_session: Option<String>, version: Option<String>, out: &mut Vec<AgentEvent>) {
+    fn ready(&mut self, version: Option<String>, out: &mut Vec<AgentEvent>) {
         if !std::mem::replace(&mut self.ready, true) {
-            out.push(AgentEvent::Ready { agent_session, model: self.model.clone(), version });
+            let (agent_session, model) = (self.session.clone(), self.model.clone());
+            out.push(AgentEvent::Ready { agent_session, model, version });
         }
     }
 
-    fn assistant(&mut self, line: &Value, out: &mut Vec<AgentEvent>) {
-        let main = line.pointer("/parent_tool_use_id").is_none_or(Value::is_null);
-        if text(line, "/message/model") == Some(SYNTHETIC) {
+    fn assistant(&mut self, mut line: Line<'_>, out: &mut Vec<AgentEvent>) {
+        let message = line.message.take().unwrap_or_default();
+        let main = line.parent.is_empty();
+        if message.model.str() == SYNTHETIC {
             self.end_call(out);
-            self.own_words = synthetic(line, out);
+            self.own_words = synthetic(&line, &message, out);
             return;
         }
         if main {
-            self.call(line, out);
+            self.call(&message, out);
         }
-        for block in blocks(line) {
-            match text(block, "/type").unwrap_or_default() {
+        for block in message.content.0 {
+            match block.kind.str() {
                 // What a sub-agent says and reads fills its own window, not this one.
-                "text" if main => {
-                    if let Some(text) = owned(block, "/text") {
-                        out.push(AgentEvent::Text { text });
-                    }
-                }
+                "text" if main => out.extend(block.text.owned().map(|text| AgentEvent::Text { text })),
                 "tool_use" => out.push(tool_call(block, main)),
                 "text" | "thinking" | "redacted_thinking" | "server_tool_use" | "web_search_tool_result" => {}
                 other => out.push(AgentEvent::Unknown { kind: kind(&["assistant", other]) }),
             }
         }
-        if let Some(code) = owned(line, "/error") {
-            out.push(signal(Channel::AgentEvent, &code, status(line, "/api_error_status"), ""));
+        if let Some(code) = line.error.some() {
+            push(out, signal(Channel::AgentEvent, code, line.api_error_status.status(), ""));
         }
     }
 
     /// Takes the usage of a line of the main conversation.
-    fn call(&mut self, line: &Value, out: &mut Vec<AgentEvent>) {
-        let id = text(line, "/message/id").unwrap_or_default();
-        let count = |name: &str| number(line, &format!("/message/usage/{name}")).unwrap_or(0);
-        let cached = count("cache_read_input_tokens").saturating_add(count("cache_creation_input_tokens"));
-        let input_tokens = count("input_tokens").saturating_add(cached);
-        let billed = Billed { input_tokens, output_tokens: count("output_tokens"), cost_microusd: None };
+    fn call(&mut self, message: &Message<'_>, out: &mut Vec<AgentEvent>) {
+        let (id, usage) = (message.id.str(), &message.usage);
+        let input_tokens = sum([usage.input, usage.cache_read, usage.cache_creation]);
+        let billed = Billed { input_tokens, output_tokens: usage.output.or_zero(), cost_microusd: None };
         if self.call.as_ref().is_some_and(|call| call.id != id) {
             self.end_call(out);
         }
@@ -186,68 +188,41 @@ impl ClaudeDecoder {
         }
     }
 
-    fn user(&mut self, line: &Value, out: &mut Vec<AgentEvent>) {
-        if line.pointer("/parent_tool_use_id").is_some_and(|id| !id.is_null()) {
-            return;
-        }
-        for block in blocks(line) {
-            if text(block, "/type") == Some("tool_result") {
-                let (bytes, text) = tool_output(block.pointer("/content").unwrap_or(&Value::Null));
-                out.push(AgentEvent::ToolOutput {
-                    id: owned(block, "/tool_use_id").unwrap_or_default(),
-                    bytes,
-                    text,
-                });
-            }
-        }
-    }
-
-    fn result(&mut self, line: &Value, out: &mut Vec<AgentEvent>) {
-        self.bill(line, out);
-        self.window(line, out);
-        let is_error = line.pointer("/is_error").and_then(Value::as_bool).unwrap_or(false);
+    fn result(&mut self, line: Line<'_>, out: &mut Vec<AgentEvent>) {
+        self.bill(&line, out);
+        self.window(&line.models, out);
         let own_words = std::mem::take(&mut self.own_words);
-        if self.asked.is_some() || text(line, "/local_command") == Some("compact") {
+        if self.asked.is_some() || line.local_command.str() == "compact" {
             if let Some(Asked { before_tokens }) = self.asked.take() {
                 let trigger = CompactionTrigger::Asked;
                 out.push(AgentEvent::Compacted { trigger, before_tokens, after_tokens: None });
             } else {
-                let text = owned(line, "/result").unwrap_or(own_words);
-                let text = if text.is_empty() { "the agent did not compact".to_owned() } else { text };
-                out.push(AgentEvent::CompactionFailed { text: cut(&text, SIGNAL_TEXT_BYTES).to_owned() });
+                let said = [line.result.str(), &own_words].into_iter().find(|said| !said.is_empty());
+                let text = cut(said.unwrap_or("the agent did not compact"), SIGNAL_TEXT_BYTES).to_owned();
+                out.push(AgentEvent::CompactionFailed { text });
             }
             return;
         }
-        let errors: Vec<&str> = line
-            .pointer("/errors")
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten()
-            .filter_map(Value::as_str)
-            .collect();
+        let errors: Vec<&str> = line.errors.0.iter().filter_map(|error| error.some()).collect();
         if !errors.is_empty() {
-            out.push(signal(Channel::AgentEvent, &code(line, "/subtype"), None, &errors.join("\n")));
+            push(out, signal(Channel::AgentEvent, line.subtype.str(), None, &errors.join("\n")));
         }
-        let stop_reason =
-            owned(line, "/terminal_reason").or_else(|| owned(line, "/subtype")).unwrap_or_default();
-        out.push(AgentEvent::PromptEnded { stop_reason, is_error });
+        let stop_reason = line.terminal_reason.owned().or(line.subtype.owned()).unwrap_or_default();
+        out.push(AgentEvent::PromptEnded { stop_reason, is_error: line.is_error.is_true() });
     }
 
     /// What the process billed in total, less what its turns said: compactions, sub-agents and the rest of the output.
-    fn bill(&mut self, line: &Value, out: &mut Vec<AgentEvent>) {
-        let models = line.pointer("/modelUsage").and_then(Value::as_object);
-        let sum = |names: &[&str]| {
-            let models = models.into_iter().flat_map(|models| models.values());
-            let counts = models.flat_map(|model| names.iter().filter_map(|name| model.get(name)?.as_u64()));
-            counts.fold(0u64, u64::saturating_add)
-        };
+    fn bill(&mut self, line: &Line<'_>, out: &mut Vec<AgentEvent>) {
+        let models = || line.models.0.iter().map(|(_, model)| model);
         let said = std::mem::take(&mut self.billed);
-        if models.is_none_or(|models| models.is_empty()) {
+        if line.models.0.is_empty() {
             return;
         }
-        let input = self.input.to(sum(&["inputTokens", "cacheReadInputTokens", "cacheCreationInputTokens"]));
-        let output = self.output.to(sum(&["outputTokens"]));
-        let cost_microusd = microusd(line, "/total_cost_usd").map(|total| self.cost.to(total));
+        let input = models().map(|model| sum([model.input, model.cache_read, model.cache_creation]));
+        let input = self.input.to(input.fold(0, u64::saturating_add));
+        let output =
+            self.output.to(models().map(|model| model.output.or_zero()).fold(0, u64::saturating_add));
+        let cost_microusd = line.cost_usd.microusd().map(|total| self.cost.to(total));
         let billed = Billed {
             input_tokens: input.saturating_sub(said.input_tokens),
             output_tokens: output.saturating_sub(said.output_tokens),
@@ -259,11 +234,10 @@ impl ClaudeDecoder {
     }
 
     /// The window, where a result is the first to tell it.
-    fn window(&mut self, line: &Value, out: &mut Vec<AgentEvent>) {
-        let models = line.pointer("/modelUsage").and_then(Value::as_object);
-        let window = |model: &Value| model.get("contextWindow")?.as_u64();
-        let own = self.model.as_deref().and_then(|name| models?.get(name)).and_then(window);
-        let window_tokens = own.or_else(|| models?.values().filter_map(window).max());
+    fn window(&mut self, models: &Named<'_, Model>, out: &mut Vec<AgentEvent>) {
+        let of_session = models.0.iter().find(|(name, _)| self.model.as_deref() == Some(name.str()));
+        let own = of_session.and_then(|(_, model)| model.window.0);
+        let window_tokens = own.or_else(|| models.0.iter().filter_map(|(_, model)| model.window.0).max());
         if let Some(window_tokens) = window_tokens.filter(|_| self.window_tokens.is_none()) {
             self.window_tokens = Some(window_tokens);
             out.push(AgentEvent::Occupancy {
@@ -274,21 +248,17 @@ impl ClaudeDecoder {
         }
     }
 
-    fn control_response(&mut self, line: &Value, out: &mut Vec<AgentEvent>) {
-        let Some(response) = line.pointer("/response/response") else {
-            if text(line, "/response/subtype") == Some("error") {
-                let text = text(line, "/response/error").unwrap_or_default();
-                out.push(signal(Channel::AgentEvent, "control_error", None, text));
+    fn control_response(&mut self, response: Response<'_>, out: &mut Vec<AgentEvent>) {
+        let Some(answer) = response.response else {
+            if response.subtype.str() == "error" {
+                push(out, signal(Channel::AgentEvent, "control_error", None, response.error.str()));
             }
             return;
         };
-        if let Some(version) = owned(response, "/claude_code_version") {
-            self.ready(None, Some(version), out);
-        } else if response.get("commands").is_some() {
-            self.ready(None, None, out);
+        if !answer.version.is_empty() || answer.commands.0 {
+            self.ready(answer.version.owned(), out);
         }
-        if let (Some(used), Some(window)) = (number(response, "/totalTokens"), number(response, "/maxTokens"))
-        {
+        if let (Some(used), Some(window)) = (answer.total_tokens.0, answer.max_tokens.0) {
             self.used_tokens = Some(used);
             self.window_tokens = Some(window);
             out.push(AgentEvent::Occupancy {
@@ -302,20 +272,17 @@ impl ClaudeDecoder {
 
 impl Decoder for ClaudeDecoder {
     fn line(&mut self, line: &[u8], out: &mut Vec<AgentEvent>) {
-        match serde_json::from_slice::<Value>(line) {
-            Ok(value) if value.is_object() => {
+        match read::<Line<'_>>(line, &mut String::new()) {
+            Some(read) => {
                 self.garbage.flush(out);
-                self.value(&value, out);
+                self.take(read, out);
             }
-            _ => self.garbage.line(line, out),
+            None => self.garbage.line(line, out),
         }
     }
 
     fn long_line(&mut self, beginning: &[u8], out: &mut Vec<AgentEvent>) {
-        out.push(AgentEvent::Signal(terminal(
-            "line-too-long".to_owned(),
-            cut_owned(beginning, SIGNAL_TEXT_BYTES),
-        )));
+        out.push(too_long(beginning));
     }
 
     fn end(&mut self, out: &mut Vec<AgentEvent>) {
@@ -324,55 +291,45 @@ impl Decoder for ClaudeDecoder {
     }
 }
 
-fn blocks(line: &Value) -> impl Iterator<Item = &Value> {
-    line.pointer("/message/content").and_then(Value::as_array).into_iter().flatten()
+fn tool_outputs(message: Message<'_>, out: &mut Vec<AgentEvent>) {
+    let results = message.content.0.into_iter().filter(|block| block.kind.str() == "tool_result");
+    out.extend(results.map(|block| AgentEvent::ToolOutput {
+        id: block.tool_use_id.owned().unwrap_or_default(),
+        bytes: block.content.bytes,
+        text: block.content.beginning,
+    }));
 }
 
 /// A message that Claude Code wrote in place of the model's: an error of the API, or of its own. Gives its text.
-fn synthetic(line: &Value, out: &mut Vec<AgentEvent>) -> String {
-    let status = status(line, "/api_error_status");
-    let said = blocks(line).filter_map(|block| text(block, "/text")).collect::<Vec<_>>().join("\n");
-    if let Some(code) = owned(line, "/error") {
-        out.push(signal(Channel::AgentEvent, &code, status, ""));
-        let detail = owned(line, "/api_error_type").or_else(|| owned(line, "/api_error")).unwrap_or(code);
-        out.push(signal(Channel::ProviderError, &detail, status, &said));
+fn synthetic(line: &Line<'_>, message: &Message<'_>, out: &mut Vec<AgentEvent>) -> String {
+    let status = line.api_error_status.status();
+    let texts: Vec<&str> = message.content.0.iter().map(|block| block.text.str()).collect();
+    let said = texts.join("\n");
+    if let Some(code) = line.error.some() {
+        push(out, signal(Channel::AgentEvent, code, status, ""));
+        let detail = line.api_error_type.some().or(line.api_error.some()).unwrap_or(code);
+        push(out, signal(Channel::ProviderError, detail, status, &said));
     } else if !said.is_empty() {
         out.push(AgentEvent::Text { text: said.clone() });
     }
     said
 }
 
-fn rate_limit(line: &Value, out: &mut Vec<AgentEvent>) {
-    let limit = text(line, "/rate_limit_info/rateLimitType").unwrap_or("unnamed");
-    let resets_at =
-        number(line, "/rate_limit_info/resetsAt").map(|seconds| UnixMs(seconds.saturating_mul(1000)));
-    let (code, resets_at) = match text(line, "/rate_limit_info/status").unwrap_or_default() {
+fn rate_limit(limit: &Limit<'_>, out: &mut Vec<AgentEvent>) {
+    let (code, resets_at) = match limit.status.str() {
         "" | "allowed" => return,
         // Still allowed: nothing waits for a reset.
         "allowed_warning" => ("rate_limit_warning", None),
-        _ => ("rate_limit", resets_at),
+        _ => ("rate_limit", limit.resets_at.time()),
     };
-    out.push(AgentEvent::Signal(Signal {
-        channel: Channel::AgentEvent,
-        code: code.to_owned(),
-        status: None,
-        resets_at,
-        retrying: false,
-        text: format!("{limit} limit"),
-    }));
+    let text = format!("{} limit", limit.kind.some().unwrap_or("unnamed"));
+    push(out, Signal { resets_at, ..signal(Channel::AgentEvent, code, None, &text) });
 }
 
-fn code(line: &Value, pointer: &str) -> String {
-    kind(&[text(line, pointer).unwrap_or_default()])
+fn sum(counts: [Count; 3]) -> u64 {
+    counts.into_iter().map(Count::or_zero).fold(0, u64::saturating_add)
 }
 
-fn signal(channel: Channel, code: &str, status: Option<u16>, text: &str) -> AgentEvent {
-    AgentEvent::Signal(Signal {
-        channel,
-        code: kind(&[code]),
-        status,
-        resets_at: None,
-        retrying: false,
-        text: cut(text, SIGNAL_TEXT_BYTES).to_owned(),
-    })
+fn push(out: &mut Vec<AgentEvent>, signal: Signal) {
+    out.push(AgentEvent::Signal(signal));
 }

@@ -6,17 +6,31 @@
 
 mod acp;
 mod claude;
+mod codex;
 mod cut;
-mod json;
+mod format;
+mod gemini;
+mod growth;
 mod lines;
+mod opencode;
+mod plain;
+mod requests;
+mod signal;
 mod terminal;
+mod turns;
+mod wire;
 
 use baton_core::facts::AgentEvent;
 
 pub use acp::AcpDecoder;
 pub use claude::ClaudeDecoder;
+pub use codex::{CodexAppServerDecoder, CodexExecDecoder};
 pub use cut::{cut, cut_owned, cut_tail};
+pub use format::{Format, UnknownFormat};
+pub use gemini::GeminiDecoder;
 pub use lines::{LineSplitter, MAX_LINE_BYTES, Piece};
+pub use opencode::OpencodeDecoder;
+pub use plain::PlainDecoder;
 pub use terminal::{TERMINAL_PIECES, TERMINAL_TOTAL_BYTES, TerminalText};
 
 /// Turns lines of one agent's stream into events.
@@ -29,6 +43,20 @@ pub trait Decoder {
 
     /// The stream is over: appends what was held back.
     fn end(&mut self, out: &mut Vec<AgentEvent>);
+}
+
+impl<D: Decoder + ?Sized> Decoder for Box<D> {
+    fn line(&mut self, line: &[u8], out: &mut Vec<AgentEvent>) {
+        (**self).line(line, out);
+    }
+
+    fn long_line(&mut self, beginning: &[u8], out: &mut Vec<AgentEvent>) {
+        (**self).long_line(beginning, out);
+    }
+
+    fn end(&mut self, out: &mut Vec<AgentEvent>) {
+        (**self).end(out);
+    }
 }
 
 /// Decodes a whole stream that arrives in pieces of any size: splitter and decoder in one.

@@ -2,6 +2,7 @@
 
 use baton_core::facts::{AgentEvent, Channel, SIGNAL_TEXT_BYTES, Signal};
 
+use crate::Decoder;
 use crate::cut::{cut_owned, cut_tail};
 
 /// So many lines of terminal text become a signal each, at once: an error message is a few lines, and must not wait.
@@ -78,6 +79,21 @@ impl TerminalText {
 /// A signal of the terminal.
 pub(crate) fn terminal(code: String, text: String) -> Signal {
     Signal { channel: Channel::Terminal, code, status: None, resets_at: None, retrying: false, text }
+}
+
+/// Stderr, and any other stream that is no protocol.
+impl Decoder for TerminalText {
+    fn line(&mut self, line: &[u8], out: &mut Vec<AgentEvent>) {
+        TerminalText::line(self, line, out);
+    }
+
+    fn long_line(&mut self, beginning: &[u8], out: &mut Vec<AgentEvent>) {
+        TerminalText::line(self, beginning, out);
+    }
+
+    fn end(&mut self, out: &mut Vec<AgentEvent>) {
+        TerminalText::end(self, out);
+    }
 }
 
 #[cfg(test)]

@@ -111,6 +111,25 @@ fn codex_gives_up_with_end_turn_and_no_usage() {
 }
 
 #[test]
+fn an_acp_error_says_what_its_agent_says_in_data() {
+    // A4, B4: adapters put code and words into fields of their own.
+    let told = |data: Value| {
+        let error = json!({ "code": -32603, "message": "Internal error", "data": data });
+        let events = acp(&[prompt(1, "work")], &[json!({ "id": 1, "error": error })]);
+        let [AgentEvent::Signal(signal), AgentEvent::PromptEnded { is_error: true, .. }] = events.as_slice()
+        else {
+            panic!("{events:?}")
+        };
+        (signal.code.clone(), signal.text.clone())
+    };
+    let codex = json!({ "message": "no allowance", "codexErrorInfo": "usageLimitExceeded" });
+    assert_eq!(told(codex), ("usageLimitExceeded".to_owned(), "Internal error: no allowance".to_owned()));
+    let opencode = json!({ "service": "session", "errorName": "ContextOverflowError" });
+    assert_eq!(told(opencode), ("ContextOverflowError".to_owned(), "Internal error".to_owned()));
+    assert_eq!(told(json!("no key")), ("-32603".to_owned(), "Internal error: no key".to_owned()));
+}
+
+#[test]
 fn a_compaction_that_was_asked_for_ends_in_one_event_and_no_prompt() {
     // B3
     let ended = json!({ "id": 1, "result": { "stopReason": "end_turn", "usage": {} } });

@@ -1,10 +1,9 @@
 //! A compaction of an ACP agent: shown as a tool call by some, told in the protocol's own form by others.
 
 use baton_core::facts::{AgentEvent, CompactionTrigger, SIGNAL_TEXT_BYTES};
-use serde_json::Value;
 
+use super::wire::{Returned, Update};
 use crate::cut::cut;
-use crate::json::{number, owned, text};
 
 /// A compaction under way.
 #[derive(Debug, Default)]
@@ -19,24 +18,24 @@ pub(super) struct Compaction {
 
 impl Compaction {
     /// Takes an update of the tool call that shows it.
-    pub(super) fn shown(&mut self, update: &Value) {
-        match text(update, "/status") {
-            Some("completed") => self.done = true,
-            Some("failed") => self.failed = Some("the agent says that the compaction failed".to_owned()),
+    pub(super) fn shown(&mut self, update: &Update<'_>) {
+        match update.status.str() {
+            "completed" => self.done = true,
+            "failed" => self.failed = Some("the agent says that the compaction failed".to_owned()),
             _ => {}
         }
-        self.asked |= text(update, "/rawOutput/trigger") == Some("manual");
-        self.before_tokens = number(update, "/rawOutput/preTokens").or(self.before_tokens);
-        self.after_tokens = number(update, "/rawOutput/postTokens").or(self.after_tokens);
+        let Returned { trigger, pre_tokens, post_tokens, .. } = update.output.get();
+        self.asked |= trigger.str() == "manual";
+        self.before_tokens = pre_tokens.0.or(self.before_tokens);
+        self.after_tokens = post_tokens.0.or(self.after_tokens);
     }
 
     /// Takes a `compaction_update`.
-    pub(super) fn standard(&mut self, update: &Value) {
-        match text(update, "/status") {
-            Some("completed") => self.done = true,
-            Some("failed" | "cancelled") => {
-                self.failed =
-                    Some(owned(update, "/error").unwrap_or_else(|| "the compaction failed".to_owned()));
+    pub(super) fn standard(&mut self, update: &Update<'_>) {
+        match update.status.str() {
+            "completed" => self.done = true,
+            "failed" | "cancelled" => {
+                self.failed = Some(update.error.some().unwrap_or("the compaction failed").to_owned());
             }
             _ => {}
         }

@@ -3,10 +3,10 @@
 use std::collections::VecDeque;
 
 use baton_core::facts::{AgentEvent, SIGNAL_TEXT_BYTES};
-use serde_json::Value;
 
+use super::wire::{Returned, Update};
 use crate::cut::cut;
-use crate::json::{owned, text};
+use crate::wire::{Output, Raw, short};
 
 /// Calls open at a time are few; an agent that never finishes one must not grow the list.
 const OPEN_CALLS: usize = 256;
@@ -24,15 +24,14 @@ struct Tool {
     kind: String,
     told: bool,
     /// What it has shown so far: the output of an agent that gives none in `rawOutput`.
-    shown_bytes: u64,
-    shown: String,
+    shown: Output,
 }
 
 impl Tools {
     /// Takes a `tool_call` or a `tool_call_update`; true where the tool returned.
-    pub(super) fn update(&mut self, update: &Value, out: &mut Vec<AgentEvent>) -> bool {
-        let id = owned(update, "/toolCallId").unwrap_or_default();
-        let begins = text(update, "/sessionUpdate") == Some("tool_call");
+    pub(super) fn update(&mut self, update: &Update<'_>, out: &mut Vec<AgentEvent>) -> bool {
+        let id = short(update.call.str());
+        let begins = update.what.str() == "tool_call";
         let at = match self.open.iter().position(|tool| tool.id == id) {
             Some(at) => at,
             // What an agent adds to a call that has returned changes nothing.
@@ -41,7 +40,7 @@ impl Tools {
                 if self.open.len() == OPEN_CALLS {
                     self.open.pop_front();
                 }
-                self.open.push_back(Tool { id, ..Tool::default() });
+                self.open.push_back(Tool { id: id.to_owned(), ..Tool::default() });
                 self.open.len() - 1
             }
         };
@@ -54,64 +53,50 @@ impl Tools {
 }
 
 impl Tool {
-    fn take(&mut self, update: &Value, out: &mut Vec<AgentEvent>) -> bool {
-        if let Some(kind) = owned(update, "/kind") {
-            self.kind = kind;
+    fn take(&mut self, update: &Update<'_>, out: &mut Vec<AgentEvent>) -> bool {
+        if let Some(kind) = update.kind.some() {
+            self.kind = short(kind).to_owned();
         }
-        let name = owned(update, "/name").or_else(|| owned(update, "/_meta/claudeCode/toolName"));
-        if let Some(name) = name.or_else(|| owned(update, "/title").filter(|_| self.name.is_empty())) {
-            self.name = name;
+        let name = update.name.some().or(update.meta.claude.tool.some());
+        if let Some(name) = name.or(update.title.some().filter(|_| self.name.is_empty())) {
+            self.name = short(name).to_owned();
         }
-        self.show(update);
-        let returned = matches!(text(update, "/status"), Some("completed" | "failed"));
+        self.shown.append(&update.content.shown);
+        let returned = matches!(update.status.str(), "completed" | "failed");
         // A call often begins empty and is filled in by an update: tell it when there is something to tell.
         let target = target(update);
-        if !self.told && (target.is_some() || returned || has_input(update)) {
+        if !self.told && (target.is_some() || returned || update.input.given) {
             self.told = true;
-            let reads = target.clone().filter(|_| matches!(self.kind.as_str(), "read" | "fetch"));
-            let writes = target.filter(|_| matches!(self.kind.as_str(), "edit" | "delete" | "move"));
-            out.push(AgentEvent::ToolCall { id: self.id.clone(), name: self.name.clone(), reads, writes });
+            let target = |kinds: &[&str]| target.filter(|_| kinds.contains(&&*self.kind)).map(str::to_owned);
+            out.push(AgentEvent::ToolCall {
+                id: self.id.clone(),
+                name: self.name.clone(),
+                reads: target(&["read", "fetch"]),
+                writes: target(&["edit", "delete", "move"]),
+            });
         }
         if returned {
-            let (bytes, text) = self.output(update);
-            out.push(AgentEvent::ToolOutput { id: self.id.clone(), bytes, text });
+            let Output { bytes, beginning } =
+                returned_by(update.output).unwrap_or(std::mem::take(&mut self.shown));
+            out.push(AgentEvent::ToolOutput { id: self.id.clone(), bytes, text: beginning });
         }
         returned
     }
+}
 
-    fn show(&mut self, update: &Value) {
-        let blocks = update.pointer("/content").and_then(Value::as_array).into_iter().flatten();
-        for shown in blocks.filter_map(|block| text(block, "/content/text")) {
-            self.shown_bytes = self.shown_bytes.saturating_add(shown.len() as u64);
-            self.shown.push_str(cut(shown, SIGNAL_TEXT_BYTES.saturating_sub(self.shown.len())));
-        }
+/// What the tool returned to the model: what a person is shown may be less.
+fn returned_by(raw: Raw<'_>) -> Option<Output> {
+    let json = raw.0?;
+    if json.starts_with('"') {
+        return Some(raw.get());
     }
-
-    /// What the tool returned: `rawOutput` is what the model gets, the content is what a person is shown of it.
-    fn output(&mut self, update: &Value) -> (u64, String) {
-        let raw = match update.get("rawOutput") {
-            None | Some(Value::Null) => return (self.shown_bytes, std::mem::take(&mut self.shown)),
-            Some(raw) => raw,
-        };
-        match raw.as_str().or_else(|| text(raw, "/output")).or_else(|| text(raw, "/formatted_output")) {
-            Some(output) => (output.len() as u64, cut(output, SIGNAL_TEXT_BYTES).to_owned()),
-            None => {
-                let json = raw.to_string();
-                (json.len() as u64, cut(&json, SIGNAL_TEXT_BYTES).to_owned())
-            }
-        }
-    }
+    let Returned { output, formatted_output, .. } = raw.get();
+    let whole = || Output { bytes: json.len() as u64, beginning: cut(json, SIGNAL_TEXT_BYTES).to_owned() };
+    Some([output, formatted_output].into_iter().find(|output| output.bytes > 0).unwrap_or_else(whole))
 }
 
 /// The file or address that a call is about.
-fn target(update: &Value) -> Option<String> {
-    let named =
-        ["/locations/0/path", "/rawInput/file_path", "/rawInput/filePath", "/rawInput/path", "/rawInput/url"];
-    let path = named.iter().find_map(|pointer| owned(update, pointer));
-    let blocks = || update.pointer("/content").and_then(Value::as_array).into_iter().flatten();
-    path.or_else(|| blocks().find_map(|block| owned(block, "/path")))
-}
-
-fn has_input(update: &Value) -> bool {
-    update.get("rawInput").and_then(Value::as_object).is_some_and(|input| !input.is_empty())
+fn target<'a>(update: &'a Update<'_>) -> Option<&'a str> {
+    let located = update.locations.0.first().and_then(|location| location.path.some());
+    located.or(update.input.target.some()).or(update.content.path.some())
 }

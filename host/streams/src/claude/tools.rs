@@ -1,58 +1,32 @@
-//! Claude Code's tools: which of them read and write, and what they return.
+//! Claude Code's tools: which of them read and write what.
 
-use baton_core::facts::{AgentEvent, SIGNAL_TEXT_BYTES};
-use serde_json::Value;
+use baton_core::facts::AgentEvent;
 
-use crate::cut::cut;
-use crate::json::{number, owned, text};
+use super::wire::{Block, Input};
 
 /// A call, with what it reads or writes. A sub-agent (not `main`) reads into a window of its own.
-pub(super) fn tool_call(block: &Value, main: bool) -> AgentEvent {
-    let name = owned(block, "/name").unwrap_or_default();
-    let path = || owned(block, "/input/file_path").or_else(|| owned(block, "/input/notebook_path"));
-    let reads = match name.as_str() {
-        "Read" | "NotebookRead" => path().map(|path| range(block, path)),
-        "WebFetch" => owned(block, "/input/url"),
+pub(super) fn tool_call(block: Block<'_>, main: bool) -> AgentEvent {
+    let (name, input) = (block.name.str(), &block.input);
+    let path = input.file_path.some().or(input.notebook_path.some());
+    let reads = match name {
+        "Read" | "NotebookRead" => path.map(|path| range(path, input)),
+        "WebFetch" => input.url.some().map(str::to_owned),
         _ => None,
     };
-    let writes = match name.as_str() {
-        "Write" | "Edit" | "MultiEdit" | "NotebookEdit" => path(),
-        _ => None,
-    };
+    let writes = path.filter(|_| matches!(name, "Write" | "Edit" | "MultiEdit" | "NotebookEdit"));
     AgentEvent::ToolCall {
-        id: owned(block, "/id").unwrap_or_default(),
-        name,
+        writes: writes.map(str::to_owned),
         reads: reads.filter(|_| main),
-        writes,
+        id: block.id.owned().unwrap_or_default(),
+        name: block.name.owned().unwrap_or_default(),
     }
 }
 
 /// A targeted read of another part of a file is no re-read, so the part belongs to what was read.
-fn range(block: &Value, path: String) -> String {
-    match (number(block, "/input/offset"), number(block, "/input/limit")) {
-        (None, None) => path,
+fn range(path: &str, input: &Input<'_>) -> String {
+    match (input.offset.0, input.limit.0) {
+        (None, None) => path.to_owned(),
         (offset, None) => format!("{path}:{}-", offset.unwrap_or(0)),
         (offset, Some(limit)) => format!("{path}:{}+{limit}", offset.unwrap_or(0)),
-    }
-}
-
-/// Size and beginning of what a tool returned: a text, or a list of blocks.
-pub(super) fn tool_output(content: &Value) -> (u64, String) {
-    match content {
-        Value::String(text) => (text.len() as u64, cut(text, SIGNAL_TEXT_BYTES).to_owned()),
-        Value::Array(blocks) => {
-            let (mut bytes, mut beginning) = (0u64, String::new());
-            for block in blocks {
-                // Of an image or a reference only the size can be told.
-                let text = text(block, "/text");
-                bytes = bytes.saturating_add(text.map_or_else(|| block.to_string().len(), str::len) as u64);
-                beginning.push_str(cut(
-                    text.unwrap_or_default(),
-                    SIGNAL_TEXT_BYTES.saturating_sub(beginning.len()),
-                ));
-            }
-            (bytes, beginning)
-        }
-        _ => (0, String::new()),
     }
 }

@@ -1,0 +1,126 @@
+//! How fast the decoders are, against `serde_json` reading the same recorded lines into a thin typed struct. Prints
+//! both and their ratio, and fails where a decoder has less than half of that speed.
+
+use std::fs;
+use std::hint::black_box;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use baton_streams::Format;
+use criterion::{BenchmarkId, Criterion, Throughput};
+
+mod thin;
+
+/// The gate: a decoder has at least this part of the speed of the thin struct.
+const LEAST: f64 = 0.5;
+
+/// Rounds of the table. The fastest of each side counts: whatever else the machine does only makes one slower.
+const ROUNDS: u32 = 200;
+
+/// All recorded lines of one format.
+struct Recorded {
+    format: Format,
+    lines: Vec<Vec<u8>>,
+    bytes: u64,
+}
+
+fn recorded() -> Vec<Recorded> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/streams");
+    let mut all: Vec<Recorded> = [
+        Format::Claude,
+        Format::CodexExec,
+        Format::CodexAppServer,
+        Format::Acp,
+        Format::Opencode,
+        Format::Gemini,
+    ]
+    .map(|format| Recorded { format, lines: Vec::new(), bytes: 0 })
+    .into();
+    for folder in fs::read_dir(root).unwrap().flatten().filter(|entry| entry.path().is_dir()) {
+        let name = folder.file_name().into_string().unwrap();
+        for file in fs::read_dir(folder.path()).unwrap().flatten() {
+            let file_name = file.file_name().into_string().unwrap();
+            if !file_name.ends_with(".jsonl") || file_name.ends_with(".stdin.jsonl") {
+                continue;
+            }
+            let format = match name.split('-').next().unwrap() {
+                "acp" => Format::Acp,
+                "codex" if file_name.starts_with("app-server") => Format::CodexAppServer,
+                "codex" => Format::CodexExec,
+                other => other.parse().unwrap(),
+            };
+            let bytes = fs::read(file.path()).unwrap();
+            let lines = bytes.split(|byte| *byte == b'\n').filter(|line| thin::read(format, line));
+            let of = all.iter_mut().find(|recorded| recorded.format == format).unwrap();
+            of.lines.extend(lines.map(<[u8]>::to_vec));
+        }
+    }
+    for recorded in &mut all {
+        recorded.bytes = recorded.lines.iter().map(|line| line.len() as u64 + 1).sum();
+    }
+    all
+}
+
+fn ours(recorded: &Recorded) {
+    let (mut decoder, mut out) = (recorded.format.decoder(), Vec::new());
+    for line in &recorded.lines {
+        decoder.line(black_box(line), &mut out);
+        black_box(&out);
+        out.clear();
+    }
+}
+
+fn serde(recorded: &Recorded) {
+    for line in &recorded.lines {
+        thin::read(recorded.format, black_box(line));
+    }
+}
+
+/// The fastest round of each side, in turns: what else the machine does hits both.
+fn fastest(recorded: &Recorded) -> [Duration; 2] {
+    let time = |run: fn(&Recorded)| {
+        let start = Instant::now();
+        run(recorded);
+        start.elapsed()
+    };
+    (0..ROUNDS).fold([Duration::MAX; 2], |[thin, own], _| [thin.min(time(serde)), own.min(time(ours))])
+}
+
+fn main() -> ExitCode {
+    let all = recorded();
+    let mut criterion = Criterion::default().configure_from_args().sample_size(20);
+    let mut group = criterion.benchmark_group("decode");
+    group.warm_up_time(Duration::from_millis(300)).measurement_time(Duration::from_secs(1));
+    for recorded in &all {
+        group.throughput(Throughput::Bytes(recorded.bytes));
+        group.bench_with_input(BenchmarkId::new("baton", recorded.format), recorded, |b, r| {
+            b.iter(|| ours(r))
+        });
+        group.bench_with_input(BenchmarkId::new("serde", recorded.format), recorded, |b, r| {
+            b.iter(|| serde(r))
+        });
+    }
+    group.finish();
+    criterion.final_summary();
+    // `cargo test --benches` runs each bench once, to see that it runs: nothing can be concluded from that.
+    if !std::env::args().any(|arg| arg == "--bench") {
+        return ExitCode::SUCCESS;
+    }
+    println!(
+        "\n| format | lines | MiB | serde_json MiB/s | baton MiB/s | ratio |\n|---|---|---|---|---|---|"
+    );
+    let mut fast_enough = true;
+    for recorded in &all {
+        let mib = recorded.bytes as f64 / f64::from(1 << 20);
+        let [thin, own] = fastest(recorded).map(|time| mib / time.as_secs_f64());
+        let (format, lines) = (recorded.format, recorded.lines.len());
+        println!("| {format} | {lines} | {mib:.2} | {thin:.0} | {own:.0} | {:.2} |", own / thin);
+        fast_enough &= own >= LEAST * thin;
+    }
+    if !fast_enough {
+        eprintln!("a decoder has less than {LEAST} of the speed of serde_json: see the table");
+        return ExitCode::FAILURE;
+    }
+    ExitCode::SUCCESS
+}

@@ -1,0 +1,87 @@
+//! Codex: the stream of `codex exec --json`, and that of `codex app-server`. What both share of its errors is here.
+
+mod account;
+mod app_server;
+mod exec;
+mod rpc;
+mod tools;
+
+use baton_core::facts::{Channel, Signal};
+use baton_core::time::UnixMs;
+use serde::de::MapAccess;
+
+use crate::signal::{provider_error, signal};
+use crate::wire::{Count, Flag, Named, Take, Text, wire};
+
+pub use app_server::CodexAppServerDecoder;
+pub use exec::CodexExecDecoder;
+
+wire! {
+    /// An error, as `codex app-server` and codex-acp tell it.
+    struct CodexError<'a> {
+        message: Text<'a> = "message",
+        info: Info<'a> = "codexErrorInfo",
+        details: Text<'a> = "additionalDetails",
+        will_retry: Flag = "willRetry",
+    }
+
+    /// What comes with some names of errors.
+    struct InfoFields {
+        status: Count = "httpStatusCode",
+    }
+}
+
+/// The name of an error: a text, or an object of that one name with a status in it.
+#[derive(Debug, Default)]
+pub(crate) struct Info<'a> {
+    name: Text<'a>,
+    status: Count,
+}
+
+impl<'de> Take<'de> for Info<'de> {
+    fn borrowed(&mut self, text: &'de str) {
+        self.name.borrowed(text);
+    }
+
+    fn text(&mut self, text: &str) {
+        self.name.text(text);
+    }
+
+    fn map<A: MapAccess<'de>>(&mut self, entries: A) -> Result<(), A::Error> {
+        let mut named = Named::<'de, InfoFields>::default();
+        named.map(entries)?;
+        if let Some((name, fields)) = named.0.into_iter().next() {
+            *self = Self { name, status: fields.status };
+        }
+        Ok(())
+    }
+}
+
+impl Info<'_> {
+    /// The name, where there is one that says something.
+    pub(crate) fn name(&self) -> Option<&str> {
+        self.name.some().filter(|name| *name != "other")
+    }
+
+    /// The HTTP status that led to it.
+    pub(crate) fn status(&self) -> Option<u16> {
+        self.status.status()
+    }
+}
+
+impl CodexError<'_> {
+    /// An error with a name is the agent's own judgment; one without is what its provider said. Where a limit of the
+    /// account has been reached, `resets_at` is when that ends.
+    pub(crate) fn signal(&self, resets_at: Option<UnixMs>) -> Signal {
+        let said = format!("{} {}", self.message.str(), self.details.str());
+        let told = match self.info.name() {
+            Some(name) => signal(Channel::AgentEvent, name, self.info.status(), said.trim()),
+            None => provider_error(self.info.status(), said.trim()),
+        };
+        let resets_at = resets_at.filter(|_| self.info.name() == Some(USAGE_LIMIT)).or(told.resets_at);
+        Signal { retrying: self.will_retry.is_true(), resets_at, ..told }
+    }
+}
+
+/// The name of the error that a limit of the account makes.
+const USAGE_LIMIT: &str = "usageLimitExceeded";

@@ -1,0 +1,54 @@
+//! Limits of the account that Codex runs under, as `codex app-server` reports them.
+
+use baton_core::facts::{AgentEvent, Channel, Signal};
+use baton_core::time::UnixMs;
+
+use super::rpc::Limits;
+use crate::signal::signal;
+use crate::wire::kind;
+
+/// The limit that was reached, where one was.
+#[derive(Debug, Default)]
+pub(super) struct Account {
+    reached: Option<Reached>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+struct Reached {
+    code: String,
+    resets_at: Option<UnixMs>,
+}
+
+impl Account {
+    /// When the limit ends that was reached.
+    pub(super) fn resets_at(&self) -> Option<UnixMs> {
+        self.reached.as_ref()?.resets_at
+    }
+
+    /// Takes a report, which comes with every model call. A limit is told once, when it has been reached: how far it is
+    /// used before that concerns nobody yet.
+    pub(super) fn update(&mut self, limits: &Limits<'_>, out: &mut Vec<AgentEvent>) {
+        let full = [&limits.primary, &limits.secondary];
+        let full = full.into_iter().filter(|limit| limit.used_percent.0.is_some_and(|used| used >= 100.0));
+        // Where both are used up the later reset is the one to wait for.
+        let full = full.max_by_key(|limit| limit.resets_at.or_zero());
+        let (code, text) = match (limits.reached.some(), full) {
+            (Some(reached), _) => (reached, "a limit of the account has been reached".to_owned()),
+            (None, _) if limits.spend_reached.is_true() => {
+                ("spendControlReached", "a limit of spending has been reached".to_owned())
+            }
+            // The prompt that used up the rest may still be answered: that says when, and not that anything ended.
+            (None, Some(limit)) => {
+                ("usedPercent", format!("all of a window of {} minutes is used", limit.minutes.or_zero()))
+            }
+            (None, None) => return self.reached = None,
+        };
+        let resets_at = full.and_then(|limit| limit.resets_at.time());
+        let reached = Some(Reached { code: kind(&[code]), resets_at });
+        if reached != self.reached {
+            self.reached = reached;
+            let told = signal(Channel::AgentEvent, code, None, &text);
+            out.push(AgentEvent::Signal(Signal { resets_at, ..told }));
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! `codex exec --json`. Says what the stream says; whether a session is exhausted is not judged here.
+//!
+//! What the format leaves out, as was observed on recordings of real runs:
+//! - There is no fill level and no window: `usage` is the sum over the prompt. It is a bill and nothing else.
+//! - A compaction of the agent's own accord is not shown at all.
+//! - Errors are texts without a code. That the agent retries is in the text too: "Reconnecting... 1/5".
+
+use baton_core::facts::{AgentEvent, Billed, Channel, SIGNAL_TEXT_BYTES, Signal};
+
+use super::tools::{Answer, Call, Calls, Change, Failed};
+use crate::Decoder;
+use crate::cut::cut;
+use crate::signal::{provider_error, signal, too_long};
+use crate::terminal::TerminalText;
+use crate::turns::Turns;
+use crate::wire::{Count, List, Output, Text, kind, read, wire};
+
+/// How an error begins that Codex gets over by itself.
+const RETRYING: &str = "Reconnecting...";
+
+wire! {
+    /// One line of any kind: `kind` tells which fields it has.
+    struct Line<'a> {
+        kind: Text<'a> = "type",
+        thread_id: Text<'a> = "thread_id",
+        message: Text<'a> = "message",
+        error: Failed<'a> = "error",
+        usage: Usage = "usage",
+        item: Item<'a> = "item",
+    }
+
+    /// Tokens of the whole prompt; `input` includes the cached ones.
+    struct Usage {
+        input: Count = "input_tokens",
+        output: Count = "output_tokens",
+    }
+
+    /// Something the agent said or did.
+    struct Item<'a> {
+        id: Text<'a> = "id",
+        kind: Text<'a> = "type",
+        text: Text<'a> = "text",
+        message: Text<'a> = "message",
+        server: Text<'a> = "server",
+        tool: Text<'a> = "tool",
+        changes: List<Change<'a>> = "changes",
+        output: Output = "aggregated_output",
+        result: Answer = "result",
+        error: Failed<'a> = "error",
+    }
+}
+
+/// Decodes one process's stdout.
+#[derive(Debug, Default)]
+pub struct CodexExecDecoder {
+    ready: bool,
+    turns: Turns,
+    calls: Calls,
+    last_error: String,
+    garbage: TerminalText,
+}
+
+impl CodexExecDecoder {
+    /// At the start of a process.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    fn take(&mut self, line: Line<'_>, out: &mut Vec<AgentEvent>) {
+        match line.kind.str() {
+            "thread.started" if !std::mem::replace(&mut self.ready, true) => {
+                let agent_session = line.thread_id.owned();
+                out.push(AgentEvent::Ready { agent_session, model: None, version: None });
+            }
+            "thread.started" => {}
+            "turn.started" => self.last_error.clear(),
+            "item.started" => self.started(&line.item, out),
+            "item.completed" => self.completed(line.item, out),
+            "item.updated" => {}
+            "error" => self.error(line.message.str(), out),
+            "turn.completed" => {
+                let billed = Billed {
+                    input_tokens: line.usage.input.or_zero(),
+                    output_tokens: line.usage.output.or_zero(),
+                    cost_microusd: None,
+                };
+                if billed.tokens() > 0 {
+                    out.push(AgentEvent::Billing(billed));
+                }
+                self.end_prompt("completed", out);
+            }
+            "turn.failed" => {
+                // The error has mostly been told by a line of its own.
+                if cut(line.error.message.str(), SIGNAL_TEXT_BYTES) != self.last_error {
+                    self.error(line.error.message.str(), out);
+                }
+                self.end_prompt("failed", out);
+            }
+            other => out.push(AgentEvent::Unknown { kind: kind(&[other]) }),
+        }
+    }
+
+    fn started(&mut self, item: &Item<'_>, out: &mut Vec<AgentEvent>) {
+        if is_tool(item.kind.str()) {
+            self.speaks(out);
+            self.calls.started(&call(item), out);
+        }
+    }
+
+    fn completed(&mut self, item: Item<'_>, out: &mut Vec<AgentEvent>) {
+        match item.kind.str() {
+            "agent_message" => {
+                self.speaks(out);
+                out.extend(item.text.owned().map(|text| AgentEvent::Text { text }));
+            }
+            "reasoning" => self.speaks(out),
+            "todo_list" => {}
+            // A note of the agent's, by which nothing ends.
+            "error" => {
+                out.push(AgentEvent::Signal(signal(Channel::AgentEvent, "", None, item.message.str())))
+            }
+            tool if is_tool(tool) => {
+                self.started(&item, out);
+                self.calls.completed(&call(&item), out);
+                self.turns.tool_returned();
+            }
+            other => out.push(AgentEvent::Unknown { kind: kind(&["item", other]) }),
+        }
+    }
+
+    fn error(&mut self, message: &str, out: &mut Vec<AgentEvent>) {
+        self.last_error = cut(message, SIGNAL_TEXT_BYTES).to_owned();
+        let retrying = message.starts_with(RETRYING);
+        out.push(AgentEvent::Signal(Signal { retrying, ..provider_error(None, message) }));
+    }
+
+    fn speaks(&mut self, out: &mut Vec<AgentEvent>) {
+        if self.turns.speaks(None) {
+            out.push(turn());
+        }
+    }
+
+    fn end_turn(&mut self, out: &mut Vec<AgentEvent>) {
+        if self.turns.end() {
+            out.push(turn());
+        }
+    }
+
+    fn end_prompt(&mut self, stop_reason: &str, out: &mut Vec<AgentEvent>) {
+        self.end_turn(out);
+        let is_error = stop_reason == "failed";
+        out.push(AgentEvent::PromptEnded { stop_reason: stop_reason.to_owned(), is_error });
+    }
+}
+
+impl Decoder for CodexExecDecoder {
+    fn line(&mut self, line: &[u8], out: &mut Vec<AgentEvent>) {
+        match read::<Line<'_>>(line, &mut String::new()) {
+            Some(line) => {
+                self.garbage.flush(out);
+                self.take(line, out);
+            }
+            None => self.garbage.line(line, out),
+        }
+    }
+
+    fn long_line(&mut self, beginning: &[u8], out: &mut Vec<AgentEvent>) {
+        out.push(too_long(beginning));
+    }
+
+    fn end(&mut self, out: &mut Vec<AgentEvent>) {
+        self.end_turn(out);
+        self.garbage.end(out);
+    }
+}
+
+/// A turn of which nothing but its end is known.
+fn turn() -> AgentEvent {
+    AgentEvent::Turn { used_tokens: None, billed: Billed::default() }
+}
+
+fn is_tool(kind: &str) -> bool {
+    matches!(
+        kind,
+        "command_execution"
+            | "file_change"
+            | "mcp_tool_call"
+            | "collab_tool_call"
+            | "web_search"
+            | "image_view"
+    )
+}
+
+fn call<'a>(item: &'a Item<'_>) -> Call<'a> {
+    Call {
+        id: item.id.str(),
+        kind: item.kind.str(),
+        server: item.server.str(),
+        tool: item.tool.str(),
+        actions: &[],
+        changes: &item.changes,
+        outputs: [&item.output, &item.result.content],
+        failed: item.error.message.str(),
+    }
+}

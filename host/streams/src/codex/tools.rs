@@ -1,0 +1,108 @@
+//! Tool calls of Codex: items that start and complete. Both of its formats tell them alike, but for the spelling.
+
+use std::collections::VecDeque;
+
+use baton_core::facts::{AgentEvent, SIGNAL_TEXT_BYTES};
+
+use crate::cut::cut;
+use crate::wire::{List, Output, Text, short, wire};
+
+/// Calls under way at a time are few; an agent that never finishes one must not grow the list.
+const OPEN_CALLS: usize = 256;
+
+wire! {
+    /// A file that was changed.
+    struct Change<'a> {
+        path: Text<'a> = "path",
+    }
+
+    /// What Codex takes a command to do.
+    struct Action<'a> {
+        kind: Text<'a> = "type",
+        command: Text<'a> = "command",
+        path: Text<'a> = "path",
+    }
+
+    /// What an MCP server answered.
+    struct Answer {
+        content: Output = "content",
+    }
+
+    /// Why a tool failed.
+    struct Failed<'a> {
+        message: Text<'a> = "message",
+    }
+}
+
+/// The parts of an item that is a tool call, whatever they are called in its format.
+pub(super) struct Call<'a> {
+    pub(super) id: &'a str,
+    pub(super) kind: &'a str,
+    pub(super) server: &'a str,
+    pub(super) tool: &'a str,
+    pub(super) actions: &'a [Action<'a>],
+    pub(super) changes: &'a List<Change<'a>>,
+    pub(super) outputs: [&'a Output; 2],
+    pub(super) failed: &'a str,
+}
+
+/// Calls that were told and have not returned.
+#[derive(Debug, Default)]
+pub(super) struct Calls {
+    open: VecDeque<String>,
+}
+
+impl Calls {
+    /// A call began.
+    pub(super) fn started(&mut self, call: &Call<'_>, out: &mut Vec<AgentEvent>) {
+        let id = short(call.id);
+        if self.open.iter().any(|open| open == id) {
+            return;
+        }
+        if self.open.len() == OPEN_CALLS {
+            self.open.pop_front();
+        }
+        self.open.push_back(id.to_owned());
+        let event = |writes: Option<&str>| AgentEvent::ToolCall {
+            id: id.to_owned(),
+            name: call.name(),
+            reads: call.reads(),
+            writes: writes.map(str::to_owned),
+        };
+        match &*call.changes.0 {
+            [] => out.push(event(None)),
+            changes => out.extend(changes.iter().map(|change| event(change.path.some()))),
+        }
+    }
+
+    /// A call returned; some are told only now.
+    pub(super) fn completed(&mut self, call: &Call<'_>, out: &mut Vec<AgentEvent>) {
+        self.started(call, out);
+        let id = short(call.id);
+        self.open.retain(|open| open != id);
+        let given = call.outputs.into_iter().find(|output| output.bytes > 0);
+        let (bytes, text) = match given {
+            Some(output) => (output.bytes, output.beginning.clone()),
+            None => (call.failed.len() as u64, cut(call.failed, SIGNAL_TEXT_BYTES).to_owned()),
+        };
+        out.push(AgentEvent::ToolOutput { id: id.to_owned(), bytes, text });
+    }
+}
+
+impl Call<'_> {
+    fn name(&self) -> String {
+        match (self.server, self.tool) {
+            ("", "") => short(self.kind).to_owned(),
+            ("", tool) => short(tool).to_owned(),
+            (server, tool) => format!("{}.{}", short(server), short(tool)),
+        }
+    }
+
+    /// A whole file, where Codex says that the command only reads one. A part of a file (by `sed`, `head`) is not told:
+    /// reading on is no reading again.
+    fn reads(&self) -> Option<String> {
+        let [action] = self.actions else { return None };
+        let whole = action.kind.str() == "read" && action.command.str().starts_with("cat ");
+        action.path.some().filter(|_| whole).map(str::to_owned)
+    }
+}

@@ -1,0 +1,104 @@
+//! The formats by name. Which decoder belongs to which, and nothing of what they do.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::{
+    AcpDecoder, ClaudeDecoder, CodexAppServerDecoder, CodexExecDecoder, Decoder, GeminiDecoder,
+    OpencodeDecoder, PlainDecoder,
+};
+
+/// A format of an agent's stdout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Format {
+    /// `claude -p --output-format stream-json`.
+    Claude,
+    /// `codex exec --json`.
+    CodexExec,
+    /// `codex app-server`: JSON-RPC on stdio.
+    CodexAppServer,
+    /// Any agent of the Agent Client Protocol.
+    Acp,
+    /// `opencode run --format json`.
+    Opencode,
+    /// `gemini -o stream-json`.
+    Gemini,
+    /// Plain text of any process.
+    Text,
+}
+
+impl Format {
+    /// All of them.
+    pub const ALL: [Format; 7] = [
+        Format::Claude,
+        Format::CodexExec,
+        Format::CodexAppServer,
+        Format::Acp,
+        Format::Opencode,
+        Format::Gemini,
+        Format::Text,
+    ];
+
+    /// Its name, as it is written on a command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Format::Claude => "claude",
+            Format::CodexExec => "codex-exec",
+            Format::CodexAppServer => "codex-app-server",
+            Format::Acp => "acp",
+            Format::Opencode => "opencode",
+            Format::Gemini => "gemini",
+            Format::Text => "text",
+        }
+    }
+
+    /// A decoder that has seen nothing yet.
+    pub fn decoder(self) -> Box<dyn Decoder + Send> {
+        match self {
+            Format::Claude => Box::new(ClaudeDecoder::new()),
+            Format::CodexExec => Box::new(CodexExecDecoder::new()),
+            Format::CodexAppServer => Box::new(CodexAppServerDecoder::new()),
+            Format::Acp => Box::new(AcpDecoder::new()),
+            Format::Opencode => Box::new(OpencodeDecoder::new()),
+            Format::Gemini => Box::new(GeminiDecoder::new()),
+            Format::Text => Box::new(PlainDecoder::new()),
+        }
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// A name that is no format's.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("\"{name}\" is no stream format; the formats are {}", Format::ALL.map(Format::name).join(", "))]
+pub struct UnknownFormat {
+    /// The name as it was given.
+    pub name: String,
+}
+
+impl FromStr for Format {
+    type Err = UnknownFormat;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        let named = Format::ALL.into_iter().find(|format| format.name() == name);
+        named.ok_or_else(|| UnknownFormat { name: name.to_owned() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_reads_back_and_another_is_refused_with_the_choice() {
+        for format in Format::ALL {
+            assert_eq!(format.to_string().parse(), Ok(format));
+        }
+        let error = "codex".parse::<Format>().unwrap_err().to_string();
+        assert!(error.contains("\"codex\"") && error.contains("codex-app-server"), "{error}");
+    }
+}

@@ -1,0 +1,187 @@
+//! `gemini -o stream-json`. Says what the stream says; whether a session is exhausted is not judged here.
+//!
+//! What the format leaves out, as was observed on recordings of real runs:
+//! - There is no fill level: the tokens in `stats` are the sum over the process. They are a bill and nothing else.
+//! - Retries are told on stderr alone.
+//! - An error of the provider comes as the raw body in the message of the result.
+
+use baton_core::facts::{AgentEvent, Billed, Channel, Signal};
+
+use crate::Decoder;
+use crate::growth::Growth;
+use crate::signal::{provider_error, signal, too_long};
+use crate::terminal::TerminalText;
+use crate::turns::Turns;
+use crate::wire::{Count, Output, Text, Word, kind, read, wire};
+
+wire! {
+    /// One line of any kind: `kind` tells which fields it has.
+    struct Line<'a> {
+        kind: Text<'a> = "type",
+        session: Text<'a> = "session_id",
+        model: Text<'a> = "model",
+        role: Text<'a> = "role",
+        content: Text<'a> = "content",
+        tool: Text<'a> = "tool_name",
+        call: Text<'a> = "tool_id",
+        parameters: Input<'a> = "parameters",
+        output: Output = "output",
+        severity: Text<'a> = "severity",
+        message: Text<'a> = "message",
+        status: Text<'a> = "status",
+        error: Failure<'a> = "error",
+        stats: Stats = "stats",
+    }
+
+    /// What a tool is called with, as far as it tells what is read or written.
+    struct Input<'a> {
+        file_path: Text<'a> = "file_path",
+        absolute_path: Text<'a> = "absolute_path",
+        offset: Count = "offset",
+        limit: Count = "limit",
+        start_line: Count = "start_line",
+    }
+
+    /// What went wrong with a tool or with the prompt.
+    struct Failure<'a> {
+        kind: Text<'a> = "type",
+        code: Word<'a> = "code",
+        message: Text<'a> = "message",
+    }
+
+    /// What the process used.
+    struct Stats {
+        input: Count = "input_tokens",
+        output: Count = "output_tokens",
+    }
+}
+
+/// Decodes one process's stdout.
+#[derive(Debug, Default)]
+pub struct GeminiDecoder {
+    ready: bool,
+    turns: Turns,
+    input: Growth,
+    output: Growth,
+    garbage: TerminalText,
+}
+
+impl GeminiDecoder {
+    /// At the start of a process.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    fn take(&mut self, line: Line<'_>, out: &mut Vec<AgentEvent>) {
+        match line.kind.str() {
+            "init" if !std::mem::replace(&mut self.ready, true) => {
+                let (agent_session, model) = (line.session.owned(), line.model.owned());
+                out.push(AgentEvent::Ready { agent_session, model, version: None });
+            }
+            "init" => {}
+            "message" if line.role.str() == "assistant" => {
+                self.speaks(out);
+                out.extend(line.content.owned().map(|text| AgentEvent::Text { text }));
+            }
+            "message" => {}
+            "tool_use" => {
+                self.speaks(out);
+                out.push(tool_call(line));
+            }
+            "tool_result" => {
+                self.turns.tool_returned();
+                let mut output = line.output;
+                output.add(line.error.message.str());
+                let id = line.call.owned().unwrap_or_default();
+                out.push(AgentEvent::ToolOutput { id, bytes: output.bytes, text: output.beginning });
+            }
+            // A warning is of the command line's own making: nothing ends by it, or a result says how.
+            "error" if line.severity.str() == "warning" => {
+                out.push(AgentEvent::Signal(signal(
+                    Channel::AgentEvent,
+                    "warning",
+                    None,
+                    line.message.str(),
+                )));
+            }
+            "error" => out.push(AgentEvent::Signal(provider_error(None, line.message.str()))),
+            "result" => self.result(line, out),
+            other => out.push(AgentEvent::Unknown { kind: kind(&[other]) }),
+        }
+    }
+
+    fn result(&mut self, line: Line<'_>, out: &mut Vec<AgentEvent>) {
+        self.end_turn(out);
+        let billed = Billed {
+            input_tokens: self.input.to(line.stats.input.or_zero()),
+            output_tokens: self.output.to(line.stats.output.or_zero()),
+            cost_microusd: None,
+        };
+        if billed.tokens() > 0 {
+            out.push(AgentEvent::Billing(billed));
+        }
+        let Failure { kind: error, code, message } = line.error;
+        if !message.is_empty() {
+            let told = provider_error(code.number.status(), message.str());
+            let code = Some(told.code).filter(|code| !code.is_empty()).or(code.text.owned());
+            out.push(AgentEvent::Signal(Signal { code: kind(&[&code.unwrap_or_default()]), ..told }));
+        }
+        let is_error = line.status.str() != "success";
+        // What went wrong says more than that something did.
+        let stop_reason = error.owned().or(line.status.owned()).unwrap_or_default();
+        out.push(AgentEvent::PromptEnded { stop_reason, is_error });
+    }
+
+    fn speaks(&mut self, out: &mut Vec<AgentEvent>) {
+        if self.turns.speaks(None) {
+            out.push(turn());
+        }
+    }
+
+    fn end_turn(&mut self, out: &mut Vec<AgentEvent>) {
+        if self.turns.end() {
+            out.push(turn());
+        }
+    }
+}
+
+impl Decoder for GeminiDecoder {
+    fn line(&mut self, line: &[u8], out: &mut Vec<AgentEvent>) {
+        match read::<Line<'_>>(line, &mut String::new()) {
+            Some(line) => {
+                self.garbage.flush(out);
+                self.take(line, out);
+            }
+            None => self.garbage.line(line, out),
+        }
+    }
+
+    fn long_line(&mut self, beginning: &[u8], out: &mut Vec<AgentEvent>) {
+        out.push(too_long(beginning));
+    }
+
+    fn end(&mut self, out: &mut Vec<AgentEvent>) {
+        self.end_turn(out);
+        self.garbage.end(out);
+    }
+}
+
+/// A turn of which nothing but its end is known.
+fn turn() -> AgentEvent {
+    AgentEvent::Turn { used_tokens: None, billed: Billed::default() }
+}
+
+fn tool_call(line: Line<'_>) -> AgentEvent {
+    let (name, input) = (line.tool.str(), &line.parameters);
+    let path = input.file_path.some().or(input.absolute_path.some());
+    let reads = path.filter(|_| name == "read_file").map(|path| {
+        match (input.offset.0.or(input.start_line.0), input.limit.0) {
+            (None, None) => path.to_owned(),
+            // A targeted read of another part of a file is no re-read, so the part belongs to what was read.
+            (offset, limit) => format!("{path}:{}+{}", offset.unwrap_or(0), limit.unwrap_or(0)),
+        }
+    });
+    let writes = path.filter(|_| matches!(name, "write_file" | "replace")).map(str::to_owned);
+    let id = line.call.owned().unwrap_or_default();
+    AgentEvent::ToolCall { id, name: line.tool.owned().unwrap_or_default(), reads, writes }
+}

@@ -1,0 +1,14 @@
+//! Amounts that an agent tells as totals, as what came on top.
+
+/// How a cumulative amount grew since the last look.
+#[derive(Debug, Default)]
+pub(crate) struct Growth(u64);
+
+impl Growth {
+    /// Takes the amount as it is now; gives what came on top. A smaller amount (a counter that began anew) counts whole.
+    pub(crate) fn to(&mut self, now: u64) -> u64 {
+        let grown = if now >= self.0 { now - self.0 } else { now };
+        self.0 = now;
+        grown
+    }
+}

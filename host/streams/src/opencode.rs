@@ -1,0 +1,235 @@
+//! `opencode run --format json`. Says what the stream says; whether a session is exhausted is not judged here.
+//!
+//! What the format leaves out, as was observed on recordings of real runs:
+//! - Nothing says that the prompt is over: OpenCode exits. So the end of the stream ends it, where the last thing told
+//!   was a finished step or an error; a stream that breaks off elsewhere has no end.
+//! - The fill is told with each step (`tokens.total`), the window never.
+//! - A compaction is seen by a message that OpenCode writes to itself afterwards; the step before it is the summary.
+//! - Retries are silent.
+
+use baton_core::facts::{AgentEvent, Billed, Channel, CompactionTrigger, Signal};
+use baton_core::time::UnixMs;
+use serde::de::MapAccess;
+
+use crate::Decoder;
+use crate::signal::{provider_error, signal, too_long};
+use crate::terminal::TerminalText;
+use crate::wire::{Amount, Count, Flag, Lax, Output, Take, Text, kind, read, wire};
+
+wire! {
+    /// One line of any kind: `kind` tells which fields it has.
+    struct Line<'a> {
+        kind: Text<'a> = "type",
+        timestamp: Count = "timestamp",
+        session: Text<'a> = "sessionID",
+        part: Part<'a> = "part",
+        error: Failure<'a> = "error",
+    }
+
+    /// A part of a message.
+    struct Part<'a> {
+        text: Text<'a> = "text",
+        synthetic: Flag = "synthetic",
+        metadata: Metadata = "metadata",
+        tool: Text<'a> = "tool",
+        call: Text<'a> = "callID",
+        state: State<'a> = "state",
+        reason: Text<'a> = "reason",
+        tokens: Tokens = "tokens",
+        cost: Amount = "cost",
+    }
+
+    /// What OpenCode notes beside a text of its own.
+    struct Metadata {
+        after_compaction: Flag = "compaction_continue",
+    }
+
+    /// A call that is over.
+    struct State<'a> {
+        input: Input<'a> = "input",
+        output: Output = "output",
+        error: Output = "error",
+    }
+
+    /// What a tool is called with, as far as it tells what is read or written.
+    struct Input<'a> {
+        path: Text<'a> = "filePath",
+        url: Text<'a> = "url",
+        offset: Count = "offset",
+        limit: Count = "limit",
+    }
+
+    /// Tokens of a step; `total` is prompt and answer together.
+    struct Tokens {
+        total: Count = "total",
+        input: Count = "input",
+        output: Count = "output",
+        reasoning: Count = "reasoning",
+        cache: Cache = "cache",
+    }
+
+    /// Tokens of the prompt that were cached.
+    struct Cache {
+        read: Count = "read",
+        write: Count = "write",
+    }
+
+    /// An error by its name.
+    struct Failure<'a> {
+        name: Text<'a> = "name",
+        data: Data<'a> = "data",
+    }
+
+    /// What is known about it.
+    struct Data<'a> {
+        message: Text<'a> = "message",
+        status: Count = "statusCode",
+        retryable: Flag = "isRetryable",
+        headers: Headers = "responseHeaders",
+        body: Text<'a> = "responseBody",
+    }
+}
+
+/// How long the provider wants to be left alone.
+#[derive(Debug, Default)]
+pub(crate) struct Headers {
+    retry_after_ms: Option<f64>,
+}
+
+impl<'de> Take<'de> for Headers {
+    fn map<A: MapAccess<'de>>(&mut self, mut entries: A) -> Result<(), A::Error> {
+        while let Some((Lax(name), Lax(value))) = entries.next_entry::<Lax<Text<'de>>, Lax<Text<'de>>>()? {
+            let number = || value.str().trim().parse::<f64>().ok();
+            match name.str() {
+                name if name.eq_ignore_ascii_case("retry-after-ms") => self.retry_after_ms = number(),
+                name if name.eq_ignore_ascii_case("retry-after") && self.retry_after_ms.is_none() => {
+                    self.retry_after_ms = number().map(|seconds| seconds * 1000.0);
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Decodes one process's stdout.
+#[derive(Debug, Default)]
+pub struct OpencodeDecoder {
+    ready: bool,
+    used_tokens: Option<u64>,
+    /// The fill before the last step: what a compaction found, where that step turns out to be its summary.
+    used_before: Option<u64>,
+    /// How the prompt ends if nothing more comes: stop reason, and whether it is an error.
+    end: Option<(String, bool)>,
+    garbage: TerminalText,
+}
+
+impl OpencodeDecoder {
+    /// At the start of a process.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    fn take(&mut self, line: Line<'_>, out: &mut Vec<AgentEvent>) {
+        if !std::mem::replace(&mut self.ready, true) {
+            let agent_session = line.session.some().map(str::to_owned);
+            out.push(AgentEvent::Ready { agent_session, model: None, version: None });
+        }
+        self.end = None;
+        match line.kind.str() {
+            "step_start" | "reasoning" => {}
+            "text" if line.part.metadata.after_compaction.is_true() => self.compacted(out),
+            // Not the agent's words either.
+            "text" if line.part.synthetic.is_true() => {}
+            "text" => out.extend(line.part.text.owned().map(|text| AgentEvent::Text { text })),
+            "tool_use" => tool(line.part, out),
+            "step_finish" => self.step(line.part, out),
+            "error" => self.error(&line, out),
+            other => out.push(AgentEvent::Unknown { kind: kind(&[other]) }),
+        }
+    }
+
+    fn compacted(&mut self, out: &mut Vec<AgentEvent>) {
+        let before_tokens = self.used_before.take();
+        self.used_tokens = None;
+        let trigger = CompactionTrigger::Auto;
+        out.push(AgentEvent::Compacted { trigger, before_tokens, after_tokens: None });
+    }
+
+    fn step(&mut self, part: Part<'_>, out: &mut Vec<AgentEvent>) {
+        let Tokens { total, input, output, reasoning, cache } = part.tokens;
+        let sum = |counts: &[Count]| counts.iter().map(|count| count.or_zero()).fold(0, u64::saturating_add);
+        let billed = Billed {
+            input_tokens: sum(&[input, cache.read, cache.write]),
+            output_tokens: sum(&[output, reasoning]),
+            cost_microusd: part.cost.microusd().filter(|cost| *cost > 0),
+        };
+        let used_tokens = total.0.or(Some(billed.tokens())).filter(|used| *used > 0);
+        out.push(AgentEvent::Turn { used_tokens, billed });
+        self.used_before = std::mem::replace(&mut self.used_tokens, used_tokens);
+        // With these the next step follows.
+        let reason = part.reason.owned().filter(|reason| reason != "tool-calls");
+        self.end = reason.map(|reason| (reason, false));
+    }
+
+    /// The name is OpenCode's own judgment; status, code and words are what its provider said.
+    fn error(&mut self, line: &Line<'_>, out: &mut Vec<AgentEvent>) {
+        let (name, data) = (line.error.name.str(), &line.error.data);
+        let status = data.status.status();
+        out.push(AgentEvent::Signal(signal(Channel::AgentEvent, name, status, "")));
+        let body = provider_error(status, data.body.str());
+        let told = if body.code.is_empty() { provider_error(status, data.message.str()) } else { body };
+        let wait =
+            line.timestamp.0.zip(data.headers.retry_after_ms.filter(|wait| wait.is_finite() && *wait >= 0.0));
+        // `as` saturates, which is what an absurd wait deserves.
+        let after = wait.map(|(now, wait_ms)| UnixMs(now.saturating_add(wait_ms as u64)));
+        let resets_at = told.resets_at.or(after);
+        out.push(AgentEvent::Signal(Signal { resets_at, ..told }));
+        self.end = Some((kind(&[name]), true));
+    }
+}
+
+impl Decoder for OpencodeDecoder {
+    fn line(&mut self, line: &[u8], out: &mut Vec<AgentEvent>) {
+        match read::<Line<'_>>(line, &mut String::new()) {
+            Some(line) => {
+                self.garbage.flush(out);
+                self.take(line, out);
+            }
+            None => self.garbage.line(line, out),
+        }
+    }
+
+    fn long_line(&mut self, beginning: &[u8], out: &mut Vec<AgentEvent>) {
+        out.push(too_long(beginning));
+    }
+
+    fn end(&mut self, out: &mut Vec<AgentEvent>) {
+        self.garbage.end(out);
+        if let Some((stop_reason, is_error)) = self.end.take() {
+            out.push(AgentEvent::PromptEnded { stop_reason, is_error });
+        }
+    }
+}
+
+/// A call comes whole, with what it returned.
+fn tool(part: Part<'_>, out: &mut Vec<AgentEvent>) {
+    let (name, input) = (part.tool.str(), &part.state.input);
+    let reads = match name {
+        "read" => input.path.some().map(|path| match (input.offset.0, input.limit.0) {
+            (None, None) => path.to_owned(),
+            // A targeted read of another part of a file is no re-read, so the part belongs to what was read.
+            (offset, limit) => format!("{path}:{}+{}", offset.unwrap_or(0), limit.unwrap_or(0)),
+        }),
+        "webfetch" => input.url.some().map(str::to_owned),
+        _ => None,
+    };
+    let writes = input.path.some().filter(|_| matches!(name, "write" | "edit" | "multiedit" | "patch"));
+    let writes = writes.map(str::to_owned);
+    let id = part.call.owned().unwrap_or_default();
+    let mut output = part.state.output;
+    output.append(&part.state.error);
+    let name = part.tool.owned().unwrap_or_default();
+    out.push(AgentEvent::ToolCall { id: id.clone(), name, reads, writes });
+    out.push(AgentEvent::ToolOutput { id, bytes: output.bytes, text: output.beginning });
+}

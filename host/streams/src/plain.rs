@@ -1,0 +1,85 @@
+//! Plain text of any process: what it prints is its answer. It knows nothing of how such a process is run.
+
+use baton_core::facts::{AgentEvent, Billed, OccupancySource};
+
+use crate::Decoder;
+use crate::cut::cut_owned;
+use crate::lines::MAX_LINE_BYTES;
+use crate::wire::{Amount, Count, read, wire};
+
+wire! {
+    /// A usage line.
+    struct Line {
+        baton: Option<Usage> = "baton",
+    }
+
+    /// What a usage line may tell.
+    struct Usage {
+        used_tokens: Count = "used_tokens",
+        window_tokens: Count = "window_tokens",
+        input_tokens: Count = "input_tokens",
+        output_tokens: Count = "output_tokens",
+        cost_usd: Amount = "cost_usd",
+    }
+}
+
+/// Decodes one process's stdout. Each line is a [`AgentEvent::Text`] with its line break, but for usage lines.
+///
+/// A program that knows how full its context is may say so, on a line of its own, as often as it likes:
+///
+/// ```json
+/// {"baton": {"used_tokens": 41200, "window_tokens": 200000, "input_tokens": 41000, "output_tokens": 200, "cost_usd": 0.13}}
+/// ```
+///
+/// Every field is optional. `used_tokens` and `window_tokens` are the fill now ([`AgentEvent::Occupancy`]). With
+/// `input_tokens` or `output_tokens` the line tells of one model call ([`AgentEvent::Turn`]), and these are what it
+/// billed. `cost_usd` is what was spent since the last line that told it.
+///
+/// Such a process is ready when it runs and done when it exits, so neither [`AgentEvent::Ready`] nor
+/// [`AgentEvent::PromptEnded`] comes from here: both are for its driver to say.
+#[derive(Debug, Default)]
+pub struct PlainDecoder {}
+
+impl PlainDecoder {
+    /// At the start of a process.
+    pub fn new() -> Self {
+        Self::default()
+    }
+}
+
+impl Decoder for PlainDecoder {
+    fn line(&mut self, line: &[u8], out: &mut Vec<AgentEvent>) {
+        match read::<Line>(line, &mut String::new()).and_then(|line| line.baton) {
+            Some(usage) => told(&usage, out),
+            None => {
+                let mut text = cut_owned(line, MAX_LINE_BYTES);
+                text.push('\n');
+                out.push(AgentEvent::Text { text });
+            }
+        }
+    }
+
+    fn long_line(&mut self, beginning: &[u8], out: &mut Vec<AgentEvent>) {
+        self.line(beginning, out);
+    }
+
+    fn end(&mut self, _out: &mut Vec<AgentEvent>) {}
+}
+
+fn told(usage: &Usage, out: &mut Vec<AgentEvent>) {
+    let (used_tokens, window_tokens) = (usage.used_tokens.0, usage.window_tokens.0);
+    if used_tokens.is_some() || window_tokens.is_some() {
+        let source = OccupancySource::Agent;
+        out.push(AgentEvent::Occupancy { used_tokens, window_tokens, source });
+    }
+    let billed = Billed {
+        input_tokens: usage.input_tokens.or_zero(),
+        output_tokens: usage.output_tokens.or_zero(),
+        cost_microusd: usage.cost_usd.microusd(),
+    };
+    if billed.tokens() > 0 {
+        out.push(AgentEvent::Turn { used_tokens, billed });
+    } else if billed.cost_microusd.is_some() {
+        out.push(AgentEvent::Billing(billed));
+    }
+}

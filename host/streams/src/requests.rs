@@ -1,0 +1,40 @@
+//! Which answer belongs to which request, in protocols where only the id tells. Bounded.
+
+use std::collections::VecDeque;
+
+use crate::wire::{Raw, short};
+
+/// Requests under way at a time are one or two; an agent that asks without end must not grow the list.
+const KEPT_REQUESTS: usize = 64;
+
+/// Requests that are not answered, by id, each with what it is for.
+#[derive(Debug)]
+pub(crate) struct Requests<K>(VecDeque<(String, K)>);
+
+impl<K> Default for Requests<K> {
+    fn default() -> Self {
+        Self(VecDeque::new())
+    }
+}
+
+impl<K: Copy + PartialEq> Requests<K> {
+    /// A request was made.
+    pub(crate) fn made(&mut self, id: Raw<'_>, kind: K) {
+        if self.0.len() == KEPT_REQUESTS {
+            self.0.pop_front();
+        }
+        self.0.push_back((short(id.0.unwrap_or_default()).to_owned(), kind));
+    }
+
+    /// A request was answered: what it was for, where that is known.
+    pub(crate) fn answered(&mut self, id: Raw<'_>) -> Option<K> {
+        let id = short(id.0?);
+        let at = self.0.iter().position(|(known, _)| *known == id)?;
+        self.0.remove(at).map(|(_, kind)| kind)
+    }
+
+    /// Whether one of this kind is under way.
+    pub(crate) fn any(&self, kind: K) -> bool {
+        self.0.iter().any(|(_, known)| *known == kind)
+    }
+}

@@ -1,0 +1,38 @@
+//! Finds the turns in formats that tell of none: a model round-trip is over where the model speaks again after a tool
+//! returned, or with another message.
+
+use crate::wire::short;
+
+/// What the model did since the last turn ended.
+#[derive(Debug, Default)]
+pub(crate) struct Turns {
+    spoke: bool,
+    tool_returned: bool,
+    message: Option<String>,
+}
+
+impl Turns {
+    /// The model says something or calls a tool, in the message of this id where there is one. True where that begins
+    /// another turn: the one before is over.
+    pub(crate) fn speaks(&mut self, message: Option<&str>) -> bool {
+        let message = message.map(short);
+        let same = message == self.message.as_deref();
+        let other = message.is_some() && self.message.is_some() && !same;
+        let over = (self.tool_returned || other) && self.end();
+        self.spoke = true;
+        if message.is_some() && !same {
+            self.message = message.map(str::to_owned);
+        }
+        over
+    }
+
+    /// A tool returned: what the model says next is of another round-trip.
+    pub(crate) fn tool_returned(&mut self) {
+        self.tool_returned = true;
+    }
+
+    /// Nothing more comes of this turn. True where there was one.
+    pub(crate) fn end(&mut self) -> bool {
+        std::mem::take(self).spoke
+    }
+}

@@ -1,0 +1,54 @@
+//! What a tool returned, measured and cut while it is read: outputs are the largest part of most streams.
+
+use baton_core::facts::SIGNAL_TEXT_BYTES;
+use serde::de::SeqAccess;
+
+use super::{Lax, Raw, Take, Text, wire};
+use crate::cut::cut;
+
+/// What a tool returned: how much it was, and its beginning. A text, a list of blocks with texts, or anything else.
+#[derive(Debug, Default)]
+pub(crate) struct Output {
+    pub(crate) bytes: u64,
+    pub(crate) beginning: String,
+}
+
+impl Output {
+    /// Adds a piece of text.
+    pub(crate) fn add(&mut self, text: &str) {
+        self.bytes = self.bytes.saturating_add(text.len() as u64);
+        let room = SIGNAL_TEXT_BYTES.saturating_sub(self.beginning.len());
+        self.beginning.push_str(cut(text, room));
+    }
+
+    /// Adds what was measured elsewhere.
+    pub(crate) fn append(&mut self, more: &Output) {
+        let room = SIGNAL_TEXT_BYTES.saturating_sub(self.beginning.len());
+        self.bytes = self.bytes.saturating_add(more.bytes);
+        self.beginning.push_str(cut(&more.beginning, room));
+    }
+}
+
+wire! {
+    /// A block of a tool's output.
+    struct Block<'a> {
+        text: Text<'a> = "text",
+    }
+}
+
+impl<'de> Take<'de> for Output {
+    fn text(&mut self, text: &str) {
+        self.add(text);
+    }
+
+    fn list<A: SeqAccess<'de>>(&mut self, mut blocks: A) -> Result<(), A::Error> {
+        while let Some(Lax(raw)) = blocks.next_element::<Lax<Raw<'de>>>()? {
+            match raw.get::<Block<'_>>().text.some() {
+                Some(text) => self.add(text),
+                // Of an image or a reference only the size can be told.
+                None => self.bytes = self.bytes.saturating_add(raw.0.unwrap_or_default().len() as u64),
+            }
+        }
+        Ok(())
+    }
+}
