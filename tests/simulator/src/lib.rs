@@ -1,5 +1,9 @@
-//! A scripted model behind the Anthropic Messages API on loopback, so that real agent CLIs run without a network, a
-//! key or chance. It answers by script and counts tokens by bytes; it understands nothing.
+//! A scripted model behind the Anthropic Messages API and the OpenAI Responses API on loopback, so that real agent CLIs
+//! run without a network, a key or chance. It answers by script and counts tokens by bytes; it understands nothing.
+//!
+//! One script serves every agent: a turn says what is to happen, and the simulator calls the tool that the agent at hand
+//! offers for it, as `Write` for Claude Code and `apply_patch` for Codex. Where an agent replaces its dialogue by a
+//! summary, the summary carries the prompt and the turns that are done, so the script goes on where it was.
 //!
 //! ```no_run
 //! use baton_simulator::{Script, Simulator, Turn};
@@ -8,30 +12,38 @@
 //!     .on("[greeting]", [Turn::write("/tmp/hello.txt", "hello\n"), Turn::say("Written.")])
 //!     .max_prompt_tokens(60_000);
 //! let simulator = Simulator::start(script)?;
-//! println!("ANTHROPIC_BASE_URL={}", simulator.url());
+//! println!("ANTHROPIC_BASE_URL={0}, base_url of a model provider of Codex: {0}/v1", simulator.url());
 //! # Ok::<(), std::io::Error>(())
 //! ```
 #![forbid(unsafe_code)]
 
-mod answer;
 mod asked;
+mod dialogue;
+mod failure;
+mod messages;
+mod reply;
+mod responses;
 mod script;
 mod server;
+mod state;
+mod wire;
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-pub use asked::Asked;
-pub use script::{Failure, Script, Turn};
-pub use server::{Answered, Request};
+pub use asked::{Asked, Tool};
+pub use failure::Failure;
+pub use script::{Script, Turn};
+pub use state::{Answered, Request};
+pub use wire::Wire;
 
 /// A running simulator. It listens on a free port of the loopback address until it is dropped.
 #[derive(Debug)]
 pub struct Simulator {
     address: SocketAddr,
-    state: Arc<server::State>,
+    state: Arc<state::State>,
     stop: Option<tokio::sync::oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -46,7 +58,7 @@ impl Simulator {
         listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let state = Arc::new(server::State::new(script));
+        let state = Arc::new(state::State::new(script));
         let (stop, stopped) = tokio::sync::oneshot::channel();
         let serving = server::serve(listener, Arc::clone(&state));
         let thread = std::thread::Builder::new().name("simulator".to_owned()).spawn(move || {
@@ -62,7 +74,7 @@ impl Simulator {
         Ok(Self { address, state, stop: Some(stop), thread: Some(thread) })
     }
 
-    /// What to set `ANTHROPIC_BASE_URL` to.
+    /// What to set `ANTHROPIC_BASE_URL` to; with `/v1` after it, the `base_url` of a model provider of Codex.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }

@@ -1,12 +1,14 @@
-//! What the simulated model does: turns chosen by the prompt, a token model, and failures. Knows no HTTP.
+//! What the simulated model does: turns chosen by the prompt, a token model, failures. Knows neither HTTP nor any
+//! agent's tools.
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::asked::Asked;
+use crate::failure::Failure;
 
 /// Bytes that make a token; the usual rule of thumb for English and code.
 const BYTES_PER_TOKEN: u64 = 4;
@@ -18,8 +20,17 @@ pub struct Script {
     otherwise: Vec<Turn>,
     pub(crate) max_prompt_tokens: Option<u64>,
     message_scale: Option<u64>,
+    pub(crate) too_long_in_stream: bool,
     pub(crate) failures: Vec<Failure>,
+    pub(crate) quota: Option<Quota>,
     pub(crate) pace: Option<Duration>,
+}
+
+/// How much of the quota is used.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Quota {
+    pub(crate) used_percent: u8,
+    pub(crate) resets_at_s: u64,
 }
 
 impl Script {
@@ -43,10 +54,18 @@ impl Script {
         self
     }
 
-    /// Refuses longer prompts, as the real service does: `prompt is too long: N tokens > M maximum`.
+    /// Refuses longer prompts as the real services do: `prompt is too long: N tokens > M maximum` by the Messages API,
+    /// `context_length_exceeded` by the Responses API.
     #[must_use]
     pub fn max_prompt_tokens(mut self, tokens: u64) -> Self {
         self.max_prompt_tokens = Some(tokens);
+        self
+    }
+
+    /// Refuses prompts that are too long within a stream that began well, instead of by the status of the response.
+    #[must_use]
+    pub fn too_long_in_stream(mut self) -> Self {
+        self.too_long_in_stream = true;
         self
     }
 
@@ -62,6 +81,13 @@ impl Script {
     #[must_use]
     pub fn failing(mut self, failure: Failure) -> Self {
         self.failures.push(failure);
+        self
+    }
+
+    /// Tells with each answer how much of the quota is used, and when, by the Unix clock, it begins anew.
+    #[must_use]
+    pub fn quota_used(mut self, percent: u8, resets_at_s: u64) -> Self {
+        self.quota = Some(Quota { used_percent: percent, resets_at_s });
         self
     }
 
@@ -91,39 +117,56 @@ impl Script {
 pub struct Turn(Arc<dyn Fn(&Asked) -> Step + Send + Sync>);
 
 /// What a turn comes to.
+#[derive(Clone)]
 pub(crate) enum Step {
     /// Text; ends the prompt.
     Say(String),
-    /// A call of a tool.
+    /// Writes a file by whatever the agent offers for it.
+    Write { path: String, content: String },
+    /// Reads a file likewise.
+    Read { path: String },
+    /// Runs a command likewise.
+    Run { command: String },
+    /// A call of this very tool.
     Call { tool: String, input: Value },
+    /// Begins to answer and never goes on.
+    Hang,
 }
 
 impl Turn {
+    fn always(step: Step) -> Self {
+        Self(Arc::new(move |_| step.clone()))
+    }
+
     /// Says something and ends the prompt.
     pub fn say(text: impl Into<String>) -> Self {
-        let text = text.into();
-        Self(Arc::new(move |_| Step::Say(text.clone())))
+        Self::always(Step::Say(text.into()))
     }
 
-    /// Calls a tool. Where the agent does not offer it, the model says so instead.
+    /// Calls a tool by its name. Where the agent does not offer it, the model says so instead.
     pub fn call(tool: impl Into<String>, input: Value) -> Self {
-        let tool = tool.into();
-        Self(Arc::new(move |_| Step::Call { tool: tool.clone(), input: input.clone() }))
+        Self::always(Step::Call { tool: tool.into(), input })
     }
 
-    /// Writes a file with Claude Code's `Write`; the path is absolute.
+    /// Writes a file with the agent's own tool, Claude Code's `Write` or Codex's `apply_patch` or command; the path
+    /// is absolute.
     pub fn write(path: impl fmt::Display, content: impl Into<String>) -> Self {
-        Self::call("Write", json!({ "file_path": path.to_string(), "content": content.into() }))
+        Self::always(Step::Write { path: path.to_string(), content: content.into() })
     }
 
-    /// Reads a file with Claude Code's `Read`; the path is absolute.
+    /// Reads a file with the agent's own tool; the path is absolute.
     pub fn read(path: impl fmt::Display) -> Self {
-        Self::call("Read", json!({ "file_path": path.to_string() }))
+        Self::always(Step::Read { path: path.to_string() })
     }
 
-    /// Runs a command with Claude Code's `Bash`.
+    /// Runs a command with the agent's own tool.
     pub fn bash(command: impl Into<String>) -> Self {
-        Self::call("Bash", json!({ "command": command.into(), "description": "a step of the script" }))
+        Self::always(Step::Run { command: command.into() })
+    }
+
+    /// Begins to answer and never goes on, until the agent hangs up or is killed.
+    pub fn hang() -> Self {
+        Self::always(Step::Hang)
     }
 
     /// Decides by what was asked: by a path that the prompt names, for example.
@@ -139,40 +182,5 @@ impl Turn {
 impl fmt::Debug for Turn {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Turn")
-    }
-}
-
-/// Requests that fail before the model sees them. Only main requests count, those that offer tools.
-#[derive(Clone, Debug)]
-pub struct Failure {
-    pub(crate) status: u16,
-    pub(crate) times: u32,
-    pub(crate) after: u32,
-    pub(crate) retry_after_s: Option<u32>,
-}
-
-impl Failure {
-    /// Answers 429 this many times.
-    pub fn rate_limited(times: u32) -> Self {
-        Self { status: 429, times, after: 0, retry_after_s: None }
-    }
-
-    /// Answers 529 this many times.
-    pub fn overloaded(times: u32) -> Self {
-        Self { status: 529, times, after: 0, retry_after_s: None }
-    }
-
-    /// Not before this many main requests.
-    #[must_use]
-    pub fn after(mut self, requests: u32) -> Self {
-        self.after = requests;
-        self
-    }
-
-    /// Sends a `retry-after` header.
-    #[must_use]
-    pub fn retry_after_s(mut self, seconds: u32) -> Self {
-        self.retry_after_s = Some(seconds);
-        self
     }
 }

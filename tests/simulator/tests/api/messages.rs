@@ -1,52 +1,11 @@
-//! The simulator as an HTTP client sees it: messages, streams, errors, token counts.
+//! The Messages API.
 
-use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 
 use baton_simulator::{Answered, Failure, Script, Simulator, Turn};
 use serde_json::{Value, json};
 
-struct Reply {
-    status: u16,
-    head: String,
-    body: String,
-}
-
-impl Reply {
-    fn json(&self) -> Value {
-        serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {}", self.body))
-    }
-
-    /// Type and data of each event of a stream.
-    fn events(&self) -> Vec<Value> {
-        let data = self.body.lines().filter_map(|line| line.strip_prefix("data: "));
-        data.map(|data| serde_json::from_str(data).unwrap()).collect()
-    }
-}
-
-fn send(simulator: &Simulator, path: &str, body: &str) -> Reply {
-    let address = simulator.url().strip_prefix("http://").unwrap().to_owned();
-    let mut stream = TcpStream::connect(&address).unwrap();
-    let length = body.len();
-    write!(stream, "POST {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{body}").unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
-    let head = head.to_lowercase();
-    let body = if head.contains("transfer-encoding: chunked") { joined(body) } else { body.to_owned() };
-    Reply { status: head[9..12].parse().unwrap(), head, body }
-}
-
-/// Joins the chunks of a chunked body.
-fn joined(mut chunks: &str) -> String {
-    let mut body = String::new();
-    while let Some((size, rest)) = chunks.split_once("\r\n") {
-        let size = usize::from_str_radix(size, 16).unwrap();
-        body.push_str(&rest[..size]);
-        chunks = rest[size..].strip_prefix("\r\n").unwrap();
-    }
-    body
-}
+use crate::http::{Reply, send};
 
 fn ask(simulator: &Simulator, body: &Value) -> Reply {
     send(simulator, "/v1/messages?beta=true", &body.to_string())
@@ -86,7 +45,10 @@ fn turns_follow_the_prompt_and_its_tool_results() {
     let past = ask(&simulator, &prompt("- [a] x\nReport to: /w/inbox", 3)).json();
     assert_eq!(past["content"][0]["text"], "Done.");
     let absent = ask(&simulator, &prompt("- [b] x", 0)).json();
-    assert_eq!(absent["content"][0]["text"], "The script calls Bash, but the agent offers only Write.");
+    assert_eq!(
+        absent["content"][0]["text"],
+        "The script wants to run a command, but the agent offers only Write."
+    );
     let called = Answered::Called("Write".to_owned());
     let answers: Vec<_> = simulator.requests().into_iter().map(|request| request.answered).collect();
     assert_eq!(answers, [called.clone(), called, Answered::Said, Answered::Said, Answered::Said]);
@@ -184,9 +146,53 @@ fn a_request_for_a_summary_gets_one() {
 }
 
 #[test]
+fn the_work_goes_on_after_a_summary() {
+    let simulator = Simulator::start(two_objectives()).unwrap();
+    let mut asking = prompt("- [a] x\nReport to: /w/inbox", 1);
+    let instruction =
+        json!({"type": "text", "text": "Create a detailed summary of the conversation so far."});
+    asking["messages"][2]["content"].as_array_mut().unwrap().push(instruction);
+    let summary = ask(&simulator, &asking).json()["content"][0]["text"].clone();
+    let continued =
+        format!("This session is being continued. {}\nResume directly.", summary.as_str().unwrap());
+    let reply = ask(&simulator, &prompt(&continued, 0)).json();
+    assert_eq!(reply["content"][0]["input"]["file_path"], "/w/inbox/a.json");
+    let last = simulator.requests().pop().unwrap();
+    assert_eq!((last.prompt.as_str(), last.results), ("- [a] x\nReport to: /w/inbox", 1));
+}
+
+#[test]
+fn a_quota_and_an_empty_purse_are_worded_as_the_service_does() {
+    let script = Script::new()
+        .failing(Failure::credit_spent(1))
+        .failing(Failure::overloaded(1).in_stream())
+        .failing(Failure::quota_until(4_102_444_800));
+    let simulator = Simulator::start(script).unwrap();
+    let broke = ask(&simulator, &prompt("x", 0));
+    assert_eq!(broke.status, 400);
+    assert!(broke.json()["error"]["message"].as_str().unwrap().contains("credit balance is too low"));
+    let mut streamed = prompt("x", 0);
+    streamed["stream"] = true.into();
+    let event = ask(&simulator, &streamed).events()[0].clone();
+    assert_eq!((&event["type"], &event["error"]["type"]), (&json!("error"), &json!("overloaded_error")));
+    let spent = ask(&simulator, &prompt("x", 0));
+    assert_eq!(spent.status, 429);
+    for header in ["unified-status: rejected", "unified-reset: 4102444800"] {
+        assert!(spent.head.contains(&format!("anthropic-ratelimit-{header}")), "{}", spent.head);
+    }
+}
+
+#[test]
+fn a_suggestion_is_no_work() {
+    let simulator = Simulator::start(two_objectives()).unwrap();
+    ask(&simulator, &prompt("[SUGGESTION MODE: what may be typed next after - [a]?]", 0));
+    assert_eq!(simulator.requests()[0].answered, Answered::Aside);
+}
+
+#[test]
 fn what_it_does_not_know_it_says() {
     let simulator = Simulator::start(Script::new()).unwrap();
-    assert_eq!(send(&simulator, "/v1/models", "").status, 404);
+    assert_eq!(send(&simulator, "/v1/elsewhere", "").status, 404);
     assert_eq!(send(&simulator, "/v1/messages", "{").status, 400);
     let answers: Vec<_> = simulator.requests().into_iter().map(|request| request.answered).collect();
     assert_eq!(answers, [Answered::Failed(404), Answered::Failed(400)]);

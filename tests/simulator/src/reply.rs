@@ -1,0 +1,177 @@
+//! What the model replies, whatever API it goes by: text, a call of a tool, a summary, or nothing for ever. Finds the
+//! tool of the agent that does what the script wants.
+
+use serde_json::{Value, json};
+
+use crate::asked::{Asked, Tool};
+use crate::script::Step;
+
+/// How long Codex waits for a command before it lets the model go on; the longest that it allows.
+const COMMAND_MS: u64 = 30_000;
+
+/// How much of a command's output Codex hands to the model.
+const OUTPUT_TOKENS: u64 = 20_000;
+
+/// What a reply holds.
+pub(crate) enum Block {
+    Text(String),
+    Call(Call),
+    /// A summary of the dialogue.
+    Summary(String),
+    /// The reply begins and never goes on.
+    Hang,
+}
+
+/// A call of a tool.
+pub(crate) struct Call {
+    pub(crate) tool: Tool,
+    pub(crate) input: Input,
+}
+
+/// What a tool is given.
+pub(crate) enum Input {
+    Object(Value),
+    Text(String),
+}
+
+impl Block {
+    /// The text of the block as a stream carries it.
+    pub(crate) fn streamed(&self) -> String {
+        match self {
+            Block::Text(text) | Block::Summary(text) => text.clone(),
+            Block::Call(Call { input: Input::Object(object), .. }) => object.to_string(),
+            Block::Call(Call { input: Input::Text(text), .. }) => text.clone(),
+            Block::Hang => String::new(),
+        }
+    }
+
+    pub(crate) fn tokens(&self) -> u64 {
+        (self.streamed().len() as u64).div_ceil(4) + 1
+    }
+}
+
+/// Tokens of a prompt, and how many of them the last request of the dialogue had already: those come from the cache.
+#[derive(Clone, Copy)]
+pub(crate) struct Usage {
+    pub(crate) prompt: u64,
+    pub(crate) cached: u64,
+}
+
+/// What a step of the script comes to. Where the agent offers no tool for it, the model says so.
+pub(crate) fn block(step: Step, asked: &Asked) -> Block {
+    let (wanted, call) = match step {
+        Step::Say(text) => return Block::Text(text),
+        Step::Hang => return Block::Hang,
+        Step::Write { path, content } => ("write a file".to_owned(), write(&path, &content, asked)),
+        Step::Read { path } => ("read a file".to_owned(), read(&path, asked)),
+        Step::Run { command } => ("run a command".to_owned(), run(&command, asked)),
+        Step::Call { tool, input } => (format!("call {tool}"), offered(&tool, input, asked)),
+    };
+    call.map_or_else(
+        || {
+            let names: Vec<_> = asked.tools.iter().map(|tool| tool.name.as_str()).collect();
+            Block::Text(format!(
+                "The script wants to {wanted}, but the agent offers only {}.",
+                names.join(", ")
+            ))
+        },
+        Block::Call,
+    )
+}
+
+fn write(path: &str, content: &str, asked: &Asked) -> Option<Call> {
+    let by_tool = offered("Write", json!({"file_path": path, "content": content}), asked);
+    by_tool.or_else(|| patch(path, content, asked)).or_else(|| {
+        let folder = std::path::Path::new(path).parent().map(|folder| folder.display().to_string());
+        let folder = quoted(&folder.unwrap_or_default());
+        run(&format!("mkdir -p {folder} && printf '%s' {} > {}", quoted(content), quoted(path)), asked)
+    })
+}
+
+/// Codex's `apply_patch`, which writes whole lines only.
+fn patch(path: &str, content: &str, asked: &Asked) -> Option<Call> {
+    let tool = asked.tool("apply_patch").filter(|tool| tool.freeform)?.clone();
+    let lines: String = content.strip_suffix('\n')?.split('\n').map(|line| format!("+{line}\n")).collect();
+    let input = Input::Text(format!("*** Begin Patch\n*** Add File: {path}\n{lines}*** End Patch\n"));
+    Some(Call { tool, input })
+}
+
+fn read(path: &str, asked: &Asked) -> Option<Call> {
+    let by_tool = offered("Read", json!({ "file_path": path }), asked);
+    by_tool.or_else(|| run(&format!("cat {}", quoted(path)), asked))
+}
+
+/// The agent's own way to run a command: Claude Code's `Bash`, or what Codex offers for the model at hand.
+fn run(command: &str, asked: &Asked) -> Option<Call> {
+    let script = format!(
+        "const r = await tools.exec_command({{cmd: {}, yield_time_ms: {COMMAND_MS}, max_output_tokens: \
+         {OUTPUT_TOKENS}}}); text(r.output ?? JSON.stringify(r));",
+        json!(command)
+    );
+    let exec = json!({"cmd": command, "yield_time_ms": COMMAND_MS, "max_output_tokens": OUTPUT_TOKENS});
+    offered("Bash", json!({"command": command, "description": "a step of the script"}), asked)
+        .or_else(|| offered("exec_command", exec, asked))
+        .or_else(|| offered("shell_command", json!({ "command": command }), asked))
+        .or_else(|| offered("shell", json!({"command": ["bash", "-lc", command]}), asked))
+        .or_else(|| offered("exec", Value::String(script), asked))
+}
+
+fn offered(name: &str, input: Value, asked: &Asked) -> Option<Call> {
+    let tool = asked.tool(name)?.clone();
+    let input = match input {
+        Value::String(text) if tool.freeform => Input::Text(text),
+        input => Input::Object(input),
+    };
+    Some(Call { tool, input })
+}
+
+/// A word for a shell.
+fn quoted(word: &str) -> String {
+    format!("'{}'", word.replace('\'', "'\\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::Wire;
+
+    fn asked(tools: &[(&str, bool)]) -> Asked {
+        let tool =
+            |&(name, freeform): &(&str, bool)| Tool { name: name.to_owned(), namespace: None, freeform };
+        let mut asked = Wire::Responses.read(&Value::Null);
+        asked.tools = tools.iter().map(tool).collect();
+        asked
+    }
+
+    fn write(content: &str, tools: &[(&str, bool)]) -> (String, String) {
+        let step = Step::Write { path: "/w/it's".to_owned(), content: content.to_owned() };
+        let block = block(step, &asked(tools));
+        let name = match &block {
+            Block::Call(call) => call.tool.name.clone(),
+            _ => String::new(),
+        };
+        (name, block.streamed())
+    }
+
+    #[test]
+    fn a_file_is_written_by_what_the_agent_offers() {
+        let codex = [("exec_command", false), ("apply_patch", true)];
+        let patch = "*** Begin Patch\n*** Add File: /w/it's\n+a\n+b\n*** End Patch\n";
+        assert_eq!(write("a\nb\n", &codex), ("apply_patch".to_owned(), patch.to_owned()));
+        let (tool, input) = write("no end of line", &codex);
+        let command = r"mkdir -p '/w' && printf '%s' 'no end of line' > '/w/it'\''s'";
+        assert_eq!(tool, "exec_command");
+        assert_eq!(serde_json::from_str::<Value>(&input).unwrap()["cmd"], command);
+        let (tool, input) = write("a\n", &[("shell", false)]);
+        assert_eq!(tool, "shell");
+        assert_eq!(serde_json::from_str::<Value>(&input).unwrap()["command"][0], "bash");
+        assert!(
+            write("a\n", &[("exec", true)]).1.starts_with("const r = await tools.exec_command({cmd: \"mkdir")
+        );
+        let nothing = block(Step::Run { command: "true".to_owned() }, &asked(&[("view_image", false)]));
+        assert_eq!(
+            nothing.streamed(),
+            "The script wants to run a command, but the agent offers only view_image."
+        );
+    }
+}
