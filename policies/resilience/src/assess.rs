@@ -7,6 +7,8 @@
 
 mod codes;
 mod phrases;
+mod place;
+mod reset;
 mod signals;
 
 use baton_sdk::Host;
@@ -20,6 +22,13 @@ use signals::{Found, Signals};
 const INTERRUPTED_EXITS: [i32; 3] = [129, 130, 143];
 /// The same signals, where the system tells them itself.
 const INTERRUPTING_SIGNALS: [i32; 3] = [1, 2, 15];
+
+/// Exit code of the Gemini CLI at its cap of turns, which it tells in no other way once its stream is cut.
+const GEMINI_TURN_LIMIT_EXIT: i32 = 53;
+/// A prompt that is smaller than this part of the one before it was cut: agents grow what they send, or compact it.
+const SHRUNK: f64 = 0.5;
+/// Below so many tokens a prompt is small anyway.
+const SHRUNK_FROM_TOKENS: u64 = 8_000;
 
 pub(crate) fn assess(host: &impl Host, o: &Observation) -> Assessment {
     let mut assessment = match o.occasion {
@@ -35,9 +44,10 @@ pub(crate) fn assess(host: &impl Host, o: &Observation) -> Assessment {
 
 /// While it works, only a provider's limit is worth acting on; whatever else was said is judged when the prompt ends.
 fn at_work(host: &impl Host, o: &Observation) -> Assessment {
-    match Signals::new(host, o).latest() {
+    let signals = Signals::new(host, o);
+    match signals.latest() {
         Some(found) if !matches!(found.class, Class::Completed | Class::Failed) => {
-            verdict_of(host, o, &found)
+            verdict_of(host, o, &signals, &found)
         }
         _ => plain(Verdict::Healthy, "it is at work"),
     }
@@ -51,9 +61,10 @@ fn heartbeat(host: &impl Host, o: &Observation) -> Assessment {
         return plain(Verdict::Healthy, "it waits, and that is no stall");
     }
     let stall_ms = host.integer("stall-ms") as u64;
-    let found = Signals::new(host, o).latest();
+    let signals = Signals::new(host, o);
+    let found = signals.latest();
     if let Some(found) = found.filter(|found| matches!(found.class, Class::Quota(_) | Class::Exhausted)) {
-        return verdict_of(host, o, &found);
+        return verdict_of(host, o, &signals, &found);
     }
     if session.idle_ms < stall_ms {
         return plain(Verdict::Healthy, "it said something not long ago");
@@ -83,7 +94,7 @@ fn after_stall(host: &impl Host, o: &Observation) -> Recovery {
 fn ended(host: &impl Host, o: &Observation) -> Assessment {
     let signals = Signals::new(host, o);
     if let Some(found) = signals.strongest() {
-        return verdict_of(host, o, &found);
+        return verdict_of(host, o, &signals, &found);
     }
     if signals.completed() {
         return answered(host, o);
@@ -100,7 +111,10 @@ fn ended(host: &impl Host, o: &Observation) -> Assessment {
                 (None, Some(signal)) => format!("signal {signal}"),
                 (None, None) => "no exit code".to_owned(),
             };
-            let (verdict, reason) = if interrupted {
+            let turns_over = exit.code == Some(GEMINI_TURN_LIMIT_EXIT) && o.session.agent.contains("gemini");
+            let (verdict, reason) = if turns_over {
+                (Verdict::TurnLimit, format!("the cap of turns was reached ({how})"))
+            } else if interrupted {
                 (Verdict::Interrupted, format!("it was asked to end ({how})"))
             } else if o.answer_bytes == 0 {
                 (Verdict::Failed, format!("the process ended without a word ({how})"))
@@ -114,7 +128,7 @@ fn ended(host: &impl Host, o: &Observation) -> Assessment {
             }
         }
         _ => match failed {
-            Some(found) => verdict_of(host, o, &found),
+            Some(found) => verdict_of(host, o, &signals, &found),
             None => Assessment {
                 recovery: Recovery::NewSession,
                 ..plain(Verdict::Failed, "it stopped, and nothing says why")
@@ -154,8 +168,8 @@ fn nudge(host: &impl Host, o: &Observation) -> Recovery {
     }
 }
 
-fn verdict_of(host: &impl Host, o: &Observation, found: &Found<'_>) -> Assessment {
-    let said = found.said(host, o);
+fn verdict_of<H: Host>(host: &H, o: &Observation, signals: &Signals<'_, H>, found: &Found<'_>) -> Assessment {
+    let said = found.said(signals);
     let evidence =
         vec![Evidence { channel: found.signal.channel, seq: found.signal.seq, text: said.clone() }];
     let (verdict, recovery, what) = match found.class {
@@ -167,7 +181,13 @@ fn verdict_of(host: &impl Host, o: &Observation, found: &Found<'_>) -> Assessmen
         Class::Failed => (Verdict::Failed, Recovery::NewSession, "the agent reports an error"),
         Class::Completed => (Verdict::Completed, Recovery::Wait, "the prompt was answered"),
         Class::Quota(cause) => {
-            let verdict = Verdict::Quota(Quota { cause, until_ms: found.until_ms(host, o) });
+            let until_ms = found.until_ms(signals);
+            // What resets by itself needs no payment, whatever else is offered.
+            let cause = match cause {
+                QuotaCause::Billing if until_ms.is_some() => QuotaCause::Usage,
+                cause => cause,
+            };
+            let verdict = Verdict::Quota(Quota { cause, until_ms });
             return Assessment { evidence, ..quota(verdict, cause, found.signal.retrying, &said) };
         }
     };
@@ -193,8 +213,22 @@ fn quota(verdict: Verdict, cause: QuotaCause, retrying: bool, said: &str) -> Ass
 
 /// What a person should know, and that stops nothing.
 fn warning(host: &impl Host, o: &Observation) -> Option<String> {
-    let percent = o.session.occupancy.percent()?;
-    (percent >= host.number("warn-percent")).then(|| format!("the context is {}", fill(&o.session, percent)))
+    let full = || {
+        let percent = o.session.occupancy.percent()?;
+        (percent >= host.number("warn-percent"))
+            .then(|| format!("the context is {}", fill(&o.session, percent)))
+    };
+    full().or_else(|| shrunk(o))
+}
+
+/// Some providers cut a prompt that is too long and say nothing; it shows in the size of the next one.
+fn shrunk(o: &Observation) -> Option<String> {
+    let turns = o.session.recent.iter().rev().filter_map(|turn| turn.used_tokens);
+    let (after, before) = turns.clone().zip(turns.skip(1)).next()?;
+    let cut = before >= SHRUNK_FROM_TOKENS && (after as f64) < before as f64 * SHRUNK;
+    (cut && o.session.compactions == 0).then(|| {
+        format!("the prompt shrank from {before} to {after} tokens without a compaction: the provider may have cut it")
+    })
 }
 
 /// A percentage to the nearest whole number. The formatting of fractions alone would be a tenth of the component.

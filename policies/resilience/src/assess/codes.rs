@@ -17,48 +17,111 @@ pub(crate) enum Class {
     Completed,
 }
 
-/// Codes as they are written once case and separators are taken away: agents differ in those alone.
+/// Codes as they are written once case, separators and a final "error" or "exception" are taken away: agents differ in
+/// those alone.
 const CODES: &[(Class, &[&str])] = &[
     (
         Class::Exhausted,
         &[
-            "prompttoolong",
             "blockinglimit",
-            "rapidrefillbreaker",
-            "modelcontextwindowexceeded",
-            "contextwindowexceeded",
-            "contextlengthexceeded",
-            "contextoverflow",
-            "contextoverflowerror",
-            "contexttoolarge",
             "contextexhausted",
             "contextexhaustion",
-            "exceedcontextsizeerror",
+            "contextlengthexceeded",
+            "contextlimitexceeded",
+            "contextlimitreached",
+            "contextoverflow",
+            "contexttoolarge",
+            "contexttoolong",
+            "contextwindowexceeded",
+            "contextwindowoverflow",
+            "conversationtoolong",
+            "exceedcontextsize",
+            "inputtoolong",
+            "maxcontextlengthexceeded",
+            "modelcontextwindowexceeded",
+            "modelmaxprompttokensexceeded",
+            "promptistoolong",
+            "prompttoolong",
+            "rapidrefillbreaker",
+            "requesttoolarge",
+            "tokenlimitexceeded",
+            "toomanyinputtokens",
         ],
     ),
     (
         Class::TurnLimit,
         &[
-            "maxturns",
             "errormaxturns",
-            "maxturnrequests",
-            "turnlimit",
-            "fatalturnlimitederror",
+            "fatalturnlimited",
+            "graphrecursion",
+            "iterationlimitreached",
+            "maxiterations",
             "maxsessionturns",
+            "maxsteps",
+            "maxturnrequests",
+            "maxturns",
+            "maxturnsexceeded",
+            "maxturnsreached",
+            "turnlimit",
         ],
     ),
-    (Class::BudgetLimit, &["budgetexhausted", "errormaxbudgetusd", "maxbudget", "sessionbudgetexceeded"]),
-    (Class::Truncated, &["maxtokens", "length", "maxoutputtokens", "incomplete"]),
+    (
+        Class::BudgetLimit,
+        &["budgetexhausted", "errormaxbudgetusd", "maxbudget", "maxbudgetusd", "sessionbudgetexceeded"],
+    ),
+    (
+        Class::Truncated,
+        &[
+            "incomplete",
+            "length",
+            "maxoutputtokens",
+            "maxtokens",
+            "maxtokensreached",
+            "messageoutputlength",
+            "modellength",
+            "outputlength",
+        ],
+    ),
     (
         Class::Interrupted,
         &[
-            "abortedtools",
-            "abortedstreaming",
             "aborted",
-            "turnaborted",
-            "interrupted",
-            "cancelled",
+            "abortedstreaming",
+            "abortedtools",
             "canceled",
+            "cancelled",
+            "interrupted",
+            "messageaborted",
+            "turnaborted",
+        ],
+    ),
+    (
+        Class::Quota(QuotaCause::Billing),
+        &[
+            "billing",
+            "billinghardlimitreached",
+            "billingnotactive",
+            "creditbalancetoolow",
+            "creditsexhausted",
+            "insufficientbalance",
+            "insufficientcredits",
+            "insufficientquota",
+            "outofcredits",
+            "paymentrequired",
+            "usagenotincluded",
+        ],
+    ),
+    (
+        Class::Quota(QuotaCause::Usage),
+        &[
+            "dailylimitexceeded",
+            "freeusagelimit",
+            "quotaexceeded",
+            "quotaexhausted",
+            "terminalquota",
+            "usagelimit",
+            "usagelimitexceeded",
+            "usagelimitreached",
         ],
     ),
     (
@@ -66,46 +129,51 @@ const CODES: &[(Class, &[&str])] = &[
         &[
             "ratelimit",
             "ratelimited",
-            "ratelimiterror",
             "ratelimitexceeded",
-            "toomanyrequests",
-            "throttlingexception",
-            "throttling",
+            "ratelimitreached",
             "resourceexhausted",
             "responsetoomanyfailedattempts",
+            "retryablequota",
+            "throttled",
+            "throttling",
+            "toomanyrequests",
         ],
     ),
     (
-        Class::Quota(QuotaCause::Usage),
-        &["usagelimitexceeded", "usagelimitreached", "usagelimit", "quotaexceeded"],
-    ),
-    (
-        Class::Quota(QuotaCause::Billing),
-        &["billingerror", "insufficientquota", "paymentrequired", "insufficientcredits", "usagenotincluded"],
-    ),
-    (
         Class::Quota(QuotaCause::Overload),
-        &["overloaded", "overloadederror", "serveroverloaded", "serverisoverloaded", "serviceunavailable"],
+        &[
+            "capacityexceeded",
+            "engineoverloaded",
+            "modeloverloaded",
+            "overloaded",
+            "serverisoverloaded",
+            "serveroverloaded",
+            "serviceunavailable",
+        ],
     ),
     (
         Class::Failed,
         &[
-            "apierror",
-            "servererror",
-            "internalservererror",
+            "api",
+            "authentication",
+            "authenticationfailed",
+            "badrequest",
+            "contentfilter",
+            "errorduringexecution",
             "error",
             "failed",
-            "errorduringexecution",
-            "authenticationerror",
-            "authenticationfailed",
-            "unauthorized",
-            "permissionerror",
-            "refusal",
+            "internalserver",
             "invalidrequest",
-            "invalidrequesterror",
+            "malformedfunctioncall",
+            "permission",
+            "providerauth",
+            "refusal",
+            "safety",
+            "server",
+            "unauthorized",
         ],
     ),
-    (Class::Completed, &["endturn", "success", "completed", "stop", "stopsequence", "done"]),
+    (Class::Completed, &["completed", "done", "endturn", "stop", "stopsequence", "success"]),
 ];
 
 /// No code that is known here is longer than this once written plainly.
@@ -118,17 +186,72 @@ pub(crate) fn class_of(code: &str) -> Option<Class> {
     }
     let plain: String =
         code.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect();
-    CODES.iter().find(|(_, codes)| codes.contains(&plain.as_str())).map(|(class, _)| *class)
+    let kind = plain.strip_suffix("error").or_else(|| plain.strip_suffix("exception"));
+    let kind = kind.filter(|kind| !kind.is_empty()).unwrap_or(&plain);
+    CODES.iter().find(|(_, codes)| codes.contains(&kind)).map(|(class, _)| *class)
 }
 
 /// What an HTTP status says by itself.
 pub(crate) fn class_of_status(status: u16) -> Option<Class> {
     match status {
         402 => Some(Class::Quota(QuotaCause::Billing)),
+        413 => Some(Class::Exhausted),
         429 => Some(Class::Quota(QuotaCause::Rate)),
         503 | 529 => Some(Class::Quota(QuotaCause::Overload)),
         _ => None,
     }
+}
+
+/// The classes of the codes inside an error's text: `code: 'context_length_exceeded'`, `RateLimitError: …`.
+///
+/// In prose only an identifier is a code, and only one that cannot be a mere parameter: "`max_tokens` is too large" was
+/// not cut off. As the value of a field, or as the whole text, every code counts.
+pub(crate) fn codes_in(text: &str) -> impl Iterator<Item = Class> {
+    let words = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
+    words.filter(|word| word.len() > 3 && word.len() <= LONGEST).filter_map(move |word| {
+        let identifier = word.contains('_')
+            || word
+                .as_bytes()
+                .windows(2)
+                .any(|pair| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase());
+        let start = word.as_ptr() as usize - text.as_ptr() as usize;
+        let alone = word.len() == text.trim().len() || is_value(&text[..start], &text[start + word.len()..]);
+        let class = if identifier || alone { class_of(word)? } else { return None };
+        let counts = match class {
+            Class::Completed | Class::Failed => false,
+            Class::Truncated | Class::Interrupted => alone,
+            _ => true,
+        };
+        counts.then_some(class)
+    })
+}
+
+/// A quoted word behind a colon.
+fn is_value(before: &str, after: &str) -> bool {
+    let opened = before.strip_suffix(['"', '\'']).map(|before| before.trim_end_matches('\\').trim_end());
+    opened.is_some_and(|before| before.ends_with(':'))
+        && after.trim_start_matches('\\').starts_with(['"', '\''])
+}
+
+/// What stands shortly before a number that is an HTTP status.
+const STATUS_LABELS: [&str; 7] = ["status", "http", "code", "error", "rejected", "returned", "received a"];
+/// So many numbers that could be one are looked at.
+const MOST_STATUSES: usize = 16;
+/// How far before it at most.
+const LABEL_BYTES: usize = 18;
+
+/// The classes of the HTTP statuses in an error's text: at its start, or behind a word such as "status".
+pub(crate) fn statuses_in(text: &str) -> impl Iterator<Item = Class> {
+    let numbers = text.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| word.len() == 3);
+    let statuses = numbers.filter_map(|number| Some((number, class_of_status(number.parse().ok()?)?)));
+    statuses.take(MOST_STATUSES).filter_map(move |(number, class)| {
+        let start = number.as_ptr() as usize - text.as_ptr() as usize;
+        let from = text.floor_char_boundary(start.saturating_sub(LABEL_BYTES));
+        let before = text[from..start].to_ascii_lowercase();
+        let labelled = STATUS_LABELS.iter().any(|label| before.contains(label));
+        (labelled || before.trim_matches(|c: char| !c.is_alphanumeric()).is_empty() && from == 0)
+            .then_some(class)
+    })
 }
 
 #[cfg(test)]
@@ -137,13 +260,37 @@ mod tests {
 
     #[test]
     fn spelling_does_not_matter() {
-        for code in ["prompt_too_long", "PromptTooLong", "prompt-too-long"] {
+        for code in ["prompt_too_long", "PromptTooLong", "prompt-too-long", "PromptTooLongError"] {
             assert_eq!(class_of(code), Some(Class::Exhausted));
         }
         assert_eq!(class_of("overloaded_error"), Some(Class::Quota(QuotaCause::Overload)));
         assert_eq!(class_of("end_turn"), Some(Class::Completed));
+        assert_eq!(class_of("error"), Some(Class::Failed));
         assert_eq!(class_of("rate_limit_warning"), None);
         assert_eq!(class_of(""), None);
         assert_eq!(class_of(&"x".repeat(10_000)), None);
+    }
+
+    #[test]
+    fn codes_are_found_in_texts_and_parameters_are_none() {
+        let first = |text| codes_in(text).next();
+        assert_eq!(first("litellm.RateLimitError: slow down"), Some(Class::Quota(QuotaCause::Rate)));
+        assert_eq!(first("{'code': 'context_length_exceeded'}"), Some(Class::Exhausted));
+        assert_eq!(first(r#"{"stopReason":"max_tokens"}"#), Some(Class::Truncated));
+        assert_eq!(first(" length "), Some(Class::Truncated));
+        assert_eq!(first("max_tokens is too large, the length is wrong"), None);
+        assert_eq!(first(r#"{"rate_limits":{"primary":1},"stop_reason":"end_turn"}"#), None);
+    }
+
+    #[test]
+    fn a_status_is_labelled_or_comes_first() {
+        let first = |text| statuses_in(text).next();
+        for text in ["429 slow down", "HTTP 429.", "{\"code\":429}", "rejected (429)", "Error code: 429 - x"]
+        {
+            assert_eq!(first(text), Some(Class::Quota(QuotaCause::Rate)), "{text}");
+        }
+        for text in ["line 429 of it", "I see 402 rows", "tokens: 413, 503"] {
+            assert_eq!(first(text), None, "{text}");
+        }
     }
 }

@@ -8,9 +8,10 @@ use baton_sdk::types::{Channel, Signal, Span};
 
 use super::codes::{Class, class_of, class_of_status};
 use super::phrases::{Match, Phrases};
+use super::reset::{Clock, reset_ms};
 
 /// Bytes of a piece of evidence (`wit/types.wit`).
-const EVIDENCE_BYTES: u32 = 200;
+const EVIDENCE_BYTES: usize = 200;
 /// Journal rows between an error and the end of the prompt that it ended: the error, its detail, the bill.
 const ADJACENT_ROWS: u64 = 4;
 /// While an agent waits for a provider, a line on its stderr is no sign of recovery.
@@ -43,17 +44,21 @@ impl<'o, H: Host> Signals<'o, H> {
         const LADDER: [Channel; 4] =
             [Channel::AgentEvent, Channel::ProviderError, Channel::AgentText, Channel::Terminal];
         let completed = self.completed();
+        let mut cut_off = None;
         for channel in LADDER {
             if channel == Channel::Terminal && completed {
-                return None;
+                break;
             }
             let found =
                 self.of(channel).filter(|signal| self.is_final(signal)).find_map(|signal| self.read(signal));
-            if let Some(found) = found {
-                return Some(self.refined(found));
+            match found {
+                // An agent that is out of room or of quota says at times only that its answer ended early.
+                Some(found) if found.class == Class::Truncated => cut_off = cut_off.or(Some(found)),
+                Some(found) => return Some(self.refined(found)),
+                None => {}
             }
         }
-        None
+        cut_off
     }
 
     /// What the newest signals say, as long as nothing was heard since; for a session at work.
@@ -71,16 +76,25 @@ impl<'o, H: Host> Signals<'o, H> {
             .map(|found| self.refined(found))
     }
 
-    /// Agents call every limit a rate limit; the provider's own words tell whether it is a longer one.
+    /// Agents call every limit a rate limit, and some an unpaid bill a usage limit; the provider's own words tell
+    /// whether it is a longer one.
     fn refined(&self, found: Found<'o>) -> Found<'o> {
-        let vague = found.class == Class::Quota(QuotaCause::Rate) && found.at.is_none();
+        let rank = |class| match class {
+            Class::Quota(QuotaCause::Rate) => 1,
+            Class::Quota(QuotaCause::Usage) => 2,
+            Class::Quota(QuotaCause::Billing) => 3,
+            _ => 0,
+        };
+        let coded = rank(found.class);
+        if found.at.is_some() || coded == 0 {
+            return found;
+        }
         let longer = |signal: &'o Signal| {
             let at = self.phrases().read(signal)?;
-            let longer = matches!(at.class, Class::Quota(QuotaCause::Usage | QuotaCause::Billing));
-            longer.then_some(Found { class: at.class, signal, at: Some(at) })
+            (rank(at.class) > coded).then_some(Found { class: at.class, signal, at: Some(at) })
         };
-        let words = if vague { self.of(Channel::ProviderError).find_map(longer) } else { None };
-        words.unwrap_or(found)
+        let mut words = std::iter::once(found.signal).chain(self.of(Channel::ProviderError));
+        words.find_map(longer).unwrap_or(found)
     }
 
     /// The agent's newest word on the prompt is that it is done.
@@ -168,59 +182,39 @@ impl<'o, H: Host> Signals<'o, H> {
 
 impl Found<'_> {
     /// What was seen, in the signal's own words where it has some.
-    pub(crate) fn said(&self, host: &impl Host, o: &Observation) -> String {
-        let span = match &self.at {
-            Some(at) => at.line,
-            None => self.signal.text,
-        };
-        let end = span.end.min(span.start.saturating_add(EVIDENCE_BYTES));
-        let text = host.text_slice(o.window, Span { start: span.start, end });
-        let text = text.lines().next().unwrap_or_default().trim();
+    pub(crate) fn said(&self, signals: &Signals<'_, impl Host>) -> String {
+        let text = signals.phrases().slice(self.at.map_or(self.signal.text, |at| at.at));
+        let text = text.trim().lines().next().unwrap_or_default().trim();
         let mut said = match (self.signal.code.as_str(), self.signal.status, text) {
             ("", Some(status), "") => format!("status {status}"),
             (code, _, "") => code.to_owned(),
             ("", _, text) => text.to_owned(),
-            (code, _, text) if self.at.is_none() => format!("{code} ({text})"),
+            (code, _, text) if self.at.is_none() && code != text => format!("{code} ({text})"),
             (_, _, text) => text.to_owned(),
         };
-        said.truncate(said.floor_char_boundary(EVIDENCE_BYTES as usize));
+        said.truncate(said.floor_char_boundary(EVIDENCE_BYTES));
         said
     }
 
-    /// When the limit resets: a structured field of any signal of the prompt, or an epoch in the text.
-    pub(crate) fn until_ms(&self, host: &impl Host, o: &Observation) -> Option<u64> {
-        let same =
-            |signal: &&Signal| signal.prompt == self.signal.prompt && signal.channel != Channel::ToolOutput;
-        let structured = o.signals.iter().rev().filter(same).find_map(|signal| signal.resets_at_ms);
-        structured.or_else(|| {
-            let line = self.at.as_ref()?.line;
-            epoch_ms(&host.text_slice(o.window, line))
-        })
-    }
-}
-
-/// The epoch behind a bar, as Claude Code writes it: "usage limit reached|1762952400".
-fn epoch_ms(line: &str) -> Option<u64> {
-    let (_, after) = line.rsplit_once('|')?;
-    let digits: &str = after.trim_start().split(|c: char| !c.is_ascii_digit()).next()?;
-    let number: u64 = digits.parse().ok()?;
-    match digits.len() {
-        10 => Some(number * 1000),
-        13 => Some(number),
-        _ => None,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_an_absolute_time_is_read_from_a_text() {
-        assert_eq!(epoch_ms("Claude AI usage limit reached|1762952400"), Some(1_762_952_400_000));
-        assert_eq!(epoch_ms("limit reached|1762952400123."), Some(1_762_952_400_123));
-        assert_eq!(epoch_ms("resets 3pm | soon"), None);
-        assert_eq!(epoch_ms("try again in 35 seconds"), None);
-        assert_eq!(epoch_ms("a|99999999999999999999999"), None);
+    /// When the limit resets: a structured field of any signal of the prompt, or the words of this one, or those of an
+    /// event or error beside it.
+    pub(crate) fn until_ms(&self, signals: &Signals<'_, impl Host>) -> Option<u64> {
+        let of_prompt = || signals.current().filter(|signal| signal.prompt == self.signal.prompt);
+        let clock = |signal: &Signal| Clock {
+            said_ms: signals.observation.now_ms.saturating_sub(signal.age_ms),
+            now_ms: signals.observation.now_ms,
+            utc_offset_minutes: signals.observation.utc_offset_minutes,
+        };
+        let said = |signal: &Signal, at: Span| reset_ms(signals.phrases().slice(at), clock(signal));
+        let structured = of_prompt().find_map(|signal| signal.resets_at_ms);
+        // What an agent wrote before its error is not about the error.
+        let own =
+            Span { start: self.at.map_or(self.signal.text.start, |at| at.at.start), ..self.signal.text };
+        let beside = || {
+            of_prompt()
+                .filter(|signal| matches!(signal.channel, Channel::AgentEvent | Channel::ProviderError))
+                .find_map(|signal| said(signal, signal.text))
+        };
+        structured.or_else(|| said(self.signal, own)).or_else(beside)
     }
 }

@@ -1,64 +1,14 @@
 //! What decides when signals, outcomes and silence come together, as real agents send them.
 
+mod limits;
+mod scene;
+
 use baton_policy_resilience::Resilience;
-use baton_sdk::exhaustion::{Assessment, Observation, Occasion, Quota, QuotaCause, Recovery, Verdict};
+use baton_sdk::exhaustion::{Observation, Occasion, QuotaCause, Recovery, Verdict};
 use baton_sdk::prelude::*;
 use baton_sdk::{MockHost, sample};
 
-/// A session with signals, built up line by line.
-struct Scene {
-    window: String,
-    observation: Observation,
-}
-
-impl Scene {
-    fn new(occasion: Occasion) -> Self {
-        let mut observation = Observation { occasion, ..sample::exhaustion_observation(0) };
-        match occasion {
-            Occasion::PromptEnded => {}
-            Occasion::SessionEnded => observation.session.state = SessionState::Ended,
-            _ => observation.session.state = SessionState::Working,
-        }
-        Self { window: String::new(), observation }
-    }
-
-    fn signal(mut self, channel: Channel, code: &str, text: &str) -> Self {
-        let start = self.window.len() as u32;
-        self.window.push_str(text);
-        let seq = self.observation.signals.last().map_or(40, |signal| signal.seq + 1);
-        let text = Span { start, end: self.window.len() as u32 };
-        self.observation.signals.push(Signal { seq, text, ..sample::signal(channel, code, 0) });
-        self
-    }
-
-    fn event(self, code: &str) -> Self {
-        self.signal(Channel::AgentEvent, code, "")
-    }
-
-    fn last(mut self, change: impl FnOnce(&mut Signal)) -> Self {
-        change(self.observation.signals.last_mut().unwrap());
-        self
-    }
-
-    fn with(mut self, change: impl FnOnce(&mut Observation)) -> Self {
-        change(&mut self.observation);
-        self
-    }
-
-    fn exit(self, code: Option<i32>, signal: Option<i32>, by_host: bool) -> Self {
-        self.with(|o| o.session.exit = Some(Exit { code, signal, by_host }))
-    }
-
-    fn assess(self) -> Assessment {
-        let mut host = MockHost::with_settings_of::<Resilience>(&[]);
-        let window = host.add_text(self.window);
-        Resilience::assess(&host, Observation { window, ..self.observation })
-    }
-}
-
-fn quota(cause: QuotaCause, until_ms: Option<u64>) -> Verdict {
-    Verdict::Quota(Quota { cause, until_ms })
-}
+use scene::{Scene, quota};
 
 #[test]
 fn a_code_of_the_agent_decides_with_its_seq_as_evidence() {
@@ -107,21 +57,6 @@ fn claude_out_of_context_is_exhausted() {
 }
 
 #[test]
-fn a_limit_that_the_agent_gave_up_on_is_a_quota_even_where_it_calls_itself_completed() {
-    // B4
-    for code in ["api_error", "completed"] {
-        let assessment = Scene::new(Occasion::PromptEnded)
-            .event("rate_limit")
-            .last(|signal| signal.status = Some(429))
-            .signal(Channel::ProviderError, "rate_limit", "API Error: Request rejected (429)")
-            .signal(Channel::AgentEvent, code, "the agent calls it an error")
-            .assess();
-        assert_eq!(assessment.verdict, quota(QuotaCause::Rate, None), "{code}");
-        assert_eq!(assessment.recovery, Recovery::Wait);
-    }
-}
-
-#[test]
 fn an_adapter_that_answers_end_turn_with_an_error_text_is_seen_through() {
     let exhausted =
         r#"{"type":"error","error":{"message":"Your input exceeds the context window of this model."}}"#;
@@ -163,71 +98,59 @@ fn what_the_agent_got_over_is_no_evidence() {
 }
 
 #[test]
-fn limits_are_waited_for_in_place_while_the_agent_retries() {
-    // B4
-    let retrying = |occasion| {
-        Scene::new(occasion)
-            .signal(Channel::ProviderError, "rate_limit", "")
-            .last(|signal| (signal.retrying, signal.status) = (true, Some(429)))
+fn a_compaction_that_fails_for_want_of_room_is_exhaustion_and_one_with_nothing_to_do_is_none() {
+    // B3
+    let of = |text| {
+        Scene::new(Occasion::PromptEnded)
+            .signal(Channel::AgentEvent, "compact_failed", text)
+            .event("end_turn")
+            .assess()
+            .verdict
     };
-    let assessment = retrying(Occasion::Signal).assess();
-    assert_eq!(assessment.verdict, quota(QuotaCause::Rate, None));
-    assert_eq!(assessment.recovery, Recovery::Wait);
-    assert!(assessment.reason.contains("retries by itself"), "{}", assessment.reason);
-    // Silent for longer than a stall takes, but the last thing said was a limit.
-    let silent = retrying(Occasion::Heartbeat)
-        .last(|signal| signal.age_ms = 700_000)
-        .with(|o| o.session.idle_ms = 690_000)
-        .assess();
-    assert_eq!(silent.verdict, quota(QuotaCause::Rate, None));
-    // It went on since.
-    let went_on = retrying(Occasion::Heartbeat).last(|signal| signal.age_ms = 100_000).assess();
-    assert_eq!(went_on.verdict, Verdict::Healthy);
-    assert_eq!(retrying(Occasion::Turn).assess().verdict, Verdict::Healthy);
-}
-
-#[test]
-fn the_reset_comes_from_a_field_or_from_an_epoch_in_the_text() {
-    // B4
-    let field = Scene::new(Occasion::PromptEnded)
-        .event("rate_limit")
-        .last(|signal| signal.resets_at_ms = Some(1_800_000_000_000))
-        .signal(Channel::ProviderError, "rate_limit", "You've hit your 5-hour limit")
-        .event("api_error");
-    assert_eq!(field.assess().verdict, quota(QuotaCause::Usage, Some(1_800_000_000_000)));
-    let epoch = Scene::new(Occasion::PromptEnded)
-        .signal(Channel::AgentText, "", "Claude AI usage limit reached|1762952400")
-        .with(|o| o.answer_bytes = 40);
-    assert_eq!(epoch.assess().verdict, quota(QuotaCause::Usage, Some(1_762_952_400_000)));
-    let relative = Scene::new(Occasion::PromptEnded).signal(
-        Channel::ProviderError,
-        "",
-        "Rate limit exceeded. Try again in 35 seconds.",
-    );
-    assert_eq!(relative.assess().verdict, quota(QuotaCause::Rate, None));
-}
-
-#[test]
-fn a_status_is_a_quota_whatever_the_text_says() {
-    // B4
-    for (status, cause) in [(429, QuotaCause::Rate), (529, QuotaCause::Overload), (402, QuotaCause::Billing)]
-    {
-        let assessment = Scene::new(Occasion::PromptEnded)
-            .signal(Channel::ProviderError, "invalid_request_error", "prompt is too long for this tier")
-            .last(|signal| signal.status = Some(status))
-            .assess();
-        assert_eq!(assessment.verdict, quota(cause, None), "{status}");
+    for text in [
+        "Error during compaction: Error: Conversation too long. Press esc twice to go up a few messages.",
+        "The conversation cannot be compacted: it exceeds the context window",
+        "Failed to compact: context limit exceeded even after removing all tool responses",
+    ] {
+        assert_eq!(of(text), Verdict::Exhausted, "{text}");
     }
-    let cause_in_the_text = Scene::new(Occasion::PromptEnded)
-        .signal(
-            Channel::ProviderError,
-            "",
-            "You exceeded your current quota, please check your plan and billing details.",
-        )
-        .last(|signal| signal.status = Some(429))
+    assert_eq!(of("Not enough messages to compact."), Verdict::Completed);
+}
+
+#[test]
+fn an_answer_that_ends_early_for_want_of_room_is_exhaustion() {
+    let assessment = Scene::new(Occasion::PromptEnded)
+        .signal(Channel::ProviderError, "", "prompt is too long: 210000 tokens > 200000 maximum")
+        .event("max_tokens")
         .assess();
-    assert_eq!(cause_in_the_text.verdict, quota(QuotaCause::Billing, None));
-    assert!(matches!(cause_in_the_text.recovery, Recovery::Pause(_)));
+    assert_eq!(assessment.verdict, Verdict::Exhausted);
+}
+
+#[test]
+fn the_gemini_cli_tells_its_cap_of_turns_by_its_exit() {
+    let ended = |agent: &str| {
+        Scene::new(Occasion::SessionEnded)
+            .exit(Some(53), None, false)
+            .with(|o| o.session.agent = agent.to_owned())
+            .assess()
+            .verdict
+    };
+    assert_eq!(ended("gemini"), Verdict::TurnLimit);
+    assert_eq!(ended("process"), Verdict::Failed);
+}
+
+#[test]
+fn a_prompt_that_shrinks_by_itself_is_warned_about() {
+    let turns = |used: [u64; 2], compactions| {
+        let recent = vec![sample::turn(6, used[0]), sample::turn(7, used[1])];
+        let scene = Scene::new(Occasion::PromptEnded).event("end_turn");
+        scene.with(|o| (o.session.recent, o.session.compactions) = (recent, compactions)).assess()
+    };
+    let cut = turns([60_000, 4_000], 0);
+    assert_eq!(cut.verdict, Verdict::Completed);
+    assert!(cut.warning.unwrap_or_default().contains("from 60000 to 4000 tokens"));
+    assert_eq!(turns([60_000, 4_000], 1).warning, None);
+    assert_eq!(turns([60_000, 61_000], 0).warning, None);
 }
 
 #[test]
