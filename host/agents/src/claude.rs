@@ -51,6 +51,7 @@ pub(crate) fn arguments(role: &Role, max_turns: u32) -> Vec<OsString> {
     if let Some(model) = &role.model {
         args.extend(["--model", model]);
     }
+    args.extend(role.args.iter().map(String::as_str));
     args.into_iter().map(OsString::from).collect()
 }
 
@@ -160,16 +161,7 @@ mod tests {
     use baton_core::workflow::AgentKind;
 
     fn role(permission: Permission) -> Role {
-        Role {
-            agent: AgentKind::Claude,
-            model: Some("sonnet".to_owned()),
-            permission,
-            window_tokens: None,
-            max_turns: None,
-            env: Vec::new(),
-            program: None,
-            script: None,
-        }
+        Role { model: Some("sonnet".to_owned()), permission, ..Role::of(AgentKind::Claude) }
     }
 
     #[test]

@@ -131,7 +131,7 @@ impl Events {
 }
 
 /// A decoder that both directions of a protocol look at.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Shared<D>(Arc<Mutex<D>>);
 
 impl<D> Clone for Shared<D> {
@@ -141,6 +141,10 @@ impl<D> Clone for Shared<D> {
 }
 
 impl<D> Shared<D> {
+    pub(crate) fn new(shared: D) -> Self {
+        Self(Arc::new(Mutex::new(shared)))
+    }
+
     /// Never held across a wait. A decoder whose thread panicked is still whole enough to read on.
     pub(crate) fn lock(&self) -> MutexGuard<'_, D> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)

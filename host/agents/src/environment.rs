@@ -18,6 +18,13 @@ const CLAUDE: &[&str] = &["IS_SANDBOX"];
 /// The same, by beginning.
 const CLAUDE_PREFIXES: &[&str] = &["ANTHROPIC_", "CLAUDE_CODE_", "DISABLE_"];
 
+/// Codex: its credentials and its folder.
+const CODEX_PREFIXES: &[&str] = &["OPENAI_", "CODEX_"];
+
+/// Adapters of the agents that people have credentials for. Any other is named by the role's `env`.
+const ACP_PREFIXES: &[&str] =
+    &["ANTHROPIC_", "CLAUDE_CODE_", "DISABLE_", "OPENAI_", "CODEX_", "GEMINI_", "GOOGLE_", "OPENCODE_"];
+
 /// The environment of an agent, chosen from what there is.
 pub(crate) fn choose(
     agent: &AgentKind,
@@ -26,7 +33,9 @@ pub(crate) fn choose(
 ) -> BTreeMap<OsString, OsString> {
     let (names, prefixes): (&[&str], &[&str]) = match agent {
         AgentKind::Claude => (CLAUDE, CLAUDE_PREFIXES),
-        AgentKind::Rehearsal => (&[], &[]),
+        AgentKind::Codex => (&[], CODEX_PREFIXES),
+        AgentKind::Acp { .. } => (CLAUDE, ACP_PREFIXES),
+        AgentKind::Process { .. } | AgentKind::Rehearsal => (&[], &[]),
     };
     let allowed = |name: &OsString| {
         // A name that is not UTF-8 is on no list.
@@ -45,7 +54,6 @@ pub(crate) fn choose(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use baton_core::workflow::Permission;
 
     fn names(agent: AgentKind, env: &[&str]) -> Vec<String> {
         let all = [
@@ -59,18 +67,12 @@ mod tests {
             "GITHUB_TOKEN",
             "CLAUDE_CODE_MAX_RETRIES",
             "LD_PRELOAD",
+            "OPENAI_API_KEY",
+            "CODEX_HOME",
         ];
         let inherit = all.iter().map(|name| (OsString::from(name), OsString::from("x"))).collect();
-        let role = Role {
-            agent: agent.clone(),
-            model: None,
-            permission: Permission::Edit,
-            window_tokens: None,
-            max_turns: None,
-            env: env.iter().map(|name| (*name).to_owned()).collect(),
-            program: None,
-            script: None,
-        };
+        let env = env.iter().map(|name| (*name).to_owned()).collect();
+        let role = Role { env, ..Role::of(agent.clone()) };
         choose(&agent, &role, &inherit).into_keys().map(|name| name.into_string().unwrap()).collect()
     }
 
@@ -85,5 +87,11 @@ mod tests {
             names(AgentKind::Claude, &[]),
             ["ANTHROPIC_API_KEY", "CLAUDE_CODE_MAX_RETRIES", "DISABLE_TELEMETRY", "HOME", "LC_ALL", "PATH"]
         );
+        assert_eq!(names(AgentKind::Codex, &[]), ["CODEX_HOME", "HOME", "LC_ALL", "OPENAI_API_KEY", "PATH"]);
+        let adapter = names("acp:some-adapter".parse().unwrap(), &[]);
+        assert!(
+            adapter.contains(&"OPENAI_API_KEY".to_owned()) && !adapter.contains(&"GITHUB_TOKEN".to_owned())
+        );
+        assert_eq!(names("process:program".parse().unwrap(), &[]), ["HOME", "LC_ALL", "PATH"]);
     }
 }

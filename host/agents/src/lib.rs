@@ -7,20 +7,26 @@
 
 mod acp;
 mod claude;
+mod codex;
 mod driver;
 mod environment;
 mod files;
 mod guard;
 mod launch;
 mod orphan;
+mod plain;
 mod proc;
 mod process;
 mod program;
 mod rehearsal;
+mod relay;
+mod survey;
 
 pub use driver::{AgentHandle, DriverError};
 pub use guard::guard_main;
-pub use launch::{DriverEvent, Launch, SpawnError, Spawned, capabilities, spawn};
+pub use launch::{DriverEvent, Launch, McpServer, SpawnError, Spawned, capabilities, spawn};
 pub use orphan::{Orphan, end_orphan, probe_orphan};
 pub use program::{find_program, preview_command};
 pub use rehearsal::{rehearsal_main, script::ScriptError, script::check_script};
+pub use relay::relay_main;
+pub use survey::{KnownBy, SurveyedAgent, survey};

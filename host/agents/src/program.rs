@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use baton_core::action::SpawnSpec;
 use baton_core::workflow::{AgentKind, Role};
 
-use crate::claude;
 use crate::launch::SpawnError;
+use crate::{claude, codex};
 
 /// A program and its arguments.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,43 +16,71 @@ pub(crate) struct Invocation {
     pub(crate) args: Vec<OsString>,
 }
 
-/// Finds the program of an agent that is installed apart from Baton: the role's `program`, else the agent's own name
-/// on `path`. `role_name` is for the error. The rehearsal is built in and has none to find.
+/// How to get an agent that is not there.
+pub(crate) fn advice(kind: &AgentKind) -> &'static str {
+    match kind {
+        AgentKind::Rehearsal => "it is built in",
+        AgentKind::Claude => "install it with `npm install -g @anthropic-ai/claude-code`",
+        AgentKind::Codex => "install it with `npm install -g @openai/codex`",
+        AgentKind::Acp { command } => match command.program() {
+            "claude-agent-acp" => "install it with `npm install -g @agentclientprotocol/claude-agent-acp`",
+            "codex-acp" => "install it with `npm install -g @agentclientprotocol/codex-acp`",
+            "opencode" => "install it with `npm install -g opencode-ai`",
+            "gemini" => "install it with `npm install -g @google/gemini-cli`",
+            _ => "install it, or write the path of its program into the agent's command",
+        },
+        AgentKind::Process { .. } => "install it, or write the path of its program into the agent's command",
+    }
+}
+
+/// Finds the program of an agent that is installed apart from Baton: the role's `program` or the agent's command, else
+/// the agent's own name; a bare name is looked up on `path`. `role_name` is for the error. The rehearsal is built in and
+/// has none to find.
 pub fn find_program(
     kind: &AgentKind,
     role_name: &str,
     role: &Role,
     path: Option<&OsStr>,
 ) -> Result<Option<PathBuf>, SpawnError> {
-    let (name, advice) = match kind {
+    let (name, key) = match kind {
         AgentKind::Rehearsal => return Ok(None),
-        AgentKind::Claude => ("claude", "install it with `npm install -g @anthropic-ai/claude-code`"),
+        AgentKind::Claude => (role.program.as_deref().unwrap_or("claude"), "program"),
+        AgentKind::Codex => (role.program.as_deref().unwrap_or("codex"), "program"),
+        AgentKind::Acp { command } | AgentKind::Process { command } => (command.program(), "agent"),
     };
-    if let Some(program) = role.program.as_deref().filter(|program| program.contains('/')) {
-        let program = PathBuf::from(program);
+    if name.contains('/') {
+        let program = PathBuf::from(name);
         return if is_executable(&program) {
             Ok(Some(program))
         } else {
-            Err(SpawnError::NotExecutable { role: role_name.to_owned(), program })
+            Err(SpawnError::NotExecutable { role: role_name.to_owned(), key, program })
         };
     }
-    let name = role.program.as_deref().unwrap_or(name);
     let found = path.into_iter().flat_map(std::env::split_paths).map(|folder| folder.join(name));
     match found.filter(|program| program.is_absolute()).find(|program| is_executable(program)) {
         Some(program) => Ok(Some(program)),
-        None => Err(SpawnError::NotOnPath { name: name.to_owned(), role: role_name.to_owned(), advice }),
+        None => Err(SpawnError::NotOnPath {
+            name: name.to_owned(),
+            role: role_name.to_owned(),
+            key,
+            advice: advice(kind),
+        }),
     }
 }
 
 /// The command line of an agent as it would be spawned, for people; finds nothing and starts nothing.
 pub fn preview_command(spec: &SpawnSpec, role: &Role) -> Vec<String> {
-    match spec.agent {
+    let called = |program: &str, args: Vec<OsString>| {
+        let args = args.into_iter().map(|arg| arg.to_string_lossy().into_owned());
+        std::iter::once(program.to_owned()).chain(args).collect()
+    };
+    match &spec.agent {
         AgentKind::Claude => {
-            let program = role.program.clone().unwrap_or_else(|| "claude".to_owned());
-            let args = claude::arguments(role, spec.max_turns);
-            std::iter::once(program)
-                .chain(args.into_iter().map(|arg| arg.to_string_lossy().into_owned()))
-                .collect()
+            called(role.program.as_deref().unwrap_or("claude"), claude::arguments(role, spec.max_turns))
+        }
+        AgentKind::Codex => called(role.program.as_deref().unwrap_or("codex"), codex::arguments(role)),
+        AgentKind::Acp { command } | AgentKind::Process { command } => {
+            called(command.program(), command.args().iter().chain(&role.args).map(OsString::from).collect())
         }
         AgentKind::Rehearsal => {
             let script = role.script.clone().unwrap_or_default();

@@ -117,6 +117,8 @@ pub enum AgentEvent {
         #[serde(default)]
         version: Option<String>,
     },
+    /// What the agent told of what it can do, where its driver could not know before. It holds from now on.
+    Capabilities(Capabilities),
     /// A piece of the answer.
     Text {
         /// The piece.

@@ -5,7 +5,8 @@
 //! | `run/phase.rs`, `run/session.rs`, `run/clock.rs` | the state |
 //! | `run/walk.rs` | a phase from its first measurement to its last verification |
 //! | `run/answer.rs` | what a policy's answer leads to |
-//! | `run/judge.rs` | what follows from a verdict: continuation, retry, quota wait |
+//! | `run/judge.rs` | what follows from a verdict: continuation, retry, nudge |
+//! | `run/quota.rs` | waiting for a provider |
 //! | `run/split.rs` | validating a split and forking a phase |
 //! | `run/ask.rs` | questions to a person, ceilings, answers |
 //! | `run/question.rs` | the questions to a policy: what it gets to see |
@@ -22,6 +23,7 @@ mod clock;
 mod judge;
 mod phase;
 mod question;
+mod quota;
 mod recording;
 mod report;
 mod resume;
@@ -449,7 +451,10 @@ impl Run {
         if let (Action::Spawn(spec), Outcome::Spawned { capabilities, .. }) = (&intent.action, outcome)
             && let Some(session) = self.sessions.get_mut(&spec.session)
         {
-            session.capabilities = *capabilities;
+            // What the agent itself has told by now is the better word.
+            if session.capabilities == Default::default() {
+                session.capabilities = *capabilities;
+            }
         }
         if !self.stopping && self.ending.is_none() {
             self.outcome_in_phase(action, &intent.action, outcome);

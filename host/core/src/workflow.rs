@@ -1,8 +1,12 @@
 //! The workflow model: what a person asked for. Reading it from TOML is `workflow/file.rs`; nothing here does IO.
 
+mod agent;
 pub mod file;
 pub mod turns;
 
+pub use agent::{AgentError, AgentKind, CommandLine};
+
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
@@ -48,18 +52,23 @@ pub enum WorkspaceChoice {
 pub const EXECUTOR: &str = "executor";
 
 impl Workflow {
-    /// The same work with another agent in every role (`--agent`). What was meant for the first agent alone (its
-    /// model, program, window and script) does not go over to the second.
+    /// The same work with another agent in every role (`--agent`). What was meant for the first agent alone does not go
+    /// over to the second.
     #[must_use]
     pub fn with_agent(mut self, agent: AgentKind) -> Self {
-        for role in self.roles.values_mut().filter(|role| role.agent != agent) {
-            role.agent = agent.clone();
-            role.model = None;
-            role.window_tokens = None;
-            role.program = None;
-            role.script = None;
-        }
+        self.roles = self.roles.into_iter().map(|(name, role)| (name, role.played_by(&agent))).collect();
+        self.phases.iter_mut().for_each(|phase| phase.agent = None);
         self
+    }
+
+    /// Who works on a phase: its role, played by the phase's own agent where it names one. A role that the workflow does
+    /// not have (no file that was read lacks one) is one of which nothing is said.
+    pub fn role_of(&self, phase: &Phase) -> Cow<'_, Role> {
+        match (self.roles.get(&phase.role), &phase.agent) {
+            (Some(role), Some(agent)) if role.agent != *agent => Cow::Owned(role.clone().played_by(agent)),
+            (Some(role), _) => Cow::Borrowed(role),
+            (None, agent) => Cow::Owned(Role::of(agent.clone().unwrap_or(AgentKind::Rehearsal))),
+        }
     }
 }
 
@@ -93,32 +102,6 @@ impl Mode {
     }
 }
 
-/// Which agent plays a role.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum AgentKind {
-    /// Built in: a scripted ACP agent, a real child process.
-    Rehearsal,
-    /// Claude Code over stream-json.
-    Claude,
-}
-
-impl AgentKind {
-    /// The word in the file.
-    pub const fn name(&self) -> &'static str {
-        match self {
-            AgentKind::Rehearsal => "rehearsal",
-            AgentKind::Claude => "claude",
-        }
-    }
-}
-
-impl std::fmt::Display for AgentKind {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.pad(self.name())
-    }
-}
-
 /// What an agent may do without asking. Never silently everything.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -147,10 +130,66 @@ pub struct Role {
     pub max_turns: Option<u32>,
     /// Names of further environment variables that the agent inherits.
     pub env: Vec<String>,
-    /// Path of the executable, where it is not the one on `PATH`.
+    /// The executable, where it is not the agent's own name on `PATH`: a path, or another name to look up there.
     pub program: Option<String>,
     /// Path of the rehearsal's script, absolute after reading the file.
     pub script: Option<String>,
+    /// Further arguments, after those that Baton gives.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub args: Vec<String>,
+    /// Whether a `process` gets a terminal.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub pty: bool,
+    /// How a `process` gets its prompt.
+    #[serde(default, skip_serializing_if = "PromptWay::is_default")]
+    pub prompt: PromptWay,
+}
+
+impl Role {
+    /// An agent with nothing else said about it.
+    pub fn of(agent: AgentKind) -> Self {
+        Self {
+            agent,
+            model: None,
+            permission: Permission::default(),
+            window_tokens: None,
+            max_turns: None,
+            env: Vec::new(),
+            program: None,
+            script: None,
+            args: Vec::new(),
+            pty: false,
+            prompt: PromptWay::default(),
+        }
+    }
+
+    /// The same role, played by another agent. What was meant for the first agent alone does not go over to the second:
+    /// its model, window, program, arguments, script and terminal. What the role may do and for how long does.
+    #[must_use]
+    pub fn played_by(self, agent: &AgentKind) -> Self {
+        if self.agent == *agent {
+            return self;
+        }
+        let Self { permission, max_turns, env, .. } = self;
+        Self { permission, max_turns, env, ..Self::of(agent.clone()) }
+    }
+}
+
+/// How a `process` agent gets its prompt.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum PromptWay {
+    /// On its standard input, which ends with the prompt; the default.
+    #[default]
+    Stdin,
+    /// As its last argument.
+    Argument,
+}
+
+impl PromptWay {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// Bounds. Reaching a ceiling pauses for a person; nothing is killed for it.
@@ -259,6 +298,9 @@ pub struct Phase {
     pub depends_on: Vec<PhaseId>,
     /// Who works on it.
     pub role: RoleName,
+    /// The agent that plays the role here, where it is not the role's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentKind>,
     /// At least one.
     pub objectives: Vec<Objective>,
     /// Command that must exit 0 in the workspace; run by `sh -c`.

@@ -161,7 +161,7 @@ impl Effects {
     }
 
     async fn spawn(&self, spec: SpawnSpec) -> Outcome {
-        let Some(role) = self.roles.get(&spec.role).cloned() else {
+        let Some(role) = self.roles.get(&spec.role).map(|role| role.clone().played_by(&spec.agent)) else {
             self.sessions.gone(&spec.session);
             return Outcome::Failed { error: format!("the workflow has no role {}", spec.role) };
         };
@@ -173,6 +173,7 @@ impl Effects {
             own_exe: self.own_exe.clone(),
             session_dir: sessions::folder(&self.state, &self.run, &spec.session),
             inherit: self.environment.clone(),
+            mcp_servers: Vec::new(),
             spec,
         };
         match self.sessions.start(launch, self.events.clone()).await {

@@ -11,6 +11,7 @@ use baton_core::{
     Action, DurationMs, Input, Intent, ObjectiveId, Outcome, PhaseId, Run, RunId, Seq, SessionId, Stamped,
     Text, UnixMs, Workflow,
 };
+use baton_store::StateDir;
 
 use crate::clock;
 use crate::config::{HostConfig, PolicyBundle};
@@ -75,7 +76,8 @@ pub fn dry_run(
     workflow: Workflow,
     policies: &PolicyBundle,
 ) -> Result<DryRun, RuntimeError> {
-    let prepared = policies::prepare(config.state_root.join("aot"), &workflow.policies, policies)?;
+    let prepared =
+        policies::prepare(StateDir::aot_cache_below(&config.state_root), &workflow.policies, policies)?;
     plan(workflow, prepared.pins, &prepared.judge)
 }
 
@@ -144,7 +146,7 @@ impl Play {
                 let phase = self.workflow.phases.iter().find(|phase| phase.id == spec.phase);
                 self.plan.sessions.push(PlannedSession {
                     title: phase.map(|phase| phase.title.clone()).unwrap_or_default(),
-                    role: self.workflow.roles[&spec.role].clone(),
+                    role: self.workflow.roles[&spec.role].clone().played_by(&spec.agent),
                     max_turns: spec.max_turns,
                     continuations: phase
                         .and_then(|phase| phase.continuations)

@@ -112,7 +112,12 @@ impl StateDir {
 
     /// Precompiled policies, shared by all workspaces of the state root.
     pub fn aot_cache(&self) -> PathBuf {
-        self.root.join("aot")
+        Self::aot_cache_below(&self.root)
+    }
+
+    /// The same, where no workspace is meant.
+    pub fn aot_cache_below(root: &Path) -> PathBuf {
+        root.join("aot")
     }
 
     /// Takes the workspace for this process until the lock is dropped, or the process is gone however it ended.

@@ -11,7 +11,7 @@ use baton_agents::{AgentHandle, DriverEvent, Launch, SpawnError, Spawned, spawn}
 use baton_core::SessionId;
 use baton_core::action::SpawnSpec;
 use baton_core::facts::{AgentEvent, Exit, Signal};
-use baton_core::workflow::{AgentKind, Permission, Role};
+use baton_core::workflow::{AgentKind, Role};
 use tempfile::TempDir;
 use tokio::sync::mpsc;
 
@@ -63,11 +63,27 @@ impl Place {
 
     /// A shell script in the place of Claude Code.
     pub(crate) fn script(&self, body: &str) -> Launch {
+        self.program(AgentKind::Claude, body)
+    }
+
+    /// A shell script in the place of an agent's program.
+    pub(crate) fn program(&self, agent: AgentKind, body: &str) -> Launch {
+        let program = self.executable(body);
+        let mut launch = self.launch(agent);
+        launch.role.program = Some(program);
+        launch
+    }
+
+    /// A shell script as the command of an agent of a kind that has one (`acp`, `process`).
+    pub(crate) fn command(&self, kind: &str, body: &str, args: &str) -> Launch {
+        let program = self.executable(body);
+        self.launch(format!("{kind}:{program} {args}").parse().unwrap())
+    }
+
+    fn executable(&self, body: &str) -> String {
         let program = self.write("agent", &format!("#!/bin/sh\n{body}\n"));
         fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
-        let mut launch = self.launch(AgentKind::Claude);
-        launch.role.program = Some(program.to_str().unwrap().to_owned());
-        launch
+        program.to_str().unwrap().to_owned()
     }
 
     /// The rehearsal with a script of its own.
@@ -88,21 +104,13 @@ impl Place {
                 continuation: 0,
                 max_turns: 0,
             },
-            role: Role {
-                agent,
-                model: None,
-                permission: Permission::Edit,
-                window_tokens: None,
-                max_turns: None,
-                env: Vec::new(),
-                program: None,
-                script: None,
-            },
+            role: Role::of(agent),
             workspace: self.workspace(),
             guard: vec![own_exe.clone().into(), "__guard".into()],
             own_exe,
             session_dir: self.session_dir(),
             inherit: BTreeMap::from([(OsString::from("PATH"), std::env::var_os("PATH").unwrap())]),
+            mcp_servers: Vec::new(),
         }
     }
 

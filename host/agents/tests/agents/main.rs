@@ -1,10 +1,14 @@
-//! Drivers, guard and rehearsal with real processes. The executable has a harness of its own, since it also plays the
-//! guard, the rehearsal agent, and a host that is killed.
+//! Drivers, guard, relay and rehearsal with real processes. The executable has a harness of its own, since it also plays
+//! the guard, the relay, the rehearsal agent, and a host that is killed.
 
+mod acp;
+mod codex;
 mod driver;
 mod guard;
 mod kit;
+mod process;
 mod rehearsal;
+mod survey;
 
 use std::process::ExitCode;
 
@@ -25,6 +29,7 @@ fn main() -> ExitCode {
     match args.next().as_deref().and_then(std::ffi::OsStr::to_str) {
         Some("__guard") => baton_agents::guard_main(args),
         Some("__rehearsal") => baton_agents::rehearsal_main(args),
+        Some("__relay") => baton_agents::relay_main(args),
         Some("__host") => guard::host(args),
         _ => libtest_mimic::run(&Arguments::from_args(), tests()).exit_code(),
     }
@@ -46,6 +51,33 @@ fn tests() -> Vec<Trial> {
             an_orphan_is_found_and_ended,
             a_ctrl_c_in_the_terminal_does_not_reach_an_agent,
             an_agent_inherits_the_allow_list_and_no_file;
+        acp:
+            an_adapter_that_stays_after_its_stdin_is_ended,
+            a_request_is_answered_from_the_roles_permission,
+            the_mode_that_fits_the_role_is_set_before_the_first_prompt,
+            an_agent_that_would_not_even_ask_is_not_worked_with,
+            a_key_from_the_environment_logs_in,
+            a_compaction_is_asked_for_where_the_agent_lists_the_command,
+            a_prompt_to_an_adapter_is_cancelled,
+            an_adapter_that_is_none_ends_with_a_reason;
+        codex:
+            a_thread_is_started_prompted_compacted_and_broken_off,
+            an_approval_is_answered_from_the_role,
+            a_thread_that_is_refused_ends_the_session_with_the_reason,
+            garbage_from_codex_is_survived;
+        process:
+            a_prompt_comes_on_stdin_which_ends_with_it,
+            a_prompt_comes_as_the_last_argument,
+            a_program_that_wants_a_terminal_gets_one_and_is_read_without_its_codes,
+            a_program_that_exits_at_once_ends_its_prompt_and_not_the_session,
+            a_program_that_is_gone_when_it_is_needed_is_told,
+            a_program_is_broken_off_with_all_that_it_started,
+            a_program_at_work_is_gone_when_its_session_is_ended,
+            what_holds_the_output_does_not_hold_the_prompt,
+            a_program_may_tell_how_full_it_is,
+            garbage_from_a_program_is_its_answer;
+        survey:
+            agents_are_found_with_their_versions_or_with_how_to_get_them;
         driver:
             a_missing_program_is_named_with_what_to_do,
             garbage_is_terminal_text,

@@ -1,15 +1,16 @@
-//! `baton __guard` and `baton __rehearsal`: what the host starts of this binary. Nobody types them, so the command
-//! line parser never sees them: their arguments are others' command lines, and must stay as they are.
+//! `baton __guard`, `baton __relay` and `baton __rehearsal`: what the host starts of this binary. Nobody types them, so
+//! the command line parser never sees them: their arguments are others' command lines, and must stay as they are.
 
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use baton_runtime::agents::{guard_main, rehearsal_main};
+use baton_runtime::agents::{guard_main, rehearsal_main, relay_main};
 
-/// Becomes the guard or the rehearsal agent, where these arguments (with the program's own name) ask for one.
+/// Becomes the guard, the relay or the rehearsal agent, where these arguments (with the program's own name) ask for one.
 pub(crate) fn dispatch(mut args: impl Iterator<Item = OsString>) -> Option<ExitCode> {
     match args.nth(1)?.to_str()? {
         "__guard" => Some(guard_main(args)),
+        "__relay" => Some(relay_main(args)),
         "__rehearsal" => Some(rehearsal_main(args)),
         _ => None,
     }

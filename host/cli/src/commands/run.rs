@@ -5,11 +5,11 @@ use std::{fs, io};
 
 use baton_runtime::agents::check_script;
 use baton_runtime::core::Workflow;
-use baton_runtime::core::workflow::file;
+use baton_runtime::core::workflow::{AgentKind, file};
 use baton_runtime::{PolicyBundle, Start, dry_run};
 use clap::{Args, ValueHint};
 
-use crate::args::{Agent, Format, PlaceArgs, ViewArgs};
+use crate::args::{Format, PlaceArgs, ViewArgs};
 use crate::exit::{Exit, Usage};
 use crate::follow::follow;
 use crate::place::Place;
@@ -28,9 +28,10 @@ pub(crate) struct RunArgs {
     /// The workflow file; `baton schema` describes it
     #[arg(value_name = "WORKFLOW.toml", value_hint = ValueHint::FilePath)]
     file: PathBuf,
-    /// Use this agent in every role, whatever the file says
-    #[arg(long, value_enum)]
-    agent: Option<Agent>,
+    /// Use this agent in every role, whatever the file says: claude, codex, rehearsal, acp:<command> (any agent that
+    /// speaks ACP), process:<command> (any program)
+    #[arg(long)]
+    agent: Option<AgentKind>,
     /// Show what would be spawned, and start nothing
     #[arg(long)]
     dry_run: bool,
@@ -57,10 +58,15 @@ pub(crate) fn run(args: RunArgs) -> anyhow::Result<Exit> {
 
 /// Reads a workflow file and what it names: policies, and the scripts that rehearsals play. Paths in it start from
 /// its folder.
-pub(crate) fn read(path: &Path, agent: Option<Agent>) -> anyhow::Result<(Workflow, PolicyBundle)> {
+pub(crate) fn read(path: &Path, agent: Option<AgentKind>) -> anyhow::Result<(Workflow, PolicyBundle)> {
     let mut workflow = read_file(path)?;
     if let Some(agent) = agent {
-        workflow = workflow.with_agent(agent.into());
+        // A path on the command line starts from where the person is, and the agent is started elsewhere.
+        let absolute = |path: &str| {
+            std::path::absolute(path)
+                .map_or_else(|_| path.to_owned(), |path| path.to_string_lossy().into_owned())
+        };
+        workflow = workflow.with_agent(agent.with_program(absolute));
     }
     for script in workflow.roles.values().filter_map(|role| role.script.as_deref()) {
         check_script(Path::new(script)).map_err(|error| Usage(error.to_string()))?;

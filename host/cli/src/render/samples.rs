@@ -381,7 +381,7 @@ pub(crate) fn plan() -> DryRun {
             session: "s2".into(),
             phase: build.id.clone(),
             title: build.title.clone(),
-            role: workflow.roles[&build.role].clone(),
+            role: workflow.role_of(build).into_owned(),
             max_turns: 25,
             continuations: 3,
             prompts: vec![prompt(BriefKind::First, "parser"), prompt(BriefKind::Next, "evaluator")],

@@ -1,4 +1,4 @@
-//! What follows from a verdict: done, continuation (A6–A8), retry, quota wait (B4–B9), nudge.
+//! What follows from a verdict: done, continuation (A6–A8), retry, nudge; waits are `quota.rs`'s.
 
 use crate::action::Action;
 use crate::decision::{Assessment, Decision, Fault, QuotaCause, Recovery, Verdict};
@@ -7,8 +7,8 @@ use crate::input::ArtifactRef;
 use crate::notice::Notice;
 use crate::observation::{BriefKind, Occasion, SessionState, SplitOccasion};
 use crate::text::Text;
-use crate::time::{DurationMs, UnixMs};
-use crate::view::{HandoffRow, QuotaRow};
+use crate::time::DurationMs;
+use crate::view::HandoffRow;
 use crate::workflow::turns::base_turns;
 
 use super::phase::{AfterEnd, Pause, Step, Succession};
@@ -16,8 +16,6 @@ use super::{RequestSlot, Run};
 
 /// No wait between two tries is longer: a person who looks sees something move.
 const LONGEST_BACKOFF: DurationMs = DurationMs::from_mins(5);
-/// A reset further away than this is a misread date: weekly allowances are the longest there are.
-const LATEST_RESET: DurationMs = DurationMs::from_mins(8 * 24 * 60);
 
 impl Run {
     pub(super) fn judge(&mut self, p: usize, occasion: Occasion, focus: Vec<usize>) {
@@ -262,7 +260,7 @@ impl Run {
         self.phases[p].step = Step::Backoff { until: self.now + after };
     }
 
-    fn backoff(&self, doublings: u32) -> DurationMs {
+    pub(super) fn backoff(&self, doublings: u32) -> DurationMs {
         let first = self.workflow.limits.backoff.0;
         DurationMs(first.saturating_mul(1 << doublings.min(16))).min(LONGEST_BACKOFF)
     }
@@ -306,66 +304,12 @@ impl Run {
     /// The table's turns for the role and mode (A1), unless the role says otherwise; 0 where neither does.
     pub(super) fn base_turns(&self, p: usize) -> u32 {
         let name = &self.phases[p].spec.role;
-        let role = &self.workflow.roles[name];
-        role.max_turns.or_else(|| base_turns(name.as_str(), self.workflow.mode)).unwrap_or(0)
+        let of_role = self.workflow.role_of(&self.phases[p].spec).max_turns;
+        of_role.or_else(|| base_turns(name.as_str(), self.workflow.mode)).unwrap_or(0)
     }
 
     pub(super) fn remaining(&self, p: usize) -> Vec<ObjectiveId> {
         self.phases[p].open_goals().map(|(_, goal)| goal.spec.id.clone()).collect()
-    }
-
-    /// The agent waits by itself: its prompt is alive, the clocks stand still, nothing is called a stall (B4–B6).
-    fn wait_in_place(&mut self, p: usize, cause: QuotaCause, until: Option<UnixMs>) {
-        let (now, phase) = (self.now, self.phases[p].spec.id.clone());
-        if !matches!(self.phases[p].step, Step::Working { .. }) {
-            return;
-        }
-        let Some(session) = self.session_mut(p) else {
-            return;
-        };
-        if session.state == SessionState::WaitingQuota {
-            return;
-        }
-        session.state = SessionState::WaitingQuota;
-        session.nudges = 0;
-        session.quota = Some(QuotaRow { cause, since: now, until });
-        let session = session.id.clone();
-        self.notify(Notice::QuotaWait { phase, session, cause, since: now, until });
-    }
-
-    /// New output, or the end of the prompt, ends the wait (B8).
-    pub(super) fn end_wait_in_place(&mut self, p: usize) {
-        let (now, phase) = (self.now, self.phases[p].spec.id.clone());
-        let Some(session) = self.session_mut(p) else {
-            return;
-        };
-        if let Some(quota) = session.quota.take() {
-            if session.state == SessionState::WaitingQuota {
-                session.state = SessionState::Working;
-            }
-            let (session, waited) = (session.id.clone(), now.since(quota.since));
-            self.notify(Notice::QuotaOver { phase, session, waited });
-        }
-    }
-
-    /// The agent gave up: the host waits, as long as it takes, and tries the same prompt again.
-    fn wait_for_quota(&mut self, p: usize, cause: QuotaCause, until: Option<UnixMs>, focus: &[usize]) {
-        let now = self.now;
-        let until = until.filter(|at| *at > now && at.since(now) <= LATEST_RESET);
-        let retry_at = until.unwrap_or_else(|| now + self.backoff(self.phases[p].quota_waits));
-        let phase = &mut self.phases[p];
-        phase.quota_waits += 1;
-        phase.step = Step::Quota { cause, since: now, until, retry_at, focus: focus.to_vec() };
-        let (phase, session) = (phase.spec.id.clone(), phase.session.clone());
-        if let Some(session) = self.session_mut(p) {
-            session.nudges = 0; // B5
-            if session.is_alive() {
-                session.state = SessionState::WaitingQuota;
-            }
-        }
-        if let Some(session) = session {
-            self.notify(Notice::QuotaWait { phase, session, cause, since: now, until });
-        }
     }
 
     pub(super) fn tick_phase(&mut self, p: usize) {
@@ -388,22 +332,6 @@ impl Run {
                 }
             }
             _ => {}
-        }
-    }
-
-    fn quota_over(&mut self, p: usize, since: UnixMs, focus: Vec<usize>) {
-        if let Some(session) = self.phases[p].session.clone() {
-            let waited = self.now.since(since);
-            self.notify(Notice::QuotaOver { phase: self.phases[p].spec.id.clone(), session, waited });
-        }
-        "the provider's limit has reset".clone_into(&mut self.phases[p].because);
-        if self.has_live_session(p) {
-            if let Some(session) = self.session_mut(p) {
-                session.state = SessionState::Idle;
-            }
-            self.brief(p, BriefKind::Nudged, focus);
-        } else {
-            self.succeed(p, Succession::Uncounted);
         }
     }
 }

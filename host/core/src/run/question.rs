@@ -83,19 +83,18 @@ impl Run {
     }
 
     fn session_view(&self, p: usize) -> SessionView {
-        let role = &self.phases[p].spec.role;
         match self.session(p) {
             Some(session) => {
                 let active_ms = self.phases[p].clock.active.0.saturating_sub(session.active.0);
                 session.view(self.now, active_ms)
             }
             None => SessionView {
-                agent: self.workflow.roles[role].agent.name().to_owned(),
-                role: role.to_string(),
+                agent: self.workflow.role_of(&self.phases[p].spec).agent.name().to_owned(),
+                role: self.phases[p].spec.role.to_string(),
                 state: SessionState::Starting,
                 capabilities: Default::default(),
                 occupancy: OccupancyView {
-                    window_tokens: self.workflow.roles[role].window_tokens,
+                    window_tokens: self.workflow.role_of(&self.phases[p].spec).window_tokens,
                     ..Default::default()
                 },
                 continuation: 0,
@@ -169,7 +168,7 @@ impl Run {
             recent,
             window_tokens: session
                 .and_then(|s| s.window_tokens)
-                .or(self.workflow.roles[&phase.spec.role].window_tokens),
+                .or(self.workflow.role_of(&self.phases[p].spec).window_tokens),
             git: phase.facts.git.clone(),
             attributes: self.attributes(p),
         }

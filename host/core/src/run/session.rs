@@ -225,6 +225,7 @@ impl Session {
                     self.state = SessionState::Working;
                 }
             }
+            AgentEvent::Capabilities(told) => self.capabilities = *told,
             AgentEvent::Ready { .. }
             | AgentEvent::Compacting
             | AgentEvent::CompactionFailed { .. }

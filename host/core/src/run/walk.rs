@@ -90,7 +90,8 @@ impl Run {
     pub(super) fn spawn(&mut self, p: usize) {
         let number = self.sessions.len() + 1;
         let phase = &self.phases[p];
-        let role = &self.workflow.roles[&phase.spec.role];
+        let role = self.workflow.role_of(&phase.spec);
+        let (agent, window_tokens) = (role.agent.clone(), role.window_tokens);
         let max_turns = match phase.max_turns {
             0 => 0,
             max => max.saturating_sub(self.turns_counted(p)).max(1),
@@ -99,7 +100,7 @@ impl Run {
             session: SessionId::new(format!("s{number}")),
             phase: phase.spec.id.clone(),
             role: phase.spec.role.clone(),
-            agent: role.agent.clone(),
+            agent,
             continuation: phase.continuations,
             max_turns,
         };
@@ -109,7 +110,7 @@ impl Run {
             spec.agent.clone(),
             spec.continuation,
             max_turns,
-            role.window_tokens,
+            window_tokens,
             self.now,
         );
         session.next_heartbeat = self.now + self.heartbeat();
@@ -242,7 +243,7 @@ impl Run {
         }
     }
 
-    fn first_brief(&mut self, p: usize) {
+    pub(super) fn first_brief(&mut self, p: usize) {
         let phase = &self.phases[p];
         let begun = phase.sessions.len() > 1 || phase.goals.iter().any(|goal| goal.attempts > 0);
         let kind = if begun { BriefKind::Continuing } else { BriefKind::First };
@@ -261,6 +262,10 @@ impl Run {
     }
 
     pub(super) fn brief(&mut self, p: usize, kind: BriefKind, focus: Vec<usize>) {
+        // A prompt into a limit that is known would only be refused, and may lengthen it for everybody.
+        if let Some(wait) = self.wait_of_its_provider(p) {
+            return self.join_wait(p, wait, focus);
+        }
         let request = self.ask_brief(p, kind, &focus);
         self.phases[p].step = Step::Briefing { request, kind, focus };
     }

@@ -94,14 +94,13 @@ fn agent(session: &SessionId, event: AgentEvent) -> Input {
 
 fn workflow() -> Workflow {
     let role = Role {
-        agent: AgentKind::Rehearsal,
         model: Some("small".into()),
         permission: Permission::Edit,
         window_tokens: Some(200_000),
         max_turns: Some(40),
         env: vec!["CARGO_HOME".into()],
-        program: None,
         script: Some("/home/ada/quickstart.rehearsal.toml".into()),
+        ..Role::of(AgentKind::Rehearsal)
     };
     let settings = BTreeMap::from([
         ("warn-percent".to_owned(), SettingValue::Integer(85)),
@@ -123,6 +122,7 @@ fn workflow() -> Workflow {
             title: "Parser".into(),
             depends_on: vec![PhaseId::new("10")],
             role: RoleName::new("executor"),
+            agent: None,
             objectives: vec![Objective {
                 id: ObjectiveId::new("parser"),
                 description: "Write the parser.".into(),

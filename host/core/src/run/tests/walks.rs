@@ -188,6 +188,28 @@ fn a_quota_wait_is_no_time_no_continuation_and_no_retry() {
 }
 
 #[test]
+fn phases_of_one_provider_wait_together() {
+    // B4–B6
+    let mut workflow = super::world::workflow(&[("one", &["a"]), ("two", &["b", "c"])]);
+    workflow.limits.parallel = 2;
+    let mut world = World::new(workflow);
+    world.script = [Does::Quota(Some(10))].into();
+    let waiting = |world: &World| {
+        let view = world.run.view(world.now);
+        view.map_or(0, |view| view.phases.iter().filter(|phase| phase.quota.is_some()).count())
+    };
+    while waiting(&world) < 2 {
+        assert!(world.step(), "the second phase waits with the first");
+    }
+    let prompts = world.count(|n| matches!(n, Notice::Prompted { .. }));
+    world.go();
+    assert_eq!(world.ending(), Some(Ending::Done));
+    assert!(prompts <= 2, "nobody was prompted into the limit");
+    let view = world.run.view(world.now).unwrap();
+    assert!(view.phases.iter().all(|phase| phase.continuation == 0), "a wait is no continuation");
+}
+
+#[test]
 fn a_quota_wait_survives_a_restart_of_the_host() {
     // B9
     let mut world = three();

@@ -13,7 +13,7 @@ use crate::notice::Notice;
 use crate::observation::{Ask, Capability, Occasion, SplitOccasion};
 use crate::run::Run;
 use crate::time::{DurationMs, UnixMs};
-use crate::workflow::{AgentKind, Limits, Objective, Permission, Phase, Policies, Role, Workflow};
+use crate::workflow::{AgentKind, Limits, Objective, Phase, Policies, Role, Workflow};
 
 /// What an agent does with a prompt.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -51,16 +51,7 @@ pub(super) struct World {
 }
 
 pub(super) fn workflow(phases: &[(&str, &[&str])]) -> Workflow {
-    let role = Role {
-        agent: AgentKind::Rehearsal,
-        model: None,
-        permission: Permission::Edit,
-        window_tokens: Some(1000),
-        max_turns: None,
-        env: Vec::new(),
-        program: None,
-        script: None,
-    };
+    let role = Role { window_tokens: Some(1000), ..Role::of(AgentKind::Rehearsal) };
     let phases: Vec<Phase> = phases
         .iter()
         .map(|(id, objectives)| Phase {
@@ -68,6 +59,7 @@ pub(super) fn workflow(phases: &[(&str, &[&str])]) -> Workflow {
             title: format!("Phase {id}"),
             depends_on: Vec::new(),
             role: "executor".into(),
+            agent: None,
             objectives: objectives
                 .iter()
                 .map(|id| Objective { id: (*id).into(), description: format!("Do {id}."), files: Vec::new() })

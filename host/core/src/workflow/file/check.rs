@@ -4,16 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use super::problem::{Problems, suggest};
-use super::shape::{
-    At, LimitsShape, ObjectiveShape, PhaseShape, PoliciesShape, PolicyShape, RoleShape, WorkflowShape,
-};
-use super::values::{ID_RULE, duration, is_id, is_variable, microusd, path_fault};
+use super::shape::{At, LimitsShape, ObjectiveShape, PhaseShape, PoliciesShape, PolicyShape, WorkflowShape};
+use super::values::{ID_RULE, duration, is_id, microusd, path_fault};
 use crate::ids::{ObjectiveId, PhaseId, RoleName};
 use crate::observation::Capability;
 use crate::time::DurationMs;
 use crate::workflow::{
-    AgentKind, EXECUTOR, Limits, Objective, Phase, Policies, PolicyChoice, Role, SettingValue, Workflow,
-    WorkspaceChoice, turns,
+    AgentKind, EXECUTOR, Limits, Objective, Phase, Policies, PolicyChoice, SettingValue, Workflow,
+    WorkspaceChoice,
 };
 
 /// The policies that are part of the host.
@@ -34,7 +32,8 @@ const WALL_TIME_MIN: DurationMs = DurationMs::from_secs(1);
 pub(super) fn check(shape: WorkflowShape, base: &str, problems: &mut Problems<'_>) -> Workflow {
     let mut checker = Checker { base, problems };
     checker.id("name", "at the top level", &shape.name);
-    let default_agent = shape.agent.unwrap_or(AgentKind::Rehearsal);
+    let default_agent = shape.agent.as_ref().and_then(|agent| checker.agent("at the top level", agent));
+    let default_agent = default_agent.unwrap_or(AgentKind::Rehearsal);
     let mut roles = checker.roles(shape.roles, &default_agent);
     checker.phase_ids(&shape.phases);
     checker.depends_on(&shape.phases);
@@ -59,7 +58,7 @@ pub(super) fn check(shape: WorkflowShape, base: &str, problems: &mut Problems<'_
 }
 
 /// A path of the file, from the folder that the file lies in. `Path::join` only joins text; nothing is opened.
-fn join(base: &str, path: &str) -> String {
+pub(super) fn join(base: &str, path: &str) -> String {
     Path::new(base).join(path).to_string_lossy().into_owned()
 }
 
@@ -68,23 +67,9 @@ fn role_of(phase: &PhaseShape) -> &str {
     phase.role.as_ref().map_or(EXECUTOR, |role| role.get())
 }
 
-/// A role of which the file says nothing.
-fn default_role(agent: &AgentKind) -> Role {
-    Role {
-        agent: agent.clone(),
-        model: None,
-        permission: Default::default(),
-        window_tokens: None,
-        max_turns: None,
-        env: Vec::new(),
-        program: None,
-        script: None,
-    }
-}
-
-struct Checker<'a, 't> {
-    base: &'a str,
-    problems: &'a mut Problems<'t>,
+pub(super) struct Checker<'a, 't> {
+    pub(super) base: &'a str,
+    pub(super) problems: &'a mut Problems<'t>,
 }
 
 impl Checker<'_, '_> {
@@ -92,78 +77,6 @@ impl Checker<'_, '_> {
         if !is_id(id.get()) {
             let what = format!("`{key}` {place} cannot be \"{}\"", id.get().escape_debug());
             self.problems.at(id.span(), key, what, ID_RULE);
-        }
-    }
-
-    fn roles(
-        &mut self,
-        shapes: BTreeMap<String, At<RoleShape>>,
-        default_agent: &AgentKind,
-    ) -> BTreeMap<RoleName, Role> {
-        let mut roles = BTreeMap::from([(RoleName::from(EXECUTOR), default_role(default_agent))]);
-        for (name, shape) in shapes {
-            let place = format!("in [roles.{name}]");
-            if !is_id(&name) {
-                let what = format!("a role cannot be called \"{}\"", name.escape_debug());
-                self.problems.at(shape.span(), "roles", what, ID_RULE);
-            }
-            let shape = shape.into_inner();
-            let agent = shape.agent.unwrap_or_else(|| default_agent.clone());
-            for variable in shape.env.iter().filter(|variable| !is_variable(variable.get())) {
-                let what = format!("`env` {place} names \"{}\"", variable.get().escape_debug());
-                let hint = "give the names of variables alone, without values: env = [\"MY_TOKEN\"]";
-                self.problems.at(variable.span(), "env", what, hint);
-            }
-            if let Some(script) = shape.script.as_ref().filter(|_| agent != AgentKind::Rehearsal) {
-                let what = format!("`script` {place} has no meaning for the agent `{agent}`");
-                self.problems.at(
-                    script.span(),
-                    "script",
-                    what,
-                    "only `rehearsal` plays a script; remove the key",
-                );
-            }
-            let role = Role {
-                agent,
-                model: shape.model,
-                permission: shape.permission,
-                window_tokens: shape.window_tokens,
-                max_turns: shape.max_turns,
-                env: shape.env.into_iter().map(At::into_inner).collect(),
-                // A bare name is looked up on PATH, as a shell does.
-                program: shape.program.map(|program| match program.get() {
-                    path if path.contains('/') => join(self.base, path),
-                    name => name.clone(),
-                }),
-                script: shape.script.map(|script| join(self.base, script.get())),
-            };
-            roles.insert(RoleName::new(name), role);
-        }
-        roles
-    }
-
-    /// Every role a phase names is one of the file or of the table of turns; those of the table come into being here.
-    fn roles_of_phases(
-        &mut self,
-        phases: &[At<PhaseShape>],
-        roles: &mut BTreeMap<RoleName, Role>,
-        default_agent: &AgentKind,
-    ) {
-        for role in phases.iter().filter_map(|phase| phase.get().role.as_ref()) {
-            let name = RoleName::from(role.get().as_str());
-            if roles.contains_key(&name) {
-                continue;
-            }
-            if turns::TABLE.iter().any(|(known, _)| known == role.get()) {
-                roles.insert(name, default_role(default_agent));
-            } else {
-                let what = format!("`role` names `{}`, which is no role", role.get().escape_debug());
-                let known =
-                    roles.keys().map(RoleName::as_str).chain(turns::TABLE.iter().map(|(name, _)| *name));
-                let known: BTreeSet<&str> = known.collect();
-                let hint = format!("{} Or declare it: [roles.{}]", suggest(role.get(), known), role.get());
-                self.problems.at(role.span(), "role", what, hint);
-            }
         }
     }
 
@@ -232,11 +145,13 @@ impl Checker<'_, '_> {
     fn phase(&mut self, shape: PhaseShape) -> Phase {
         let place = format!("in phase `{}`", shape.id.get());
         let role = RoleName::from(role_of(&shape));
+        let agent = shape.agent.as_ref().and_then(|agent| self.agent(&place, agent));
         let id = shape.id.into_inner();
         Phase {
             title: shape.title.unwrap_or_else(|| id.clone()),
             depends_on: shape.depends_on.iter().map(|name| PhaseId::from(name.get().as_str())).collect(),
             role,
+            agent,
             objectives: shape.objectives.into_iter().map(|one| self.objective(one.into_inner())).collect(),
             verify: shape.verify,
             complex: shape.complex,

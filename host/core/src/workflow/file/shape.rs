@@ -9,7 +9,7 @@ use std::ops::Range;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Deserialize;
 
-use crate::workflow::{AgentKind, Mode, Permission, SettingValue};
+use crate::workflow::{AgentKind, Mode, Permission, PromptWay, SettingValue};
 
 /// Phases of one workflow: its table must stay readable, and a phase with more to do is split at run time.
 pub(super) const PHASES_MAX: usize = 200;
@@ -93,9 +93,9 @@ pub(super) struct WorkflowShape {
     /// How much effort is spent; chooses the column of the table of turns. Default: standard.
     #[serde(default)]
     pub(super) mode: Mode,
-    /// The agent of every role that names none. Default: rehearsal. `--agent` wins over it and over every role.
-    #[schemars(extend("x-hint" = AGENTS_HINT))]
-    pub(super) agent: Option<AgentKind>,
+    /// The agent of every role that names none. Default: rehearsal. `--agent` wins over it, over every role and phase.
+    #[schemars(with = "Option<AgentKind>")]
+    pub(super) agent: Option<At<String>>,
     /// Where the agents work: "scratch" for a fresh folder under the state directory, or a path relative to this
     /// file. Default: the folder that `baton` is called in. `--workspace` wins.
     #[schemars(length(min = 1))]
@@ -114,22 +114,20 @@ pub(super) struct WorkflowShape {
     pub(super) phases: Vec<At<PhaseShape>>,
 }
 
-/// Said where an agent is named that this version does not run.
-const AGENTS_HINT: &str = "this version runs `rehearsal` (built in) and `claude` (Claude Code)";
-
 /// A role: which agent works, and what it may do.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Role")]
 pub(super) struct RoleShape {
     /// Which agent. Default: the workflow's.
-    #[schemars(extend("x-hint" = AGENTS_HINT))]
-    pub(super) agent: Option<AgentKind>,
-    /// Which model. Default: the agent's own choice.
+    #[schemars(with = "Option<AgentKind>")]
+    pub(super) agent: Option<At<String>>,
+    /// Which model. Default: the agent's own choice. A `process` names its model in its command.
     #[schemars(length(min = 1))]
-    pub(super) model: Option<String>,
+    pub(super) model: Option<At<String>>,
     /// What the agent may do without asking: "read-only", "edit" (files of the workspace; the default) or "full"
-    /// (whatever the agent's own sandbox allows, commands included).
+    /// (whatever the agent's own sandbox allows, commands included). A `process` knows no permissions: what its command
+    /// may do, it does.
     #[serde(default)]
     pub(super) permission: Permission,
     /// Size of the context window in tokens, where the agent does not say it.
@@ -141,12 +139,20 @@ pub(super) struct RoleShape {
     /// Names of environment variables that the agent inherits, beside the few it always gets.
     #[serde(default)]
     pub(super) env: Vec<At<String>>,
-    /// Path of the agent's executable, relative to this file. Default: found on PATH.
+    /// The agent's executable: a bare name is looked up on PATH, a path is relative to this file. Default: the agent's
+    /// own name. For `claude` and `codex`; the other agents have it in their command, or need none.
     #[schemars(length(min = 1))]
     pub(super) program: Option<At<String>>,
     /// What the rehearsal agent plays, relative to this file. Only for `rehearsal`.
     #[schemars(length(min = 1))]
     pub(super) script: Option<At<String>>,
+    /// Further arguments for the agent, after those that Baton gives: args = ["-c", "model_reasoning_effort=low"]
+    pub(super) args: Option<At<Vec<String>>>,
+    /// Whether the program gets a terminal. Only for `process`. Default: false.
+    pub(super) pty: Option<At<bool>>,
+    /// How the program gets its prompt: "stdin", which ends with the prompt (the default), or "argument", the last one.
+    /// Only for `process`.
+    pub(super) prompt: Option<At<PromptWay>>,
 }
 
 /// Bounds of the run.
@@ -253,6 +259,10 @@ pub(super) struct PhaseShape {
     pub(super) depends_on: Vec<At<String>>,
     /// Who works on it. Default: executor.
     pub(super) role: Option<At<String>>,
+    /// Another agent for this phase alone. It takes over what its role may do, not the role's options for its own agent
+    /// (model, window, program, arguments); for those, give the phase a role.
+    #[schemars(with = "Option<AgentKind>")]
+    pub(super) agent: Option<At<String>>,
     /// Command that must exit 0 in the workspace when the objectives are done; run by `sh -c`.
     #[schemars(length(min = 1, max = TEXT_CHARS_MAX))]
     pub(super) verify: Option<String>,

@@ -45,6 +45,15 @@ window_tokens = 200_000
 max_turns = 40
 env = ["MY_TOKEN"]
 program = "bin/claude"
+args = ["--verbose"]
+
+[roles.reviewer]
+agent = "acp:bin/agent 'two words'"
+
+[roles.typist]
+agent = "process:typist"
+pty = true
+prompt = "argument"
 
 [roles.rehearser]
 agent = "rehearsal"
@@ -91,6 +100,7 @@ description = "Write it."
 [[phases]]
 id = "look"
 role = "reviewer"
+agent = "codex"
 objectives = [{ id = "review", description = "Review it." }]
 "#;
     insta::assert_json_snapshot!(parse(text, "w.toml", "/home/ada").unwrap());
@@ -107,6 +117,35 @@ fn another_agent_takes_every_role_and_leaves_what_was_meant_for_the_first() {
     assert_eq!(role.agent, AgentKind::Claude);
     assert_eq!((&role.script, role.window_tokens), (&None, None));
     assert_eq!(role.env, ["MY_TOKEN"]);
+}
+
+#[test]
+fn a_phase_may_have_an_agent_of_its_own() {
+    let top = "agent = \"claude\"\n[roles.executor]\nmodel = \"opus\"\npermission = \"full\"";
+    let phase = "[[phases]]\nid = \"again\"\nagent = \"process:bin/again\"\n\
+                 objectives = [{ id = \"o\", description = \"Do.\" }]";
+    let workflow = parse(&with(top, phase), "w.toml", "/home/ada").unwrap();
+    let role = |phase: usize| workflow.role_of(&workflow.phases[phase]).into_owned();
+    assert_eq!((role(0).agent, role(0).model.as_deref()), (AgentKind::Claude, Some("opus")));
+    assert_eq!(String::from(role(1).agent), "process:/home/ada/bin/again");
+    assert_eq!((role(1).model, role(1).permission), (None, Permission::Full));
+    // `--agent` wins over the phase as well.
+    let codex = workflow.clone().with_agent(AgentKind::Codex);
+    assert_eq!(codex.role_of(&codex.phases[1]).agent, AgentKind::Codex);
+}
+
+#[test]
+fn agents_that_do_not_exist_and_keys_that_an_agent_does_not_know_are_refused() {
+    let top = "agent = \"acp:\"\n[roles.a]\nagent = \"process:sh -c 'x\"\n[roles.b]\nagent = \"cladue\"\n\
+               [roles.c]\nagent = \"codex\"\npty = true\nprompt = \"argument\"\nscript = \"x\"\n\
+               [roles.d]\nagent = \"process:x\"\nmodel = \"m\"\nprogram = \"y\"\n\
+               [roles.e]\nagent = \"rehearsal\"\nargs = [\"z\"]\nprogram = \"y\"\n\
+               [roles.f]\nagent = \"process:x\"\nprompt = \"stdout\"";
+    // Two steps: a word that the schema knows to be wrong is refused first.
+    insta::assert_snapshot!(refused(&with(top, "")));
+    let phase =
+        "[[phases]]\nid = \"x\"\nagent = \"gemini\"\nobjectives = [{ id = \"o\", description = \"Do.\" }]";
+    insta::assert_snapshot!(refused(&with(&top.replace("stdout", "stdin"), phase)));
 }
 
 #[test]
@@ -153,7 +192,7 @@ fn unknown_keys_are_refused_together_with_what_was_meant() {
 
 #[test]
 fn wrong_types_and_bounds_are_refused_in_plain_words() {
-    let top = "mode = \"fast\"\nagent = \"codex\"\n[limits]\ntokens = \"many\"\nparallel = 4\ncost_usd = nan\n\
+    let top = "mode = \"fast\"\nagent = \"codx\"\n[limits]\ntokens = \"many\"\nparallel = 4\ncost_usd = nan\n\
                continuations = -1\nretries = 99999999999999999999\nwall_time = 1979-05-27\n[policies]\nall = 3\n\
                settings = { a = { b = 1 } }";
     insta::assert_snapshot!(refused(&with(top, "files = \"src/a.sh\"")));

@@ -1,0 +1,183 @@
+//! Decodes an agent's lines, passes on those that the protocol crate has to see, and learns from them what the agent
+//! can do. Answers nothing.
+
+use baton_core::facts::{AgentEvent, Billed, Capabilities};
+use baton_streams::{AcpDecoder, Decoder as _};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+
+use crate::driver::{Feed, Shared};
+
+/// How an agent takes the wish to compact.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Compaction {
+    /// `/compact`, and what is to be kept.
+    Instructed,
+    /// `/compact` alone.
+    Plain,
+}
+
+/// What both directions look at.
+#[derive(Debug)]
+pub(super) struct Protocol {
+    decoder: AcpDecoder,
+    capabilities: Capabilities,
+    /// None where it cannot be asked to.
+    pub(super) compaction: Option<Compaction>,
+    /// A session is open.
+    open: bool,
+}
+
+/// JSON-RPC, as the protocol uses it: the agent wants a login first.
+const AUTH_REQUIRED: &str = "-32000";
+
+impl Protocol {
+    /// With what is known before the agent has told anything.
+    pub(super) fn new(capabilities: Capabilities) -> Self {
+        let compaction = capabilities.compacts.then_some(Compaction::Instructed);
+        Self { decoder: AcpDecoder::new(), capabilities, compaction, open: false }
+    }
+
+    /// Takes a line that the host sends.
+    pub(super) fn sent(&mut self, line: &[u8], out: &mut Vec<AgentEvent>) {
+        self.decoder.sent(line, out);
+    }
+
+    /// Takes a line of the agent.
+    fn line(&mut self, line: &[u8], out: &mut Vec<AgentEvent>) {
+        let before = out.len();
+        self.decoder.line(line, out);
+        self.learn(line, before, out);
+        if !self.open {
+            self.open = out[before..].iter().any(|event| matches!(event, AgentEvent::Ready { .. }));
+            // Part of saying hello: it is answered with a login, and told only where that fails.
+            let is_part = |event: &AgentEvent| matches!(event, AgentEvent::Signal(signal) if signal.code == AUTH_REQUIRED);
+            let told = out.split_off(before);
+            out.extend(told.into_iter().filter(|event| !is_part(event)));
+        }
+    }
+
+    /// Learns from what a line said. What an agent has once reported it can report.
+    fn learn(&mut self, line: &[u8], before: usize, out: &mut Vec<AgentEvent>) {
+        let mut told = self.capabilities;
+        for event in &out[before..] {
+            match event {
+                AgentEvent::Occupancy { used_tokens: Some(_), .. } => told.reports_occupancy = true,
+                AgentEvent::Billing(Billed { cost_microusd: Some(_), .. }) => told.reports_cost = true,
+                _ => {}
+            }
+        }
+        // The list of commands is no event, so a line that was one need not be read again.
+        if out.len() == before
+            && let Ok(Listing { params: Params { update } }) = serde_json::from_slice(line)
+            && update.session_update == "available_commands_update"
+        {
+            let listed = update.available_commands.iter().find(|command| command.name == "compact");
+            self.compaction = listed.map(|command| match command.input {
+                Some(_) => Compaction::Instructed,
+                None => Compaction::Plain,
+            });
+            told.compacts = listed.is_some();
+        }
+        if told != self.capabilities {
+            self.capabilities = told;
+            out.insert(before, AgentEvent::Capabilities(told));
+        }
+    }
+}
+
+/// Enough of a message to tell whether it belongs to a request.
+#[derive(Deserialize)]
+struct Head {
+    id: Option<IgnoredAny>,
+}
+
+/// A message that lists commands.
+#[derive(Deserialize)]
+struct Listing {
+    params: Params,
+}
+
+#[derive(Deserialize)]
+struct Params {
+    update: Update,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Update {
+    session_update: String,
+    available_commands: Vec<Listed>,
+}
+
+#[derive(Deserialize)]
+struct Listed {
+    name: String,
+    input: Option<IgnoredAny>,
+}
+
+/// What becomes of an agent's lines.
+pub(super) struct AcpFeed(pub(super) Shared<Protocol>);
+
+impl Feed for AcpFeed {
+    fn line(&mut self, line: &[u8], out: &mut Vec<AgentEvent>) -> Option<String> {
+        self.0.lock().line(line, out);
+        let head: Head = serde_json::from_slice(line).ok()?;
+        head.id.and(str::from_utf8(line).ok()).map(str::to_owned)
+    }
+
+    fn long_line(&mut self, beginning: &[u8], out: &mut Vec<AgentEvent>) {
+        self.0.lock().decoder.long_line(beginning, out);
+    }
+
+    fn end(&mut self, out: &mut Vec<AgentEvent>) {
+        self.0.lock().decoder.end(out);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::acp::{CAPABILITIES, REHEARSAL_CAPABILITIES};
+
+    fn learnt(protocol: &mut Protocol, update: &str) -> Vec<Capabilities> {
+        let line = format!(
+            r#"{{"jsonrpc":"2.0","method":"session/update","params":{{"sessionId":"a","update":{update}}}}}"#
+        );
+        let mut out = Vec::new();
+        protocol.line(line.as_bytes(), &mut out);
+        let told = |event| if let AgentEvent::Capabilities(told) = event { Some(told) } else { None };
+        out.into_iter().filter_map(told).collect()
+    }
+
+    #[test]
+    fn an_agent_can_do_what_it_has_told_and_nothing_before() {
+        let mut protocol = Protocol::new(CAPABILITIES);
+        assert_eq!(protocol.compaction, None);
+        let list = |input: &str| {
+            format!(
+                r#"{{"sessionUpdate":"available_commands_update","availableCommands":[{{"name":"compact","input":{input}}}]}}"#
+            )
+        };
+        let compacts = Capabilities { compacts: true, ..CAPABILITIES };
+        assert_eq!(learnt(&mut protocol, &list("null")), [compacts]);
+        assert_eq!(protocol.compaction, Some(Compaction::Plain));
+        // The same again is nothing new.
+        assert_eq!(learnt(&mut protocol, &list(r#"{"hint":"what to keep"}"#)), []);
+        assert_eq!(protocol.compaction, Some(Compaction::Instructed));
+
+        let usage =
+            r#"{"sessionUpdate":"usage_update","used":5,"size":100,"cost":{"amount":0.5,"currency":"USD"}}"#;
+        let reports = Capabilities { reports_occupancy: true, reports_cost: true, ..compacts };
+        assert_eq!(learnt(&mut protocol, usage), [reports]);
+
+        let none = r#"{"sessionUpdate":"available_commands_update","availableCommands":[]}"#;
+        assert_eq!(learnt(&mut protocol, none), [Capabilities { compacts: false, ..reports }]);
+        assert_eq!(protocol.compaction, None);
+    }
+
+    #[test]
+    fn the_rehearsal_needs_not_tell() {
+        assert_eq!(Protocol::new(REHEARSAL_CAPABILITIES).compaction, Some(Compaction::Instructed));
+    }
+}

@@ -1,0 +1,249 @@
+//! Opens a session: says hello, logs in where a key alone is needed, chooses mode and model. Sends no prompt.
+
+use std::path::PathBuf;
+
+use agent_client_protocol::schema::ProtocolVersion;
+use agent_client_protocol::v1::ConnectionTo;
+use agent_client_protocol::v1::schema::{
+    AuthMethod, AuthenticateRequest, EnvVariable, ErrorCode, Implementation, InitializeRequest,
+    McpServer as AcpMcpServer, McpServerStdio, NewSessionRequest, NewSessionResponse, SessionConfigKind,
+    SessionConfigOption, SessionConfigOptionCategory, SessionConfigSelectOptions, SessionId as AcpSession,
+    SetSessionConfigOptionRequest, SetSessionModeRequest,
+};
+use agent_client_protocol::{Agent, Error};
+use baton_core::workflow::Permission;
+
+use crate::launch::{Launch, McpServer};
+
+/// Modes in which an agent reads and changes nothing, by the names that agents give them, best first.
+const READ_ONLY: &[&str] = &["plan", "read-only"];
+
+/// Modes in which it also edits files of the workspace.
+const EDIT: &[&str] = &["acceptEdits", "autoEdit", "auto_edit", "workspace-write"];
+
+/// Modes in which it does what it wants.
+const FULL: &[&str] = &["bypassPermissions", "yolo", "agent-full-access", "full-access"];
+
+/// Means "edit" where it stands beside `full-access`, and elsewhere something else in each agent.
+const AUTO: &str = "auto";
+
+/// What a session is opened with.
+#[derive(Clone, Debug)]
+pub(super) struct Opening {
+    pub(super) workspace: PathBuf,
+    pub(super) permission: Permission,
+    model: Option<String>,
+    mcp_servers: Vec<AcpMcpServer>,
+}
+
+impl Opening {
+    pub(super) fn of(launch: &Launch) -> Self {
+        Self {
+            workspace: launch.workspace.clone(),
+            permission: launch.role.permission,
+            model: launch.role.model.clone(),
+            mcp_servers: launch.mcp_servers.iter().map(mcp_server).collect(),
+        }
+    }
+}
+
+fn mcp_server(server: &McpServer) -> AcpMcpServer {
+    let env = server.env.iter().map(|(name, value)| EnvVariable::new(name, value)).collect();
+    let stdio = McpServerStdio::new(&server.name, &server.command).args(server.args.clone()).env(env);
+    AcpMcpServer::Stdio(stdio)
+}
+
+/// A session that takes prompts.
+#[derive(Debug)]
+pub(super) struct Opened {
+    pub(super) session: AcpSession,
+    /// It can be closed before its process is ended.
+    pub(super) closes: bool,
+}
+
+/// Opens one. The inner error says why the agent cannot be worked with as its role wants it.
+pub(super) async fn open(
+    agent: &ConnectionTo<Agent>,
+    opening: &Opening,
+) -> Result<Result<Opened, String>, Error> {
+    // No file system and no terminal is offered: an agent uses its own, in the sandbox that it has.
+    let own = Implementation::new("baton", env!("CARGO_PKG_VERSION"));
+    let hello = InitializeRequest::new(ProtocolVersion::V1).client_info(own);
+    let hello = agent.send_request(hello).block_task().await?;
+    let closes = hello.agent_capabilities.session_capabilities.close.is_some();
+    let new = match new_session(agent, opening).await {
+        Err(error) if error.code == ErrorCode::AuthRequired => {
+            log_in(agent, &hello.auth_methods).await?;
+            new_session(agent, opening).await?
+        }
+        answered => answered?,
+    };
+    let session = new.session_id.clone();
+    if let Err(refused) = choose_mode(agent, opening.permission, &new).await {
+        return Ok(Err(refused));
+    }
+    if let Some(model) = &opening.model
+        && let Err(refused) = choose_model(agent, model, &new).await
+    {
+        return Ok(Err(refused));
+    }
+    Ok(Ok(Opened { session, closes }))
+}
+
+async fn new_session(agent: &ConnectionTo<Agent>, opening: &Opening) -> Result<NewSessionResponse, Error> {
+    let request = NewSessionRequest::new(&opening.workspace).mcp_servers(opening.mcp_servers.clone());
+    agent.send_request(request).block_task().await
+}
+
+/// Logs in with a key from the environment, the only way that needs nobody. The agent's own error tells of the others.
+async fn log_in(agent: &ConnectionTo<Agent>, methods: &[AuthMethod]) -> Result<(), Error> {
+    let with_key = |method: &&AuthMethod| method.id().0.replace('_', "-").contains("api-key");
+    let mut last = Error::auth_required();
+    for method in methods.iter().filter(with_key) {
+        match agent.send_request(AuthenticateRequest::new(method.id().clone())).block_task().await {
+            Ok(_) => return Ok(()),
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
+/// The modes that an agent offers, in the older way or the newer.
+#[derive(Debug, PartialEq, Eq)]
+struct Modes {
+    /// The option that holds them, in the newer way.
+    option: Option<String>,
+    current: String,
+    offered: Vec<String>,
+}
+
+fn modes(new: &NewSessionResponse) -> Option<Modes> {
+    if let Some(modes) = &new.modes {
+        let offered = modes.available_modes.iter().map(|mode| mode.id.0.to_string()).collect();
+        return Some(Modes { option: None, current: modes.current_mode_id.0.to_string(), offered });
+    }
+    let option = option(new, &SessionConfigOptionCategory::Mode)?;
+    let SessionConfigKind::Select(select) = &option.kind else { return None };
+    let of = |options: &[agent_client_protocol::v1::schema::SessionConfigSelectOption]| {
+        options.iter().map(|option| option.value.0.to_string()).collect::<Vec<_>>()
+    };
+    let offered = match &select.options {
+        SessionConfigSelectOptions::Ungrouped(options) => of(options),
+        SessionConfigSelectOptions::Grouped(groups) => {
+            groups.iter().flat_map(|group| of(&group.options)).collect()
+        }
+        _ => Vec::new(),
+    };
+    Some(Modes {
+        option: Some(option.id.0.to_string()),
+        current: select.current_value.0.to_string(),
+        offered,
+    })
+}
+
+fn option<'a>(
+    new: &'a NewSessionResponse,
+    category: &SessionConfigOptionCategory,
+) -> Option<&'a SessionConfigOption> {
+    new.config_options.iter().flatten().find(|option| option.category.as_ref() == Some(category))
+}
+
+/// The mode that fits, where the agent offers one.
+fn fitting(permission: Permission, offered: &[String]) -> Option<&str> {
+    let is_offered = |name: &&&str| offered.iter().any(|offered| offered == **name);
+    let wanted = match permission {
+        Permission::ReadOnly => READ_ONLY,
+        Permission::Edit => EDIT,
+        Permission::Full => FULL,
+    };
+    let found = wanted.iter().find(is_offered).copied();
+    let auto_is_edit =
+        permission == Permission::Edit && [AUTO, "full-access"].iter().all(|name| is_offered(&name));
+    found.or(auto_is_edit.then_some(AUTO))
+}
+
+/// Takes the fitting mode. Where there is none the agent asks before it does something, and is answered from the role; an
+/// agent that would not even ask is not worked with.
+async fn choose_mode(
+    agent: &ConnectionTo<Agent>,
+    permission: Permission,
+    new: &NewSessionResponse,
+) -> Result<(), String> {
+    let Some(modes) = modes(new) else { return Ok(()) };
+    let mut refused = String::new();
+    match fitting(permission, &modes.offered) {
+        Some(mode) if mode == modes.current => return Ok(()),
+        Some(mode) => {
+            let session = new.session_id.clone();
+            let set = match modes.option {
+                None => {
+                    let mode = mode.to_owned();
+                    agent.send_request(SetSessionModeRequest::new(session, mode)).block_task().await.err()
+                }
+                Some(option) => {
+                    let set = SetSessionConfigOptionRequest::new(session, option, mode);
+                    agent.send_request(set).block_task().await.err()
+                }
+            };
+            let Some(error) = set else { return Ok(()) };
+            refused = format!(" ({mode} was refused: {error})");
+        }
+        None => {}
+    }
+    if permission != Permission::Full && FULL.contains(&modes.current.as_str()) {
+        return Err(format!(
+            "the agent works in the mode {}, in which it asks for nothing, and offers none for the role's permission\
+             {refused}: it offers {}. Set another mode as the agent's default, or `permission = \"full\"`",
+            modes.current,
+            modes.offered.join(", ")
+        ));
+    }
+    Ok(())
+}
+
+/// Takes the model that the role names.
+async fn choose_model(
+    agent: &ConnectionTo<Agent>,
+    model: &str,
+    new: &NewSessionResponse,
+) -> Result<(), String> {
+    let Some(option) = option(new, &SessionConfigOptionCategory::Model) else {
+        return Err(format!(
+            "the agent lets nobody choose its model, and the role wants {model}: remove `model`, and name it in the \
+             agent's own settings"
+        ));
+    };
+    let set = SetSessionConfigOptionRequest::new(new.session_id.clone(), option.id.clone(), model);
+    match agent.send_request(set).block_task().await {
+        Ok(_) => Ok(()),
+        Err(error) => Err(format!("the agent did not take the model {model}: {error}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fits(permission: Permission, offered: &[&str]) -> Option<String> {
+        let offered: Vec<String> = offered.iter().map(|name| (*name).to_owned()).collect();
+        fitting(permission, &offered).map(str::to_owned)
+    }
+
+    #[test]
+    fn a_mode_allows_what_the_role_allows_and_never_more() {
+        let claude = ["default", "acceptEdits", "plan", "auto", "bypassPermissions"];
+        let codex = ["read-only", "workspace-write", "agent", "agent-full-access"];
+        let old_codex = ["read-only", "auto", "full-access"];
+        let gemini = ["default", "autoEdit", "yolo", "plan"];
+        let by_permission = |offered: &[&str]| {
+            [Permission::ReadOnly, Permission::Edit, Permission::Full]
+                .map(|permission| fits(permission, offered).unwrap_or_default())
+        };
+        assert_eq!(by_permission(&claude), ["plan", "acceptEdits", "bypassPermissions"]);
+        assert_eq!(by_permission(&codex), ["read-only", "workspace-write", "agent-full-access"]);
+        assert_eq!(by_permission(&old_codex), ["read-only", "auto", "full-access"]);
+        assert_eq!(by_permission(&gemini), ["plan", "autoEdit", "yolo"]);
+        // A mode that nobody knows is left alone.
+        assert_eq!(by_permission(&["auto", "build"]), ["", "", ""]);
+    }
+}

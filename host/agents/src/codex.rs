@@ -1,0 +1,362 @@
+//! Codex over its app server: JSON-RPC lines on stdin and stdout. Decoding is in `baton-streams`.
+//!
+//! A session is a thread, a prompt a turn. A compaction takes no instructions: Codex has its own, set with `-c
+//! compact_prompt=…` in the role's `args`.
+
+mod approval;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use baton_core::SessionId;
+use baton_core::facts::{AgentEvent, Capabilities, Channel, SIGNAL_TEXT_BYTES, Signal};
+use baton_core::workflow::{Permission, Role};
+use baton_streams::{CodexAppServerDecoder, Decoder as _, cut};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use tokio::sync::{mpsc, watch};
+
+use crate::driver::{self, AgentHandle, Command, Events, Feed, Shared};
+use crate::files::Log;
+use crate::launch::{DriverEvent, Launch};
+use crate::process::{End, Process};
+use crate::program::Invocation;
+
+/// What the app server can do.
+pub(crate) const CAPABILITIES: Capabilities = Capabilities {
+    reports_occupancy: true,
+    compacts: true,
+    takes_mcp: true,
+    caps_turns: false,
+    interrupts: true,
+    reports_cost: false,
+};
+
+/// Lines under way between the streams and the conversation, in either direction.
+const LINES: usize = 16;
+
+/// The request that opens the connection.
+const HELLO: u64 = 1;
+
+/// The request that opens the thread; those after it are counted on.
+const OPEN: u64 = 2;
+
+/// The arguments. The role's come first: they are Codex's own, not the app server's.
+pub(crate) fn arguments(role: &Role) -> Vec<OsString> {
+    role.args.iter().map(String::as_str).chain(["app-server"]).map(OsString::from).collect()
+}
+
+/// How it is called.
+pub(crate) fn command(program: PathBuf, role: &Role) -> Invocation {
+    Invocation { program, args: arguments(role) }
+}
+
+/// Takes the process over. `Ready` comes when the thread has been started.
+pub(crate) fn drive(
+    process: Process,
+    launch: &Launch,
+    events: mpsc::Sender<(SessionId, DriverEvent)>,
+) -> AgentHandle {
+    let session = launch.spec.session.clone();
+    let (handle, wiring) = driver::wire(session.clone());
+    let events = Events { session, to: events };
+    let Process { stdin, stdout, stderr, supervised } = process;
+    let log = |name: &str| Log::create(&launch.session_dir, name);
+    let (lines, to_write) = mpsc::channel(LINES);
+    let (forward, forwarded) = mpsc::channel(LINES);
+    let decoder = Shared::new(CodexAppServerDecoder::new());
+
+    let (closes, closing) = wiring.closing;
+    let (goes, gone) = wiring.gone;
+    let talk = Talk {
+        lines,
+        decoder: decoder.clone(),
+        events: events.clone(),
+        permission: launch.role.permission,
+        open: thread_start(launch),
+        asked: OPEN,
+        thread: None,
+        awaited: None,
+        turn: None,
+        interrupt: false,
+    };
+    let talk = talk.run(wiring.commands, forwarded, closing.clone());
+    let (failed, give_up) = (events.clone(), wiring.give_up);
+    let talk = tokio::spawn(async move {
+        let Err(text) = talk.await else { return };
+        failed.send(&mut vec![failure(&text)]).await;
+        if let Some(end) = give_up.upgrade() {
+            // Full: the end is under way already.
+            let _ = end.try_send(End { grace: Duration::ZERO, by_host: false });
+        }
+    });
+    tokio::spawn(driver::write(stdin, to_write, closing, log("stdin.jsonl")));
+    let stderr = driver::read_stderr(stderr, &events, log("stderr.log"), gone.clone());
+    let feed = CodexFeed(decoder);
+    let stdout = driver::read(stdout, feed, Some(forward), events.clone(), log("stdout.jsonl"), gone.clone());
+    tokio::spawn(driver::conclude(vec![tokio::spawn(stdout), stderr, talk], events, gone));
+    tokio::spawn(supervised.supervise(wiring.end, closes, goes));
+    handle
+}
+
+/// What the thread is started with. What the sandbox does not allow is refused to the model without asking: nobody is
+/// there to be asked.
+fn thread_start(launch: &Launch) -> Value {
+    let sandbox = match launch.role.permission {
+        Permission::ReadOnly => "read-only",
+        Permission::Edit => "workspace-write",
+        Permission::Full => "danger-full-access",
+    };
+    let mut params = json!({ "cwd": launch.workspace, "approvalPolicy": "never", "sandbox": sandbox });
+    if let Some(model) = &launch.role.model {
+        params["model"] = json!(model);
+    }
+    if !launch.mcp_servers.is_empty() {
+        let servers: Map<String, Value> = launch
+            .mcp_servers
+            .iter()
+            .map(|server| {
+                let config = json!({ "command": server.command, "args": server.args, "env": server.env });
+                (server.name.clone(), config)
+            })
+            .collect();
+        params["config"] = json!({ "mcp_servers": servers });
+    }
+    params
+}
+
+/// The conversation: the one place that knows what was asked and what is under way.
+struct Talk {
+    lines: mpsc::Sender<Vec<u8>>,
+    decoder: Shared<CodexAppServerDecoder>,
+    events: Events,
+    permission: Permission,
+    open: Value,
+    /// Number of the last request.
+    asked: u64,
+    thread: Option<String>,
+    /// The request for a turn that has not been answered yet. What comes before its answer is of the turn before.
+    awaited: Option<u64>,
+    /// The turn under way.
+    turn: Option<String>,
+    /// The turn that was asked for is to be broken off as soon as it has an id.
+    interrupt: bool,
+}
+
+/// What happens next.
+enum Next {
+    Seen(String),
+    Wanted(Command),
+}
+
+/// What the conversation has to see of a line.
+#[derive(Debug, Deserialize)]
+struct Seen {
+    id: Option<Value>,
+    method: Option<String>,
+    #[serde(default)]
+    params: Value,
+    #[serde(default)]
+    result: Value,
+    error: Option<Value>,
+}
+
+impl Talk {
+    /// Until the agent is being ended. An error is a thread that could not be started.
+    async fn run(
+        mut self,
+        mut commands: mpsc::Receiver<Command>,
+        mut seen: mpsc::Receiver<String>,
+        mut closing: watch::Receiver<bool>,
+    ) -> Result<(), String> {
+        let own = json!({ "name": "baton", "title": "Baton", "version": env!("CARGO_PKG_VERSION") });
+        // What it calls experimental are fields of the threads and turns that this works with.
+        let hello = json!({ "clientInfo": own, "capabilities": { "experimentalApi": true } });
+        self.send(json!({ "id": HELLO, "method": "initialize", "params": hello })).await;
+        loop {
+            let next = tokio::select! {
+                biased;
+                _ = closing.wait_for(|closing| *closing) => break,
+                // Where its stdout is closed its end will be seen.
+                line = seen.recv() => line.map(Next::Seen),
+                command = commands.recv(), if self.thread.is_some() => command.map(Next::Wanted),
+            };
+            match next {
+                Some(Next::Seen(line)) => self.take(&line).await?,
+                Some(Next::Wanted(command)) => self.obey(command).await,
+                None => break,
+            }
+        }
+        self.break_off().await;
+        Ok(())
+    }
+
+    async fn obey(&mut self, command: Command) {
+        let thread = self.thread.clone();
+        match command {
+            Command::Prompt(text) => {
+                let input = json!([{ "type": "text", "text": text }]);
+                self.begin("turn/start", json!({ "threadId": thread, "input": input })).await;
+            }
+            Command::Compact(_) => {
+                self.begin("thread/compact/start", json!({ "threadId": thread })).await;
+            }
+            Command::Interrupt => {
+                self.interrupt = true;
+                self.break_off().await;
+            }
+        }
+    }
+
+    /// Asks for a turn.
+    async fn begin(&mut self, method: &str, params: Value) {
+        (self.turn, self.interrupt) = (None, false);
+        self.awaited = Some(self.asked + 1);
+        self.ask(method, params).await;
+    }
+
+    /// A turn is under way.
+    async fn began(&mut self, turn: Option<&Value>) {
+        if let Some(turn) = turn.and_then(Value::as_str) {
+            self.turn = Some(turn.to_owned());
+            if self.interrupt {
+                self.break_off().await;
+            }
+        }
+    }
+
+    /// Breaks the turn off, where one is under way.
+    async fn break_off(&mut self) {
+        if let (Some(thread), Some(turn)) = (self.thread.clone(), self.turn.clone()) {
+            self.interrupt = false;
+            self.ask("turn/interrupt", json!({ "threadId": thread, "turnId": turn })).await;
+        }
+    }
+
+    async fn take(&mut self, line: &str) -> Result<(), String> {
+        let Ok(seen) = serde_json::from_str::<Seen>(line) else { return Ok(()) };
+        match (seen.method.as_deref(), seen.id) {
+            (Some(method), Some(id)) => {
+                let answer = match approval::answer(method, &seen.params, self.permission) {
+                    Ok(result) => json!({ "id": id, "result": result }),
+                    Err(error) => json!({ "id": id, "error": error }),
+                };
+                self.send(answer).await;
+            }
+            (Some("turn/started"), None) if self.is_own(&seen.params) && self.awaited.is_none() => {
+                let turn = seen.params.pointer("/turn/id");
+                // The answer to a prompt has said so already.
+                if turn.and_then(Value::as_str) != self.turn.as_deref() {
+                    self.began(turn).await;
+                }
+            }
+            (Some("turn/completed"), None) if self.is_own(&seen.params) => {
+                let completed = seen.params.pointer("/turn/id").and_then(Value::as_str);
+                self.turn = self.turn.take().filter(|turn| completed != Some(turn));
+            }
+            (Some(_), None) => {}
+            (None, Some(id)) if id == HELLO => {
+                refused("hello", seen.error.as_ref())?;
+                self.send(json!({ "method": "initialized" })).await;
+                let open = std::mem::take(&mut self.open);
+                self.send(json!({ "id": OPEN, "method": "thread/start", "params": open })).await;
+            }
+            (None, Some(id)) if id == OPEN => {
+                refused("the start of a thread", seen.error.as_ref())?;
+                let thread = seen.result.pointer("/thread/id").and_then(Value::as_str);
+                self.thread = Some(thread.ok_or("Codex started a thread and did not say which")?.to_owned());
+            }
+            (None, Some(id)) if self.awaited.is_some_and(|awaited| id == awaited) => {
+                self.awaited = None;
+                self.began(seen.result.pointer("/turn/id")).await;
+            }
+            (None, _) => {}
+        }
+        Ok(())
+    }
+
+    /// A thread of the agent's own (a sub-agent, a review) has turns too.
+    fn is_own(&self, params: &Value) -> bool {
+        params.get("threadId").and_then(Value::as_str) == self.thread.as_deref()
+    }
+
+    async fn ask(&mut self, method: &str, params: Value) {
+        self.asked += 1;
+        let id = self.asked;
+        self.send(json!({ "id": id, "method": method, "params": params })).await;
+    }
+
+    /// Sends a message. Where the agent is gone its end says so.
+    async fn send(&mut self, mut message: Value) {
+        message["jsonrpc"] = json!("2.0");
+        let mut line = message.to_string().into_bytes();
+        let mut out = Vec::new();
+        self.decoder.lock().sent(&line, &mut out);
+        self.events.send(&mut out).await;
+        line.push(b'\n');
+        let _ = self.lines.send(line).await;
+    }
+}
+
+fn refused(what: &str, error: Option<&Value>) -> Result<(), String> {
+    match error {
+        Some(error) => {
+            let said = error.get("message").and_then(Value::as_str).unwrap_or_default();
+            Err(format!("Codex refused {what}: {said}"))
+        }
+        None => Ok(()),
+    }
+}
+
+fn failure(text: &str) -> AgentEvent {
+    AgentEvent::Signal(Signal {
+        channel: Channel::AgentEvent,
+        code: "codex-app-server".to_owned(),
+        status: None,
+        resets_at: None,
+        retrying: false,
+        text: cut(text, SIGNAL_TEXT_BYTES).to_owned(),
+    })
+}
+
+/// Decodes, and passes on what the conversation has to see.
+struct CodexFeed(Shared<CodexAppServerDecoder>);
+
+/// Enough of a message to tell.
+#[derive(Deserialize)]
+struct Head<'a> {
+    id: Option<serde::de::IgnoredAny>,
+    method: Option<std::borrow::Cow<'a, str>>,
+}
+
+impl Feed for CodexFeed {
+    fn line(&mut self, line: &[u8], out: &mut Vec<AgentEvent>) -> Option<String> {
+        self.0.lock().line(line, out);
+        let head: Head<'_> = serde_json::from_slice(line).ok()?;
+        let is_seen =
+            head.id.is_some() || matches!(head.method.as_deref(), Some("turn/started" | "turn/completed"));
+        is_seen.then(|| str::from_utf8(line).map(str::to_owned).ok()).flatten()
+    }
+
+    fn long_line(&mut self, beginning: &[u8], out: &mut Vec<AgentEvent>) {
+        self.0.lock().long_line(beginning, out);
+    }
+
+    fn end(&mut self, out: &mut Vec<AgentEvent>) {
+        self.0.lock().end(out);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use baton_core::workflow::AgentKind;
+
+    #[test]
+    fn what_is_set_for_codex_comes_before_its_command() {
+        let args = ["-c", "model_reasoning_effort=low"].map(str::to_owned).to_vec();
+        let role = Role { args, ..Role::of(AgentKind::Codex) };
+        assert_eq!(arguments(&role), ["-c", "model_reasoning_effort=low", "app-server"]);
+    }
+}

@@ -1,0 +1,246 @@
+//! Any program: a prompt goes in, text comes out. What the text says is decoded in `baton-streams`.
+//!
+//! A prompt is one run of the program, and the next prompt another: it remembers nothing in between, so the workspace and
+//! the prompt are all it has. The session is that of the relay, which stays.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use baton_core::SessionId;
+use baton_core::facts::{AgentEvent, Billed, Capabilities, Channel, SIGNAL_TEXT_BYTES, Signal};
+use baton_core::workflow::{CommandLine, PromptWay, Role};
+use baton_streams::{PlainDecoder, Stream, cut};
+use tokio::sync::{mpsc, watch};
+
+use crate::driver::{self, AgentHandle, Command, Events, Feed};
+use crate::files::Log;
+use crate::launch::{DriverEvent, Launch};
+use crate::process::Process;
+use crate::program::Invocation;
+use crate::relay::line::{Ended, Told, Wanted};
+
+/// What can be done with a program of which nothing is known.
+pub(crate) const CAPABILITIES: Capabilities = Capabilities {
+    reports_occupancy: false,
+    compacts: false,
+    takes_mcp: false,
+    caps_turns: false,
+    interrupts: true,
+    reports_cost: false,
+};
+
+/// Lines under way to the relay; each command is one.
+const LINES: usize = 16;
+
+/// The stop reason of a program that says with its exit code that it is done.
+const COMPLETED: &str = "completed";
+
+/// How the relay is called for this session.
+pub(crate) fn command(own_exe: &Path, program: PathBuf, command: &CommandLine, role: &Role) -> Invocation {
+    let mut args: Vec<OsString> = vec!["__relay".into()];
+    if role.pty {
+        args.push("--terminal".into());
+    }
+    if role.prompt == PromptWay::Argument {
+        args.push("--argument".into());
+    }
+    args.extend(["--".into(), program.into_os_string()]);
+    args.extend(command.args().iter().chain(&role.args).map(OsString::from));
+    Invocation { program: own_exe.to_owned(), args }
+}
+
+/// Takes the process over. `Ready` comes when the relay is there.
+pub(crate) fn drive(
+    process: Process,
+    launch: &Launch,
+    events: mpsc::Sender<(SessionId, DriverEvent)>,
+) -> AgentHandle {
+    let session = launch.spec.session.clone();
+    let (handle, wiring) = driver::wire(session.clone());
+    let events = Events { session, to: events };
+    let Process { stdin, stdout, stderr, supervised } = process;
+    let log = |name: &str| Log::create(&launch.session_dir, name);
+    let (lines, to_write) = mpsc::channel(LINES);
+
+    let (closes, closing) = wiring.closing;
+    let (goes, gone) = wiring.gone;
+    let talk = tokio::spawn(talk(wiring.commands, lines, events.clone(), closing.clone()));
+    tokio::spawn(driver::write(stdin, to_write, closing, log("stdin.jsonl")));
+    let stderr = driver::read_stderr(stderr, &events, log("stderr.log"), gone.clone());
+    let feed = PlainFeed::default();
+    let stdout = driver::read(stdout, feed, None, events.clone(), log("stdout.jsonl"), gone.clone());
+    tokio::spawn(driver::conclude(vec![tokio::spawn(stdout), stderr, talk], events, gone));
+    tokio::spawn(supervised.supervise(wiring.end, closes, goes));
+    handle
+}
+
+/// Turns commands into lines until the agent is being ended.
+async fn talk(
+    mut commands: mpsc::Receiver<Command>,
+    lines: mpsc::Sender<Vec<u8>>,
+    events: Events,
+    mut closing: watch::Receiver<bool>,
+) {
+    loop {
+        let command = tokio::select! {
+            command = commands.recv() => command,
+            _ = closing.wait_for(|closing| *closing) => None,
+        };
+        let wanted = match command {
+            Some(Command::Prompt(text)) => Wanted::Prompt(text),
+            Some(Command::Interrupt) => Wanted::Interrupt,
+            Some(Command::Compact(_)) => {
+                let text = "a program keeps no context that could be compacted".to_owned();
+                events.send(&mut vec![AgentEvent::CompactionFailed { text }]).await;
+                continue;
+            }
+            None => return,
+        };
+        // Neither a text nor a word can fail to become JSON.
+        let mut line = serde_json::to_vec(&wanted).unwrap_or_default();
+        line.push(b'\n');
+        if lines.send(line).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// Unpacks what the relay tells; what the program printed goes on to its decoder.
+struct PlainFeed {
+    printed: Stream<PlainDecoder>,
+    capabilities: Capabilities,
+    /// The run has told of a model call.
+    told_turn: bool,
+}
+
+impl Default for PlainFeed {
+    fn default() -> Self {
+        Self { printed: Stream::new(PlainDecoder::new()), capabilities: CAPABILITIES, told_turn: false }
+    }
+}
+
+impl PlainFeed {
+    /// The stream of a run is over; another run is another stream.
+    fn end_run(&mut self, out: &mut Vec<AgentEvent>) {
+        let before = out.len();
+        std::mem::take(&mut self.printed).end(out);
+        self.learn(before, out);
+    }
+
+    /// What a program has once reported it can report.
+    fn learn(&mut self, before: usize, out: &mut Vec<AgentEvent>) {
+        let mut told = self.capabilities;
+        for event in &out[before..] {
+            match event {
+                AgentEvent::Occupancy { used_tokens: Some(_), .. } => told.reports_occupancy = true,
+                AgentEvent::Turn { billed, .. } => {
+                    self.told_turn = true;
+                    told.reports_cost |= billed.cost_microusd.is_some();
+                }
+                AgentEvent::Billing(Billed { cost_microusd: Some(_), .. }) => told.reports_cost = true,
+                _ => {}
+            }
+        }
+        if told != self.capabilities {
+            self.capabilities = told;
+            out.insert(before, AgentEvent::Capabilities(told));
+        }
+    }
+
+    fn told(&mut self, told: Told, out: &mut Vec<AgentEvent>) {
+        match told {
+            Told::Ready => out.push(AgentEvent::Ready { agent_session: None, model: None, version: None }),
+            Told::Out(text) => {
+                let before = out.len();
+                self.printed.push(text.as_bytes(), out);
+                self.learn(before, out);
+            }
+            Told::Ended(ended) => {
+                self.end_run(out);
+                // A program that tells of no model call has had one as far as anybody can know.
+                if !std::mem::take(&mut self.told_turn) && ended.error.is_none() {
+                    out.push(AgentEvent::Turn { used_tokens: None, billed: Billed::default() });
+                }
+                if let Some(error) = &ended.error {
+                    out.push(signal("not-started", error));
+                }
+                let (stop_reason, is_error) = stop_reason(&ended);
+                out.push(AgentEvent::PromptEnded { stop_reason, is_error });
+            }
+        }
+    }
+}
+
+/// Why a run is over, and whether that is an error.
+fn stop_reason(ended: &Ended) -> (String, bool) {
+    match ended {
+        Ended { interrupted: true, .. } => ("interrupted".to_owned(), true),
+        Ended { error: Some(_), .. } => ("not-started".to_owned(), true),
+        Ended { code: Some(0), .. } => (COMPLETED.to_owned(), false),
+        Ended { code: Some(code), .. } => (format!("exit {code}"), true),
+        Ended { signal: Some(signal), .. } => (format!("signal {signal}"), true),
+        Ended { .. } => ("gone".to_owned(), true),
+    }
+}
+
+fn signal(code: &str, text: &str) -> AgentEvent {
+    AgentEvent::Signal(Signal {
+        channel: Channel::AgentEvent,
+        code: code.to_owned(),
+        status: None,
+        resets_at: None,
+        retrying: false,
+        text: cut(text, SIGNAL_TEXT_BYTES).to_owned(),
+    })
+}
+
+impl Feed for PlainFeed {
+    fn line(&mut self, line: &[u8], out: &mut Vec<AgentEvent>) -> Option<String> {
+        // The relay writes nothing else; a line that was cut off by its end says nothing.
+        if let Ok(told) = serde_json::from_slice(line) {
+            self.told(told, out);
+        }
+        None
+    }
+
+    fn long_line(&mut self, _beginning: &[u8], out: &mut Vec<AgentEvent>) {
+        out.push(signal("line-too-long", "the relay wrote a line that is longer than any it writes"));
+    }
+
+    fn end(&mut self, out: &mut Vec<AgentEvent>) {
+        self.end_run(out);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use baton_core::workflow::AgentKind;
+
+    #[test]
+    fn the_program_is_called_as_it_is_written() {
+        let agent: AgentKind = "process:./agent.sh 'two words'".parse().unwrap();
+        let line = agent.command().unwrap();
+        let role = Role {
+            pty: true,
+            prompt: PromptWay::Argument,
+            args: vec!["--fast".to_owned()],
+            ..Role::of(agent.clone())
+        };
+        let called = command(Path::new("/bin/baton"), "/w/agent.sh".into(), line, &role);
+        let args: Vec<&str> = called.args.iter().map(|arg| arg.to_str().unwrap()).collect();
+        assert_eq!(args, ["__relay", "--terminal", "--argument", "--", "/w/agent.sh", "two words", "--fast"]);
+        let called = command(Path::new("/bin/baton"), "/w/agent.sh".into(), line, &Role::of(agent.clone()));
+        assert_eq!(called.args[1], "--");
+    }
+
+    #[test]
+    fn an_exit_code_says_whether_it_went_well() {
+        let said = |ended: Ended| stop_reason(&ended);
+        assert_eq!(said(Ended { code: Some(0), ..Ended::default() }), ("completed".to_owned(), false));
+        assert_eq!(said(Ended { code: Some(3), ..Ended::default() }), ("exit 3".to_owned(), true));
+        assert_eq!(said(Ended { signal: Some(9), ..Ended::default() }), ("signal 9".to_owned(), true));
+        let interrupted = Ended { code: Some(0), interrupted: true, ..Ended::default() };
+        assert_eq!(said(interrupted), ("interrupted".to_owned(), true));
+    }
+}

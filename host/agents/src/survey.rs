@@ -1,0 +1,202 @@
+//! Which agents are there: where each one's program is, its version, and what it can do. Starts no session.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use baton_core::facts::Capabilities;
+use baton_core::workflow::{AgentKind, Role};
+use rustix::process::Signal;
+use tokio::io::AsyncReadExt as _;
+
+use crate::launch::capabilities;
+use crate::proc;
+use crate::program::{advice, find_program};
+
+/// How long a program may take to tell its version: those that are scripts of many megabytes take seconds when cold.
+const VERSION_TIME: Duration = Duration::from_secs(15);
+
+/// How long its answer may stay open after it, held by something that it started.
+const VERSION_DRAIN: Duration = Duration::from_millis(250);
+
+/// How much of its answer is read; a version is on the first lines.
+const VERSION_BYTES: u64 = 4096;
+
+/// A version longer than this is none.
+const VERSION_CHARS: usize = 60;
+
+/// An agent that can be had, or that a workflow names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SurveyedAgent {
+    /// As it is written in a workflow.
+    pub agent: AgentKind,
+    /// What people call it.
+    pub title: String,
+    /// Its program, where it is there. The rehearsal is part of this one.
+    pub program: Option<PathBuf>,
+    /// What it says of its version, where it says something.
+    pub version: Option<String>,
+    /// What it can do with its driver. Of an ACP agent that has not been run before this is what the protocol asks of
+    /// all; it tells the rest itself.
+    pub capabilities: Capabilities,
+    /// Where the capabilities come from.
+    pub known_by: KnownBy,
+    /// How to get it, where it is not there.
+    pub advice: Option<String>,
+}
+
+/// Where a statement about capabilities comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KnownBy {
+    /// The driver's own protocol has it.
+    Driver,
+    /// This agent was seen to tell it (adapters change; what a session tells is what counts there).
+    Observed,
+    /// The protocol asks it of every agent; the rest is not known before a session is open.
+    Protocol,
+}
+
+/// An ACP agent that people use.
+struct KnownAcp {
+    command: &'static str,
+    title: &'static str,
+    /// `compacts`, `reports_occupancy`, `reports_cost`, as it told in a recorded session.
+    told: [bool; 3],
+}
+
+/// What was recorded of claude-agent-acp 0.100, codex-acp 2.6, opencode 1.18 and gemini-cli 0.61.
+const KNOWN_ACP: [KnownAcp; 4] = [
+    KnownAcp { command: "acp:claude-agent-acp", title: "Claude Code over ACP", told: [true, true, true] },
+    KnownAcp { command: "acp:codex-acp", title: "Codex over ACP", told: [true, true, false] },
+    KnownAcp { command: "acp:opencode acp", title: "OpenCode", told: [false, true, true] },
+    KnownAcp { command: "acp:gemini --acp", title: "Gemini CLI", told: [false, false, false] },
+];
+
+/// Looks for every agent that is known by name, and for those that a workflow's roles configure, once each. `path` is where
+/// programs are looked up. Programs are asked for their version, all at a time.
+pub async fn survey(path: Option<&OsStr>, own_exe: &Path, configured: &[Role]) -> Vec<SurveyedAgent> {
+    let known = [AgentKind::Claude, AgentKind::Codex]
+        .into_iter()
+        .chain(KNOWN_ACP.iter().filter_map(|known| known.command.parse().ok()))
+        .chain([AgentKind::Rehearsal])
+        .map(Role::of);
+    let mut roles: Vec<Role> = Vec::new();
+    // A configured role first: its program is the one that would be run.
+    for role in configured.iter().cloned().chain(known) {
+        if !roles
+            .iter()
+            .any(|seen| seen.agent == role.agent && (seen.program == role.program || role.program.is_none()))
+        {
+            roles.push(role);
+        }
+    }
+    let surveyed = roles.iter().map(|role| look(role, path, own_exe));
+    futures::future::join_all(surveyed).await
+}
+
+async fn look(role: &Role, path: Option<&OsStr>, own_exe: &Path) -> SurveyedAgent {
+    let agent = role.agent.clone();
+    let (mut can, mut known_by) = (capabilities(&agent), KnownBy::Driver);
+    let known = KNOWN_ACP.iter().find(|known| known.command == String::from(agent.clone()));
+    let title = match (&agent, known) {
+        (AgentKind::Claude, _) => "Claude Code".to_owned(),
+        (AgentKind::Codex, _) => "Codex".to_owned(),
+        (AgentKind::Rehearsal, _) => "Rehearsal, built in".to_owned(),
+        (_, Some(known)) => {
+            [can.compacts, can.reports_occupancy, can.reports_cost] = known.told;
+            known_by = KnownBy::Observed;
+            known.title.to_owned()
+        }
+        (AgentKind::Acp { .. }, None) => {
+            known_by = KnownBy::Protocol;
+            "ACP agent".to_owned()
+        }
+        (AgentKind::Process { .. }, _) => "Program".to_owned(),
+    };
+    let found = match &agent {
+        AgentKind::Rehearsal => Ok(Some(own_exe.to_owned())),
+        _ => find_program(&agent, "executor", role, path),
+    };
+    let program = found.ok().flatten();
+    let version = match (&agent, &program) {
+        (AgentKind::Rehearsal, _) => Some(env!("CARGO_PKG_VERSION").to_owned()),
+        // What an arbitrary program does with `--version` nobody knows: it is not run for it.
+        (AgentKind::Process { .. }, _) | (_, None) => None,
+        (AgentKind::Acp { command }, Some(_)) if known.is_none() && !command.args().is_empty() => None,
+        (_, Some(program)) => version(program, path).await,
+    };
+    let advice = program.is_none().then(|| advice(&agent).to_owned());
+    SurveyedAgent { agent, title, program, version, capabilities: can, known_by, advice }
+}
+
+/// Asks a program for its version: with no environment but `PATH`, nothing on stdin, and not for long. What it starts
+/// meanwhile is ended with it.
+async fn version(program: &Path, path: Option<&OsStr>) -> Option<String> {
+    let environment: BTreeMap<&str, OsString> =
+        [("PATH", path.unwrap_or_default().to_owned()), ("LANG", "C.UTF-8".into())].into();
+    let mut child = tokio::process::Command::new(program)
+        .arg("--version")
+        .env_clear()
+        .envs(environment)
+        .current_dir("/")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .process_group(0)
+        .kill_on_drop(true)
+        .spawn()
+        .ok()?;
+    let group = child.id();
+    let stdout = child.stdout.take()?;
+    let mut said = Vec::new();
+    {
+        let mut stdout = stdout.take(VERSION_BYTES);
+        let told = stdout.read_to_end(&mut said);
+        let exited = async {
+            let _ = child.wait().await;
+            tokio::time::sleep(VERSION_DRAIN).await;
+        };
+        let late = tokio::time::sleep(VERSION_TIME);
+        // Told in full, or gone, or too slow: what was told until then counts.
+        tokio::select! {
+            _ = told => {}
+            () = exited => {}
+            () = late => {}
+        }
+    }
+    if let Some(group) = group {
+        proc::signal_group(group, Signal::KILL);
+    }
+    let _ = child.wait().await;
+    version_in(&String::from_utf8_lossy(&said))
+}
+
+/// The first line that has a digit in it.
+fn version_in(said: &str) -> Option<String> {
+    let line = said.lines().map(str::trim).find(|line| line.contains(|c: char| c.is_ascii_digit()))?;
+    let plain: String = anstream::adapter::strip_str(line).to_string();
+    (plain.chars().count() <= VERSION_CHARS && !plain.contains(['{', '<'])).then_some(plain)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_is_a_short_line_with_a_number() {
+        assert_eq!(version_in("2.1.330 (Claude Code)\n").as_deref(), Some("2.1.330 (Claude Code)"));
+        assert_eq!(version_in("Warning: no home\ncodex-cli 0.169.0").as_deref(), Some("codex-cli 0.169.0"));
+        assert_eq!(version_in("{\"jsonrpc\":\"2.0\"}"), None);
+        assert_eq!(version_in(""), None);
+    }
+
+    #[test]
+    fn known_commands_are_written_as_a_workflow_writes_them() {
+        for known in &KNOWN_ACP {
+            let agent: AgentKind = known.command.parse().unwrap();
+            assert_eq!(String::from(agent), known.command);
+        }
+    }
+}

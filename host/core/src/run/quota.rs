@@ -1,0 +1,142 @@
+//! Waiting for a provider (B4–B9): in place while the agent retries by itself, by the host where it gave up, and together
+//! where several agents of one provider work. What is a provider's limit is the policy's to say.
+
+use crate::decision::QuotaCause;
+use crate::notice::Notice;
+use crate::observation::{BriefKind, SessionState};
+use crate::time::{DurationMs, UnixMs};
+use crate::view::QuotaRow;
+
+use super::Run;
+use super::phase::{Step, Succession};
+
+/// A reset further away than this is a misread date: weekly allowances are the longest there are.
+const LATEST_RESET: DurationMs = DurationMs::from_mins(8 * 24 * 60);
+
+/// A wait that is under way.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wait {
+    cause: QuotaCause,
+    until: Option<UnixMs>,
+    retry_at: UnixMs,
+}
+
+impl Run {
+    /// The agent waits by itself: its prompt is alive, the clocks stand still, nothing is called a stall (B4–B6).
+    pub(super) fn wait_in_place(&mut self, p: usize, cause: QuotaCause, until: Option<UnixMs>) {
+        let (now, phase) = (self.now, self.phases[p].spec.id.clone());
+        if !matches!(self.phases[p].step, Step::Working { .. }) {
+            return;
+        }
+        let Some(session) = self.session_mut(p) else {
+            return;
+        };
+        if session.state == SessionState::WaitingQuota {
+            return;
+        }
+        session.state = SessionState::WaitingQuota;
+        session.nudges = 0;
+        session.quota = Some(QuotaRow { cause, since: now, until });
+        let session = session.id.clone();
+        self.notify(Notice::QuotaWait { phase, session, cause, since: now, until });
+    }
+
+    /// New output, or the end of the prompt, ends the wait (B8).
+    pub(super) fn end_wait_in_place(&mut self, p: usize) {
+        let (now, phase) = (self.now, self.phases[p].spec.id.clone());
+        let Some(session) = self.session_mut(p) else {
+            return;
+        };
+        if let Some(quota) = session.quota.take() {
+            if session.state == SessionState::WaitingQuota {
+                session.state = SessionState::Working;
+            }
+            let (session, waited) = (session.id.clone(), now.since(quota.since));
+            self.notify(Notice::QuotaOver { phase, session, waited });
+        }
+    }
+
+    /// The agent gave up: the host waits, as long as it takes, and tries the same prompt again.
+    pub(super) fn wait_for_quota(
+        &mut self,
+        p: usize,
+        cause: QuotaCause,
+        until: Option<UnixMs>,
+        focus: &[usize],
+    ) {
+        let now = self.now;
+        let until = until.filter(|at| *at > now && at.since(now) <= LATEST_RESET);
+        let retry_at = until.unwrap_or_else(|| now + self.backoff(self.phases[p].quota_waits));
+        self.phases[p].quota_waits += 1;
+        self.begin_wait(p, cause, until, retry_at, focus.to_vec());
+    }
+
+    fn begin_wait(
+        &mut self,
+        p: usize,
+        cause: QuotaCause,
+        until: Option<UnixMs>,
+        retry_at: UnixMs,
+        focus: Vec<usize>,
+    ) {
+        let now = self.now;
+        let phase = &mut self.phases[p];
+        phase.step = Step::Quota { cause, since: now, until, retry_at, focus };
+        let (phase, session) = (phase.spec.id.clone(), phase.session.clone());
+        if let Some(session) = self.session_mut(p) {
+            session.nudges = 0; // B5
+            if session.is_alive() {
+                session.state = SessionState::WaitingQuota;
+            }
+        }
+        if let Some(session) = session {
+            self.notify(Notice::QuotaWait { phase, session, cause, since: now, until });
+        }
+    }
+
+    /// The wait of another phase whose agent has the same provider, as far as the kind of the agent tells.
+    pub(super) fn wait_of_its_provider(&self, p: usize) -> Option<Wait> {
+        let agent = &self.workflow.role_of(&self.phases[p].spec).agent;
+        let others = self
+            .phases
+            .iter()
+            .enumerate()
+            .filter(|(other, phase)| *other != p && self.workflow.role_of(&phase.spec).agent == *agent);
+        let waits = others.filter_map(|(_, phase)| match phase.step {
+            Step::Quota { cause, until, retry_at, .. } if retry_at > self.now => {
+                Some(Wait { cause, until, retry_at })
+            }
+            _ => None,
+        });
+        waits.max_by_key(|wait| wait.retry_at)
+    }
+
+    /// Waits with another phase, for the same time, instead of running into the same limit.
+    pub(super) fn join_wait(&mut self, p: usize, wait: Wait, focus: Vec<usize>) {
+        let Wait { cause, until, retry_at } = wait;
+        self.begin_wait(p, cause, until, retry_at, focus);
+    }
+
+    pub(super) fn quota_over(&mut self, p: usize, since: UnixMs, focus: Vec<usize>) {
+        if let Some(session) = self.phases[p].session.clone() {
+            let waited = self.now.since(since);
+            self.notify(Notice::QuotaOver { phase: self.phases[p].spec.id.clone(), session, waited });
+        }
+        "the provider's limit has reset".clone_into(&mut self.phases[p].because);
+        if self.has_live_session(p) {
+            if let Some(session) = self.session_mut(p) {
+                session.state = SessionState::Idle;
+            }
+            if focus.iter().any(|g| self.phases[p].goals[*g].attempts > 0) {
+                self.brief(p, BriefKind::Nudged, focus);
+            } else if self.session(p).is_some_and(|session| session.prompts > 0) {
+                // It waited with another phase, and was not asked for this yet.
+                self.brief_next(p, BriefKind::Next);
+            } else {
+                self.first_brief(p);
+            }
+        } else {
+            self.succeed(p, Succession::Uncounted);
+        }
+    }
+}

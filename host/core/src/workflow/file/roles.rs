@@ -1,0 +1,169 @@
+//! Roles and agents of a workflow file: which agent plays which role, and which keys it understands. Opens no file.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+use super::check::{Checker, join};
+use super::problem::suggest;
+use super::shape::{At, PhaseShape, RoleShape};
+use super::values::{ID_RULE, is_id, is_variable};
+use crate::ids::RoleName;
+use crate::workflow::{AgentError, AgentKind, EXECUTOR, Role, turns};
+
+/// The words that an agent's text may begin with, for suggestions.
+const WORDS: [&str; 5] = ["claude", "codex", "rehearsal", "acp", "process"];
+
+impl Checker<'_, '_> {
+    /// The agent that a key names, if it names one.
+    pub(super) fn agent(&mut self, place: &str, text: &At<String>) -> Option<AgentKind> {
+        match text.get().parse::<AgentKind>() {
+            Ok(kind) => Some(kind.with_program(|path| join(self.base, path))),
+            Err(error) => {
+                let what = format!("`agent` {place} cannot be \"{}\"", text.get().escape_debug());
+                let hint = match &error {
+                    AgentError::Unknown { given } => {
+                        let word = given.split(':').next().unwrap_or_default().trim();
+                        match suggest(word, WORDS) {
+                            meant if meant.starts_with("did you mean") => {
+                                format!("{meant} {}", AgentKind::CHOICES)
+                            }
+                            _ => AgentKind::CHOICES.to_owned(),
+                        }
+                    }
+                    other => other.to_string(),
+                };
+                self.problems.at(text.span(), "agent", what, hint);
+                None
+            }
+        }
+    }
+
+    pub(super) fn roles(
+        &mut self,
+        shapes: BTreeMap<String, At<RoleShape>>,
+        default_agent: &AgentKind,
+    ) -> BTreeMap<RoleName, Role> {
+        let mut roles = BTreeMap::from([(RoleName::from(EXECUTOR), Role::of(default_agent.clone()))]);
+        for (name, shape) in shapes {
+            if !is_id(&name) {
+                let what = format!("a role cannot be called \"{}\"", name.escape_debug());
+                self.problems.at(shape.span(), "roles", what, ID_RULE);
+            }
+            let role = self.role(&format!("in [roles.{name}]"), shape.into_inner(), default_agent);
+            roles.insert(RoleName::new(name), role);
+        }
+        roles
+    }
+
+    fn role(&mut self, place: &str, shape: RoleShape, default_agent: &AgentKind) -> Role {
+        let agent = match &shape.agent {
+            Some(agent) => self.agent(place, agent),
+            None => Some(default_agent.clone()),
+        };
+        for variable in shape.env.iter().filter(|variable| !is_variable(variable.get())) {
+            let what = format!("`env` {place} names \"{}\"", variable.get().escape_debug());
+            let hint = "give the names of variables alone, without values: env = [\"MY_TOKEN\"]";
+            self.problems.at(variable.span(), "env", what, hint);
+        }
+        if let Some(agent) = &agent {
+            self.keys_fit(place, agent, &shape);
+        }
+        Role {
+            // What stands in for a broken one is never played: its problem refuses the file.
+            agent: agent.unwrap_or(AgentKind::Rehearsal),
+            model: shape.model.map(At::into_inner),
+            permission: shape.permission,
+            window_tokens: shape.window_tokens,
+            max_turns: shape.max_turns,
+            env: shape.env.into_iter().map(At::into_inner).collect(),
+            // A bare name is looked up on PATH, as a shell does.
+            program: shape.program.map(|program| match program.get() {
+                path if path.contains('/') => join(self.base, path),
+                name => name.clone(),
+            }),
+            script: shape.script.map(|script| join(self.base, script.get())),
+            args: shape.args.map(At::into_inner).unwrap_or_default(),
+            pty: shape.pty.is_some_and(At::into_inner),
+            prompt: shape.prompt.map(At::into_inner).unwrap_or_default(),
+        }
+    }
+
+    /// A key that the role's agent cannot follow is refused: a setting that is silently ignored is believed.
+    fn keys_fit(&mut self, place: &str, agent: &AgentKind, shape: &RoleShape) {
+        let is_process = matches!(agent, AgentKind::Process { .. });
+        let program_hint = match agent.command() {
+            Some(_) => "the agent's command names its program; remove the key",
+            None => "the rehearsal is built in; remove the key",
+        };
+        let span = |key: &At<String>| key.span();
+        let keys: [(&str, Option<Range<usize>>, bool, &str); 6] = [
+            (
+                "script",
+                shape.script.as_ref().map(span),
+                *agent == AgentKind::Rehearsal,
+                "only `rehearsal` plays a script; remove the key",
+            ),
+            (
+                "program",
+                shape.program.as_ref().map(span),
+                matches!(agent, AgentKind::Claude | AgentKind::Codex),
+                program_hint,
+            ),
+            (
+                "model",
+                shape.model.as_ref().map(span),
+                !is_process,
+                "a program names its model in its command, if it has one; remove the key",
+            ),
+            (
+                "args",
+                shape.args.as_ref().map(At::span),
+                *agent != AgentKind::Rehearsal,
+                "the rehearsal is built in and takes none; remove the key",
+            ),
+            (
+                "pty",
+                shape.pty.as_ref().map(At::span),
+                is_process,
+                "only a `process` can have a terminal; remove the key",
+            ),
+            (
+                "prompt",
+                shape.prompt.as_ref().map(At::span),
+                is_process,
+                "every other agent has its own way to get a prompt; remove the key",
+            ),
+        ];
+        for (key, span, fits, hint) in keys {
+            if let Some(span) = span.filter(|_| !fits) {
+                let what = format!("`{key}` {place} has no meaning for the agent `{agent}`");
+                self.problems.at(span, key, what, hint);
+            }
+        }
+    }
+
+    /// Every role a phase names is one of the file or of the table of turns; those of the table come into being here.
+    pub(super) fn roles_of_phases(
+        &mut self,
+        phases: &[At<PhaseShape>],
+        roles: &mut BTreeMap<RoleName, Role>,
+        default_agent: &AgentKind,
+    ) {
+        for role in phases.iter().filter_map(|phase| phase.get().role.as_ref()) {
+            let name = RoleName::from(role.get().as_str());
+            if roles.contains_key(&name) {
+                continue;
+            }
+            if turns::TABLE.iter().any(|(known, _)| known == role.get()) {
+                roles.insert(name, Role::of(default_agent.clone()));
+            } else {
+                let what = format!("`role` names `{}`, which is no role", role.get().escape_debug());
+                let known =
+                    roles.keys().map(RoleName::as_str).chain(turns::TABLE.iter().map(|(name, _)| *name));
+                let known: BTreeSet<&str> = known.collect();
+                let hint = format!("{} Or declare it: [roles.{}]", suggest(role.get(), known), role.get());
+                self.problems.at(role.span(), "role", what, hint);
+            }
+        }
+    }
+}
