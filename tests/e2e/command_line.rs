@@ -48,12 +48,20 @@ fn version_and_help_are_data_and_end_with_0() {
 fn wrong_usage_ends_with_2_and_says_so_on_stderr() {
     let home = home();
     workflow(home.path(), "agnet = \"claude\"");
-    let cases: [(&[&str], &str); 9] = [
+    std::fs::write(
+        home.path().join("remarks.jsonl"),
+        "{\"text\": \"a\", \"channel\": \"log\"}\n{\"txt\": \"b\"}\n",
+    )
+    .unwrap();
+    let cases: [(&[&str], &str); 12] = [
         (&[], "Usage:"),
         (&["reprot"], "report"),
         (&["run", "absent.toml"], "absent.toml"),
         (&["run", "w.toml"], "w.toml:3:1: unknown key `agnet` at the top level\n    did you mean `agent`?"),
-        (&["run", "w.toml", "--agent", "codex"], "possible values"),
+        (&["run", "w.toml", "--agent", "nobody"], "acp:<command>"),
+        (&["classify", "--agent", "codex", "w.toml"], "codex-app-server"),
+        (&["classify", "--agent", "claude", "absent.jsonl"], "absent.jsonl"),
+        (&["classify", "--agent", "text", "remarks.jsonl"], "remarks.jsonl:2: expected"),
         (&["answer", "perhaps"], "possible values"),
         (&["status"], "nothing has run"),
         (&["status", "--workspace", "absent"], "absent"),
@@ -62,7 +70,7 @@ fn wrong_usage_ends_with_2_and_says_so_on_stderr() {
     for (args, expected) in cases {
         let output = baton(home.path(), args);
         assert_eq!(output.status.code(), Some(2), "{args:?}: {}", text(&output.stderr));
-        assert!(output.stdout.is_empty(), "{args:?}");
+        assert!(output.stdout.is_empty() || args.contains(&"remarks.jsonl"), "{args:?}");
         assert!(text(&output.stderr).contains(expected), "{args:?}: {}", text(&output.stderr));
     }
 }
@@ -117,4 +125,38 @@ fn the_quickstart_is_a_workflow_and_plans_its_phases_in_order() {
     assert_eq!(phases, ["survey", "build", "document"]);
     let prompt = plan["sessions"][1]["prompts"][0]["text"].as_str().unwrap();
     assert!(prompt.contains("- [parser] Write src/parser.sh"), "{prompt}");
+}
+
+// A4, B4
+#[test]
+fn a_recorded_stream_is_classified_as_one_json_record() {
+    let home = home();
+    let streams = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/streams");
+    let classify = |args: &[&str]| {
+        let args: Vec<&str> = ["classify"].iter().chain(args).copied().collect();
+        let output = baton(home.path(), &args);
+        assert_eq!(output.status.code(), Some(0), "{args:?}: {}", text(&output.stderr));
+        let lines = text(&output.stdout);
+        lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect::<Vec<serde_json::Value>>()
+    };
+    let file = |name: &str| streams.join(name).to_str().unwrap().to_owned();
+    let exhausted =
+        &classify(&["--agent", "claude", &file("claude/context-exhausted-mid.jsonl"), "--exit", "1"])[0];
+    assert_eq!((&exhausted["verdict"], &exhausted["cause"]), (&"exhausted".into(), &serde_json::Value::Null));
+    assert_eq!(exhausted["evidence"][0]["channel"], "agent-event");
+    assert_eq!(exhausted["occupancy"]["window_tokens"], 200_000);
+    assert_eq!(exhausted["policy"]["name"], "resilience");
+    let killed =
+        &classify(&["--agent", "opencode", &file("opencode/context-exhausted.jsonl"), "--killed"])[0];
+    assert_eq!(killed["verdict"], "exhausted");
+    std::fs::write(
+        home.path().join("remarks.jsonl"),
+        "{\"text\": \"You've hit your limit · resets 3pm (UTC)\", \"channel\": \"api_error\", \"vendor\": \"x\"}\n\n\
+         {\"text\": \"prompt is too long: 5 tokens > 4 maximum\", \"channel\": \"tool-output\"}\n",
+    )
+    .unwrap();
+    let remarks = classify(&["--agent", "text", "remarks.jsonl", "--at", "2026-02-12T09:30:00Z"]);
+    assert_eq!((remarks.len(), &remarks[0]["cause"]), (2, &"usage".into()));
+    assert_eq!(remarks[0]["until"], "2026-02-12T15:00:00Z");
+    assert!(["healthy", "completed"].map(Into::into).contains(&remarks[1]["verdict"]), "{}", remarks[1]);
 }

@@ -2,6 +2,7 @@
 
 mod support;
 
+use std::process::Command;
 use std::time::Instant;
 
 use baton_runtime::core::action::Ending;
@@ -171,4 +172,28 @@ fn a_live_host_is_asked_answered_and_stopped() {
     assert_eq!(stage.story().view.status, RunStatus::Ended(Ending::Interrupted));
     stage.expect_no_process();
     stage.baton(&["stop"]).expect(2).says(&["no host works"]);
+}
+
+#[test]
+fn status_and_version_never_start_the_policy_engine() {
+    let write =
+        r#"{ write = "a.txt", content = "done" }, { say = "The file is written, as it was asked for." }"#;
+    let stage = Stage::job(&[("a", write)], "");
+    stage.baton(&["run", "job.toml"]).expect(0);
+    // An engine reserves gigabytes of addresses for its pool, so with one there is none.
+    let with_few_addresses = |arguments: &[&str]| {
+        let baton = stage.command(arguments);
+        Command::new("sh")
+            .args(["-c", "ulimit -v 1000000; exec \"$0\" \"$@\""])
+            .arg(baton.get_program())
+            .args(baton.get_args())
+            .current_dir(stage.path("."))
+            .env_clear()
+            .envs(baton.get_envs().filter_map(|(name, value)| Some((name, value?))))
+            .output()
+            .unwrap()
+    };
+    assert!(with_few_addresses(&["status"]).status.success());
+    assert!(with_few_addresses(&["--version"]).status.success());
+    assert!(!with_few_addresses(&["policy", "inspect"]).status.success(), "the limit would tell");
 }

@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 
 use baton_runtime::core::input::Choice;
-use baton_runtime::core::workflow::AgentKind;
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 
 use crate::commands::{
-    answer, artifacts, check, completions, policy, report, resume, run, schema, status, stop,
+    agents, answer, artifacts, check, classify, completions, policy, report, resume, run, schema, status,
+    stop,
 };
 use crate::exit::Exit;
 
@@ -40,6 +40,8 @@ pub(crate) enum Command {
     Artifacts(artifacts::ArtifactsCommand),
     #[command(subcommand)]
     Policy(policy::PolicyCommand),
+    Agents(agents::AgentsArgs),
+    Classify(classify::ClassifyArgs),
     Check(check::CheckArgs),
     Schema(schema::SchemaArgs),
     Completions(completions::CompletionsArgs),
@@ -84,24 +86,6 @@ pub(crate) struct ViewArgs {
     /// Show progress as plain lines, even on a terminal
     #[arg(long)]
     pub(crate) plain: bool,
-}
-
-/// An agent on the command line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Agent {
-    /// Built in: plays a script, needs no key and no network
-    Rehearsal,
-    /// Claude Code, as `claude` on PATH
-    Claude,
-}
-
-impl From<Agent> for AgentKind {
-    fn from(agent: Agent) -> Self {
-        match agent {
-            Agent::Rehearsal => AgentKind::Rehearsal,
-            Agent::Claude => AgentKind::Claude,
-        }
-    }
 }
 
 /// An answer on the command line.

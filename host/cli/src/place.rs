@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use baton_runtime::core::workflow::{Workflow, WorkspaceChoice};
 use baton_runtime::core::{RunId, UnixMs};
+use baton_runtime::store::StateDir;
 use baton_runtime::{HostConfig, RuntimeError, runs};
 
 use crate::args::PlaceArgs;
@@ -108,6 +109,11 @@ impl Place {
             Err(error) => Err(error.into()),
         }
     }
+}
+
+/// Where compiled policies are kept for the next start; nowhere, where there is no place for them.
+pub(crate) fn policy_cache(args: &PlaceArgs) -> Option<PathBuf> {
+    state_root(args).ok().map(|root| StateDir::aot_cache_below(&root))
 }
 
 /// `--state-dir`, else `$XDG_STATE_HOME/baton`, else `~/.local/state/baton`.

@@ -1,7 +1,8 @@
-//! What recorded runs can teach. Folds a journal again through core and holds it to what it says (`refold`), and
+//! What recorded runs and streams can teach. Judges a recorded stream (`classify`), folds a journal again through core and holds it to what it says (`refold`), and
 //! puts recorded questions to the policies again (`reevaluate`, `policies`). Performs nothing: no agent is started, nothing written.
 #![forbid(unsafe_code)]
 
+mod classify;
 mod policies;
 mod reevaluate;
 mod refold;
@@ -11,6 +12,8 @@ use baton_core::observation::Question;
 use baton_core::{RunId, Seq};
 use baton_store::{Journal, StoreError};
 
+pub use baton_streams::Format as StreamFormat;
+pub use classify::{Classified, ClassifyError, Moment, classify, classify_remark};
 pub use policies::ask_again;
 pub use reevaluate::{Answer, Changed, DIFFERENCES_KEPT, Reevaluated, Reevaluation};
 pub use refold::{Divergence, Folded, Refold};

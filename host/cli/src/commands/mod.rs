@@ -1,9 +1,11 @@
 //! The commands, one file each: arguments, what it does, its help. Rendering is `render`'s.
 
 pub(crate) mod agent_processes;
+pub(crate) mod agents;
 pub(crate) mod answer;
 pub(crate) mod artifacts;
 pub(crate) mod check;
+pub(crate) mod classify;
 pub(crate) mod completions;
 pub(crate) mod policy;
 pub(crate) mod report;
@@ -32,6 +34,8 @@ pub(crate) fn dispatch(command: Command) -> anyhow::Result<Exit> {
         Command::Report(args) => report::report(args),
         Command::Artifacts(command) => artifacts::artifacts(command),
         Command::Policy(command) => policy::policy(command),
+        Command::Agents(args) => agents::agents(args),
+        Command::Classify(args) => classify::run(args),
         Command::Check(args) => check::check(args),
         Command::Schema(args) => schema::schema(args),
         Command::Completions(args) => completions::completions(args),

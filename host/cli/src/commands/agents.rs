@@ -1,0 +1,158 @@
+//! `baton agents`: which agents are installed here, and what Baton can do with each. Starts no session.
+
+use std::path::PathBuf;
+
+use baton_runtime::agents::{KnownBy, SurveyedAgent, survey};
+use baton_runtime::core::facts::Capabilities;
+use baton_runtime::core::workflow::Role;
+use clap::{Args, ValueHint};
+use comfy_table::{ContentArrangement, Table, presets};
+use serde_json::{Value, json};
+
+use super::run::read_file;
+use crate::args::{Format, FormatArg};
+use crate::exit::Exit;
+use crate::out;
+use crate::render::look::{self, Look, Tone};
+use crate::render::record;
+
+/// List the agents that are installed, and what each can do
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  baton agents                    the agents that Baton knows by name
+  baton agents workflow.toml      and those that a workflow names
+  baton agents --format json      for programs")]
+pub(crate) struct AgentsArgs {
+    /// A workflow file, whose agents are looked for as well
+    #[arg(value_name = "WORKFLOW.toml", value_hint = ValueHint::FilePath)]
+    file: Option<PathBuf>,
+    #[command(flatten)]
+    format: FormatArg,
+}
+
+pub(crate) fn agents(args: AgentsArgs) -> anyhow::Result<Exit> {
+    let configured: Vec<Role> = match &args.file {
+        Some(file) => {
+            let workflow = read_file(file)?;
+            workflow.phases.iter().map(|phase| workflow.role_of(phase).into_owned()).collect()
+        }
+        None => Vec::new(),
+    };
+    let own_exe = std::env::current_exe()?;
+    let path = std::env::var_os("PATH");
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let found = runtime.block_on(survey(path.as_deref(), &own_exe, &configured));
+    let document = || {
+        json!({
+            "schema": record::SCHEMA,
+            "record": "agents",
+            "agents": found.iter().map(row).collect::<Vec<_>>(),
+        })
+    };
+    match args.format.format {
+        Format::Text => out::data(&text(&found, &look::stdout()))?,
+        Format::Json => out::data(&record::pretty(&document())?)?,
+        Format::Jsonl => {
+            for agent in &found {
+                out::data(&record::line(&row(agent))?)?;
+            }
+        }
+    }
+    Ok(Exit::Done)
+}
+
+fn row(agent: &SurveyedAgent) -> Value {
+    json!({
+        "agent": agent.agent,
+        "title": agent.title,
+        "program": agent.program,
+        "version": agent.version,
+        "capabilities": agent.capabilities,
+        "known_by": match agent.known_by {
+            KnownBy::Driver => "driver",
+            KnownBy::Observed => "observed",
+            KnownBy::Protocol => "protocol",
+        },
+        "advice": agent.advice,
+    })
+}
+
+/// What an agent can do, by the heading of its column.
+const ABILITIES: [(&str, fn(&Capabilities) -> bool); 6] = [
+    ("OCCUPANCY", |can| can.reports_occupancy),
+    ("COMPACTS", |can| can.compacts),
+    ("MCP", |can| can.takes_mcp),
+    ("TURN CAP", |can| can.caps_turns),
+    ("INTERRUPT", |can| can.interrupts),
+    ("COST", |can| can.reports_cost),
+];
+
+fn text(found: &[SurveyedAgent], look: &Look) -> String {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).force_no_tty().set_width(look.width);
+    table.set_content_arrangement(ContentArrangement::Disabled);
+    table.set_header(["AGENT", "VERSION"].into_iter().chain(ABILITIES.iter().map(|(name, _)| *name)));
+    for agent in found {
+        let version = match (&agent.program, &agent.version) {
+            (None, _) => "not installed",
+            (Some(_), None) => "installed",
+            (Some(_), Some(version)) => version,
+        };
+        let name = String::from(agent.agent.clone());
+        let abilities = ABILITIES.iter().map(|(_, can)| match (can(&agent.capabilities), agent.known_by) {
+            (true, _) => "yes",
+            (false, KnownBy::Protocol) => "?",
+            (false, _) => "-",
+        });
+        let cells: Vec<&str> = [name.as_str(), version].into_iter().chain(abilities).collect();
+        table.add_row(cells);
+    }
+    for column in table.column_iter_mut() {
+        column.set_padding((0, 2));
+    }
+    let mut text: String = table.lines().map(|line| line.trim_end().to_owned() + "\n").collect();
+    let missing = found.iter().filter_map(|agent| {
+        let advice = agent.advice.as_ref()?;
+        let name = look.paint(Tone::Strong, &String::from(agent.agent.clone()));
+        Some(format!("\n{name}: {advice}"))
+    });
+    let missing: String = missing.collect();
+    if !missing.is_empty() {
+        text.push_str(&missing);
+        text.push('\n');
+    }
+    if found.iter().any(|agent| agent.known_by == KnownBy::Protocol) {
+        text.push_str("\n? is known once a session is open: an ACP agent says itself what it can do.\n");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use baton_runtime::agents::capabilities;
+    use baton_runtime::core::workflow::AgentKind;
+
+    #[test]
+    fn agents_are_listed_with_what_each_can_do() {
+        let agent = |kind: &str, version: Option<&str>, known_by| {
+            let agent: AgentKind = kind.parse().unwrap();
+            SurveyedAgent {
+                title: kind.to_owned(),
+                program: version.map(|_| PathBuf::from("/usr/bin/agent")),
+                version: version.filter(|version| !version.is_empty()).map(str::to_owned),
+                capabilities: capabilities(&agent),
+                known_by,
+                advice: version.is_none().then(|| "install it with `npm install -g agent`".to_owned()),
+                agent,
+            }
+        };
+        let found = [
+            agent("claude", Some("2.1.330"), KnownBy::Driver),
+            agent("codex", None, KnownBy::Driver),
+            agent("acp:my-agent --acp", Some(""), KnownBy::Protocol),
+        ];
+        insta::assert_snapshot!("agents", text(&found, &Look::bare(120)));
+    }
+}

@@ -1,0 +1,132 @@
+//! Why did this agent stop? Puts a recorded stream through the decoders, the fold and the policy of a live run, and
+//! says what the policy says. Starts no agent, and knows nothing that is not in the recording.
+
+use std::io::{self, Read};
+
+use baton_core::decision::{Assessment, Decision, Fault, Label};
+use baton_core::facts::{AgentEvent, Channel, Exit, Signal};
+use baton_core::observation::{OccupancyView, Question};
+use baton_core::run::Recording;
+use baton_core::time::UnixMs;
+use baton_engine::Router;
+use baton_streams::{Format, Stream, TerminalText, cut_owned};
+
+/// How much of a recording is read at a time.
+const CHUNK_BYTES: usize = 64 * 1024;
+
+/// When and where a recording was made; it has no times of its own, and "resets 3:45pm" needs one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Moment {
+    /// When.
+    pub at: UnixMs,
+    /// Minutes that the clock on the wall there is ahead of UTC.
+    pub utc_offset_minutes: i32,
+}
+
+/// What a policy made of a recording.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Classified {
+    /// The verdict with its evidence; the `seq` of a piece of evidence counts the events of the recording from 1.
+    pub assessment: Assessment,
+    /// The fill of the window at the end, as far as the stream says.
+    pub occupancy: OccupancyView,
+    /// Who decided.
+    pub label: Label,
+}
+
+/// Why there is no verdict.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ClassifyError {
+    /// The recording cannot be read.
+    #[error("reading the recording failed: {0}")]
+    Read(#[from] io::Error),
+    /// Neither the policy nor any behind it could answer.
+    #[error("no policy could judge the recording: it {0}")]
+    Fault(Fault),
+}
+
+/// Judges the recording of a whole session: its stdout, its stderr, and how its process ended, where that is known.
+/// The two streams are read in bounded memory.
+pub fn classify(
+    router: &Router,
+    format: Format,
+    moment: Moment,
+    stdout: &mut dyn Read,
+    stderr: Option<&mut dyn Read>,
+    exit: Option<Exit>,
+) -> Result<Classified, ClassifyError> {
+    let mut recording = Recording::new(format.name(), moment.at, moment.utc_offset_minutes);
+    let mut events = Vec::new();
+    let take = |recording: &mut Recording, events: &mut Vec<AgentEvent>| {
+        events.drain(..).for_each(|event| recording.take(event));
+    };
+    let mut stream = Stream::new(format.decoder());
+    in_chunks(stdout, |chunk| {
+        stream.push(chunk, &mut events);
+        take(&mut recording, &mut events);
+    })?;
+    stream.end(&mut events);
+    take(&mut recording, &mut events);
+    if let Some(stderr) = stderr {
+        let mut stream = Stream::new(TerminalText::new());
+        in_chunks(stderr, |chunk| {
+            stream.push(chunk, &mut events);
+            take(&mut recording, &mut events);
+        })?;
+        stream.end(&mut events);
+        take(&mut recording, &mut events);
+    }
+    let occupancy = recording.occupancy();
+    judge(router, &recording.question(exit), occupancy)
+}
+
+/// Judges one remark alone, as the last thing that was said on its channel in a session that has otherwise something
+/// to show for itself.
+pub fn classify_remark(
+    router: &Router,
+    moment: Moment,
+    channel: Channel,
+    text: &str,
+) -> Result<Classified, ClassifyError> {
+    let mut recording = Recording::new(Format::Text.name(), moment.at, moment.utc_offset_minutes);
+    recording.take(match channel {
+        Channel::AgentText => AgentEvent::Text { text: text.to_owned() },
+        _ => AgentEvent::Signal(Signal {
+            channel,
+            code: String::new(),
+            status: None,
+            resets_at: None,
+            retrying: false,
+            text: cut_owned(text.as_bytes(), baton_core::facts::SIGNAL_TEXT_BYTES),
+        }),
+    });
+    let occupancy = recording.occupancy();
+    judge(router, &recording.question_of_remark(), occupancy)
+}
+
+fn judge(
+    router: &Router,
+    question: &Question,
+    occupancy: OccupancyView,
+) -> Result<Classified, ClassifyError> {
+    match router.decide(question) {
+        (Ok(Decision::Assess(assessment)), label) => Ok(Classified { assessment, occupancy, label }),
+        (Ok(_), _) => {
+            Err(ClassifyError::Fault(Fault::Invalid { message: "answered another question".to_owned() }))
+        }
+        (Err(fault), _) => Err(ClassifyError::Fault(fault)),
+    }
+}
+
+fn in_chunks(from: &mut dyn Read, mut take: impl FnMut(&[u8])) -> io::Result<()> {
+    let mut chunk = vec![0; CHUNK_BYTES];
+    loop {
+        match from.read(&mut chunk) {
+            Ok(0) => return Ok(()),
+            Ok(bytes) => take(&chunk[..bytes]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
