@@ -75,6 +75,10 @@ const LISTS: [&str; 17] = [
 const HITS: u32 = 256;
 /// A name and a verb further apart than this are of different sentences.
 const SENTENCE_BYTES: usize = 160;
+/// Names of a stretch that are looked at, and verbs around each: an error has one or two, and noise must not cost more
+/// fuel than a decision has.
+const NAMES: usize = 32;
+const VERBS: usize = 8;
 /// Phrases that name a limit, or give advice, without saying that something is over. In an error that is enough.
 const NAMING: [&str; 14] = [
     "rate limit",
@@ -193,7 +197,10 @@ impl<'o, H: Host> Phrases<'o, H> {
             let begins = || stretch.place.begins(stretch.text, start) && ends_well(&stretch.text[end..]);
             one_sentence && (stretch.place.takes(stretch.text, start) || begins())
         };
-        self.hits(names, stretch.at).any(|name| verbs.iter().any(|verb| together(name, *verb)))
+        self.hits(names, stretch.at).take(NAMES).any(|name| {
+            let from = verbs.partition_point(|verb| verb.1 + SENTENCE_BYTES < name.0);
+            verbs[from..].iter().take(VERBS).any(|verb| together(name, *verb))
+        })
     }
 
     /// The hits of a list inside a stretch that begin a word, relative to it.

@@ -101,7 +101,7 @@ fn time_in(words: &[Word<'_>], bare_unit_ms: Option<u64>, clock: Clock) -> Optio
         }
         if let Some(ms) = duration(rest, bare_unit_ms) {
             let at = clock.said_ms.saturating_add(ms);
-            return (ms <= YEAR_MS && at > clock.now_ms).then_some(at);
+            return (at > clock.now_ms && at - clock.now_ms <= YEAR_MS).then_some(at);
         }
         if let Some(at) = time_of_day(rest, clock) {
             return (at > clock.now_ms && at - clock.now_ms <= CENTURY_MS).then_some(at);
@@ -177,7 +177,12 @@ fn time_of_day(words: &[Word<'_>], clock: Clock) -> Option<u64> {
         None => (0, day.map(|_| rest)?),
     };
     let zone = calendar::zone(rest).unwrap_or(clock.utc_offset_minutes);
-    calendar::next(day, of_day, zone, clock.said_ms)
+    let next_after = |from_ms| calendar::next(day, of_day, zone, from_ms);
+    // Without seconds, a time is meant until its minute is over: said within it, it is about now and not about tomorrow.
+    let minute_began = clock.said_ms - clock.said_ms % MINUTE_MS;
+    let is_now =
+        of_day.is_multiple_of(MINUTE_MS) && next_after(minute_began.checked_sub(1)?) == Some(minute_began);
+    if is_now { Some(minute_began + MINUTE_MS) } else { next_after(clock.said_ms) }
 }
 
 fn after_marks<'w, 's>(words: &'w [Word<'s>], names: &[&str]) -> &'w [Word<'s>] {
@@ -239,6 +244,16 @@ mod tests {
     }
 
     #[test]
+    fn a_time_of_day_that_is_now_is_over_with_its_minute() {
+        let said_ms = CLOCK.said_ms + 20_000;
+        let clock = Clock { said_ms, now_ms: said_ms, ..CLOCK };
+        let ms = |text| reset_ms(text, clock).map(|at| at - said_ms);
+        assert_eq!(ms("try again at 2:00 PM."), Some(40_000));
+        assert_eq!(ms("try again at 1:59 PM."), Some(24 * 3_600_000 - 80_000));
+        assert_eq!(ms("resets Jun 1 at 2pm"), Some(40_000));
+    }
+
+    #[test]
     fn dates() {
         let day = 24 * 60;
         assert_eq!(minutes("resets Jun 3 at 2pm"), Some(2 * day));
@@ -246,7 +261,7 @@ mod tests {
         assert_eq!(minutes("Try again at Jun 3rd, 2026 2:00 PM."), Some(2 * day));
         assert_eq!(minutes("try again at 3 Jun 2026 12:00:00 GMT"), Some(2 * day));
         assert_eq!(minutes("retry-after: Wed, 03 Jun 2026 12:00:00 GMT"), Some(2 * day));
-        assert_eq!(minutes("resets Mon 2:00pm"), Some(7 * day));
+        assert_eq!(minutes("resets Mon 1:59pm"), Some(7 * day - 1));
         assert_eq!(minutes("resets Tue 2:00pm"), Some(day));
         assert_eq!(minutes("Try again on Tuesday."), Some(10 * 60));
         assert_eq!(minutes("Please try again tomorrow."), Some(10 * 60));
