@@ -124,6 +124,9 @@ impl Run {
 
     pub(super) fn take_verdict(&mut self, p: usize, occasion: Occasion, focus: &[usize], a: &Assessment) {
         self.warn(p, a);
+        if !matches!(a.verdict, Verdict::Quota { cause, .. } if cause != QuotaCause::Billing) {
+            self.end_wait_in_place(p);
+        }
         match a.verdict {
             // A session that ended before it was given anything has completed nothing.
             Verdict::Completed if focus.is_empty() => self.give_up(p, a),

@@ -79,9 +79,11 @@ impl Run {
         retry_at: UnixMs,
         focus: Vec<usize>,
     ) {
-        let now = self.now;
+        // Where the agent waited by itself before it gave up, this is the same wait.
+        let before = self.session_mut(p).and_then(|session| session.quota.take());
+        let since = before.as_ref().map_or(self.now, |wait| wait.since);
         let phase = &mut self.phases[p];
-        phase.step = Step::Quota { cause, since: now, until, retry_at, focus };
+        phase.step = Step::Quota { cause, since, until, retry_at, focus };
         let (phase, session) = (phase.spec.id.clone(), phase.session.clone());
         if let Some(session) = self.session_mut(p) {
             session.nudges = 0; // B5
@@ -89,8 +91,9 @@ impl Run {
                 session.state = SessionState::WaitingQuota;
             }
         }
-        if let Some(session) = session {
-            self.notify(Notice::QuotaWait { phase, session, cause, since: now, until });
+        let told = before.is_some_and(|wait| wait.until == until);
+        if let Some(session) = session.filter(|_| !told) {
+            self.notify(Notice::QuotaWait { phase, session, cause, since, until });
         }
     }
 

@@ -184,8 +184,8 @@ impl Run {
         }
     }
 
+    /// A wait in place is not over yet: the prompt may have ended because the agent gave up on it.
     fn prompt_ended(&mut self, p: usize) {
-        self.end_wait_in_place(p);
         let Step::Working { focus, interrupted, .. } = self.phases[p].step.clone() else {
             return;
         };
@@ -193,6 +193,7 @@ impl Run {
             session.state = SessionState::Idle;
         }
         if interrupted {
+            self.end_wait_in_place(p);
             self.brief(p, BriefKind::Nudged, focus);
         } else {
             self.measure(p, Some(Occasion::PromptEnded), focus);
