@@ -1,0 +1,161 @@
+//! The agents: how a workflow names each, what its environment is, and in what they differ. Runs none.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use baton_simulator::Simulator;
+
+/// A real agent.
+pub(crate) struct RealAgent {
+    /// Names what is installed.
+    variable: &'static str,
+    /// The role's lines that say how it is started; `PROGRAM` is what is installed.
+    role: &'static str,
+    /// Lays down its settings and says what it finds in its environment.
+    surroundings: fn(&Path, &Simulator) -> Vec<(&'static str, OsString)>,
+    /// The simulated window in which alpha and beta fit one by one and not together.
+    pub(crate) narrow_window_tokens: u64,
+    /// Occupancy that two pages exceed and an empty context does not.
+    pub(crate) compact_percent: u32,
+    /// What it tells of the time at which a quota resets.
+    pub(crate) tells_reset: Told,
+}
+
+/// How much of a time is told.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Told {
+    Nothing,
+    /// A time of day in words.
+    Minute,
+    Second,
+}
+
+/// Who logs in with a key is told nothing of when a quota resets.
+pub(crate) const CLAUDE: RealAgent = RealAgent {
+    variable: "BATON_TEST_CLAUDE",
+    role: "agent = \"claude\"\nprogram = \"PROGRAM\"\npermission = \"edit\"\nmodel = \"claude-sonnet-4-5\"",
+    surroundings: with_key,
+    narrow_window_tokens: 125_000,
+    compact_percent: 30,
+    tells_reset: Told::Nothing,
+};
+
+/// Claude Code as it is used with a subscription.
+pub(crate) const CLAUDE_SUBSCRIBED: RealAgent =
+    RealAgent { surroundings: with_subscription, tells_reset: Told::Second, ..CLAUDE };
+
+/// Its own sandbox needs more of the kernel than a container may have, hence the full permission.
+pub(crate) const CODEX: RealAgent = RealAgent {
+    variable: "BATON_TEST_CODEX",
+    role: "agent = \"codex\"\nprogram = \"PROGRAM\"\npermission = \"full\"",
+    surroundings: of_codex,
+    narrow_window_tokens: 145_000,
+    compact_percent: 33,
+    tells_reset: Told::Second,
+};
+
+/// Claude Code behind its adapter.
+pub(crate) const CLAUDE_ACP: RealAgent = RealAgent {
+    variable: "BATON_TEST_CLAUDE_ACP",
+    role: "agent = \"acp:node 'PROGRAM'\"\npermission = \"edit\"",
+    surroundings: with_key,
+    narrow_window_tokens: 125_000,
+    compact_percent: 30,
+    tells_reset: Told::Nothing,
+};
+
+/// The same with a subscription.
+pub(crate) const CLAUDE_ACP_SUBSCRIBED: RealAgent =
+    RealAgent { surroundings: with_subscription, tells_reset: Told::Minute, ..CLAUDE_ACP };
+
+/// Codex behind its adapter.
+pub(crate) const CODEX_ACP: RealAgent = RealAgent {
+    variable: "BATON_TEST_CODEX_ACP",
+    role: "agent = \"acp:node 'PROGRAM'\"\npermission = \"full\"",
+    surroundings: of_codex_acp,
+    narrow_window_tokens: 145_000,
+    compact_percent: 33,
+    tells_reset: Told::Minute,
+};
+
+impl RealAgent {
+    /// The role's lines, or a plain word that there is no such agent here.
+    pub(crate) fn role(&self) -> Option<String> {
+        let Some(program) = std::env::var_os(self.variable).map(PathBuf::from) else {
+            // Not by a macro: the test runner would keep that to itself, and a skipped test must be seen.
+            let current = std::thread::current();
+            let (test, variable) = (current.name().unwrap_or("a test"), self.variable);
+            let _ =
+                writeln!(std::io::stderr(), "skipped: {test}: {variable} names nothing that is installed");
+            return None;
+        };
+        assert!(program.is_file(), "{} names {}, which is no file", self.variable, program.display());
+        Some(self.role.replace("PROGRAM", program.to_str().unwrap()))
+    }
+
+    /// What it finds in its environment, its home being this folder.
+    pub(crate) fn environment(&self, home: &Path, simulator: &Simulator) -> Vec<(&'static str, OsString)> {
+        let temporary = home.join("tmp");
+        fs::create_dir_all(&temporary).unwrap();
+        let mut environment = (self.surroundings)(home, simulator);
+        environment.extend([
+            ("HOME", home.into()),
+            ("TMPDIR", temporary.into()),
+            ("LANG", OsString::from("C.UTF-8")),
+        ]);
+        environment
+    }
+}
+
+fn with_key(_: &Path, simulator: &Simulator) -> Vec<(&'static str, OsString)> {
+    of_claude("ANTHROPIC_API_KEY", simulator)
+}
+
+fn with_subscription(_: &Path, simulator: &Simulator) -> Vec<(&'static str, OsString)> {
+    of_claude("CLAUDE_CODE_OAUTH_TOKEN", simulator)
+}
+
+fn of_claude(credential: &'static str, simulator: &Simulator) -> Vec<(&'static str, OsString)> {
+    let switches = [
+        (credential, "test-key"),
+        ("ANTHROPIC_BASE_URL", &simulator.url()),
+        ("ANTHROPIC_MODEL", "claude-sonnet-4-5"),
+        ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
+        ("CLAUDE_CODE_MAX_RETRIES", "2"),
+        // Left to itself it would compact, which is another road than those that are tried here.
+        ("DISABLE_AUTO_COMPACT", "1"),
+        ("DISABLE_AUTOUPDATER", "1"),
+        ("DISABLE_ERROR_REPORTING", "1"),
+        ("DISABLE_TELEMETRY", "1"),
+        ("IS_SANDBOX", "1"),
+    ];
+    switches.map(|(name, value)| (name, OsString::from(value))).to_vec()
+}
+
+/// Codex itself takes a key from its environment for a provider of one's own only.
+fn of_codex(home: &Path, simulator: &Simulator) -> Vec<(&'static str, OsString)> {
+    let provider = format!(
+        "[model_providers.simulated]\nname = \"simulated\"\nbase_url = \"{}/v1\"\nenv_key = \"OPENAI_API_KEY\"\n\
+         wire_api = \"responses\"\n",
+        simulator.url()
+    );
+    codex_home(home, "model_provider = \"simulated\"\n", &provider)
+}
+
+/// The adapter logs in to the built-in provider, whose place the simulator takes.
+fn of_codex_acp(home: &Path, simulator: &Simulator) -> Vec<(&'static str, OsString)> {
+    codex_home(home, &format!("openai_base_url = \"{}/v1\"\n", simulator.url()), "")
+}
+
+fn codex_home(home: &Path, keys: &str, tables: &str) -> Vec<(&'static str, OsString)> {
+    let folder = home.join(".codex");
+    fs::create_dir_all(&folder).unwrap();
+    let settings = format!(
+        "{keys}model = \"gpt-5.5\"\ncheck_for_update_on_startup = false\n[analytics]\nenabled = false\n\
+         [feedback]\nenabled = false\n[otel]\nexporter = \"none\"\nmetrics_exporter = \"none\"\n{tables}"
+    );
+    fs::write(folder.join("config.toml"), settings).unwrap();
+    vec![("CODEX_HOME", folder.into()), ("OPENAI_API_KEY", OsString::from("test-key"))]
+}

@@ -1,0 +1,180 @@
+//! What every agent goes through. Each scenario ends with the work done and no process left.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use baton_runtime::core::UnixMs;
+use baton_runtime::core::notice::Notice;
+use baton_runtime::core::observation::BriefKind;
+use baton_simulator::{Answered, Failure, Script, Simulator, Turn};
+
+use crate::agent::{RealAgent, Told};
+use crate::scene::{MESSAGE_SCALE, OBJECTIVES, Run, Scene, asked, count, filler};
+use crate::support::until;
+
+/// Seconds until the quota resets, at first and where the agent was too slow to meet it.
+const RESETS_IN_S: [u64; 2] = [12, 45];
+
+/// Every objective in turn, with so many pages.
+fn script(scene: &Scene<'_>, pages: [usize; 3]) -> Script {
+    OBJECTIVES.iter().zip(pages).fold(Script::new(), |script, (objective, pages)| {
+        script.on(format!("- [{objective}]"), scene.turns(objective, pages))
+    })
+}
+
+pub(crate) fn success(agent: &RealAgent) {
+    let Some(scene) = Scene::of(agent, "") else { return };
+    let simulator = Simulator::start(script(&scene, [0; 3])).unwrap();
+    let run = scene.run(&simulator);
+    scene.expect_done(&run);
+    run.expect_sessions(1, 0);
+    assert_eq!((run.stops(), run.waits()), (Vec::new(), Vec::new()), "{:#?}", run.plot());
+}
+
+/// Out of context in the middle of the second objective, by the provider's own words.
+pub(crate) fn exhaustion(agent: &RealAgent) {
+    // A4, A5, A6, A7
+    let Some(scene) = Scene::of(agent, "") else { return };
+    let script =
+        script(&scene, [2, 3, 0]).message_scale(MESSAGE_SCALE).max_prompt_tokens(agent.narrow_window_tokens);
+    let simulator = Simulator::start(script).unwrap();
+    let run = scene.run(&simulator);
+    scene.expect_done(&run);
+    assert_eq!(scene.stage.read("beta-page-3.txt"), filler());
+
+    let requests = simulator.requests();
+    let too_long = requests.iter().find(|request| request.answered == Answered::TooLong);
+    assert!(
+        too_long.is_some_and(|request| request.prompt.contains("- [beta]") && request.results > 0),
+        "{:#?}",
+        asked(&simulator)
+    );
+    let stops = run.stops();
+    assert!(
+        matches!(stops.as_slice(), [(verdict, said)] if verdict == "exhausted" && !said.is_empty()),
+        "{stops:?}"
+    );
+
+    // The second was another process, and was told what the first left.
+    run.expect_sessions(2, 1);
+    let phase = run.phase();
+    let sessions = &phase.sessions;
+    let by: Vec<_> = phase.objectives.iter().filter_map(|objective| objective.by.as_ref()).collect();
+    assert_eq!(by, [&sessions[0].id, &sessions[1].id, &sessions[1].id]);
+    assert!(scene.stage.workspace.join(&phase.handoffs[0].path).is_file());
+    let continued = requests.iter().rfind(|request| request.prompt.contains("- [beta]")).unwrap();
+    assert!(continued.prompt.contains("- done: alpha"), "{}", continued.prompt);
+}
+
+/// Refused once for the rate of its requests, the agent tries again by itself.
+pub(crate) fn rate_limit(agent: &RealAgent) {
+    // B6, B8
+    let Some(scene) = Scene::of(agent, "") else { return };
+    let failure = Failure::rate_limited(1).retry_after_s(1).after(1);
+    let simulator = Simulator::start(script(&scene, [0; 3]).failing(failure)).unwrap();
+    let run = scene.run(&simulator);
+    scene.expect_done(&run);
+    assert_eq!(count(&simulator, &Answered::Failed(429)), 1, "{:#?}", asked(&simulator));
+    run.expect_sessions(1, 0);
+    assert_eq!(run.stops(), [], "{:#?}", run.plot());
+    // Where the agent says that it waits, the wait ended as well.
+    assert_eq!(run.waits().len(), run.story.count(|notice| matches!(notice, Notice::QuotaOver { .. })));
+}
+
+/// Refused for a quota, the agent gives up and is asked again when the quota has reset.
+pub(crate) fn quota(agent: &RealAgent) {
+    // B4, B5, B6
+    for resets_in_s in RESETS_IN_S {
+        let Some(scene) = Scene::of(agent, "") else { return };
+        let resets_at_s = match agent.tells_reset {
+            // Told without seconds, only a whole minute is told as it is.
+            Told::Minute => (now_s() + resets_in_s).next_multiple_of(60),
+            Told::Nothing | Told::Second => now_s() + resets_in_s,
+        };
+        let failure = Failure::quota_until(resets_at_s).after(1);
+        let simulator = Simulator::start(script(&scene, [0; 3]).failing(failure)).unwrap();
+        let run = scene.run(&simulator);
+        scene.expect_done(&run);
+        if count(&simulator, &Answered::Failed(429)) > 0 {
+            return waited(agent, &run, resets_at_s);
+        }
+    }
+    panic!("the agent was never fast enough to meet the quota");
+}
+
+fn waited(agent: &RealAgent, run: &Run, resets_at_s: u64) {
+    run.expect_sessions(1, 0);
+    let expected = (agent.tells_reset != Told::Nothing).then_some(UnixMs(resets_at_s * 1000));
+    let waits = run.waits();
+    assert!(!waits.is_empty() && waits.iter().all(|until| *until == expected), "{waits:?}, {expected:?}");
+    assert_eq!(run.stops(), [], "{:#?}", run.plot());
+    assert_eq!(waits.len(), run.story.count(|notice| matches!(notice, Notice::QuotaOver { .. })));
+}
+
+/// The policy wants room before the second objective; the agent makes it and goes on.
+pub(crate) fn compaction(agent: &RealAgent) {
+    // B1, B3
+    let threshold = format!("compact-percent = {}", agent.compact_percent);
+    let Some(scene) = Scene::of(agent, &threshold) else { return };
+    let simulator = Simulator::start(script(&scene, [2, 0, 0]).message_scale(MESSAGE_SCALE)).unwrap();
+    let run = scene.run(&simulator);
+    scene.expect_done(&run);
+    let happened = |what: fn(&Notice) -> bool| run.story.count(what);
+    assert_eq!(
+        (
+            happened(|notice| matches!(notice, Notice::Compacted { asked: true, .. })),
+            happened(|notice| matches!(notice, Notice::Prompted { kind: BriefKind::ReOriented, .. })),
+            count(&simulator, &Answered::Summarised)
+        ),
+        (1, 1, 1),
+        "{:#?}\n{:#?}",
+        asked(&simulator),
+        run.plot()
+    );
+    run.expect_sessions(1, 0);
+
+    // The pages are out of the context.
+    let size = |objective: &str| {
+        let objective = format!("- [{objective}]");
+        let requests = simulator.requests();
+        let mut sizes = requests
+            .iter()
+            .filter(|request| request.prompt.contains(&objective) && request.answered == Answered::Said)
+            .map(|request| request.prompt_tokens);
+        sizes.next().unwrap()
+    };
+    assert!(size("beta") < size("alpha"), "{:#?}", asked(&simulator));
+}
+
+/// The host is killed while the agent works; the agent dies with it, and another host finishes.
+pub(crate) fn kill(agent: &RealAgent) {
+    let Some(scene) = Scene::of(agent, "") else { return };
+    let hung = Arc::new(AtomicBool::new(false));
+    let mut beta = scene.turns("beta", 0);
+    beta.insert(
+        1,
+        Turn::computed(move |_| match hung.swap(true, Ordering::SeqCst) {
+            false => Turn::hang(),
+            true => Turn::say("It was written before."),
+        }),
+    );
+    let script = Script::new()
+        .on("- [alpha]", scene.turns("alpha", 0))
+        .on("- [beta]", beta)
+        .on("- [gamma]", scene.turns("gamma", 0));
+    let simulator = Simulator::start(script).unwrap();
+    let host = scene.start(&["run", "relay.toml"], &simulator);
+    until("the model hangs", || count(&simulator, &Answered::Hung) > 0);
+    host.kill();
+    let groups = Run::read(&scene.stage).groups;
+    until("the agent is gone", || scene.left(&groups).is_empty());
+
+    let run = scene.baton(&["resume"], &simulator);
+    scene.expect_done(&run);
+    run.expect_sessions(2, 0);
+}
+
+fn now_s() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs()
+}

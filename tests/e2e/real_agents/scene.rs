@@ -1,0 +1,248 @@
+//! A run of a real agent: the workflow with three files to write, the script of the model that writes them, `baton` in
+//! the agent's environment, and what is left of it all.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::path::PathBuf;
+use std::process::{Child, Stdio};
+
+use baton_runtime::core::input::Outcome;
+use baton_runtime::core::notice::Notice;
+use baton_runtime::core::view::{PhaseRow, PhaseStatus};
+use baton_runtime::core::{Input, UnixMs};
+use baton_runtime::store::{Entry, Journal};
+use baton_simulator::{Answered, Simulator, Turn};
+use rustix::process::{Pid, test_kill_process_group};
+
+use crate::agent::RealAgent;
+use crate::support::{Stage, Story, until};
+
+/// With each byte of dialogue counted as two tokens, a page takes 20,000 of a window.
+pub(crate) const MESSAGE_SCALE: u64 = 8;
+const PAGE_BYTES: usize = 9000;
+
+/// The objectives, in order.
+pub(crate) const OBJECTIVES: [&str; 3] = ["alpha", "beta", "gamma"];
+
+/// A `baton` that runs. Dropped, it is killed, and its guards end the agents.
+pub(crate) struct Host(Child);
+
+impl Host {
+    pub(crate) fn kill(mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        // Where it has ended there is nothing to kill.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// One agent on a stage of its own.
+pub(crate) struct Scene<'a> {
+    pub(crate) agent: &'a RealAgent,
+    pub(crate) stage: Stage,
+    home: PathBuf,
+}
+
+impl<'a> Scene<'a> {
+    /// None where the agent is not installed. `settings` are lines for the policy.
+    pub(crate) fn of(agent: &'a RealAgent, settings: &str) -> Option<Self> {
+        let role = agent.role()?;
+        let stage = Stage::new();
+        let mut workflow = format!(
+            "name = \"relay\"\ngoal = \"Three files.\"\n[roles.executor]\n{role}\n[limits]\nbackoff = \"1s\"\n\
+             [policies.settings]\n{settings}\n[[phases]]\nid = \"write\"\ntitle = \"Write the three files\"\n\
+             verify = \"test -s alpha.txt && test -s beta.txt && test -s gamma.txt\"\n"
+        );
+        for id in OBJECTIVES {
+            workflow += &format!(
+                "[[phases.objectives]]\nid = \"{id}\"\ndescription = \"Write {id}.txt.\"\nfiles = [\"{id}.txt\"]\n"
+            );
+        }
+        stage.write("relay.toml", workflow);
+        let home = stage.path("home");
+        fs::create_dir(&home).unwrap();
+        Some(Self { agent, stage, home })
+    }
+
+    /// Writes `pages` of filler and the file itself, reports the objective done, and says so.
+    pub(crate) fn turns(&self, objective: &str, pages: usize) -> Vec<Turn> {
+        let workspace = self.workspace();
+        let page = |number| workspace.join(format!("{objective}-page-{number}.txt"));
+        let mut turns: Vec<Turn> =
+            (1..=pages).map(|number| Turn::write(page(number).display(), filler())).collect();
+        turns.push(Turn::write(workspace.join(format!("{objective}.txt")).display(), content(objective)));
+        let report = format!(
+            "{{\"report\": \"objective-update\", \"objective\": \"{objective}\", \"status\": \"done\"}}\n"
+        );
+        let name = format!("{objective}.json");
+        turns.push(Turn::computed(move |asked| match asked.line("Report to:") {
+            Some(inbox) => {
+                let path = workspace.join(inbox.trim_matches('`')).join(&name);
+                Turn::write(path.display(), report.clone())
+            }
+            None => Turn::say("The prompt does not say where to report."),
+        }));
+        turns.push(Turn::say(format!("{objective} is done, as it was asked for, and reported.")));
+        turns
+    }
+
+    fn workspace(&self) -> PathBuf {
+        self.stage.workspace.canonicalize().unwrap()
+    }
+
+    /// Starts `baton` in the agent's environment.
+    pub(crate) fn start(&self, arguments: &[&str], simulator: &Simulator) -> Host {
+        let mut command = self.stage.command(arguments);
+        command.envs(self.agent.environment(&self.home, simulator));
+        // Not a pipe: nobody reads before the end.
+        let said = self.stage.write("said", "");
+        let said = File::options().append(true).open(said).unwrap();
+        command.stdout(Stdio::null()).stderr(said);
+        Host(command.spawn().unwrap())
+    }
+
+    /// Runs it to its good end, and reads what was journaled.
+    #[track_caller]
+    pub(crate) fn baton(&self, arguments: &[&str], simulator: &Simulator) -> Run {
+        let mut host = self.start(arguments, simulator);
+        until("baton ends", || host.0.try_wait().unwrap().is_some());
+        let said = fs::read_to_string(self.stage.path("said")).unwrap();
+        let asked = asked(simulator);
+        assert_eq!(host.0.wait().unwrap().code(), Some(0), "\n{said}\nthe model was asked {asked:#?}");
+        Run::read(&self.stage)
+    }
+
+    #[track_caller]
+    pub(crate) fn run(&self, simulator: &Simulator) -> Run {
+        self.baton(&["run", "relay.toml"], simulator)
+    }
+
+    /// Everything that was asked for is there, and nobody who made it.
+    #[track_caller]
+    pub(crate) fn expect_done(&self, run: &Run) {
+        let phase = run.phase();
+        assert_eq!((phase.status, phase.verified), (PhaseStatus::Done, Some(true)), "{phase:#?}");
+        for objective in OBJECTIVES {
+            assert_eq!(self.stage.read(&format!("{objective}.txt")), content(objective));
+        }
+        assert_eq!(run.story.done().len(), OBJECTIVES.len());
+        assert_eq!(self.left(&run.groups), [""; 0]);
+    }
+
+    /// What is left of these groups, and of whatever left them: what works in the workspace, or has the agent's home.
+    pub(crate) fn left(&self, groups: &BTreeSet<i32>) -> Vec<String> {
+        let home = format!("HOME={}", self.home.display());
+        let alive = |group: &&i32| {
+            let group = Pid::from_raw(**group).unwrap();
+            test_kill_process_group(group).is_ok()
+        };
+        let mut left = self.stage.processes();
+        left.extend(with_variable(&home));
+        left.extend(groups.iter().filter(alive).map(|group| format!("process group {group}")));
+        left
+    }
+}
+
+/// Processes that were given this variable.
+fn with_variable(variable: &str) -> Vec<String> {
+    let given = |process: &PathBuf| {
+        let environment = fs::read(process.join("environ")).unwrap_or_default();
+        environment.split(|byte| *byte == 0).any(|given| given == variable.as_bytes())
+    };
+    let processes = fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path());
+    processes.filter(given).map(|process| format!("{} has {variable}", process.display())).collect()
+}
+
+/// A run as its journal tells it.
+pub(crate) struct Run {
+    pub(crate) story: Story,
+    /// Process groups of its sessions.
+    pub(crate) groups: BTreeSet<i32>,
+}
+
+impl Run {
+    #[track_caller]
+    pub(crate) fn read(stage: &Stage) -> Self {
+        let state = stage.state();
+        let journal = Journal::open_read_only(&state).unwrap();
+        let run = journal.latest().unwrap().expect("a run").run;
+        let mut groups = BTreeSet::new();
+        for entry in journal.read(&run).unwrap() {
+            if let Entry::Input(stamped) = entry.unwrap()
+                && let Input::Outcome { outcome: Outcome::Spawned { group, .. }, .. } = stamped.input
+            {
+                groups.insert(i32::try_from(group).unwrap());
+            }
+        }
+        Self { story: Story::read(&state), groups }
+    }
+
+    pub(crate) fn phase(&self) -> &PhaseRow {
+        &self.story.view.phases[0]
+    }
+
+    /// So many sessions, each a process of its own, and so many of them continuations.
+    #[track_caller]
+    pub(crate) fn expect_sessions(&self, sessions: usize, continuations: u32) {
+        let phase = self.phase();
+        assert_eq!(
+            (phase.sessions.len(), self.groups.len(), phase.continuation),
+            (sessions, sessions, continuations),
+            "{:#?}",
+            self.plot()
+        );
+    }
+
+    /// Verdicts by which sessions stopped before they were done, each with what it rests on.
+    pub(crate) fn stops(&self) -> Vec<(String, String)> {
+        let stop = |notice: &Notice| match notice {
+            Notice::Stopped { verdict, evidence, .. } => {
+                let said = evidence.iter().map(|evidence| evidence.text.as_str()).collect::<Vec<_>>();
+                Some((verdict.clone(), said.join("\n")))
+            }
+            _ => None,
+        };
+        self.story.notices.iter().filter_map(stop).collect()
+    }
+
+    /// Until when each limit was waited for, by the agent itself or by the host.
+    pub(crate) fn waits(&self) -> Vec<Option<UnixMs>> {
+        let wait = |notice: &Notice| match notice {
+            Notice::QuotaWait { until, .. } => Some(*until),
+            _ => None,
+        };
+        self.story.notices.iter().filter_map(wait).collect()
+    }
+
+    /// The notices without the many that tell of turns.
+    pub(crate) fn plot(&self) -> Vec<&Notice> {
+        let is_turn = |notice: &&Notice| !matches!(notice, Notice::Turn { .. } | Notice::Activity { .. });
+        self.story.notices.iter().filter(is_turn).collect()
+    }
+}
+
+/// What the model was asked and how it answered, in short.
+pub(crate) fn asked(simulator: &Simulator) -> Vec<(usize, u64, Answered)> {
+    let requests = simulator.requests().into_iter();
+    requests.map(|request| (request.results, request.prompt_tokens, request.answered)).collect()
+}
+
+/// How many requests were answered so.
+pub(crate) fn count(simulator: &Simulator, answered: &Answered) -> usize {
+    simulator.requests().iter().filter(|request| request.answered == *answered).count()
+}
+
+pub(crate) fn filler() -> String {
+    let line = "A line of filler, as long as a line of prose tends to be in a file.\n";
+    line.repeat(PAGE_BYTES / line.len())
+}
+
+fn content(objective: &str) -> String {
+    format!("{objective} is written\n")
+}
