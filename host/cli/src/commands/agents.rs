@@ -78,8 +78,11 @@ fn row(agent: &SurveyedAgent) -> Value {
     })
 }
 
+/// Whether an agent can do something.
+type Ability = fn(&Capabilities) -> bool;
+
 /// What an agent can do, by the heading of its column.
-const ABILITIES: [(&str, fn(&Capabilities) -> bool); 6] = [
+const ABILITIES: [(&str, Ability); 6] = [
     ("OCCUPANCY", |can| can.reports_occupancy),
     ("COMPACTS", |can| can.compacts),
     ("MCP", |can| can.takes_mcp),
