@@ -8,7 +8,7 @@ use calendar::{CENTURY_MS, DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS, YEAR_MS, midni
 use words::{Word, words};
 
 /// Behind one of these stands when it resets.
-const CUES: [&str; 14] = [
+const CUES: [&str; 16] = [
     "reset",
     "resetat",
     "resetsat",
@@ -23,6 +23,8 @@ const CUES: [&str; 14] = [
     "wait for",
     "wait until",
     "limit reached|",
+    "limit until",
+    "reached until",
 ];
 /// So many cues of a text are looked at.
 const MOST_CUES: usize = 32;
@@ -237,6 +239,9 @@ mod tests {
         assert_eq!(minutes("resets 3pm (Europe/Stockholm)"), Some(60));
         assert_eq!(minutes("try again at 1:59 PM."), Some(24 * 60 - 1));
         assert_eq!(minutes("resets at 10:00 -05:00"), Some(180));
+        assert_eq!(minutes("resets 5am PST"), Some(60));
+        assert_eq!(minutes("usage limit reached until 15:45"), Some(105));
+        assert_eq!(minutes("You have hit your usage limit until 15:45."), Some(105));
         assert_eq!(minutes("resets at midnight"), Some(10 * 60));
         assert_eq!(minutes("resets 12am"), Some(10 * 60));
         assert_eq!(minutes("resets at 25:00"), None);

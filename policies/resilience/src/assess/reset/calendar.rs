@@ -140,14 +140,39 @@ pub(super) fn clock_time<'w, 's>(words: &'w [Word<'s>]) -> Option<(u64, &'w [Wor
     Some((hour * HOUR_MS + parts[0] * MINUTE_MS + parts[1] * SECOND_MS, rest))
 }
 
-/// Minutes ahead of UTC where the words say so: "utc", "(gmt)", "z", "+02:00", "utc-5". A zone by its place is the zone
-/// of whoever reads it, so it is none here.
+/// Zones that people name by letters, and that mean one thing only, in hours ahead of UTC.
+const LETTERS: [(&str, i32); 14] = [
+    ("pst", -8),
+    ("pdt", -7),
+    ("mst", -7),
+    ("mdt", -6),
+    ("cdt", -5),
+    ("est", -5),
+    ("edt", -4),
+    ("bst", 1),
+    ("cet", 1),
+    ("cest", 2),
+    ("eet", 2),
+    ("eest", 3),
+    ("jst", 9),
+    ("kst", 9),
+];
+
+/// Minutes ahead of UTC where the words say so: "utc", "(gmt)", "z", "pst", "+02:00", "utc-5". A zone by its place is
+/// that of whoever is told, since agents print the time of the machine that they run on; so it is none here.
 pub(super) fn zone(words: &[Word<'_>]) -> Option<i32> {
     let words = words.strip_prefix(&[Word::Mark('(')]).unwrap_or(words);
     let (utc, words) = match words {
         [Word::Name("utc" | "gmt" | "z"), rest @ ..] => (true, rest),
         _ => (false, words),
     };
+    let by_letters = match words {
+        [Word::Name(letters), ..] => LETTERS.iter().find(|(name, _)| name == letters),
+        _ => None,
+    };
+    if let Some((_, hours)) = by_letters {
+        return Some(hours * 60);
+    }
     let offset = match words {
         [Word::Mark(sign @ ('+' | '-')), Word::Number { whole, digits, .. }, rest @ ..] => {
             let minutes = match (digits, rest) {
