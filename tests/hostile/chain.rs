@@ -136,7 +136,8 @@ fn review() -> Box<ReviewObservation> {
 fn settings_of_the_wrong_type_are_named() {
     let engine = engine();
     let built_in = engine.load(BUILTIN_NAME, builtin_bytes()).expect("it loads");
-    let number = built_in.schema().iter().find(|setting| !matches!(setting.default, SettingValue::Text(_)));
+    let number =
+        built_in.schema().unwrap().iter().find(|setting| !matches!(setting.default, SettingValue::Text(_)));
     let key = number.expect("the default policy has thresholds").key.clone();
     let wrong = BTreeMap::from([
         (key.clone(), SettingValue::Text("much".to_owned())),

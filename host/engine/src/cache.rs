@@ -17,8 +17,6 @@ use baton_core::Digest;
 use serde::{Deserialize, Serialize};
 use wasmtime::component::Component;
 
-use crate::settings::Setting;
-
 const KEY_FILE: &str = "key";
 const KEY_BYTES: usize = 32;
 const TAG_BYTES: usize = 32;
@@ -29,8 +27,8 @@ const CODE: &str = "cwasm";
 /// End of the name of the file beside it: the tag, then a [`Record`] as JSON.
 const RECORD: &str = "record";
 
-/// Room for a schema: an answer of a component may carry a tenth of this.
-const MAX_RECORD_BYTES: u64 = 1 << 20;
+/// Longer than any record.
+const MAX_RECORD_BYTES: u64 = 4096;
 
 /// Components kept; the oldest go first. Each leaves one for each engine it met.
 const MAX_FILES: usize = 64;
@@ -57,7 +55,6 @@ pub(crate) struct Entry {
 struct Record {
     digest: Digest,
     file: Identity,
-    schema: Vec<Setting>,
 }
 
 /// Which file it is, and that it was not written to since. The time of the last change of a file cannot be set by
@@ -94,7 +91,6 @@ impl Entry {
 pub(crate) struct Kept {
     pub(crate) component: Component,
     pub(crate) digest: Digest,
-    pub(crate) schema: Vec<Setting>,
 }
 
 impl Cache {
@@ -123,7 +119,7 @@ impl Cache {
         if self.tag(entry, record) != blake3::Hash::from_bytes(*tag) {
             return None;
         }
-        let Record { digest, file, schema } = serde_json::from_slice(record).ok()?;
+        let Record { digest, file } = serde_json::from_slice(record).ok()?;
         let path = self.path(entry, CODE);
         let metadata = fs::symlink_metadata(&path).ok()?;
         if !metadata.is_file() || !is_private(&metadata) || Identity::from(&metadata) != file {
@@ -135,17 +131,11 @@ impl Cache {
         // user only ever puts there what it compiled itself.
         #[allow(unsafe_code)]
         let component = unsafe { Component::deserialize_file(wasm, path) }.ok()?;
-        Some(Kept { component, digest, schema })
+        Some(Kept { component, digest })
     }
 
     /// Keeps a component that passed its trial. Errors are for a log: the next start compiles again.
-    pub(crate) fn store(
-        &self,
-        entry: &Entry,
-        compiled: &Component,
-        digest: &Digest,
-        schema: &[Setting],
-    ) -> io::Result<()> {
+    pub(crate) fn store(&self, entry: &Entry, compiled: &Component, digest: &Digest) -> io::Result<()> {
         let code = compiled.serialize().map_err(io::Error::other)?;
         let path = self.path(entry, CODE);
         self.write(&path, &[&code])?;
@@ -155,7 +145,7 @@ impl Cache {
         if read_private(&path, code.len() as u64)? != code {
             return Err(io::Error::other("the file was changed while it was written"));
         }
-        let record = serde_json::to_vec(&Record { digest: digest.clone(), file, schema: schema.to_vec() })?;
+        let record = serde_json::to_vec(&Record { digest: digest.clone(), file })?;
         self.write(&self.path(entry, RECORD), &[self.tag(entry, &record).as_bytes(), &record])?;
         self.prune()
     }

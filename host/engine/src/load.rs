@@ -1,7 +1,7 @@
 //! From bytes to a policy: size, kind, imports by name, exports, a trial instance, and its settings. What passes here
 //! can be asked; whether its answers are any good is nobody's business yet.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use baton_core::Digest;
 use baton_core::decision::Fault;
@@ -31,7 +31,8 @@ pub(crate) struct Loaded {
     pub(crate) exports: Exports,
     pub(crate) grants: Grants,
     decides: Vec<Capability>,
-    schema: Vec<Setting>,
+    /// Asked for in the trial, or where there was none now, when it is first needed.
+    schema: OnceLock<Vec<Setting>>,
     from_cache: bool,
 }
 
@@ -143,23 +144,22 @@ impl Engine {
         check_kind(name, bytes)?;
         let inner = &self.0;
         let kept = inner.cache.as_ref().map(|cache| (cache, Entry::new(bytes, &inner.compatible)));
-        if let Some(Kept { component, digest, schema }) =
+        if let Some(Kept { component, digest }) =
             kept.as_ref().and_then(|(cache, entry)| cache.load(&inner.wasm, entry))
         {
             // It passed its trial with this engine, and a trial comes out the same each time.
             return Ok(Policy(Arc::new(Loaded {
-                schema,
                 from_cache: true,
                 ..self.checked(name, &component, digest, grants)?
             })));
         }
         let component = Component::from_binary(&inner.wasm, bytes)
             .map_err(|error| LoadError::Compile { policy: name.to_owned(), detail: format!("{error:#}") })?;
-        let mut loaded = self.checked(name, &component, Digest::of(bytes), grants)?;
-        loaded.schema = loaded.try_out()?;
+        let loaded = self.checked(name, &component, Digest::of(bytes), grants)?;
+        let _ = loaded.schema.set(loaded.try_out()?);
         if let Some((cache, entry)) = kept {
             // A full disk costs the next start a compilation, and this one nothing.
-            let _ = cache.store(&entry, &component, &loaded.digest, &loaded.schema);
+            let _ = cache.store(&entry, &component, &loaded.digest);
         }
         Ok(Policy(Arc::new(loaded)))
     }
@@ -192,7 +192,7 @@ impl Engine {
             exports,
             grants,
             decides,
-            schema: Vec::new(),
+            schema: OnceLock::new(),
             from_cache: false,
         })
     }
@@ -405,9 +405,17 @@ impl Policy {
         &self.0.decides
     }
 
-    /// What can be set, in its own order; empty where it has no settings.
-    pub fn schema(&self) -> &[Setting] {
-        &self.0.schema
+    /// What can be set, in its own order; empty where it has no settings. A fault is one of the component, asked now
+    /// because it was compiled before.
+    pub fn schema(&self) -> Result<&[Setting], Fault> {
+        if let Some(schema) = self.0.schema.get() {
+            return Ok(schema);
+        }
+        let schema = self.0.try_out().map_err(|error| match error {
+            LoadError::Trial { fault, .. } => fault,
+            other => Fault::Invalid { message: other.to_string() },
+        })?;
+        Ok(self.0.schema.get_or_init(|| schema))
     }
 
     /// Whether it was compiled before, by this or an earlier run of the host.

@@ -139,7 +139,9 @@ impl Policy {
         &self,
         given: &BTreeMap<String, SettingValue>,
     ) -> Result<BTreeMap<String, SettingValue>, SettingsError> {
-        let (given, problems) = check_given(self.schema(), given);
+        let faulted = |fault| SettingsError::Faulted { policy: self.name().to_owned(), fault };
+        let schema = self.schema().map_err(faulted)?;
+        let (given, problems) = check_given(schema, given);
         if !problems.is_empty() {
             return Err(self.refused(problems));
         }
@@ -149,12 +151,11 @@ impl Policy {
                 let pairs = given.iter().map(|(key, value)| (key.as_str(), value));
                 convert::settings(pairs, |pairs| instance.call::<_, Validated>(&functions.validate, (pairs,)))
             });
-        let faulted = |fault| SettingsError::Faulted { policy: self.name().to_owned(), fault };
         match validated.map_err(faulted)? {
             Ok(pairs) => {
                 let pairs =
                     pairs.into_iter().map(|(key, value)| (key, convert::setting_value(value))).collect();
-                check_canonical(self.schema(), pairs).map_err(|message| faulted(Fault::Invalid { message }))
+                check_canonical(schema, pairs).map_err(|message| faulted(Fault::Invalid { message }))
             }
             Err(problems) => {
                 let problem = |problem: wit::Problem| Problem { key: problem.key, message: problem.message };

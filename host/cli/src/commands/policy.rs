@@ -118,7 +118,7 @@ fn look_into(reference: &str) -> anyhow::Result<Inspected> {
         digest: policy.digest().clone(),
         bytes: bytes.len(),
         decides: policy.decides().iter().map(|capability| capability.name()).collect(),
-        settings: policy.schema().to_vec(),
+        settings: policy.schema().map_err(|fault| refused(&format!("it {fault}")))?.to_vec(),
         name,
     })
 }
