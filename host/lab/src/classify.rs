@@ -32,6 +32,8 @@ pub struct Classified {
     pub occupancy: OccupancyView,
     /// Who decided.
     pub label: Label,
+    /// Whether any line was of the format: a stream of another one is terminal text from end to end.
+    pub recognised: bool,
 }
 
 /// Why there is no verdict.
@@ -58,8 +60,12 @@ pub fn classify(
 ) -> Result<Classified, ClassifyError> {
     let mut recording = Recording::new(format.name(), moment.at, moment.utc_offset_minutes);
     let mut events = Vec::new();
-    let take = |recording: &mut Recording, events: &mut Vec<AgentEvent>| {
-        events.drain(..).for_each(|event| recording.take(event));
+    let mut recognised = false;
+    let mut take = |recording: &mut Recording, events: &mut Vec<AgentEvent>| {
+        for event in events.drain(..) {
+            recognised |= !is_foreign(&event);
+            recording.take(event);
+        }
     };
     let mut stream = Stream::new(format.decoder());
     in_chunks(stdout, |chunk| {
@@ -78,7 +84,16 @@ pub fn classify(
         take(&mut recording, &mut events);
     }
     let occupancy = recording.occupancy();
-    judge(router, &recording.question(exit), occupancy)
+    Ok(Classified { recognised, ..judge(router, &recording.question(exit), occupancy)? })
+}
+
+/// What becomes of a line that is of another format.
+fn is_foreign(event: &AgentEvent) -> bool {
+    match event {
+        AgentEvent::Unknown { .. } => true,
+        AgentEvent::Signal(signal) => signal.channel == Channel::Terminal,
+        _ => false,
+    }
 }
 
 /// Judges one remark alone, as the last thing that was said on its channel in a session that has otherwise something
@@ -111,7 +126,9 @@ fn judge(
     occupancy: OccupancyView,
 ) -> Result<Classified, ClassifyError> {
     match router.decide(question) {
-        (Ok(Decision::Assess(assessment)), label) => Ok(Classified { assessment, occupancy, label }),
+        (Ok(Decision::Assess(assessment)), label) => {
+            Ok(Classified { assessment, occupancy, label, recognised: true })
+        }
         (Ok(_), _) => {
             Err(ClassifyError::Fault(Fault::Invalid { message: "answered another question".to_owned() }))
         }

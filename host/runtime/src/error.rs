@@ -81,7 +81,7 @@ pub enum RuntimeError {
         what: &'static str,
     },
     /// The run does not ask this.
-    #[error("run {run} asks no question {}: {}", asked.map(|q| q.to_string()).unwrap_or_default(), open_questions(.open))]
+    #[error("{}", no_question(run, *asked, open))]
     NoSuchQuestion {
         /// Which run.
         run: RunId,
@@ -188,12 +188,15 @@ fn names(choices: &[Choice]) -> String {
     names.join(", ")
 }
 
-fn open_questions(open: &[ActionId]) -> String {
-    if open.is_empty() {
-        return "it waits for nobody".to_owned();
-    }
+fn no_question(run: &RunId, asked: Option<ActionId>, open: &[ActionId]) -> String {
     let ids: Vec<String> = open.iter().map(ActionId::to_string).collect();
-    format!("open are {}", ids.join(", "))
+    let ids = ids.join(", ");
+    match (asked, open) {
+        (None, []) => format!("run {run} asks no question: it waits for nobody"),
+        (Some(question), []) => format!("run {run} asks no question {question}: it waits for nobody"),
+        (None, _) => format!("run {run} asks several questions: say which one with --question, of {ids}"),
+        (Some(question), _) => format!("run {run} asks no question {question}; open are {ids}"),
+    }
 }
 
 #[cfg(test)]

@@ -64,6 +64,8 @@ pub(crate) fn agents(args: AgentsArgs) -> anyhow::Result<Exit> {
 
 fn row(agent: &SurveyedAgent) -> Value {
     json!({
+        "schema": record::SCHEMA,
+        "record": "agent",
         "agent": agent.agent,
         "title": agent.title,
         "program": agent.program,

@@ -42,7 +42,8 @@ Examples:
     baton classify --agent text -
 
 Prints one JSON record: verdict, cause (of a quota), evidence, occupancy, until (when a limit resets, if anything \
-says so) and the policy that decided. With --agent text each line of the input is judged alone, and gives one record.")]
+says so) and the policy that decided. With --agent text each line of the input is judged alone, and gives one record; \
+its channel is agent-event, provider-error, agent-text, terminal or tool-output.")]
 pub(crate) struct ClassifyArgs {
     /// What printed the stream: claude, codex-exec, codex-app-server, acp, opencode, gemini, or text
     #[arg(long, value_name = "KIND")]
@@ -92,6 +93,10 @@ pub(crate) fn run(args: ClassifyArgs) -> anyhow::Result<Exit> {
         stderr.as_mut().map(|stderr| stderr as &mut dyn Read),
         exit,
     )?;
+    if !classified.recognised {
+        let file = args.file.display();
+        out::progress(&format!("{file} has no line of the format {}: is --agent right?", args.agent));
+    }
     out::data(&record::line(&document(&classified))?)?;
     Ok(Exit::Done)
 }
@@ -201,7 +206,7 @@ fn router(args: &ClassifyArgs) -> anyhow::Result<Router> {
 }
 
 fn document(classified: &Classified) -> Value {
-    let Classified { assessment, occupancy, label } = classified;
+    let Classified { assessment, occupancy, label, recognised: _ } = classified;
     let (cause, until) = match &assessment.verdict {
         Verdict::Quota { cause, until } => (Some(cause), *until),
         _ => (None, None),

@@ -126,7 +126,7 @@ pub(crate) fn say(notice: &Notice, run: &str, place: &Place, look: &Look) -> Sai
         Notice::Paused { question, text, choices: answers, .. } => {
             let example = answers.first().map_or("CHOICE", |choice| choice.name());
             more.push(format!(
-                "answer with {}: baton answer {run} {example} --resume{}",
+                "answer with {}: baton answer {run} {example} --question {question} --resume{}",
                 choices(answers),
                 place.flags
             ));

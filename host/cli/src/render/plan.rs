@@ -3,7 +3,7 @@
 use baton_runtime::agents::preview_command;
 use baton_runtime::core::action::SpawnSpec;
 use baton_runtime::core::observation::BriefKind;
-use baton_runtime::core::workflow::{EXECUTOR, Limits, Permission, Workflow};
+use baton_runtime::core::workflow::{AgentKind, EXECUTOR, Limits, Permission, Role, Workflow};
 use baton_runtime::{DryRun, PlannedSession};
 use serde_json::{Value, json};
 
@@ -61,7 +61,7 @@ fn session_text(session: &PlannedSession, workflow: &Workflow, look: &Look) -> S
         look.paint(Tone::Strong, session.phase.as_str()),
         session.title,
         session.role.agent,
-        permission(session.role.permission),
+        permission(&session.role),
         words::count(session.continuations, "continuation"),
     );
     let command: Vec<String> = command(session, workflow).iter().map(|word| shell_quoted(word)).collect();
@@ -145,8 +145,11 @@ fn limits(limits: &Limits) -> String {
     parts.join(", ")
 }
 
-fn permission(permission: Permission) -> &'static str {
-    match permission {
+fn permission(role: &Role) -> &'static str {
+    if matches!(role.agent, AgentKind::Process { .. }) {
+        return "its own: nothing holds a program to a permission";
+    }
+    match role.permission {
         Permission::ReadOnly => "read-only: reads the workspace",
         Permission::Edit => "edit: reads and edits files of the workspace",
         Permission::Full => "full: whatever the agent's own sandbox allows, commands included",

@@ -1,4 +1,5 @@
-//! What follows from a verdict: done, continuation (A6–A8), retry, nudge; waits are `quota.rs`'s.
+//! What follows from a verdict: done, continuation (A6–A8), retry, nudge, backoff. Waits for a provider are in
+//! `quota.rs`.
 
 use crate::action::Action;
 use crate::decision::{Assessment, Decision, Fault, QuotaCause, Recovery, Verdict};

@@ -8,7 +8,7 @@ use super::problem::suggest;
 use super::shape::{At, PhaseShape, RoleShape};
 use super::values::{ID_RULE, is_id, is_variable};
 use crate::ids::RoleName;
-use crate::workflow::{AgentError, AgentKind, EXECUTOR, Role, turns};
+use crate::workflow::{AgentError, AgentKind, EXECUTOR, Permission, Role, turns};
 
 /// The words that an agent's text may begin with, for suggestions.
 const WORDS: [&str; 5] = ["claude", "codex", "rehearsal", "acp", "process"];
@@ -72,7 +72,7 @@ impl Checker<'_, '_> {
             // What stands in for a broken one is never played: its problem refuses the file.
             agent: agent.unwrap_or(AgentKind::Rehearsal),
             model: shape.model.map(At::into_inner),
-            permission: shape.permission,
+            permission: shape.permission.map(At::into_inner).unwrap_or_default(),
             window_tokens: shape.window_tokens,
             max_turns: shape.max_turns,
             env: shape.env.into_iter().map(At::into_inner).collect(),
@@ -96,7 +96,8 @@ impl Checker<'_, '_> {
             None => "the rehearsal is built in; remove the key",
         };
         let span = |key: &At<String>| key.span();
-        let keys: [(&str, Option<Range<usize>>, bool, &str); 6] = [
+        let held = shape.permission.as_ref().is_none_or(|permission| *permission.get() == Permission::Full);
+        let keys: [(&str, Option<Range<usize>>, bool, &str); 7] = [
             (
                 "script",
                 shape.script.as_ref().map(span),
@@ -114,6 +115,13 @@ impl Checker<'_, '_> {
                 shape.model.as_ref().map(span),
                 !is_process,
                 "a program names its model in its command, if it has one; remove the key",
+            ),
+            (
+                "permission",
+                shape.permission.as_ref().map(At::span),
+                !is_process || held,
+                "nothing holds a program to a permission: write `full`, or remove the key; what it may do is up to its \
+                 command and the sandbox that you run it in",
             ),
             (
                 "args",

@@ -128,8 +128,7 @@ pub(super) struct RoleShape {
     /// What the agent may do without asking: "read-only", "edit" (files of the workspace; the default) or "full"
     /// (whatever the agent's own sandbox allows, commands included). A `process` knows no permissions: what its command
     /// may do, it does.
-    #[serde(default)]
-    pub(super) permission: Permission,
+    pub(super) permission: Option<At<Permission>>,
     /// Size of the context window in tokens, where the agent does not say it.
     #[schemars(range(min = WINDOW_TOKENS_MIN, max = WINDOW_TOKENS_MAX))]
     pub(super) window_tokens: Option<u64>,
