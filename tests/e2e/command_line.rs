@@ -146,8 +146,14 @@ fn a_recorded_stream_is_classified_as_one_json_record() {
     assert_eq!(exhausted["evidence"][0]["channel"], "agent-event");
     assert_eq!(exhausted["occupancy"]["window_tokens"], 200_000);
     assert_eq!(exhausted["policy"]["name"], "resilience");
-    let killed =
-        &classify(&["--agent", "opencode", &file("opencode/context-exhausted.jsonl"), "--killed"])[0];
+    let killed = &classify(&[
+        "--agent",
+        "opencode",
+        &file("opencode/context-exhausted.jsonl"),
+        "--killed",
+        "--exit",
+        "-9",
+    ])[0];
     assert_eq!(killed["verdict"], "exhausted");
     std::fs::write(
         home.path().join("remarks.jsonl"),

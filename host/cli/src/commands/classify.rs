@@ -57,8 +57,8 @@ pub(crate) struct ClassifyArgs {
     /// Exit code of the process; negative for the signal that ended it
     #[arg(long, value_name = "CODE", allow_negative_numbers = true)]
     exit: Option<i32>,
-    /// The process was killed
-    #[arg(long, conflicts_with = "exit")]
+    /// The process was killed, whatever its exit code says
+    #[arg(long)]
     killed: bool,
     /// When the recording was made, as 2026-02-12T15:30:00Z: what "resets 3:45pm" is counted from [default: now]
     #[arg(long, value_name = "TIME")]
