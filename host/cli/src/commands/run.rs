@@ -28,8 +28,8 @@ pub(crate) struct RunArgs {
     /// The workflow file; `baton schema` describes it
     #[arg(value_name = "WORKFLOW.toml", value_hint = ValueHint::FilePath)]
     file: PathBuf,
-    /// Use this agent in every role, whatever the file says: claude, codex, rehearsal, acp:<command> (any agent that
-    /// speaks ACP), process:<command> (any program)
+    /// Use this agent in every role, whatever the file says: claude, codex, rehearsal, acp:COMMAND (any agent that
+    /// speaks ACP), process:COMMAND (any program)
     #[arg(long)]
     agent: Option<AgentKind>,
     /// Show what would be spawned, and start nothing
