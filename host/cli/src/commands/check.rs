@@ -1,7 +1,10 @@
 //! `baton check`: holds a workflow file and its policies to everything that `run` would, and starts nothing.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
+use baton_runtime::agents::find_program;
+use baton_runtime::core::Workflow;
 use baton_runtime::dry_run;
 use clap::{Args, ValueHint};
 
@@ -41,5 +44,21 @@ pub(crate) fn check(args: CheckArgs) -> anyhow::Result<Exit> {
         count(objectives, "objective"),
         names.join(", ")
     ))?;
+    warn_of_missing_agents(&workflow);
     Ok(Exit::Done)
+}
+
+/// The workflow is sound without them, and may be meant for another machine.
+fn warn_of_missing_agents(workflow: &Workflow) {
+    let path = std::env::var_os("PATH");
+    let mut told = BTreeSet::new();
+    for phase in &workflow.phases {
+        let role = workflow.role_of(phase);
+        let missing = find_program(&role.agent, phase.role.as_str(), &role, path.as_deref()).err();
+        if let Some(missing) =
+            missing.map(|missing| missing.to_string()).filter(|text| told.insert(text.clone()))
+        {
+            out::progress(&format!("but phase {} cannot start here: {missing}", phase.id));
+        }
+    }
 }
