@@ -80,12 +80,12 @@ impl GeminiDecoder {
             }
             "init" => {}
             "message" if line.role.str() == "assistant" => {
-                self.speaks(out);
+                self.turns.speaks_into(out);
                 out.extend(line.content.owned().map(|text| AgentEvent::Text { text }));
             }
             "message" => {}
             "tool_use" => {
-                self.speaks(out);
+                self.turns.speaks_into(out);
                 out.push(tool_call(line));
             }
             "tool_result" => {
@@ -111,7 +111,7 @@ impl GeminiDecoder {
     }
 
     fn result(&mut self, line: Line<'_>, out: &mut Vec<AgentEvent>) {
-        self.end_turn(out);
+        self.turns.end_into(out);
         let billed = Billed {
             input_tokens: self.input.to(line.stats.input.or_zero()),
             output_tokens: self.output.to(line.stats.output.or_zero()),
@@ -131,18 +131,6 @@ impl GeminiDecoder {
         let stop_reason = error.owned().or(line.status.owned()).unwrap_or_default();
         out.push(AgentEvent::PromptEnded { stop_reason, is_error });
     }
-
-    fn speaks(&mut self, out: &mut Vec<AgentEvent>) {
-        if self.turns.speaks(None) {
-            out.push(turn());
-        }
-    }
-
-    fn end_turn(&mut self, out: &mut Vec<AgentEvent>) {
-        if self.turns.end() {
-            out.push(turn());
-        }
-    }
 }
 
 impl Decoder for GeminiDecoder {
@@ -161,14 +149,9 @@ impl Decoder for GeminiDecoder {
     }
 
     fn end(&mut self, out: &mut Vec<AgentEvent>) {
-        self.end_turn(out);
+        self.turns.end_into(out);
         self.garbage.end(out);
     }
-}
-
-/// A turn of which nothing but its end is known.
-fn turn() -> AgentEvent {
-    AgentEvent::Turn { used_tokens: None, billed: Billed::default() }
 }
 
 fn tool_call(line: Line<'_>) -> AgentEvent {

@@ -1,6 +1,8 @@
 //! Finds the turns in formats that tell of none: a model round-trip is over where the model speaks again after a tool
 //! returned, or with another message.
 
+use baton_core::facts::{AgentEvent, Billed};
+
 use crate::wire::short;
 
 /// What the model did since the last turn ended.
@@ -35,4 +37,23 @@ impl Turns {
     pub(crate) fn end(&mut self) -> bool {
         std::mem::take(self).spoke
     }
+
+    /// As [`Turns::speaks`], where a format tells neither messages nor what a turn took: gives the turn that is over.
+    pub(crate) fn speaks_into(&mut self, out: &mut Vec<AgentEvent>) {
+        if self.speaks(None) {
+            out.push(bare_turn());
+        }
+    }
+
+    /// As [`Turns::end`], likewise.
+    pub(crate) fn end_into(&mut self, out: &mut Vec<AgentEvent>) {
+        if self.end() {
+            out.push(bare_turn());
+        }
+    }
+}
+
+/// A turn of which nothing but its end is known.
+fn bare_turn() -> AgentEvent {
+    AgentEvent::Turn { used_tokens: None, billed: Billed::default() }
 }

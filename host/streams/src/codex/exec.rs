@@ -102,7 +102,7 @@ impl CodexExecDecoder {
 
     fn started(&mut self, item: &Item<'_>, out: &mut Vec<AgentEvent>) {
         if is_tool(item.kind.str()) {
-            self.speaks(out);
+            self.turns.speaks_into(out);
             self.calls.started(&call(item), out);
         }
     }
@@ -110,10 +110,10 @@ impl CodexExecDecoder {
     fn completed(&mut self, item: Item<'_>, out: &mut Vec<AgentEvent>) {
         match item.kind.str() {
             "agent_message" => {
-                self.speaks(out);
+                self.turns.speaks_into(out);
                 out.extend(item.text.owned().map(|text| AgentEvent::Text { text }));
             }
-            "reasoning" => self.speaks(out),
+            "reasoning" => self.turns.speaks_into(out),
             "todo_list" => {}
             // A note of the agent's, by which nothing ends.
             "error" => {
@@ -134,20 +134,8 @@ impl CodexExecDecoder {
         out.push(AgentEvent::Signal(Signal { retrying, ..provider_error(None, message) }));
     }
 
-    fn speaks(&mut self, out: &mut Vec<AgentEvent>) {
-        if self.turns.speaks(None) {
-            out.push(turn());
-        }
-    }
-
-    fn end_turn(&mut self, out: &mut Vec<AgentEvent>) {
-        if self.turns.end() {
-            out.push(turn());
-        }
-    }
-
     fn end_prompt(&mut self, stop_reason: &str, out: &mut Vec<AgentEvent>) {
-        self.end_turn(out);
+        self.turns.end_into(out);
         let is_error = stop_reason == "failed";
         out.push(AgentEvent::PromptEnded { stop_reason: stop_reason.to_owned(), is_error });
     }
@@ -169,14 +157,9 @@ impl Decoder for CodexExecDecoder {
     }
 
     fn end(&mut self, out: &mut Vec<AgentEvent>) {
-        self.end_turn(out);
+        self.turns.end_into(out);
         self.garbage.end(out);
     }
-}
-
-/// A turn of which nothing but its end is known.
-fn turn() -> AgentEvent {
-    AgentEvent::Turn { used_tokens: None, billed: Billed::default() }
 }
 
 fn is_tool(kind: &str) -> bool {
