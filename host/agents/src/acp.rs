@@ -8,7 +8,6 @@ mod permission;
 
 use std::io;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use agent_client_protocol::v1::ConnectionTo;
 use agent_client_protocol::v1::schema::{
@@ -25,9 +24,8 @@ use tokio::sync::{mpsc, watch};
 use self::feed::{AcpFeed, Compaction, Protocol};
 use self::open::{Opened, Opening, open};
 use crate::driver::{self, AgentHandle, Command, Events, Shared};
-use crate::files::Log;
 use crate::launch::{DriverEvent, Launch};
-use crate::process::{End, Process};
+use crate::process::Process;
 use crate::program::Invocation;
 
 /// What the rehearsal agent can do. It has no cost and no MCP, and runs its script to the end.
@@ -69,25 +67,21 @@ pub(crate) fn drive(
     let session = launch.spec.session.clone();
     let (handle, wiring) = driver::wire(session.clone());
     let events = Events { session, to: events };
-    let Process { stdin, stdout, stderr, supervised } = process;
-    let log = |name: &str| Log::create(&launch.session_dir, name);
     let (lines, to_write) = mpsc::channel(LINES);
     let (forward, forwarded) = mpsc::channel(LINES);
     let protocol = Shared::new(Protocol::new(capabilities));
 
-    let (closes, closing) = wiring.closing;
-    let (goes, gone) = wiring.gone;
     let feed = AcpFeed(protocol.clone());
     let outgoing = outgoing(lines, protocol.clone(), events.clone());
     let talk = talk(
         Lines::new(outgoing, incoming(forwarded)),
         wiring.commands,
-        closing.clone(),
+        wiring.closing.clone(),
         Opening::of(launch),
         protocol,
         events.clone(),
     );
-    let (failed, give_up, ending) = (events.clone(), wiring.give_up, closing.clone());
+    let (failed, give_up, ending) = (events.clone(), wiring.give_up, wiring.closing.clone());
     let talk = tokio::spawn(async move {
         let text = match talk.await {
             Ok(Ok(())) => return,
@@ -99,16 +93,10 @@ pub(crate) fn drive(
             return;
         }
         failed.send(&mut vec![connection_error(text)]).await;
-        if let Some(end) = give_up.upgrade() {
-            // Full: the end is under way already.
-            let _ = end.try_send(End { grace: Duration::ZERO, by_host: false });
-        }
+        give_up.now();
     });
-    tokio::spawn(driver::write(stdin, to_write, closing, log("stdin.jsonl")));
-    let stderr = driver::read_stderr(stderr, &events, log("stderr.log"), gone.clone());
-    let stdout = driver::read(stdout, feed, Some(forward), events.clone(), log("stdout.jsonl"), gone.clone());
-    tokio::spawn(driver::conclude(vec![tokio::spawn(stdout), stderr, talk], events, gone));
-    tokio::spawn(supervised.supervise(wiring.end, closes, goes));
+    let streams = driver::Streams { to_write, feed, forward: Some(forward) };
+    driver::attend(process, launch, events, wiring.life, streams, talk);
     handle
 }
 

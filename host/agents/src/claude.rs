@@ -11,7 +11,6 @@ use serde_json::{Value, json};
 use tokio::sync::{mpsc, watch};
 
 use crate::driver::{self, AgentHandle, Command, Events, Feed};
-use crate::files::Log;
 use crate::launch::{DriverEvent, Launch};
 use crate::process::Process;
 use crate::program::Invocation;
@@ -64,8 +63,6 @@ pub(crate) fn drive(
     let session = launch.spec.session.clone();
     let (handle, wiring) = driver::wire(session.clone());
     let events = Events { session, to: events };
-    let Process { stdin, stdout, stderr, supervised } = process;
-    let log = |name: &str| Log::create(&launch.session_dir, name);
     let (lines, to_write) = mpsc::channel(LINES);
 
     // Both are answered before the first prompt: that it is up, and how large its window is.
@@ -74,14 +71,9 @@ pub(crate) fn drive(
         let _ = lines.try_send(control(request));
     }
     let feed = ClaudeFeed { decoder: ClaudeDecoder::new(), lines: lines.downgrade() };
-    let (closes, closing) = wiring.closing;
-    let (goes, gone) = wiring.gone;
-    let talk = tokio::spawn(talk(wiring.commands, lines, closing.clone()));
-    tokio::spawn(driver::write(stdin, to_write, closing, log("stdin.jsonl")));
-    let stderr = driver::read_stderr(stderr, &events, log("stderr.log"), gone.clone());
-    let stdout = driver::read(stdout, feed, None, events.clone(), log("stdout.jsonl"), gone.clone());
-    tokio::spawn(driver::conclude(vec![tokio::spawn(stdout), stderr, talk], events, gone));
-    tokio::spawn(supervised.supervise(wiring.end, closes, goes));
+    let talk = tokio::spawn(talk(wiring.commands, lines, wiring.closing.clone()));
+    let streams = driver::Streams { to_write, feed, forward: None };
+    driver::attend(process, launch, events, wiring.life, streams, talk);
     handle
 }
 

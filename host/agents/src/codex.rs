@@ -7,7 +7,6 @@ mod approval;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use baton_core::SessionId;
 use baton_core::facts::{AgentEvent, Capabilities, Channel, SIGNAL_TEXT_BYTES, Signal};
@@ -18,9 +17,8 @@ use serde_json::{Map, Value, json};
 use tokio::sync::{mpsc, watch};
 
 use crate::driver::{self, AgentHandle, Command, Events, Feed, Shared};
-use crate::files::Log;
 use crate::launch::{DriverEvent, Launch};
-use crate::process::{End, Process};
+use crate::process::Process;
 use crate::program::Invocation;
 
 /// What the app server can do.
@@ -61,14 +59,10 @@ pub(crate) fn drive(
     let session = launch.spec.session.clone();
     let (handle, wiring) = driver::wire(session.clone());
     let events = Events { session, to: events };
-    let Process { stdin, stdout, stderr, supervised } = process;
-    let log = |name: &str| Log::create(&launch.session_dir, name);
     let (lines, to_write) = mpsc::channel(LINES);
     let (forward, forwarded) = mpsc::channel(LINES);
     let decoder = Shared::new(CodexAppServerDecoder::new());
 
-    let (closes, closing) = wiring.closing;
-    let (goes, gone) = wiring.gone;
     let talk = Talk {
         lines,
         decoder: decoder.clone(),
@@ -81,22 +75,16 @@ pub(crate) fn drive(
         turn: None,
         interrupt: false,
     };
-    let talk = talk.run(wiring.commands, forwarded, closing.clone());
+    let talk = talk.run(wiring.commands, forwarded, wiring.closing.clone());
     let (failed, give_up) = (events.clone(), wiring.give_up);
     let talk = tokio::spawn(async move {
         let Err(text) = talk.await else { return };
         failed.send(&mut vec![failure(&text)]).await;
-        if let Some(end) = give_up.upgrade() {
-            // Full: the end is under way already.
-            let _ = end.try_send(End { grace: Duration::ZERO, by_host: false });
-        }
+        give_up.now();
     });
-    tokio::spawn(driver::write(stdin, to_write, closing, log("stdin.jsonl")));
-    let stderr = driver::read_stderr(stderr, &events, log("stderr.log"), gone.clone());
     let feed = CodexFeed(decoder);
-    let stdout = driver::read(stdout, feed, Some(forward), events.clone(), log("stdout.jsonl"), gone.clone());
-    tokio::spawn(driver::conclude(vec![tokio::spawn(stdout), stderr, talk], events, gone));
-    tokio::spawn(supervised.supervise(wiring.end, closes, goes));
+    let streams = driver::Streams { to_write, feed, forward: Some(forward) };
+    driver::attend(process, launch, events, wiring.life, streams, talk);
     handle
 }
 

@@ -13,8 +13,8 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
 use crate::files::Log;
-use crate::launch::DriverEvent;
-use crate::process::End;
+use crate::launch::{DriverEvent, Launch};
+use crate::process::{End, Process};
 
 /// Commands under way to an agent. One prompt is given at a time, so more than a few mean that nobody takes them.
 const COMMANDS: usize = 16;
@@ -89,25 +89,47 @@ impl AgentHandle {
     }
 }
 
-/// What a driver's tasks need beside the streams.
+/// What a driver's conversation needs beside the streams.
 #[derive(Debug)]
 pub(crate) struct Wiring {
     pub(crate) commands: mpsc::Receiver<Command>,
-    pub(crate) end: mpsc::Receiver<End>,
-    /// Asks for the end without keeping the agent alive.
-    pub(crate) give_up: mpsc::WeakSender<End>,
-    pub(crate) closing: (watch::Sender<bool>, watch::Receiver<bool>),
-    pub(crate) gone: (watch::Sender<Option<Exit>>, watch::Receiver<Option<Exit>>),
+    pub(crate) give_up: GiveUp,
+    /// True from when the agent is being ended.
+    pub(crate) closing: watch::Receiver<bool>,
+    pub(crate) life: Life,
+}
+
+/// Asks for an agent's end without keeping it alive.
+#[derive(Debug)]
+pub(crate) struct GiveUp(mpsc::WeakSender<End>);
+
+impl GiveUp {
+    pub(crate) fn now(&self) {
+        if let Some(end) = self.0.upgrade() {
+            // Full: the end is under way already.
+            let _ = end.try_send(End { grace: Duration::ZERO, by_host: false });
+        }
+    }
+}
+
+/// What the end of an agent goes through; [`attend`] takes it.
+#[derive(Debug)]
+pub(crate) struct Life {
+    end: mpsc::Receiver<End>,
+    closing: (watch::Sender<bool>, watch::Receiver<bool>),
+    gone: (watch::Sender<Option<Exit>>, watch::Receiver<Option<Exit>>),
 }
 
 /// A handle, and the ends that its tasks hold.
 pub(crate) fn wire(session: SessionId) -> (AgentHandle, Wiring) {
     let (commands, takes) = mpsc::channel(COMMANDS);
     let (end, ends) = mpsc::channel(1);
-    let gone = watch::channel(None);
-    let give_up = end.downgrade();
+    let (closing, gone) = (watch::channel(false), watch::channel(None));
+    let give_up = GiveUp(end.downgrade());
     let handle = AgentHandle { session, commands, end, gone: gone.1.clone() };
-    (handle, Wiring { commands: takes, end: ends, give_up, closing: watch::channel(false), gone })
+    let closes = closing.1.clone();
+    let life = Life { end: ends, closing, gone };
+    (handle, Wiring { commands: takes, give_up, closing: closes, life })
 }
 
 /// The way of a session's events to the host. Waits where the host is slow, so the agent waits too.
@@ -179,8 +201,39 @@ impl Feed for Stderr {
     }
 }
 
+/// The lines of an agent, in both directions.
+pub(crate) struct Streams<F> {
+    /// To its stdin, until the sender is gone.
+    pub(crate) to_write: mpsc::Receiver<Vec<u8>>,
+    /// What becomes of its stdout.
+    pub(crate) feed: F,
+    /// Where the lines go that the driver itself must see.
+    pub(crate) forward: Option<mpsc::Sender<String>>,
+}
+
+/// Starts everything that an agent's process needs until it is gone: its streams with their logs, its supervisor, and
+/// the word to the host that it is over, once the conversation and the streams have said all they have to say.
+pub(crate) fn attend(
+    process: Process,
+    launch: &Launch,
+    events: Events,
+    life: Life,
+    streams: Streams<impl Feed>,
+    talk: JoinHandle<()>,
+) {
+    let Process { stdin, stdout, stderr, supervised } = process;
+    let Life { end, closing: (closes, closing), gone: (goes, gone) } = life;
+    let Streams { to_write, feed, forward } = streams;
+    let log = |name: &str| Log::create(&launch.session_dir, name);
+    tokio::spawn(write(stdin, to_write, closing, log("stdin.jsonl")));
+    let stderr = read_stderr(stderr, &events, log("stderr.log"), gone.clone());
+    let stdout = read(stdout, feed, forward, events.clone(), log("stdout.jsonl"), gone.clone());
+    tokio::spawn(conclude(vec![tokio::spawn(stdout), stderr, talk], events, gone));
+    tokio::spawn(supervised.supervise(end, closes, goes));
+}
+
 /// Reads a stream to its end.
-pub(crate) async fn read(
+async fn read(
     mut stream: impl AsyncRead + Unpin,
     mut feed: impl Feed,
     forward: Option<mpsc::Sender<String>>,
@@ -225,7 +278,7 @@ pub(crate) async fn read(
 }
 
 /// Reads stderr: a log, and terminal text for the policy.
-pub(crate) fn read_stderr(
+fn read_stderr(
     stderr: impl AsyncRead + Unpin + Send + 'static,
     events: &Events,
     log: Log,
@@ -235,7 +288,7 @@ pub(crate) fn read_stderr(
 }
 
 /// Writes lines to an agent until there are no more to come, or the agent is being ended; then closes its stdin.
-pub(crate) async fn write(
+async fn write(
     mut stdin: ChildStdin,
     mut lines: mpsc::Receiver<Vec<u8>>,
     mut closing: watch::Receiver<bool>,
@@ -261,11 +314,7 @@ pub(crate) async fn write(
 }
 
 /// Tells the host that a session is over, when everything that has events has given them and the processes are gone.
-pub(crate) async fn conclude(
-    tasks: Vec<JoinHandle<()>>,
-    events: Events,
-    mut gone: watch::Receiver<Option<Exit>>,
-) {
+async fn conclude(tasks: Vec<JoinHandle<()>>, events: Events, mut gone: watch::Receiver<Option<Exit>>) {
     for task in tasks {
         // A task that panicked has lost its own words only.
         let _ = task.await;

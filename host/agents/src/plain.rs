@@ -13,7 +13,6 @@ use baton_streams::{PlainDecoder, Stream, cut};
 use tokio::sync::{mpsc, watch};
 
 use crate::driver::{self, AgentHandle, Command, Events, Feed};
-use crate::files::Log;
 use crate::launch::{DriverEvent, Launch};
 use crate::process::Process;
 use crate::program::Invocation;
@@ -58,19 +57,12 @@ pub(crate) fn drive(
     let session = launch.spec.session.clone();
     let (handle, wiring) = driver::wire(session.clone());
     let events = Events { session, to: events };
-    let Process { stdin, stdout, stderr, supervised } = process;
-    let log = |name: &str| Log::create(&launch.session_dir, name);
     let (lines, to_write) = mpsc::channel(LINES);
 
-    let (closes, closing) = wiring.closing;
-    let (goes, gone) = wiring.gone;
-    let talk = tokio::spawn(talk(wiring.commands, lines, events.clone(), closing.clone()));
-    tokio::spawn(driver::write(stdin, to_write, closing, log("stdin.jsonl")));
-    let stderr = driver::read_stderr(stderr, &events, log("stderr.log"), gone.clone());
+    let talk = tokio::spawn(talk(wiring.commands, lines, events.clone(), wiring.closing.clone()));
     let feed = PlainFeed::default();
-    let stdout = driver::read(stdout, feed, None, events.clone(), log("stdout.jsonl"), gone.clone());
-    tokio::spawn(driver::conclude(vec![tokio::spawn(stdout), stderr, talk], events, gone));
-    tokio::spawn(supervised.supervise(wiring.end, closes, goes));
+    let streams = driver::Streams { to_write, feed, forward: None };
+    driver::attend(process, launch, events, wiring.life, streams, talk);
     handle
 }
 
