@@ -2,9 +2,11 @@
 //! with the fallback chain behind it. How a component is checked and asked is the engine's.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use baton_core::Digest;
 use baton_core::input::Pin;
 use baton_core::observation::Capability;
 use baton_core::workflow::{Policies, PolicyChoice, SettingValue};
@@ -72,9 +74,18 @@ pub(crate) fn prepare(
 pub(crate) fn restore(cache: PathBuf, pinned: Vec<Pinned>) -> Result<Judge, RuntimeError> {
     let engine = engine(cache)?;
     let mut configured = BTreeMap::new();
+    // One component is pinned for several decisions as a rule, and is loaded once.
+    let mut loaded: BTreeMap<(String, Digest), Policy> = BTreeMap::new();
     for Pinned { pin, component, settings } in pinned {
         let refused = |why: String| RuntimeError::PolicyRefused { policy: pin.policy.clone(), why };
-        let policy = engine.load(&pin.policy, &component).map_err(|error| refused(error.to_string()))?;
+        let policy = match loaded.entry((pin.policy.clone(), pin.component.clone())) {
+            Entry::Occupied(known) => known.get().clone(),
+            Entry::Vacant(place) => {
+                let policy =
+                    engine.load(&pin.policy, &component).map_err(|error| refused(error.to_string()))?;
+                place.insert(policy).clone()
+            }
+        };
         let settings: BTreeMap<String, SettingValue> = serde_json::from_slice(&settings)
             .map_err(|error| refused(format!("its journaled settings: {error}")))?;
         let chosen = policy.configure(&settings).map_err(|error| refused(error.to_string()))?;
