@@ -151,6 +151,18 @@ pub enum Report {
         /// What came of it.
         outcome: String,
     },
+    /// A trap on the way: the successor does not walk into it (C7).
+    GotchaRecord {
+        /// What it is and how to get around it.
+        gotcha: String,
+    },
+    /// What the session would tell the one after it, in its own words (C7, C15). The newest counts.
+    HandoffWrite(Box<ReportedHandoff>),
+    /// The agent kept something in the artifact store, which has it by now.
+    ArtifactSaved {
+        /// What is there.
+        artifact: ArtifactRef,
+    },
     /// The agent finds its scope too large (D2).
     SplitRequest {
         /// How it would group the objectives.
@@ -158,6 +170,23 @@ pub enum Report {
         /// Why.
         rationale: String,
     },
+}
+
+/// A handoff as an agent wrote it. It is data: it goes into the document beside what the host knows, marked as the
+/// agent's words.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ReportedHandoff {
+    /// What is done, and what is half done.
+    pub current_state: String,
+    /// The one next step.
+    pub immediate_next_action: String,
+    /// Essential facts, at most five.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub critical_context: Vec<String>,
+    /// Files that matter, workspace-relative.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub critical_files: Vec<String>,
 }
 
 /// A group of a split request.
@@ -186,7 +215,7 @@ impl From<&Report> for Option<Attempt> {
             Report::AttemptRecord { approach, outcome } => {
                 Some(Attempt { approach: approach.clone(), outcome: outcome.clone() })
             }
-            Report::ObjectiveUpdate { .. } | Report::SplitRequest { .. } => None,
+            _ => None,
         }
     }
 }

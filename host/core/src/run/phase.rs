@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use crate::decision::{QuotaCause, SubPhase};
 use crate::facts::{Billed, WorkspaceFacts};
 use crate::ids::{ActionId, PhaseId, RequestId, SessionId};
-use crate::input::{ArtifactRef, Choice};
+use crate::input::{ArtifactRef, Choice, ReportedHandoff};
 use crate::observation::{Attempt, BriefKind, ObjectiveStatus, Occasion, SplitOccasion, SplitRequest};
 use crate::time::UnixMs;
 use crate::view::HandoffRow;
@@ -230,6 +230,9 @@ pub(super) struct Phase {
     pub(super) because: String,
     pub(super) attempts: VecDeque<Attempt>,
     pub(super) decisions: VecDeque<Attempt>,
+    pub(super) gotchas: VecDeque<String>,
+    /// What an agent wrote for its successor, and which one.
+    pub(super) reported_handoff: Option<(Option<SessionId>, ReportedHandoff)>,
     pub(super) requested: Option<SplitRequest>,
     pub(super) handoffs: Vec<HandoffRow>,
     pub(super) artifacts: Vec<ArtifactRef>,
@@ -272,6 +275,8 @@ impl Phase {
             because: String::new(),
             attempts: VecDeque::new(),
             decisions: VecDeque::new(),
+            gotchas: VecDeque::new(),
+            reported_handoff: None,
             requested: None,
             handoffs: Vec::new(),
             artifacts: Vec::new(),
@@ -308,7 +313,13 @@ impl Phase {
         self.open_goals().map(|(i, _)| i).take(1).collect()
     }
 
-    pub(super) fn record(list: &mut VecDeque<Attempt>, entry: Attempt) {
+    /// Remembers an artifact; of one that it has already, the newest version.
+    pub(super) fn keep(&mut self, artifact: &ArtifactRef) {
+        self.artifacts.retain(|known| known.name != artifact.name);
+        self.artifacts.push(artifact.clone());
+    }
+
+    pub(super) fn record<T: PartialEq>(list: &mut VecDeque<T>, entry: T) {
         if list.contains(&entry) {
             return;
         }

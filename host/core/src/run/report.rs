@@ -9,7 +9,9 @@ use super::phase::Phase;
 
 impl Run {
     pub(super) fn reported(&mut self, from: Option<&SessionId>, digest: &Digest, report: &Report) {
-        if self.ending.is_some() || !self.reports.insert(digest.clone()) {
+        // An objective may go to and fro, and an update that comes again changes nothing by itself.
+        let again = !self.reports.insert(digest.clone()) && !matches!(report, Report::ObjectiveUpdate { .. });
+        if self.ending.is_some() || again {
             return;
         }
         let phase = match report {
@@ -51,6 +53,11 @@ impl Run {
                     Phase::record(list, entry);
                 }
             }
+            Report::GotchaRecord { gotcha } => Phase::record(&mut self.phases[p].gotchas, gotcha.clone()),
+            Report::HandoffWrite(handoff) => {
+                self.phases[p].reported_handoff = Some((from.cloned(), (**handoff).clone()));
+            }
+            Report::ArtifactSaved { artifact } => self.phases[p].keep(artifact),
             Report::SplitRequest { groups, rationale } => {
                 self.phases[p].requested = Some(SplitRequest {
                     groups: groups.iter().cloned().map(Into::into).collect(),

@@ -58,7 +58,9 @@ impl Run {
             }
             (Step::Working { .. }, Outcome::Failed { error }) => self.hand_over(p, Succession::Retry, error),
             (Step::Summarising { instructions, .. }, Outcome::SummariesWritten { artifacts }) => {
-                self.phases[p].artifacts.extend(artifacts.iter().cloned());
+                for artifact in artifacts {
+                    self.phases[p].keep(artifact);
+                }
                 self.compact(p, instructions);
             }
             // Without its safety net no context is thrown away (B2): the work goes on uncompacted.
@@ -328,7 +330,9 @@ impl Run {
     fn verified(&mut self, p: usize, outcome: &Outcome) {
         let (passed, code, findings) = match outcome {
             Outcome::Verified { passed, code, findings, artifact } => {
-                self.phases[p].artifacts.extend(artifact.clone());
+                if let Some(artifact) = artifact {
+                    self.phases[p].keep(artifact);
+                }
                 (*passed, *code, findings.clone())
             }
             Outcome::Failed { error } => (false, None, error.clone()),
