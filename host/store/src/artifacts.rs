@@ -8,29 +8,23 @@ use baton_core::input::ArtifactRef;
 use baton_core::{Digest, RunId, SessionId, UnixMs};
 use rusqlite::{Connection, OptionalExtension, Row, TransactionBehavior, named_params};
 
+use crate::describe::{cut, media_type, one_line, preview, tokens};
 use crate::error::StoreError;
 use crate::objects::Objects;
 use crate::schema::ARTIFACTS;
+use crate::secrets::mask;
 use crate::state_dir::StateDir;
 
 /// Largest artifact: far above any log of a verification, and still to be held in memory.
 pub const ARTIFACT_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// Longest name: with the task folder before it, still a path that every file system takes.
 pub const NAME_BYTES_MAX: usize = 200;
-/// How tokens were counted, where they were only estimated: a quarter of the bytes.
-pub const TOKENS_ESTIMATED: &str = "estimate:bytes/4";
-
-/// Lines of a preview (C3), each cut to [`LINE_BYTES`].
-const PREVIEW_LINES: usize = 10;
-/// A line of a preview, and a summary, is for a person's eye; minified files have lines of megabytes.
-const LINE_BYTES: usize = 200;
-
 /// What to save.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct NewArtifact<'a> {
     /// Relative path, unique in the run ("handoffs/phase-20-1.md").
     pub name: &'a str,
-    /// As in HTTP ("text/markdown").
+    /// As in HTTP ("text/markdown"). Where it is empty it is guessed from the name, then from the content.
     pub media_type: &'a str,
     /// The content.
     pub bytes: &'a [u8],
@@ -38,6 +32,8 @@ pub struct NewArtifact<'a> {
     pub summary: &'a str,
     /// Who made it, where it was an agent.
     pub session: Option<SessionId>,
+    /// Which of its tool calls, where it was one.
+    pub tool_call: Option<&'a str>,
     /// When.
     pub at: UnixMs,
 }
@@ -51,13 +47,18 @@ pub struct SavedArtifact {
     pub media_type: String,
     /// Who made it, where it was an agent.
     pub session: Option<SessionId>,
+    /// Which of its tool calls, where it was one.
+    pub tool_call: Option<String>,
     /// When.
     pub saved_at: UnixMs,
-    /// Its first ten lines; empty where it is no text.
+    /// Since when it is only kept, since the task that it served is over; it can still be read.
+    pub archived_at: Option<UnixMs>,
+    /// Its first ten lines with secrets masked; empty where it is no text.
     pub preview: String,
     /// How many tokens it would take.
     pub tokens: u64,
-    /// How they were counted: [`TOKENS_ESTIMATED`].
+    /// How they were counted: [`TOKENS_COUNTED`](crate::TOKENS_COUNTED) or
+    /// [`TOKENS_ESTIMATED`](crate::TOKENS_ESTIMATED).
     pub tokens_by: String,
 }
 
@@ -113,10 +114,15 @@ impl ArtifactStore {
         }
         let digest = Digest::of(new.bytes);
         self.inner.objects.put(&digest, new.bytes)?;
+        // Counting takes a while for a large text: before the transaction, which others wait for.
+        let (tokens, tokens_by) = tokens(new.bytes);
+        let (media_type, preview) = (media_type(new.name, new.media_type, new.bytes), preview(new.bytes));
 
         let sql = |e| StoreError::sql("save an artifact", &self.inner.index_path)(e);
         let mut index = self.index();
         let tx = index.transaction_with_behavior(TransactionBehavior::Immediate).map_err(sql)?;
+        // Retention may have taken an object away that no row named yet; as long as this transaction lasts it cannot.
+        self.inner.objects.put(&digest, new.bytes)?;
         let newest = find(&tx, run, new.name, Version::Latest).map_err(sql)?;
         if let Some(newest) = &newest
             && newest.artifact.digest == digest
@@ -128,24 +134,27 @@ impl ArtifactStore {
             version: newest.map_or(1, |newest| newest.artifact.version + 1),
             digest,
             bytes,
-            summary: one_line(new.summary).to_owned(),
+            summary: cut(&mask(one_line(new.summary))).to_owned(),
         };
         tx.execute(
-            "INSERT INTO artifact VALUES (:run, :name, :version, :digest, :bytes, :media_type, :summary, :session,
-                                          :saved_at_ms, :preview, :tokens, :tokens_by)",
+            "INSERT INTO artifact (run, name, version, digest, bytes, media_type, summary, session, saved_at_ms,
+                                   preview, tokens, tokens_by, tool_call)
+             VALUES (:run, :name, :version, :digest, :bytes, :media_type, :summary, :session, :saved_at_ms,
+                     :preview, :tokens, :tokens_by, :tool_call)",
             named_params! {
                 ":run": run.as_str(),
                 ":name": artifact.name,
                 ":version": artifact.version,
                 ":digest": artifact.digest.as_str(),
                 ":bytes": signed(bytes),
-                ":media_type": one_line(new.media_type),
+                ":media_type": media_type,
                 ":summary": artifact.summary,
                 ":session": new.session.as_ref().map(SessionId::as_str),
                 ":saved_at_ms": signed(new.at.0),
-                ":preview": preview(new.bytes),
-                ":tokens": signed(bytes.div_ceil(4)),
-                ":tokens_by": TOKENS_ESTIMATED,
+                ":preview": preview,
+                ":tokens": signed(tokens),
+                ":tokens_by": tokens_by,
+                ":tool_call": new.tool_call.map(one_line),
             },
         )
         .map_err(sql)?;
@@ -176,6 +185,17 @@ impl ArtifactStore {
             .map_err(sql)?;
         let rows = statement.query_map([run.as_str()], from_row).map_err(sql)?;
         rows.collect::<rusqlite::Result<_>>().map_err(sql)
+    }
+
+    /// Marks everything that a run has saved as archived: its task is over, and nothing of it is loaded any more. What
+    /// was archived before keeps its time. Says how many artifacts are newly archived.
+    pub fn archive(&self, run: &RunId, at: UnixMs) -> Result<usize, StoreError> {
+        self.index()
+            .execute(
+                "UPDATE artifact SET archived_at_ms = ?2 WHERE run = ?1 AND archived_at_ms IS NULL",
+                (run.as_str(), signed(at.0)),
+            )
+            .map_err(StoreError::sql("archive the artifacts", &self.inner.index_path))
     }
 
     /// The whole content, checked against its address.
@@ -252,6 +272,8 @@ fn from_row(row: &Row<'_>) -> rusqlite::Result<SavedArtifact> {
         },
         media_type: row.get("media_type")?,
         session: row.get::<_, Option<String>>("session")?.map(SessionId::new),
+        tool_call: row.get("tool_call")?,
+        archived_at: row.get::<_, Option<i64>>("archived_at_ms")?.map(|at| UnixMs(at.unsigned_abs())),
         saved_at: UnixMs(number("saved_at_ms")?),
         preview: row.get("preview")?,
         tokens: number("tokens")?,
@@ -262,19 +284,6 @@ fn from_row(row: &Row<'_>) -> rusqlite::Result<SavedArtifact> {
 /// SQLite counts to 2^63; a time or size beyond that is not one.
 fn signed(n: u64) -> i64 {
     i64::try_from(n).unwrap_or(i64::MAX)
-}
-
-fn preview(bytes: &[u8]) -> String {
-    let Ok(text) = str::from_utf8(bytes) else { return String::new() };
-    text.lines().take(PREVIEW_LINES).map(cut).collect::<Vec<_>>().join("\n")
-}
-
-fn one_line(text: &str) -> &str {
-    cut(text.lines().next().unwrap_or_default())
-}
-
-fn cut(line: &str) -> &str {
-    &line[..line.floor_char_boundary(LINE_BYTES)]
 }
 
 #[cfg(test)]
@@ -292,14 +301,5 @@ mod tests {
         {
             assert!(matches!(check_name(bad), Err(StoreError::BadName { .. })), "{bad:?}");
         }
-    }
-
-    #[test]
-    fn a_preview_is_ten_short_lines_of_text() {
-        let lines: Vec<String> = (0..30).map(|n| format!("{n} {}", "ä".repeat(300))).collect();
-        let preview = preview(lines.join("\n").as_bytes());
-        assert_eq!(preview.lines().count(), PREVIEW_LINES);
-        assert!(preview.lines().all(|line| line.len() <= LINE_BYTES && line.len() > LINE_BYTES - 2));
-        assert_eq!(super::preview(&[0xff, 0xfe, b'\n']), "");
     }
 }

@@ -15,22 +15,26 @@
 
 mod artifacts;
 mod database;
+mod describe;
 mod entry;
 mod error;
+mod gc;
 mod journal;
 mod migrate;
 mod objects;
 mod reader;
 mod schema;
+pub mod secrets;
 mod state_dir;
 mod writer;
 
 pub use artifacts::{
-    ARTIFACT_BYTES_MAX, ArtifactStore, NAME_BYTES_MAX, NewArtifact, SavedArtifact, TOKENS_ESTIMATED, Version,
-    check_name,
+    ARTIFACT_BYTES_MAX, ArtifactStore, NAME_BYTES_MAX, NewArtifact, SavedArtifact, Version, check_name,
 };
+pub use describe::{TOKENS_COUNTED, TOKENS_ESTIMATED, preview, tokens};
 pub use entry::{Durability, Entry, FORMAT};
 pub use error::StoreError;
+pub use gc::{KeptRun, Retention};
 pub use journal::{CommitHook, Journal, JournalOptions, Stats};
 pub use reader::{Entries, RunSummary};
 pub use schema::JOURNAL_VERSION;

@@ -50,6 +50,17 @@ pub(crate) fn journal_v0_to_v1(tx: &Transaction<'_>, path: &Path) -> Result<(), 
     tx.execute_batch("DROP TABLE journal; DROP TABLE text;").map_err(sql)
 }
 
+/// Version 2 says which tool call an artifact came from and since when it is archived, and finds rows by digest.
+pub(crate) fn artifacts_v1_to_v2(tx: &Transaction<'_>, path: &Path) -> Result<(), StoreError> {
+    tx.execute_batch(
+        "ALTER TABLE artifact ADD COLUMN tool_call TEXT;
+         ALTER TABLE artifact ADD COLUMN archived_at_ms INTEGER;
+         CREATE INDEX artifact_by_digest ON artifact (digest);
+         CREATE TABLE removing (run TEXT PRIMARY KEY) STRICT;",
+    )
+    .map_err(StoreError::sql("bring version 1 up to date", path))
+}
+
 /// What the list of runs says after this row, as version 1 defines it.
 fn list_run(tx: &Transaction<'_>, run: &str, at_ms: i64, body: &Value) -> rusqlite::Result<()> {
     let word = |pointer: &str| body.pointer(pointer).and_then(Value::as_str);

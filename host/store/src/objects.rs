@@ -57,6 +57,17 @@ impl Objects {
         written.and_then(|()| sync(&dir)).map_err(io)
     }
 
+    /// Removes an object that nothing refers to; one that is gone already is no error.
+    pub(crate) fn remove(&self, digest: &Digest) -> Result<(), StoreError> {
+        let (folder, file) = Self::place(digest);
+        match self.dir.remove_file(Path::new(folder).join(file)) {
+            Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
+                Err(StoreError::io("remove", &self.path_of(digest))(e))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// The whole object. Refuses one that has been changed.
     pub(crate) fn get(&self, digest: &Digest, max_bytes: u64) -> Result<Vec<u8>, StoreError> {
         let bytes = self.range(digest, 0, max_bytes)?;

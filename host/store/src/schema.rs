@@ -44,28 +44,38 @@ pub(crate) const JOURNAL_V1: &str = "
         BEGIN SELECT RAISE(ABORT, 'the journal is append-only'); END;
 ";
 
+/// The trigger of [`JOURNAL_V1`] that retention takes away for the length of a transaction, and puts back.
+pub(crate) const NEVER_DELETED: &str = "
+    CREATE TRIGGER entry_is_never_deleted BEFORE DELETE ON entry
+        BEGIN SELECT RAISE(ABORT, 'the journal is append-only'); END;
+";
+
 /// Names and versions of artifacts; the bytes lie in files beside it.
 pub(crate) const ARTIFACTS: Layout = Layout {
     what: "artifact index",
     application_id: 0x4261_7441, // "BatA"
-    version: 1,
+    version: 2,
     create: "
         CREATE TABLE artifact (
-            run         TEXT NOT NULL,
-            name        TEXT NOT NULL,
-            version     INTEGER NOT NULL CHECK (version > 0),
-            digest      TEXT NOT NULL,
-            bytes       INTEGER NOT NULL,
-            media_type  TEXT NOT NULL,
-            summary     TEXT NOT NULL,
-            session     TEXT,
-            saved_at_ms INTEGER NOT NULL,
-            preview     TEXT NOT NULL,
-            tokens      INTEGER NOT NULL,
-            tokens_by   TEXT NOT NULL,
+            run            TEXT NOT NULL,
+            name           TEXT NOT NULL,
+            version        INTEGER NOT NULL CHECK (version > 0),
+            digest         TEXT NOT NULL,
+            bytes          INTEGER NOT NULL,
+            media_type     TEXT NOT NULL,
+            summary        TEXT NOT NULL,
+            session        TEXT,
+            saved_at_ms    INTEGER NOT NULL,
+            preview        TEXT NOT NULL,
+            tokens         INTEGER NOT NULL,
+            tokens_by      TEXT NOT NULL,
+            tool_call      TEXT,
+            archived_at_ms INTEGER,
             PRIMARY KEY (run, name, version)
         ) STRICT, WITHOUT ROWID;
+        CREATE INDEX artifact_by_digest ON artifact (digest);
+        CREATE TABLE removing (run TEXT PRIMARY KEY) STRICT;
     ",
-    steps: &[],
+    steps: &[migrate::artifacts_v1_to_v2],
     unversioned_table: None,
 };

@@ -35,18 +35,10 @@ impl StateDir {
         {
             make_private(&folder)?;
         }
-        let note = this.path.join("workspace");
-        if !note.exists() {
-            let text = [this.workspace.as_os_str().as_bytes(), b"\n"].concat();
-            OpenOptions::new()
-                .create(true)
-                .truncate(true)
-                .write(true)
-                .mode(0o600)
-                .open(&note)
-                .and_then(|mut file| file.write_all(&text))
-                .map_err(StoreError::io("write", &note))?;
-        }
+        let path_of_workspace = [this.workspace.as_os_str().as_bytes(), b"\n"].concat();
+        write_note(&this.path.join("workspace"), &path_of_workspace)?;
+        // Somebody may keep the state within a repository; transcripts are nothing to commit.
+        write_note(&this.root.join(".gitignore"), b"*\n")?;
         Ok(this)
     }
 
@@ -167,6 +159,21 @@ fn held_by(file: &File) -> StoreError {
         .and_then(|since| u64::try_from(since.as_millis()).ok())
         .map(UnixMs);
     StoreError::Locked { pid, since: pid.and(since) }
+}
+
+/// Writes a small private file where there is none.
+fn write_note(path: &Path, text: &[u8]) -> Result<(), StoreError> {
+    if path.exists() {
+        return Ok(());
+    }
+    OpenOptions::new()
+        .create(true)
+        .truncate(true)
+        .write(true)
+        .mode(0o600)
+        .open(path)
+        .and_then(|mut file| file.write_all(text))
+        .map_err(StoreError::io("write", path))
 }
 
 /// Makes a folder and its parents where they are missing, readable by this user alone.

@@ -2,7 +2,7 @@
 
 use baton_core::input::ArtifactRef;
 use baton_core::{Digest, RunId, SessionId, UnixMs};
-use baton_store::{ARTIFACT_BYTES_MAX, ArtifactStore, NewArtifact, StoreError, TOKENS_ESTIMATED, Version};
+use baton_store::{ARTIFACT_BYTES_MAX, ArtifactStore, NewArtifact, StoreError, TOKENS_COUNTED, Version};
 
 use crate::Place;
 
@@ -13,6 +13,7 @@ pub(crate) fn note<'a>(name: &'a str, text: &'a str) -> NewArtifact<'a> {
         bytes: text.as_bytes(),
         summary: "A note.",
         session: Some(SessionId::new("s1")),
+        tool_call: Some("toolu_7"),
         at: UnixMs(1_000),
     }
 }
@@ -62,8 +63,8 @@ fn an_artifact_is_named_versioned_and_addressed() {
     let newest = store.get(&run, "handoffs/a.md", Version::Latest).unwrap();
     assert_eq!((newest.artifact.version, newest.preview.as_str()), (3, "one\ntwo"));
     assert_eq!((newest.media_type.as_str(), newest.saved_at), ("text/markdown", UnixMs(1_000)));
-    assert_eq!((newest.tokens, newest.tokens_by.as_str()), (2, TOKENS_ESTIMATED));
-    assert_eq!(newest.session, Some(SessionId::new("s1")));
+    assert_eq!((newest.tokens, newest.tokens_by.as_str()), (4, TOKENS_COUNTED));
+    assert_eq!((newest.session, newest.tool_call.as_deref()), (Some(SessionId::new("s1")), Some("toolu_7")));
     let older = store.get(&run, "handoffs/a.md", Version::Exactly(2)).unwrap();
     assert_eq!(store.read(&older.artifact.digest).unwrap(), b"other");
     for (name, version) in [("handoffs/a.md", Version::Exactly(9)), ("absent", Version::Latest)] {
@@ -173,4 +174,49 @@ fn versions_are_given_once_however_many_save() {
     let store = ArtifactStore::open_read_only(&place.state).unwrap();
     let found: Vec<u32> = versions(&store, &run).into_iter().map(|(_, version)| version).collect();
     assert_eq!(found, (1..=20).collect::<Vec<_>>());
+}
+
+#[test]
+fn after_the_task_it_is_archived_and_can_still_be_read_by_range() {
+    // C6
+    let place = Place::new();
+    let store = ArtifactStore::open(&place.state).unwrap();
+    let (run, other) = (RunId::new("r"), RunId::new("other"));
+    let saved = store.save(&run, note("log.txt", "0123456789")).unwrap();
+    store.save(&other, note("log.txt", "0123456789")).unwrap();
+    assert_eq!(store.archive(&run, UnixMs(2_000)).unwrap(), 1);
+    store.save(&run, note("later.txt", "x")).unwrap();
+    assert_eq!(store.archive(&run, UnixMs(3_000)).unwrap(), 1);
+    let archived = |run: &RunId, name: &str| store.get(run, name, Version::Latest).unwrap().archived_at;
+    assert_eq!(archived(&run, "log.txt"), Some(UnixMs(2_000)), "it keeps its time");
+    assert_eq!(archived(&run, "later.txt"), Some(UnixMs(3_000)));
+    assert_eq!(archived(&other, "log.txt"), None);
+    assert_eq!(store.read_range(&saved.digest, 2, 3).unwrap(), b"234");
+}
+
+#[test]
+fn an_index_of_version_1_is_brought_up_to_date() {
+    let place = Place::new();
+    let index = place.state.artifact_index();
+    let old = rusqlite::Connection::open(&index).unwrap();
+    old.execute_batch(
+        "CREATE TABLE artifact (run TEXT NOT NULL, name TEXT NOT NULL, version INTEGER NOT NULL CHECK (version > 0),
+             digest TEXT NOT NULL, bytes INTEGER NOT NULL, media_type TEXT NOT NULL, summary TEXT NOT NULL, session TEXT,
+             saved_at_ms INTEGER NOT NULL, preview TEXT NOT NULL, tokens INTEGER NOT NULL, tokens_by TEXT NOT NULL,
+             PRIMARY KEY (run, name, version)) STRICT, WITHOUT ROWID;
+         PRAGMA application_id = 0x42617441; PRAGMA user_version = 1;",
+    )
+    .unwrap();
+    let digest = Digest::of("old");
+    old.execute(
+        "INSERT INTO artifact VALUES ('r', 'a.md', 1, ?1, 3, 'text/markdown', 's', NULL, 5, 'old', 1, 'estimate:bytes/4')",
+        [digest.as_str()],
+    )
+    .unwrap();
+    drop(old);
+    let store = ArtifactStore::open(&place.state).unwrap();
+    let saved = store.get(&RunId::new("r"), "a.md", Version::Latest).unwrap();
+    assert_eq!((saved.artifact.digest, saved.tool_call, saved.archived_at), (digest, None, None));
+    assert_eq!(store.save(&RunId::new("r"), note("a.md", "new")).unwrap().version, 2);
+    assert!(index.with_extension("v1.sqlite").exists(), "a copy of the old one is kept");
 }

@@ -2,9 +2,9 @@
 
 use std::sync::mpsc::channel;
 
-use baton_core::action::{Action, Ending};
+use baton_core::action::{Action, Ending, OffloadedInput};
 use baton_core::input::Outcome;
-use baton_core::{ActionId, Digest, Input, RunId, Seq, UnixMs};
+use baton_core::{ActionId, Digest, Input, PhaseId, RunId, Seq, Text, UnixMs};
 use baton_store::{Durability, Entry, Journal, JournalOptions, StoreError};
 
 use crate::{Place, input, intent, prompt, read, said, samples, started};
@@ -46,6 +46,23 @@ fn a_row_holds_references_and_the_body_is_kept_once() {
         .unwrap();
     assert!(largest < 2_000, "{largest}");
     assert_eq!((blobs, bytes), (1, 100_000));
+}
+
+#[test]
+fn what_is_kept_out_of_a_prompt_is_read_back_whole() {
+    // C4: a host that died before it was saved saves it again.
+    let place = Place::new();
+    let run = RunId::new("r");
+    let item = |name: &str, text: &str| OffloadedInput { name: name.into(), text: Text::new(text) };
+    let items =
+        vec![item("inputs/phase-1/findings.md", "expected 4"), item("inputs/phase-1/b.md", "Write b.")];
+    let entries = vec![started(&run), intent(2, 1, Action::Offload { phase: PhaseId::new("1"), items })];
+    place.journal().append_wait(&run, entries.clone(), DURABLE).unwrap();
+    let back = read(&Journal::open_read_only(&place.state).unwrap(), &run);
+    assert_eq!(back, entries);
+    let Entry::Intent { intent, .. } = &back[1] else { panic!("{back:?}") };
+    let bodies: Vec<_> = intent.action.texts().into_iter().map(Text::body).collect();
+    assert_eq!(bodies, [Some("expected 4"), Some("Write b.")]);
 }
 
 #[test]

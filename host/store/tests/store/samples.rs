@@ -134,6 +134,7 @@ fn workflow() -> Workflow {
             tokens: Some(1_000_000),
             cost_microusd: None,
             continuations: Some(3),
+            setup: Vec::new(),
         }],
         ..Workflow::default()
     }
@@ -175,8 +176,11 @@ fn actions(session: &SessionId, phase: &PhaseId) -> Vec<Action> {
             phase: phase.clone(),
             session: session.clone(),
             ordinal: 1,
+            path: String::new(),
             document: text("# Handoff\nThe parser reads expressions.\n"),
             index: text("# Index\n"),
+            facts: None,
+            changed_beyond: 0,
         },
         Action::WriteSummaries { phase: phase.clone(), step: text("# Step\n"), directory: text("# Run\n") },
         Action::Verify { phase: phase.clone(), command: "cargo test".into(), attempt: 1 },
@@ -325,6 +329,7 @@ fn outcomes() -> Vec<Outcome> {
             head: "abc".into(),
             commits_since: 1,
             dirty_files: 2,
+            commits: Vec::new(),
         },
         files: 3,
         changed: vec![ChangedFile {
@@ -343,7 +348,11 @@ fn outcomes() -> Vec<Outcome> {
         Outcome::Lost,
         Outcome::Delivered,
         Outcome::Assessed { facts },
-        Outcome::HandoffWritten { path: ".baton/x/handoffs/phase-20-1.md".into(), artifact: artifact() },
+        Outcome::HandoffWritten {
+            path: ".baton/x/handoffs/phase-20-1.md".into(),
+            artifact: artifact(),
+            index: None,
+        },
         Outcome::SummariesWritten { artifacts: vec![artifact()] },
         Outcome::Verified {
             passed: false,

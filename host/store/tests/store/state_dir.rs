@@ -27,7 +27,8 @@ fn a_workspace_has_one_folder_however_it_is_named() {
     let other = place.folder.path().join("other");
     std::fs::create_dir(&other).unwrap();
     assert_eq!(StateDir::find(&root, &other).unwrap(), None, "looking makes nothing");
-    assert_eq!(std::fs::read_dir(&root).unwrap().count(), 2, "the workspace and the shared cache");
+    // The workspace, the shared cache, and what keeps git away.
+    assert_eq!(std::fs::read_dir(&root).unwrap().count(), 3);
     assert_ne!(StateDir::open(&root, &other).unwrap().path(), place.state.path());
     assert!(matches!(StateDir::open(&root, &root.join("absent")), Err(StoreError::Io { .. })));
 }
@@ -55,8 +56,8 @@ fn nobody_else_may_read_or_write_it() {
             }
         }
     }
-    // workspace, lock, two databases with -wal and -shm each, one object.
-    assert_eq!(files, 9);
+    // workspace, lock, .gitignore, two databases with -wal and -shm each, one object.
+    assert_eq!(files, 10);
 }
 
 #[test]

@@ -1,0 +1,176 @@
+//! Secrets in text: where they are, and text without them. Judges nothing by itself: the rules are Gitleaks' and
+//! Keyhog's, two maintained sets of about 1,000 kinds together with their entropies and allow lists. Left out is what
+//! asks for the path of a file, and what finds nothing to hide (`build.rs` says which, and why).
+//!
+//! They are read at build time from crates that carry them (`rules/Cargo.toml` says which) and that are not linked:
+//! the scanners that crates.io has bring a C++ engine, a GPU's, exact versions of half a workspace, a compiler newer
+//! than ours, or few rules of their own. A text costs one pass of an Aho-Corasick automaton over the rules' keywords;
+//! the automaton is built with the first text, a rule's expression is compiled when its keywords first occur together,
+//! and runs only on texts with them.
+
+mod rules;
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use serde::de::IgnoredAny;
+
+pub use rules::kinds;
+
+/// A longer text is scanned in pieces of this size, so that what a text costs stays proportional to it.
+const PIECE_BYTES: usize = 256 * 1024;
+/// Neighbouring pieces share this much: more than any key, less than a certificate chain.
+const OVERLAP_BYTES: usize = 8 * 1024;
+
+/// A secret in a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// The rule that knows it ("aws-access-token").
+    pub kind: &'static str,
+    /// Which bytes of the text; on character boundaries.
+    pub span: Range<usize>,
+}
+
+/// All secrets of a text, in order, none overlapping another.
+pub fn scan(text: &str) -> Vec<Found> {
+    let mut found = Vec::new();
+    let mut start = 0;
+    loop {
+        let end = text.floor_char_boundary((start + PIECE_BYTES).min(text.len()));
+        rules::scan(&text[start..end], start, &mut found);
+        if end == text.len() {
+            break;
+        }
+        start = text.floor_char_boundary(end - OVERLAP_BYTES);
+    }
+    // A rule for one kind says more than the one for anything that looks like a key.
+    found.sort_by_key(|f: &Found| (f.span.start, is_generic(f.kind), std::cmp::Reverse(f.span.end)));
+    let mut apart: Vec<Found> = Vec::with_capacity(found.len());
+    for next in found {
+        match apart.last_mut() {
+            Some(last) if next.span.start < last.span.end => {
+                last.span.end = last.span.end.max(next.span.end);
+                if is_generic(last.kind) {
+                    last.kind = next.kind;
+                }
+            }
+            _ => apart.push(next),
+        }
+    }
+    apart
+}
+
+/// The text with a note in place of each secret: "[secret: aws-access-token]". What is masked once stays as it is.
+pub fn mask(text: &str) -> Cow<'_, str> {
+    replace(text, scan(text))
+}
+
+/// The same for a line of an agent's stream. Where it is JSON it stays JSON of the same shape: only the inside of its
+/// strings changes, and what a string holds is looked at with its escapes undone, too.
+pub fn mask_line(line: &str) -> Cow<'_, str> {
+    if !line.trim_start().starts_with(['{', '[']) || serde_json::from_str::<IgnoredAny>(line).is_err() {
+        return mask(line);
+    }
+    let strings = strings(line);
+    let mut changes = Vec::new();
+    for found in scan(line) {
+        for string in &strings {
+            let start = found.span.start.max(string.start);
+            let end = found.span.end.min(string.end);
+            if start < end {
+                changes.push(Found { kind: found.kind, span: whole_escapes(line, string, start..end) });
+            }
+        }
+    }
+    unescaped(replace(line, changes))
+}
+
+/// Masks what is only seen once the escapes of a string are undone, a key in a program that was written for example.
+fn unescaped(line: Cow<'_, str>) -> Cow<'_, str> {
+    let mut out = String::new();
+    let mut copied = 0;
+    for string in strings(&line).into_iter().filter(|string| line[string.clone()].contains('\\')) {
+        let quoted = string.start - 1..string.end + 1;
+        let Ok(text) = serde_json::from_str::<String>(&line[quoted.clone()]) else { continue };
+        let Cow::Owned(masked) = mask(&text) else { continue };
+        let Ok(masked) = serde_json::to_string(&masked) else { continue };
+        out.push_str(&line[copied..quoted.start]);
+        out.push_str(&masked);
+        copied = quoted.end;
+    }
+    if copied == 0 {
+        return line;
+    }
+    out.push_str(&line[copied..]);
+    Cow::Owned(out)
+}
+
+/// The insides of the strings of a valid JSON text.
+fn strings(json: &str) -> Vec<Range<usize>> {
+    let mut strings = Vec::new();
+    let mut bytes = json.bytes().enumerate();
+    while let Some((open, byte)) = bytes.next() {
+        if byte != b'"' {
+            continue;
+        }
+        while let Some((at, byte)) = bytes.next() {
+            match byte {
+                b'\\' => drop(bytes.next()),
+                b'"' => {
+                    strings.push(open + 1..at);
+                    break;
+                }
+                _ => {}
+            }
+        }
+    }
+    strings
+}
+
+/// A part of a string, made larger where it would cut an escape in two.
+fn whole_escapes(json: &str, string: &Range<usize>, part: Range<usize>) -> Range<usize> {
+    let bytes = json.as_bytes();
+    let (mut start, mut end) = (part.start, part.end);
+    let mut at = string.start;
+    while at < part.end {
+        let next = match (bytes[at], bytes.get(at + 1)) {
+            (b'\\', Some(b'u')) => at + 6,
+            (b'\\', _) => at + 2,
+            _ => at + 1,
+        };
+        if at < part.start && next > part.start {
+            start = at;
+        }
+        if next > part.end {
+            end = next.min(string.end);
+        }
+        at = next;
+    }
+    start..end
+}
+
+fn replace(text: &str, found: Vec<Found>) -> Cow<'_, str> {
+    if found.is_empty() {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut copied = 0;
+    for Found { kind, span } in found.into_iter().filter(|found| !found.span.is_empty()) {
+        if span.end > copied {
+            out.push_str(&text[copied..span.start.max(copied)]);
+            out.push_str("[secret: ");
+            out.push_str(kind);
+            out.push(']');
+            copied = span.end;
+        }
+    }
+    out.push_str(&text[copied..]);
+    Cow::Owned(out)
+}
+
+fn is_generic(kind: &str) -> bool {
+    kind.starts_with("generic-")
+}
+
+#[cfg(test)]
+mod tests;
