@@ -55,8 +55,8 @@ pub mod splitting {
 /// What does the next session get?
 pub mod handoff {
     pub use crate::bindings::handoff::exports::baton::policy::handoff::{
-        Artifact, Attempt, Briefing, Composition, Continuer, Finding, Kind, Observation, ReviewObservation,
-        ReviewResult, Staleness,
+        Artifact, Attempt, Briefing, Commit, Composition, Continuer, Finding, Kind, Observation, Remark,
+        ReportedHandoff, ReviewObservation, ReviewResult, Staleness, Verification,
     };
 }
 

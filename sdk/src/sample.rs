@@ -154,6 +154,19 @@ pub fn splitting_observation() -> splitting::Observation {
     }
 }
 
+/// A document to review that nothing was found wrong with.
+pub fn review_observation(document: TextId) -> handoff::ReviewObservation {
+    handoff::ReviewObservation {
+        document,
+        missing_files: Vec::new(),
+        secrets: Vec::new(),
+        commits_since: 0,
+        diverged: false,
+        open_objectives: Vec::new(),
+        attributes: Vec::new(),
+    }
+}
+
 /// The first prompt of a phase.
 pub fn handoff_observation(
     kind: handoff::Kind,
@@ -181,6 +194,12 @@ pub fn handoff_observation(
         findings,
         git: git(),
         now: "2026-03-01T12:00:00Z".into(),
+        gotchas: Vec::new(),
+        reported: None,
+        commits: Vec::new(),
+        verification: None,
+        remarks: Vec::new(),
+        facts_path: String::new(),
         attributes: Vec::new(),
     }
 }

@@ -122,6 +122,7 @@ pub fn handoff() -> HandoffObservation {
             bytes: 10,
             exists: true,
             by_session: true,
+            digest: None,
         }],
         attempts: Vec::new(),
         decisions: Vec::new(),
@@ -133,6 +134,12 @@ pub fn handoff() -> HandoffObservation {
         findings: TextId(1),
         git: GitFacts::default(),
         now: "2026-02-12T10:30:00Z".to_owned(),
+        gotchas: vec!["the tests need a network".to_owned()],
+        reported: None,
+        commits: Vec::new(),
+        verification: None,
+        remarks: Vec::new(),
+        facts_path: "handoffs/1-facts.json".to_owned(),
         attributes: Vec::new(),
     }
 }
@@ -146,6 +153,7 @@ pub fn all() -> Vec<Question> {
         secrets: Vec::new(),
         commits_since: 0,
         diverged: false,
+        open_objectives: vec!["b".into()],
         attributes: Vec::new(),
     };
     let asks = [

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::ids::{ActionId, ObjectiveId, PhaseId, RequestId, RoleName, SessionId};
 use crate::input::Choice;
 use crate::notice::Notice;
-use crate::observation::{BriefKind, Question};
+use crate::observation::{BriefKind, Question, is_default};
 use crate::text::Text;
 use crate::workflow::AgentKind;
 
@@ -81,10 +81,30 @@ pub enum Action {
         session: SessionId,
         /// Ordinal in the phase, from 1; each names its predecessor (C13).
         ordinal: u32,
+        /// Where it lies, workspace-relative; empty in journals of earlier versions, which named it by its ordinal (C15).
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        path: String,
         /// The document, markdown.
         document: Text,
         /// The index, markdown (C16).
         index: Text,
+        /// Everything that the document and the prompt refer to instead of saying it: JSON, saved beside them.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        facts: Option<Text>,
+        /// Changed files beyond those that `facts` lists: where there are any, all of them are listed in a file beside.
+        #[serde(default, skip_serializing_if = "is_default")]
+        changed_beyond: u32,
+    },
+    /// Hold a handoff document to the world before a successor gets it (C8, C9). Looks, and changes nothing.
+    Inspect {
+        /// Of which phase.
+        phase: PhaseId,
+        /// The document.
+        document: Text,
+        /// Commit of HEAD when it was made; empty where there was none.
+        head: String,
+        /// Branch when it was made.
+        branch: String,
     },
     /// Write the safety net before a compaction (B2): a summary of the phase and one of the run.
     WriteSummaries {
@@ -94,6 +114,13 @@ pub enum Action {
         step: Text,
         /// The run, markdown.
         directory: Text,
+    },
+    /// Keep large texts that the next prompt refers to instead of embedding them (C4), and project them into the workspace.
+    Offload {
+        /// For prompts of which phase.
+        phase: PhaseId,
+        /// The texts.
+        items: Vec<OffloadedInput>,
     },
     /// Run the verification command of a phase.
     Verify {
@@ -118,6 +145,13 @@ pub enum Action {
         /// How.
         ending: Ending,
     },
+    /// Tell whoever holds a tool result back what becomes of it. Not durable: where the host is gone it stays as it is.
+    Place {
+        /// Which item.
+        item: String,
+        /// It is kept as an artifact, and a reference goes into the context; otherwise it goes there itself.
+        offload: bool,
+    },
     /// Tell people. Never journaled as an intent, and has no outcome.
     Notify(Notice),
 }
@@ -125,7 +159,7 @@ pub enum Action {
 impl Action {
     /// Whether it has an effect in the world, so that its intent is committed durably before it is performed.
     pub fn is_durable(&self) -> bool {
-        !matches!(self, Action::RequestDecision { .. } | Action::Notify(_))
+        !matches!(self, Action::RequestDecision { .. } | Action::Place { .. } | Action::Notify(_))
     }
 
     /// Whether the runtime answers it with an outcome.
@@ -144,13 +178,25 @@ impl Action {
             Action::Assess { .. } => "assess",
             Action::RequestDecision { .. } => "request-decision",
             Action::WriteHandoff { .. } => "write-handoff",
+            Action::Inspect { .. } => "inspect",
             Action::WriteSummaries { .. } => "write-summaries",
+            Action::Offload { .. } => "offload",
             Action::Verify { .. } => "verify",
             Action::Ask { .. } => "ask",
             Action::Finish { .. } => "finish",
+            Action::Place { .. } => "place",
             Action::Notify(_) => "notify",
         }
     }
+}
+
+/// A text that is kept instead of embedded.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OffloadedInput {
+    /// Under which name: in the store, and below the task folder.
+    pub name: String,
+    /// All of it.
+    pub text: Text,
 }
 
 /// What to spawn. The role in the workflow says the rest (model, permission, environment).
@@ -187,8 +233,12 @@ impl Action {
     pub fn texts(&self) -> Vec<&Text> {
         match self {
             Action::Prompt { text, .. } => vec![text],
-            Action::WriteHandoff { document, index, .. } => vec![document, index],
+            Action::WriteHandoff { document, index, facts, .. } => {
+                [Some(document), Some(index), facts.as_ref()].into_iter().flatten().collect()
+            }
+            Action::Inspect { document, .. } => vec![document],
             Action::WriteSummaries { step, directory, .. } => vec![step, directory],
+            Action::Offload { items, .. } => items.iter().map(|item| &item.text).collect(),
             Action::RequestDecision { question, .. } => question.texts.iter().collect(),
             _ => Vec::new(),
         }
@@ -198,10 +248,20 @@ impl Action {
     pub fn texts_mut(&mut self) -> Vec<&mut Text> {
         match self {
             Action::Prompt { text, .. } => vec![text],
-            Action::WriteHandoff { document, index, .. } => vec![document, index],
+            Action::WriteHandoff { document, index, facts, .. } => {
+                [Some(document), Some(index), facts.as_mut()].into_iter().flatten().collect()
+            }
+            Action::Inspect { document, .. } => vec![document],
             Action::WriteSummaries { step, directory, .. } => vec![step, directory],
+            Action::Offload { items, .. } => items.iter_mut().map(|item| &mut item.text).collect(),
             Action::RequestDecision { question, .. } => question.texts.iter_mut().collect(),
             _ => Vec::new(),
         }
     }
+}
+
+/// The name of what is kept beside a handoff document: "handoffs/phase-1-2.md" and "facts.json" make
+/// "handoffs/phase-1-2-facts.json".
+pub fn beside(document: &str, what: &str) -> String {
+    format!("{}-{what}", document.strip_suffix(".md").unwrap_or(document))
 }

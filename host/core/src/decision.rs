@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::facts::Channel;
 use crate::ids::{Digest, ObjectiveId, Seq};
-use crate::observation::Capability;
+use crate::observation::{Capability, is_default};
 use crate::time::UnixMs;
 
 /// A policy's answer, by the function that was asked.
@@ -254,6 +254,9 @@ pub struct TurnBudget {
 pub struct Brief {
     /// The prompt.
     pub prompt: String,
+    /// What it leaves out, and where that is; for people.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<String>,
     /// For a person.
     pub reason: String,
 }
@@ -277,12 +280,15 @@ pub struct Composition {
     pub index: String,
     /// Who continues.
     pub continuer: Continuer,
+    /// What the document leaves out, and where that is; for people.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<String>,
     /// For a person.
     pub reason: String,
 }
 
 /// `handoff.staleness`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Staleness {
     /// Nothing happened since.
@@ -295,11 +301,26 @@ pub enum Staleness {
     VeryStale,
 }
 
+impl Staleness {
+    /// The word of the contract.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Staleness::Fresh => "fresh",
+            Staleness::SlightlyStale => "slightly-stale",
+            Staleness::Stale => "stale",
+            Staleness::VeryStale => "very-stale",
+        }
+    }
+}
+
 /// `handoff.finding`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Finding {
     /// Points this costs.
     pub cost: u32,
+    /// The line it is about, from 1; 0 for the whole document.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub line: u32,
     /// What is wrong.
     pub text: String,
 }

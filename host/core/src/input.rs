@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::decision::{Decision, Fault, Label};
 use crate::facts::{AgentEvent, Capabilities, Exit, WorkspaceFacts};
 use crate::ids::{ActionId, Digest, ObjectiveId, RequestId, RunId, Seq, SessionId};
-use crate::observation::{Attempt, Capability, ObjectiveStatus, SplitGroup, is_default};
+use crate::observation::{Attempt, Capability, ItemView, ObjectiveStatus, SplitGroup, is_default};
 use crate::time::UnixMs;
 use crate::workflow::Workflow;
 
@@ -81,6 +81,13 @@ pub enum Input {
         /// What.
         report: Report,
     },
+    /// A tool result is on its way into the context of a session, and could be replaced by a reference (C3).
+    Offered {
+        /// Whose context.
+        session: SessionId,
+        /// What it is and how large; the host keeps the content.
+        item: ItemView,
+    },
     /// A person answered a question.
     Answered {
         /// The intent that asked.
@@ -104,6 +111,7 @@ impl Input {
             Input::SessionEnded { .. } => "session-ended",
             Input::Decided { .. } => "decided",
             Input::Reported { .. } => "reported",
+            Input::Offered { .. } => "offered",
             Input::Answered { .. } => "answered",
             Input::StopRequested => "stop-requested",
         }
@@ -273,10 +281,29 @@ pub enum Outcome {
         path: String,
         /// Name and version of the artifact.
         artifact: ArtifactRef,
+        /// The same for its index (C16).
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        index: Option<ArtifactRef>,
+    },
+    /// Of `Inspect`.
+    Inspected {
+        /// Paths that the document names, and that are neither in the workspace nor in the store.
+        missing_files: Vec<String>,
+        /// Kinds of secrets found in it; never the secret.
+        secrets: Vec<String>,
+        /// Commits since it was made.
+        commits_since: u32,
+        /// The branch is another one, or no longer holds the commit that it was made at.
+        diverged: bool,
     },
     /// Of `WriteSummaries`.
     SummariesWritten {
         /// Names and versions of the artifacts.
+        artifacts: Vec<ArtifactRef>,
+    },
+    /// Of `Offload`.
+    Offloaded {
+        /// What was kept, by the names that were asked for.
         artifacts: Vec<ArtifactRef>,
     },
     /// Of `Verify`.
@@ -295,6 +322,11 @@ pub enum Outcome {
     /// It did not work. Nothing is retried by the runtime: core decides.
     Failed {
         /// What was tried, on what, and what the system said.
+        error: String,
+    },
+    /// Of `Spawn`: the agent cannot be started here, and trying again cannot help until a person has changed something.
+    Unstartable {
+        /// What was tried, and what is missing.
         error: String,
     },
     /// Found open at a restart, and the world shows no trace of it: it did not happen, or died with the host.

@@ -9,6 +9,7 @@ pub mod decision;
 pub mod facts;
 pub mod ids;
 pub mod input;
+pub mod named;
 pub mod notice;
 pub mod observation;
 pub mod run;

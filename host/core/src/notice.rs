@@ -3,11 +3,12 @@
 use serde::{Deserialize, Serialize};
 
 use crate::action::Ending;
-use crate::decision::{DecidedBy, Evidence, QuotaCause};
+use crate::decision::{DecidedBy, Evidence, Finding, QuotaCause, Staleness};
 use crate::ids::{ActionId, ObjectiveId, PhaseId, SessionId};
 use crate::input::Choice;
 use crate::observation::{BriefKind, Capability, OccupancyView};
 use crate::time::{DurationMs, UnixMs};
+use crate::view::Repair;
 use crate::workflow::AgentKind;
 
 /// Something a person wants to know.
@@ -26,6 +27,8 @@ pub enum Notice {
         of: u32,
         remaining: Vec<ObjectiveId>,
         max_turns: u32,
+        /// It finishes the rest as the lead (C18).
+        lead: bool,
     },
     /// A prompt was sent.
     Prompted { phase: PhaseId, session: SessionId, kind: BriefKind, focus: Vec<ObjectiveId> },
@@ -47,6 +50,17 @@ pub enum Notice {
     Stopped { phase: PhaseId, session: SessionId, verdict: String, evidence: Vec<Evidence>, reason: String },
     /// A handoff was written.
     HandedOff { phase: PhaseId, session: SessionId, path: String, remaining: Vec<ObjectiveId> },
+    /// A handoff document was refused, and what was done about it (C8).
+    HandoffRepaired {
+        phase: PhaseId,
+        session: SessionId,
+        /// Of the document that was refused; absent where it could not be inspected.
+        score: Option<u32>,
+        findings: Vec<Finding>,
+        repair: Repair,
+    },
+    /// A handoff was looked at again before a session starts from it (C9).
+    HandoffReviewed { phase: PhaseId, path: String, staleness: Staleness, commits_since: u32 },
     /// A provider's limit: the clocks stand still (B4–B6).
     QuotaWait { phase: PhaseId, session: SessionId, cause: QuotaCause, since: UnixMs, until: Option<UnixMs> },
     /// The wait is over.
@@ -61,6 +75,8 @@ pub enum Notice {
     PhaseDone { phase: PhaseId },
     /// A decision was not made by the component configured for it, or was refused.
     FellBack { capability: Capability, by: DecidedBy, because: String },
+    /// A report through a file was refused; the reason is beside the file as well.
+    ReportRefused { file: String, why: String },
     /// The run waits for a person.
     Paused { question: ActionId, phase: Option<PhaseId>, text: String, choices: Vec<Choice> },
     /// A person answered.

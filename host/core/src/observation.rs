@@ -7,7 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::facts::{Capabilities, Channel, Exit, GitFacts, OccupancySource};
-use crate::ids::{ObjectiveId, PhaseId, Seq};
+use crate::ids::{Digest, ObjectiveId, PhaseId, Seq};
 use crate::text::Text;
 use crate::time::UnixMs;
 
@@ -225,6 +225,8 @@ pub struct ChangedFileView {
     pub bytes: u64,
     pub exists: bool,
     pub by_session: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<Digest>,
 }
 
 /// `types.budget`.
@@ -377,6 +379,39 @@ pub struct Attempt {
     pub outcome: String,
 }
 
+/// `handoff.reported-handoff`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReportedHandoffView {
+    pub session: String,
+    pub current_state: String,
+    pub immediate_next_action: String,
+    pub critical_context: Vec<String>,
+    pub critical_files: Vec<String>,
+}
+
+/// `handoff.commit`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CommitView {
+    pub id: String,
+    pub subject: String,
+    pub by_session: bool,
+}
+
+/// `handoff.verification`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct VerificationView {
+    pub passed: bool,
+    pub at: String,
+    pub artifact: String,
+}
+
+/// `handoff.remark`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RemarkView {
+    pub objective: ObjectiveId,
+    pub text: String,
+}
+
 /// `handoff.observation`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HandoffObservation {
@@ -397,6 +432,18 @@ pub struct HandoffObservation {
     pub findings: TextId,
     pub git: GitFacts,
     pub now: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gotchas: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reported: Option<ReportedHandoffView>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub commits: Vec<CommitView>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verification: Option<VerificationView>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub remarks: Vec<RemarkView>,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub facts_path: String,
     pub attributes: Attributes,
 }
 
@@ -408,6 +455,8 @@ pub struct ReviewObservation {
     pub secrets: Vec<String>,
     pub commits_since: u32,
     pub diverged: bool,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub open_objectives: Vec<ObjectiveId>,
     pub attributes: Attributes,
 }
 

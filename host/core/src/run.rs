@@ -3,15 +3,20 @@
 //! | file | part |
 //! |---|---|
 //! | `run/phase.rs`, `run/session.rs`, `run/clock.rs` | the state |
+//! | `run/legal.rs` | which inputs can happen |
+//! | `run/pace.rs` | clocks and deadlines |
 //! | `run/walk.rs` | a phase from its first measurement to its last verification |
 //! | `run/answer.rs` | what a policy's answer leads to |
 //! | `run/judge.rs` | what follows from a verdict: continuation, retry, nudge |
+//! | `run/handoff.rs` | what a session leaves: composed, inspected, reviewed, repaired, written |
+//! | `run/ledger.rs` | the complete facts beside a handoff |
 //! | `run/quota.rs` | waiting for a provider |
 //! | `run/split.rs` | validating a split and forking a phase |
 //! | `run/ask.rs` | questions to a person, ceilings, answers |
 //! | `run/question.rs` | the questions to a policy: what it gets to see |
 //! | `run/seen.rs` | what a policy sees of one session |
 //! | `run/recording.rs` | the same for a recorded stream, outside of a run |
+//! | `run/offload.rs` | tool results that could be replaced by a reference |
 //! | `run/summary.rs` | the safety net before a compaction |
 //! | `run/report.rs` | what agents report |
 //! | `run/resume.rs` | a host takes the run up again |
@@ -20,7 +25,13 @@
 mod answer;
 mod ask;
 mod clock;
+mod handoff;
+mod inputs;
 mod judge;
+mod ledger;
+mod legal;
+mod offload;
+mod pace;
 mod phase;
 mod question;
 mod quota;
@@ -44,13 +55,17 @@ use crate::facts::AgentEvent;
 use crate::ids::{ActionId, Digest, PhaseId, RequestId, RunId, Seq, SessionId};
 use crate::input::{Choice, Input, Outcome, Pin, Stamped};
 use crate::notice::Notice;
-use crate::time::{DurationMs, UnixMs};
+use crate::observation::ItemView;
+use crate::time::UnixMs;
 use crate::workflow::Workflow;
+use crate::workflow::paths::RunNames;
 
-use clock::{Clock, Pace};
+use clock::Clock;
 use phase::{Phase, Step};
 use session::Session;
 
+pub use legal::IllegalInput;
+pub use offload::{question_alone, says_offload};
 pub use recording::Recording;
 
 /// The question about a session at work that is under way: its answer changes the course only where it must, so
@@ -79,6 +94,8 @@ pub struct Run {
     pending: BTreeMap<ActionId, Intent>,
     questions: BTreeMap<ActionId, Question>,
     reports: BTreeSet<Digest>,
+    /// Tool results that wait for a word of the policy.
+    offers: BTreeMap<RequestId, ItemView>,
     clock: Clock,
     raised: u32,
     stopping: bool,
@@ -92,19 +109,6 @@ struct Question {
     phase: PhaseId,
     text: String,
     choices: Vec<Choice>,
-}
-
-/// An input that cannot happen in this state: a broken journal or a mistake of the host, never of an agent or a
-/// policy. The state is unchanged.
-#[derive(Debug, thiserror::Error, PartialEq, Eq)]
-#[error("entry {seq}: {input} cannot happen here: {why}")]
-pub struct IllegalInput {
-    /// Position of the input.
-    pub seq: Seq,
-    /// Name of the input.
-    pub input: &'static str,
-    /// Why not.
-    pub why: String,
 }
 
 impl Run {
@@ -126,6 +130,7 @@ impl Run {
             pending: BTreeMap::new(),
             questions: BTreeMap::new(),
             reports: BTreeSet::new(),
+            offers: BTreeMap::new(),
             clock: Clock::default(),
             raised: 0,
             stopping: false,
@@ -153,20 +158,13 @@ impl Run {
             Input::SessionEnded { session, exit } => self.session_ended(session, *exit),
             Input::Decided { request, result, label } => self.decided(*request, result, label),
             Input::Reported { session, digest, report } => self.reported(session.as_ref(), digest, report),
+            Input::Offered { session, item } => self.offered(session, item),
             Input::Answered { question, choice } => self.answered(*question, *choice),
             Input::StopRequested => self.stop(),
         }
         self.schedule();
         self.set_paces();
         Ok(std::mem::take(&mut self.out))
-    }
-
-    /// When [`Input::Tick`] is due; absent where nothing waits for time.
-    pub fn next_deadline(&self) -> Option<UnixMs> {
-        if self.stopping || self.ending.is_some() {
-            return None;
-        }
-        self.phases.iter().filter_map(|phase| self.deadline_of(phase)).min()
     }
 
     /// Durable intents without an outcome, oldest first.
@@ -199,6 +197,11 @@ impl Run {
         &self.task_folder
     }
 
+    /// What the templates of paths are filled with.
+    pub fn names(&self) -> RunNames<'_> {
+        RunNames { run: self.id.as_str(), workflow: &self.workflow.name, goal: &self.workflow.goal }
+    }
+
     /// Position of the last input taken.
     pub fn seq(&self) -> Seq {
         self.seq
@@ -211,43 +214,6 @@ impl Run {
 
     fn is_started(&self) -> bool {
         !self.phases.is_empty()
-    }
-
-    /// Everything that makes an input illegal, before anything is changed.
-    fn check(&self, stamped: &Stamped) -> Result<(), IllegalInput> {
-        let refuse = |input, why: String| Err(IllegalInput { seq: stamped.seq, input, why });
-        let name = stamped.input.name();
-        if stamped.seq <= self.seq {
-            return refuse(name, format!("its position is not after {}", self.seq));
-        }
-        match &stamped.input {
-            Input::Started { .. } if self.is_started() => refuse(name, "the run has started".into()),
-            Input::Started { workflow, .. } if workflow.phases.is_empty() => {
-                refuse(name, "the workflow has no phase".into())
-            }
-            Input::Started { .. } => Ok(()),
-            _ if !self.is_started() => refuse(name, "the run has not started".into()),
-            Input::Outcome { action, .. } if !self.pending.contains_key(action) => {
-                refuse(name, format!("intent {action} waits for no outcome"))
-            }
-            Input::Agent { session, .. } | Input::SessionEnded { session, .. }
-                if !self.sessions.contains_key(session) =>
-            {
-                refuse(name, format!("there is no session {session}"))
-            }
-            Input::Decided { request, .. } if *request > self.requests => {
-                refuse(name, format!("question {request} was never put"))
-            }
-            Input::Answered { question, choice } => match self.questions.get(question) {
-                None => refuse(name, format!("there is no open question {question}")),
-                Some(open) if !open.choices.contains(choice) => {
-                    let words: Vec<_> = open.choices.iter().map(|c| c.name()).collect();
-                    refuse(name, format!("question {question} takes {}", words.join(", ")))
-                }
-                Some(_) => Ok(()),
-            },
-            _ => Ok(()),
-        }
     }
 
     fn start(&mut self, run: &RunId, workflow: &Workflow, pins: &[Pin], task_folder: &str) {
@@ -361,67 +327,6 @@ impl Run {
         self.session(p).is_some_and(Session::is_alive)
     }
 
-    fn advance_clocks(&mut self, nobody_was_there: bool) {
-        let now = self.now;
-        let clocks = self.phases.iter_mut().map(|phase| &mut phase.clock);
-        for clock in clocks.chain(std::iter::once(&mut self.clock)) {
-            if nobody_was_there {
-                clock.skip_to(now);
-            } else {
-                clock.advance(now);
-            }
-        }
-    }
-
-    fn set_paces(&mut self) {
-        let mut run = Pace::Stopped;
-        for p in 0..self.phases.len() {
-            let waiting = matches!(self.phases[p].step, Step::Quota { .. })
-                || self.session(p).is_some_and(|s| s.state == crate::observation::SessionState::WaitingQuota);
-            let pace = match (self.phases[p].is_active() && self.ending.is_none(), waiting) {
-                (false, _) => Pace::Stopped,
-                (true, true) => Pace::Waiting,
-                (true, false) => Pace::Active,
-            };
-            self.phases[p].clock.set(pace);
-            run = match (run, pace) {
-                (Pace::Active, _) | (_, Pace::Active) => Pace::Active,
-                (Pace::Waiting, _) | (_, Pace::Waiting) => Pace::Waiting,
-                _ => Pace::Stopped,
-            };
-        }
-        self.clock.set(run);
-    }
-
-    fn deadline_of(&self, phase: &Phase) -> Option<UnixMs> {
-        let heartbeat = || {
-            let session = self.sessions.get(phase.session.as_ref()?)?;
-            session.is_alive().then_some(session.next_heartbeat)
-        };
-        match &phase.step {
-            Step::Quota { retry_at, .. } => Some(heartbeat().map_or(*retry_at, |h| h.min(*retry_at))),
-            Step::Backoff { until } => Some(*until),
-            Step::Readying { .. } | Step::Working { .. } | Step::Compacting { .. } => heartbeat(),
-            _ => None,
-        }
-    }
-
-    /// The deadline that was named has passed: whoever waits for it goes on.
-    fn tick(&mut self) {
-        if self.stopping || self.ending.is_some() {
-            return;
-        }
-        for p in 0..self.phases.len() {
-            if self.deadline_of(&self.phases[p]).is_some_and(|at| at <= self.now) {
-                self.tick_phase(p);
-            }
-        }
-    }
-
-    fn heartbeat(&self) -> DurationMs {
-        self.workflow.limits.heartbeat
-    }
-
     fn take_event(&mut self, id: &SessionId, event: &AgentEvent) {
         let (seq, now, beat) = (self.seq, self.now, self.heartbeat());
         let Some(session) = self.sessions.get_mut(id) else {
@@ -457,7 +362,7 @@ impl Run {
             }
         }
         if !self.stopping && self.ending.is_none() {
-            self.outcome_in_phase(action, &intent.action, outcome);
+            self.outcome_in_phase(action, outcome);
         }
     }
 }

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::action::Ending;
-use crate::decision::QuotaCause;
+use crate::decision::{Finding, QuotaCause, Review, Staleness};
 use crate::facts::{Billed, OccupancySource};
 use crate::ids::{ActionId, ObjectiveId, PhaseId, RunId, SessionId};
 use crate::input::{ArtifactRef, Choice};
@@ -141,10 +141,12 @@ pub struct ObjectiveRow {
 pub struct SessionRow {
     /// Its id.
     pub id: SessionId,
-    /// Kind of the agent.
+    /// The agent; of one with a command its program as well ("acp:opencode").
     pub agent: String,
     /// k; 0 for the first.
     pub continuation: u32,
+    /// It finishes the rest as the lead (C18).
+    pub lead: bool,
     /// What became of it; empty while it lives.
     pub ending: String,
     /// Turns used.
@@ -177,12 +179,67 @@ pub struct QuotaRow {
 /// A handoff.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HandoffRow {
-    /// Workspace-relative.
+    /// Where it lies now, workspace-relative: in the archive, once its phase is over (C21).
     pub path: String,
     /// Left by.
     pub session: SessionId,
     /// The artifact.
     pub artifact: ArtifactRef,
+    /// Its index (C16); absent in journals of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub index: Option<ArtifactRef>,
+    /// The complete facts that it refers to, workspace-relative.
+    pub facts: String,
+    /// The handoff before it, workspace-relative (C13).
+    pub predecessor: Option<String>,
+    /// The last word of the policy on it; absent where none could be asked (C8).
+    pub review: Option<ReviewRow>,
+    /// What became of a document that was refused.
+    pub repair: Repair,
+    /// The review that refused the first document.
+    pub refused: Option<ReviewRow>,
+    /// What the document leaves out, and where that is.
+    pub left_out: Vec<String>,
+    /// The lead, not a successor, finishes the rest (C18).
+    pub lead: bool,
+    /// Commit of HEAD when it was made; empty where there was none.
+    pub head: String,
+    /// Branch when it was made.
+    pub branch: String,
+}
+
+/// How a handoff document came to be.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Repair {
+    /// The policy's document was accepted.
+    #[default]
+    None,
+    /// It was refused, and composed again without the words of agents and tools.
+    FromFacts,
+    /// That was refused too: the host's own plain document.
+    Plain,
+}
+
+/// A review of a handoff.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ReviewRow {
+    /// 0 to 100.
+    pub score: u32,
+    /// A successor may start from it.
+    pub accepted: bool,
+    /// What is wrong with it, the costliest first.
+    pub findings: Vec<Finding>,
+    /// How old it was when a session last started from it.
+    pub staleness: Staleness,
+}
+
+impl From<&Review> for ReviewRow {
+    fn from(review: &Review) -> Self {
+        let mut findings = review.findings.clone();
+        findings.sort_by_key(|finding| std::cmp::Reverse(finding.cost));
+        Self { score: review.score, accepted: review.accepted, findings, staleness: review.staleness }
+    }
 }
 
 /// A question that waits for a person.

@@ -2,9 +2,11 @@
 
 mod agent;
 pub mod file;
+pub mod paths;
 pub mod turns;
 
 pub use agent::{AgentError, AgentKind, CommandLine};
+pub use paths::Paths;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -13,7 +15,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{ObjectiveId, PhaseId, RoleName};
-use crate::observation::Capability;
+use crate::observation::{Capability, is_default};
 use crate::time::DurationMs;
 
 /// A validated workflow: ids are unique, `depends_on` names phases and has no cycle, every role exists.
@@ -36,6 +38,12 @@ pub struct Workflow {
     /// Where the agents work; the folder that `baton` is called in where absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace: Option<WorkspaceChoice>,
+    /// Where what people and agents read lies in the workspace.
+    #[serde(default, skip_serializing_if = "Paths::is_default")]
+    pub paths: Paths,
+    /// Commands that make the workspace ready for work, for `init.sh` (C1). Baton itself does not run them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub setup: Vec<String>,
 }
 
 /// Where the agents of a workflow work, where its file says so (`--workspace` wins).
@@ -56,7 +64,11 @@ impl Workflow {
     /// over to the second.
     #[must_use]
     pub fn with_agent(mut self, agent: AgentKind) -> Self {
-        self.roles = self.roles.into_iter().map(|(name, role)| (name, role.played_by(&agent))).collect();
+        let recast = |role: Role| match role.agent == agent {
+            true => role,
+            false => Role { set_by: AgentPlace::CommandLine, ..role.played_by(&agent) },
+        };
+        self.roles = self.roles.into_iter().map(|(name, role)| (name, recast(role))).collect();
         self.phases.iter_mut().for_each(|phase| phase.agent = None);
         self
     }
@@ -70,6 +82,34 @@ impl Workflow {
             (None, agent) => Cow::Owned(Role::of(agent.clone().unwrap_or(AgentKind::Rehearsal))),
         }
     }
+
+    /// The place that says which agent works on a phase, in words: where a person corrects it.
+    pub fn agent_place(&self, phase: &Phase) -> String {
+        if phase.agent.is_some() {
+            return format!("`agent` of phase `{}`", phase.id);
+        }
+        match self.roles.get(&phase.role).map(|role| role.set_by) {
+            Some(AgentPlace::Role) => format!("`agent` in [roles.{}]", phase.role),
+            Some(AgentPlace::Workflow) => "`agent` at the top level of the workflow".to_owned(),
+            Some(AgentPlace::CommandLine) => "`--agent` on the command line".to_owned(),
+            Some(AgentPlace::Nowhere) | None => "nobody: `rehearsal` is the default".to_owned(),
+        }
+    }
+}
+
+/// What says which agent plays a role.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AgentPlace {
+    /// Nothing does: it is the default.
+    #[default]
+    Nowhere,
+    /// The role itself.
+    Role,
+    /// The workflow, for every role that says nothing.
+    Workflow,
+    /// `--agent`.
+    CommandLine,
 }
 
 /// How much effort is spent (A1 names the columns).
@@ -143,6 +183,24 @@ pub struct Role {
     /// How a `process` gets its prompt.
     #[serde(default, skip_serializing_if = "PromptWay::is_default")]
     pub prompt: PromptWay,
+    /// MCP servers that the agent gets beside Baton's tools, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub mcp: BTreeMap<String, RoleServer>,
+    /// What says that it is this agent, so that an error can name the place.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub set_by: AgentPlace,
+}
+
+/// An MCP server of a role.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RoleServer {
+    /// Program and arguments.
+    pub command: Vec<String>,
+    /// Variables that it gets beside the agent's own.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub env: BTreeMap<String, String>,
+    /// Whether large results of its tools may be kept out of the context (C3).
+    pub offload: bool,
 }
 
 impl Role {
@@ -160,18 +218,21 @@ impl Role {
             args: Vec::new(),
             pty: false,
             prompt: PromptWay::default(),
+            mcp: BTreeMap::new(),
+            set_by: AgentPlace::default(),
         }
     }
 
     /// The same role, played by another agent. What was meant for the first agent alone does not go over to the second:
-    /// its model, window, program, arguments, script and terminal. What the role may do and for how long does.
+    /// its model, window, program, arguments, script and terminal. What the role may do, with which servers and for how
+    /// long does.
     #[must_use]
     pub fn played_by(self, agent: &AgentKind) -> Self {
         if self.agent == *agent {
             return self;
         }
-        let Self { permission, max_turns, env, .. } = self;
-        Self { permission, max_turns, env, ..Self::of(agent.clone()) }
+        let Self { permission, max_turns, env, mcp, .. } = self;
+        Self { permission, max_turns, env, mcp, ..Self::of(agent.clone()) }
     }
 }
 
@@ -315,6 +376,9 @@ pub struct Phase {
     pub cost_microusd: Option<u64>,
     /// Continuations of this phase, where they differ from the run's (A8).
     pub continuations: Option<u32>,
+    /// Further commands that make the workspace ready for this phase (C1).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub setup: Vec<String>,
 }
 
 /// One thing to get done. Its description never changes (C19).

@@ -137,6 +137,7 @@ fn changed_file(file: &see::ChangedFileView) -> types::ChangedFile<'_> {
         bytes: file.bytes,
         exists: file.exists,
         by_session: file.by_session,
+        digest: file.digest.as_ref().map_or("", |digest| digest.short()),
     }
 }
 
@@ -265,6 +266,25 @@ pub(crate) fn handoff<R>(
         version: artifact.version,
         summary: &artifact.summary,
     });
+    let gotchas = strs(&seen.gotchas);
+    let reported = seen.reported.as_ref();
+    let words = reported.map(|said| (strs(&said.critical_context), strs(&said.critical_files)));
+    let reported = reported.zip(words.as_ref()).map(|(said, (context, files))| handoff::ReportedHandoff {
+        session: &said.session,
+        current_state: &said.current_state,
+        immediate_next_action: &said.immediate_next_action,
+        critical_context: context,
+        critical_files: files,
+    });
+    let commits = list(&seen.commits, |commit| handoff::Commit {
+        id: &commit.id,
+        subject: &commit.subject,
+        by_session: commit.by_session,
+    });
+    let remarks = list(&seen.remarks, |remark| handoff::Remark {
+        objective: remark.objective.as_str(),
+        text: &remark.text,
+    });
     let attributes = pairs(&seen.attributes);
     ask(handoff::Observation {
         kind: same!(seen.kind, see::BriefKind => handoff::Kind:
@@ -285,6 +305,16 @@ pub(crate) fn handoff<R>(
         findings: seen.findings.0,
         git: git(&seen.git),
         now: &seen.now,
+        gotchas: &gotchas,
+        reported,
+        commits: &commits,
+        verification: seen.verification.as_ref().map(|last| handoff::Verification {
+            passed: last.passed,
+            at: &last.at,
+            artifact: &last.artifact,
+        }),
+        remarks: &remarks,
+        facts_path: &seen.facts_path,
         attributes: &attributes,
     })
 }
@@ -296,6 +326,7 @@ pub(crate) fn review<R>(
 ) -> R {
     let missing_files = strs(&seen.missing_files);
     let secrets = strs(&seen.secrets);
+    let open_objectives = ids(&seen.open_objectives);
     let attributes = pairs(&seen.attributes);
     ask(handoff::ReviewObservation {
         document: seen.document.0,
@@ -303,6 +334,7 @@ pub(crate) fn review<R>(
         secrets: &secrets,
         commits_since: seen.commits_since,
         diverged: seen.diverged,
+        open_objectives: &open_objectives,
         attributes: &attributes,
     })
 }
@@ -395,7 +427,7 @@ pub(crate) fn turn_budget(answer: splitting::TurnBudget) -> core::TurnBudget {
 
 /// Of `handoff.brief`.
 pub(crate) fn brief(answer: handoff::Briefing) -> core::Brief {
-    core::Brief { prompt: answer.prompt, reason: answer.reason }
+    core::Brief { prompt: answer.prompt, left_out: answer.left_out, reason: answer.reason }
 }
 
 /// Of `handoff.compose`.
@@ -404,13 +436,15 @@ pub(crate) fn composition(answer: handoff::Composition) -> core::Composition {
         document: answer.document,
         index: answer.index,
         continuer: same!(answer.continuer, handoff::Continuer => core::Continuer: Successor, Lead),
+        left_out: answer.left_out,
         reason: answer.reason,
     }
 }
 
 /// Of `handoff.review`.
 pub(crate) fn review_result(answer: handoff::ReviewResult) -> core::Review {
-    let finding = |found: handoff::Finding| core::Finding { cost: found.cost, text: found.text };
+    let finding =
+        |found: handoff::Finding| core::Finding { cost: found.cost, line: found.line, text: found.text };
     core::Review {
         score: answer.score,
         findings: answer.findings.into_iter().map(finding).collect(),

@@ -51,7 +51,7 @@ pub enum LoadError {
     },
     /// Something else.
     #[error(
-        "policy {policy}: not a WebAssembly component, but {what}; `baton policy build` makes components"
+        "policy {policy}: not a WebAssembly component, but {what}; policies/README.md says how a component is built from a crate (`cargo run -p baton-build -- policies`)"
     )]
     NotAComponent {
         /// Its name.

@@ -38,12 +38,14 @@ pub(crate) fn answer(ask: &Ask) -> Decision {
         }),
         Ask::Brief(seen) => Decision::Brief(Brief {
             prompt: cut(prompt(seen)),
+            left_out: Vec::new(),
             reason: format!("{WHY}: the prompt states the objective and nothing else."),
         }),
         Ask::Compose(seen) => Decision::Compose(Composition {
             document: cut(document(seen)),
             index: cut(index(seen)),
             continuer: Continuer::Successor,
+            left_out: Vec::new(),
             reason: format!("{WHY}: the handoff states what the host knows."),
         }),
         Ask::Review(seen) => Decision::Review(review(seen)),

@@ -197,10 +197,29 @@ fn unknown(schema: &[Setting], key: &str) -> String {
             format!("there is no such setting; did you mean `{}`?", nearest.key)
         }
         Some(_) => {
-            let keys: Vec<_> = schema.iter().map(|setting| setting.key.as_str()).collect();
-            format!("there is no such setting; this policy has {}", keys.join(", "))
+            let all = format!("`baton policy inspect` lists all {}", schema.len());
+            match near(schema, key).as_slice() {
+                [] => format!("there is no such setting; {all}"),
+                near => format!("there is no such setting; the nearest is {}; {all}", near.join(" or ")),
+            }
         }
     }
+}
+
+/// Names that somebody may have meant who wrote another word, the likeliest first.
+fn near(schema: &[Setting], key: &str) -> Vec<String> {
+    /// Below this two names have hardly a letter in common.
+    const ALIKE: f64 = 0.7;
+    /// More than a few are no suggestion.
+    const SUGGESTED: usize = 3;
+    let key = key.replace('_', "-");
+    let mut alike: Vec<(f64, &str)> = schema
+        .iter()
+        .map(|setting| (strsim::jaro_winkler(&setting.key, &key), setting.key.as_str()))
+        .filter(|(alike, _)| *alike >= ALIKE)
+        .collect();
+    alike.sort_by(|a, b| b.0.total_cmp(&a.0));
+    alike.into_iter().take(SUGGESTED).map(|(_, name)| format!("`{name}`")).collect()
 }
 
 /// The value in the type of the setting. A whole number is also a number; nothing else is converted.
@@ -310,9 +329,13 @@ mod tests {
             problem("retrys", SettingValue::Integer(1)),
             "there is no such setting; did you mean `retries`?"
         );
-        assert!(
-            problem("colour", SettingValue::Integer(1))
-                .ends_with("compact-percent, retries, priority, phrases")
+        assert_eq!(
+            problem("colour", SettingValue::Integer(1)),
+            "there is no such setting; `baton policy inspect` lists all 4"
+        );
+        assert_eq!(
+            problem("compact_at", SettingValue::Integer(1)),
+            "there is no such setting; the nearest is `compact-percent`; `baton policy inspect` lists all 4"
         );
     }
 

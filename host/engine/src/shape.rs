@@ -31,10 +31,14 @@ pub(crate) fn check(mut decision: Decision) -> Result<Decision, Fault> {
             SplitAction::Keep => {}
         },
         Decision::Budget(_) => {}
-        Decision::Brief(answer) => long(&answer.prompt)?,
+        Decision::Brief(answer) => {
+            long(&answer.prompt)?;
+            shorts(&answer.left_out)?;
+        }
         Decision::Compose(answer) => {
             long(&answer.document)?;
             long(&answer.index)?;
+            shorts(&answer.left_out)?;
         }
         Decision::Review(answer) => {
             if answer.score > 100 {
@@ -63,6 +67,11 @@ fn assessment(answer: &mut Assessment) -> Result<(), Fault> {
 
 fn short(text: &str) -> Result<(), Fault> {
     at_most(text.len(), REASON_BYTES)
+}
+
+fn shorts(texts: &[String]) -> Result<(), Fault> {
+    items(texts.len())?;
+    texts.iter().try_for_each(|text| short(text))
 }
 
 fn long(text: &str) -> Result<(), Fault> {
@@ -109,10 +118,12 @@ mod tests {
 
     #[test]
     fn prompts_and_scores_are_bounded() {
-        let brief = |bytes| Decision::Brief(Brief { prompt: "x".repeat(bytes), reason: String::new() });
+        let brief = |bytes| {
+            Decision::Brief(Brief { prompt: "x".repeat(bytes), left_out: Vec::new(), reason: String::new() })
+        };
         assert!(check(brief(ANSWER_TEXT_BYTES)).is_ok());
         assert_eq!(check(brief(ANSWER_TEXT_BYTES + 1)), Err(Fault::TooLarge { limit_bytes: 32 << 10 }));
-        let finding = Finding { cost: 1, text: String::new() };
+        let finding = Finding { cost: 1, line: 0, text: String::new() };
         let mut review = Review {
             score: 101,
             findings: Vec::new(),

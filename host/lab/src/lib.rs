@@ -1,11 +1,12 @@
 //! What recorded runs and streams can teach. Judges a recorded stream (`classify`), folds a journal again through core and holds it to what it says (`refold`), and
-//! puts recorded questions to the policies again (`reevaluate`, `policies`). Performs nothing: no agent is started, nothing written.
+//! puts recorded questions to the policies again (`reevaluate`, `policies`), and any handoff document to a policy (`review`). Performs nothing: no agent is started, nothing written.
 #![forbid(unsafe_code)]
 
 mod classify;
 mod policies;
 mod reevaluate;
 mod refold;
+mod review;
 
 use baton_core::decision::Label;
 use baton_core::observation::Question;
@@ -17,6 +18,7 @@ pub use classify::{Classified, ClassifyError, Moment, classify, classify_remark}
 pub use policies::ask_again;
 pub use reevaluate::{Answer, Changed, DIFFERENCES_KEPT, Reevaluated, Reevaluation};
 pub use refold::{Divergence, Folded, Refold};
+pub use review::{Known, review};
 
 /// What a recorded run is worth as evidence.
 #[derive(Clone, Debug, PartialEq)]

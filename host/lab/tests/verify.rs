@@ -138,13 +138,21 @@ fn stub(question: &Question) -> Decision {
         }),
         Ask::Budget(_, base) => Decision::Budget(TurnBudget { max_turns: *base, reason }),
         Ask::Split(_) => Decision::Split(SplitDecision { action: SplitAction::Keep, reason }),
-        Ask::Brief(seen) => Decision::Brief(Brief { prompt: format!("Do {:?}.", seen.focus), reason }),
+        Ask::Brief(seen) => {
+            Decision::Brief(Brief { prompt: format!("Do {:?}.", seen.focus), left_out: Vec::new(), reason })
+        }
         Ask::Compaction(_) => {
             Decision::Compaction(CompactionDecision { action: CompactionAction::Keep, reason })
         }
         Ask::Compose(_) => {
             let (document, index) = ("# Handoff".to_owned(), "# Index".to_owned());
-            Decision::Compose(Composition { document, index, continuer: Continuer::Successor, reason })
+            Decision::Compose(Composition {
+                document,
+                index,
+                continuer: Continuer::Successor,
+                left_out: Vec::new(),
+                reason,
+            })
         }
         Ask::Review(_) => Decision::Review(Review {
             score: 90,

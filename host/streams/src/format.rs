@@ -74,10 +74,23 @@ impl fmt::Display for Format {
 
 /// A name that is no format's.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("\"{name}\" is no stream format; the formats are {}", Format::ALL.map(Format::name).join(", "))]
+#[error("\"{name}\" is no stream format; {}the formats are {}", meant(name), Format::ALL.map(Format::name).join(", "))]
 pub struct UnknownFormat {
     /// The name as it was given.
     pub name: String,
+}
+
+/// "did you mean codex-exec or codex-app-server? ", or nothing: an agent may have several formats.
+fn meant(name: &str) -> String {
+    let alike = |format: &Format| {
+        !name.is_empty() && (format.name().starts_with(name) || name.starts_with(format.name()))
+    };
+    let names: Vec<&str> =
+        Format::ALL.iter().filter(|format| alike(format)).map(|format| format.name()).collect();
+    match names.as_slice() {
+        [] => String::new(),
+        names => format!("did you mean {}? ", names.join(" or ")),
+    }
 }
 
 impl FromStr for Format {
@@ -99,6 +112,12 @@ mod tests {
             assert_eq!(format.to_string().parse(), Ok(format));
         }
         let error = "codex".parse::<Format>().unwrap_err().to_string();
-        assert!(error.contains("\"codex\"") && error.contains("codex-app-server"), "{error}");
+        assert!(
+            error.contains("\"codex\" is no stream format; did you mean codex-exec or codex-app-server?"),
+            "{error}"
+        );
+        let other = "claude-code".parse::<Format>().unwrap_err().to_string();
+        assert!(other.contains("did you mean claude?"), "{other}");
+        assert!(!"x".parse::<Format>().unwrap_err().to_string().contains("did you mean"));
     }
 }

@@ -1,7 +1,10 @@
 //! The prompts and documents as people and agents read them; the snapshots are meant to be read too.
 
 use baton_policy_resilience::Resilience;
-use baton_sdk::handoff::{Artifact, Attempt, Continuer, Kind, Observation, ReviewObservation, Staleness};
+use baton_sdk::handoff::{
+    Artifact, Attempt, Commit, Continuer, Kind, Observation, Remark, ReportedHandoff, ReviewObservation,
+    Staleness, Verification,
+};
 use baton_sdk::prelude::*;
 use baton_sdk::{MockHost, sample};
 
@@ -20,7 +23,13 @@ fn midway(kind: Kind) -> Observation {
     o.objectives.push(sample::objective("printer", "Write src/printer.rs, and round-trip every example"));
     o.phase.progress = Progress { done: 1, open: 2, failed: 0, done_by_session: 1 };
     o.phase.budget.continuations_used = 1;
-    let file = |path: &str, bytes, exists| ChangedFile { path: path.into(), bytes, exists, by_session: true };
+    let file = |path: &str, bytes, exists| ChangedFile {
+        path: path.into(),
+        bytes,
+        exists,
+        by_session: true,
+        digest: if exists { "a1b2c3d4e5f6".into() } else { String::new() },
+    };
     o.changed_files = vec![
         file("src/lexer.rs", 5_210, true),
         file("src/parser.rs", 1_800, true),
@@ -38,6 +47,22 @@ fn midway(kind: Kind) -> Observation {
     o.because = "the context window is used up: prompt is too long".into();
     o.git.commits_since = 2;
     o.git.dirty_files = 1;
+    o.gotchas = vec!["cargo test needs the fixtures to be unpacked first".into()];
+    o.reported = Some(ReportedHandoff {
+        session: "s1".into(),
+        current_state: "Expressions parse; statements do not yet.".into(),
+        immediate_next_action: "Parse `let` in src/parser.rs".into(),
+        critical_context: vec!["Spans are half open".into()],
+        critical_files: vec!["src/parser.rs".into()],
+    });
+    o.commits = vec![Commit { id: "1f2e3d4".into(), subject: "Write the lexer".into(), by_session: true }];
+    o.verification = Some(Verification {
+        passed: false,
+        at: "2026-03-01T11:58:00Z".into(),
+        artifact: "verifications/phase-build.log".into(),
+    });
+    o.remarks = vec![Remark { objective: "parser".into(), text: "half of it".into() }];
+    o.facts_path = ".baton/r1/handoffs/build-2-facts.json".into();
     o
 }
 
@@ -173,7 +198,13 @@ fn a_handoff_fits_one_screen_however_much_there_is() {
     o.artifacts =
         (0..90).map(|n| Artifact { name: format!("a{n}"), version: 1, summary: "s".into() }).collect();
     o.changed_files = (0..90)
-        .map(|n| ChangedFile { path: format!("f{n}"), bytes: n, exists: true, by_session: false })
+        .map(|n| ChangedFile {
+            path: format!("f{n}"),
+            bytes: n,
+            exists: true,
+            by_session: false,
+            digest: String::new(),
+        })
         .collect();
     let composition = Resilience::compose(&host("", "bad"), o);
     let lines = composition.document.lines().count();
@@ -214,14 +245,7 @@ fn the_lead_finishes_a_small_rest_where_a_team_wants_that() {
 fn review(document: &str, change: impl FnOnce(&mut ReviewObservation)) -> handoff::ReviewResult {
     let mut host = MockHost::with_settings_of::<Resilience>(&[]);
     let document = host.add_text(document);
-    let mut o = ReviewObservation {
-        document,
-        missing_files: Vec::new(),
-        secrets: Vec::new(),
-        commits_since: 0,
-        diverged: false,
-        attributes: Vec::new(),
-    };
+    let mut o = sample::review_observation(document);
     change(&mut o);
     Resilience::review(&host, o)
 }
@@ -230,17 +254,20 @@ fn review(document: &str, change: impl FnOnce(&mut ReviewObservation)) -> handof
 fn what_is_wrong_with_a_handoff_costs_points() {
     // C8
     let good = Resilience::compose(&host("", ""), midway(Kind::Continuing)).document;
-    let placeholder = review(&good.replace("Finish parser", "[TODO: say what]"), |_| {});
+    let placeholder = review(&good.replace("- journal: Finish parser", "- [TODO: say what]"), |_| {});
     assert!(!placeholder.accepted);
-    assert!(placeholder.findings[0].text.contains("line 4 has a placeholder"), "{:?}", placeholder.findings);
+    assert_eq!(placeholder.findings[0].line, 5, "{:?}", placeholder.findings);
     let empty =
         review("# Phase 1 handoff\n\n## Immediate Next Action\n\n## Current State\n- all of it\n", |_| {});
     assert!(!empty.accepted);
     let secret = review(&good, |o| o.secrets = vec!["aws-access-key".into()]);
     assert_eq!((secret.score, secret.accepted), (0, false));
     let missing = |count| review(&good, |o| o.missing_files = (0..count).map(|n| format!("f{n}")).collect());
-    assert_eq!((missing(3).score, missing(3).accepted), (70, true));
-    assert_eq!((missing(4).score, missing(4).accepted), (60, false));
+    assert_eq!((missing(1).score, missing(1).accepted), (65, false));
+    assert_eq!((missing(2).score, missing(2).accepted), (30, false));
+    let dropped = review(&good, |o| o.open_objectives = vec!["parser".into(), "formatter".into()]);
+    assert_eq!((dropped.score, dropped.accepted), (65, false));
+    assert!(dropped.findings[0].text.contains("formatter"), "{:?}", dropped.findings);
     let long = review(&format!("{good}{}", "- more\n".repeat(60)), |_| {});
     assert_eq!((long.score, long.accepted), (90, true));
 }

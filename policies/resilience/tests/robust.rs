@@ -205,7 +205,8 @@ proptest! {
         let mut host = MockHost::with_settings_of::<Resilience>(&[]);
         let document = host.add_text(document);
         let review = Resilience::review(&host, ReviewObservation {
-            document, missing_files: missing, secrets: Vec::new(), commits_since, diverged: false, attributes: Vec::new(),
+            document, missing_files: missing, secrets: Vec::new(), commits_since, diverged: false,
+            open_objectives: Vec::new(), attributes: Vec::new(),
         });
         let costs: u32 = review.findings.iter().map(|finding| finding.cost).sum();
         prop_assert_eq!(review.score, 100u32.saturating_sub(costs));

@@ -102,14 +102,41 @@ fn large_items_become_references() {
             o.items = vec![
                 item("result", ItemKind::ToolResult, 20_001),
                 item("small", ItemKind::ToolResult, 20_000),
-                item("input", ItemKind::ToolInput, 30_000),
+                item("input", ItemKind::ToolInput, 501),
+                item("short", ItemKind::ToolInput, 500),
             ];
         })
         .action
     };
     assert_eq!(items(10), Room::Offload(vec!["result".into()]));
-    assert_eq!(items(69), Room::Offload(vec!["result".into()]));
-    assert_eq!(items(90), Room::Offload(vec!["result".into(), "input".into()]));
+    assert_eq!(items(84), Room::Offload(vec!["result".into()]));
+    assert_eq!(items(85), Room::Offload(vec!["result".into(), "input".into()]));
+}
+
+#[test]
+fn where_something_waits_for_its_place_nothing_else_is_decided() {
+    // C4
+    let inputs = |percent, compacts: bool| {
+        room(|o| {
+            used(o, percent);
+            if !compacts {
+                cannot_compact(o);
+            }
+            o.items = vec![Item { id: "findings".into(), kind: ItemKind::ToolInput, tokens: 1_000 }];
+        })
+        .action
+    };
+    for compacts in [true, false] {
+        assert_eq!(inputs(50, compacts), Room::Keep);
+        assert_eq!(inputs(84, compacts), Room::Keep);
+        assert_eq!(inputs(85, compacts), Room::Offload(vec!["findings".into()]));
+        assert_eq!(inputs(99, compacts), Room::Offload(vec!["findings".into()]));
+    }
+    let unknown = room(|o| {
+        o.session.occupancy.used_tokens = None;
+        o.items = vec![Item { id: "findings".into(), kind: ItemKind::ToolInput, tokens: 1_000 }];
+    });
+    assert_eq!(unknown.action, Room::Keep);
 }
 
 fn objectives(count: usize) -> Vec<Objective> {

@@ -14,7 +14,7 @@ use super::phase::{AfterEnd, Pause, Step, Succession};
 
 impl Run {
     pub(super) fn decided(&mut self, request: RequestId, result: &Result<Decision, Fault>, label: &Label) {
-        if self.stopping || self.ending.is_some() {
+        if self.placed(request, result) || self.stopping || self.ending.is_some() {
             return;
         }
         let waiting = self.phases.iter().position(|phase| phase.step.waits_for_answer(request));
@@ -55,6 +55,7 @@ impl Run {
                 self.budgeted(p, budget.max_turns);
             }
             (Step::Budgeting { .. }, _) => self.budgeted(p, self.base_turns(p)),
+            (Step::Sparing { kind, focus, large, .. }, answer) => self.spared(p, kind, focus, large, answer),
             (Step::Briefing { kind, focus, .. }, Ok(Decision::Brief(brief))) if !brief.prompt.is_empty() => {
                 self.prompt(p, kind, focus, &brief.prompt);
             }
@@ -69,13 +70,20 @@ impl Run {
             }
             (Step::Fitting { .. }, Ok(Decision::Compaction(decision))) => self.fitted(p, decision),
             (Step::Fitting { .. }, _) => self.brief_next(p, BriefKind::Next),
-            (Step::Composing { then, .. }, Ok(Decision::Compose(composition))) => {
-                self.write_handoff(p, then, &composition.document, &composition.index);
+            (Step::Composing { then, path, refused, .. }, Ok(Decision::Compose(composition))) => {
+                self.composed(p, then, path, refused, composition);
             }
-            (Step::Composing { then, .. }, _) => {
-                let (document, index) = self.plain_handoff(p);
-                self.write_handoff(p, then, &document, &index);
+            (Step::Composing { then, path, refused, .. }, _) => {
+                self.write_plain_handoff(p, then, path, refused);
             }
+            (Step::Reviewing { then, draft, .. }, Ok(Decision::Review(review))) => {
+                self.reviewed(p, then, *draft, Some(review));
+            }
+            (Step::Reviewing { then, draft, .. }, _) => self.reviewed(p, then, *draft, None),
+            (Step::Rereading { kind, focus, found, .. }, Ok(Decision::Review(review))) => {
+                self.reread(p, kind, focus, found, Some(review));
+            }
+            (Step::Rereading { kind, focus, found, .. }, _) => self.reread(p, kind, focus, found, None),
             _ => {}
         }
     }
@@ -110,7 +118,7 @@ impl Run {
                 self.phases[p].step = Step::Budgeting { request };
             }
             SplitOccasion::Boundary | SplitOccasion::Requested => {
-                let request = self.ask_compaction(p);
+                let request = self.ask_compaction(p, Vec::new());
                 self.phases[p].step = Step::Fitting { request };
             }
             SplitOccasion::OutOfContinuations => {
@@ -148,7 +156,7 @@ impl Run {
             CompactionAction::HandOff if self.session(p).is_some_and(|s| s.done > 0) => {
                 self.hand_over(p, Succession::Continuation, &decision.reason);
             }
-            // There is nothing to offload yet: the host writes no large item into a context.
+            // Nothing was offered here: what the next prompt would embed is asked about once it is known.
             CompactionAction::Keep
             | CompactionAction::Compact { .. }
             | CompactionAction::HandOff

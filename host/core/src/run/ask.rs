@@ -29,6 +29,7 @@ impl Run {
             choices: choices.clone(),
         });
         self.questions.insert(question, Question { phase, text, choices });
+        self.phases[p].aged = true;
         self.phases[p].step = Step::Paused { question, about };
     }
 

@@ -36,8 +36,9 @@ impl Clock {
         self.last = self.last.max(now);
     }
 
-    /// From here on, time counts like this.
-    pub(super) fn set(&mut self, pace: Pace) {
+    /// From `now` on, time counts like this. A clock that was made in the middle of a run begins here, not at the epoch.
+    pub(super) fn set(&mut self, now: UnixMs, pace: Pace) {
+        self.advance(now);
         self.pace = pace;
     }
 
@@ -62,12 +63,10 @@ mod tests {
     fn a_quota_wait_is_no_work_and_neither_is_a_night_without_a_host() {
         // B6
         let mut clock = Clock::default();
-        clock.advance(UnixMs(1000));
-        clock.set(Pace::Active);
-        clock.advance(UnixMs(1500));
-        clock.set(Pace::Waiting);
+        clock.set(UnixMs(1000), Pace::Active);
+        clock.set(UnixMs(1500), Pace::Waiting);
         clock.advance(UnixMs(9500));
-        clock.set(Pace::Active);
+        clock.set(UnixMs(9500), Pace::Active);
         clock.skip_to(UnixMs(100_000));
         clock.advance(UnixMs(100_250));
         assert_eq!((clock.active, clock.waited), (DurationMs(750), DurationMs(8000)));

@@ -3,13 +3,10 @@
 
 use crate::action::Action;
 use crate::decision::{Assessment, Decision, Fault, QuotaCause, Recovery, Verdict};
-use crate::ids::{ObjectiveId, SessionId};
-use crate::input::ArtifactRef;
+use crate::ids::ObjectiveId;
 use crate::notice::Notice;
 use crate::observation::{BriefKind, Occasion, SessionState, SplitOccasion};
-use crate::text::Text;
 use crate::time::DurationMs;
-use crate::view::HandoffRow;
 use crate::workflow::turns::base_turns;
 
 use super::phase::{AfterEnd, Pause, Step, Succession};
@@ -183,7 +180,8 @@ impl Run {
         }
     }
 
-    /// The session is over; what it leaves is written down before another begins.
+    /// The session is over. It ends first, so that nothing moves while what it leaves is measured and written down;
+    /// `succeed` does that before another begins.
     pub(super) fn hand_over(&mut self, p: usize, then: Succession, because: &str) {
         because.clone_into(&mut self.phases[p].because);
         if let Some(session) = self.session_mut(p) {
@@ -192,46 +190,17 @@ impl Run {
         if self.phases[p].is_finished() {
             return self.verify(p);
         }
-        let began = self.session(p).is_some_and(|s| s.prompts > 0);
-        if began {
-            let request = self.ask_composition(p);
-            self.phases[p].step = Step::Composing { request, then };
-        } else {
-            self.succeed(p, then);
-        }
+        self.succeed(p, then);
     }
 
-    pub(super) fn write_handoff(&mut self, p: usize, then: Succession, document: &str, index: &str) {
-        let phase = &self.phases[p];
-        let Some(session) = phase.session.clone() else {
-            return;
-        };
-        let action = self.emit(Action::WriteHandoff {
-            phase: phase.spec.id.clone(),
-            session,
-            ordinal: phase.handoffs.len() as u32 + 1,
-            document: Text::new(document),
-            index: Text::new(index),
-        });
-        self.phases[p].step = Step::HandingOff { action, then };
-    }
-
-    pub(super) fn handoff_written(&mut self, p: usize, by: &SessionId, path: &str, artifact: &ArtifactRef) {
-        let row = HandoffRow { path: path.to_owned(), session: by.clone(), artifact: artifact.clone() };
-        self.phases[p].handoffs.push(row);
-        let notice = Notice::HandedOff {
-            phase: self.phases[p].spec.id.clone(),
-            session: by.clone(),
-            path: path.to_owned(),
-            remaining: self.remaining(p),
-        };
-        self.notify(notice);
-    }
-
-    /// A new session, where one is allowed; else smaller scopes, or a person.
+    /// A new session, where one is allowed; else smaller scopes, or a person. Whatever happened since the last handoff
+    /// is handed off first, whichever way the session ended.
     pub(super) fn succeed(&mut self, p: usize, then: Succession) {
         if self.has_live_session(p) {
             return self.end_session(p, AfterEnd::Succeed(then), "another session takes over");
+        }
+        if self.phases[p].news && self.phases[p].session.is_some() {
+            return self.survey(p, then);
         }
         if self.pause_at_ceiling(p) {
             return;

@@ -7,14 +7,18 @@ use crate::facts::{Billed, WorkspaceFacts};
 use crate::ids::{ActionId, PhaseId, RequestId, SessionId};
 use crate::input::{ArtifactRef, Choice, ReportedHandoff};
 use crate::observation::{Attempt, BriefKind, ObjectiveStatus, Occasion, SplitOccasion, SplitRequest};
+use crate::text::Text;
 use crate::time::UnixMs;
 use crate::view::HandoffRow;
 use crate::workflow::{Objective, Phase as Spec};
 
 use super::clock::Clock;
+use super::handoff::{Draft, Found, Refused};
+use super::inputs::Large;
 
-/// Attempts and decisions that are kept to be passed on; the oldest go first.
-const RECORDS: usize = 64;
+/// Attempts, decisions and gotchas of a phase that are kept, each. All of them reach the facts beside a handoff; a phase
+/// that records more has an agent in a loop. The oldest then go first, and are counted: the journal has every one.
+const RECORDS: usize = 10_000;
 
 /// Where a phase is. A step that waits names what it waits for; an answer to anything else is stale and dropped.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,6 +42,20 @@ pub(super) enum Step {
     Readying {
         action: ActionId,
     },
+    /// `compaction.decide` on what the next prompt would embed (C4).
+    Sparing {
+        request: RequestId,
+        kind: BriefKind,
+        focus: Vec<usize>,
+        large: Vec<Large>,
+    },
+    /// `Offload` of what was decided.
+    Offloading {
+        action: ActionId,
+        kind: BriefKind,
+        focus: Vec<usize>,
+        large: Vec<Large>,
+    },
     /// `handoff.brief`.
     Briefing {
         request: RequestId,
@@ -50,10 +68,10 @@ pub(super) enum Step {
         focus: Vec<usize>,
         interrupted: bool,
     },
-    /// `Assess` after a prompt or a session ended. Without an occasion nothing is left to judge: the session was lost.
+    /// `Assess` after a prompt or a session ended.
     Measuring {
         action: ActionId,
-        occasion: Option<Occasion>,
+        occasion: Occasion,
         focus: Vec<usize>,
     },
     /// `exhaustion.assess` on a prompt or session that ended.
@@ -75,15 +93,48 @@ pub(super) enum Step {
     Compacting {
         action: ActionId,
     },
-    /// `handoff.compose`.
+    /// `Assess` after a session is gone, for what it leaves behind.
+    Surveying {
+        action: ActionId,
+        then: Succession,
+    },
+    /// `handoff.compose`; `refused` is the review of the document before, which is composed again from facts.
     Composing {
         request: RequestId,
         then: Succession,
+        path: String,
+        refused: Option<Box<Refused>>,
+    },
+    /// `Inspect` of what was composed.
+    Inspecting {
+        action: ActionId,
+        then: Succession,
+        draft: Box<Draft>,
+    },
+    /// `handoff.review` of it.
+    Reviewing {
+        request: RequestId,
+        then: Succession,
+        draft: Box<Draft>,
     },
     /// `WriteHandoff`.
     HandingOff {
         action: ActionId,
         then: Succession,
+        draft: Box<Draft>,
+    },
+    /// `Inspect` of the newest handoff, before a session starts from it after a while.
+    Rechecking {
+        action: ActionId,
+        kind: BriefKind,
+        focus: Vec<usize>,
+    },
+    /// `handoff.review` of it.
+    Rereading {
+        request: RequestId,
+        kind: BriefKind,
+        focus: Vec<usize>,
+        found: Found,
     },
     /// `End`, until the process is gone.
     Ending {
@@ -158,9 +209,24 @@ impl Step {
             | Step::Measuring { action, .. }
             | Step::Summarising { action, .. }
             | Step::Compacting { action }
+            | Step::Surveying { action, .. }
+            | Step::Inspecting { action, .. }
+            | Step::Rechecking { action, .. }
             | Step::HandingOff { action, .. }
+            | Step::Offloading { action, .. }
             | Step::Verifying { action } => *action == id,
             _ => false,
+        }
+    }
+
+    /// Where the handoff under way will lie.
+    pub(super) fn path_of_draft(&self) -> Option<&str> {
+        match self {
+            Step::Composing { path, .. } => Some(path),
+            Step::Inspecting { draft, .. }
+            | Step::Reviewing { draft, .. }
+            | Step::HandingOff { draft, .. } => Some(&draft.path),
+            _ => None,
         }
     }
 
@@ -169,10 +235,13 @@ impl Step {
         match self {
             Step::Scoping { request, .. }
             | Step::Budgeting { request }
+            | Step::Sparing { request, .. }
             | Step::Briefing { request, .. }
             | Step::Judging { request, .. }
             | Step::Fitting { request }
-            | Step::Composing { request, .. } => *request == id,
+            | Step::Composing { request, .. }
+            | Step::Reviewing { request, .. }
+            | Step::Rereading { request, .. } => *request == id,
             _ => false,
         }
     }
@@ -194,6 +263,8 @@ pub(super) struct Goal {
     pub(super) status: ObjectiveStatus,
     pub(super) attempts: u32,
     pub(super) by: Option<SessionId>,
+    /// What an agent said of it last.
+    pub(super) remark: String,
 }
 
 /// A phase.
@@ -221,6 +292,9 @@ pub(super) struct Phase {
     pub(super) verifications: u32,
     pub(super) quota_waits: u32,
     pub(super) verified: Option<bool>,
+    /// When that was, and the artifact with what the command printed.
+    pub(super) verified_at: UnixMs,
+    pub(super) verification: String,
     pub(super) findings: String,
     pub(super) facts: WorkspaceFacts,
     /// What was changed when the objectives in focus were first given.
@@ -231,11 +305,23 @@ pub(super) struct Phase {
     pub(super) attempts: VecDeque<Attempt>,
     pub(super) decisions: VecDeque<Attempt>,
     pub(super) gotchas: VecDeque<String>,
+    /// Records that were dropped for newer ones.
+    pub(super) dropped: u32,
     /// What an agent wrote for its successor, and which one.
     pub(super) reported_handoff: Option<(Option<SessionId>, ReportedHandoff)>,
     pub(super) requested: Option<SplitRequest>,
     pub(super) handoffs: Vec<HandoffRow>,
+    /// The document of the newest handoff.
+    pub(super) document: Text,
+    /// Something happened that no handoff tells of yet.
+    pub(super) news: bool,
+    /// Time passed since the newest handoff in which anybody may have changed the workspace.
+    pub(super) aged: bool,
+    /// What the newest look at the newest handoff found.
+    pub(super) found: Option<Found>,
     pub(super) artifacts: Vec<ArtifactRef>,
+    /// Large texts that prompts refer to instead of embedding them (C4).
+    pub(super) inputs: Vec<ArtifactRef>,
     pub(super) split: u32,
     pub(super) billed: Billed,
     pub(super) clock: Clock,
@@ -248,7 +334,13 @@ impl Phase {
         let goals = spec
             .objectives
             .iter()
-            .map(|spec| Goal { spec: spec.clone(), status: ObjectiveStatus::Open, attempts: 0, by: None })
+            .map(|spec| Goal {
+                spec: spec.clone(),
+                status: ObjectiveStatus::Open,
+                attempts: 0,
+                by: None,
+                remark: String::new(),
+            })
             .collect();
         Self {
             spec,
@@ -268,6 +360,8 @@ impl Phase {
             verifications: 0,
             quota_waits: 0,
             verified: None,
+            verified_at: UnixMs(0),
+            verification: String::new(),
             findings: String::new(),
             facts: WorkspaceFacts::default(),
             before_focus: Default::default(),
@@ -276,10 +370,16 @@ impl Phase {
             attempts: VecDeque::new(),
             decisions: VecDeque::new(),
             gotchas: VecDeque::new(),
+            dropped: 0,
             reported_handoff: None,
             requested: None,
             handoffs: Vec::new(),
+            document: Text::default(),
+            news: false,
+            aged: false,
+            found: None,
             artifacts: Vec::new(),
+            inputs: Vec::new(),
             split: 0,
             billed: Billed::default(),
             clock: Clock::default(),
@@ -319,12 +419,14 @@ impl Phase {
         self.artifacts.push(artifact.clone());
     }
 
-    pub(super) fn record<T: PartialEq>(list: &mut VecDeque<T>, entry: T) {
+    /// Appends to a list of records, and counts in `dropped` what had to go for it.
+    pub(super) fn record<T: PartialEq>(list: &mut VecDeque<T>, entry: T, dropped: &mut u32) {
         if list.contains(&entry) {
             return;
         }
         if list.len() == RECORDS {
             list.pop_front();
+            *dropped += 1;
         }
         list.push_back(entry);
     }

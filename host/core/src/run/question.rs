@@ -1,19 +1,29 @@
 //! The questions to a policy: what it gets to see of the state, and no more.
 
-use crate::action::Action;
+use std::collections::VecDeque;
+
+use crate::action::{Action, beside};
+use crate::decision::Staleness;
 use crate::ids::{ObjectiveId, RequestId};
 use crate::observation::ArtifactView;
 use crate::observation::{
-    Ask, Attributes, BriefKind, BudgetView, ChangedFileView, CompactionObservation, ExhaustionObservation,
-    HandoffObservation, ObjectiveStatus, ObjectiveView, Occasion, OccupancyView, PhaseView, ProgressView,
-    Question, SessionState, SessionView, SplitOccasion, SplittingObservation, TextId, TurnView,
+    Ask, Attributes, BriefKind, BudgetView, ChangedFileView, CommitView, CompactionObservation,
+    ExhaustionObservation, HandoffObservation, ItemView, ObjectiveStatus, ObjectiveView, Occasion,
+    OccupancyView, PhaseView, ProgressView, Question, RemarkView, ReportedHandoffView, ReviewObservation,
+    SessionState, SessionView, SplitOccasion, SplittingObservation, TextId, TurnView, VerificationView,
 };
 use crate::text::Text;
+use crate::view::Repair;
 
 use super::Run;
+use super::handoff::{FACTS, Found};
+use super::inputs::{Reference, refer};
 
 /// Files of a handoff observation: as many as fit one screen of a brief several times over.
 const CHANGED_FILES: usize = 100;
+/// Attempts, decisions and gotchas of a handoff observation, each, newest last: more than one screen has room for. The
+/// facts beside the handoff have all of them.
+const RECORDS: usize = 64;
 /// Artifacts of a handoff observation, newest first.
 const ARTIFACTS: usize = 20;
 
@@ -50,12 +60,13 @@ impl Run {
         self.ask(Ask::Assess(Box::new(observation)), vec![Text::new(window)])
     }
 
-    pub(super) fn ask_compaction(&mut self, p: usize) -> RequestId {
+    /// `items` are what could be replaced by references.
+    pub(super) fn ask_compaction(&mut self, p: usize, items: Vec<ItemView>) -> RequestId {
         let observation = CompactionObservation {
             session: self.session_view(p),
             phase: self.phase_view(p),
             refilled_within_turns: self.session(p).map_or(0, |s| s.refilled_within_turns),
-            items: Vec::new(),
+            items,
             attributes: self.attributes(p),
         };
         self.ask(Ask::Compaction(Box::new(observation)), Vec::new())
@@ -71,21 +82,62 @@ impl Run {
         self.ask(Ask::Budget(Box::new(observation), base), Vec::new())
     }
 
-    pub(super) fn ask_brief(&mut self, p: usize, kind: BriefKind, focus: &[usize]) -> RequestId {
-        let (observation, texts) = self.handoff_view(p, kind, focus);
+    /// `references` stand for what is not embedded.
+    pub(super) fn ask_brief(
+        &mut self,
+        p: usize,
+        kind: BriefKind,
+        focus: &[usize],
+        references: &[Reference],
+    ) -> RequestId {
+        let (mut observation, mut texts) = self.brief_view(p, kind, focus);
+        refer(&mut observation, &mut texts, references);
         self.ask(Ask::Brief(Box::new(observation)), texts)
     }
 
-    pub(super) fn ask_composition(&mut self, p: usize) -> RequestId {
+    pub(super) fn brief_view(
+        &self,
+        p: usize,
+        kind: BriefKind,
+        focus: &[usize],
+    ) -> (HandoffObservation, Vec<Text>) {
+        let (mut observation, mut texts) = self.handoff_view(p, kind, focus);
+        let newest = self.phases[p].handoffs.last();
+        // A prompt is not reviewed: what was kept out of the handoff must not reach the successor by it.
+        if newest.is_some_and(|handoff| handoff.repair != Repair::None) && kind != BriefKind::Nudged {
+            texts = withhold_words(&mut observation);
+        }
+        (observation, texts)
+    }
+
+    /// `withheld` keeps the words of agents and tools out of it: a document with them was refused.
+    pub(super) fn ask_composition(&mut self, p: usize, path: &str, withheld: bool) -> RequestId {
         let focus = self.phases[p].next_focus();
-        let (observation, texts) = self.handoff_view(p, BriefKind::Continuing, &focus);
+        let (mut observation, mut texts) = self.handoff_view(p, BriefKind::Continuing, &focus);
+        observation.facts_path = beside(path, FACTS);
+        if withheld {
+            texts = withhold_words(&mut observation);
+        }
         self.ask(Ask::Compose(Box::new(observation)), texts)
+    }
+
+    pub(super) fn ask_review(&mut self, p: usize, document: &Text, found: &Found) -> RequestId {
+        let observation = ReviewObservation {
+            document: TextId(0),
+            missing_files: found.missing_files.clone(),
+            secrets: found.secrets.clone(),
+            commits_since: found.commits_since,
+            diverged: found.diverged,
+            open_objectives: self.remaining(p),
+            attributes: self.attributes(p),
+        };
+        self.ask(Ask::Review(Box::new(observation)), vec![document.clone()])
     }
 
     fn session_view(&self, p: usize) -> SessionView {
         match self.session(p) {
             Some(session) => {
-                let active_ms = self.phases[p].clock.active.0.saturating_sub(session.active.0);
+                let active_ms = self.phases[p].clock.active.0.saturating_sub(session.active_before.0);
                 session.view(self.now, active_ms)
             }
             None => SessionView {
@@ -201,10 +253,11 @@ impl Run {
                     bytes: file.bytes,
                     exists: file.exists,
                     by_session: !phase.before_session.changed.contains(file),
+                    digest: file.digest.clone(),
                 })
                 .collect(),
-            attempts: phase.attempts.iter().cloned().collect(),
-            decisions: phase.decisions.iter().cloned().collect(),
+            attempts: newest_of(&phase.attempts),
+            decisions: newest_of(&phase.decisions),
             artifacts: phase
                 .artifacts
                 .iter()
@@ -223,9 +276,72 @@ impl Run {
             findings: TextId(1),
             git: phase.facts.git.clone(),
             now: self.now.rfc3339(),
-            attributes: self.attributes(p),
+            gotchas: newest_of(&phase.gotchas),
+            reported: phase.reported_handoff.as_ref().map(|(session, handoff)| ReportedHandoffView {
+                session: session.as_ref().map(ToString::to_string).unwrap_or_default(),
+                current_state: handoff.current_state.clone(),
+                immediate_next_action: handoff.immediate_next_action.clone(),
+                critical_context: handoff.critical_context.clone(),
+                critical_files: handoff.critical_files.clone(),
+            }),
+            commits: phase
+                .facts
+                .git
+                .commits
+                .iter()
+                .map(|commit| CommitView {
+                    id: commit.id.clone(),
+                    subject: commit.subject.clone(),
+                    by_session: !phase.before_session.git.commits.contains(commit),
+                })
+                .collect(),
+            verification: phase.verified.map(|passed| VerificationView {
+                passed,
+                at: phase.verified_at.rfc3339(),
+                artifact: phase.verification.clone(),
+            }),
+            remarks: phase
+                .goals
+                .iter()
+                .filter(|goal| !goal.remark.is_empty())
+                .map(|goal| RemarkView { objective: goal.spec.id.clone(), text: goal.remark.clone() })
+                .collect(),
+            facts_path: newest.map(|h| h.facts.clone()).unwrap_or_default(),
+            attributes: self.handoff_attributes(p),
         };
         (observation, vec![Text::new(last_output), Text::new(phase.findings.as_str())])
+    }
+
+    /// What the closed records have no field for: what is counted and not listed, and how old the handoff is (C9).
+    fn handoff_attributes(&self, p: usize) -> Attributes {
+        let phase = &self.phases[p];
+        let mut attributes = self.attributes(p);
+        let mut put = |key: &str, value: String| attributes.push((key.to_owned(), value));
+        let files = phase.facts.changed.len() + phase.facts.changed_beyond as usize;
+        let counts = [
+            ("changed-files", files, CHANGED_FILES),
+            ("attempts", phase.attempts.len(), RECORDS),
+            ("decisions", phase.decisions.len(), RECORDS),
+            ("gotchas", phase.gotchas.len(), RECORDS),
+        ];
+        for (key, count, listed) in counts {
+            if count > listed {
+                put(&format!("{key}-beyond"), (count - listed).to_string());
+            }
+        }
+        if self.session(p).is_some_and(|session| session.lead) {
+            put("lead", "true".to_owned());
+        }
+        if let Some(newest) = phase.handoffs.last() {
+            let staleness = newest.review.as_ref().map_or(Staleness::Fresh, |review| review.staleness);
+            put("handoff-staleness", staleness.name().to_owned());
+            if let Some(found) = &phase.found {
+                put("handoff-commits-since", found.commits_since.to_string());
+                put("handoff-missing-files", found.missing_files.len().to_string());
+                put("handoff-diverged", found.diverged.to_string());
+            }
+        }
+        attributes
     }
 
     fn attributes(&self, p: usize) -> Attributes {
@@ -239,4 +355,31 @@ impl Run {
         }
         attributes
     }
+}
+
+fn newest_of<T: Clone>(records: &VecDeque<T>) -> Vec<T> {
+    records.iter().skip(records.len().saturating_sub(RECORDS)).cloned().collect()
+}
+
+/// Takes out what agents and tools wrote, and says so; what is left are facts of the host. The texts become empty.
+fn withhold_words(o: &mut HandoffObservation) -> Vec<Text> {
+    let counts =
+        [("attempts", o.attempts.len()), ("decisions", o.decisions.len()), ("gotchas", o.gotchas.len())];
+    for (key, count) in counts.into_iter().filter(|(_, count)| *count > 0) {
+        o.attributes.push((format!("{key}-withheld"), count.to_string()));
+    }
+    o.attributes.push(("words-withheld".to_owned(), "true".to_owned()));
+    o.attempts.clear();
+    o.decisions.clear();
+    o.gotchas.clear();
+    o.remarks.clear();
+    o.reported = None;
+    for commit in &mut o.commits {
+        commit.subject.clear();
+    }
+    for artifact in &mut o.artifacts {
+        artifact.summary.clear();
+    }
+    o.because.clear();
+    vec![Text::default(), Text::default()]
 }

@@ -83,6 +83,7 @@ impl Run {
         let before = self.session_mut(p).and_then(|session| session.quota.take());
         let since = before.as_ref().map_or(self.now, |wait| wait.since);
         let phase = &mut self.phases[p];
+        phase.aged = true;
         phase.step = Step::Quota { cause, since, until, retry_at, focus };
         let (phase, session) = (phase.spec.id.clone(), phase.session.clone());
         if let Some(session) = self.session_mut(p) {

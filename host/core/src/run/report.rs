@@ -8,6 +8,11 @@ use super::Run;
 use super::phase::Phase;
 
 impl Run {
+    /// Whether a report with this address was taken: once more it counts no more.
+    pub fn has_report(&self, digest: &Digest) -> bool {
+        self.reports.contains(digest)
+    }
+
     pub(super) fn reported(&mut self, from: Option<&SessionId>, digest: &Digest, report: &Report) {
         // An objective may go to and fro, and an update that comes again changes nothing by itself.
         let again = !self.reports.insert(digest.clone()) && !matches!(report, Report::ObjectiveUpdate { .. });
@@ -24,9 +29,13 @@ impl Run {
                 .or_else(|| self.phases.iter().position(Phase::is_active)),
         };
         let Some(p) = phase else { return };
+        self.phases[p].news = true;
         match report {
-            Report::ObjectiveUpdate { objective, status: ObjectiveStatus::Done, .. } => {
+            Report::ObjectiveUpdate { objective, status: ObjectiveStatus::Done, note } => {
                 if let Some(g) = self.phases[p].goals.iter().position(|g| &g.spec.id == objective) {
+                    if !note.is_empty() {
+                        self.phases[p].goals[g].remark.clone_from(note);
+                    }
                     let by = from.cloned().or_else(|| self.phases[p].session.clone());
                     self.objective_done(p, g, by);
                 }
@@ -35,11 +44,14 @@ impl Run {
                 let phase = &mut self.phases[p];
                 if *status == ObjectiveStatus::Failed && !note.is_empty() {
                     let attempt = Attempt { approach: objective.to_string(), outcome: note.clone() };
-                    Phase::record(&mut phase.attempts, attempt);
+                    Phase::record(&mut phase.attempts, attempt, &mut phase.dropped);
                 }
                 if let Some(goal) = phase.goals.iter_mut().find(|g| &g.spec.id == objective)
                     && goal.status != ObjectiveStatus::Done
                 {
+                    if !note.is_empty() {
+                        goal.remark.clone_from(note);
+                    }
                     goal.status = *status;
                 }
             }
@@ -50,10 +62,13 @@ impl Run {
                         Report::DecisionRecord { .. } => &mut phase.decisions,
                         _ => &mut phase.attempts,
                     };
-                    Phase::record(list, entry);
+                    Phase::record(list, entry, &mut phase.dropped);
                 }
             }
-            Report::GotchaRecord { gotcha } => Phase::record(&mut self.phases[p].gotchas, gotcha.clone()),
+            Report::GotchaRecord { gotcha } => {
+                let phase = &mut self.phases[p];
+                Phase::record(&mut phase.gotchas, gotcha.clone(), &mut phase.dropped);
+            }
             Report::HandoffWrite(handoff) => {
                 self.phases[p].reported_handoff = Some((from.cloned(), (**handoff).clone()));
             }

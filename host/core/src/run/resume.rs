@@ -17,6 +17,8 @@ const LOST_EXIT: Exit = Exit { code: None, signal: None, by_host: true };
 impl Run {
     pub(super) fn resume(&mut self) {
         self.stopping = false;
+        // Whoever waited for these heard of the host's end, and kept its result.
+        self.offers.clear();
         if self.ending.is_some() {
             return;
         }
@@ -34,6 +36,8 @@ impl Run {
         }
         self.notify(Notice::Resumed { lost });
         for p in 0..self.phases.len() {
+            // Nobody knows what happened to the workspace while no host was there.
+            self.phases[p].aged = true;
             self.resume_phase(p);
         }
     }
@@ -68,14 +72,22 @@ impl Run {
                 }
             }
             Step::Judging { occasion, focus, .. } => self.judge(p, occasion, focus),
-            Step::Composing { then, .. } => {
-                let because = self.phases[p].because.clone();
-                self.hand_over(p, then, &because);
-            }
-            Step::HandingOff { action, then } => {
+            // What a dead session leaves: the question again, or the intent where nobody performs it again.
+            Step::Surveying { action, then } => {
                 if !self.pending.contains_key(&action) {
-                    let because = self.phases[p].because.clone();
-                    self.hand_over(p, then, &because);
+                    self.survey(p, then);
+                }
+            }
+            Step::Composing { then, refused, .. } => self.compose(p, then, refused),
+            Step::Inspecting { action, then, draft } => {
+                if !self.pending.contains_key(&action) {
+                    self.inspect(p, then, draft);
+                }
+            }
+            Step::Reviewing { then, draft, .. } => self.review(p, then, draft),
+            Step::HandingOff { action, then, draft } => {
+                if !self.pending.contains_key(&action) {
+                    self.write_handoff(p, then, draft);
                 }
             }
             Step::Verifying { action } => {
@@ -85,13 +97,15 @@ impl Run {
             }
             Step::Ending { then } => self.after_end(p, then),
 
-            // The prompt died with its agent: look at what it left, then go on in a new session.
-            Step::Working { .. } => {
-                self.measure(p, None, Vec::new());
-            }
-            Step::Scoping { .. }
+            // The prompt died with its agent: what it left is looked at, then a new session goes on.
+            Step::Working { .. }
+            | Step::Scoping { .. }
             | Step::Readying { .. }
+            | Step::Sparing { .. }
+            | Step::Offloading { .. }
             | Step::Briefing { .. }
+            | Step::Rechecking { .. }
+            | Step::Rereading { .. }
             | Step::Fitting { .. }
             | Step::Summarising { .. }
             | Step::Compacting { .. } => self.hand_over(p, Succession::Uncounted, LOST),

@@ -39,6 +39,8 @@ pub(super) struct Session {
     pub(super) role: RoleName,
     pub(super) agent: AgentKind,
     pub(super) continuation: u32,
+    /// It finishes the rest as the lead (C18).
+    pub(super) lead: bool,
     pub(super) max_turns: u32,
     pub(super) state: SessionState,
     pub(super) capabilities: Capabilities,
@@ -57,7 +59,8 @@ pub(super) struct Session {
     pub(super) refilled_within_turns: u32,
     pub(super) last_heard: UnixMs,
     pub(super) next_heartbeat: UnixMs,
-    pub(super) active: DurationMs,
+    /// What the clock of its phase showed when it began.
+    pub(super) active_before: DurationMs,
     pub(super) exit: Option<Exit>,
     /// The wait for a provider that the agent does by itself.
     pub(super) quota: Option<QuotaRow>,
@@ -89,6 +92,7 @@ impl Session {
             role,
             agent,
             continuation,
+            lead: false,
             max_turns,
             state: SessionState::Starting,
             capabilities: Capabilities::default(),
@@ -107,7 +111,7 @@ impl Session {
             refilled_within_turns: 0,
             last_heard: at,
             next_heartbeat: at,
-            active: DurationMs(0),
+            active_before: DurationMs(0),
             exit: None,
             quota: None,
             warned: false,

@@ -3,11 +3,13 @@
 use crate::action::Ending;
 use crate::facts::Billed;
 use crate::ids::PhaseId;
+use crate::input::ArtifactRef;
 use crate::observation::{Attempt, SessionState};
 use crate::time::UnixMs;
 use crate::view::{
-    ObjectiveRow, PhaseRow, PhaseStatus, QuestionRow, QuotaRow, RunStatus, RunView, SessionRow,
+    HandoffRow, ObjectiveRow, PhaseRow, PhaseStatus, QuestionRow, QuotaRow, RunStatus, RunView, SessionRow,
 };
+use crate::workflow::{AgentKind, paths};
 
 use super::Run;
 use super::phase::{Phase, Step};
@@ -66,6 +68,11 @@ impl Run {
         self.phases.iter().filter(move |p| p.spec.id == *phase).flat_map(|p| &p.attempts)
     }
 
+    /// The phase that holds this version of an artifact as one of its own.
+    pub fn holder(&self, artifact: &ArtifactRef) -> Option<&PhaseId> {
+        self.phases.iter().find(|phase| phase.artifacts.contains(artifact)).map(|phase| &phase.spec.id)
+    }
+
     fn phase_row(&self, p: usize) -> PhaseRow {
         let phase = &self.phases[p];
         let policy = match self.pins.first() {
@@ -100,7 +107,7 @@ impl Run {
             split: phase.split,
             verified: phase.verified,
             quota: self.quota_row(p),
-            handoffs: phase.handoffs.iter().rev().cloned().collect(),
+            handoffs: phase.handoffs.iter().rev().map(|row| handoff_row(phase, row)).collect(),
             artifacts: phase.artifacts.clone(),
         }
     }
@@ -112,7 +119,7 @@ impl Run {
         }
     }
 
-    fn phase_status(&self, p: usize) -> PhaseStatus {
+    pub(super) fn phase_status(&self, p: usize) -> PhaseStatus {
         match self.phases[p].step {
             Step::Pending => PhaseStatus::Pending,
             Step::Baseline { .. } | Step::Budgeting { .. } => PhaseStatus::Scoping,
@@ -124,12 +131,21 @@ impl Run {
                 _ => PhaseStatus::Working,
             },
             Step::Scoping { .. }
+            | Step::Sparing { .. }
+            | Step::Offloading { .. }
             | Step::Briefing { .. }
+            | Step::Rechecking { .. }
+            | Step::Rereading { .. }
             | Step::Measuring { .. }
             | Step::Judging { .. }
             | Step::Fitting { .. } => PhaseStatus::Working,
             Step::Summarising { .. } | Step::Compacting { .. } => PhaseStatus::Compacting,
-            Step::Composing { .. } | Step::HandingOff { .. } | Step::Ending { .. } => PhaseStatus::HandingOff,
+            Step::Surveying { .. }
+            | Step::Composing { .. }
+            | Step::Inspecting { .. }
+            | Step::Reviewing { .. }
+            | Step::HandingOff { .. }
+            | Step::Ending { .. } => PhaseStatus::HandingOff,
             Step::Quota { .. } => PhaseStatus::WaitingQuota,
             Step::Backoff { .. } => PhaseStatus::Waiting,
             Step::Verifying { .. } => PhaseStatus::Verifying,
@@ -141,11 +157,37 @@ impl Run {
     }
 }
 
+/// Where a handoff lies now: those of a phase that is over are in the archive (C21).
+fn handoff_row(phase: &Phase, row: &HandoffRow) -> HandoffRow {
+    let mut row = row.clone();
+    if phase.is_over() {
+        row.path = paths::archived(&row.path);
+        row.predecessor = row.predecessor.as_deref().map(paths::archived);
+        row.facts = match row.facts.as_str() {
+            "" => String::new(),
+            facts => paths::archived(facts),
+        };
+    }
+    row
+}
+
+/// "claude", "acp:opencode": two agents of one kind are told apart by their programs.
+fn agent_label(agent: &AgentKind) -> String {
+    match agent.command() {
+        None => agent.name().to_owned(),
+        Some(command) => {
+            let program = command.program();
+            format!("{}:{}", agent.name(), program.rsplit('/').next().unwrap_or(program))
+        }
+    }
+}
+
 fn session_row(session: &Session) -> SessionRow {
     SessionRow {
         id: session.id.clone(),
-        agent: session.agent.name().to_owned(),
+        agent: agent_label(&session.agent),
         continuation: session.continuation,
+        lead: session.lead,
         ending: session.ending.clone(),
         turns: session.turns,
         used_tokens: session.used_tokens,

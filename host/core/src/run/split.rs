@@ -64,6 +64,10 @@ impl Run {
             let mut phase = Phase::new(spec, Some(parent.spec.id.clone()), parent.depth + 1, mini_plan);
             phase.attempts.clone_from(&parent.attempts);
             phase.decisions.clone_from(&parent.decisions);
+            phase.gotchas.clone_from(&parent.gotchas);
+            // What it inherits is in no handoff of its own yet: its first session leaves one, however early it ends.
+            phase.news =
+                !(phase.attempts.is_empty() && phase.decisions.is_empty() && phase.gotchas.is_empty());
             previous = Some(id);
             forked.push(phase);
         }

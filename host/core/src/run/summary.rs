@@ -1,20 +1,31 @@
 //! The safety net (B2): what is true, in words, composed from facts without a model. Also the handoff of last
 //! resort, where no policy could compose one.
 
+use std::collections::VecDeque;
 use std::fmt::Write as _;
 
-use crate::action::Action;
-use crate::ids::ActionId;
+use crate::action::{Action, beside};
+use crate::ids::{ActionId, PhaseId};
 use crate::observation::ObjectiveStatus;
 use crate::text::Text;
+use crate::workflow::paths;
 
 use super::Run;
+use super::handoff::FACTS;
 use super::phase::{Phase, Step};
+
+/// Changed files that the plain handoff names; the facts beside it name all.
+const PLAIN_FILES: usize = 40;
+
+/// Changed files that a summary names: it is read by an agent that has just lost its context, to find its way.
+const SUMMARY_FILES: usize = 40;
+/// Attempts, decisions and traps that it names, each; the newest. All of them are in `progress.json` and the handoff.
+const SUMMARY_RECORDS: usize = 10;
 
 impl Run {
     /// One summary of the phase and one of the run, before a context is thrown away.
     pub(super) fn write_summaries(&mut self, p: usize) -> ActionId {
-        let (step, directory) = (self.phase_summary(p), self.run_summary());
+        let (step, directory) = (self.phase_summary(p), self.summary());
         self.emit(Action::WriteSummaries {
             phase: self.phases[p].spec.id.clone(),
             step: Text::new(step),
@@ -22,45 +33,87 @@ impl Run {
         })
     }
 
+    /// The summary of a phase as it stands now; the artifact of that name keeps what was written before a compaction.
+    pub fn summary_of(&self, phase: &PhaseId) -> Option<String> {
+        self.phases.iter().position(|p| p.spec.id == *phase).map(|p| self.phase_summary(p))
+    }
+
+    /// Session intent, artifacts, next steps (C5). What is done is named, not told again; of a file only its state now
+    /// counts, and of an artifact its newest version; what lies in a file beside is not repeated.
     fn phase_summary(&self, p: usize) -> String {
         let phase = &self.phases[p];
         let mut text = format!("# Phase {}: {}\n\n", phase.spec.id, phase.spec.title);
-        let _ = writeln!(text, "Session intent: {}\n", self.workflow.goal);
+        let _ = writeln!(text, "## Session intent\n\n{}\n", self.workflow.goal);
+        let (done, open): (Vec<_>, Vec<_>) =
+            phase.goals.iter().partition(|goal| goal.status == ObjectiveStatus::Done);
         text.push_str("## Objectives\n\n");
-        for goal in &phase.goals {
-            let mark = if goal.status == ObjectiveStatus::Done { 'x' } else { ' ' };
-            let _ = writeln!(text, "- [{mark}] {}: {}", goal.spec.id, one_line(&goal.spec.description));
+        if !done.is_empty() {
+            let ids: Vec<&str> = done.iter().map(|goal| goal.spec.id.as_str()).collect();
+            let _ = writeln!(text, "Done: {}", ids.join(", "));
         }
-        text.push_str("\n## Artifacts\n\n");
-        if phase.facts.changed.is_empty() && phase.artifacts.is_empty() {
-            text.push_str("None yet.\n");
+        for goal in open {
+            let _ = writeln!(text, "- [ ] {}: {}", goal.spec.id, one_line(&goal.spec.description));
         }
-        for file in &phase.facts.changed {
-            let state = if file.exists { format!("{} bytes", file.bytes) } else { "deleted".to_owned() };
-            let _ = writeln!(text, "- {} ({state})", file.path);
-        }
-        for artifact in &phase.artifacts {
-            let _ = writeln!(text, "- {} version {}: {}", artifact.name, artifact.version, artifact.summary);
-        }
+        self.summarise_artifacts(p, &mut text);
         text.push_str("\n## Next steps\n\n");
         match phase.open_goals().next() {
+            _ if phase.is_over() => text.push_str("Nothing: the phase is over.\n"),
+            _ if phase.step == Step::Split => text.push_str("Its sub-phases do what is left.\n"),
             Some((_, goal)) => {
-                let _ = writeln!(text, "Work on {}: {}", goal.spec.id, one_line(&goal.spec.description));
+                let _ = writeln!(text, "1. Work on {}: {}", goal.spec.id, one_line(&goal.spec.description));
             }
-            None => text.push_str("Every objective is done; verify.\n"),
+            None => text.push_str("1. Every objective is done; verify.\n"),
         }
-        for attempt in &phase.attempts {
-            let _ = writeln!(
-                text,
-                "Do not try again: {} ({})",
-                one_line(&attempt.approach),
-                one_line(&attempt.outcome)
-            );
+        for attempt in newest(&phase.attempts) {
+            let (tried, outcome) = (one_line(&attempt.approach), one_line(&attempt.outcome));
+            let _ = writeln!(text, "- Do not try again: {tried} ({outcome})");
+        }
+        for decision in newest(&phase.decisions) {
+            let (chosen, why) = (one_line(&decision.approach), one_line(&decision.outcome));
+            let _ = writeln!(text, "- Decided: {chosen} ({why})");
+        }
+        for gotcha in newest(&phase.gotchas) {
+            let _ = writeln!(text, "- Beware: {}", one_line(gotcha));
         }
         text
     }
 
-    fn run_summary(&self) -> String {
+    fn summarise_artifacts(&self, p: usize, text: &mut String) {
+        let phase = &self.phases[p];
+        text.push_str("\n## Artifacts\n\n");
+        let (there, gone): (Vec<_>, Vec<_>) = phase.facts.changed.iter().partition(|file| file.exists);
+        for file in there.iter().take(SUMMARY_FILES) {
+            let _ = writeln!(text, "- {} ({} bytes)", file.path, file.bytes);
+        }
+        let beyond = there.len().saturating_sub(SUMMARY_FILES) as u64 + u64::from(phase.facts.changed_beyond);
+        if beyond > 0 {
+            let _ = writeln!(text, "- and {beyond} more changed files");
+        }
+        if !gone.is_empty() {
+            let names: Vec<&str> = gone.iter().take(SUMMARY_FILES).map(|file| file.path.as_str()).collect();
+            let _ = writeln!(text, "- deleted: {}", names.join(", "));
+        }
+        // The summaries before this one are what it replaces.
+        let kept = phase.artifacts.iter().filter(|artifact| !artifact.name.starts_with("summaries/"));
+        let kept: Vec<_> = kept.collect();
+        for artifact in &kept {
+            let _ = writeln!(text, "- {} version {}: {}", artifact.name, artifact.version, artifact.summary);
+        }
+        if let Some(handoff) = phase.handoffs.last() {
+            // It moves when its phase ends (C21).
+            let path = match phase.is_over() {
+                true => paths::archived(&handoff.path),
+                false => handoff.path.clone(),
+            };
+            let _ = writeln!(text, "- the newest handoff: {path}");
+        }
+        if phase.facts.changed.is_empty() && kept.is_empty() && phase.handoffs.is_empty() {
+            text.push_str("None yet.\n");
+        }
+    }
+
+    /// The summary of the run as it stands now.
+    pub fn summary(&self) -> String {
         let mut text = format!("# {}\n\n{}\n\n", self.workflow.name, self.workflow.goal);
         text.push_str("| phase | title | status | objectives |\n|---|---|---|---|\n");
         for phase in &self.phases {
@@ -77,12 +130,42 @@ impl Run {
         text
     }
 
-    /// Document and index from facts alone.
-    pub(super) fn plain_handoff(&self, p: usize) -> (String, String) {
-        let document =
-            format!("{}\n## Why the session ended\n\n{}\n", self.phase_summary(p), self.phases[p].because);
-        (document, self.run_summary())
+    /// Document and index from facts alone, without a word of an agent: those are in the facts that lie beside it.
+    pub(super) fn plain_handoff(&self, p: usize, path: &str) -> (String, String) {
+        let phase = &self.phases[p];
+        let mut text = format!("# Phase {} handoff\n\n## Immediate Next Action\n\n", phase.spec.id);
+        match phase.open_goals().next() {
+            Some((_, goal)) => {
+                let _ = writeln!(text, "Work on {}: {}", goal.spec.id, one_line(&goal.spec.description));
+            }
+            None => text.push_str("Every objective is done; mend what the verification found.\n"),
+        }
+        text.push_str("\n## Current State\n\n");
+        for goal in &phase.goals {
+            let mark = if goal.status == ObjectiveStatus::Done { 'x' } else { ' ' };
+            let _ = writeln!(text, "- [{mark}] {}", goal.spec.id);
+        }
+        for file in phase.facts.changed.iter().take(PLAIN_FILES) {
+            let state = if file.exists { "changed" } else { "deleted" };
+            let _ = writeln!(text, "- {state}: {}", file.path);
+        }
+        text.push_str("\n## References\n\n");
+        let facts = beside(path, FACTS);
+        let _ = writeln!(
+            text,
+            "- {facts}: every objective, every changed file, and {} attempts that failed; read it first",
+            phase.attempts.len()
+        );
+        if let Some(before) = phase.handoffs.last() {
+            let _ = writeln!(text, "- Predecessor: {}", before.path);
+        }
+        (text, self.summary())
     }
+}
+
+/// The newest records, oldest first.
+fn newest<T>(records: &VecDeque<T>) -> impl Iterator<Item = &T> {
+    records.iter().skip(records.len().saturating_sub(SUMMARY_RECORDS))
 }
 
 fn status_word(phase: &Phase) -> &'static str {

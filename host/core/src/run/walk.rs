@@ -11,7 +11,6 @@ use crate::text::Text;
 
 use super::Run;
 use super::phase::{AfterEnd, Pause, Step, Succession};
-use super::resume::LOST;
 use super::session::Session;
 
 impl Run {
@@ -26,19 +25,19 @@ impl Run {
         self.phases[p].step = Step::Baseline { action };
     }
 
-    fn assess(&mut self, p: usize, baseline: bool, focus: &[usize]) -> ActionId {
+    pub(super) fn assess(&mut self, p: usize, baseline: bool, focus: &[usize]) -> ActionId {
         let phase = &self.phases[p];
         let expected = focus.iter().flat_map(|g| phase.goals[*g].spec.files.clone()).collect();
         self.emit(Action::Assess { phase: phase.spec.id.clone(), baseline, expected })
     }
 
     /// A prompt or a session ended: first what is on disk, then what a policy says of it (A5).
-    pub(super) fn measure(&mut self, p: usize, occasion: Option<Occasion>, focus: Vec<usize>) {
+    pub(super) fn measure(&mut self, p: usize, occasion: Occasion, focus: Vec<usize>) {
         let action = self.assess(p, false, &focus);
         self.phases[p].step = Step::Measuring { action, occasion, focus };
     }
 
-    pub(super) fn outcome_in_phase(&mut self, id: ActionId, action: &Action, outcome: &Outcome) {
+    pub(super) fn outcome_in_phase(&mut self, id: ActionId, outcome: &Outcome) {
         let Some(p) = self.phases.iter().position(|phase| phase.step.waits_for_action(id)) else {
             return;
         };
@@ -47,14 +46,25 @@ impl Run {
         }
         match (self.phases[p].step.clone(), outcome) {
             (Step::Baseline { .. }, _) => self.scope(p, SplitOccasion::PhaseStart),
-            (Step::Measuring { occasion: Some(occasion), focus, .. }, _) => self.judge(p, occasion, focus),
-            (Step::Measuring { occasion: None, .. }, _) => self.hand_over(p, Succession::Uncounted, LOST),
+            (Step::Measuring { occasion, focus, .. }, _) => self.judge(p, occasion, focus),
             (Step::Readying { .. }, Outcome::Failed { error }) => {
                 let exit = Exit { code: None, signal: None, by_host: true };
                 if let Some(session) = self.session_mut(p) {
                     session.end(exit, "could not start");
                 }
                 self.hand_over(p, Succession::Retry, error);
+            }
+            // Nothing changes by waiting: a person is asked at once, and told where the agent is named.
+            (Step::Readying { .. }, Outcome::Unstartable { error }) => {
+                let exit = Exit { code: None, signal: None, by_host: true };
+                if let Some(session) = self.session_mut(p) {
+                    session.end(exit, "could not start");
+                }
+                let phase = &self.phases[p].spec;
+                let place = self.workflow.agent_place(phase);
+                let text =
+                    format!("Phase {} cannot start its agent: {error}. It is set by {place}.", phase.id);
+                self.pause(p, Pause::Stuck, text);
             }
             (Step::Working { .. }, Outcome::Failed { error }) => self.hand_over(p, Succession::Retry, error),
             (Step::Summarising { instructions, .. }, Outcome::SummariesWritten { artifacts }) => {
@@ -69,15 +79,19 @@ impl Run {
                 self.compaction_failed(p, error);
                 self.brief_next(p, BriefKind::Next);
             }
-            (Step::HandingOff { then, .. }, outcome) => {
-                if let (Outcome::HandoffWritten { path, artifact }, Action::WriteHandoff { session, .. }) =
-                    (outcome, action)
-                {
-                    self.handoff_written(p, session, path, artifact);
+            (Step::Surveying { then, .. }, _) => self.surveyed(p, then),
+            (Step::Inspecting { then, draft, .. }, outcome) => self.inspected(p, then, *draft, outcome),
+            (Step::Rechecking { kind, focus, .. }, outcome) => self.rechecked(p, kind, focus, outcome),
+            (Step::HandingOff { then, draft, .. }, outcome) => {
+                if let Outcome::HandoffWritten { path, artifact, index } = outcome {
+                    self.handoff_written(p, *draft, path, artifact, index.as_ref());
                 }
                 self.succeed(p, then);
             }
             (Step::Verifying { .. }, outcome) => self.verified(p, outcome),
+            (Step::Offloading { kind, focus, large, .. }, outcome) => {
+                self.offloaded(p, kind, focus, &large, outcome);
+            }
             _ => {}
         }
     }
@@ -92,7 +106,8 @@ impl Run {
     pub(super) fn spawn(&mut self, p: usize) {
         let number = self.sessions.len() + 1;
         let phase = &self.phases[p];
-        let role = self.workflow.role_of(&phase.spec);
+        let lead = phase.handoffs.last().is_some_and(|handoff| handoff.lead);
+        let (role_name, role) = Self::role_of_next(&self.workflow, &phase.spec, lead);
         let (agent, window_tokens) = (role.agent.clone(), role.window_tokens);
         let max_turns = match phase.max_turns {
             0 => 0,
@@ -101,7 +116,7 @@ impl Run {
         let spec = SpawnSpec {
             session: SessionId::new(format!("s{number}")),
             phase: phase.spec.id.clone(),
-            role: phase.spec.role.clone(),
+            role: role_name,
             agent,
             continuation: phase.continuations,
             max_turns,
@@ -116,6 +131,8 @@ impl Run {
             self.now,
         );
         session.next_heartbeat = self.now + self.heartbeat();
+        session.lead = lead;
+        session.active_before = self.phases[p].clock.active;
         self.notify(Notice::SessionStarted {
             phase: spec.phase.clone(),
             session: spec.session.clone(),
@@ -124,6 +141,7 @@ impl Run {
             of: self.continuations_allowed(p),
             remaining: self.remaining(p),
             max_turns,
+            lead,
         });
         let phase = &mut self.phases[p];
         phase.sessions.push(spec.session.clone());
@@ -198,7 +216,7 @@ impl Run {
             self.end_wait_in_place(p);
             self.brief(p, BriefKind::Nudged, focus);
         } else {
-            self.measure(p, Some(Occasion::PromptEnded), focus);
+            self.measure(p, Occasion::PromptEnded, focus);
         }
     }
 
@@ -230,10 +248,14 @@ impl Run {
         self.end_wait_in_place(p);
         match self.phases[p].step.clone() {
             Step::Ending { then } => self.after_end(p, then),
-            Step::Working { focus, .. } => self.measure(p, Some(Occasion::SessionEnded), focus),
-            Step::Readying { .. } => self.measure(p, Some(Occasion::SessionEnded), Vec::new()),
+            Step::Working { focus, .. } => self.measure(p, Occasion::SessionEnded, focus),
+            Step::Readying { .. } => self.measure(p, Occasion::SessionEnded, Vec::new()),
             Step::Scoping { .. }
+            | Step::Sparing { .. }
+            | Step::Offloading { .. }
             | Step::Briefing { .. }
+            | Step::Rechecking { .. }
+            | Step::Rereading { .. }
             | Step::Fitting { .. }
             | Step::Summarising { .. }
             | Step::Compacting { .. } => {
@@ -249,19 +271,30 @@ impl Run {
     pub(super) fn first_brief(&mut self, p: usize) {
         let phase = &self.phases[p];
         let begun = phase.sessions.len() > 1 || phase.goals.iter().any(|goal| goal.attempts > 0);
-        let kind = if begun { BriefKind::Continuing } else { BriefKind::First };
-        self.brief_next(p, kind);
+        let lead = self.session(p).is_some_and(|session| session.lead);
+        let kind = match (begun, lead) {
+            (true, true) => BriefKind::Merging,
+            (true, false) => BriefKind::Continuing,
+            (false, _) => BriefKind::First,
+        };
+        self.recheck_or_brief(p, kind);
     }
 
     /// Asks for the prompt of what comes next. Where all is done and only the verification is not content, that is
     /// the last objective once more.
     pub(super) fn brief_next(&mut self, p: usize, kind: BriefKind) {
-        let phase = &self.phases[p];
-        let focus = match phase.next_focus() {
-            next if next.is_empty() => vec![phase.goals.len() - 1],
-            next => next,
-        };
+        let focus = self.focus_of_next(p, kind);
         self.brief(p, kind, focus);
+    }
+
+    /// One objective at a time; the lead gets all that is left (C18).
+    pub(super) fn focus_of_next(&self, p: usize, kind: BriefKind) -> Vec<usize> {
+        let phase = &self.phases[p];
+        let focus = match kind {
+            BriefKind::Merging => phase.open_goals().map(|(g, _)| g).collect(),
+            _ => phase.next_focus(),
+        };
+        if focus.is_empty() { vec![phase.goals.len() - 1] } else { focus }
     }
 
     pub(super) fn brief(&mut self, p: usize, kind: BriefKind, focus: Vec<usize>) {
@@ -269,8 +302,7 @@ impl Run {
         if let Some(wait) = self.wait_of_its_provider(p) {
             return self.join_wait(p, wait, focus);
         }
-        let request = self.ask_brief(p, kind, &focus);
-        self.phases[p].step = Step::Briefing { request, kind, focus };
+        self.brief_sparingly(p, kind, focus);
     }
 
     pub(super) fn prompt(&mut self, p: usize, kind: BriefKind, focus: Vec<usize>, text: &str) {
@@ -281,6 +313,11 @@ impl Run {
         session.begin_prompt(now);
         let (id, prompt) = (session.id.clone(), session.prompts);
         let phase = &mut self.phases[p];
+        phase.news = true;
+        // What an earlier session wrote for its successor has reached it; the handoff of then keeps it.
+        if prompt == 1 && phase.reported_handoff.as_ref().is_some_and(|(by, _)| by.as_ref() != Some(&id)) {
+            phase.reported_handoff = None;
+        }
         if phase.before_focus.0 != focus {
             phase.before_focus = (focus.clone(), phase.facts.clone());
         }
@@ -330,16 +367,21 @@ impl Run {
     fn verified(&mut self, p: usize, outcome: &Outcome) {
         let (passed, code, findings) = match outcome {
             Outcome::Verified { passed, code, findings, artifact } => {
+                let phase = &mut self.phases[p];
+                phase.verification = artifact.as_ref().map(|kept| kept.name.clone()).unwrap_or_default();
                 if let Some(artifact) = artifact {
-                    self.phases[p].keep(artifact);
+                    phase.keep(artifact);
                 }
                 (*passed, *code, findings.clone())
             }
             Outcome::Failed { error } => (false, None, error.clone()),
             _ => (false, None, "the verification did not run".to_owned()),
         };
+        let now = self.now;
         let phase = &mut self.phases[p];
         phase.verified = Some(passed);
+        phase.verified_at = now;
+        phase.news = true;
         phase.findings = findings;
         let (id, attempt) = (phase.spec.id.clone(), phase.verifications);
         self.notify(Notice::Verified { phase: id.clone(), passed, code, attempt });

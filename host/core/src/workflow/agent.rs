@@ -33,7 +33,23 @@ pub enum AgentKind {
 /// The agents that are one word; the others carry a command.
 const PLAIN: [AgentKind; 3] = [AgentKind::Claude, AgentKind::Codex, AgentKind::Rehearsal];
 
+/// Names of agents that people write where a kind is wanted, and what they mean.
+const MEANT: [(&str, &str); 6] = [
+    ("opencode", "acp:opencode acp"),
+    ("gemini", "acp:gemini --acp"),
+    ("claude-agent-acp", "acp:claude-agent-acp"),
+    ("codex-acp", "acp:codex-acp"),
+    ("claude-code", "claude"),
+    ("codex-cli", "codex"),
+];
+
 impl AgentKind {
+    /// What somebody meant who wrote the name of an agent alone, where that is known.
+    pub fn meant(given: &str) -> Option<&'static str> {
+        let name = given.trim().to_ascii_lowercase();
+        MEANT.iter().find(|(known, _)| *known == name).map(|(_, meant)| *meant)
+    }
+
     /// What may be written, for messages.
     pub const CHOICES: &'static str = "write `claude`, `codex`, `rehearsal` (built in), `acp:<command>` (any agent \
                                        that speaks ACP) or `process:<command>` (any program)";
@@ -162,11 +178,16 @@ impl fmt::Display for CommandLine {
     }
 }
 
+/// "did you mean `acp:opencode acp`? ", or nothing.
+fn meant(given: &str) -> String {
+    AgentKind::meant(given).map(|meant| format!("did you mean `{meant}`? ")).unwrap_or_default()
+}
+
 /// Why a text names no agent.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AgentError {
     /// None of the kinds.
-    #[error("\"{}\" is no agent: {}", given.escape_debug(), AgentKind::CHOICES)]
+    #[error("\"{}\" is no agent: {}{}", given.escape_debug(), meant(given), AgentKind::CHOICES)]
     Unknown {
         /// As it was written.
         given: String,
@@ -218,6 +239,11 @@ mod tests {
         let error = |text: &str| text.parse::<AgentKind>().unwrap_err();
         for unknown in ["", "codx", "claude:opus", "acpx:a", ":"] {
             assert_eq!(error(unknown), AgentError::Unknown { given: unknown.to_owned() });
+        }
+        let opencode = error("OpenCode").to_string();
+        assert!(opencode.contains("did you mean `acp:opencode acp`?"), "{opencode}");
+        for (_, meant) in MEANT {
+            meant.parse::<AgentKind>().unwrap();
         }
         for empty in ["acp", "acp:", "acp:  ", "acp:''", "acp:'' x"] {
             assert_eq!(error(empty), AgentError::NoCommand { kind: "acp" }, "{empty}");

@@ -2,11 +2,12 @@
 //!
 //! Three steps, one file each: `shape` says what may stand in the file and is the source of its JSON Schema;
 //! `conform` holds the text to that schema, so that unknown keys, wrong types and values out of bounds are
-//! reported together with their places; `check` (for roles: `roles`) turns the shape into the model and
+//! reported together with their places; `check` (for roles: `roles`, for `[paths]`: `paths`) turns the shape into the model and
 //! finds what no schema can say (ids that repeat, phases that wait for each other).
 
 mod check;
 mod conform;
+mod paths;
 mod problem;
 mod roles;
 mod shape;

@@ -30,7 +30,13 @@ fn world(script: Vec<Does>, verdicts: Vec<bool>) -> World {
     let mut flow = workflow(&[("1", &["a", "b", "c"]), ("2", &["d", "e"])]);
     flow.phases[1].depends_on = vec!["1".into()];
     flow.phases[1].verify = Some("check".into());
+    // Some prompts have large parts, and every second context is full enough to keep them out.
+    for (phase, goal) in [(0, 1), (0, 2), (1, 1)] {
+        flow.phases[phase].objectives[goal].description = "Do it well.\n".repeat(500);
+    }
     let mut world = World::new(flow);
+    world.offload_from = 400;
+    world.findings = "expected 4, found 5\n".repeat(200);
     world.script = script.into();
     world.verdicts = verdicts.into();
     world

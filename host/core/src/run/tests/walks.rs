@@ -6,7 +6,7 @@ use crate::decision::{Order, QuotaCause, SplitAction, SubPhase};
 use crate::ids::Digest;
 use crate::input::{Choice, Input, Report};
 use crate::notice::Notice;
-use crate::observation::{BriefKind, ObjectiveStatus};
+use crate::observation::{Ask, BriefKind, ObjectiveStatus};
 use crate::time::DurationMs;
 use crate::view::{PhaseStatus, RunStatus};
 
@@ -122,6 +122,37 @@ fn a_used_up_phase_is_split_where_the_policy_says_so() {
     assert_eq!(ids, ["1", "1a", "1b"]);
     assert!(view.phases.iter().all(|phase| phase.status == PhaseStatus::Done));
     assert!(world.worked.values().all(|times| *times == 1));
+}
+
+#[test]
+fn a_session_was_at_work_since_it_began_not_since_the_epoch() {
+    let mut world = three();
+    let part = |title: &str, objectives: &[&str]| SubPhase {
+        title: title.into(),
+        objectives: objectives.iter().map(|id| (*id).into()).collect(),
+        order: Order::Direct,
+        max_turns: 0,
+    };
+    world.split =
+        Some(SplitAction::Split { sub_phases: vec![part("one", &["a", "c"]), part("two", &["b"])] });
+    world.script = [Does::Exhaust].into();
+    let began = world.now;
+    world.go();
+    let passed = world.now.since(began).0;
+    let seen: Vec<u64> = world
+        .actions
+        .iter()
+        .filter_map(|action| match action {
+            Action::RequestDecision { question, .. } => match &question.ask {
+                Ask::Assess(observation) => Some(observation.session.active_ms),
+                _ => None,
+            },
+            _ => None,
+        })
+        .collect();
+    assert!(world.run.view(world.now).unwrap().phases.len() > 1);
+    assert!(seen.iter().any(|active| *active > 0), "{seen:?}");
+    assert!(seen.iter().all(|active| *active <= passed), "{seen:?} in {passed} ms");
 }
 
 #[test]

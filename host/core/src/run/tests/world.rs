@@ -1,5 +1,6 @@
 //! A world for the machine to act in: performs every intent at once, with agents and policies scripted by the test.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::action::{Action, Ending};
@@ -41,6 +42,24 @@ pub(super) struct World {
     /// What `Verify` says, time after time; then it passes.
     pub(super) verdicts: VecDeque<bool>,
     pub(super) split: Option<SplitAction>,
+    /// Scores of reviews, one after the other; then 100.
+    pub(super) scores: RefCell<VecDeque<u32>>,
+    /// Secrets that inspections find, one after the other; then none.
+    pub(super) secrets: VecDeque<Vec<String>>,
+    pub(super) missing: Vec<String>,
+    pub(super) commits_since: u32,
+    /// Who continues is the lead.
+    pub(super) lead: bool,
+    /// Agents can compact, and are made to from 70 %.
+    pub(super) compacts: bool,
+    /// What a verification prints.
+    pub(super) findings: String,
+    /// Tokens in the window from which large inputs become references (C4).
+    pub(super) offload_from: u64,
+    /// What is offloaded instead of everything that is offered.
+    pub(super) offloads: Option<Vec<String>>,
+    /// What is offloaded can be saved.
+    pub(super) keeps: bool,
     pub(super) journal: Vec<Stamped>,
     pub(super) notices: Vec<Notice>,
     pub(super) actions: Vec<Action>,
@@ -65,6 +84,7 @@ pub(super) fn workflow(phases: &[(&str, &[&str])]) -> Workflow {
                 .map(|id| Objective { id: (*id).into(), description: format!("Do {id}."), files: Vec::new() })
                 .collect(),
             verify: None,
+            setup: Vec::new(),
             complex: false,
             wall_time: None,
             tokens: None,
@@ -92,6 +112,16 @@ impl World {
             script: VecDeque::new(),
             verdicts: VecDeque::new(),
             split: None,
+            scores: RefCell::default(),
+            secrets: VecDeque::new(),
+            missing: Vec::new(),
+            commits_since: 0,
+            lead: false,
+            compacts: true,
+            findings: "no".into(),
+            offload_from: 850,
+            offloads: None,
+            keeps: true,
             journal: Vec::new(),
             notices: Vec::new(),
             actions: Vec::new(),
@@ -145,6 +175,11 @@ impl World {
         self.queue.push_back(input);
     }
 
+    /// What was on its way does not arrive.
+    pub(super) fn forget(&mut self) {
+        self.queue.clear();
+    }
+
     pub(super) fn answer(&mut self, choice: Choice) {
         let question = self.run.view(self.now).unwrap().questions[0].id;
         self.put(Input::Answered { question, choice });
@@ -194,25 +229,18 @@ impl World {
             }
             Action::RequestDecision { request, question } => {
                 let result = Ok(self.decide(&question.ask));
-                let label = Label {
-                    by: DecidedBy::Configured,
-                    capability: question.ask.capability(),
-                    policy: "test".into(),
-                    component: None,
-                    settings: None,
-                    engine: Digest::of("engine"),
-                    fuel: 0,
-                    duration_us: 0,
-                    faults: Vec::new(),
-                };
-                return self.put(Input::Decided { request, result, label: Box::new(label) });
+                let label = Box::new(label(question.ask.capability()));
+                return self.put(Input::Decided { request, result, label });
             }
+            // Nobody holds a tool result back here.
+            Action::Place { .. } => return,
             Action::Spawn(spec) => {
                 self.event(
                     &spec.session,
                     AgentEvent::Ready { agent_session: None, model: None, version: None },
                 );
-                let capabilities = Capabilities { compacts: true, interrupts: true, ..Default::default() };
+                let capabilities =
+                    Capabilities { compacts: self.compacts, interrupts: true, ..Default::default() };
                 Outcome::Spawned { group: 1, started: 1, capabilities }
             }
             Action::Prompt { session, focus, .. } => {
@@ -243,19 +271,28 @@ impl World {
                 Outcome::Delivered
             }
             Action::Assess { .. } => Outcome::Assessed { facts: WorkspaceFacts::default() },
-            Action::WriteHandoff { ordinal, .. } => Outcome::HandoffWritten {
-                path: format!("handoffs/{ordinal}.md"),
-                artifact: artifact("handoff"),
+            Action::Inspect { .. } => Outcome::Inspected {
+                missing_files: self.missing.clone(),
+                secrets: self.secrets.pop_front().unwrap_or_default(),
+                commits_since: self.commits_since,
+                diverged: false,
             },
+            Action::WriteHandoff { path, .. } => {
+                Outcome::HandoffWritten { path, artifact: artifact("handoff"), index: None }
+            }
             Action::WriteSummaries { .. } => {
                 Outcome::SummariesWritten { artifacts: vec![artifact("summary")] }
             }
+            Action::Offload { items, .. } if self.keeps => {
+                Outcome::Offloaded { artifacts: items.iter().map(|item| artifact(&item.name)).collect() }
+            }
+            Action::Offload { .. } => Outcome::Failed { error: "the disk is full".into() },
             Action::Verify { .. } => {
                 let passed = self.verdicts.pop_front().unwrap_or(true);
                 Outcome::Verified {
                     passed,
                     code: Some(i32::from(!passed)),
-                    findings: "no".into(),
+                    findings: self.findings.clone(),
                     artifact: None,
                 }
             }
@@ -334,10 +371,16 @@ impl World {
                 Decision::Assess(Assessment { verdict, evidence: Vec::new(), warning, recovery, reason })
             }
             Ask::Compaction(o) => {
-                let full = o.session.occupancy.used_tokens.unwrap_or(0) >= 700; // B1
-                let action = match full {
-                    true => CompactionAction::Compact { instructions: String::new() },
-                    false => CompactionAction::Keep,
+                let used = o.session.occupancy.used_tokens.unwrap_or(0);
+                let all = || o.items.iter().map(|item| item.id.clone()).collect();
+                let action = match o.items.is_empty() {
+                    true if used >= 700 && self.compacts => {
+                        CompactionAction::Compact { instructions: String::new() } // B1
+                    }
+                    false if used >= self.offload_from => {
+                        CompactionAction::Offload { items: self.offloads.clone().unwrap_or_else(all) } // C4
+                    }
+                    _ => CompactionAction::Keep,
                 };
                 Decision::Compaction(CompactionDecision { action, reason })
             }
@@ -351,21 +394,45 @@ impl World {
                 Decision::Split(SplitDecision { action, reason })
             }
             Ask::Budget(_, base) => Decision::Budget(TurnBudget { max_turns: *base, reason }),
-            Ask::Brief(o) => Decision::Brief(Brief { prompt: format!("{:?} {:?}", o.kind, o.focus), reason }),
-            Ask::Compose(_) => Decision::Compose(Composition {
-                document: "document".into(),
+            Ask::Brief(o) => Decision::Brief(Brief {
+                prompt: format!("{:?} {:?} {:?}", o.kind, o.focus, o.attributes),
+                left_out: Vec::new(),
+                reason,
+            }),
+            Ask::Compose(o) => Decision::Compose(Composition {
+                document: format!("{:?}", o.attempts),
                 index: "index".into(),
-                continuer: Continuer::Successor,
+                continuer: if self.lead { Continuer::Lead } else { Continuer::Successor },
+                left_out: Vec::new(),
                 reason,
             }),
-            Ask::Review(_) => Decision::Review(Review {
-                score: 100,
-                findings: Vec::new(),
-                staleness: Staleness::Fresh,
-                accepted: true,
-                reason,
-            }),
+            Ask::Review(o) => {
+                let score = self.scores.borrow_mut().pop_front().unwrap_or(100);
+                let finding = |text: &str| Finding { cost: 100 - score, line: 0, text: text.into() };
+                Decision::Review(Review {
+                    score,
+                    findings: if score < 100 { vec![finding("not good")] } else { Vec::new() },
+                    staleness: if o.commits_since > 5 { Staleness::Stale } else { Staleness::Fresh },
+                    accepted: score >= 70,
+                    reason,
+                })
+            }
         }
+    }
+}
+
+/// Says that the test decided.
+pub(super) fn label(capability: Capability) -> Label {
+    Label {
+        by: DecidedBy::Configured,
+        capability,
+        policy: "test".into(),
+        component: None,
+        settings: None,
+        engine: Digest::of("engine"),
+        fuel: 0,
+        duration_us: 0,
+        faults: Vec::new(),
     }
 }
 

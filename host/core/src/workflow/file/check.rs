@@ -10,8 +10,8 @@ use crate::ids::{ObjectiveId, PhaseId, RoleName};
 use crate::observation::Capability;
 use crate::time::DurationMs;
 use crate::workflow::{
-    AgentKind, EXECUTOR, Limits, Objective, Phase, Policies, PolicyChoice, SettingValue, Workflow,
-    WorkspaceChoice,
+    AgentKind, AgentPlace, EXECUTOR, Limits, Objective, Phase, Policies, PolicyChoice, SettingValue,
+    Workflow, WorkspaceChoice,
 };
 
 /// The policies that are part of the host.
@@ -34,11 +34,16 @@ pub(super) fn check(shape: WorkflowShape, base: &str, problems: &mut Problems<'_
     checker.id("name", "at the top level", &shape.name);
     let default_agent = shape.agent.as_ref().and_then(|agent| checker.agent("at the top level", agent));
     let default_agent = default_agent.unwrap_or(AgentKind::Rehearsal);
-    let mut roles = checker.roles(shape.roles, &default_agent);
+    let default_place = match shape.agent {
+        Some(_) => AgentPlace::Workflow,
+        None => AgentPlace::Nowhere,
+    };
+    let mut roles = checker.roles(shape.roles, &default_agent, default_place);
     checker.phase_ids(&shape.phases);
     checker.depends_on(&shape.phases);
     checker.objective_ids(&shape.phases);
-    checker.roles_of_phases(&shape.phases, &mut roles, &default_agent);
+    checker.roles_of_phases(&shape.phases, &mut roles, &default_agent, default_place);
+    let paths = checker.paths(&shape.paths);
     let limits = checker.limits(&shape.limits);
     let policies = checker.policies(shape.policies);
     let phases = shape.phases.into_iter().map(|phase| checker.phase(phase.into_inner())).collect();
@@ -54,6 +59,8 @@ pub(super) fn check(shape: WorkflowShape, base: &str, problems: &mut Problems<'_
             "scratch" => WorkspaceChoice::Scratch,
             path => WorkspaceChoice::Folder(join(base, path)),
         }),
+        paths,
+        setup: shape.setup,
     }
 }
 
@@ -165,6 +172,7 @@ impl Checker<'_, '_> {
             tokens: shape.tokens,
             cost_microusd: shape.cost_usd.map(microusd),
             continuations: shape.continuations,
+            setup: shape.setup,
             id: PhaseId::new(id),
         }
     }

@@ -5,11 +5,13 @@ use std::ops::Range;
 
 use super::check::{Checker, join};
 use super::problem::suggest;
-use super::shape::{At, PhaseShape, RoleShape};
+use super::shape::{At, PhaseShape, RoleShape, ServerShape};
 use super::values::{ID_RULE, is_id, is_variable};
 use crate::ids::RoleName;
-use crate::workflow::{AgentError, AgentKind, EXECUTOR, Permission, Role, turns};
+use crate::workflow::{AgentError, AgentKind, AgentPlace, EXECUTOR, Permission, Role, RoleServer, turns};
 
+/// How agents call Baton's own tools.
+const OWN_SERVER: &str = "baton";
 /// The words that an agent's text may begin with, for suggestions.
 const WORDS: [&str; 5] = ["claude", "codex", "rehearsal", "acp", "process"];
 
@@ -23,7 +25,10 @@ impl Checker<'_, '_> {
                 let hint = match &error {
                     AgentError::Unknown { given } => {
                         let word = given.split(':').next().unwrap_or_default().trim();
-                        match suggest(word, WORDS) {
+                        let meant = AgentKind::meant(text.get());
+                        match meant
+                            .map_or_else(|| suggest(word, WORDS), |meant| format!("did you mean `{meant}`?"))
+                        {
                             meant if meant.starts_with("did you mean") => {
                                 format!("{meant} {}", AgentKind::CHOICES)
                             }
@@ -42,20 +47,30 @@ impl Checker<'_, '_> {
         &mut self,
         shapes: BTreeMap<String, At<RoleShape>>,
         default_agent: &AgentKind,
+        default_place: AgentPlace,
     ) -> BTreeMap<RoleName, Role> {
-        let mut roles = BTreeMap::from([(RoleName::from(EXECUTOR), Role::of(default_agent.clone()))]);
+        let default = Role { set_by: default_place, ..Role::of(default_agent.clone()) };
+        let mut roles = BTreeMap::from([(RoleName::from(EXECUTOR), default)]);
         for (name, shape) in shapes {
             if !is_id(&name) {
                 let what = format!("a role cannot be called \"{}\"", name.escape_debug());
                 self.problems.at(shape.span(), "roles", what, ID_RULE);
             }
-            let role = self.role(&format!("in [roles.{name}]"), shape.into_inner(), default_agent);
+            let place = format!("in [roles.{name}]");
+            let role = self.role(&place, shape.into_inner(), default_agent, default_place);
             roles.insert(RoleName::new(name), role);
         }
         roles
     }
 
-    fn role(&mut self, place: &str, shape: RoleShape, default_agent: &AgentKind) -> Role {
+    fn role(
+        &mut self,
+        place: &str,
+        shape: RoleShape,
+        default_agent: &AgentKind,
+        default_place: AgentPlace,
+    ) -> Role {
+        let set_by = if shape.agent.is_some() { AgentPlace::Role } else { default_place };
         let agent = match &shape.agent {
             Some(agent) => self.agent(place, agent),
             None => Some(default_agent.clone()),
@@ -68,6 +83,7 @@ impl Checker<'_, '_> {
         if let Some(agent) = &agent {
             self.keys_fit(place, agent, &shape);
         }
+        let mcp = self.servers(place, shape.mcp);
         Role {
             // What stands in for a broken one is never played: its problem refuses the file.
             agent: agent.unwrap_or(AgentKind::Rehearsal),
@@ -85,7 +101,32 @@ impl Checker<'_, '_> {
             args: shape.args.map(At::into_inner).unwrap_or_default(),
             pty: shape.pty.is_some_and(At::into_inner),
             prompt: shape.prompt.map(At::into_inner).unwrap_or_default(),
+            mcp,
+            set_by,
         }
+    }
+
+    fn servers(
+        &mut self,
+        place: &str,
+        shapes: BTreeMap<String, At<ServerShape>>,
+    ) -> BTreeMap<String, RoleServer> {
+        let mut servers = BTreeMap::new();
+        for (name, shape) in shapes {
+            if !is_id(&name) || name == OWN_SERVER {
+                let what = format!("an MCP server {place} cannot be called \"{}\"", name.escape_debug());
+                let hint = if name == OWN_SERVER { "that is the name of Baton's own tools" } else { ID_RULE };
+                self.problems.at(shape.span(), "mcp", what, hint);
+            }
+            if shape.get().command.first().is_none_or(String::is_empty) {
+                let what = format!("the MCP server {name} {place} has no command");
+                let hint = "give program and arguments: command = [\"npx\", \"-y\", \"the-server\"]";
+                self.problems.at(shape.span(), "command", what, hint);
+            }
+            let ServerShape { command, env, offload } = shape.into_inner();
+            servers.insert(name, RoleServer { command, env, offload: offload.unwrap_or(true) });
+        }
+        servers
     }
 
     /// A key that the role's agent cannot follow is refused: a setting that is silently ignored is believed.
@@ -97,7 +138,13 @@ impl Checker<'_, '_> {
         };
         let span = |key: &At<String>| key.span();
         let held = shape.permission.as_ref().is_none_or(|permission| *permission.get() == Permission::Full);
-        let keys: [(&str, Option<Range<usize>>, bool, &str); 7] = [
+        let keys: [(&str, Option<Range<usize>>, bool, &str); 8] = [
+            (
+                "mcp",
+                shape.mcp.values().next().map(At::span),
+                !is_process,
+                "a program takes no MCP servers; remove the key",
+            ),
             (
                 "script",
                 shape.script.as_ref().map(span),
@@ -156,6 +203,7 @@ impl Checker<'_, '_> {
         phases: &[At<PhaseShape>],
         roles: &mut BTreeMap<RoleName, Role>,
         default_agent: &AgentKind,
+        default_place: AgentPlace,
     ) {
         for role in phases.iter().filter_map(|phase| phase.get().role.as_ref()) {
             let name = RoleName::from(role.get().as_str());
@@ -163,7 +211,7 @@ impl Checker<'_, '_> {
                 continue;
             }
             if turns::TABLE.iter().any(|(known, _)| known == role.get()) {
-                roles.insert(name, Role::of(default_agent.clone()));
+                roles.insert(name, Role { set_by: default_place, ..Role::of(default_agent.clone()) });
             } else {
                 let what = format!("`role` names `{}`, which is no role", role.get().escape_debug());
                 let known =

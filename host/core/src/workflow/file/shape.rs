@@ -42,6 +42,11 @@ pub(super) const SPLIT_DEPTH_MAX: u32 = 4;
 /// Sub-phases have letters, a to z.
 pub(super) const SPLIT_FAN_OUT_MAX: u32 = 26;
 
+/// Commands of one `setup`: what needs more is a script of the project's own.
+pub(super) const SETUP_MAX: usize = 20;
+/// Characters of a path before its placeholders are filled: with them still a path that every file system takes.
+pub(super) const PATH_CHARS_MAX: usize = 120;
+
 /// A value with the place where it stands in the file. In the schema it is the value alone.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(transparent)]
@@ -109,6 +114,14 @@ pub(super) struct WorkflowShape {
     /// Which policy decides what. Default: the built-in one decides everything.
     #[serde(default)]
     pub(super) policies: PoliciesShape,
+    /// Where what people and agents read lies in the workspace. Default: below .baton/.
+    #[serde(default)]
+    pub(super) paths: PathsShape,
+    /// Commands that make the workspace ready for work: setup = ["npm ci"]. They stand in the `init.sh` of the task folder
+    /// as they are, so write no secret into them; Baton itself does not run them.
+    #[serde(default)]
+    #[schemars(length(max = SETUP_MAX), inner(length(min = 1, max = TEXT_CHARS_MAX)))]
+    pub(super) setup: Vec<String>,
     /// The steps, each with objectives. A phase begins when those it depends on are done.
     #[schemars(length(min = 1, max = PHASES_MAX))]
     pub(super) phases: Vec<At<PhaseShape>>,
@@ -152,6 +165,26 @@ pub(super) struct RoleShape {
     /// How the program gets its prompt: "stdin", which ends with the prompt (the default), or "argument", the last one.
     /// Only for `process`.
     pub(super) prompt: Option<At<PromptWay>>,
+    /// MCP servers that the agent gets beside Baton's own tools, by the name that it calls them by. Not for `process`.
+    #[serde(default)]
+    #[schemars(with = "BTreeMap<String, ServerShape>")]
+    pub(super) mcp: BTreeMap<String, At<ServerShape>>,
+}
+
+/// An MCP server, started by the agent in the workspace.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "McpServer")]
+pub(super) struct ServerShape {
+    /// Program and arguments: ["npx", "-y", "@modelcontextprotocol/server-filesystem", "."]
+    #[schemars(length(min = 1))]
+    pub(super) command: Vec<String>,
+    /// Variables that it gets beside the agent's own. A secret belongs into the role's `env`, by its name alone.
+    #[serde(default)]
+    pub(super) env: BTreeMap<String, String>,
+    /// Whether results that the compaction policy finds too large are kept as artifacts, with a reference in the context.
+    /// Default: true.
+    pub(super) offload: Option<bool>,
 }
 
 /// Bounds of the run.
@@ -198,6 +231,29 @@ pub(super) struct LimitsShape {
     /// First wait before a retry ("0s" to "5m"); doubles each time. Default: 5s.
     #[schemars(pattern(r"^[0-9]+(ms|s|m|h)$"))]
     pub(super) backoff: Option<At<String>>,
+}
+
+/// Where files of a run lie. A path may have placeholders: {run}, {workflow} and {slug} (the goal in a few words) anywhere,
+/// {phase} in the files of a phase, {ordinal}, {session} and {timestamp} in handoffs.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Paths")]
+pub(super) struct PathsShape {
+    /// The task folder, relative to the workspace. Default: ".baton/{run}", which git ignores; no other folder is ignored.
+    #[schemars(length(min = 1, max = PATH_CHARS_MAX))]
+    pub(super) folder: Option<At<String>>,
+    /// A handoff, relative to the task folder. Default: "handoffs/phase-{phase}-handoff-{timestamp}.md".
+    #[schemars(length(min = 1, max = PATH_CHARS_MAX))]
+    pub(super) handoff: Option<At<String>>,
+    /// The newest handoff index of every open phase, relative to the task folder. Default: "index.md".
+    #[schemars(length(min = 1, max = PATH_CHARS_MAX))]
+    pub(super) index: Option<At<String>>,
+    /// The summary of a phase, relative to the task folder. Default: "summaries/phase-{phase}.md".
+    #[schemars(length(min = 1, max = PATH_CHARS_MAX))]
+    pub(super) summary: Option<At<String>>,
+    /// What a phase came to so far, relative to the task folder. Default: "phases/phase-{phase}-results.md".
+    #[schemars(length(min = 1, max = PATH_CHARS_MAX))]
+    pub(super) results: Option<At<String>>,
 }
 
 /// Which policy decides what.
@@ -280,6 +336,10 @@ pub(super) struct PhaseShape {
     /// Continuations of this phase, where they differ from the run's.
     #[schemars(range(min = 0, max = CONTINUATIONS_MAX))]
     pub(super) continuations: Option<u32>,
+    /// Further commands that make the workspace ready for this phase, after those of the whole workflow.
+    #[serde(default)]
+    #[schemars(length(max = SETUP_MAX), inner(length(min = 1, max = TEXT_CHARS_MAX)))]
+    pub(super) setup: Vec<String>,
     /// What is to be done, at least one thing.
     #[schemars(length(min = 1, max = OBJECTIVES_MAX))]
     pub(super) objectives: Vec<At<ObjectiveShape>>,

@@ -106,6 +106,65 @@ objectives = [{ id = "review", description = "Review it." }]
     insta::assert_json_snapshot!(parse(text, "w.toml", "/home/ada").unwrap());
 }
 
+// C15
+#[test]
+fn templates_of_paths_are_refused_with_their_line_and_what_to_write() {
+    let refused = |line: &str| refused(&with(&format!("[paths]\n{line}"), ""));
+    let says = |line: &str, parts: &[&str]| {
+        let message = refused(line);
+        assert!(message.starts_with("w.toml:4:"), "{message}");
+        for part in parts {
+            assert!(message.contains(part), "{part:?} is not in: {message}");
+        }
+    };
+    says("folder = \"specs/{rum}\"", &["there is no {rum}", "did you mean `run`?"]);
+    says("folder = \"/srv/x\"", &["`folder` in [paths]", "absolute"]);
+    says("folder = \"../x\"", &["`..`", "the workspace"]);
+    says("folder = \".git/x\"", &["belongs to git"]);
+    says("folder = \".\"", &["empty part or a `.`"]);
+    says("folder = \"specs/{phase}\"", &["{phase} has no value there", "{run}, {workflow}, {slug}"]);
+    says("handoff = \"handoffs/{timestamp}.md\"", &["two phases would write to the same file", "{phase}"]);
+    says("results = \"results.md\"", &["two phases", "{phase}"]);
+    says("handoff = \"h/{phase\"", &["a brace stands alone"]);
+    says("index = \"progress.json\"", &["`progress.json`, which Baton fills itself"]);
+    says("index = \"inbox/x.md\"", &["`inbox`, which Baton fills itself"]);
+    says("summary = \"../{phase}.md\"", &["`..`", "the task folder"]);
+    says(
+        "summary = \"phases/phase-{phase}-results.md\"",
+        &["`results` in [paths] is the same file as `summary`"],
+    );
+    says("handoff = \"a\\tb-{phase}\"", &["no file name should have"]);
+    says("fodler = \"x\"", &["unknown key `fodler`", "did you mean `folder`?"]);
+}
+
+#[test]
+fn paths_and_setup_arrive_and_the_default_says_nothing() {
+    let top =
+        "setup = [\"npm ci\"]\n[paths]\nfolder = \"specs/{slug}\"\nhandoff = \"h/{phase}-{ordinal}.md\"";
+    let workflow = parse(&with(top, ""), "w.toml", "/home/ada").unwrap();
+    assert_eq!(workflow.setup, ["npm ci"]);
+    assert_eq!(workflow.paths.folder, "specs/{slug}");
+    assert_eq!(workflow.paths.handoff, "h/{phase}-{ordinal}.md");
+    assert_eq!(workflow.paths.index, "index.md");
+    let plain = serde_json::to_value(parse(&with("", ""), "w.toml", "/home/ada").unwrap()).unwrap();
+    assert!(plain.get("paths").is_none() && plain.get("setup").is_none(), "journals of before read the same");
+}
+
+#[test]
+fn an_agent_says_where_it_is_named() {
+    let place = |top: &str, phase: usize| {
+        let workflow = parse(&with(top, "[[phases]]\nid = \"two\"\nagent = \"codex\"\nobjectives = [{ id = \"x\", description = \"x\" }]"), "w.toml", "/").unwrap();
+        let named = workflow.agent_place(&workflow.phases[phase]);
+        let cast = workflow.with_agent("acp:other".parse().unwrap());
+        assert_eq!(cast.agent_place(&cast.phases[phase]), "`--agent` on the command line");
+        named
+    };
+    assert_eq!(place("agent = \"claude\"", 0), "`agent` at the top level of the workflow");
+    assert_eq!(place("[roles.executor]\nagent = \"claude\"", 0), "`agent` in [roles.executor]");
+    assert_eq!(place("", 1), "`agent` of phase `two`");
+    assert!(place("", 0).contains("default"));
+}
+
 #[test]
 fn another_agent_takes_every_role_and_leaves_what_was_meant_for_the_first() {
     let top = "[roles.executor]\nscript = \"play.toml\"\nwindow_tokens = 8000\nenv = [\"MY_TOKEN\"]";
@@ -146,6 +205,26 @@ fn agents_that_do_not_exist_and_keys_that_an_agent_does_not_know_are_refused() {
     let phase =
         "[[phases]]\nid = \"x\"\nagent = \"gemini\"\nobjectives = [{ id = \"o\", description = \"Do.\" }]";
     insta::assert_snapshot!(refused(&with(&top.replace("stdout", "stdin"), phase)));
+}
+
+#[test]
+fn a_role_names_mcp_servers_whose_large_results_stay_out_of_the_context() {
+    // C3
+    let servers = "[roles.executor.mcp.files]\ncommand = [\"npx\", \"-y\", \"server\", \".\"]\nenv = { A = \"1\" }\n\
+                   [roles.executor.mcp.plain]\ncommand = [\"./server\"]\noffload = false";
+    let workflow = parse(&with("agent = \"claude\"", servers), "w.toml", "/home/ada").unwrap();
+    let role = &workflow.roles[&"executor".into()];
+    let files = &role.mcp["files"];
+    assert_eq!((files.command.len(), files.env["A"].as_str(), files.offload), (4, "1", true));
+    assert!(!role.mcp["plain"].offload);
+    let server = |name: &str, command: &str| {
+        refused(&with("agent = \"codex\"", &format!("[roles.executor.mcp.{name}]\ncommand = {command}")))
+    };
+    assert!(server("baton", "[\"x\"]").contains("the name of Baton's own tools"));
+    assert!(server("files", "[\"\"]").contains("has no command"));
+    assert!(server("files", "[]").contains("command"));
+    let program = with("agent = \"process:sh x\"", "[roles.executor.mcp.files]\ncommand = [\"x\"]");
+    assert!(refused(&program).contains("`mcp` in [roles.executor] has no meaning for the agent"));
 }
 
 #[test]

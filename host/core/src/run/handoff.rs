@@ -1,0 +1,369 @@
+//! What a session leaves to the next one: measured, composed, inspected, reviewed, repaired from facts where it is
+//! refused, written; and looked at again before a session starts from it after a while (C8, C9). What is good enough is
+//! the policy's to say; that no secret is passed on is not.
+
+use crate::action::{Action, beside};
+use crate::decision::{Composition, Continuer, Finding, Review, Staleness};
+use crate::ids::SessionId;
+use crate::input::{ArtifactRef, Outcome};
+use crate::notice::Notice;
+use crate::observation::BriefKind;
+use crate::text::Text;
+use crate::view::{HandoffRow, Repair, ReviewRow};
+use crate::workflow::paths::HandoffNames;
+use crate::workflow::{Role, Workflow};
+
+use super::Run;
+use super::phase::{Step, Succession};
+
+/// The role that finishes the rest where a workflow has one (C18); else the phase's own role does, as the lead.
+const LEAD_ROLE: &str = "lead";
+/// Findings of a refused document that people are told at once; the row keeps all.
+const FINDINGS_TOLD: usize = 3;
+
+/// What the host found when it held a document to the world.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Found {
+    pub(super) missing_files: Vec<String>,
+    pub(super) secrets: Vec<String>,
+    pub(super) commits_since: u32,
+    pub(super) diverged: bool,
+}
+
+/// Why a document was refused: the review, and what could not even be asked.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Refused {
+    pub(super) review: ReviewRow,
+    /// The document was read at all, so that its score means something.
+    pub(super) scored: bool,
+}
+
+/// A handoff under way.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Draft {
+    /// Where it will lie.
+    pub(super) path: String,
+    pub(super) document: Text,
+    pub(super) index: Text,
+    pub(super) left_out: Vec<String>,
+    pub(super) lead: bool,
+    pub(super) repair: Repair,
+    pub(super) refused: Option<Refused>,
+    pub(super) review: Option<ReviewRow>,
+    pub(super) found: Found,
+}
+
+impl Run {
+    /// Looks at the disk once more: the session is gone, and nothing moves any longer (A5).
+    pub(super) fn survey(&mut self, p: usize, then: Succession) {
+        let action = self.assess(p, false, &[]);
+        self.phases[p].step = Step::Surveying { action, then };
+    }
+
+    /// Reports that came meanwhile may have finished everything. Where a verification is not content, the work goes on
+    /// although every objective is done.
+    pub(super) fn surveyed(&mut self, p: usize, then: Succession) {
+        let phase = &self.phases[p];
+        if phase.is_finished() && phase.verified != Some(false) {
+            self.phases[p].news = false;
+            return self.verify(p);
+        }
+        self.compose(p, then, None);
+    }
+
+    /// Asks for the document. What comes from here on is news for the next one.
+    pub(super) fn compose(&mut self, p: usize, then: Succession, refused: Option<Box<Refused>>) {
+        self.phases[p].news = false;
+        let path = self.next_handoff_path(p);
+        let request = self.ask_composition(p, &path, refused.is_some());
+        self.phases[p].step = Step::Composing { request, then, path, refused };
+    }
+
+    pub(super) fn composed(
+        &mut self,
+        p: usize,
+        then: Succession,
+        path: String,
+        refused: Option<Box<Refused>>,
+        composition: &Composition,
+    ) {
+        let draft = Draft {
+            path,
+            document: Text::new(composition.document.as_str()),
+            index: Text::new(composition.index.as_str()),
+            left_out: composition.left_out.clone(),
+            lead: composition.continuer == Continuer::Lead,
+            repair: if refused.is_some() { Repair::FromFacts } else { Repair::None },
+            refused: refused.map(|refused| *refused),
+            review: None,
+            found: Found::default(),
+        };
+        self.inspect(p, then, Box::new(draft));
+    }
+
+    pub(super) fn inspect(&mut self, p: usize, then: Succession, draft: Box<Draft>) {
+        let git = &self.phases[p].facts.git;
+        let (head, branch) = (git.head.clone(), git.branch.clone());
+        let (phase, document) = (self.phases[p].spec.id.clone(), draft.document.clone());
+        let action = self.emit(Action::Inspect { phase, document, head, branch });
+        self.phases[p].step = Step::Inspecting { action, then, draft };
+    }
+
+    pub(super) fn inspected(&mut self, p: usize, then: Succession, mut draft: Draft, outcome: &Outcome) {
+        match self.found(p, &draft.path, outcome) {
+            Ok(found) => {
+                draft.found = found;
+                self.review(p, then, Box::new(draft));
+            }
+            // Nobody knows whether a secret is in it: words of agents are kept back.
+            Err(why) => self.refuse(p, then, draft, Refused::unread(&why)),
+        }
+    }
+
+    pub(super) fn review(&mut self, p: usize, then: Succession, draft: Box<Draft>) {
+        let request = self.ask_review(p, &draft.document, &draft.found);
+        self.phases[p].step = Step::Reviewing { request, then, draft };
+    }
+
+    /// A review that nobody could give refuses nothing; a secret is refused whatever a review says.
+    pub(super) fn reviewed(&mut self, p: usize, then: Succession, mut draft: Draft, review: Option<&Review>) {
+        draft.review = review.map(ReviewRow::from);
+        let accepted = review.is_none_or(|review| review.accepted);
+        if accepted && draft.found.secrets.is_empty() {
+            return self.write_handoff(p, then, Box::new(draft));
+        }
+        let refused = match draft.review.take() {
+            Some(review) => Refused { review, scored: true },
+            None => Refused::unread(&format!("it has a secret in it ({})", draft.found.secrets.join(", "))),
+        };
+        self.refuse(p, then, draft, refused);
+    }
+
+    /// Once from facts alone, then in the host's own plain words: a handoff is never given up (C8).
+    fn refuse(&mut self, p: usize, then: Succession, draft: Draft, refused: Refused) {
+        match draft.repair {
+            Repair::None => self.compose(p, then, Some(Box::new(refused))),
+            // The first review is the one that tells a person what was wrong.
+            Repair::FromFacts | Repair::Plain => {
+                let first = draft.refused.unwrap_or(refused);
+                self.write_plain_handoff(p, then, draft.path, Some(Box::new(first)));
+            }
+        }
+    }
+
+    /// Where no policy could compose one, or none that is fit.
+    pub(super) fn write_plain_handoff(
+        &mut self,
+        p: usize,
+        then: Succession,
+        path: String,
+        refused: Option<Box<Refused>>,
+    ) {
+        let (document, index) = self.plain_handoff(p, &path);
+        let draft = Draft {
+            path,
+            document: Text::new(document),
+            index: Text::new(index),
+            left_out: Vec::new(),
+            lead: false,
+            repair: Repair::Plain,
+            refused: refused.map(|refused| *refused),
+            review: None,
+            found: Found::default(),
+        };
+        self.write_handoff(p, then, Box::new(draft));
+    }
+
+    pub(super) fn write_handoff(&mut self, p: usize, then: Succession, draft: Box<Draft>) {
+        let phase = &self.phases[p];
+        let Some(session) = phase.session.clone() else {
+            return self.succeed(p, then);
+        };
+        let facts = Text::new(self.handoff_facts(p, &draft.path));
+        let phase = &self.phases[p];
+        let action = self.emit(Action::WriteHandoff {
+            phase: phase.spec.id.clone(),
+            session,
+            ordinal: phase.handoffs.len() as u32 + 1,
+            document: draft.document.clone(),
+            index: draft.index.clone(),
+            path: draft.path.clone(),
+            facts: Some(facts),
+            changed_beyond: phase.facts.changed_beyond,
+        });
+        self.phases[p].step = Step::HandingOff { action, then, draft };
+    }
+
+    pub(super) fn handoff_written(
+        &mut self,
+        p: usize,
+        draft: Draft,
+        path: &str,
+        artifact: &ArtifactRef,
+        index: Option<&ArtifactRef>,
+    ) {
+        let phase = &self.phases[p];
+        let Some(session) = phase.session.clone() else {
+            return;
+        };
+        let row = HandoffRow {
+            path: path.to_owned(),
+            session: session.clone(),
+            artifact: artifact.clone(),
+            index: index.cloned(),
+            facts: beside(path, FACTS),
+            predecessor: phase.handoffs.last().map(|before| before.path.clone()),
+            review: draft.review,
+            repair: draft.repair,
+            refused: draft.refused.as_ref().map(|refused| refused.review.clone()),
+            left_out: draft.left_out,
+            lead: draft.lead,
+            head: phase.facts.git.head.clone(),
+            branch: phase.facts.git.branch.clone(),
+        };
+        let id = phase.spec.id.clone();
+        let phase = &mut self.phases[p];
+        phase.handoffs.push(row);
+        phase.document = draft.document;
+        phase.aged = false;
+        phase.found = None;
+        if let Some(refused) = draft.refused {
+            let findings = refused.review.findings.iter().take(FINDINGS_TOLD).cloned().collect();
+            self.notify(Notice::HandoffRepaired {
+                phase: id.clone(),
+                session: session.clone(),
+                score: refused.scored.then_some(refused.review.score),
+                findings,
+                repair: draft.repair,
+            });
+        }
+        let (path, remaining) = (path.to_owned(), self.remaining(p));
+        self.notify(Notice::HandedOff { phase: id, session, path, remaining });
+    }
+
+    /// Where a session starts from a handoff that is not of this moment, it is looked at again first (C9).
+    pub(super) fn recheck_or_brief(&mut self, p: usize, kind: BriefKind) {
+        let focus = self.focus_of_next(p, kind);
+        let phase = &self.phases[p];
+        let (Some(newest), true) = (phase.handoffs.last(), phase.aged) else {
+            return self.brief(p, kind, focus);
+        };
+        let action = Action::Inspect {
+            phase: phase.spec.id.clone(),
+            document: phase.document.clone(),
+            head: newest.head.clone(),
+            branch: newest.branch.clone(),
+        };
+        let action = self.emit(action);
+        self.phases[p].step = Step::Rechecking { action, kind, focus };
+    }
+
+    pub(super) fn rechecked(&mut self, p: usize, kind: BriefKind, focus: Vec<usize>, outcome: &Outcome) {
+        let path = self.phases[p].handoffs.last().map(|row| row.path.clone()).unwrap_or_default();
+        match self.found(p, &path, outcome) {
+            Ok(found) => {
+                let document = self.phases[p].document.clone();
+                let request = self.ask_review(p, &document, &found);
+                self.phases[p].step = Step::Rereading { request, kind, focus, found };
+            }
+            Err(_) => self.brief(p, kind, focus),
+        }
+    }
+
+    pub(super) fn reread(
+        &mut self,
+        p: usize,
+        kind: BriefKind,
+        focus: Vec<usize>,
+        found: Found,
+        review: Option<&Review>,
+    ) {
+        let phase = &mut self.phases[p];
+        phase.aged = false;
+        let commits_since = found.commits_since;
+        phase.found = Some(found);
+        if let (Some(review), Some(row)) = (review, phase.handoffs.last_mut()) {
+            row.review = Some(ReviewRow::from(review));
+            let (path, staleness) = (row.path.clone(), review.staleness);
+            let phase = phase.spec.id.clone();
+            self.notify(Notice::HandoffReviewed { phase, path, staleness, commits_since });
+        }
+        self.brief(p, kind, focus);
+    }
+
+    /// What an inspection found, less what is no fault of the document: a file that was deleted on the way is rightly
+    /// named, one that is still to be written too, and what is saved beside it comes after it.
+    fn found(&self, p: usize, path: &str, outcome: &Outcome) -> Result<Found, String> {
+        let (missing_files, secrets, commits_since, diverged) = match outcome {
+            Outcome::Inspected { missing_files, secrets, commits_since, diverged } => {
+                (missing_files, secrets, *commits_since, *diverged)
+            }
+            Outcome::Failed { error } => return Err(format!("it could not be inspected: {error}")),
+            _ => return Err("it was not inspected".to_owned()),
+        };
+        let phase = &self.phases[p];
+        let stem = beside(path, "");
+        let deleted =
+            |missing: &String| phase.facts.changed.iter().any(|file| !file.exists && file.path == *missing);
+        let to_come = |missing: &String| {
+            phase.goals.iter().any(|goal| {
+                goal.spec.files.contains(missing) || goal.spec.description.contains(missing.as_str())
+            })
+        };
+        let beside_it = |missing: &String| missing == path || missing.starts_with(&stem);
+        let missing_files = missing_files
+            .iter()
+            .filter(|missing| !deleted(missing) && !to_come(missing) && !beside_it(missing))
+            .cloned()
+            .collect();
+        Ok(Found { missing_files, secrets: secrets.clone(), commits_since, diverged })
+    }
+
+    /// Where the next handoff lies; no other of the run has this name.
+    fn next_handoff_path(&self, p: usize) -> String {
+        let phase = &self.phases[p];
+        let names = HandoffNames {
+            phase: phase.spec.id.as_str(),
+            ordinal: phase.handoffs.len() as u32 + 1,
+            session: phase.session.as_ref().map_or("", SessionId::as_str),
+            at: self.now,
+        };
+        let below = |path: &str| format!("{}/{path}", self.task_folder);
+        let taken = |path: &str| {
+            let path = below(path);
+            self.phases.iter().any(|phase| {
+                phase.handoffs.iter().any(|handoff| handoff.path == path)
+                    || phase.step.path_of_draft() == Some(path.as_str())
+            })
+        };
+        below(&self.workflow.paths.handoff(self.names(), names, taken))
+    }
+
+    /// Who takes over: the phase's own role, or the workflow's lead.
+    pub(super) fn role_of_next<'w>(
+        workflow: &'w Workflow,
+        spec: &crate::workflow::Phase,
+        lead: bool,
+    ) -> (crate::ids::RoleName, std::borrow::Cow<'w, Role>) {
+        let name = crate::ids::RoleName::new(LEAD_ROLE);
+        match workflow.roles.get(&name) {
+            Some(role) if lead => (name, std::borrow::Cow::Borrowed(role)),
+            _ => (spec.role.clone(), workflow.role_of(spec)),
+        }
+    }
+}
+
+/// What is saved beside a handoff document.
+pub(super) const FACTS: &str = "facts.json";
+/// The list of every changed file, where the facts cannot hold them all.
+pub(super) const FILES: &str = "files.json";
+
+impl Refused {
+    /// Without a review that read it.
+    fn unread(why: &str) -> Self {
+        let finding = Finding { cost: 100, line: 0, text: why.to_owned() };
+        let review =
+            ReviewRow { score: 0, accepted: false, findings: vec![finding], staleness: Staleness::Fresh };
+        Self { review, scored: false }
+    }
+}

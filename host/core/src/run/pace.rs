@@ -1,0 +1,79 @@
+//! What time means to a run: what it counts as for every phase, and when somebody who waits for it goes on.
+
+use crate::observation::SessionState;
+use crate::time::{DurationMs, UnixMs};
+
+use super::Run;
+use super::clock::Pace;
+use super::phase::{Phase, Step};
+
+impl Run {
+    /// When [`Input::Tick`] is due; absent where nothing waits for time.
+    pub fn next_deadline(&self) -> Option<UnixMs> {
+        if self.stopping || self.ending.is_some() {
+            return None;
+        }
+        self.phases.iter().filter_map(|phase| self.deadline_of(phase)).min()
+    }
+
+    pub(super) fn advance_clocks(&mut self, nobody_was_there: bool) {
+        let now = self.now;
+        let clocks = self.phases.iter_mut().map(|phase| &mut phase.clock);
+        for clock in clocks.chain(std::iter::once(&mut self.clock)) {
+            if nobody_was_there {
+                clock.skip_to(now);
+            } else {
+                clock.advance(now);
+            }
+        }
+    }
+
+    pub(super) fn set_paces(&mut self) {
+        let mut run = Pace::Stopped;
+        for p in 0..self.phases.len() {
+            let waiting = matches!(self.phases[p].step, Step::Quota { .. })
+                || self.session(p).is_some_and(|s| s.state == SessionState::WaitingQuota);
+            let pace = match (self.phases[p].is_active() && self.ending.is_none(), waiting) {
+                (false, _) => Pace::Stopped,
+                (true, true) => Pace::Waiting,
+                (true, false) => Pace::Active,
+            };
+            self.phases[p].clock.set(self.now, pace);
+            run = match (run, pace) {
+                (Pace::Active, _) | (_, Pace::Active) => Pace::Active,
+                (Pace::Waiting, _) | (_, Pace::Waiting) => Pace::Waiting,
+                _ => Pace::Stopped,
+            };
+        }
+        self.clock.set(self.now, run);
+    }
+
+    pub(super) fn deadline_of(&self, phase: &Phase) -> Option<UnixMs> {
+        let heartbeat = || {
+            let session = self.sessions.get(phase.session.as_ref()?)?;
+            session.is_alive().then_some(session.next_heartbeat)
+        };
+        match &phase.step {
+            Step::Quota { retry_at, .. } => Some(heartbeat().map_or(*retry_at, |h| h.min(*retry_at))),
+            Step::Backoff { until } => Some(*until),
+            Step::Readying { .. } | Step::Working { .. } | Step::Compacting { .. } => heartbeat(),
+            _ => None,
+        }
+    }
+
+    /// The deadline that was named has passed: whoever waits for it goes on.
+    pub(super) fn tick(&mut self) {
+        if self.stopping || self.ending.is_some() {
+            return;
+        }
+        for p in 0..self.phases.len() {
+            if self.deadline_of(&self.phases[p]).is_some_and(|at| at <= self.now) {
+                self.tick_phase(p);
+            }
+        }
+    }
+
+    pub(super) fn heartbeat(&self) -> DurationMs {
+        self.workflow.limits.heartbeat
+    }
+}

@@ -1,0 +1,292 @@
+//! What a session leaves: reviewed before it is written, repaired where it is refused, looked at again where it is old.
+
+use proptest::prelude::*;
+
+use super::world::{Does, World, workflow};
+use crate::action::{Action, Ending};
+use crate::ids::Digest;
+use crate::input::{Choice, Input, Outcome, Report, ReportedHandoff};
+use crate::notice::Notice;
+use crate::observation::{Ask, BriefKind, HandoffObservation, ObjectiveStatus};
+use crate::run::Run;
+use crate::view::{HandoffRow, Repair};
+
+fn exhausted() -> World {
+    let mut world = World::new(workflow(&[("1", &["a", "b", "c"])]));
+    world.script = [Does::Finish(300), Does::Exhaust].into();
+    world
+}
+
+fn report(world: &mut World, report: Report) {
+    let digest = Digest::of(format!("{report:?}"));
+    world.put(Input::Reported { session: Some("s1".into()), digest, report });
+}
+
+fn rows(world: &World) -> Vec<HandoffRow> {
+    world.run.view(world.now).unwrap().phases[0].handoffs.clone()
+}
+
+fn composed(world: &World) -> Vec<&HandoffObservation> {
+    let asks = world.actions.iter().filter_map(|action| match action {
+        Action::RequestDecision { question, .. } => Some(&question.ask),
+        _ => None,
+    });
+    asks.filter_map(|ask| if let Ask::Compose(seen) = ask { Some(&**seen) } else { None }).collect()
+}
+
+fn briefed(world: &World) -> Vec<&HandoffObservation> {
+    let asks = world.actions.iter().filter_map(|action| match action {
+        Action::RequestDecision { question, .. } => Some(&question.ask),
+        _ => None,
+    });
+    asks.filter_map(|ask| if let Ask::Brief(seen) = ask { Some(&**seen) } else { None }).collect()
+}
+
+fn attribute<'o>(o: &'o HandoffObservation, key: &str) -> Option<&'o str> {
+    o.attributes.iter().find(|(known, _)| known == key).map(|(_, value)| value.as_str())
+}
+
+fn names(world: &World) -> Vec<&'static str> {
+    world.actions.iter().map(Action::name).collect()
+}
+
+#[test]
+fn a_handoff_is_inspected_and_reviewed_before_a_successor_starts() {
+    // C8
+    let mut world = exhausted();
+    world.go();
+    let names = names(&world);
+    let at = |name: &str| names.iter().position(|known| *known == name).unwrap();
+    assert!(at("inspect") < at("write-handoff"), "{names:?}");
+    let spawns: Vec<usize> = (0..names.len()).filter(|n| names[*n] == "spawn").collect();
+    assert!(at("end") < at("inspect") && at("write-handoff") < spawns[1], "{names:?}");
+    let row = &rows(&world)[0];
+    assert_eq!((row.repair, row.review.as_ref().unwrap().score), (Repair::None, 100));
+    assert!(row.facts.ends_with("-facts.json") && row.predecessor.is_none());
+    assert_eq!(world.count(|n| matches!(n, Notice::HandoffRepaired { .. })), 0);
+}
+
+#[test]
+fn a_refused_handoff_is_composed_again_without_the_words_of_agents() {
+    // C8
+    let mut world = exhausted();
+    world.scores = std::cell::RefCell::new([40].into());
+    for _ in 0..12 {
+        world.step();
+    }
+    report(&mut world, Report::AttemptRecord { approach: "by hand".into(), outcome: "too slow".into() });
+    world.go();
+    assert_eq!(world.ending(), Some(Ending::Done));
+    let asked = composed(&world);
+    assert_eq!(asked.len(), 2);
+    assert_eq!((asked[0].attempts.len(), attribute(asked[0], "words-withheld")), (1, None));
+    assert_eq!((asked[1].attempts.len(), attribute(asked[1], "words-withheld")), (0, Some("true")));
+    assert_eq!(attribute(asked[1], "attempts-withheld"), Some("1"));
+    let row = &rows(&world)[0];
+    assert_eq!((row.repair, row.refused.as_ref().unwrap().score), (Repair::FromFacts, 40));
+    assert_eq!(row.review.as_ref().unwrap().score, 100);
+    let told = |n: &Notice| matches!(n, Notice::HandoffRepaired { score: Some(40), repair: Repair::FromFacts, findings, .. } if findings.len() == 1);
+    assert_eq!(world.count(told), 1);
+    // Nor do they reach the successor by its prompt; the facts have them.
+    let continuing = briefed(&world).into_iter().find(|seen| seen.kind == BriefKind::Continuing).unwrap();
+    assert_eq!((continuing.attempts.len(), attribute(continuing, "words-withheld")), (0, Some("true")));
+    let facts = world.actions.iter().find_map(|action| match action {
+        Action::WriteHandoff { facts, .. } => facts.as_ref()?.body(),
+        _ => None,
+    });
+    assert!(facts.unwrap().contains("too slow"));
+}
+
+#[test]
+fn a_handoff_that_is_refused_twice_is_written_by_the_host_itself() {
+    // C8
+    let mut world = exhausted();
+    world.scores = std::cell::RefCell::new([40, 60].into());
+    world.go();
+    assert_eq!(world.ending(), Some(Ending::Done));
+    let row = &rows(&world)[0];
+    assert_eq!((row.repair, row.refused.as_ref().unwrap().score), (Repair::Plain, 40));
+    let document = world.actions.iter().find_map(|action| match action {
+        Action::WriteHandoff { document, .. } => document.body(),
+        _ => None,
+    });
+    let document = document.unwrap();
+    assert!(document.contains("Work on b") && document.contains("-facts.json"), "{document}");
+}
+
+#[test]
+fn a_secret_is_refused_whatever_the_policy_says() {
+    // C8
+    let mut world = exhausted();
+    world.secrets = [vec!["aws-access-token".to_owned()]].into();
+    world.go();
+    assert_eq!(rows(&world)[0].repair, Repair::FromFacts);
+    assert_eq!(composed(&world).len(), 2);
+}
+
+#[test]
+fn a_handoff_that_nobody_could_inspect_keeps_the_words_of_agents_back() {
+    let mut world = exhausted();
+    while !matches!(world.actions.last(), Some(Action::Inspect { .. })) {
+        world.step();
+    }
+    let open = world.run.pending().iter().find(|i| matches!(i.action, Action::Inspect { .. })).unwrap().id;
+    world.forget();
+    world.put(Input::Outcome { action: open, outcome: Outcome::Failed { error: "no disk".into() } });
+    world.go();
+    assert_eq!(world.ending(), Some(Ending::Done));
+    let row = &rows(&world)[0];
+    assert_eq!(row.repair, Repair::FromFacts);
+    assert!(row.refused.as_ref().unwrap().findings[0].text.contains("no disk"));
+    assert_eq!(world.count(|n| matches!(n, Notice::HandoffRepaired { score: None, .. })), 1);
+}
+
+#[test]
+fn after_a_while_a_handoff_is_looked_at_again_and_its_age_reaches_the_successor() {
+    // C9
+    let mut world = World::new(workflow(&[("1", &["a", "b", "c"])]));
+    world.script = [Does::Exhaust, Does::Exhaust].into();
+    world.go(); // The second continuation finished nothing: a person is asked.
+    assert_eq!(names(&world).iter().filter(|name| **name == "inspect").count(), 2);
+    world.commits_since = 7;
+    world.answer(Choice::Retry);
+    assert_eq!(world.ending(), Some(Ending::Done));
+    assert_eq!(world.count(|n| matches!(n, Notice::HandoffReviewed { commits_since: 7, .. })), 1);
+    let kinds: Vec<_> = briefed(&world)
+        .into_iter()
+        .filter(|seen| seen.kind == BriefKind::Continuing)
+        .map(|seen| (attribute(seen, "handoff-staleness"), attribute(seen, "handoff-commits-since")))
+        .collect();
+    assert_eq!(kinds, [(Some("fresh"), None), (Some("stale"), Some("7"))]);
+}
+
+#[test]
+fn the_lead_gets_all_that_is_left_and_is_shown_as_such() {
+    // C18
+    let mut world = exhausted();
+    world.lead = true;
+    world.go();
+    assert_eq!(world.ending(), Some(Ending::Done));
+    let merged: Vec<_> = world
+        .notices
+        .iter()
+        .filter_map(|notice| match notice {
+            Notice::Prompted { kind: BriefKind::Merging, focus, .. } => Some(focus.len()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(merged, [2]);
+    assert_eq!(world.count(|n| matches!(n, Notice::SessionStarted { lead: true, .. })), 1);
+    let phase = &world.run.view(world.now).unwrap().phases[0];
+    assert_eq!(phase.sessions.iter().map(|session| session.lead).collect::<Vec<_>>(), [false, true]);
+}
+
+#[test]
+fn a_lead_of_its_own_role_is_that_roles_agent() {
+    // C18
+    let mut flow = workflow(&[("1", &["a", "b"])]);
+    let role = flow.roles[&crate::ids::RoleName::new("executor")].clone();
+    flow.roles.insert("lead".into(), role);
+    let mut world = World::new(flow);
+    world.script = [Does::Exhaust].into();
+    world.lead = true;
+    world.go();
+    let roles: Vec<_> = world
+        .actions
+        .iter()
+        .filter_map(|action| if let Action::Spawn(spec) = action { Some(spec.role.as_str()) } else { None })
+        .collect();
+    assert_eq!(roles, ["executor", "lead"]);
+}
+
+#[test]
+fn what_is_not_in_the_window_of_a_policy_is_in_the_facts() {
+    // Nothing recorded is lost: 64 attempts are shown, all are kept.
+    let mut world = exhausted();
+    for _ in 0..12 {
+        world.step();
+    }
+    for n in 0..200 {
+        report(&mut world, Report::AttemptRecord { approach: format!("way {n}."), outcome: "no".into() });
+    }
+    let said = ReportedHandoff { current_state: "half".into(), ..ReportedHandoff::default() };
+    report(&mut world, Report::HandoffWrite(Box::new(said)));
+    let update = Report::ObjectiveUpdate {
+        objective: "b".into(),
+        status: ObjectiveStatus::InProgress,
+        note: "hm".into(),
+    };
+    report(&mut world, update);
+    world.go();
+    let seen = composed(&world)[0];
+    assert_eq!((seen.attempts.len(), attribute(seen, "attempts-beyond")), (64, Some("136")));
+    assert_eq!(seen.reported.as_ref().unwrap().current_state, "half");
+    assert_eq!(seen.remarks[0].text, "hm");
+    let facts = world.actions.iter().find_map(|action| match action {
+        Action::WriteHandoff { facts, .. } => facts.as_ref()?.body(),
+        _ => None,
+    });
+    let facts: serde_json::Value = serde_json::from_str(facts.unwrap()).unwrap();
+    assert_eq!(facts["attempts"].as_array().unwrap().len(), 200);
+    assert_eq!(facts["objectives"][0]["status"], "done");
+    assert_eq!(facts["reported_handoff"]["current_state"], "half");
+}
+
+fn does() -> impl Strategy<Value = Does> {
+    prop_oneof![
+        4 => (100u64..900).prop_map(Does::Finish),
+        3 => Just(Does::Exhaust),
+        1 => Just(Does::Quota(None)),
+        1 => Just(Does::Die),
+        1 => Just(Does::Hang),
+    ]
+}
+
+fn world(script: &[Does], scores: &[u32], lead: bool) -> World {
+    let mut world = World::new(workflow(&[("1", &["a", "b", "c"]), ("2", &["d", "e"])]));
+    world.script = script.iter().copied().collect();
+    world.scores = std::cell::RefCell::new(scores.iter().copied().collect());
+    world.lead = lead;
+    world
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    /// Whatever reviews say, a host that dies after any input is followed by one that finishes, and the same inputs give
+    /// the same state.
+    #[test]
+    fn every_prefix_recovers_whatever_reviews_say(
+        script in prop::collection::vec(does(), 0..16),
+        scores in prop::collection::vec(0u32..=100, 0..12),
+        lead in any::<bool>(),
+        cut in any::<prop::sample::Index>(),
+    ) {
+        let mut whole = world(&script, &scores, lead);
+        whole.go();
+        let mut world = world(&script, &scores, lead);
+        for _ in 0..=cut.index(whole.journal.len()) {
+            world.step();
+        }
+        world.crash();
+        world.go();
+        for _ in 0..200 {
+            if world.run.status() != crate::view::RunStatus::Paused {
+                break;
+            }
+            world.answer(Choice::Retry);
+        }
+        prop_assert_eq!(world.ending(), Some(Ending::Done));
+        let mut again = Run::new();
+        for stamped in &world.journal {
+            again.apply(stamped).unwrap();
+        }
+        prop_assert_eq!(&again, &world.run);
+        // C13: a chain, each names the one before it.
+        for phase in world.run.view(world.now).unwrap().phases {
+            for pair in phase.handoffs.windows(2) {
+                prop_assert_eq!(pair[0].predecessor.as_ref(), Some(&pair[1].path));
+            }
+        }
+    }
+}

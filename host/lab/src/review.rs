@@ -1,0 +1,42 @@
+//! Is this handoff fit? Puts any document to the policy of a live run, with what the host found. Reads no file by itself.
+
+use baton_core::ObjectiveId;
+use baton_core::decision::{Decision, Fault, Label, Review};
+use baton_core::observation::{Ask, Question, ReviewObservation, TextId};
+use baton_core::text::Text;
+use baton_engine::Router;
+
+/// What is known of a document.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Known {
+    /// Paths that it names and that are not there.
+    pub missing_files: Vec<String>,
+    /// Kinds of secrets in it.
+    pub secrets: Vec<String>,
+    /// Commits since it was made.
+    pub commits_since: u32,
+    /// The branch is another one.
+    pub diverged: bool,
+    /// Objectives that are open; empty where nobody knows them.
+    pub open_objectives: Vec<ObjectiveId>,
+}
+
+/// What the policy says of it, and who said it. A fault is one of every policy in the chain.
+pub fn review(router: &Router, document: &str, known: Known) -> Result<(Review, Label), Fault> {
+    let Known { missing_files, secrets, commits_since, diverged, open_objectives } = known;
+    let observation = ReviewObservation {
+        document: TextId(0),
+        missing_files,
+        secrets,
+        commits_since,
+        diverged,
+        open_objectives,
+        attributes: Vec::new(),
+    };
+    let question = Question { ask: Ask::Review(Box::new(observation)), texts: vec![Text::new(document)] };
+    match router.decide(&question) {
+        (Ok(Decision::Review(review)), label) => Ok((review, label)),
+        (Ok(_), _) => Err(Fault::Invalid { message: "answered another question".to_owned() }),
+        (Err(fault), _) => Err(fault),
+    }
+}

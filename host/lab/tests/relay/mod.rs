@@ -1,0 +1,393 @@
+//! A relay of agents without processes: core, the real component, and a workspace that is a list of files. It plays the
+//! host: performs intents at once, and can die at any point.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::OnceLock;
+
+use baton_core::action::{Action, Intent};
+use baton_core::decision::Decision;
+use baton_core::facts::{
+    AgentEvent, Capabilities, ChangedFile, Channel, Exit, GitFacts, Signal, WorkspaceFacts,
+};
+use baton_core::input::{ArtifactRef, Report, ReportedHandoff};
+use baton_core::observation::{BriefKind, ObjectiveStatus};
+use baton_core::view::PhaseRow;
+use baton_core::workflow::file;
+use baton_core::{
+    Digest, DurationMs, Input, ObjectiveId, Outcome, PhaseId, Run, Seq, SessionId, Stamped, UnixMs, named,
+};
+use baton_engine::{Engine, EngineConfig, Router};
+
+const WORKFLOW: &str = r#"
+name = "relay"
+goal = "A small thing in five steps."
+[[phases]]
+id = "10"
+title = "Steps"
+[[phases.objectives]]
+id = "lexer"
+description = "Write the lexer."
+[[phases.objectives]]
+id = "parser"
+description = "Write the parser."
+[[phases.objectives]]
+id = "printer"
+description = "Write the printer."
+[[phases.objectives]]
+id = "linter"
+description = "Write the linter."
+"#;
+
+/// Changed files that an assessment names here, so that "and so many more" is not rare.
+const NAMED: usize = 12;
+
+/// What an agent does with a prompt.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Does {
+    Finish,
+    Exhaust,
+    Die,
+    Hang,
+}
+
+/// What a successor gets, and what is true then.
+pub(crate) struct Packet {
+    pub(crate) prompt: String,
+    pub(crate) document: String,
+    pub(crate) beside: Vec<String>,
+    pub(crate) open: Vec<ObjectiveId>,
+    pub(crate) done: Vec<ObjectiveId>,
+    pub(crate) changed: Vec<String>,
+    pub(crate) attempts: Vec<String>,
+}
+
+impl Packet {
+    pub(crate) fn everything(&self) -> String {
+        [&[self.prompt.clone(), self.document.clone()][..], &self.beside].concat().join("\n")
+    }
+}
+
+pub(crate) struct World {
+    run: Run,
+    now: UnixMs,
+    seq: Seq,
+    script: VecDeque<Does>,
+    /// Attempts reported, and files changed, with each prompt.
+    reports: usize,
+    files: usize,
+    words: String,
+    count: usize,
+    workspace: BTreeMap<String, ChangedFile>,
+    /// The workspace at the start of each phase.
+    starts: BTreeMap<PhaseId, BTreeMap<String, ChangedFile>>,
+    attempts: BTreeSet<String>,
+    saved: BTreeMap<String, String>,
+    queue: VecDeque<Input>,
+    pub(crate) packets: Vec<Packet>,
+    pub(crate) decisions: Vec<Decision>,
+}
+
+/// The built-in component: made once.
+fn router() -> &'static Router {
+    static ROUTER: OnceLock<Router> = OnceLock::new();
+    ROUTER.get_or_init(|| {
+        let engine = Engine::new(EngineConfig::default()).unwrap();
+        Router::new(&engine, BTreeMap::new()).unwrap()
+    })
+}
+
+impl World {
+    pub(crate) fn new(script: Vec<Does>, reports: usize, files: usize, words: &str) -> Self {
+        let workflow = Box::new(file::parse(WORKFLOW, "relay.toml", "/").unwrap());
+        let started = Input::Started {
+            run: "r1".into(),
+            workflow,
+            pins: Vec::new(),
+            task_folder: ".baton/r1".into(),
+            utc_offset_minutes: 0,
+        };
+        Self {
+            run: Run::new(),
+            now: UnixMs(1_780_000_000_000),
+            seq: Seq(0),
+            script: script.into(),
+            reports,
+            files,
+            words: words.to_owned(),
+            count: 0,
+            workspace: BTreeMap::new(),
+            starts: BTreeMap::new(),
+            attempts: BTreeSet::new(),
+            saved: BTreeMap::new(),
+            queue: [started].into(),
+            packets: Vec::new(),
+            decisions: Vec::new(),
+        }
+    }
+
+    /// Inputs so far.
+    pub(crate) fn taken(&self) -> usize {
+        usize::try_from(self.seq.0).unwrap()
+    }
+
+    pub(crate) fn go(&mut self) {
+        self.until_packet(usize::MAX);
+    }
+
+    /// Until there is a packet more, or the run rests.
+    pub(crate) fn until_packet(&mut self, before: usize) {
+        for _ in 0..5_000 {
+            if self.packets.len() > before || !self.step() {
+                return;
+            }
+        }
+        panic!("the run does not come to rest");
+    }
+
+    pub(crate) fn step(&mut self) -> bool {
+        let input = match self.queue.pop_front() {
+            Some(input) => input,
+            None => match self.run.next_deadline() {
+                Some(at) => {
+                    self.now = self.now.max(at);
+                    Input::Tick
+                }
+                None => return false,
+            },
+        };
+        self.now = self.now + DurationMs(10);
+        self.seq = self.seq.next();
+        if let Input::Reported { report: Report::AttemptRecord { approach, .. }, .. } = &input {
+            self.attempts.insert(approach.lines().next().unwrap().to_owned());
+        }
+        let intents = self.run.apply(&Stamped { seq: self.seq, at: self.now, input }).unwrap();
+        for intent in intents {
+            self.perform(intent);
+        }
+        true
+    }
+
+    /// The host dies with every agent, and another takes over.
+    pub(crate) fn crash(&mut self) {
+        let pending: Vec<Intent> = self.run.pending().into_iter().cloned().collect();
+        self.queue.clear();
+        let (repeated, lost): (Vec<_>, Vec<_>) = pending.into_iter().partition(|intent| {
+            matches!(
+                intent.action,
+                Action::Assess { .. }
+                    | Action::Inspect { .. }
+                    | Action::WriteHandoff { .. }
+                    | Action::Ask { .. }
+            )
+        });
+        for intent in lost {
+            self.queue.push_back(Input::Outcome { action: intent.id, outcome: Outcome::Lost });
+        }
+        self.queue.push_back(Input::Resumed);
+        while !self.queue.is_empty() && self.run.pending().len() > repeated.len() {
+            self.step();
+        }
+        if let Some(Input::Resumed) = self.queue.front() {
+            self.step();
+        }
+        for intent in repeated {
+            self.perform(intent);
+        }
+    }
+
+    fn perform(&mut self, intent: Intent) {
+        let outcome = match intent.action {
+            Action::Notify(_) => return,
+            Action::RequestDecision { request, question } => {
+                let (result, label) = router().decide(&question);
+                self.decisions.push(result.clone().unwrap());
+                return self.queue.push_back(Input::Decided { request, result, label: Box::new(label) });
+            }
+            Action::Spawn(spec) => {
+                let event = AgentEvent::Ready { agent_session: None, model: None, version: None };
+                self.say(&spec.session, event);
+                let capabilities = Capabilities { takes_mcp: true, ..Capabilities::default() };
+                Outcome::Spawned { group: 1, started: 1, capabilities }
+            }
+            Action::Prompt { session, prompt, kind, focus, text } => {
+                if prompt == 1 && kind != BriefKind::First {
+                    self.hand_packet(&session, text.body().unwrap());
+                }
+                self.act(&session, &focus);
+                Outcome::Delivered
+            }
+            Action::End { session, .. } => {
+                let exit = Exit { code: Some(0), signal: None, by_host: true };
+                self.queue.push_back(Input::SessionEnded { session, exit });
+                Outcome::Delivered
+            }
+            Action::Assess { phase, baseline, .. } => {
+                if baseline {
+                    self.starts.insert(phase.clone(), self.workspace.clone());
+                }
+                Outcome::Assessed { facts: self.facts(&phase) }
+            }
+            Action::Inspect { document, .. } => Outcome::Inspected {
+                missing_files: named::paths(document.body().unwrap())
+                    .into_iter()
+                    .filter(|path| !self.saved.contains_key(path))
+                    .filter(|path| !self.workspace.get(path).is_some_and(|file| file.exists))
+                    .collect(),
+                secrets: Vec::new(),
+                commits_since: 0,
+                diverged: false,
+            },
+            Action::WriteHandoff { phase, path, document, facts, changed_beyond, .. } => {
+                let stem = path.strip_suffix(".md").unwrap().to_owned();
+                self.saved.insert(path.clone(), document.body().unwrap().to_owned());
+                self.saved.insert(format!("{stem}-facts.json"), facts.unwrap().body().unwrap().to_owned());
+                if changed_beyond > 0 {
+                    let all: Vec<String> = self.changed(&phase).into_iter().map(|file| file.path).collect();
+                    self.saved.insert(format!("{stem}-files.json"), all.join("\n"));
+                }
+                let artifact = ArtifactRef {
+                    name: path.clone(),
+                    version: 1,
+                    digest: document.digest().clone(),
+                    bytes: document.len_bytes(),
+                    summary: String::new(),
+                };
+                Outcome::HandoffWritten { path, artifact, index: None }
+            }
+            Action::Ask { .. } | Action::Finish { .. } => Outcome::Announced,
+            _ => Outcome::Delivered,
+        };
+        self.queue.push_back(Input::Outcome { action: intent.id, outcome });
+    }
+
+    /// What differs from the start of a phase.
+    fn changed(&self, phase: &PhaseId) -> Vec<ChangedFile> {
+        let start = self.starts.get(phase);
+        let same = |file: &ChangedFile| start.and_then(|start| start.get(&file.path)) == Some(file);
+        self.workspace.values().filter(|file| !same(file)).cloned().collect()
+    }
+
+    fn facts(&self, phase: &PhaseId) -> WorkspaceFacts {
+        let changed = self.changed(phase);
+        WorkspaceFacts {
+            git: GitFacts {
+                present: true,
+                branch: "main".into(),
+                head: "a".repeat(40),
+                ..GitFacts::default()
+            },
+            files: 10,
+            changed: changed.iter().take(NAMED).cloned().collect(),
+            changed_beyond: u32::try_from(changed.len().saturating_sub(NAMED)).unwrap(),
+            missing: Vec::new(),
+        }
+    }
+
+    fn hand_packet(&mut self, session: &SessionId, prompt: &str) {
+        let view = self.run.view(self.now).unwrap();
+        let of_session = |row: &&PhaseRow| row.sessions.iter().any(|one| one.id == *session);
+        let phase = view.phases.iter().find(of_session).unwrap();
+        let newest = phase.handoffs.first();
+        let saved = |path: &str| self.saved.get(path).cloned();
+        let stem = newest.map(|row| row.path.trim_end_matches(".md").to_owned()).unwrap_or_default();
+        let of = |status: fn(ObjectiveStatus) -> bool| {
+            phase.objectives.iter().filter(|row| status(row.status)).map(|row| row.id.clone()).collect()
+        };
+        // Only what prompt or document point to belongs to the packet.
+        let document = newest.and_then(|row| saved(&row.path)).unwrap_or_default();
+        let facts = Some(format!("{stem}-facts.json"))
+            .filter(|path| prompt.contains(path) && document.contains(path));
+        let beside: Vec<String> = facts.iter().filter_map(|path| saved(path)).collect();
+        let files = format!("{stem}-files.json");
+        let list = saved(&files).filter(|_| beside.iter().any(|facts| facts.contains(&files)));
+        self.packets.push(Packet {
+            prompt: prompt.to_owned(),
+            document,
+            beside: beside.into_iter().chain(list).collect(),
+            open: of(|status| status != ObjectiveStatus::Done),
+            done: of(|status| status == ObjectiveStatus::Done),
+            changed: self.changed(&phase.id).into_iter().map(|file| file.path).collect(),
+            attempts: self.attempts.iter().cloned().collect(),
+        });
+    }
+
+    fn say(&mut self, session: &SessionId, event: AgentEvent) {
+        self.queue.push_back(Input::Agent { session: session.clone(), event });
+    }
+
+    fn report(&mut self, session: &SessionId, report: Report) {
+        let digest = Digest::of(format!("{} {report:?}", self.count));
+        self.queue.push_back(Input::Reported { session: Some(session.clone()), digest, report });
+    }
+
+    fn act(&mut self, session: &SessionId, focus: &[ObjectiveId]) {
+        let does = self.script.pop_front().unwrap_or(Does::Finish);
+        self.count += 1;
+        for n in 0..self.files {
+            let path = format!("src/part{}/file{n}.rs", self.count % 3);
+            let (bytes, exists) = (self.count as u64, n % 5 != 4);
+            let digest = Some(Digest::of(format!("{path}{bytes}")));
+            self.workspace.insert(path.clone(), ChangedFile { path, bytes, exists, digest });
+        }
+        for n in 0..self.reports {
+            let approach = format!("way {} of {n}", self.count);
+            let outcome = self.words.clone();
+            self.report(session, Report::AttemptRecord { approach, outcome });
+        }
+        let words = self.words.clone();
+        if self.reports > 0 {
+            self.report(session, Report::GotchaRecord { gotcha: words.clone() });
+            let handoff = ReportedHandoff {
+                current_state: words.clone(),
+                immediate_next_action: words.clone(),
+                critical_context: vec![words.clone()],
+                critical_files: Vec::new(),
+            };
+            self.report(session, Report::HandoffWrite(Box::new(handoff)));
+        }
+        let call = format!("t{}", self.count);
+        let (id, name) = (call.clone(), "read".to_owned());
+        self.say(session, AgentEvent::ToolCall { id, name, reads: None, writes: None });
+        self.say(
+            session,
+            AgentEvent::ToolOutput { id: call, bytes: words.len() as u64, text: words.clone() },
+        );
+        let text = format!("I have written down all that I found in this step, as it was asked for. {words}");
+        self.say(session, AgentEvent::Text { text });
+        self.say(session, AgentEvent::Turn { used_tokens: Some(1_000), billed: Default::default() });
+        match does {
+            Does::Finish => {
+                for objective in focus {
+                    let (objective, status) = (objective.clone(), ObjectiveStatus::Done);
+                    self.report(session, Report::ObjectiveUpdate { objective, status, note: String::new() });
+                }
+                self.say(
+                    session,
+                    AgentEvent::PromptEnded { stop_reason: "end_turn".into(), is_error: false },
+                );
+            }
+            Does::Exhaust => {
+                self.say(
+                    session,
+                    AgentEvent::Signal(Signal {
+                        channel: Channel::AgentEvent,
+                        code: "prompt_too_long".into(),
+                        status: None,
+                        resets_at: None,
+                        retrying: false,
+                        text: "Prompt is too long".into(),
+                    }),
+                );
+                self.say(
+                    session,
+                    AgentEvent::PromptEnded { stop_reason: "prompt_too_long".into(), is_error: true },
+                );
+            }
+            Does::Die => {
+                let exit = Exit { code: Some(1), signal: None, by_host: false };
+                self.queue.push_back(Input::SessionEnded { session: session.clone(), exit });
+            }
+            Does::Hang => {}
+        }
+    }
+}
