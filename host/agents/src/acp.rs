@@ -28,11 +28,11 @@ use crate::launch::{DriverEvent, Launch};
 use crate::process::Process;
 use crate::program::Invocation;
 
-/// What the rehearsal agent can do. It has no cost and no MCP, and runs its script to the end.
+/// What the rehearsal agent can do. It has no cost, and runs its script to the end.
 pub(crate) const REHEARSAL_CAPABILITIES: Capabilities = Capabilities {
     reports_occupancy: true,
     compacts: true,
-    takes_mcp: false,
+    takes_mcp: true,
     caps_turns: false,
     interrupts: true,
     reports_cost: false,
@@ -69,7 +69,10 @@ pub(crate) fn drive(
     let events = Events { session, to: events };
     let (lines, to_write) = mpsc::channel(LINES);
     let (forward, forwarded) = mpsc::channel(LINES);
-    let protocol = Shared::new(Protocol::new(capabilities));
+    let protocol = Shared::new(Protocol::new(
+        capabilities,
+        launch.tools.as_ref().map(|tools| tools.command.name.clone()),
+    ));
 
     let feed = AcpFeed(protocol.clone());
     let outgoing = outgoing(lines, protocol.clone(), events.clone());
@@ -113,13 +116,18 @@ async fn talk(
     protocol: Shared<Protocol>,
     events: Events,
 ) -> Result<Result<(), String>, agent_client_protocol::Error> {
-    let (permission, workspace) = (opening.permission, opening.workspace.clone());
+    let allowed = permission::Allowed {
+        permission: opening.permission,
+        workspace: opening.workspace.clone(),
+        own_server: opening.own_server.clone(),
+        calls: protocol.clone(),
+    };
     Client
         .v1()
         .name("baton")
         .on_receive_request(
             async move |request: RequestPermissionRequest, responder, _connection| {
-                let outcome = permission::answer(&request, permission, &workspace);
+                let outcome = allowed.answer(&request);
                 responder.respond(RequestPermissionResponse::new(outcome))
             },
             agent_client_protocol::on_receive_request!(),

@@ -1,5 +1,7 @@
 //! Claude Code over stream-json in both directions. Decoding is in `baton-streams`.
 
+mod tools;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -15,11 +17,11 @@ use crate::launch::{DriverEvent, Launch};
 use crate::process::Process;
 use crate::program::Invocation;
 
-/// What Claude Code can do. It takes MCP servers too, but this driver offers none yet.
+/// What Claude Code can do.
 pub(crate) const CAPABILITIES: Capabilities = Capabilities {
     reports_occupancy: true,
     compacts: true,
-    takes_mcp: false,
+    takes_mcp: true,
     caps_turns: true,
     interrupts: true,
     reports_cost: true,
@@ -30,16 +32,39 @@ const LINES: usize = 16;
 
 /// How it is called for this session.
 pub(crate) fn command(program: PathBuf, launch: &Launch) -> Invocation {
-    Invocation { program, args: arguments(&launch.role, launch.spec.max_turns) }
+    let own = launch.tools.as_ref().map(|tools| tools.command.name.as_str());
+    let servers = tools::config(own, &launch.mcp_servers);
+    Invocation { program, args: arguments(&launch.role, launch.spec.max_turns, own, servers) }
 }
 
 /// The arguments; `max_turns` of 0 is no cap. Claude Code counts turns anew with every prompt (seen on 2.1.330), so this
-/// caps a prompt; what is left for the session is for core to count.
-pub(crate) fn arguments(role: &Role, max_turns: u32) -> Vec<OsString> {
+/// caps a prompt; what is left for the session is for core to count. `own` names the server of Baton's own tools, which
+/// are allowed whatever the role's permission: what they change is the run's own journal.
+pub(crate) fn arguments(
+    role: &Role,
+    max_turns: u32,
+    own: Option<&str>,
+    servers: Option<Value>,
+) -> Vec<OsString> {
     let mut args = vec!["-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose"];
+    // Both take lists, which end at the next option.
+    let servers = servers.map(|servers| servers.to_string());
+    if let Some(servers) = &servers {
+        args.extend(["--mcp-config", servers]);
+    }
+    let allowed = own.map(|own| format!("mcp__{own}"));
+    if let Some(allowed) = &allowed {
+        args.extend(["--allowedTools", allowed]);
+    }
     match role.permission {
-        // Plan mode reads and searches, and changes nothing.
-        Permission::ReadOnly => args.extend(["--permission-mode", "plan"]),
+        // Plan mode reads and searches, and changes nothing. A list of allowed tools does not count in it, so it asks
+        // the host, which says yes to Baton's own tools and to nothing else (see `tools.rs`).
+        Permission::ReadOnly => {
+            args.extend(["--permission-mode", "plan"]);
+            if own.is_some() {
+                args.extend(["--permission-prompt-tool", "stdio"]);
+            }
+        }
         Permission::Edit => args.extend(["--permission-mode", "acceptEdits"]),
         Permission::Full => args.push("--dangerously-skip-permissions"),
     }
@@ -70,9 +95,13 @@ pub(crate) fn drive(
         // The channel is empty and longer than this.
         let _ = lines.try_send(control(request));
     }
+    let (forward, forwarded) = mpsc::channel(LINES);
     let feed = ClaudeFeed { decoder: ClaudeDecoder::new(), lines: lines.downgrade() };
+    if let Some(own) = &launch.tools {
+        tokio::spawn(tools::relay(own.clone(), forwarded, lines.downgrade()));
+    }
     let talk = tokio::spawn(talk(wiring.commands, lines, wiring.closing.clone()));
-    let streams = driver::Streams { to_write, feed, forward: None };
+    let streams = driver::Streams { to_write, feed, forward: Some(forward) };
     driver::attend(process, launch, events, wiring.life, streams, talk);
     handle
 }
@@ -135,7 +164,7 @@ impl Feed for ClaudeFeed {
             // Where the agent takes nothing from its stdin the next call will tell instead.
             let _ = lines.try_send(control(CONTEXT_USAGE));
         }
-        None
+        tools::is_request(line).then(|| str::from_utf8(line).map(str::to_owned).ok()).flatten()
     }
 
     fn long_line(&mut self, beginning: &[u8], out: &mut Vec<AgentEvent>) {
@@ -159,7 +188,7 @@ mod tests {
     #[test]
     fn permission_is_explicit_and_never_silently_everything() {
         let joined = |permission, turns| {
-            let args = arguments(&role(permission), turns);
+            let args = arguments(&role(permission), turns, None, None);
             args.join(" ".as_ref()).into_string().unwrap()
         };
         let start = "-p --input-format stream-json --output-format stream-json --verbose";
@@ -168,6 +197,16 @@ mod tests {
         let edit = format!("{start} --permission-mode acceptEdits --max-turns 25 --model sonnet");
         assert_eq!(joined(Permission::Edit, 25), edit);
         assert!(joined(Permission::Full, 0).contains("--dangerously-skip-permissions"));
+        let own = arguments(&role(Permission::ReadOnly), 0, Some("baton"), tools::config(Some("baton"), &[]));
+        let own = own.join(" ".as_ref()).into_string().unwrap();
+        // In which order a map is written depends on who else is in the build.
+        let server = serde_json::json!({ "mcpServers": { "baton": { "type": "sdk", "name": "baton" } } });
+        assert_eq!(
+            own,
+            format!(
+                "{start} --mcp-config {server} --allowedTools mcp__baton --permission-mode plan --permission-prompt-tool stdio --model sonnet"
+            )
+        );
     }
 
     #[test]

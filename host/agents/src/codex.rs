@@ -100,15 +100,19 @@ fn thread_start(launch: &Launch) -> Value {
     if let Some(model) = &launch.role.model {
         params["model"] = json!(model);
     }
-    if !launch.mcp_servers.is_empty() {
-        let servers: Map<String, Value> = launch
-            .mcp_servers
-            .iter()
-            .map(|server| {
-                let config = json!({ "command": server.command, "args": server.args, "env": server.env });
-                (server.name.clone(), config)
-            })
-            .collect();
+    let own = launch.tools.as_ref().map(|tools| tools.command.name.as_str());
+    let servers: Map<String, Value> = launch
+        .servers()
+        .map(|server| {
+            let mut config = json!({ "command": server.command, "args": server.args, "env": server.env });
+            if own == Some(server.name.as_str()) {
+                // What is reported changes nothing but the run's own journal: no role forbids that.
+                config["default_tools_approval_mode"] = json!("approve");
+            }
+            (server.name.clone(), config)
+        })
+        .collect();
+    if !servers.is_empty() {
         params["config"] = json!({ "mcp_servers": servers });
     }
     params

@@ -224,7 +224,7 @@ pub(crate) fn attend(
     let Process { stdin, stdout, stderr, supervised } = process;
     let Life { end, closing: (closes, closing), gone: (goes, gone) } = life;
     let Streams { to_write, feed, forward } = streams;
-    let log = |name: &str| Log::create(&launch.session_dir, name);
+    let log = |name: &str| Log::create(&launch.session_dir, name, launch.mask);
     tokio::spawn(write(stdin, to_write, closing, log("stdin.jsonl")));
     let stderr = read_stderr(stderr, &events, log("stderr.log"), gone.clone());
     let stdout = read(stdout, feed, forward, events.clone(), log("stdout.jsonl"), gone.clone());

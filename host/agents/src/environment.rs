@@ -11,9 +11,9 @@ const EVERY_AGENT: &[&str] = &["PATH", "HOME", "LANG", "TERM", "TMPDIR", "USER",
 /// The parts of the locale that `LANG` does not decide.
 const EVERY_AGENT_PREFIXES: &[&str] = &["LC_"];
 
-/// Claude Code: its credentials and settings, its switches for updates and telemetry, and the word that allows it to
-/// run as root.
-const CLAUDE: &[&str] = &["IS_SANDBOX"];
+/// Claude Code: its credentials and settings, its switches for updates and telemetry, the word that allows it to run as
+/// root, and the switch for finding tools by a search.
+const CLAUDE: &[&str] = &["IS_SANDBOX", "ENABLE_TOOL_SEARCH"];
 
 /// The same, by beginning.
 const CLAUDE_PREFIXES: &[&str] = &["ANTHROPIC_", "CLAUDE_CODE_", "DISABLE_"];

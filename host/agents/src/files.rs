@@ -1,5 +1,6 @@
 //! The files of a session folder, private to the user: who guards the agent, how it ended, what it printed.
 
+use std::borrow::Cow;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
@@ -94,26 +95,102 @@ fn private(path: &Path) -> io::Result<File> {
     OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)
 }
 
-/// A log of bounded size. A full disk costs the log, never the session.
+/// Takes the secrets out of a line, or of some lines of plain text, before they reach the disk. What was JSON stays it.
+pub type Mask = for<'a> fn(&'a str) -> Cow<'a, str>;
+
+/// A line that is longer is masked and written in pieces of this size.
+const LINE_BYTES: usize = 4 * 1024 * 1024;
+
+/// A block of a PEM file is held back until its end is there, since only the whole of it tells a private key; this
+/// much at most. Certificate bundles are larger, and are written as they come.
+const BLOCK_BYTES: usize = 64 * 1024;
+
+/// A log of bounded size, without secrets. A full disk costs the log, never the session.
 #[derive(Debug)]
-pub(crate) struct Log(Option<(File, u64)>);
+pub(crate) struct Log {
+    /// None once there is no room.
+    file: Option<File>,
+    room: u64,
+    mask: Mask,
+    /// What is not written yet: the beginning of a line, or of a block.
+    held: Vec<u8>,
+}
 
 impl Log {
     /// Begins anew.
-    pub(crate) fn create(folder: &Path, name: &str) -> Self {
-        Self(private(&folder.join(name)).ok().map(|file| (file, LOG_BYTES)))
+    pub(crate) fn create(folder: &Path, name: &str, mask: Mask) -> Self {
+        Self { file: private(&folder.join(name)).ok(), room: LOG_BYTES, mask, held: Vec::new() }
     }
 
-    /// Appends, where there is room. The write goes to the page cache and is not waited for.
+    /// Appends, where there is room. The write goes to the page cache and is not waited for; a line is written when it
+    /// is whole.
     pub(crate) fn write(&mut self, bytes: &[u8]) {
-        if let Some((file, room)) = &mut self.0 {
-            let fits = bytes.len().min(usize::try_from(*room).unwrap_or(usize::MAX));
-            *room -= fits as u64;
-            if file.write_all(&bytes[..fits]).is_err() || *room == 0 {
-                self.0 = None;
+        if self.file.is_none() {
+            return;
+        }
+        self.held.extend_from_slice(bytes);
+        let lines = self.held.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
+        let block = open_block(&self.held[..lines]);
+        let ready = match block {
+            Some(start) if self.held.len() - start < BLOCK_BYTES => start,
+            _ if self.held.len() - lines >= LINE_BYTES => self.held.len(),
+            _ => lines,
+        };
+        self.put(ready);
+    }
+
+    /// Masks and writes the first bytes of what is held.
+    fn put(&mut self, bytes: usize) {
+        let ready: Vec<u8> = self.held.drain(..bytes).collect();
+        let Some(file) = &mut self.file else { return };
+        let text = String::from_utf8_lossy(&ready);
+        let mut masked = String::with_capacity(text.len());
+        let mut plain = 0..0;
+        for line in text.split_inclusive('\n') {
+            let line_end = plain.end + line.len();
+            // JSON is masked by the line and stays whole; lines of a terminal belong together.
+            if line.trim_start().starts_with(['{', '[']) {
+                masked.push_str(&(self.mask)(&text[plain.clone()]));
+                let ending = if line.ends_with('\n') { "\n" } else { "" };
+                masked.push_str(&(self.mask)(line.strip_suffix('\n').unwrap_or(line)));
+                masked.push_str(ending);
+                plain = line_end..line_end;
+            } else {
+                plain.end = line_end;
             }
         }
+        masked.push_str(&(self.mask)(&text[plain]));
+        let fits = masked.len().min(usize::try_from(self.room).unwrap_or(usize::MAX));
+        self.room -= fits as u64;
+        if file.write_all(&masked.as_bytes()[..fits]).is_err() || self.room == 0 {
+            self.file = None;
+            self.held = Vec::new();
+        }
     }
+}
+
+impl Drop for Log {
+    /// The last line may have no end.
+    fn drop(&mut self) {
+        self.put(self.held.len());
+    }
+}
+
+/// Where a block of a PEM file begins that has not ended yet. One within a line of JSON is whole with its line.
+fn open_block(lines: &[u8]) -> Option<usize> {
+    let mut open = None;
+    let mut at = 0;
+    for line in lines.split_inclusive(|&byte| byte == b'\n') {
+        let begins = |mark: &str| line.windows(mark.len()).any(|part| part == mark.as_bytes());
+        if open.is_none() && !line.starts_with(b"{") && begins("-----BEGIN ") {
+            open = Some(at);
+        }
+        if open.is_some() && begins("-----END ") {
+            open = None;
+        }
+        at += line.len();
+    }
+    open
 }
 
 #[cfg(test)]
@@ -132,5 +209,39 @@ mod tests {
         assert_eq!(GuardFile::read(&inner), None);
         let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
         assert_eq!((mode(&inner), mode(&inner.join(EXIT))), (0o700, 0o600));
+    }
+
+    /// Stands for the host's scanner: hides a word, wherever a line or a block of lines has it.
+    fn hides(text: &str) -> Cow<'_, str> {
+        match text.contains("BEGIN KEY") && text.contains("END KEY") {
+            true => Cow::Borrowed("[key]\n"),
+            false => Cow::Owned(text.replace("hunter2", "[secret]")),
+        }
+    }
+
+    fn logged(pieces: &[&[u8]]) -> String {
+        let folder = tempfile::tempdir().unwrap();
+        let mut log = Log::create(folder.path(), "log", hides);
+        pieces.iter().for_each(|piece| log.write(piece));
+        drop(log);
+        let path = folder.path().join("log");
+        assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+        fs::read_to_string(path).unwrap()
+    }
+
+    #[test]
+    fn a_log_is_masked_by_whole_lines() {
+        assert_eq!(logged(&[b"a hunt", b"er2 b\nnext hu", b"nter2"]), "a [secret] b\nnext [secret]");
+        assert_eq!(logged(&[b"{\"a\":\"hunter2\"}\nx\n{}\n"]), "{\"a\":\"[secret]\"}\nx\n{}\n");
+        assert_eq!(logged(&[b"\xff hunter2\n"]), "\u{fffd} [secret]\n");
+    }
+
+    #[test]
+    fn a_block_is_masked_when_its_end_is_there() {
+        let pieces: [&[u8]; 4] =
+            [b"before\n-----BEGIN KEY-----\n", b"abc\n", b"-----END KEY-----\n", b"after\n"];
+        assert_eq!(logged(&pieces), "before\n[key]\nafter\n");
+        let endless = ["-----BEGIN X-----\n", &"line\n".repeat(BLOCK_BYTES / 5)].concat();
+        assert_eq!(logged(&[endless.as_bytes(), b"z\n"]), endless + "z\n");
     }
 }

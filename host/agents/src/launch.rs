@@ -2,16 +2,20 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::fmt;
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use baton_core::SessionId;
 use baton_core::action::SpawnSpec;
 use baton_core::facts::{AgentEvent, Capabilities, Exit};
 use baton_core::workflow::{AgentKind, Role};
+use tokio::io::DuplexStream;
 use tokio::sync::mpsc;
 
 use crate::driver::AgentHandle;
+use crate::files::Mask;
 use crate::process::Process;
 use crate::{acp, claude, codex, environment, plain, program};
 
@@ -33,10 +37,21 @@ pub struct Launch {
     /// A folder for this session alone (0700, made where it is missing): the guard's files, what the agent printed
     /// (`stdout.jsonl`, `stderr.log`) and was told (`stdin.jsonl`).
     pub session_dir: PathBuf,
+    /// Takes secrets out of what is written there.
+    pub mask: Mask,
     /// The environment to choose from; see the allow list in `environment.rs`.
     pub inherit: BTreeMap<OsString, OsString>,
-    /// Servers that the agent is told of, where it takes any (`takes_mcp`).
+    /// Baton's own tools, where the agent is to have them.
+    pub tools: Option<OwnServer>,
+    /// Further servers that the agent is told of, where it takes any (`takes_mcp`).
     pub mcp_servers: Vec<McpServer>,
+}
+
+impl Launch {
+    /// The servers that the agent starts itself, Baton's own first.
+    pub(crate) fn servers(&self) -> impl Iterator<Item = &McpServer> {
+        self.tools.iter().map(|tools| &tools.command).chain(&self.mcp_servers)
+    }
 }
 
 /// An MCP server that an agent starts and talks to over stdin and stdout.
@@ -50,6 +65,36 @@ pub struct McpServer {
     pub args: Vec<String>,
     /// Variables that it gets beside the agent's own.
     pub env: BTreeMap<String, String>,
+}
+
+/// Baton's own tools for one session. An agent gets them by either of two ways; its driver chooses.
+#[derive(Clone, Debug)]
+pub struct OwnServer {
+    /// A program that the agent starts.
+    pub command: McpServer,
+    /// The host itself: messages go over the agent's own streams, where it takes them there (Claude Code).
+    pub connect: Connect,
+}
+
+/// Opens a connection to an MCP server inside the host: lines of JSON-RPC in both directions.
+#[derive(Clone)]
+pub struct Connect(Arc<dyn Fn() -> DuplexStream + Send + Sync>);
+
+impl Connect {
+    /// By what gives the client's end of a new connection.
+    pub fn new(open: impl Fn() -> DuplexStream + Send + Sync + 'static) -> Self {
+        Self(Arc::new(open))
+    }
+
+    pub(crate) fn open(&self) -> DuplexStream {
+        (self.0)()
+    }
+}
+
+impl fmt::Debug for Connect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Connect")
+    }
 }
 
 /// What a driver tells the host.
@@ -76,24 +121,20 @@ pub struct Spawned {
 #[derive(Debug, thiserror::Error)]
 pub enum SpawnError {
     /// No such program.
-    #[error("{name} is not on PATH: {advice}, or set `roles.{role}.{key}` to where it is")]
+    #[error("{name} is not on PATH: {advice}, or {}", instead(key))]
     NotOnPath {
         /// Name of the program.
         name: String,
-        /// Name of the role.
-        role: String,
-        /// The key of the role that names it.
+        /// The key of a workflow that names it.
         key: &'static str,
         /// How to get it.
         advice: &'static str,
     },
     /// The role names a program that is not there, or cannot be executed.
-    #[error("`roles.{role}.{key}` names {}, which is not an executable file: correct it, or give a bare name to look on PATH",
+    #[error("`{key}` names {}, which is not an executable file: correct it, or give a bare name to look on PATH",
         program.display())]
     NotExecutable {
-        /// Name of the role.
-        role: String,
-        /// The key of the role that names it.
+        /// The key of a workflow that names it.
         key: &'static str,
         /// As it is written in the workflow, made absolute.
         program: PathBuf,
@@ -122,6 +163,26 @@ pub enum SpawnError {
         /// What the system said.
         source: io::Error,
     },
+}
+
+impl SpawnError {
+    /// Trying again cannot help: something is to be installed or corrected first.
+    pub fn needs_a_person(&self) -> bool {
+        match self {
+            SpawnError::NotOnPath { .. } | SpawnError::NotExecutable { .. } | SpawnError::NoScript { .. } => {
+                true
+            }
+            SpawnError::NoGuard { .. } | SpawnError::System { .. } => false,
+        }
+    }
+}
+
+/// What else can be done where a program is not on `PATH`.
+fn instead(key: &str) -> &'static str {
+    match key {
+        "program" => "set `program` in its role to where it is",
+        _ => "write its path into the agent's command",
+    }
 }
 
 /// What agents of a kind can do with their driver, as far as that is known before one is up: an ACP agent tells the rest

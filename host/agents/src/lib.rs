@@ -23,8 +23,11 @@ mod relay;
 mod survey;
 
 pub use driver::{AgentHandle, DriverError};
+pub use files::Mask;
 pub use guard::guard_main;
-pub use launch::{DriverEvent, Launch, McpServer, SpawnError, Spawned, capabilities, spawn};
+pub use launch::{
+    Connect, DriverEvent, Launch, McpServer, OwnServer, SpawnError, Spawned, capabilities, spawn,
+};
 pub use orphan::{Orphan, end_orphan, probe_orphan};
 pub use program::{find_program, preview_command};
 pub use rehearsal::{rehearsal_main, script::ScriptError, script::check_script};

@@ -27,18 +27,16 @@ pub(crate) fn advice(kind: &AgentKind) -> &'static str {
             "codex-acp" => "install it with `npm install -g @agentclientprotocol/codex-acp`",
             "opencode" => "install it with `npm install -g opencode-ai`",
             "gemini" => "install it with `npm install -g @google/gemini-cli`",
-            _ => "install it, or write the path of its program into the agent's command",
+            _ => "install it",
         },
-        AgentKind::Process { .. } => "install it, or write the path of its program into the agent's command",
+        AgentKind::Process { .. } => "install it",
     }
 }
 
 /// Finds the program of an agent that is installed apart from Baton: the role's `program` or the agent's command, else
-/// the agent's own name; a bare name is looked up on `path`. `role_name` is for the error. The rehearsal is built in and
-/// has none to find.
+/// the agent's own name; a bare name is looked up on `path`. The rehearsal is built in and has none to find.
 pub fn find_program(
     kind: &AgentKind,
-    role_name: &str,
     role: &Role,
     path: Option<&OsStr>,
 ) -> Result<Option<PathBuf>, SpawnError> {
@@ -53,18 +51,13 @@ pub fn find_program(
         return if is_executable(&program) {
             Ok(Some(program))
         } else {
-            Err(SpawnError::NotExecutable { role: role_name.to_owned(), key, program })
+            Err(SpawnError::NotExecutable { key, program })
         };
     }
     let found = path.into_iter().flat_map(std::env::split_paths).map(|folder| folder.join(name));
     match found.filter(|program| program.is_absolute()).find(|program| is_executable(program)) {
         Some(program) => Ok(Some(program)),
-        None => Err(SpawnError::NotOnPath {
-            name: name.to_owned(),
-            role: role_name.to_owned(),
-            key,
-            advice: advice(kind),
-        }),
+        None => Err(SpawnError::NotOnPath { name: name.to_owned(), key, advice: advice(kind) }),
     }
 }
 
@@ -76,7 +69,8 @@ pub fn preview_command(spec: &SpawnSpec, role: &Role) -> Vec<String> {
     };
     match &spec.agent {
         AgentKind::Claude => {
-            called(role.program.as_deref().unwrap_or("claude"), claude::arguments(role, spec.max_turns))
+            let args = claude::arguments(role, spec.max_turns, None, None);
+            called(role.program.as_deref().unwrap_or("claude"), args)
         }
         AgentKind::Codex => called(role.program.as_deref().unwrap_or("codex"), codex::arguments(role)),
         AgentKind::Acp { command } | AgentKind::Process { command } => {
@@ -96,7 +90,7 @@ pub(crate) fn resolve(
     own_exe: &Path,
     path: Option<&OsStr>,
 ) -> Result<PathBuf, SpawnError> {
-    Ok(find_program(&spec.agent, spec.role.as_str(), role, path)?.unwrap_or_else(|| own_exe.to_owned()))
+    Ok(find_program(&spec.agent, role, path)?.unwrap_or_else(|| own_exe.to_owned()))
 }
 
 /// How the rehearsal is called.

@@ -6,7 +6,9 @@
 
 mod act;
 mod brief;
+mod misbehave;
 pub(crate) mod script;
+mod tool;
 mod window;
 mod wire;
 
@@ -55,7 +57,10 @@ fn run(mut args: impl Iterator<Item = OsString>) -> anyhow::Result<ExitCode> {
                 "agentInfo": { "name": "baton-rehearsal", "title": "Rehearsal", "version": env!("CARGO_PKG_VERSION") },
                 "authMethods": [],
             })),
-            "session/new" => Ok(json!({ "sessionId": actor.session() })),
+            "session/new" => {
+                actor.take_servers(&message["params"]["mcpServers"]);
+                Ok(json!({ "sessionId": actor.session() }))
+            }
             "session/prompt" => {
                 let text = prompt_text(&message);
                 match actor.prompt(&text, &mut wire) {

@@ -117,7 +117,7 @@ async fn look(role: &Role, path: Option<&OsStr>, own_exe: &Path) -> SurveyedAgen
     };
     let found = match &agent {
         AgentKind::Rehearsal => Ok(Some(own_exe.to_owned())),
-        _ => find_program(&agent, "executor", role, path),
+        _ => find_program(&agent, role, path),
     };
     let program = found.ok().flatten();
     let version = match (&agent, &program) {

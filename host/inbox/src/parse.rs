@@ -1,11 +1,12 @@
-//! Bytes of a file to a report, or to a sentence that says what is wrong with it. Knows no folder.
+//! Bytes of a file to a call, or to a sentence that says what is wrong with it. Knows no folder.
 
 use baton_core::SessionId;
-use baton_core::input::Report;
 use serde_json::{Map, Value};
 
+use crate::call::Call;
+use crate::catalogue::{Fault, read, takes};
 use crate::error::Problem;
-use crate::instructions::{KINDS, Kind};
+use crate::instructions::KINDS;
 
 /// Why a file is no report.
 #[derive(Debug)]
@@ -17,7 +18,7 @@ pub(crate) struct Refused {
 }
 
 /// Reads a report and the session that it names.
-pub(crate) fn report(file: &str, bytes: &[u8]) -> Result<(Option<SessionId>, Report), Refused> {
+pub(crate) fn report(file: &str, bytes: &[u8]) -> Result<(Option<SessionId>, Call), Refused> {
     let value = serde_json::from_slice(bytes).map_err(|error| Refused {
         problem: Problem {
             line: Some(error.line()),
@@ -26,84 +27,65 @@ pub(crate) fn report(file: &str, bytes: &[u8]) -> Result<(Option<SessionId>, Rep
         },
         unfinished: error.is_eof(),
     })?;
-    object(value).map_err(|wrong| {
-        let line = wrong.field.as_deref().and_then(|field| line_of(field, bytes));
-        let problem =
-            Problem { line, field: wrong.field, allowed: wrong.allowed, ..Problem::new(file, wrong.message) };
+    object(value).map_err(|Wrong { fault, allowed }| {
+        let line = fault.field.as_deref().and_then(|field| line_of(field, bytes));
+        let problem = Problem { line, field: fault.field, allowed, ..Problem::new(file, fault.message) };
         Refused { problem, unfinished: false }
     })
 }
 
 /// What is wrong with a JSON value, before it is known where in the file it stands.
 struct Wrong {
-    field: Option<String>,
-    message: String,
+    fault: Fault,
     allowed: String,
 }
 
-fn object(value: Value) -> Result<(Option<SessionId>, Report), Wrong> {
+impl Wrong {
+    fn new(field: Option<&str>, message: impl Into<String>, allowed: impl Into<String>) -> Self {
+        let fault = Fault { field: field.map(str::to_owned), message: message.into() };
+        Self { fault, allowed: allowed.into() }
+    }
+}
+
+fn object(value: Value) -> Result<(Option<SessionId>, Call), Wrong> {
     let Value::Object(mut object) = value else {
         let allowed = format!("a report is an object with \"report\", one of {}", kinds());
-        return Err(Wrong { field: None, message: "not a JSON object".to_owned(), allowed });
+        return Err(Wrong::new(None, "not a JSON object", allowed));
     };
     let session = match object.remove("session") {
         None | Some(Value::Null) => None,
         Some(Value::String(id)) => Some(SessionId::new(id)),
         Some(other) => {
-            return Err(Wrong {
-                field: Some("session".to_owned()),
-                message: format!("{other} is not text"),
-                allowed: "name your session as text (\"s3\") or leave it out".to_owned(),
-            });
+            let allowed = "name your session as text (\"s3\") or leave it out";
+            return Err(Wrong::new(Some("session"), format!("{other} is not text"), allowed));
         }
     };
-    match serde_json::from_value(Value::Object(object.clone())) {
-        Ok(report) => Ok((session, report)),
-        Err(error) => Err(explain(&object, &error.to_string())),
-    }
+    Ok((session, call(object)?))
 }
 
-/// Finds the field at fault: the reader of a tagged enum says only what it expected, not where.
-fn explain(object: &Map<String, Value>, said: &str) -> Wrong {
-    let named = object.get("report");
-    let Some(kind) = KINDS.iter().find(|kind| named.and_then(Value::as_str) == Some(kind.name)) else {
-        return Wrong {
-            field: Some("report".to_owned()),
-            message: named
-                .map_or_else(|| "it is missing".to_owned(), |other| format!("{other} is no kind of report")),
-            allowed: format!("use one of {}", kinds()),
-        };
+fn call(mut object: Map<String, Value>) -> Result<Call, Wrong> {
+    let named = object.remove("report");
+    let Some(kind) = KINDS.into_iter().find(|kind| named.as_ref().and_then(Value::as_str) == Some(*kind))
+    else {
+        let message =
+            named.map_or_else(|| "it is missing".to_owned(), |other| format!("{other} is no kind of report"));
+        return Err(Wrong::new(Some("report"), message, format!("use one of {}", kinds())));
     };
-    let (field, message) = fault(kind, object).unwrap_or_else(|| (None, said.to_owned()));
-    Wrong { field, message, allowed: kind.allowed() }
-}
-
-fn fault(kind: &Kind, object: &Map<String, Value>) -> Option<(Option<String>, String)> {
-    let takes = |key: &str| key == "report" || kind.fields.iter().any(|(name, ..)| *name == key);
-    if let Some(unknown) = object.keys().find(|key| !takes(key)) {
-        return Some((Some(unknown.clone()), "unknown field".to_owned()));
-    }
-    if let Some((missing, ..)) =
-        kind.fields.iter().find(|(name, _, required)| *required && !object.contains_key(*name))
-    {
-        return Some((Some((*missing).to_owned()), "it is missing".to_owned()));
-    }
-    let example: Map<String, Value> = serde_json::from_str(kind.example).ok()?;
-    kind.fields.iter().find_map(|(name, ..)| {
-        let mut tried = example.clone();
-        tried.insert((*name).to_owned(), object.get(*name)?.clone());
-        let error = serde_json::from_value::<Report>(Value::Object(tried)).err()?;
-        Some((Some((*name).to_owned()), error.to_string()))
+    let tool = kind.replace('-', "_");
+    read(&tool, object).map_err(|fault| Wrong {
+        fault,
+        allowed: format!("{kind:?} takes {}, and session (text, optional)", takes(&tool)),
     })
 }
 
 fn kinds() -> String {
-    KINDS.map(|kind| format!("{:?}", kind.name)).join(", ")
+    KINDS.map(|kind| format!("{kind:?}")).join(", ")
 }
 
 /// The line on which a field is first named.
 fn line_of(field: &str, bytes: &[u8]) -> Option<usize> {
-    let key = serde_json::to_string(field).ok()?;
+    let outermost = field.split(['.', '[']).next()?;
+    let key = serde_json::to_string(outermost).ok()?;
     let text = String::from_utf8_lossy(bytes);
     Some(text[..text.find(&key)?].matches('\n').count() + 1)
 }
@@ -111,6 +93,8 @@ fn line_of(field: &str, bytes: &[u8]) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::call::AttemptRecord;
+    use crate::instructions::INSTRUCTIONS;
 
     fn problem(text: &str) -> String {
         report("r.json", text.as_bytes()).unwrap_err().problem.to_string()
@@ -121,7 +105,7 @@ mod tests {
         let text = r#"{"session": "s3", "report": "attempt-record", "approach": "a", "outcome": "b"}"#;
         let (session, read) = report("r.json", text.as_bytes()).unwrap();
         assert_eq!(session, Some(SessionId::from("s3")));
-        assert_eq!(read, Report::AttemptRecord { approach: "a".into(), outcome: "b".into() });
+        assert_eq!(read, Call::AttemptRecord(AttemptRecord { approach: "a".into(), outcome: "b".into() }));
     }
 
     #[test]
@@ -143,7 +127,10 @@ mod tests {
         let nested = problem(
             r#"{"report": "split-request", "rationale": "r", "groups": [{"title": "t", "objectives": "a"}]}"#,
         );
-        assert!(nested.starts_with("r.json, line 1, field \"groups\": "), "{nested}");
+        assert!(nested.starts_with("r.json, line 1, field \"groups[0].objectives\": "), "{nested}");
+
+        let empty = problem(r#"{"report": "gotcha-record", "gotcha": " "}"#);
+        assert!(empty.starts_with("r.json, line 1, field \"gotcha\": it is empty; "), "{empty}");
 
         let kind = problem(r#"{"report": "progress"}"#);
         assert!(
@@ -157,10 +144,17 @@ mod tests {
     }
 
     #[test]
+    fn what_the_host_alone_may_say_is_no_report_of_an_agent() {
+        // A file must not be able to claim that something is in the store.
+        assert!(problem(r#"{"report": "artifact-saved", "artifact": {}}"#).contains("no kind of report"));
+        assert!(problem(r#"{"report": "context-status"}"#).contains("no kind of report"));
+    }
+
+    #[test]
     fn only_json_that_breaks_off_may_still_be_being_written() {
-        let whole = KINDS[3].example.as_bytes();
-        for end in 0..whole.len() {
-            assert!(report("r.json", &whole[..end]).unwrap_err().unfinished, "cut at {end}");
+        let example = INSTRUCTIONS.lines().find(|line| line.contains("split-request")).unwrap();
+        for end in 0..example.len() {
+            assert!(report("r.json", &example.as_bytes()[..end]).unwrap_err().unfinished, "cut at {end}");
         }
         assert!(!report("r.json", b"{]").unwrap_err().unfinished);
         let deep = "[".repeat(100_000);

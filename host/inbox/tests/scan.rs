@@ -5,11 +5,14 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 
-use baton_core::input::Report;
-use baton_inbox::{Inbox, MAX_FILE_BYTES, MAX_FILES_PER_SCAN, Received};
+use baton_inbox::{AttemptRecord, Call, Inbox, MAX_FILE_BYTES, MAX_FILES_PER_SCAN, Received};
 use tempfile::TempDir;
 
 const GOOD: &str = r#"{"report": "attempt-record", "approach": "a", "outcome": "b"}"#;
+
+fn attempt(approach: &str, outcome: &str) -> Call {
+    Call::AttemptRecord(AttemptRecord { approach: approach.into(), outcome: outcome.into() })
+}
 
 struct Place {
     workspace: TempDir,
@@ -59,7 +62,7 @@ fn a_report_is_handed_over_once_and_moved_when_confirmed() {
     let mut place = Place::new();
     place.write("note.json", GOOD);
     let received = place.scan();
-    let expected = Report::AttemptRecord { approach: "a".into(), outcome: "b".into() };
+    let expected = attempt("a", "b");
     assert_eq!(received[0].result, Ok((None, expected)));
     assert!(place.scan().is_empty());
     assert!(place.path("note.json").exists());
@@ -88,7 +91,7 @@ fn a_file_written_anew_is_handed_over_anew() {
     assert!(place.path("note.json").exists(), "confirming the old content must not take the new one away");
     place.write("note.json", &GOOD.replace("\"b\"", "\"c\""));
     let received = place.scan();
-    let expected = Report::AttemptRecord { approach: "a".into(), outcome: "c".into() };
+    let expected = attempt("a", "c");
     assert_eq!(received[0].result, Ok((None, expected)));
 }
 

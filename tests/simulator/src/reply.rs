@@ -9,6 +9,9 @@ use crate::script::Step;
 /// How long Codex waits for a command before it lets the model go on; the longest that it allows.
 const COMMAND_MS: u64 = 30_000;
 
+/// Codex's search for tools, which has no name of its own.
+pub(crate) const SEARCH: &str = "tool_search";
+
 /// How much of a command's output Codex hands to the model.
 const OUTPUT_TOKENS: u64 = 20_000;
 
@@ -66,6 +69,10 @@ pub(crate) fn block(step: Step, asked: &Asked) -> Block {
         Step::Read { path } => ("read a file".to_owned(), read(&path, asked)),
         Step::Run { command } => ("run a command".to_owned(), run(&command, asked)),
         Step::Call { tool, input } => (format!("call {tool}"), offered(&tool, input, asked)),
+        Step::Mcp { server, tool, input } => {
+            (format!("call {tool} of {server}"), of_server(&server, &tool, input, asked))
+        }
+        Step::Find { server, tools } => ("search for tools".to_owned(), find(&server, &tools, asked)),
     };
     call.map_or_else(
         || {
@@ -125,6 +132,27 @@ fn offered(name: &str, input: Value, asked: &Asked) -> Option<Call> {
     Some(Call { tool, input })
 }
 
+/// A tool of an MCP server: one with the server in its name, or in a group of that name.
+fn of_server(server: &str, name: &str, input: Value, asked: &Asked) -> Option<Call> {
+    let whole = format!("mcp__{server}__{name}");
+    let group = [server.to_owned(), format!("mcp__{server}"), format!("mcp__{server}__")];
+    let fits = |tool: &&Tool| {
+        tool.name == whole
+            || (tool.name == name
+                && tool.namespace.as_ref().is_some_and(|namespace| group.contains(namespace)))
+    };
+    let tool = asked.tools.iter().find(fits)?.clone();
+    Some(Call { tool, input: Input::Object(input) })
+}
+
+/// Claude Code's search, which takes names, or Codex's, which takes words.
+fn find(server: &str, tools: &[String], asked: &Asked) -> Option<Call> {
+    let names: Vec<String> = tools.iter().map(|tool| format!("mcp__{server}__{tool}")).collect();
+    let select = json!({ "query": format!("select:{}", names.join(",")), "max_results": tools.len() });
+    let words = json!({ "query": format!("{server} {}", tools.join(" ")), "limit": tools.len() });
+    offered("ToolSearch", select, asked).or_else(|| offered(SEARCH, words, asked))
+}
+
 /// A word for a shell.
 fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', "'\\''"))
@@ -168,6 +196,14 @@ mod tests {
         assert!(
             write("a\n", &[("exec", true)]).1.starts_with("const r = await tools.exec_command({cmd: \"mkdir")
         );
+        let report = || Step::Mcp { server: "baton".to_owned(), tool: "say".to_owned(), input: json!({}) };
+        let by_name = asked(&[("say", false), ("mcp__baton__say", false)]);
+        let Block::Call(call) = block(report(), &by_name) else { panic!("it is offered") };
+        assert_eq!(call.tool.name, "mcp__baton__say");
+        let mut in_group = asked(&[("say", false), ("say", false)]);
+        in_group.tools[1].namespace = Some("mcp__baton".to_owned());
+        let Block::Call(call) = block(report(), &in_group) else { panic!("it is offered") };
+        assert_eq!(call.tool, in_group.tools[1]);
         let nothing = block(Step::Run { command: "true".to_owned() }, &asked(&[("view_image", false)]));
         assert_eq!(
             nothing.streamed(),

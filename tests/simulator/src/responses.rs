@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::asked::{Asked, Tool, bytes, items, texts};
 use crate::dialogue::{Entry, Standing};
 use crate::failure::{Refusal, now_s};
-use crate::reply::{Block, Call, Input, Usage};
+use crate::reply::{Block, Call, Input, SEARCH, Usage};
 use crate::script::Quota;
 use crate::wire::{Header, Refused, Wire, event, pieces};
 
@@ -43,7 +43,7 @@ fn entry(item: &Value) -> Entry {
 fn offered(tool: &Value) -> Vec<Tool> {
     let one = |tool: &Value, namespace: Option<&str>| {
         Some(Tool {
-            name: tool["name"].as_str()?.to_owned(),
+            name: tool["name"].as_str().or((tool["type"] == SEARCH).then_some(SEARCH))?.to_owned(),
             namespace: namespace.map(str::to_owned),
             freeform: tool["type"] == "custom",
         })
@@ -61,6 +61,10 @@ fn item(ordinal: u64, block: &Block) -> (Value, Value) {
         Block::Call(Call { tool, input: Input::Text(text) }) => json!({
             "type": "custom_tool_call", "id": format!("ctc_{ordinal:024}"), "status": "completed",
             "call_id": format!("call_{ordinal:024}"), "name": tool.name, "input": text,
+        }),
+        Block::Call(Call { tool, input: Input::Object(object) }) if tool.name == SEARCH => json!({
+            "type": "tool_search_call", "id": format!("tsc_{ordinal:024}"), "status": "completed",
+            "call_id": format!("call_{ordinal:024}"), "execution": "client", "arguments": object,
         }),
         Block::Call(Call { tool, input: Input::Object(object) }) => {
             let mut call = json!({
@@ -144,6 +148,7 @@ pub(crate) fn events(ordinal: u64, asked: &Asked, block: &Block, usage: Usage) -
             stream.push(("response.output_text.done", said(json!({ "text": streamed }))));
             stream.push(("response.content_part.done", said(json!({"part": part(&streamed)}))));
         }
+        Block::Call(Call { tool, .. }) if tool.name == SEARCH => {}
         Block::Call(Call { input: Input::Object(_), .. }) => {
             let deltas = pieces(&streamed).into_iter().map(|piece| place(json!({ "delta": piece })));
             stream.extend(deltas.map(|delta| ("response.function_call_arguments.delta", delta)));

@@ -129,6 +129,10 @@ pub(crate) enum Step {
     Run { command: String },
     /// A call of this very tool.
     Call { tool: String, input: Value },
+    /// A call of this tool of an MCP server, by the name that the agent gives it.
+    Mcp { server: String, tool: String, input: Value },
+    /// Looks for these tools of an MCP server by the agent's own search, before they can be called.
+    Find { server: String, tools: Vec<String> },
     /// Begins to answer and never goes on.
     Hang,
 }
@@ -146,6 +150,18 @@ impl Turn {
     /// Calls a tool by its name. Where the agent does not offer it, the model says so instead.
     pub fn call(tool: impl Into<String>, input: Value) -> Self {
         Self::always(Step::Call { tool: tool.into(), input })
+    }
+
+    /// Calls a tool of an MCP server, by the name that the agent gives it: `mcp__server__tool`, or in a group of tools.
+    pub fn mcp(server: impl Into<String>, tool: impl Into<String>, input: Value) -> Self {
+        Self::always(Step::Mcp { server: server.into(), tool: tool.into(), input })
+    }
+
+    /// Finds tools of an MCP server by the agent's own search. Agents with many tools offer no others of MCP servers than
+    /// those that were found; the finding is a turn of its own.
+    pub fn find(server: impl Into<String>, tools: &[&str]) -> Self {
+        let tools = tools.iter().map(|tool| (*tool).to_owned()).collect();
+        Self::always(Step::Find { server: server.into(), tools })
     }
 
     /// Writes a file with the agent's own tool, Claude Code's `Write` or Codex's `apply_patch` or command; the path

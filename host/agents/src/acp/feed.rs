@@ -1,12 +1,19 @@
 //! Decodes an agent's lines, passes on those that the protocol crate has to see, and learns from them what the agent
 //! can do. Answers nothing.
 
+use std::collections::VecDeque;
+
 use baton_core::facts::{AgentEvent, Billed, Capabilities};
 use baton_streams::{AcpDecoder, Decoder as _};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
+use serde_json::Value;
 
+use super::permission::is_of_server;
 use crate::driver::{Feed, Shared};
+
+/// Calls of Baton's own tools that are remembered. An agent asks about a call right after it has told of it.
+const OWN_CALLS: usize = 64;
 
 /// How an agent takes the wish to compact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +33,9 @@ pub(super) struct Protocol {
     pub(super) compaction: Option<Compaction>,
     /// A session is open.
     open: bool,
+    /// Name of the server of Baton's own tools, and the newest calls of them.
+    own_server: Option<String>,
+    own_calls: VecDeque<String>,
 }
 
 /// JSON-RPC, as the protocol uses it: the agent wants a login first.
@@ -33,9 +43,32 @@ const AUTH_REQUIRED: &str = "-32000";
 
 impl Protocol {
     /// With what is known before the agent has told anything.
-    pub(super) fn new(capabilities: Capabilities) -> Self {
+    pub(super) fn new(capabilities: Capabilities, own_server: Option<String>) -> Self {
         let compaction = capabilities.compacts.then_some(Compaction::Instructed);
-        Self { decoder: AcpDecoder::new(), capabilities, compaction, open: false }
+        let decoder = AcpDecoder::new();
+        Self { decoder, capabilities, compaction, open: false, own_server, own_calls: VecDeque::new() }
+    }
+
+    /// Whether the agent has told that this call is one of Baton's own tools.
+    pub(super) fn is_own_call(&self, id: &str) -> bool {
+        self.own_calls.iter().any(|known| known == id)
+    }
+
+    /// Remembers a call of Baton's own tools. Lines that do not name the server are not read.
+    fn note_own_call(&mut self, line: &[u8]) {
+        let Some(own) = &self.own_server else { return };
+        let names = |word: &str| line.windows(word.len()).any(|at| at == word.as_bytes());
+        if !(names(own) && names("\"tool_call")) {
+            return;
+        }
+        let Ok(message) = serde_json::from_slice::<Value>(line) else { return };
+        let update = &message["params"]["update"];
+        if let Some(id) = update["toolCallId"].as_str()
+            && is_of_server(update, own)
+        {
+            self.own_calls.push_back(id.to_owned());
+            self.own_calls.drain(..self.own_calls.len().saturating_sub(OWN_CALLS));
+        }
     }
 
     /// Takes a line that the host sends.
@@ -48,6 +81,7 @@ impl Protocol {
         let before = out.len();
         self.decoder.line(line, out);
         self.learn(line, before, out);
+        self.note_own_call(line);
         if !self.open {
             self.open = out[before..].iter().any(|event| matches!(event, AgentEvent::Ready { .. }));
             // Part of saying hello: it is answered with a login, and told only where that fails.
@@ -152,7 +186,7 @@ mod tests {
 
     #[test]
     fn an_agent_can_do_what_it_has_told_and_nothing_before() {
-        let mut protocol = Protocol::new(CAPABILITIES);
+        let mut protocol = Protocol::new(CAPABILITIES, None);
         assert_eq!(protocol.compaction, None);
         let list = |input: &str| {
             format!(
@@ -178,6 +212,6 @@ mod tests {
 
     #[test]
     fn the_rehearsal_needs_not_tell() {
-        assert_eq!(Protocol::new(REHEARSAL_CAPABILITIES).compaction, Some(Compaction::Instructed));
+        assert_eq!(Protocol::new(REHEARSAL_CAPABILITIES, None).compaction, Some(Compaction::Instructed));
     }
 }

@@ -32,6 +32,8 @@ const AUTO: &str = "auto";
 pub(super) struct Opening {
     pub(super) workspace: PathBuf,
     pub(super) permission: Permission,
+    /// Name of the server of Baton's own tools.
+    pub(super) own_server: Option<String>,
     model: Option<String>,
     mcp_servers: Vec<AcpMcpServer>,
 }
@@ -42,7 +44,8 @@ impl Opening {
             workspace: launch.workspace.clone(),
             permission: launch.role.permission,
             model: launch.role.model.clone(),
-            mcp_servers: launch.mcp_servers.iter().map(mcp_server).collect(),
+            mcp_servers: launch.servers().map(mcp_server).collect(),
+            own_server: launch.tools.as_ref().map(|tools| tools.command.name.clone()),
         }
     }
 }

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use baton_core::ids::ObjectiveId;
@@ -13,7 +12,9 @@ use baton_core::observation::ObjectiveStatus;
 use serde_json::{Value, json};
 
 use super::brief::Brief;
+use super::misbehave::{delete_all, ignore_sigterm, leave_behind};
 use super::script::{Act, Script, Step};
+use super::tool::Server;
 use super::window::{Window, tokens};
 use super::wire::{Wire, failure};
 
@@ -22,9 +23,6 @@ const TURN_TOKENS: u64 = 20;
 
 /// How much of a file that it reads the rehearsal shows.
 const SHOWN_BYTES: usize = 512;
-
-/// How long what the rehearsal leaves behind would live.
-const LEFT_BEHIND_SECONDS: &str = "600";
 
 /// JSON-RPC's code for everything that went wrong inside.
 const INTERNAL_ERROR: i32 = -32603;
@@ -48,12 +46,18 @@ pub(super) struct Actor<'a> {
     turns: u64,
     /// Rate limits that were answered, by objective and step.
     limited: BTreeMap<(String, usize), u32>,
+    server: Option<Server>,
 }
 
 impl<'a> Actor<'a> {
     pub(super) fn new(script: &'a Script, session: Option<String>) -> Self {
         let window = Window::new(script.window_tokens, script.base_tokens);
-        Self { script, session, window, turns: 0, limited: BTreeMap::new() }
+        Self { script, session, window, turns: 0, limited: BTreeMap::new(), server: None }
+    }
+
+    /// The MCP servers that the host has given; the first one is used.
+    pub(super) fn take_servers(&mut self, servers: &Value) {
+        self.server = servers.get(0).map(Server::of);
     }
 
     /// The agent's own id of the session.
@@ -189,6 +193,7 @@ impl<'a> Actor<'a> {
                 let name = format!("{}-{}", at.0, at.1);
                 self.report(&name, report, brief).map_err(|error| broken(&error))
             }
+            Act::Tool { name, arguments } => self.call_tool(name, arguments, wire),
             Act::RateLimit { resets_in_ms, times } => {
                 let count = self.limited.entry((at.0.to_owned(), at.1)).or_default();
                 if *count >= *times {
@@ -269,6 +274,32 @@ impl<'a> Actor<'a> {
         Ok(())
     }
 
+    /// A call of a tool of the host's server; what it answers is told, and stops nothing.
+    fn call_tool(&mut self, name: &str, arguments: &Value, wire: &mut Wire) -> Result<(), Stop> {
+        self.turn(tokens(&arguments.to_string()), TURN_TOKENS, wire)?;
+        let call = self.call();
+        let begin = json!({
+            "sessionUpdate": "tool_call", "toolCallId": call, "title": format!("baton: {name}"), "kind": "other",
+            "status": "in_progress", "rawInput": arguments,
+        });
+        wire.update(&self.session(), begin);
+        let answered = match &mut self.server {
+            Some(server) => server.call(name, arguments),
+            None => Err(io::Error::other("the host has given no MCP server")),
+        };
+        match answered {
+            Ok((text, is_error)) => {
+                let status = if is_error { "failed" } else { "completed" };
+                self.returns(&call, status, json!(text), wire);
+                Ok(())
+            }
+            Err(error) => {
+                self.returns(&call, "failed", json!(error.to_string()), wire);
+                Err(broken(&error))
+            }
+        }
+    }
+
     fn returns(&mut self, call: &str, status: &str, raw: Value, wire: &mut Wire) {
         let end = json!({
             "sessionUpdate": "tool_call_update", "toolCallId": call, "status": status, "rawOutput": raw,
@@ -332,41 +363,4 @@ fn broken(error: &io::Error) -> Stop {
 
 fn make_parent(path: &str) -> io::Result<()> {
     Path::new(path).parent().map_or(Ok(()), fs::create_dir_all)
-}
-
-fn leave_behind() -> io::Result<()> {
-    for own_group in [false, true] {
-        let mut command = Command::new("sleep");
-        command.arg(LEFT_BEHIND_SECONDS).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        if own_group {
-            std::os::unix::process::CommandExt::process_group(&mut command, 0);
-        }
-        // Not waited for: that is the point.
-        command.spawn()?;
-    }
-    Ok(())
-}
-
-/// A handler that does nothing takes the place of the default, for as long as the process lives.
-fn ignore_sigterm() -> io::Result<()> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let listening = runtime
-        .block_on(async { tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()) })?;
-    drop(listening);
-    Ok(())
-}
-
-/// What cannot be deleted stays.
-fn delete_all(folder: &Path) {
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        let path = entry.path();
-        let deleted = if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            fs::remove_dir_all(&path)
-        } else {
-            fs::remove_file(&path)
-        };
-        if deleted.is_err() && path.is_dir() {
-            delete_all(&path);
-        }
-    }
 }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use baton_core::input::Report;
 use serde::Deserialize;
+use serde_json::Value;
 use toml::Spanned;
 
 /// Why a script cannot be played.
@@ -85,6 +86,8 @@ pub(super) enum Act {
     Ask { title: String, kind: String },
     /// Report something else than a finished objective.
     Report(Report),
+    /// Call a tool of the MCP server that the host has given.
+    Tool { name: String, arguments: Value },
     /// Answer the prompt with a rate limit, so many times in a process.
     RateLimit { resets_in_ms: u64, times: u32 },
     /// End the process.
@@ -130,6 +133,7 @@ struct RawStep {
     think_tokens: Option<u64>,
     ask: Option<String>,
     report: Option<Report>,
+    tool: Option<RawTool>,
     rate_limit: Option<RawRateLimit>,
     exit: Option<u8>,
     #[serde(default)]
@@ -151,6 +155,14 @@ struct RawStep {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
+struct RawTool {
+    name: String,
+    #[serde(default)]
+    arguments: serde_json::Map<String, Value>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct RawRateLimit {
     resets_in_ms: u64,
     #[serde(default = "once")]
@@ -162,7 +174,7 @@ fn once() -> u32 {
 }
 
 /// What a step may say, for the error of one that says nothing or too much.
-const ACTS: &str = "write, append, say, read, think_tokens, ask, report, rate_limit, exit, hang, garbage, \
+const ACTS: &str = "write, append, say, read, think_tokens, ask, report, tool, rate_limit, exit, hang, garbage, \
                     spawn_grandchild, ignore_sigterm, delete_workspace";
 
 impl Script {
@@ -222,6 +234,8 @@ impl RawStep {
         acts.extend(self.say.take().map(Act::Say));
         acts.extend(self.read.take().map(|path| Act::Read { path }));
         acts.extend(self.report.take().map(Act::Report));
+        let tool = |tool: RawTool| Act::Tool { name: tool.name, arguments: Value::Object(tool.arguments) };
+        acts.extend(self.tool.take().map(tool));
         acts.extend(self.exit.map(Act::Exit));
         acts.extend(self.garbage.map(Act::Garbage));
         let limit =

@@ -234,6 +234,6 @@ pub(crate) fn an_adapter_that_is_none_ends_with_a_reason() {
         let launch = place.launch("acp:no-such-adapter --acp".parse::<AgentKind>().unwrap());
         let error = Session::start_with(launch, 1).await.err().unwrap().to_string();
         assert!(error.starts_with("no-such-adapter is not on PATH"), "{error}");
-        assert!(error.contains("`roles.executor.agent`"), "{error}");
+        assert!(error.contains("write its path into the agent's command"), "{error}");
     });
 }

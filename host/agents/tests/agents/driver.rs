@@ -18,16 +18,16 @@ pub(crate) fn a_missing_program_is_named_with_what_to_do() {
         assert_eq!(
             error,
             "claude is not on PATH: install it with `npm install -g @anthropic-ai/claude-code`, or set \
-             `roles.executor.program` to where it is"
+             `program` in its role to where it is"
         );
         launch.role.program = Some("/no/such/claude".to_owned());
         let error = Session::start_with(launch.clone(), 1).await.err().unwrap().to_string();
-        assert!(error.contains("`roles.executor.program` names /no/such/claude"), "{error}");
+        assert!(error.contains("`program` names /no/such/claude"), "{error}");
         launch.role.agent = AgentKind::Rehearsal;
         launch.spec.agent = AgentKind::Rehearsal;
         let error = Session::start_with(launch.clone(), 1).await.err().unwrap().to_string();
         assert!(error.contains("needs a script"), "{error}");
-        assert_eq!(find_program(&AgentKind::Rehearsal, "executor", &launch.role, None).unwrap(), None);
+        assert_eq!(find_program(&AgentKind::Rehearsal, &launch.role, None).unwrap(), None);
     });
 }
 

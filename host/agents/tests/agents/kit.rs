@@ -109,7 +109,9 @@ impl Place {
             guard: vec![own_exe.clone().into(), "__guard".into()],
             own_exe,
             session_dir: self.session_dir(),
+            mask: |text| text.into(),
             inherit: BTreeMap::from([(OsString::from("PATH"), std::env::var_os("PATH").unwrap())]),
+            tools: None,
             mcp_servers: Vec::new(),
         }
     }

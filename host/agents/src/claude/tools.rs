@@ -1,0 +1,253 @@
+//! Baton's own tools over Claude Code's own streams: an MCP server of the type `sdk`, whose messages come as control
+//! requests on stdout and are answered on stdin. Carries messages; what they say is the server's business. Where Claude
+//! Code asks for a permission, that is a control request too.
+
+use std::collections::HashMap;
+
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, ReadHalf, WriteHalf};
+use tokio::sync::mpsc;
+
+use super::line;
+use crate::launch::{McpServer, OwnServer};
+
+/// Subtype of the requests that carry a message.
+const MESSAGE: &str = "mcp_message";
+
+/// Subtype of the requests for a permission.
+const PERMISSION: &str = "can_use_tool";
+
+/// What `--mcp-config` says: the server of Baton's own tools inside the host, others as programs. None where there are none.
+pub(super) fn config(own: Option<&str>, others: &[McpServer]) -> Option<Value> {
+    let own = own.map(|name| (name.to_owned(), json!({ "type": "sdk", "name": name })));
+    let others = others.iter().map(|server| {
+        let config = json!({ "command": server.command, "args": server.args, "env": server.env });
+        (server.name.clone(), config)
+    });
+    let servers: Map<String, Value> = own.into_iter().chain(others).collect();
+    (!servers.is_empty()).then(|| json!({ "mcpServers": servers }))
+}
+
+/// Whether a line is a request to the host; most lines are none, and are not read twice.
+pub(super) fn is_request(line: &[u8]) -> bool {
+    line.starts_with(b"{\"type\":\"control_request\"")
+}
+
+/// Nobody is there to be asked: what Baton's own tools change is the run's own journal, and anything else is more than
+/// the role may do, or it would not have been asked for.
+fn permit(own: &str, tool: &str, input: Value) -> Value {
+    if tool
+        .strip_prefix("mcp__")
+        .and_then(|tool| tool.strip_prefix(own))
+        .is_some_and(|tool| tool.starts_with("__"))
+    {
+        return json!({ "behavior": "allow", "updatedInput": input });
+    }
+    json!({ "behavior": "deny", "message": format!("the role of this session does not allow {tool}, and nobody is there to be asked") })
+}
+
+/// A control request of the agent.
+#[derive(Deserialize)]
+struct Asked {
+    request_id: String,
+    request: Message,
+}
+
+#[derive(Deserialize)]
+struct Message {
+    subtype: String,
+    #[serde(default)]
+    server_name: String,
+    #[serde(default)]
+    message: Value,
+    #[serde(default)]
+    tool_name: String,
+    #[serde(default)]
+    input: Value,
+}
+
+/// Carries messages between the agent and the server until the agent's stdout is read to its end.
+pub(super) async fn relay(
+    own: OwnServer,
+    mut asked: mpsc::Receiver<String>,
+    to_agent: mpsc::WeakSender<Vec<u8>>,
+) {
+    let mut relay = Relay { own, to_agent, pipe: None, pending: HashMap::new() };
+    loop {
+        tokio::select! {
+            line = asked.recv() => match line {
+                Some(line) => relay.ask(&line).await,
+                None => return,
+            },
+            answer = relay.answer(), if relay.pipe.is_some() => relay.take(answer).await,
+        }
+    }
+}
+
+struct Relay {
+    own: OwnServer,
+    to_agent: mpsc::WeakSender<Vec<u8>>,
+    pipe: Option<Pipe>,
+    /// Control requests under way, by the id of the message in them.
+    pending: HashMap<String, String>,
+}
+
+/// A connection to the server.
+struct Pipe {
+    read: BufReader<ReadHalf<DuplexStream>>,
+    write: WriteHalf<DuplexStream>,
+    /// What has come of a line: a read that is broken off goes on where it was.
+    line: Vec<u8>,
+}
+
+impl Relay {
+    /// A request of the agent.
+    async fn ask(&mut self, line: &str) {
+        let Ok(Asked { request_id, request }) = serde_json::from_str(line) else { return };
+        let Message { subtype, server_name, message, tool_name, input } = request;
+        match subtype.as_str() {
+            MESSAGE => {}
+            PERMISSION => {
+                let decision = permit(&self.own.command.name, &tool_name, input);
+                let response =
+                    json!({ "subtype": "success", "request_id": request_id, "response": decision });
+                return self.respond(response).await;
+            }
+            _ => return,
+        }
+        if server_name != self.own.command.name {
+            let error = format!("baton serves no MCP server {server_name:?}");
+            return self
+                .respond(json!({ "subtype": "error", "request_id": request_id, "error": error }))
+                .await;
+        }
+        // Each connection of the agent begins with a handshake, and a server takes one.
+        if message["method"] == "initialize" || self.pipe.is_none() {
+            let (read, write) = tokio::io::split(self.own.connect.open());
+            self.pipe = Some(Pipe { read: BufReader::new(read), write, line: Vec::new() });
+        }
+        match message.get("id") {
+            Some(id) => drop(self.pending.insert(id.to_string(), request_id)),
+            // A notification has no answer, but the request that carries it has.
+            None => self.succeed(request_id, json!({ "jsonrpc": "2.0", "result": {}, "id": 0 })).await,
+        }
+        let mut line = message.to_string().into_bytes();
+        line.push(b'\n');
+        if let Some(pipe) = &mut self.pipe
+            && pipe.write.write_all(&line).await.is_err()
+        {
+            self.take(None).await;
+        }
+    }
+
+    /// The next message of the server; None when it is gone. May be broken off and called again.
+    async fn answer(&mut self) -> Option<Value> {
+        let pipe = self.pipe.as_mut()?;
+        loop {
+            let read = pipe.read.read_until(b'\n', &mut pipe.line).await;
+            if !read.is_ok_and(|bytes| bytes > 0) {
+                return None;
+            }
+            let line = std::mem::take(&mut pipe.line);
+            if let Ok(message) = serde_json::from_slice(&line) {
+                return Some(message);
+            }
+        }
+    }
+
+    /// Hands an answer to the agent. What else a server says is no answer, and Claude Code does not hear it.
+    async fn take(&mut self, message: Option<Value>) {
+        let Some(message) = message else {
+            self.pipe = None;
+            for (_, request_id) in std::mem::take(&mut self.pending) {
+                let error = "the host is ending";
+                self.respond(json!({ "subtype": "error", "request_id": request_id, "error": error })).await;
+            }
+            return;
+        };
+        let id = message.get("id").filter(|_| message.get("method").is_none());
+        if let Some(request_id) = id.and_then(|id| self.pending.remove(&id.to_string())) {
+            self.succeed(request_id, message).await;
+        }
+    }
+
+    async fn succeed(&self, request_id: String, message: Value) {
+        let response = json!({ "mcp_response": message });
+        self.respond(json!({ "subtype": "success", "request_id": request_id, "response": response })).await;
+    }
+
+    async fn respond(&self, response: Value) {
+        if let Some(to_agent) = self.to_agent.upgrade() {
+            // Where its stdin is closed it is ending.
+            let _ = to_agent.send(line(&json!({ "type": "control_response", "response": response }))).await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_own_tools_are_permitted() {
+        for (tool, decision) in [
+            ("mcp__baton__gotcha_record", "allow"),
+            ("mcp__batons__x", "deny"),
+            ("Write", "deny"),
+            ("baton", "deny"),
+        ] {
+            assert_eq!(permit("baton", tool, json!({ "a": 1 }))["behavior"], decision, "{tool}");
+        }
+        assert_eq!(permit("baton", "mcp__baton__x", json!({ "a": 1 }))["updatedInput"]["a"], 1);
+    }
+
+    #[tokio::test]
+    async fn messages_go_to_the_server_and_answers_to_their_requests() {
+        let (tells, told) = mpsc::channel(4);
+        let (to_agent, mut lines) = mpsc::channel::<Vec<u8>>(4);
+        // A server that answers every request twice as loud, the newest first.
+        let connect = crate::launch::Connect::new(|| {
+            let (ours, theirs) = tokio::io::duplex(1024);
+            tokio::spawn(async move {
+                let (read, mut write) = tokio::io::split(theirs);
+                let mut read = BufReader::new(read).lines();
+                let mut asked = Vec::new();
+                while let Ok(Some(line)) = read.next_line().await {
+                    asked.push(serde_json::from_str::<Value>(&line).unwrap()["id"].clone());
+                    if asked.len() == 2 {
+                        for id in asked.drain(..).rev() {
+                            let answer = json!({ "jsonrpc": "2.0", "id": id, "result": { "of": id } });
+                            write.write_all(format!("{answer}\n").as_bytes()).await.unwrap();
+                        }
+                    }
+                }
+            });
+            ours
+        });
+        let command = McpServer {
+            name: "baton".into(),
+            command: "x".into(),
+            args: Vec::new(),
+            env: Default::default(),
+        };
+        tokio::spawn(relay(OwnServer { command, connect }, told, to_agent.downgrade()));
+        let ask = |request: &str, server: &str, id: u64| {
+            let message = json!({ "jsonrpc": "2.0", "id": id, "method": "tools/list" });
+            let request_body = json!({ "subtype": MESSAGE, "server_name": server, "message": message });
+            json!({ "type": "control_request", "request_id": request, "request": request_body }).to_string()
+        };
+        for line in [ask("r1", "baton", 7), ask("r2", "baton", 8), ask("r3", "other", 9)] {
+            tells.send(line).await.unwrap();
+        }
+        let mut answers = std::collections::BTreeMap::new();
+        for _ in 0..3 {
+            let line: Value = serde_json::from_slice(&lines.recv().await.unwrap()).unwrap();
+            let response = &line["response"];
+            answers.insert(response["request_id"].as_str().unwrap().to_owned(), response.clone());
+        }
+        assert_eq!(answers["r1"]["response"]["mcp_response"]["result"]["of"], 7);
+        assert_eq!(answers["r2"]["response"]["mcp_response"]["result"]["of"], 8);
+        assert_eq!(answers["r3"]["error"], "baton serves no MCP server \"other\"");
+    }
+}

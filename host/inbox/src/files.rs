@@ -1,0 +1,267 @@
+//! The file door of the inbox: reads what agents report through files in their task folder. It checks the form of a
+//! report; whoever holds the inbox says whether it fits the run, and [rejects](Inbox::reject) one that does not.
+//!
+//! Nothing is lost and nothing is taken on trust: a file stays where it is until the host confirms that its report is
+//! in the journal, a bad one is moved aside with an explanation that the agent can read, and no name or link leads
+//! out of the workspace.
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::io::{self, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use baton_core::{Digest, SessionId};
+use cap_std::ambient_authority;
+use cap_std::fs::{Dir, MetadataExt as _, OpenOptions, OpenOptionsExt as _};
+use rustix::fs::OFlags;
+
+use crate::call::Call;
+use crate::error::{InboxError, Problem};
+use crate::parse;
+
+/// A report is a few sentences; a larger file is something else.
+pub const MAX_FILE_BYTES: u64 = 64 << 10;
+
+/// Files handed over in one scan. The rest comes with the next, so that a flood of files holds nobody up.
+pub const MAX_FILES_PER_SCAN: usize = 64;
+
+/// Directory entries looked at in one scan.
+const MAX_ENTRIES: usize = 10_000;
+
+/// JSON that breaks off is given this long: an agent writes a report at once, but not always in one piece.
+const WRITING: Duration = Duration::from_secs(2);
+
+/// Where confirmed files go, below the inbox.
+const TAKEN: &str = "taken";
+
+/// Where bad files go, below the inbox.
+const REJECTED: &str = "rejected";
+
+/// A file that was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Received {
+    /// Its name in the inbox; [`Inbox::confirm`] takes it.
+    pub file: String,
+    /// Content address of its bytes.
+    pub digest: Digest,
+    /// The report, and who says to have written it; or what is wrong with the file, which is then already in
+    /// `rejected/` and needs no confirmation.
+    pub result: Result<(Option<SessionId>, Call), Problem>,
+}
+
+/// The inbox of one run.
+#[derive(Debug)]
+pub struct Inbox {
+    workspace: PathBuf,
+    /// Workspace-relative.
+    inbox: PathBuf,
+    /// Handed over and not yet confirmed, or bad and not movable: not handed over again while unchanged.
+    held: BTreeMap<OsString, Digest>,
+}
+
+impl Inbox {
+    /// Takes the inbox of a task folder, given relative to the workspace, and makes its folders.
+    ///
+    /// # Errors
+    /// [`InboxError`] where the folders cannot be made, or lead out of the workspace.
+    pub fn open(workspace: &Path, task_folder: &str) -> Result<Self, InboxError> {
+        let inbox = Self {
+            workspace: workspace.to_owned(),
+            inbox: Path::new(task_folder).join("inbox"),
+            held: BTreeMap::new(),
+        };
+        inbox.dir()?;
+        Ok(inbox)
+    }
+
+    /// The folder, for messages and prompts.
+    pub fn folder(&self) -> PathBuf {
+        self.workspace.join(&self.inbox)
+    }
+
+    /// Reads the new `*.json` files, the oldest first. Half-written ones are left alone: a name that begins with a
+    /// dot, and JSON that breaks off, which is rejected only once nobody has written to it for two seconds.
+    ///
+    /// # Errors
+    /// [`InboxError`] where the folder cannot be made or read. A single bad file is a result, not an error.
+    pub fn scan(&mut self) -> Result<Vec<Received>, InboxError> {
+        let dir = self.dir()?;
+        let names = json_files(&dir).map_err(|source| InboxError::new("read", self.folder(), source))?;
+        self.held.retain(|name, _| names.contains(name));
+        let mut received = Vec::new();
+        for name in names {
+            if received.len() == MAX_FILES_PER_SCAN {
+                break;
+            }
+            if let Some(found) = self.receive(&dir, &name) {
+                received.push(found);
+            }
+        }
+        Ok(received)
+    }
+
+    /// Moves a file to `taken/`, now that its report is in the journal. A file that was written anew since it was
+    /// read stays, and comes with the next scan; a name that is not held is no error, since a restart forgets it.
+    ///
+    /// # Errors
+    /// [`InboxError`] where the file cannot be moved. It stays where it is, and core counts a report once.
+    pub fn confirm(&mut self, file: &str) -> Result<(), InboxError> {
+        let name = OsStr::new(file);
+        let Some(digest) = self.held.get(name).cloned() else {
+            return Ok(());
+        };
+        let dir = self.dir()?;
+        let taken = Path::new(TAKEN).join(numbered(name, &digest));
+        let moved = dir.rename(name, &dir, &taken).and_then(|()| {
+            // Looked at after the move: nobody writes to it under its old name any more.
+            match content(&dir, &taken) {
+                Ok(bytes) if Digest::of(&bytes) == digest => Ok(()),
+                _ => dir.rename(&taken, &dir, name),
+            }
+        });
+        match moved {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(InboxError::new("move to taken/ a file of", self.folder(), error))
+            }
+            _ => {
+                self.held.remove(name);
+                Ok(())
+            }
+        }
+    }
+
+    /// Moves a file whose report does not fit the run to `rejected/`, with the reason beside it. A file that was written
+    /// anew since it was read stays, and comes with the next scan.
+    ///
+    /// # Errors
+    /// [`InboxError`] where the file cannot be moved. It stays where it is, and is handed over once more after a restart.
+    pub fn reject(&mut self, file: &str, why: &str) -> Result<(), InboxError> {
+        let name = OsStr::new(file);
+        let Some(digest) = self.held.get(name).cloned() else {
+            return Ok(());
+        };
+        let dir = self.dir()?;
+        let moved = match content(&dir, name.as_ref()) {
+            Ok(bytes) if Digest::of(&bytes) == digest => {
+                reject(&dir, name, &digest, &Problem::new(file, why)).map(|()| true)
+            }
+            Ok(_) => Ok(false),
+            Err(error) => Err(error),
+        };
+        match moved {
+            Ok(_) => self.held.remove(name),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => self.held.remove(name),
+            Err(error) => {
+                return Err(InboxError::new("move to rejected/ a file of", self.folder(), error));
+            }
+        };
+        Ok(())
+    }
+
+    /// Opens the folder, making anew what an agent has deleted.
+    fn dir(&self) -> Result<Dir, InboxError> {
+        let open = || {
+            let dir = Dir::open_ambient_dir(&self.workspace, ambient_authority())?;
+            for folder in ["", TAKEN, REJECTED] {
+                dir.create_dir_all(self.inbox.join(folder))?;
+            }
+            dir.open_dir(&self.inbox)
+        };
+        open().map_err(|source| InboxError::new("open", self.folder(), source))
+    }
+
+    /// What one file is worth telling: nothing while it is being written, held already, or gone.
+    fn receive(&mut self, dir: &Dir, name: &OsStr) -> Option<Received> {
+        let file = name.to_string_lossy().into_owned();
+        let bytes = match content(dir, name.as_ref()) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
+            other => other,
+        };
+        let digest = Digest::of(bytes.as_deref().unwrap_or_default());
+        if self.held.get(name) == Some(&digest) {
+            return None;
+        }
+        let result = match bytes {
+            Err(error) => Err(Problem::new(&file, format!("it cannot be read: {error}"))),
+            Ok(_) if name.to_str().is_none() => Err(Problem::new(&file, "its name is not UTF-8")),
+            Ok(bytes) if bytes.len() as u64 > MAX_FILE_BYTES => {
+                Err(Problem::new(&file, format!("it is larger than {MAX_FILE_BYTES} bytes")))
+            }
+            Ok(bytes) => match parse::report(&file, &bytes) {
+                Ok(report) => Ok(report),
+                Err(refused) if refused.unfinished && is_fresh(dir, name) => return None,
+                Err(refused) => Err(refused.problem),
+            },
+        };
+        let movable = result.as_ref().err().is_none_or(|problem| reject(dir, name, &digest, problem).is_ok());
+        if result.is_ok() || !movable {
+            self.held.insert(name.to_owned(), digest.clone());
+        }
+        Some(Received { file, digest, result })
+    }
+}
+
+/// Names that end in `.json` and do not begin with a dot, in the order in which the files were written.
+fn json_files(dir: &Dir) -> io::Result<Vec<OsString>> {
+    let mut files = Vec::new();
+    for entry in dir.entries()?.take(MAX_ENTRIES).flatten() {
+        let name = entry.file_name();
+        let shown = name.to_string_lossy();
+        if shown.ends_with(".json") && !shown.starts_with('.') {
+            let written = entry.metadata().map(|meta| (meta.mtime(), meta.mtime_nsec())).unwrap_or_default();
+            files.push((written, name));
+        }
+    }
+    files.sort();
+    Ok(files.into_iter().map(|(_, name)| name).collect())
+}
+
+/// Whether a file was written so lately that it may still be being written.
+fn is_fresh(dir: &Dir, name: &OsStr) -> bool {
+    let written = dir.symlink_metadata(name).and_then(|meta| meta.modified());
+    // A time ahead of the clock is taken for now.
+    written.is_ok_and(|at| at.into_std().elapsed().unwrap_or_default() < WRITING)
+}
+
+/// At most one byte more than is allowed. Follows no link and waits for no pipe.
+fn content(dir: &Dir, path: &Path) -> io::Result<Vec<u8>> {
+    let irregular = || io::Error::new(io::ErrorKind::InvalidInput, "not a regular file");
+    if !dir.symlink_metadata(path)?.is_file() {
+        return Err(irregular());
+    }
+    let nonblocking = i32::try_from(OFlags::NONBLOCK.bits()).map_err(io::Error::other)?;
+    let file = dir.open_with(path, OpenOptions::new().read(true).custom_flags(nonblocking))?;
+    if !file.metadata()?.is_file() {
+        return Err(irregular());
+    }
+    let mut bytes = Vec::new();
+    file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Moves a bad file aside and says beside it what is wrong.
+fn reject(dir: &Dir, name: &OsStr, digest: &Digest, problem: &Problem) -> io::Result<()> {
+    let rejected = Path::new(REJECTED).join(numbered(name, digest));
+    dir.rename(name, dir, &rejected)?;
+    let mut why = rejected.into_os_string();
+    why.push(".why.txt");
+    // Anything that stands there is replaced, not written through.
+    if let Err(error) = dir.remove_file(&why)
+        && error.kind() != io::ErrorKind::NotFound
+    {
+        return Err(error);
+    }
+    let mut file = dir.open_with(&why, OpenOptions::new().write(true).create_new(true))?;
+    writeln!(
+        file,
+        "Baton did not take this report.\n{problem}\n\nWrite it again, corrected, as a new file in the inbox; README.md there \
+         has an example of each report."
+    )
+}
+
+/// A name that the same name with other content does not overwrite: `note.json` becomes `note.0123456789ab.json`.
+fn numbered(name: &OsStr, digest: &Digest) -> OsString {
+    let mut numbered = Path::new(name).file_stem().unwrap_or(name).to_owned();
+    numbered.push(format!(".{}.json", digest.short()));
+    numbered
+}

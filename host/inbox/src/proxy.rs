@@ -1,0 +1,380 @@
+//! An MCP proxy: stands between a client and any MCP server that is a command, and keeps tool results that are too large
+//! for a context out of it (C3). Which ones, a [`Shelf`] says; this moves messages and judges nothing.
+//!
+//! A message is a line of JSON, and every line goes through as it came: methods that this code has never heard of,
+//! notifications, progress, cancellation, errors. Three things are looked at: `tools/list` gets one tool more, calls of
+//! that tool are answered here, and the results of other calls are offered to the shelf, text by text.
+
+mod message;
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::io::ErrorKind;
+use std::process::Stdio;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::io::{
+    AsyncBufRead, AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _,
+    BufReader,
+};
+use tokio::process::Command;
+use tokio::sync::mpsc;
+
+use crate::call::ArtifactLoad;
+use crate::catalogue::load_tool;
+use crate::door::Answer;
+
+/// The tool that serves back what was replaced.
+pub const LOAD_TOOL: &str = "baton_artifact_load";
+
+/// A reference with its preview has about this many bytes: nothing smaller can gain by one.
+pub const OFFERED_BYTES_MIN: usize = 4 * 1024;
+/// A message that is longer than this is a fault of one side, and is not held in memory.
+const LINE_BYTES_MAX: u64 = 96 * 1024 * 1024;
+/// Messages that wait for a client that does not read; both sides then wait.
+const QUEUE: usize = 64;
+/// How long a server that was left may take for what it still has to say.
+const LAST_WORDS: Duration = Duration::from_secs(10);
+/// Calls without an answer that are remembered. Results of calls beyond it go through as they are.
+const CALLS: usize = 1024;
+
+/// A text of a tool result that could be kept out of the context.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Offer {
+    /// The tool, as the server calls it.
+    pub tool: String,
+    /// The client's own id of the call, where it gives one.
+    pub call: Option<String>,
+    /// What would go into the context.
+    pub text: String,
+}
+
+/// Where a text was put.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reference {
+    /// Name of the artifact.
+    pub name: String,
+    /// Its version.
+    pub version: u32,
+    /// Its size.
+    pub bytes: u64,
+    /// Its size in tokens.
+    pub tokens: u64,
+    /// How they were counted.
+    pub tokens_by: String,
+    /// Its first lines.
+    pub preview: String,
+}
+
+/// Where large results go, and whoever says which.
+pub trait Shelf: Send + Sync + 'static {
+    /// Keeps a text, where that is decided; otherwise, and whenever anything goes wrong, it goes through as it is.
+    fn place(&self, offer: Offer) -> impl Future<Output = Option<Reference>> + Send;
+    /// Reads a part of what is kept.
+    fn load(&self, load: ArtifactLoad) -> impl Future<Output = Answer> + Send;
+}
+
+/// Why the proxy ended before its client hung up.
+#[derive(Debug, thiserror::Error)]
+pub enum ProxyError {
+    /// The server's command cannot be run.
+    #[error(
+        "the MCP server {command:?} cannot be started: {source}; name it as you would in a shell, after --"
+    )]
+    NotStarted {
+        /// The program.
+        command: String,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The server ended while its client was there.
+    #[error("the MCP server {command:?} ended ({status}); what it wrote to stderr says why")]
+    Ended {
+        /// The program.
+        command: String,
+        /// How.
+        status: String,
+    },
+    /// The server ended, and had never said anything.
+    #[error(
+        "the MCP server {command:?} ended before it answered ({status}); what it wrote to stderr says why, and a shell \
+         shows whether the command after -- is right"
+    )]
+    Silent {
+        /// The program.
+        command: String,
+        /// How.
+        status: String,
+    },
+    /// A message is longer than any is.
+    #[error(
+        "a message of the {from} has more than 96 MiB; it was not passed on, and the connection is closed"
+    )]
+    TooLong {
+        /// "client" or "server".
+        from: &'static str,
+    },
+    /// Reading or writing failed.
+    #[error("the connection to the MCP {with} broke: {source}")]
+    Io {
+        /// "client" or "server".
+        with: &'static str,
+        /// What the system said.
+        source: std::io::Error,
+    },
+}
+
+/// Runs the server's command and serves a client on this process's own stdin and stdout until one of them ends.
+///
+/// # Errors
+/// [`ProxyError`]. That the client hangs up is none.
+pub async fn proxy_stdio(shelf: impl Shelf, command: &str, args: &[String]) -> Result<(), ProxyError> {
+    let mut child = Command::new(command)
+        .args(args)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::inherit())
+        .kill_on_drop(true)
+        .spawn()
+        .map_err(|source| ProxyError::NotStarted { command: command.to_owned(), source })?;
+    let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else { return Ok(()) };
+    let parting = proxy(shelf, (tokio::io::stdin(), tokio::io::stdout()), (stdout, stdin)).await?;
+    let command = command.to_owned();
+    // Its stdin is closed: a server that reads ends by itself, and one that does not is ended.
+    let (failed, status) = match tokio::time::timeout(LAST_WORDS, child.wait()).await {
+        Ok(Ok(status)) => (!status.success(), status.to_string()),
+        Ok(Err(error)) => (false, error.to_string()),
+        Err(_) if parting.client_left => return Ok(()),
+        Err(_) => (false, "it hung up, and goes on running".to_owned()),
+    };
+    match parting {
+        Parting { answered: false, client_left, asked } if failed || asked || !client_left => {
+            Err(ProxyError::Silent { command, status })
+        }
+        Parting { client_left: true, .. } => Ok(()),
+        Parting { client_left: false, .. } => Err(ProxyError::Ended { command, status }),
+    }
+}
+
+/// How the two sides parted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parting {
+    /// The client hung up, not the server.
+    pub client_left: bool,
+    /// The client sent something to the server.
+    pub asked: bool,
+    /// The server sent something.
+    pub answered: bool,
+}
+
+/// Passes messages both ways until one side ends.
+///
+/// # Errors
+/// [`ProxyError`].
+pub async fn proxy<S, CR, CW, SR, SW>(
+    shelf: S,
+    client: (CR, CW),
+    server: (SR, SW),
+) -> Result<Parting, ProxyError>
+where
+    S: Shelf,
+    CR: AsyncRead + Send + Unpin + 'static,
+    CW: AsyncWrite + Send + Unpin + 'static,
+    SR: AsyncRead + Send + Unpin + 'static,
+    SW: AsyncWrite + Send + Unpin + 'static,
+{
+    let (to_client, client_lines) = mpsc::channel(QUEUE);
+    let heard = Arc::new(Heard::default());
+    let relay = Arc::new(Relay { shelf, calls: Mutex::default(), to_client, heard: Arc::clone(&heard) });
+    let writing = tokio::spawn(write(client.1, client_lines));
+    let mut reading = tokio::spawn(from_server(Arc::clone(&relay), BufReader::new(server.0)));
+    let done = tokio::select! {
+        ended = from_client(Arc::clone(&relay), BufReader::new(client.0), server.1) => ended,
+        ended = &mut reading => ended.unwrap_or(Ok(())).map(|()| false),
+    };
+    drop(relay);
+    // A client that has closed its end may still read what it asked for: the server's last words go through.
+    let last_words = async {
+        if !reading.is_finished() {
+            let _ = (&mut reading).await;
+        }
+        let _ = writing.await;
+    };
+    let _ = tokio::time::timeout(LAST_WORDS, last_words).await;
+    reading.abort();
+    let (asked, answered) = (heard.client.load(Relaxed), heard.server.load(Relaxed));
+    done.map(|client_left| Parting { client_left, asked, answered })
+}
+
+/// Who has said anything yet.
+#[derive(Default)]
+struct Heard {
+    client: AtomicBool,
+    server: AtomicBool,
+}
+
+/// What both directions share.
+struct Relay<S> {
+    shelf: S,
+    /// Requests under way that are looked at when they are answered, by their ids as JSON.
+    calls: Mutex<HashMap<String, Asked>>,
+    to_client: mpsc::Sender<Vec<u8>>,
+    heard: Arc<Heard>,
+}
+
+/// A request whose answer is looked at.
+enum Asked {
+    List,
+    Call { tool: String, call: Option<String> },
+}
+
+impl<S> Relay<S> {
+    fn remember(&self, id: &Value, asked: Asked) {
+        let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        if calls.len() < CALLS {
+            calls.insert(id.to_string(), asked);
+        }
+    }
+
+    fn recall(&self, id: &Value) -> Option<Asked> {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner).remove(&id.to_string())
+    }
+}
+
+/// Ends with true where the client hung up, with false where the server takes nothing more.
+async fn from_client<S: Shelf>(
+    relay: Arc<Relay<S>>,
+    mut lines: impl AsyncBufRead + Unpin,
+    mut server: impl AsyncWrite + Unpin,
+) -> Result<bool, ProxyError> {
+    while let Some(line) = next_line(&mut lines, "client").await? {
+        if let Some(load) = note_request(&relay, &line) {
+            let relay = Arc::clone(&relay);
+            tokio::spawn(async move {
+                let reply = message::answered(&load.0, load.1.map(|load| relay.shelf.load(load))).await;
+                // The client may have hung up.
+                let _ = relay.to_client.send(reply).await;
+            });
+            continue;
+        }
+        relay.heard.client.store(true, Relaxed);
+        let written = async {
+            server.write_all(&line).await?;
+            server.flush().await
+        };
+        match written.await {
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => return Ok(false),
+            written => written.map_err(|source| ProxyError::Io { with: "server", source })?,
+        }
+    }
+    Ok(true)
+}
+
+/// Looks at a line of the client; gives a call of our own tool back, to be answered here.
+fn note_request<S>(relay: &Relay<S>, line: &[u8]) -> Option<(Value, Result<ArtifactLoad, String>)> {
+    let request: Value = serde_json::from_slice(line).ok()?;
+    let id = request.get("id").filter(|id| !id.is_null())?;
+    let params = &request["params"];
+    match request["method"].as_str()? {
+        "tools/list" => relay.remember(id, Asked::List),
+        "tools/call" if params["name"] == LOAD_TOOL => {
+            let arguments = params.get("arguments").cloned().unwrap_or_else(|| json!({}));
+            return Some((id.clone(), serde_json::from_value(arguments).map_err(|e| e.to_string())));
+        }
+        "tools/call" => {
+            let tool = params["name"].as_str()?.to_owned();
+            let call = params["_meta"]["claudecode/toolUseId"].as_str().map(str::to_owned);
+            relay.remember(id, Asked::Call { tool, call });
+        }
+        _ => {}
+    }
+    None
+}
+
+async fn from_server<S: Shelf>(
+    relay: Arc<Relay<S>>,
+    mut lines: impl AsyncBufRead + Unpin,
+) -> Result<(), ProxyError> {
+    while let Some(line) = next_line(&mut lines, "server").await? {
+        relay.heard.server.store(true, Relaxed);
+        let Some((asked, response)) = note_response(&relay, &line) else {
+            if relay.to_client.send(line).await.is_err() {
+                return Ok(());
+            }
+            continue;
+        };
+        match asked {
+            Asked::List => {
+                let line = message::with_tool(response, &line);
+                if relay.to_client.send(line).await.is_err() {
+                    return Ok(());
+                }
+            }
+            // Others do not wait for what becomes of this one.
+            Asked::Call { tool, call } => {
+                let relay = Arc::clone(&relay);
+                tokio::spawn(async move {
+                    let placed = message::replaced(&relay.shelf, &tool, call.as_deref(), response).await;
+                    let _ = relay.to_client.send(placed.unwrap_or(line)).await;
+                });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Looks at a line of the server; gives it back where it answers a request that was remembered.
+fn note_response<S>(relay: &Relay<S>, line: &[u8]) -> Option<(Asked, Value)> {
+    let response: Value = serde_json::from_slice(line).ok()?;
+    if response.get("method").is_some() {
+        return None;
+    }
+    let asked = relay.recall(response.get("id")?)?;
+    response.get("result").is_some().then_some((asked, response))
+}
+
+async fn write(mut client: impl AsyncWrite + Unpin, mut lines: mpsc::Receiver<Vec<u8>>) {
+    while let Some(line) = lines.recv().await {
+        let written = async {
+            client.write_all(&line).await?;
+            client.flush().await
+        };
+        if written.await.is_err() {
+            return;
+        }
+    }
+}
+
+/// The next line with its end; none at the end of the stream.
+async fn next_line(
+    lines: &mut (impl AsyncBufRead + Unpin),
+    from: &'static str,
+) -> Result<Option<Vec<u8>>, ProxyError> {
+    let mut line = Vec::new();
+    let mut limited = (&mut *lines).take(LINE_BYTES_MAX);
+    limited.read_until(b'\n', &mut line).await.map_err(|source| ProxyError::Io { with: from, source })?;
+    match line.last() {
+        None => Ok(None),
+        Some(b'\n') => Ok(Some(line)),
+        Some(_) if line.len() as u64 >= LINE_BYTES_MAX => Err(ProxyError::TooLong { from }),
+        Some(_) => {
+            line.push(b'\n');
+            Ok(Some(line))
+        }
+    }
+}
+
+/// Our tool, as it stands in a list of tools.
+fn tool() -> Value {
+    load_tool(
+        LOAD_TOOL,
+        "Read a part of a tool result that was too large for your context and was kept instead. The text that stood in \
+         for it gives the name. Read only what you need, by offset and limit.",
+    )
+}
+
+#[cfg(test)]
+mod tests;
