@@ -1,32 +1,39 @@
 //! Performs intents that are committed, each in a task of its own, and sends back what became of it. Decides nothing and
 //! retries nothing: one intent, one outcome.
 
+mod documents;
+
+use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use baton_agents::{DriverEvent, Launch};
-use baton_core::action::SpawnSpec;
-use baton_core::input::ArtifactRef;
+use baton_agents::{Connect, DriverEvent, Launch, McpServer, OwnServer};
+use baton_core::action::{Ending, SpawnSpec};
 use baton_core::workflow::Role;
-use baton_core::{Action, ActionId, Digest, Intent, Outcome, PhaseId, RoleName, RunId, SessionId, Text};
-use baton_store::{ArtifactStore, NewArtifact, StateDir};
+use baton_core::{Action, ActionId, Digest, Intent, Outcome, PhaseId, RoleName, RunId, SessionId};
+use baton_store::secrets::{mask, mask_line};
+use baton_store::{ArtifactStore, StateDir};
 use baton_workspace::{Baseline, Workspace};
+use tokio::io::AsyncWriteExt as _;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use crate::chaos::Chaos;
 use crate::clock;
+use crate::door::{Inside, Passes};
 use crate::error::Source;
-use crate::project;
-use crate::sessions::{self, Sessions};
+use crate::handoff;
+use crate::offload;
+use crate::project::Restorer;
+use crate::sessions::{self, NotStarted, Sessions};
+use crate::socket::Asked;
+
+use documents::{Leaving, body};
 
 /// A verification that takes longer hangs: the slowest test suites that people wait for end well within it.
 const VERIFY_LIMIT: Duration = Duration::from_secs(60 * 60);
-/// Markdown, as the artifact store names it.
-const MARKDOWN: &str = "text/markdown";
-
 /// What became of an intent.
 pub(crate) type Done = (ActionId, Outcome);
 
@@ -52,18 +59,24 @@ struct Effects {
     state: StateDir,
     artifacts: ArtifactStore,
     workspace: Workspace,
+    restorer: Restorer,
     sessions: Sessions,
     events: mpsc::Sender<(SessionId, DriverEvent)>,
+    passes: Passes,
+    ask: mpsc::Sender<Asked>,
 }
 
 /// What an actuator is made of.
 pub(crate) struct Parts {
+    pub(crate) passes: Passes,
+    pub(crate) ask: mpsc::Sender<Asked>,
     pub(crate) task_folder: String,
     pub(crate) own_exe: PathBuf,
     pub(crate) environment: BTreeMap<OsString, OsString>,
     pub(crate) state: StateDir,
     pub(crate) artifacts: ArtifactStore,
     pub(crate) workspace: Workspace,
+    pub(crate) restorer: Restorer,
     pub(crate) chaos: Chaos,
     pub(crate) events: mpsc::Sender<(SessionId, DriverEvent)>,
     pub(crate) done: mpsc::Sender<Done>,
@@ -84,8 +97,11 @@ impl Actuator {
             state: parts.state,
             artifacts: parts.artifacts,
             workspace: parts.workspace,
+            restorer: parts.restorer,
             sessions: sessions.clone(),
             events: parts.events,
+            passes: parts.passes,
+            ask: parts.ask,
         };
         Self { sessions, effects, chaos: parts.chaos, done: parts.done, tasks: JoinSet::new() }
     }
@@ -145,16 +161,39 @@ impl Effects {
             Action::Assess { phase, baseline, expected } => {
                 or_failed(self.assess(&phase, baseline, &expected).await)
             }
-            Action::WriteHandoff { phase, session, ordinal, document, index } => {
-                or_failed(self.write_handoff(&phase, session, ordinal, &document, &index).await)
+            Action::WriteHandoff {
+                phase,
+                session,
+                ordinal,
+                document,
+                index,
+                path,
+                facts,
+                changed_beyond,
+            } => {
+                let leaving = Leaving { phase, session, ordinal, path, facts, changed_beyond };
+                or_failed(self.write_handoff(leaving, &document, &index).await)
             }
+            Action::Inspect { document, head, branch, .. } => or_failed(match body(&document) {
+                Ok(document) => {
+                    let (store, run, task_folder) = (&self.artifacts, &self.run, &self.task_folder);
+                    let kept = handoff::Kept { store, run, task_folder };
+                    handoff::inspect(&self.workspace, &kept, &document, &head, &branch).await
+                }
+                Err(error) => Err(error),
+            }),
             Action::WriteSummaries { phase, step, directory } => {
                 or_failed(self.write_summaries(&phase, &step, &directory).await)
             }
+            Action::Offload { phase, items } => or_failed(self.offload(&phase, &items).await),
             Action::Verify { phase, command, .. } => or_failed(self.verify(&phase, &command).await),
             // The notices beside them were told, and progress was projected, when they were committed.
-            Action::Ask { .. } | Action::Finish { .. } => Outcome::Announced,
-            Action::RequestDecision { .. } | Action::Notify(_) => {
+            Action::Finish { ending } => {
+                self.archive(ending).await;
+                Outcome::Announced
+            }
+            Action::Ask { .. } => Outcome::Announced,
+            Action::RequestDecision { .. } | Action::Place { .. } | Action::Notify(_) => {
                 Outcome::Failed { error: "this is no effect".to_owned() }
             }
         }
@@ -165,15 +204,33 @@ impl Effects {
             self.sessions.gone(&spec.session);
             return Outcome::Failed { error: format!("the workflow has no role {}", spec.role) };
         };
-        self.restore_documents().await;
+        // An agent may have deleted what its successor is told to read.
+        self.restorer.restore().await;
+        let tools = match self.tools(&spec.session).await {
+            Ok(tools) => Some(tools),
+            Err(error) => {
+                // It can still report through files.
+                tracing::warn!("{} gets no tools: {error}", spec.session);
+                None
+            }
+        };
+        let door = tools.as_ref().and_then(|tools| tools.command.args.last());
+        let path = self.environment.get(OsStr::new("PATH")).map(OsString::as_os_str);
+        let mcp_servers = role
+            .mcp
+            .iter()
+            .map(|(name, server)| offload::server(name, server, &self.own_exe, door, path))
+            .collect();
         let launch = Launch {
             role,
             workspace: self.workspace.root().to_owned(),
             guard: vec![self.own_exe.clone().into_os_string(), "__guard".into()],
             own_exe: self.own_exe.clone(),
             session_dir: sessions::folder(&self.state, &self.run, &spec.session),
+            mask: mask_line,
             inherit: self.environment.clone(),
-            mcp_servers: Vec::new(),
+            tools,
+            mcp_servers,
             spec,
         };
         match self.sessions.start(launch, self.events.clone()).await {
@@ -182,29 +239,26 @@ impl Effects {
                 started: spawned.started,
                 capabilities: spawned.capabilities,
             },
-            Err(error) => Outcome::Failed { error },
+            Err(NotStarted { error, needs_a_person: true }) => Outcome::Unstartable { error },
+            Err(NotStarted { error, .. }) => Outcome::Failed { error },
         }
     }
 
-    /// An agent may have deleted what its successor is told to read: projects it again from the artifacts.
-    async fn restore_documents(&self) {
-        let effects = self.clone();
-        let restore = move || -> Result<(), Source> {
-            let folder = effects.workspace.root().join(&effects.task_folder);
-            for saved in effects.artifacts.list(&effects.run)? {
-                let artifact = saved.artifact;
-                if saved.media_type == MARKDOWN && !folder.join(&artifact.name).exists() {
-                    let bytes = effects.artifacts.read(&artifact.digest)?;
-                    let path = format!("{}/{}", effects.task_folder, artifact.name);
-                    effects.workspace.write_projection(&path, &bytes)?;
-                }
-            }
-            Ok(())
-        };
-        // The successor can do without, and the artifacts are where they were.
-        if let Ok(Err(error)) = tokio::task::spawn_blocking(restore).await {
-            tracing::warn!("documents were not restored: {error}");
-        }
+    /// The server of Baton's own tools, for this session alone.
+    async fn tools(&self, session: &SessionId) -> Result<OwnServer, Source> {
+        let (passes, id) = (self.passes.clone(), session.clone());
+        let (pass, file) = tokio::task::spawn_blocking(move || passes.issue(&id)).await??;
+        let inside = Inside { pass, ask: self.ask.clone() };
+        let args = ["mcp".to_owned(), "--session".to_owned(), file.to_string_lossy().into_owned()];
+        Ok(OwnServer {
+            command: McpServer {
+                name: baton_inbox::SERVER_NAME.to_owned(),
+                command: self.own_exe.clone(),
+                args: args.to_vec(),
+                env: BTreeMap::new(),
+            },
+            connect: Connect::new(move || inside.open()),
+        })
     }
 
     async fn assess(&self, phase: &PhaseId, baseline: bool, expected: &[String]) -> Result<Outcome, Source> {
@@ -232,62 +286,25 @@ impl Effects {
         self.state.sessions().join(self.run.as_str()).join(name)
     }
 
-    async fn write_handoff(
-        &self,
-        phase: &PhaseId,
-        session: SessionId,
-        ordinal: u32,
-        document: &Text,
-        index: &Text,
-    ) -> Result<Outcome, Source> {
-        let name = format!("handoffs/phase-{phase}-{ordinal}.md");
-        let index_name = format!("handoffs/phase-{phase}-{ordinal}-index.md");
-        let summary = format!("handoff {ordinal} of phase {phase}, left by {session}");
-        self.keep(&index_name, body(index)?, &format!("index of {summary}"), Some(session.clone())).await?;
-        let artifact = self.keep(&name, body(document)?, &summary, Some(session)).await?;
-        Ok(Outcome::HandoffWritten { path: format!("{}/{name}", self.task_folder), artifact })
-    }
-
-    async fn write_summaries(&self, phase: &PhaseId, step: &Text, run: &Text) -> Result<Outcome, Source> {
-        let of_phase = format!("summaries/phase-{phase}.md");
-        let step = self.keep(&of_phase, body(step)?, &format!("summary of phase {phase}"), None).await?;
-        let run = self.keep("summaries/run.md", body(run)?, "summary of the run", None).await?;
-        Ok(Outcome::SummariesWritten { artifacts: vec![step, run] })
-    }
-
-    /// Saves a document, then projects it into the workspace. The artifact counts; a projection that fails is logged.
-    async fn keep(
-        &self,
-        name: &str,
-        text: String,
-        summary: &str,
-        session: Option<SessionId>,
-    ) -> Result<ArtifactRef, Source> {
-        let artifact = self.save(name, MARKDOWN, text.clone().into_bytes(), summary, session).await?;
-        project::put(&self.workspace, format!("{}/{name}", self.task_folder), text.into_bytes()).await;
-        Ok(artifact)
-    }
-
-    async fn save(
-        &self,
-        name: &str,
-        media_type: &'static str,
-        bytes: Vec<u8>,
-        summary: &str,
-        session: Option<SessionId>,
-    ) -> Result<ArtifactRef, Source> {
+    /// Content is unloaded once the task that it served is over (C6): it is kept, and nothing of it is at hand.
+    async fn archive(&self, ending: Ending) {
+        if ending == Ending::Interrupted {
+            return;
+        }
         let (store, run) = (self.artifacts.clone(), self.run.clone());
-        let (name, summary) = (name.to_owned(), summary.to_owned());
-        let save = move || {
-            let at = clock::wall();
-            let (name, bytes, summary) = (name.as_str(), bytes.as_slice(), summary.as_str());
-            store.save(&run, NewArtifact { name, media_type, bytes, summary, session, at })
-        };
-        Ok(tokio::task::spawn_blocking(save).await??)
+        let archived = tokio::task::spawn_blocking(move || store.archive(&run, clock::wall())).await;
+        if let Ok(Err(error)) = archived {
+            tracing::warn!("the artifacts were not archived: {error}");
+        }
     }
 
     async fn verify(&self, phase: &PhaseId, command: &str) -> Result<Outcome, Source> {
-        let result = self.workspace.verify(command, VERIFY_LIMIT).await?;
+        let mut result = self.workspace.verify(command, VERIFY_LIMIT).await?;
+        // Programs print what they were given; what goes into an artifact, a prompt and the journal holds no secret.
+        if let Cow::Owned(masked) = mask(&String::from_utf8_lossy(&result.output)) {
+            result.output = masked.into_bytes();
+        }
+        result.findings = mask(&result.findings).into_owned();
         let name = format!("verifications/phase-{phase}.log");
         let summary = match (result.passed, result.code) {
             (true, _) => format!("verification of phase {phase}: passed"),
@@ -311,12 +328,6 @@ fn or_failed(outcome: Result<Outcome, Source>) -> Outcome {
     outcome.unwrap_or_else(|error| Outcome::Failed { error: error.to_string() })
 }
 
-/// The body is at hand in whatever core emits and the journal gives back.
-fn body(text: &Text) -> Result<String, Source> {
-    let missing = || format!("the text {} is missing from the journal", text.digest());
-    Ok(text.body().ok_or_else(missing)?.to_owned())
-}
-
 async fn read_baseline(path: PathBuf) -> Option<Baseline> {
     let bytes = tokio::fs::read(path).await.ok()?;
     serde_json::from_slice(&bytes).ok()
@@ -327,9 +338,12 @@ async fn write_baseline(path: PathBuf, baseline: &Baseline) -> Result<(), Source
     let bytes = serde_json::to_vec(baseline)?;
     let beside = path.with_extension("tmp");
     if let Some(folder) = path.parent() {
-        tokio::fs::create_dir_all(folder).await?;
+        tokio::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).await?;
     }
-    tokio::fs::write(&beside, bytes).await?;
+    let mut options = tokio::fs::OpenOptions::new();
+    let mut file = options.create(true).truncate(true).write(true).mode(0o600).open(&beside).await?;
+    file.write_all(&bytes).await?;
+    file.flush().await?;
     tokio::fs::rename(&beside, &path).await?;
     Ok(())
 }

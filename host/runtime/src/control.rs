@@ -5,19 +5,24 @@ use std::path::Path;
 use std::time::Duration;
 
 use baton_core::ActionId;
-use baton_core::input::Choice;
+use baton_core::input::{ArtifactRef, Choice};
 use baton_core::view::RunView;
+use baton_inbox::{Answer, Call};
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::UnixStream;
 
 use crate::config::HostConfig;
+use crate::door::Pass;
 use crate::error::RuntimeError;
 use crate::query;
 use crate::socket::{MESSAGE_BYTES, REPLY_BYTES, reachable};
 
 /// A host answers at once; one that does not within this hangs.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How a call of a tool begins on the socket: such a line may be longer than the others.
+pub(crate) const CALL_HEAD: &[u8] = b"{\"control\":\"call\"";
 
 /// What can be asked of a live host.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -35,6 +40,29 @@ pub enum Control {
         /// What the person chose.
         choice: Choice,
     },
+    /// A call of a tool: of an agent, or of a person's own client.
+    Call {
+        /// Which session makes it; absent for a person, who may open the socket.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pass: Option<Pass>,
+        /// The client's own id of the call, where it has one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        key: Option<String>,
+        /// What is asked.
+        call: Box<Call>,
+    },
+    /// A tool result that an agent's MCP proxy holds back until it is said what becomes of it (C3).
+    Offer {
+        /// Of which session.
+        pass: Pass,
+        /// The tool.
+        tool: String,
+        /// The client's own id of the call, where it has one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        call: Option<String>,
+        /// Name of the file in the session's folder that has the text.
+        file: String,
+    },
 }
 
 /// What came of it.
@@ -50,11 +78,22 @@ pub enum ControlReply {
     },
     /// To `stop`: the host has heard, and is ending its agents.
     Stopping,
+    /// To `call`.
+    Called(Answer),
+    /// To `offer`: the result is kept as this artifact.
+    Placed {
+        /// Which.
+        artifact: ArtifactRef,
+    },
+    /// To `offer`: the result stays as it is.
+    Stays,
     /// The host does not do that.
     Refused {
         /// Why, and what to do.
         why: String,
     },
+    /// The host was leaving when this came: nothing was done. Another may follow it.
+    Ending,
 }
 
 /// Asks the host that holds the workspace. Where there is none, `Status` reads the journal, `Answer` writes to it (then
@@ -68,6 +107,9 @@ pub async fn control(config: &HostConfig, message: Control) -> Result<ControlRep
         return ask(stream, &state.control_socket(), &message).await;
     }
     match message {
+        Control::Call { .. } | Control::Offer { .. } => {
+            Err(RuntimeError::NoHost { workspace: config.workspace.clone(), what: "report to" })
+        }
         Control::Status => {
             let view = Box::new(query::view_of(config, None)?);
             Ok(ControlReply::View { view, live: false })
@@ -81,7 +123,7 @@ pub async fn control(config: &HostConfig, message: Control) -> Result<ControlRep
 }
 
 /// Connects, or finds that nobody listens: no socket, or one that a killed host left behind.
-async fn connect(path: &Path) -> Result<Option<UnixStream>, RuntimeError> {
+pub(crate) async fn connect(path: &Path) -> Result<Option<UnixStream>, RuntimeError> {
     use std::io::ErrorKind::{ConnectionRefused, NotFound};
     let failed = |source| RuntimeError::Control { what: "cannot reach", path: path.to_owned(), source };
     let door = reachable(path).map_err(failed)?;
@@ -94,19 +136,28 @@ async fn connect(path: &Path) -> Result<Option<UnixStream>, RuntimeError> {
 
 async fn ask(mut stream: UnixStream, path: &Path, message: &Control) -> Result<ControlReply, RuntimeError> {
     let failed = |what| move |source| RuntimeError::Control { what, path: path.to_owned(), source };
-    let exchange = async {
+    let asked = async {
         let mut line = serde_json::to_vec(message)?;
         line.push(b'\n');
         debug_assert!(line.len() <= MESSAGE_BYTES);
-        stream.write_all(&line).await?;
-        stream.shutdown().await?;
-        let mut reply = Vec::new();
-        stream.take(REPLY_BYTES).read_to_end(&mut reply).await?;
-        Ok(serde_json::from_slice(&reply)?)
+        exchange(&mut stream, &line).await
     };
-    match tokio::time::timeout(PATIENCE, exchange).await {
+    match tokio::time::timeout(PATIENCE, asked).await {
         Ok(Ok(ControlReply::Refused { why })) => Err(RuntimeError::Refused(why)),
+        Ok(Ok(ControlReply::Ending)) => Err(RuntimeError::Refused("it is ending; try again".to_owned())),
         Ok(reply) => reply.map_err(failed("no answer from")),
         Err(_) => Err(failed("no answer within 10 s from")(std::io::ErrorKind::TimedOut.into())),
     }
+}
+
+/// One line there, one back.
+pub(crate) async fn exchange(stream: &mut UnixStream, line: &[u8]) -> std::io::Result<ControlReply> {
+    stream.write_all(line).await?;
+    stream.shutdown().await?;
+    let mut reply = Vec::new();
+    stream.take(REPLY_BYTES).read_to_end(&mut reply).await?;
+    if reply.is_empty() {
+        return Err(std::io::ErrorKind::UnexpectedEof.into());
+    }
+    Ok(serde_json::from_slice(&reply)?)
 }

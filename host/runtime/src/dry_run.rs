@@ -7,6 +7,7 @@ use baton_core::facts::{AgentEvent, ChangedFile, Exit, WorkspaceFacts};
 use baton_core::input::{ArtifactRef, Pin, Report};
 use baton_core::observation::{BriefKind, ObjectiveStatus};
 use baton_core::workflow::Role;
+use baton_core::workflow::paths::RunNames;
 use baton_core::{
     Action, DurationMs, Input, Intent, ObjectiveId, Outcome, PhaseId, Run, RunId, Seq, SessionId, Stamped,
     Text, UnixMs, Workflow,
@@ -18,7 +19,6 @@ use crate::config::{HostConfig, PolicyBundle};
 use crate::error::RuntimeError;
 use crate::event_loop::Judge;
 use crate::policies;
-use crate::project;
 
 /// The largest workflow takes about ten inputs an objective; a plan that takes more than this goes round in circles.
 const INPUTS: u32 = 20_000;
@@ -91,7 +91,11 @@ fn plan(workflow: Workflow, pins: Vec<Pin>, judge: &Judge) -> Result<DryRun, Run
         workflow: workflow.clone(),
     };
     play.inputs.push_back(Input::Started {
-        task_folder: project::task_folder(&id),
+        task_folder: workflow.paths.task_folder(RunNames {
+            run: id.as_str(),
+            workflow: &workflow.name,
+            goal: &workflow.goal,
+        }),
         run: id,
         workflow: Box::new(workflow),
         pins,
@@ -181,14 +185,24 @@ impl Play {
                 let (result, label) = judge(&question);
                 self.inputs.push_back(Input::Decided { request, result, label: Box::new(label) });
             }
+            Action::Inspect { .. } => answer(Outcome::Inspected {
+                missing_files: Vec::new(),
+                secrets: Vec::new(),
+                commits_since: 0,
+                diverged: false,
+            }),
             Action::WriteHandoff { phase, ordinal, document, .. } => {
                 let artifact = planned(&format!("handoffs/phase-{phase}-{ordinal}.md"), &document);
-                answer(Outcome::HandoffWritten { path: artifact.name.clone(), artifact });
+                answer(Outcome::HandoffWritten { path: artifact.name.clone(), artifact, index: None });
             }
             Action::WriteSummaries { step, directory, .. } => {
                 let artifacts =
                     vec![planned("summaries/phase.md", &step), planned("summaries/run.md", &directory)];
                 answer(Outcome::SummariesWritten { artifacts });
+            }
+            Action::Offload { items, .. } => {
+                let artifacts = items.iter().map(|item| planned(&item.name, &item.text)).collect();
+                answer(Outcome::Offloaded { artifacts });
             }
             Action::Verify { .. } => answer(Outcome::Verified {
                 passed: true,
@@ -201,7 +215,8 @@ impl Play {
                 self.plan.question = Some(question);
             }
             Action::Finish { .. } => answer(Outcome::Announced),
-            Action::Notify(_) => {}
+            // Nothing is offered where no agent works.
+            Action::Place { .. } | Action::Notify(_) => {}
         }
     }
 

@@ -80,6 +80,22 @@ pub enum RuntimeError {
         /// What was asked for.
         what: &'static str,
     },
+    /// The run has kept nothing of this name.
+    #[error(
+        "run {run} has no artifact {name:?}{}{}; `baton artifacts ls {run}` lists what it has",
+        version.map(|version| format!(" in version {version}")).unwrap_or_default(),
+        nearest.as_ref().map(|nearest| format!("; did you mean {nearest:?}?")).unwrap_or_default()
+    )]
+    NoSuchArtifact {
+        /// Which run.
+        run: RunId,
+        /// The name that was asked for.
+        name: String,
+        /// The version that was asked for; absent for the newest.
+        version: Option<u32>,
+        /// The name that is most like it, where one is.
+        nearest: Option<String>,
+    },
     /// The run does not ask this.
     #[error("{}", no_question(run, *asked, open))]
     NoSuchQuestion {
@@ -164,6 +180,21 @@ pub enum RuntimeError {
         /// What the system said.
         source: std::io::Error,
     },
+    /// The file of a session cannot be read.
+    #[error(
+        "cannot read the session file {}: {source}; it is written when a session is spawned, so take the path that \
+         the run gave its agent, or leave --session out to work with the live run of a workspace",
+        path.display()
+    )]
+    Session {
+        /// Which file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The tools could not be served.
+    #[error("{0}")]
+    Mcp(Source),
     /// The host answered a control message with a refusal.
     #[error("the host refused: {0}")]
     Refused(String),

@@ -2,6 +2,8 @@
 //! is journaled, and only then are the intents performed that follow from it. The loop waits for nothing but events and
 //! commits: whatever takes time is a task that sends its result back.
 
+mod calls;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,12 +21,15 @@ use tokio::time::Instant;
 use crate::actuate::{Actuator, Done};
 use crate::answer::which_question;
 use crate::control::{Control, ControlReply};
+use crate::desk::Desk;
 use crate::error::RuntimeError;
 use crate::outbox::Outbox;
 use crate::post::Post;
-use crate::project::{Progress, Projector};
+use crate::project::{self, Projector};
 use crate::scribe::Scribe;
 use crate::socket::Asked;
+
+use calls::{Calls, Kept, Weighed};
 
 /// Results of effects and decisions under way. Each phase at work has one or two; tasks wait when the loop is behind.
 pub(crate) const RESULTS: usize = 64;
@@ -51,6 +56,8 @@ enum Event {
     Done(Done),
     Decided(Box<Decided>),
     Asked(Asked),
+    Kept(Box<Kept>),
+    Weighed(Box<Weighed>),
     Stop,
     /// Time has passed: core's deadline, or the next look at the inbox.
     Clock,
@@ -68,19 +75,34 @@ pub(crate) struct Inlets {
     pub(crate) stop: watch::Receiver<bool>,
 }
 
+/// What the loop is made of.
+pub(crate) struct Parts {
+    pub(crate) scribe: Scribe,
+    pub(crate) actuator: Actuator,
+    pub(crate) judge: Judge,
+    pub(crate) post: Post,
+    pub(crate) desk: Desk,
+    pub(crate) projector: Projector,
+    pub(crate) outbox: Outbox,
+    pub(crate) inlets: Inlets,
+}
+
 /// A run at work.
 pub(crate) struct EventLoop {
     scribe: Scribe,
     actuator: Actuator,
     judge: Judge,
     post: Post,
+    desk: Desk,
     projector: Projector,
     outbox: Outbox,
     inlets: Inlets,
     decided: (mpsc::Sender<Box<Decided>>, mpsc::Receiver<Box<Decided>>),
     /// Questions that a policy is busy with.
     deciding: u32,
-    /// Answers to people, kept until what they asked for is on disk.
+    /// What calls of tools have under way.
+    calls: Calls,
+    /// Answers to people and agents, held back until what they asked for is on disk.
     replies: Vec<(oneshot::Sender<ControlReply>, ControlReply)>,
     next_look: Instant,
     next_tick: Instant,
@@ -88,26 +110,21 @@ pub(crate) struct EventLoop {
 }
 
 impl EventLoop {
-    pub(crate) fn new(
-        scribe: Scribe,
-        actuator: Actuator,
-        judge: Judge,
-        post: Post,
-        projector: Projector,
-        outbox: Outbox,
-        inlets: Inlets,
-    ) -> Self {
+    pub(crate) fn new(parts: Parts) -> Self {
+        let Parts { scribe, actuator, judge, post, desk, projector, outbox, inlets } = parts;
         let now = Instant::now();
         Self {
             scribe,
             actuator,
             judge,
             post,
+            desk,
             projector,
             outbox,
             inlets,
             decided: mpsc::channel(RESULTS),
             deciding: 0,
+            calls: Calls::new(),
             replies: Vec::new(),
             next_look: now,
             next_tick: now,
@@ -139,12 +156,14 @@ impl EventLoop {
         loop {
             let due = self.scribe.commit().await?;
             self.post.confirm().await;
+            due.notices.iter().for_each(|notice| self.desk.note(notice));
+            self.outbox.add(self.post.refusals());
             self.outbox.add(due.notices);
+            if due.has_moved {
+                self.project().await;
+            }
             for intent in repeat.drain(..).chain(due.intents) {
                 self.perform(intent);
-            }
-            if due.has_moved {
-                self.project();
             }
             for (reply, answer) in self.replies.drain(..) {
                 // Whoever asked may have left.
@@ -167,8 +186,10 @@ impl EventLoop {
     }
 
     fn perform(&mut self, intent: Intent) {
-        let Action::RequestDecision { request, question } = intent.action else {
-            return self.actuator.perform(intent);
+        let (request, question) = match intent.action {
+            Action::RequestDecision { request, question } => (request, question),
+            Action::Place { item, offload } => return self.place(&item, offload),
+            _ => return self.actuator.perform(intent),
         };
         self.deciding += 1;
         let (judge, decided) = (Arc::clone(&self.judge), self.decided.0.clone());
@@ -179,11 +200,11 @@ impl EventLoop {
         });
     }
 
-    fn project(&mut self) {
-        let at = self.scribe.clock().now();
-        let run = self.scribe.run();
-        if let Some(view) = run.view(at) {
-            self.projector.show(Progress::of(run, &view, self.scribe.beginnings(), at));
+    /// After the commit, before anything that follows from it: the files are never ahead of the journal, and tell
+    /// everything that was acted on.
+    async fn project(&mut self) {
+        if let Some(projection) = project::project(self.scribe.run(), self.scribe.chronicle()) {
+            self.projector.show(projection).await;
         }
     }
 
@@ -193,7 +214,9 @@ impl EventLoop {
         if self.give_up.is_some_and(|at| Instant::now() >= at) {
             return Ok(true);
         }
-        let quiet = run.pending().is_empty() && self.actuator.sessions.is_empty() && self.deciding == 0;
+        let quiet = run.pending().is_empty()
+            && self.actuator.sessions.is_empty()
+            && self.deciding + self.calls.under_way == 0;
         match run.status() {
             // What else is under way when the host stops can be done again; an agent may not be left behind.
             RunStatus::Ended(Ending::Interrupted) => {
@@ -220,6 +243,8 @@ impl EventLoop {
             Some(asked) = self.inlets.asked.recv() => Event::Asked(asked),
             Some(done) = self.inlets.done.recv() => Event::Done(done),
             Some(decided) = self.decided.1.recv() => Event::Decided(decided),
+            Some(kept) = self.calls.kept.1.recv() => Event::Kept(kept),
+            Some(weighed) = self.calls.weighed.1.recv() => Event::Weighed(weighed),
             why = self.actuator.broken() => Event::Broken(why),
             Some((session, event)) = self.inlets.agents.recv(), if hear_agents => Event::Agent(session, event),
             () = self.outbox.room(), if self.outbox.waits() => Event::Room,
@@ -263,6 +288,15 @@ impl EventLoop {
                 let (request, result, label) = *decided;
                 self.take_own(Input::Decided { request, result, label: Box::new(label) })
             }
+            Event::Asked(Asked { message: Control::Call { pass, key, call }, reply }) => {
+                self.take_call(pass.as_ref(), key, *call, reply)
+            }
+            Event::Asked(Asked { message: Control::Offer { pass, tool, call, file }, reply }) => {
+                self.take_offer(&pass, tool, call, file, reply);
+                Ok(())
+            }
+            Event::Weighed(weighed) => self.take_weighed(*weighed),
+            Event::Kept(kept) => self.take_kept(*kept),
             Event::Asked(Asked { message, reply }) => {
                 let answer = self.answer(message).unwrap_or_else(|why| ControlReply::Refused { why });
                 self.replies.push((reply, answer));
@@ -273,6 +307,11 @@ impl EventLoop {
             Event::Clock | Event::Room => Ok(()),
             Event::Broken(why) => Err(RuntimeError::Impossible { run: self.scribe.id().clone(), why }),
         }
+    }
+
+    fn view(&mut self) -> Option<RunView> {
+        let at = self.scribe.clock().now();
+        self.scribe.run().view(at)
     }
 
     /// An agent's reports come before the end of the prompt in which it made them: what it finished counts.
@@ -294,7 +333,8 @@ impl EventLoop {
 
     async fn collect(&mut self) -> Result<(), RuntimeError> {
         self.next_look = Instant::now() + LOOK;
-        for input in self.post.collect().await {
+        let inputs = self.post.collect(self.scribe.run(), &self.desk.shelf).await;
+        for input in inputs {
             self.take_own(input)?;
         }
         Ok(())
@@ -325,7 +365,8 @@ impl EventLoop {
 
     fn answer(&mut self, message: Control) -> Result<ControlReply, String> {
         match message {
-            Control::Status => {}
+            // Calls of tools are not answered from here.
+            Control::Status | Control::Call { .. } | Control::Offer { .. } => {}
             Control::Stop => {
                 self.stop().map_err(|error| error.to_string())?;
                 return Ok(ControlReply::Stopping);
@@ -337,8 +378,7 @@ impl EventLoop {
                 taken.map_err(|illegal| illegal.to_string())?;
             }
         }
-        let at = self.scribe.clock().now();
-        let view = self.scribe.run().view(at).ok_or("the run has not begun")?;
+        let view = self.view().ok_or("the run has not begun")?;
         Ok(ControlReply::View { view: Box::new(view), live: true })
     }
 

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use baton_core::view::RunView;
-use baton_core::{Input, Intent, RunId, Workflow};
+use baton_core::workflow::paths::RunNames;
+use baton_core::{Input, Intent, Run, RunId, Workflow};
 use baton_store::{ArtifactStore, HostLock, Journal, StateDir, StoreError};
 use baton_workspace::Workspace;
 use tokio::sync::{mpsc, watch};
@@ -12,8 +13,10 @@ use crate::actuate::{Actuator, Parts};
 use crate::chaos::Chaos;
 use crate::clock;
 use crate::config::{HostConfig, PolicyBundle, Start, Update};
+use crate::desk::Desk;
+use crate::door::Passes;
 use crate::error::{RuntimeError, Source};
-use crate::event_loop::{AGENT_EVENTS, EventLoop, Inlets, Judge, RESULTS};
+use crate::event_loop::{self, AGENT_EVENTS, EventLoop, Inlets, Judge, RESULTS};
 use crate::outbox::Outbox;
 use crate::policies;
 use crate::post::Post;
@@ -22,9 +25,10 @@ use crate::query::which_run;
 use crate::recover::{self, Folded};
 use crate::scribe::Scribe;
 use crate::sessions;
+use crate::shelf::Shelf;
 use crate::socket;
 
-/// Messages of people and scripts that wait for the loop.
+/// Messages of people, scripts and agents that wait for the loop.
 const ASKED: usize = 16;
 
 /// Runs a workflow, or takes a run up again. Returns when the run has ended, waits for a person with nothing running, or
@@ -105,7 +109,10 @@ impl Host {
         let choices = workflow.policies.clone();
         let prepared = blocking(move || policies::prepare(cache, &choices, &bundle)).await?;
         let run = self.new_run_id()?;
-        let task_folder = project::task_folder(&run);
+        let names = RunNames { run: run.as_str(), workflow: &workflow.name, goal: &workflow.goal };
+        let task_folder = workflow.paths.task_folder(names);
+        project::expect_free(&self.workspace, &task_folder)
+            .map_err(|source| RuntimeError::Workspace { workspace: self.config.workspace.clone(), source })?;
         let post = self.open_post(&task_folder)?;
         self.end_orphans()?;
         for blob in prepared.blobs {
@@ -142,7 +149,7 @@ impl Host {
         let mut post = self.open_post(&task_folder)?;
         let mut inputs = recover::lost(&folded.run);
         let repeat = recover::to_repeat(&folded.run);
-        inputs.extend(post.collect().await);
+        inputs.extend(post.collect(&folded.run, &self.shelf(&folded.run)).await);
         inputs.push(Input::Resumed);
         let mut scribe = Scribe::new(folded, run.clone(), self.journal.clone());
         for input in inputs {
@@ -161,13 +168,20 @@ impl Host {
         let (events, agents) = mpsc::channel(AGENT_EVENTS);
         let (done, results) = mpsc::channel(RESULTS);
         let (ask, asked) = mpsc::channel(ASKED);
+        let workspace = self.workspace.clone().with_own_folder(&begun.task_folder);
+        let projector = Projector::start(workspace.clone(), self.artifacts.clone(), run.clone());
+        let passes = Passes::new(run.clone(), self.state.clone());
+        let desk = Desk::new(passes.clone(), self.shelf(begun.scribe.run()));
         let parts = Parts {
+            passes,
+            ask: ask.clone(),
             task_folder: begun.task_folder.clone(),
             own_exe: self.config.own_exe.clone(),
             environment: self.config.environment.clone(),
             state: self.state.clone(),
             artifacts: self.artifacts.clone(),
-            workspace: self.workspace.clone(),
+            workspace: workspace.clone(),
+            restorer: projector.restorer(),
             chaos: self.chaos.clone(),
             events,
             done,
@@ -175,12 +189,20 @@ impl Host {
         let _socket = socket::listen(&self.state.control_socket(), ask)?;
         tracing::info!(%run, "at work");
         let actuator = Actuator::new(begun.scribe.run(), parts);
-        let projector = Projector::start(self.workspace.clone(), &begun.task_folder);
         let inlets = Inlets { agents, done: results, asked, stop };
         let outbox = Outbox::new(updates);
-        let event_loop =
-            EventLoop::new(begun.scribe, actuator, begun.judge, begun.post, projector, outbox, inlets);
-        event_loop.run(begun.repeat).await
+        let Begun { scribe, judge, post, repeat, .. } = begun;
+        let parts = event_loop::Parts { scribe, actuator, judge, post, desk, projector, outbox, inlets };
+        EventLoop::new(parts).run(repeat).await
+    }
+
+    fn shelf(&self, run: &Run) -> Shelf {
+        Shelf {
+            run: run.id().clone(),
+            artifacts: self.artifacts.clone(),
+            workspace: self.workspace.clone(),
+            claims: run.workflow().paths.claims(run.names()),
+        }
     }
 
     /// The components and settings that a run is pinned to, from its journal.

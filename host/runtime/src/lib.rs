@@ -7,23 +7,32 @@
 //! | `event_loop.rs` | takes whatever happens, one event after the other |
 //! | `scribe.rs` | stamps it, applies it to the run, journals it with the intents that follow |
 //! | `actuate.rs`, `sessions.rs` | perform the intents that are committed, and send back what became of them |
+//! | `door.rs`, `desk.rs`, `fit.rs`, `shelf.rs` | what agents report and ask for through tools: who may, what it comes to |
 //! | `post.rs` | what agents report through files |
 //! | `outbox.rs`, `project.rs` | what the renderer and the workspace get to see |
-//! | `socket.rs`, `control.rs`, `answer.rs` | how other commands reach the run |
+//! | `socket.rs`, `control.rs`, `answer.rs`, `bridge.rs` | how other commands reach the run |
 //! | `query.rs`, `dry_run.rs` | looks that change nothing |
 //! | `chaos.rs` | a hook for the crash tests |
 #![forbid(unsafe_code)]
 
 mod actuate;
 mod answer;
+mod bridge;
+mod chain;
 mod chaos;
 mod clock;
 mod config;
 mod control;
+mod desk;
+mod door;
 mod dry_run;
 mod error;
 mod event_loop;
+mod fit;
+mod gc;
+mod handoff;
 mod host;
+mod offload;
 mod outbox;
 mod policies;
 mod post;
@@ -32,6 +41,7 @@ mod query;
 mod recover;
 mod scribe;
 mod sessions;
+mod shelf;
 mod socket;
 #[cfg(test)]
 mod testing;
@@ -39,10 +49,21 @@ mod testing;
 pub use baton_agents as agents;
 pub use baton_core as core;
 pub use baton_engine as engine;
+pub use baton_inbox as inbox;
 pub use baton_store as store;
+pub use bridge::{McpClient, mcp};
+pub use chain::{HandoffEntry, Inspection, Packet, handoffs, inspect_document};
 pub use config::{HostConfig, PolicyBundle, PolicySource, Start, Update};
 pub use control::{Control, ControlReply, control};
+pub use door::Pass;
 pub use dry_run::{DryRun, PlannedPrompt, PlannedSession, dry_run};
 pub use error::RuntimeError;
+pub use gc::{Collected, Leave, RemovedRun, gc};
 pub use host::run;
+pub use offload::{ProxyClient, mcp_proxy};
+pub use project::{
+    Approach, ObjectiveProgress, ObjectiveWord, PartialProgress, PhaseProgress, Progress, Return,
+    ReturnStatus, ReturnedArtifact, ReturnedError, WorkItem, WorkItemKind, WorkItems, expect_free_folder,
+    progress_of,
+};
 pub use query::{ArtifactEntry, RunRow, artifact, artifacts, runs, view_of};

@@ -1,260 +1,279 @@
-//! Projects into the workspace what people and agents read: progress (C19) beside the handoffs and summaries that
-//! `actuate` writes. These are copies: the journal holds the truth, so a projection that fails stops nothing.
+//! What people and agents read in the workspace, without Baton: a pure function of a run and its chronicle to a set of files.
+//! They are copies: the journal holds the truth, so a projection that fails stops nothing.
+//!
+//! | file | part |
+//! |---|---|
+//! | `project/chronicle.rs` | what the journal tells beyond the state |
+//! | `project/progress.rs` | `progress.json`, `work-items.json` |
+//! | `project/returns.rs` | `returns/`, `.return-meta.json` |
+//! | `project/org.rs` | `state.org` |
+//! | `project/moves.rs` | paths of what was archived, corrected where an archived document names them |
+//! | `project/script.rs` | `init.sh` |
+//! | `project/pages.rs` | `README.md`, `progress.log`, the index, results of phases |
+//! | `project/write.rs` | which of them are written, and when |
+//!
+//! The order of a commit and its projection is fixed: first the journal, then the files, then whatever follows from the
+//! commit. So after a kill at any moment the files are never ahead of the journal, and behind it by at most the last commit,
+//! of which nothing has been performed yet.
 
-use std::collections::BTreeMap;
-
-use baton_core::observation::ObjectiveStatus;
-use baton_core::view::{PhaseRow, PhaseStatus, RunView};
-use baton_core::{ObjectiveId, PhaseId, Run, RunId, UnixMs};
-use baton_workspace::Workspace;
-use serde::Serialize;
-use tokio::sync::watch;
-use tokio::task::JoinHandle;
-
-/// The folder, below the workspace, in which every run has its task folder.
-pub(crate) const FOLDER: &str = ".baton";
-
-/// Where a run is projected, workspace-relative.
-pub(crate) fn task_folder(run: &RunId) -> String {
-    format!("{FOLDER}/{run}")
-}
-
-/// When each phase began: the one thing of a progress file that core has no use for.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Beginnings(BTreeMap<PhaseId, UnixMs>);
-
-impl Beginnings {
-    /// The first beginning counts: a phase that begins again after a restart is the same phase.
-    pub(crate) fn note(&mut self, phase: PhaseId, at: UnixMs) {
-        self.0.entry(phase).or_insert(at);
-    }
-}
-
-/// `progress.json`: where each phase stands, in the words of its schema.
-#[derive(Debug, PartialEq, Serialize)]
-pub(crate) struct Progress {
-    schema: u32,
-    run: RunId,
-    workflow: String,
-    goal: String,
-    started_at: String,
-    last_updated: String,
-    phases: Vec<PhaseProgress>,
-}
-
-/// One phase of it. Descriptions of objectives never change; only their `status` does.
-#[derive(Debug, PartialEq, Serialize)]
-struct PhaseProgress {
-    phase: PhaseId,
-    phase_name: String,
-    status: PhaseStatus,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    started_at: Option<String>,
-    objectives: Vec<ObjectiveProgress>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    current_objective: Option<ObjectiveId>,
-    approaches_tried: Vec<Approach>,
-    handoff_count: usize,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    newest_handoff: Option<String>,
-}
-
-#[derive(Debug, PartialEq, Serialize)]
-struct ObjectiveProgress {
-    id: ObjectiveId,
-    description: String,
-    status: &'static str,
-}
-
-#[derive(Debug, PartialEq, Serialize)]
-struct Approach {
-    approach: String,
-    result: String,
-}
-
-/// The words of the schema.
-fn word(status: ObjectiveStatus) -> &'static str {
-    match status {
-        ObjectiveStatus::Open => "not_started",
-        ObjectiveStatus::InProgress => "in_progress",
-        ObjectiveStatus::Done => "done",
-        ObjectiveStatus::Failed => "failed",
-    }
-}
-
-impl Progress {
-    /// The progress of a run. `at` is the time of its newest input.
-    pub(crate) fn of(run: &Run, view: &RunView, beginnings: &Beginnings, at: UnixMs) -> Self {
-        Self {
-            schema: 1,
-            run: view.run.clone(),
-            workflow: view.workflow.clone(),
-            goal: view.goal.clone(),
-            started_at: view.started_at.rfc3339(),
-            last_updated: at.rfc3339(),
-            phases: view.phases.iter().map(|row| PhaseProgress::of(run, row, beginnings)).collect(),
-        }
-    }
-
-    /// Whether anything but the time differs.
-    pub(crate) fn says_the_same_as(&self, other: &Self) -> bool {
-        self.phases == other.phases
-    }
-}
-
-impl PhaseProgress {
-    fn of(run: &Run, row: &PhaseRow, beginnings: &Beginnings) -> Self {
-        let current = row.objectives.iter().find(|objective| objective.status == ObjectiveStatus::InProgress);
-        Self {
-            phase: row.id.clone(),
-            phase_name: row.title.clone(),
-            status: row.status,
-            started_at: beginnings.0.get(&row.id).map(|at| at.rfc3339()),
-            objectives: row
-                .objectives
-                .iter()
-                .map(|objective| ObjectiveProgress {
-                    id: objective.id.clone(),
-                    description: objective.description.clone(),
-                    status: word(objective.status),
-                })
-                .collect(),
-            current_objective: current.map(|objective| objective.id.clone()),
-            approaches_tried: run
-                .attempts(&row.id)
-                .map(|tried| Approach { approach: tried.approach.clone(), result: tried.outcome.clone() })
-                .collect(),
-            handoff_count: row.handoffs.len(),
-            newest_handoff: row.handoffs.first().map(|handoff| handoff.path.clone()),
-        }
-    }
-}
-
-/// Writes the newest progress, in the background: what is overtaken while a write is under way is never written.
-#[derive(Debug)]
-pub(crate) struct Projector {
-    newest: watch::Sender<Vec<u8>>,
-    last: Option<Progress>,
-    task: JoinHandle<()>,
-}
-
-impl Projector {
-    /// Begins to project one run.
-    pub(crate) fn start(workspace: Workspace, task_folder: &str) -> Self {
-        let (newest, changed) = watch::channel(Vec::new());
-        let path = format!("{task_folder}/progress.json");
-        Self { newest, last: None, task: tokio::spawn(write_each(workspace, path, changed)) }
-    }
-
-    /// Projects where the run stands, if it has moved.
-    pub(crate) fn show(&mut self, progress: Progress) {
-        if self.last.as_ref().is_some_and(|last| last.says_the_same_as(&progress)) {
-            return;
-        }
-        match serde_json::to_vec_pretty(&progress) {
-            Ok(mut bytes) => {
-                bytes.push(b'\n');
-                self.newest.send_replace(bytes);
-                self.last = Some(progress);
-            }
-            Err(error) => tracing::warn!(%error, "progress cannot be written as JSON"),
-        }
-    }
-
-    /// Waits until the newest progress is written, and ends.
-    pub(crate) async fn finish(self) {
-        drop(self.newest);
-        // It ends by itself once nothing newer can come; a panic in it is no reason to lose a run.
-        let _ = self.task.await;
-    }
-}
-
-async fn write_each(workspace: Workspace, path: String, mut changed: watch::Receiver<Vec<u8>>) {
-    // Git need not hear of what is projected; a `.gitignore` of the user's is not ours to edit.
-    put(&workspace, format!("{FOLDER}/.gitignore"), b"*\n".to_vec()).await;
-    while changed.changed().await.is_ok() {
-        let bytes = changed.borrow_and_update().clone();
-        put(&workspace, path.clone(), bytes).await;
-    }
-}
-
-/// Writes one projected file. The workspace may be gone, or full: then the file is missing, and nothing else.
-pub(crate) async fn put(workspace: &Workspace, path: String, bytes: Vec<u8>) {
-    let workspace = workspace.clone();
-    let written = tokio::task::spawn_blocking(move || workspace.write_projection(&path, &bytes)).await;
-    if let Ok(Err(error)) = written {
-        tracing::warn!("{error}");
-    }
-}
-
+mod chronicle;
+mod moves;
+mod org;
+mod pages;
 #[cfg(test)]
-mod tests {
-    use baton_core::input::Report;
-    use baton_core::{Digest, Input};
-    use baton_store::JournalOptions;
+mod play;
+mod progress;
+mod returns;
+mod script;
+#[cfg(test)]
+mod tests;
+mod words;
+mod write;
 
-    use super::*;
-    use crate::testing::{Place, started};
+use std::path::Path;
+use std::sync::Arc;
 
-    // C19
-    #[tokio::test]
-    async fn progress_changes_status_only_and_keeps_what_was_tried() {
-        let (place, run) = (Place::new(JournalOptions::default()), RunId::new("r1"));
-        let mut scribe = place.scribe(&run);
-        scribe.take(started(&run)).unwrap();
-        let progress = |scribe: &mut crate::scribe::Scribe| {
-            let at = scribe.clock().now();
-            let view = scribe.run().view(at).unwrap();
-            Progress::of(scribe.run(), &view, scribe.beginnings(), at)
-        };
-        let before = progress(&mut scribe);
-        let reports = [
-            Report::AttemptRecord { approach: "by hand".into(), outcome: "too slow".into() },
-            Report::ObjectiveUpdate {
-                objective: "a".into(),
-                status: ObjectiveStatus::Done,
-                note: String::new(),
-            },
-        ];
-        for (i, report) in reports.into_iter().enumerate() {
-            let digest = Digest::of(i.to_string());
-            scribe.take(Input::Reported { session: None, digest, report }).unwrap();
+use baton_core::action::beside;
+use baton_core::input::ArtifactRef;
+use baton_core::view::{HandoffRow, PhaseRow, RunView};
+use baton_core::workflow::paths::{RunNames, before_archive};
+use baton_core::{Digest, Run, Workflow};
+use baton_store::Entry;
+use baton_workspace::Workspace;
+
+use crate::config::HostConfig;
+use crate::error::{RuntimeError, Source};
+
+use moves::Moves;
+
+pub(crate) use chronicle::Chronicle;
+pub use progress::{
+    Approach, ObjectiveProgress, ObjectiveWord, PhaseProgress, Progress, WorkItem, WorkItemKind, WorkItems,
+};
+pub use returns::{PartialProgress, Return, ReturnStatus, ReturnedArtifact, ReturnedError};
+pub(crate) use write::{Projector, Restorer};
+
+/// The folder that git does not hear of; a `.gitignore` of the user's is not ours to edit.
+const HIDDEN: &str = ".baton";
+
+/// Everything that a run shows, in the order in which it is written: what is referred to comes before what refers to it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Projection {
+    files: Vec<File>,
+    /// Where files lay that lie elsewhere now.
+    gone: Vec<String>,
+}
+
+/// One file.
+#[derive(Clone, Debug, PartialEq)]
+struct File {
+    /// Workspace-relative.
+    path: String,
+    pieces: Vec<Piece>,
+    executable: bool,
+    /// What it may name by a path of before, where it was archived.
+    moves: Option<Arc<Moves>>,
+}
+
+/// A part of a file.
+#[derive(Clone, Debug, PartialEq)]
+enum Piece {
+    /// This text.
+    Text(String),
+    /// What the store has under this address.
+    Artifact(Digest),
+    /// What the store has under this name; a file whose only piece is not there is not written.
+    Named(String),
+}
+
+/// The files of a run as it stands. None before it has started.
+pub(crate) fn project(run: &Run, chronicle: &Chronicle) -> Option<Projection> {
+    let view = run.view(chronicle.at)?;
+    let mut desk = Desk { folder: run.task_folder().to_owned(), projection: Projection::default() };
+    if desk.folder.split('/').next() == Some(HIDDEN) {
+        desk.at(format!("{HIDDEN}/.gitignore"), vec![Piece::Text("*\n".to_owned())]);
+    }
+    desk.text("inbox/README.md", baton_inbox::INSTRUCTIONS.to_owned());
+    let (workflow, names) = (run.workflow(), run.names());
+    let moves = moves_of(&view);
+    for phase in &view.phases {
+        let moves = (!pages::is_open(phase.status)).then_some(&moves);
+        phase.handoffs.iter().for_each(|handoff| desk.handoff(handoff, moves));
+        desk.summary(run, phase, &workflow.paths.summary(names, phase.id.as_str()));
+    }
+    desk.run_summary(run, &view);
+    run.inputs().for_each(|(input, is_unloaded)| desk.input(input, is_unloaded));
+    let index = workflow.paths.index(names);
+    desk.below(&index, pages::index(&view));
+    for phase in &view.phases {
+        desk.text(&workflow.paths.results(names, phase.id.as_str()), pages::results(phase));
+    }
+    let (returned, newest) = returns::returns(run, &view, chronicle);
+    for one in &returned {
+        desk.json(&format!("returns/{}.json", one.session), one);
+        if Some(&one.session) == newest.as_ref() {
+            desk.json(".return-meta.json", one);
         }
-        let after = progress(&mut scribe);
-        assert!(!after.says_the_same_as(&before));
-        let json = serde_json::to_value(&after).unwrap();
-        let first = &json["phases"][0];
-        assert_eq!(first["objectives"][0]["status"], "done");
-        assert_eq!(first["objectives"][0]["description"], "write a.txt");
-        assert_eq!(first["approaches_tried"][0]["result"], "too slow");
-        assert_eq!(first["handoff_count"], 0);
-        assert!(first["started_at"].is_string());
-        assert_eq!(json["phases"][1]["objectives"][0]["status"], "not_started");
-        assert!(json["phases"][1].get("started_at").is_none());
+    }
+    desk.text("README.md", pages::readme(&view, &index));
+    desk.text("progress.log", pages::log(chronicle));
+    desk.text("state.org", org::state(&view));
+    desk.script("init.sh", script::init(workflow, &view, run.task_folder()));
+    desk.json("work-items.json", &WorkItems::of(workflow, &view));
+    desk.json("progress.json", &Progress::of(run, &view, chronicle));
+    Some(desk.projection)
+}
+
+/// The progress that a journal tells, up to the last of these entries. For whoever holds the file against the journal.
+pub fn progress_of(entries: impl IntoIterator<Item = Entry>) -> Option<Progress> {
+    let (mut run, mut chronicle) = (Run::new(), Chronicle::default());
+    for entry in entries {
+        let Entry::Input(stamped) = entry else { continue };
+        let intents = run.apply(&stamped).ok()?;
+        chronicle.note(&run, &stamped, &intents);
+    }
+    Some(Progress::of(&run, &run.view(chronicle.at)?, &chronicle))
+}
+
+/// Says beforehand whether a run of this workflow would refuse to write its files into the workspace.
+///
+/// # Errors
+/// [`RuntimeError::Workspace`] where the task folder holds files that are not Baton's.
+pub fn expect_free_folder(config: &HostConfig, workflow: &Workflow) -> Result<(), RuntimeError> {
+    if workflow.paths.folder.contains("{run}") {
+        return Ok(());
+    }
+    let names = RunNames { run: "", workflow: &workflow.name, goal: &workflow.goal };
+    let folder = workflow.paths.task_folder(names);
+    expect_free_at(&config.workspace, &folder)
+        .map_err(|source| RuntimeError::Workspace { workspace: config.workspace.clone(), source })
+}
+
+/// Refuses a task folder that holds what is not Baton's: a `README.md` of the user's is not overwritten. A folder of an
+/// earlier run may be used again, and one of a run that a kill kept from beginning: only its inbox is there.
+pub(crate) fn expect_free(workspace: &Workspace, folder: &str) -> Result<(), Source> {
+    expect_free_at(workspace.root(), folder)
+}
+
+fn expect_free_at(root: &Path, folder: &str) -> Result<(), Source> {
+    let path = root.join(folder);
+    let is_inbox =
+        |entry: std::io::Result<std::fs::DirEntry>| entry.is_ok_and(|entry| entry.file_name() == "inbox");
+    let is_unused = std::fs::read_dir(&path).map_or(true, |mut entries| entries.all(is_inbox));
+    let is_ours = || {
+        let progress = std::fs::read(path.join("progress.json")).ok();
+        progress.is_some_and(|bytes| serde_json::from_slice::<Progress>(&bytes).is_ok())
+    };
+    if is_unused || is_ours() {
+        return Ok(());
+    }
+    Err(format!(
+        "its folder {folder} holds files that are not Baton's: choose another `folder` in [paths] of the workflow, or one \
+         with {{run}} in it, which is new for every run"
+    )
+    .into())
+}
+
+/// Where the files of one run are put together.
+struct Desk {
+    folder: String,
+    projection: Projection,
+}
+
+impl Desk {
+    fn at(&mut self, path: String, pieces: Vec<Piece>) {
+        self.projection.files.push(File { path, pieces, executable: false, moves: None });
     }
 
-    #[tokio::test]
-    async fn the_newest_progress_is_on_disk_at_the_end_and_a_lost_workspace_is_no_error() {
-        let (place, run) = (Place::new(JournalOptions::default()), RunId::new("r1"));
-        let mut scribe = place.scribe(&run);
-        scribe.take(started(&run)).unwrap();
-        let show = |scribe: &mut crate::scribe::Scribe, projector: &mut Projector| {
-            let at = scribe.clock().now();
-            let view = scribe.run().view(at).unwrap();
-            projector.show(Progress::of(scribe.run(), &view, scribe.beginnings(), at));
-        };
-        let workspace = Workspace::open(&place.workspace).unwrap();
-        let mut projector = Projector::start(workspace.clone(), ".baton/r1");
-        show(&mut scribe, &mut projector);
-        projector.finish().await;
-        let written = std::fs::read_to_string(place.workspace.join(".baton/r1/progress.json")).unwrap();
-        assert!(written.contains("\"phase\": \"first\""));
-        assert_eq!(std::fs::read_to_string(place.workspace.join(".baton/.gitignore")).unwrap(), "*\n");
+    fn below(&mut self, path: &str, pieces: Vec<Piece>) {
+        self.at(format!("{}/{path}", self.folder), pieces);
+    }
 
-        std::fs::remove_dir_all(&place.workspace).unwrap();
-        let mut projector = Projector::start(workspace, ".baton/r1");
-        show(&mut scribe, &mut projector);
-        projector.finish().await;
-        assert!(!place.workspace.exists(), "a workspace that is gone is not made anew");
+    fn text(&mut self, path: &str, text: String) {
+        self.below(path, vec![Piece::Text(text)]);
+    }
+
+    fn script(&mut self, path: &str, text: String) {
+        let path = format!("{}/{path}", self.folder);
+        self.projection.files.push(File {
+            path,
+            pieces: vec![Piece::Text(text)],
+            executable: true,
+            moves: None,
+        });
+    }
+
+    fn json(&mut self, path: &str, record: &impl serde::Serialize) {
+        match serde_json::to_string_pretty(record) {
+            Ok(text) => self.text(path, text + "\n"),
+            Err(error) => tracing::warn!(%error, path, "a record cannot be written as JSON"),
+        }
+    }
+
+    /// The document with what lies beside it, where it lies now: in the archive where there are moves.
+    fn handoff(&mut self, row: &HandoffRow, moves: Option<&Arc<Moves>>) {
+        let names = with_beside(&row.artifact.name);
+        for (n, (path, name)) in with_beside(&row.path).into_iter().zip(names).enumerate() {
+            let piece = match (n, &row.index) {
+                (0, _) => Piece::Artifact(row.artifact.digest.clone()),
+                (1, Some(index)) => Piece::Artifact(index.digest.clone()),
+                _ => Piece::Named(name),
+            };
+            if moves.is_some() {
+                self.projection.gone.push(before_archive(&path));
+            }
+            let (pieces, moves) = (vec![piece], moves.cloned());
+            self.projection.files.push(File { path, pieces, executable: false, moves });
+        }
+    }
+
+    /// Where a summary was written, it is shown as it would be written now: what was true before a compaction lies in
+    /// the store, and beside files that are true it would be wrong.
+    fn summary(&mut self, run: &Run, phase: &PhaseRow, path: &str) {
+        let name = summary_name(phase.id.as_str());
+        if phase.artifacts.iter().any(|artifact| artifact.name == name)
+            && let Some(summary) = run.summary_of(&phase.id)
+        {
+            self.text(path, summary);
+        }
+    }
+
+    /// What a prompt refers to, for as long as its phase is open (C4, C6). The store keeps it.
+    fn input(&mut self, artifact: &ArtifactRef, is_unloaded: bool) {
+        let path = format!("{}/{}", self.folder, artifact.name);
+        match is_unloaded {
+            true => self.projection.gone.push(path),
+            false => self.at(path, vec![Piece::Artifact(artifact.digest.clone())]),
+        }
+    }
+
+    fn run_summary(&mut self, run: &Run, view: &RunView) {
+        let mut all = view.phases.iter().flat_map(|phase| &phase.artifacts);
+        if all.any(|artifact| artifact.name == RUN_SUMMARY) {
+            self.text(RUN_SUMMARY, run.summary());
+        }
     }
 }
+
+/// A handoff document, its index, its facts, and its list of files: these move together.
+fn with_beside(document: &str) -> [String; 4] {
+    ["", "index.md", "facts.json", "files.json"].map(|suffix| match suffix {
+        "" => document.to_owned(),
+        suffix => beside(document, suffix),
+    })
+}
+
+/// Of every handoff of a phase that is over: where it and its own lay, and where they lie.
+fn moves_of(view: &RunView) -> Arc<Moves> {
+    let over = view.phases.iter().filter(|phase| !pages::is_open(phase.status));
+    let now = over.flat_map(|phase| &phase.handoffs).flat_map(|handoff| with_beside(&handoff.path));
+    Arc::new(now.map(|path| (before_archive(&path), path)).collect())
+}
+
+/// The summary of a phase in the store, wherever it lies in the workspace.
+pub(crate) fn summary_name(phase: &str) -> String {
+    format!("summaries/phase-{phase}.md")
+}
+
+/// The summary of the run, in the store and below the task folder.
+pub(crate) const RUN_SUMMARY: &str = "summaries/run.md";

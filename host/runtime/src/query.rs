@@ -1,5 +1,6 @@
 //! Read-only looks at runs and artifacts, with or without a live host. Takes no lock and starts no policy engine.
 
+use baton_core::action::Ending;
 use baton_core::input::ArtifactRef;
 use baton_core::observation::ObjectiveStatus;
 use baton_core::view::{PhaseStatus, RunStatus, RunView};
@@ -39,8 +40,14 @@ pub struct ArtifactEntry {
     pub session: Option<SessionId>,
     /// When it was saved.
     pub at: UnixMs,
-    /// Tokens it would take in a context, estimated.
+    /// The tool call that it came from, where it was one.
+    pub tool_call: Option<String>,
+    /// Since when it is only kept: the task that it served is over.
+    pub archived_at: Option<UnixMs>,
+    /// Tokens it would take in a context.
     pub tokens: u64,
+    /// How they were counted.
+    pub tokens_by: String,
     /// Its first lines; empty where it is no text.
     pub preview: String,
 }
@@ -82,6 +89,22 @@ pub fn runs(config: &HostConfig) -> Result<Vec<RunRow>, RuntimeError> {
         .collect()
 }
 
+/// The newest run that a host can take up, where there is one.
+pub(crate) fn unfinished(config: &HostConfig) -> Result<Option<RunId>, RuntimeError> {
+    let state = match find_state(config) {
+        Err(RuntimeError::NoRuns { .. }) => return Ok(None),
+        found => found?,
+    };
+    let journal = open_read_only(&state)?;
+    for summary in journal.runs().map_err(cannot_read(&state))?.into_iter().rev() {
+        let folded = recover::fold_run(&journal, &summary.run).map_err(|error| error.in_dir(state.path()))?;
+        if !matches!(folded.run.status(), RunStatus::Ended(Ending::Done | Ending::Unfinished)) {
+            return Ok(Some(summary.run));
+        }
+    }
+    Ok(None)
+}
+
 /// Objectives done and in all. A phase that was split gave its objectives to its sub-phases.
 fn count(view: &RunView) -> (u32, u32) {
     let phases = view.phases.iter().filter(|phase| phase.status != PhaseStatus::Split && phase.split == 0);
@@ -104,32 +127,69 @@ pub fn artifacts(config: &HostConfig, run: Option<&RunId>) -> Result<Vec<Artifac
             media_type: saved.media_type,
             session: saved.session,
             at: saved.saved_at,
+            tool_call: saved.tool_call,
+            archived_at: saved.archived_at,
             tokens: saved.tokens,
+            tokens_by: saved.tokens_by,
             preview: saved.preview,
         })
         .collect())
 }
 
-/// The bytes of one artifact; the newest version where none is named.
+/// The bytes of one artifact, or `part` of them: from an offset, at most so many. The newest version where none is
+/// named.
 ///
 /// # Errors
-/// As for [`view_of`], and [`RuntimeError::State`] where there is no such artifact.
+/// As for [`view_of`], and [`RuntimeError::NoSuchArtifact`].
 pub fn artifact(
     config: &HostConfig,
     run: Option<&RunId>,
     name: &str,
     version: Option<u32>,
+    part: Option<(u64, Option<u64>)>,
 ) -> Result<Vec<u8>, RuntimeError> {
     let (state, store, run) = open_artifacts(config, run)?;
     let version = version.map_or(Version::Latest, Version::Exactly);
-    let saved = store.get(&run, name, version).map_err(cannot_read(&state))?;
-    store.read(&saved.artifact.digest).map_err(cannot_read(&state))
+    let saved = match store.get(&run, name, version) {
+        Err(StoreError::NoArtifact { run, name, version }) => {
+            let kept = store.list(&run).map_err(cannot_read(&state))?;
+            let nearest = nearest(&name, kept.iter().map(|kept| kept.artifact.name.as_str()));
+            return Err(RuntimeError::NoSuchArtifact { run, name, version, nearest });
+        }
+        saved => saved.map_err(cannot_read(&state))?,
+    };
+    let digest = &saved.artifact.digest;
+    let read = match part {
+        None => store.read(digest),
+        Some((offset, limit)) => store.read_range(digest, offset, limit.unwrap_or(u64::MAX)),
+    };
+    read.map_err(cannot_read(&state))
+}
+
+/// The name that a person may have meant, where one is like enough.
+fn nearest<'a>(name: &str, kept: impl Iterator<Item = &'a str>) -> Option<String> {
+    /// A shared folder makes many names alike; one wrong letter stays far above this.
+    const LIKE: f64 = 0.8;
+    kept.filter(|other| *other != name)
+        .map(|other| (strsim::normalized_damerau_levenshtein(name, other), other))
+        .filter(|(likeness, _)| *likeness >= LIKE)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, other)| other.to_owned())
 }
 
 fn open_artifacts(
     config: &HostConfig,
     run: Option<&RunId>,
 ) -> Result<(StateDir, ArtifactStore, RunId), RuntimeError> {
+    // What `baton mcp proxy` kept for a person's own client belongs to no run of the journal.
+    if let (Some(run), Ok(Some(state))) = (run, StateDir::find(&config.state_root, &config.workspace))
+        && state.artifact_index().exists()
+    {
+        let store = ArtifactStore::open_read_only(&state).map_err(cannot_read(&state))?;
+        if !store.list(run).map_err(cannot_read(&state))?.is_empty() {
+            return Ok((state, store, run.clone()));
+        }
+    }
     let state = find_state(config)?;
     let run = which_run(config, &open_read_only(&state)?, run)?;
     let store = ArtifactStore::open_read_only(&state).map_err(cannot_read(&state))?;

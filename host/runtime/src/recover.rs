@@ -5,16 +5,15 @@
 //! |---|---|
 //! | `Spawn` | its process is ended by what the guard wrote down, then `Lost`: an agent without its host cannot go on |
 //! | `Prompt`, `Compact`, `Interrupt`, `End` | `Lost`: the agent they were for died with the host |
-//! | `WriteHandoff`, `WriteSummaries` | done again: the store keeps the same bytes under the same name once |
-//! | `Assess`, `Verify` | done again: they look and change nothing of ours |
+//! | `WriteHandoff`, `WriteSummaries`, `Offload` | done again: the store keeps the same bytes under the same name once |
+//! | `Assess`, `Inspect`, `Verify` | done again: they look and change nothing of ours |
 //! | `Ask`, `Finish` | announced again |
 
-use baton_core::notice::Notice;
 use baton_core::{Action, Input, Outcome, Run, RunId, Seq, UnixMs};
 use baton_store::{Entry, Journal, StoreError};
 
 use crate::error::RuntimeError;
-use crate::project::Beginnings;
+use crate::project::Chronicle;
 
 /// A run as its journal tells it.
 #[derive(Debug, Default)]
@@ -23,8 +22,8 @@ pub(crate) struct Folded {
     pub(crate) run: Run,
     /// Position and time of the last entry.
     pub(crate) last: (Seq, UnixMs),
-    /// When each phase began.
-    pub(crate) beginnings: Beginnings,
+    /// What it tells beyond the state.
+    pub(crate) chronicle: Chronicle,
 }
 
 /// Folds every entry of a run. Intents follow from inputs, so only inputs are applied.
@@ -42,11 +41,7 @@ pub(crate) fn fold(
             seq: stamped.seq,
             why: illegal.to_string(),
         })?;
-        for intent in intents {
-            if let Action::Notify(Notice::PhaseStarted { phase, .. }) = intent.action {
-                folded.beginnings.note(phase, stamped.at);
-            }
-        }
+        folded.chronicle.note(&folded.run, &stamped, &intents);
     }
     Ok(folded)
 }
@@ -97,12 +92,15 @@ fn died_with_host(action: &Action) -> bool {
         | Action::Interrupt { .. }
         | Action::End { .. } => true,
         Action::Assess { .. }
+        | Action::Inspect { .. }
         | Action::WriteHandoff { .. }
         | Action::WriteSummaries { .. }
+        | Action::Offload { .. }
         | Action::Verify { .. }
         | Action::Ask { .. }
         | Action::Finish { .. }
         | Action::RequestDecision { .. }
+        | Action::Place { .. }
         | Action::Notify(_) => false,
     }
 }
@@ -176,6 +174,7 @@ mod tests {
 
         let folded = fold_run(&place.journal, &run).unwrap();
         assert_eq!(folded.run, *scribe.run(), "a fold gives the very state of the live run");
+        assert_eq!(folded.chronicle, *scribe.chronicle());
         assert_eq!(lost(&folded.run), [Input::Outcome { action: spawn, outcome: Outcome::Lost }]);
         assert!(to_repeat(&folded.run).is_empty());
 

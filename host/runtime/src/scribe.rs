@@ -9,7 +9,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::clock::Clock;
 use crate::error::RuntimeError;
-use crate::project::Beginnings;
+use crate::project::Chronicle;
 use crate::recover::Folded;
 
 /// What is to be done after the next commit.
@@ -30,7 +30,7 @@ pub(crate) struct Scribe {
     journal: Journal,
     clock: Clock,
     seq: Seq,
-    beginnings: Beginnings,
+    chronicle: Chronicle,
     batch: Vec<Entry>,
     is_durable: bool,
     due: Due,
@@ -47,7 +47,7 @@ impl Scribe {
             journal,
             clock: Clock::after(folded.last.1),
             seq: folded.last.0,
-            beginnings: folded.beginnings,
+            chronicle: folded.chronicle,
             batch: Vec::new(),
             is_durable: false,
             due: Due::default(),
@@ -63,8 +63,8 @@ impl Scribe {
         &self.id
     }
 
-    pub(crate) fn beginnings(&self) -> &Beginnings {
-        &self.beginnings
+    pub(crate) fn chronicle(&self) -> &Chronicle {
+        &self.chronicle
     }
 
     pub(crate) fn clock(&mut self) -> &mut Clock {
@@ -81,6 +81,7 @@ impl Scribe {
         let seq = self.seq.next();
         let stamped = Stamped { seq, at: self.clock.now(), input };
         let intents = self.run.apply(&stamped)?;
+        self.chronicle.note(&self.run, &stamped, &intents);
         self.seq = seq;
         let at = stamped.at;
         self.is_durable |= matters(&stamped.input);
@@ -88,9 +89,8 @@ impl Scribe {
         for intent in intents {
             match intent.action {
                 Action::Notify(notice) => {
-                    if let Notice::PhaseStarted { phase, .. } = &notice {
-                        self.beginnings.note(phase.clone(), at);
-                    }
+                    // An objective that is done is on disk before anybody hears of it, whatever told it.
+                    self.is_durable |= Chronicle::matters(&notice);
                     self.due.notices.push(notice);
                 }
                 _ => {
@@ -154,7 +154,7 @@ impl Scribe {
 /// the agent was lost with it. What became of an effect, what an agent reported and what a person said are not.
 fn matters(input: &Input) -> bool {
     match input {
-        Input::Agent { .. } | Input::Tick | Input::Decided { .. } => false,
+        Input::Agent { .. } | Input::Tick | Input::Decided { .. } | Input::Offered { .. } => false,
         Input::Started { .. }
         | Input::Resumed
         | Input::Outcome { .. }

@@ -29,6 +29,13 @@ enum Stage {
     Gone,
 }
 
+/// Why an agent did not start.
+pub(crate) struct NotStarted {
+    pub(crate) error: String,
+    /// Trying again cannot help.
+    pub(crate) needs_a_person: bool,
+}
+
 /// All agents of this host, by session. Clones share them.
 #[derive(Clone, Default)]
 pub(crate) struct Sessions {
@@ -51,7 +58,7 @@ impl Sessions {
         &self,
         launch: Launch,
         events: mpsc::Sender<(SessionId, DriverEvent)>,
-    ) -> Result<Spawned, String> {
+    ) -> Result<Spawned, NotStarted> {
         let session = launch.spec.session.clone();
         match baton_agents::spawn(launch, events).await {
             Ok((handle, spawned)) => {
@@ -62,7 +69,7 @@ impl Sessions {
             }
             Err(error) => {
                 self.gone(&session);
-                Err(error.to_string())
+                Err(NotStarted { needs_a_person: error.needs_a_person(), error: error.to_string() })
             }
         }
     }

@@ -10,21 +10,27 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::net::unix::OwnedReadHalf;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::task::JoinHandle;
 
-use crate::control::{Control, ControlReply};
+use crate::control::{CALL_HEAD, Control, ControlReply};
 use crate::error::RuntimeError;
 
-/// A message is a word and perhaps a number.
+/// A message of a person is a word and perhaps a number.
 pub(crate) const MESSAGE_BYTES: usize = 4096;
+/// A call of a tool carries texts, the longest of them an artifact of 256 KiB, which JSON may make six times as long.
+pub(crate) const CALL_BYTES: usize = 2 << 20;
 /// A view of a run with hundreds of phases stays far below this.
 pub(crate) const REPLY_BYTES: u64 = 16 << 20;
-/// Connections that are served at a time. People and scripts ask a few times a second at most.
-const CONNECTIONS: usize = 8;
+/// Connections that are served at a time. People and scripts ask a few times a second at most; the bridges of agents hold
+/// one for each call under way.
+const CONNECTIONS: usize = 64;
 /// Whoever connects and says nothing is not waited for longer than this.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// An answer waits for the disk, and for a file of 64 MiB to be kept; what takes longer than this hangs.
+const ANSWER_PATIENCE: Duration = Duration::from_secs(60);
 /// Bytes of a socket's path that every system takes.
 const PATH_BYTES: usize = 100;
 
@@ -80,8 +86,8 @@ async fn serve(listener: UnixListener, asked: mpsc::Sender<Asked>) {
                 let asked = asked.clone();
                 tokio::spawn(async move {
                     let _place = place;
-                    if tokio::time::timeout(PATIENCE, converse(stream, asked)).await.is_err() {
-                        tracing::debug!("a connection to the control socket said nothing");
+                    if let Err(error) = converse(stream, asked).await {
+                        tracing::debug!(%error, "a connection to the control socket broke");
                     }
                 });
             }
@@ -96,33 +102,45 @@ async fn serve(listener: UnixListener, asked: mpsc::Sender<Asked>) {
 
 async fn converse(stream: UnixStream, asked: mpsc::Sender<Asked>) -> io::Result<()> {
     let (read, mut write) = stream.into_split();
-    let mut line = Vec::new();
-    BufReader::new(read.take(MESSAGE_BYTES as u64)).read_until(b'\n', &mut line).await?;
+    let line = tokio::time::timeout(PATIENCE, read_line(read)).await??;
     let reply = match serde_json::from_slice(&line) {
         Ok(message) => {
             let (reply, answered) = oneshot::channel();
-            let gone = || ControlReply::Refused { why: "the host is ending".to_owned() };
             match asked.send(Asked { message, reply }).await {
-                Ok(()) => answered.await.unwrap_or_else(|_| gone()),
-                Err(_) => gone(),
+                Ok(()) => {
+                    tokio::time::timeout(ANSWER_PATIENCE, answered).await?.unwrap_or(ControlReply::Ending)
+                }
+                Err(_) => ControlReply::Ending,
             }
         }
         Err(error) => ControlReply::Refused { why: format!("this is no message that a host takes: {error}") },
     };
     let mut bytes = serde_json::to_vec(&reply)?;
     bytes.push(b'\n');
-    write.write_all(&bytes).await?;
+    // Whoever does not take the answer must not keep the place of somebody who would.
+    tokio::time::timeout(PATIENCE, write.write_all(&bytes)).await??;
     write.shutdown().await
+}
+
+/// One line, cut at what its kind may have; a line that is cut is no message.
+async fn read_line(read: OwnedReadHalf) -> io::Result<Vec<u8>> {
+    let mut line = Vec::new();
+    let mut read = BufReader::new(read);
+    (&mut read).take(MESSAGE_BYTES as u64).read_until(b'\n', &mut line).await?;
+    if line.len() == MESSAGE_BYTES && !line.ends_with(b"\n") && line.starts_with(CALL_HEAD) {
+        read.take((CALL_BYTES - MESSAGE_BYTES) as u64).read_until(b'\n', &mut line).await?;
+    }
+    Ok(line)
 }
 
 /// A path of the socket that is short enough for the system, valid while this lives.
 #[derive(Debug)]
-pub(crate) struct Door {
+pub(crate) struct ShortPath {
     path: PathBuf,
     _folder: Option<File>,
 }
 
-impl Door {
+impl ShortPath {
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
@@ -130,16 +148,16 @@ impl Door {
 
 /// The address of a socket has room for about a hundred bytes, and a state directory may be deeper than that; on Linux
 /// an open folder has a short name.
-pub(crate) fn reachable(path: &Path) -> io::Result<Door> {
+pub(crate) fn reachable(path: &Path) -> io::Result<ShortPath> {
     if path.as_os_str().len() <= PATH_BYTES || !cfg!(target_os = "linux") {
-        return Ok(Door { path: path.to_owned(), _folder: None });
+        return Ok(ShortPath { path: path.to_owned(), _folder: None });
     }
     let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
         return Err(io::ErrorKind::InvalidInput.into());
     };
     let folder = File::open(folder)?;
     let short = Path::new("/proc/self/fd").join(folder.as_raw_fd().to_string()).join(name);
-    Ok(Door { path: short, _folder: Some(folder) })
+    Ok(ShortPath { path: short, _folder: Some(folder) })
 }
 
 #[cfg(test)]

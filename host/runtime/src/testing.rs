@@ -62,12 +62,13 @@ pub(crate) fn content_judge() -> Judge {
             Ask::Budget(_, base) => Decision::Budget(TurnBudget { max_turns: *base, reason }),
             Ask::Brief(seen) => {
                 let prompt = format!("Do {:?} for {}.", seen.focus, seen.goal);
-                Decision::Brief(Brief { prompt, reason })
+                Decision::Brief(Brief { prompt, left_out: Vec::new(), reason })
             }
             Ask::Compose(_) => Decision::Compose(Composition {
                 document: "# Handoff".to_owned(),
                 index: "# Index".to_owned(),
                 continuer: Continuer::Successor,
+                left_out: Vec::new(),
                 reason,
             }),
             Ask::Review(_) => Decision::Review(Review {

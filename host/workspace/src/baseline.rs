@@ -77,8 +77,8 @@ impl Baseline {
         }
     }
 
-    /// What differs in a later scene.
-    pub(crate) fn compare(&self, scene: &Scene, expected: &[String]) -> WorkspaceFacts {
+    /// What differs in a later scene; at most `named` files by name.
+    pub(crate) fn compare(&self, scene: &Scene, expected: &[String], named: usize) -> WorkspaceFacts {
         let mut paths = watched(scene, expected);
         for name in self.files.keys() {
             paths.entry(name.clone()).or_insert_with(|| PathBuf::from(name));
@@ -90,7 +90,7 @@ impl Baseline {
             let Some(stat) = self.difference(scene, name, path, &mut budget) else {
                 continue;
             };
-            if changed.len() == MAX_CHANGED {
+            if changed.len() == named {
                 changed_beyond += 1;
                 continue;
             }

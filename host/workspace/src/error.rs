@@ -32,6 +32,24 @@ pub enum WorkspaceError {
         /// What the system said.
         source: io::Error,
     },
+    /// A file that an agent named could not be read.
+    #[error("cannot read {path:?}: {source}; name a regular file inside the workspace {}", root.display())]
+    Read {
+        /// The workspace.
+        root: PathBuf,
+        /// As it was named.
+        path: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A file that an agent named is too large to keep.
+    #[error("{path:?} has more than {max_bytes} bytes; keep a part of it, or compress it first")]
+    TooLarge {
+        /// As it was named.
+        path: String,
+        /// The bound.
+        max_bytes: u64,
+    },
     /// A command could not be started or waited for.
     #[error("cannot run the verification {command:?} in {}: {source}; `sh` must be on PATH and the folder must exist", root.display())]
     Command {

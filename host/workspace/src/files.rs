@@ -51,19 +51,14 @@ pub(crate) struct Scene {
 
 impl Scene {
     /// Opens the folder and lists its files.
-    pub(crate) fn open(root: &Path, git: Option<Seen>) -> Result<Self, WorkspaceError> {
-        let dir = match Dir::open_ambient_dir(root, ambient_authority()) {
-            Ok(dir) => Some(dir),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-            Err(source) => {
-                return Err(WorkspaceError::NoFolder { path: root.to_owned(), source });
-            }
-        };
+    pub(crate) fn open(root: &Path, git: Option<Seen>, own: Option<&Path>) -> Result<Self, WorkspaceError> {
+        let dir = folder(root)?;
         let mut paths = match (&git, &dir) {
             (_, None) => Vec::new(),
             (Some(git), Some(dir)) => listed(dir, &git.files),
             (None, Some(dir)) => walk(dir, Path::new("")),
         };
+        paths.retain(|path| own.is_none_or(|own| !path.starts_with(own)));
         paths.sort();
         paths.dedup();
         let mut scene = Self { git, dir, files: Vec::new(), cut: false };
@@ -78,6 +73,11 @@ impl Scene {
             scene.files.push(path);
         }
         Ok(scene)
+    }
+
+    /// Opens the folder without listing anything: enough to ask for single files.
+    pub(crate) fn open_bare(root: &Path) -> Result<Self, WorkspaceError> {
+        Ok(Self { git: None, dir: folder(root)?, files: Vec::new(), cut: false })
     }
 
     /// What the system says of a file or a link; nothing where it is absent, a folder, or out of reach.
@@ -115,6 +115,15 @@ impl Scene {
         let mut bytes = Vec::new();
         file.take(MAX_HASHED_BYTES + 1).read_to_end(&mut bytes).ok()?;
         (bytes.len() as u64 <= MAX_HASHED_BYTES).then(|| Digest::of(&bytes))
+    }
+}
+
+/// The workspace; absent where it is gone.
+fn folder(root: &Path) -> Result<Option<Dir>, WorkspaceError> {
+    match Dir::open_ambient_dir(root, ambient_authority()) {
+        Ok(dir) => Ok(Some(dir)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(WorkspaceError::NoFolder { path: root.to_owned(), source }),
     }
 }
 

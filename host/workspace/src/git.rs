@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
-use baton_core::facts::GitFacts;
+use baton_core::facts::{COMMITS_NAMED, Commit, GitFacts};
 use tokio::io::AsyncReadExt as _;
 use tokio::process::Command;
 
@@ -32,7 +32,10 @@ pub(crate) struct Seen {
 
 /// Looks at a workspace; nothing where git is not installed, fails, or the folder is no work tree. A folder that a
 /// repository around it ignores is none either: git would hide every file in it.
-pub(crate) async fn look(root: &Path, since: Option<&Baseline>) -> Option<Seen> {
+pub(crate) async fn look(root: &Path, since: Option<&Baseline>, own: Option<&Path>) -> Option<Seen> {
+    // The host's own files are no changes of the work.
+    let own_too = own
+        .map_or_else(|| ":(exclude).baton".to_owned(), |own| format!(":(exclude,literal){}", own.display()));
     let status = ask(
         root,
         &[
@@ -46,6 +49,7 @@ pub(crate) async fn look(root: &Path, since: Option<&Baseline>) -> Option<Seen> 
             "--",
             ".",
             ":(exclude).baton",
+            &own_too,
         ],
     )
     .await?;
@@ -61,6 +65,7 @@ pub(crate) async fn look(root: &Path, since: Option<&Baseline>) -> Option<Seen> 
         if let Some(count) = ask(root, &["rev-list", "--count", &range, "--"]).await {
             facts.commits_since = String::from_utf8_lossy(&count).trim().parse().unwrap_or(0);
         }
+        facts.commits = log(root, &range).await;
     }
     let differing = if files.len() > MAX_FILES {
         let start = start.unwrap_or(if facts.head.is_empty() { EMPTY_TREE } else { &facts.head });
@@ -72,12 +77,57 @@ pub(crate) async fn look(root: &Path, since: Option<&Baseline>) -> Option<Seen> 
             .await?,
         );
         differing.extend(paths(&ask(root, &["ls-files", "-o", "--exclude-standard", "-z"]).await?));
+        differing.retain(|path| own.is_none_or(|own| !path.starts_with(own)));
         differing
     } else {
         Vec::new()
     };
     Some(Seen { facts, files, differing })
 }
+
+/// What has happened to a work tree since a moment (C9).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Since {
+    /// Commits on HEAD that were not there.
+    pub commits: u32,
+    /// Another branch is checked out, or HEAD no longer holds the commit of then.
+    pub diverged: bool,
+}
+
+/// Counts what came after a commit. Where the commit is not known any more, everything diverged from it.
+pub(crate) async fn since(root: &Path, head: &str, branch: &str) -> Since {
+    if !is_commit(head) {
+        return Since::default();
+    }
+    let now = ask(root, &["symbolic-ref", "-q", "--short", "HEAD"]).await;
+    let now = now.map(|name| String::from_utf8_lossy(&name).trim().to_owned()).unwrap_or_default();
+    if ask(root, &["rev-parse", "-q", "--verify", "HEAD"]).await.is_none() {
+        return Since::default(); // No work tree, or none with a commit any more: nothing to count.
+    }
+    let held = ask(root, &["merge-base", "--is-ancestor", head, "HEAD"]).await.is_some();
+    let count = ask(root, &["rev-list", "--count", &format!("{head}..HEAD"), "--"]).await;
+    let commits = count.and_then(|count| String::from_utf8_lossy(&count).trim().parse().ok()).unwrap_or(0);
+    Since { commits, diverged: !held || now != branch }
+}
+
+/// The newest commits of a range, with the first lines of their messages.
+async fn log(root: &Path, range: &str) -> Vec<Commit> {
+    let count = format!("--max-count={COMMITS_NAMED}");
+    let answer =
+        ask(root, &["log", "-z", "--no-show-signature", &count, "--format=%h %s", range, "--"]).await;
+    records(&answer.unwrap_or_default()).map(commit).collect()
+}
+
+/// "1f2e3d Write the lexer", cut, without control characters.
+fn commit(line: &[u8]) -> Commit {
+    let line = String::from_utf8_lossy(line);
+    let (id, subject) = line.split_once(' ').unwrap_or((&line, ""));
+    let plain = subject.chars().map(|c| if c.is_control() { ' ' } else { c });
+    Commit { id: id.to_owned(), subject: plain.take(SUBJECT_CHARS).collect() }
+}
+
+/// A subject that people wrote is shorter: git itself warns of more than 72.
+const SUBJECT_CHARS: usize = 120;
 
 /// The tree without files, known to every repository.
 const EMPTY_TREE: &str = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
@@ -165,9 +215,18 @@ mod tests {
                 branch: "main".into(),
                 head: "1f".into(),
                 commits_since: 0,
-                dirty_files: 2
+                dirty_files: 2,
+                commits: Vec::new(),
             }
         );
+    }
+
+    #[test]
+    fn a_commit_is_its_id_and_one_plain_short_line() {
+        let found = commit(b"1f2e3d Write\tthe lexer");
+        assert_eq!((found.id.as_str(), found.subject.as_str()), ("1f2e3d", "Write the lexer"));
+        assert_eq!(commit(b"1f2e3d"), Commit { id: "1f2e3d".into(), subject: String::new() });
+        assert_eq!(commit(&[b"1 ".as_slice(), &[b'x'; 500]].concat()).subject.len(), SUBJECT_CHARS);
     }
 
     #[test]

@@ -9,17 +9,19 @@ mod baseline;
 mod error;
 mod files;
 mod git;
+mod inside;
 mod projection;
 mod verify;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use baton_core::facts::WorkspaceFacts;
+use baton_core::facts::{ChangedFile, WorkspaceFacts};
 
 pub use baseline::{Baseline, MAX_CHANGED};
 pub use error::WorkspaceError;
 pub use files::{MAX_FILES, MAX_HASHED_BYTES};
+pub use git::Since;
 pub use verify::{MAX_FINDINGS_BYTES, MAX_OUTPUT_BYTES, Verification};
 
 /// A folder that agents work in. Cheap to clone; nothing is held open between calls, since an agent may delete the
@@ -27,6 +29,8 @@ pub use verify::{MAX_FINDINGS_BYTES, MAX_OUTPUT_BYTES, Verification};
 #[derive(Clone, Debug)]
 pub struct Workspace {
     root: PathBuf,
+    /// The task folder of the run, where it lies outside of `.baton`.
+    own: Option<PathBuf>,
 }
 
 impl Workspace {
@@ -40,7 +44,7 @@ impl Workspace {
         if !canonical.is_dir() {
             return Err(refuse(std::io::ErrorKind::NotADirectory.into()));
         }
-        Ok(Self { root: canonical })
+        Ok(Self { root: canonical, own: None })
     }
 
     /// The canonical path.
@@ -54,10 +58,10 @@ impl Workspace {
     /// # Errors
     /// [`WorkspaceError::NoFolder`] where the folder is there but cannot be opened.
     pub async fn baseline(&self, expected: &[String]) -> Result<Baseline, WorkspaceError> {
-        let git = git::look(&self.root, None).await;
-        let (root, expected) = (self.root.clone(), expected.to_vec());
+        let git = git::look(&self.root, None, self.own.as_deref()).await;
+        let (root, own, expected) = (self.root.clone(), self.own.clone(), expected.to_vec());
         blocking(move || {
-            let scene = files::Scene::open(&root, git)?;
+            let scene = files::Scene::open(&root, git, own.as_deref())?;
             Ok(Baseline::take(&scene, &expected))
         })
         .await
@@ -73,13 +77,47 @@ impl Workspace {
         baseline: &Baseline,
         expected: &[String],
     ) -> Result<WorkspaceFacts, WorkspaceError> {
-        let git = git::look(&self.root, Some(baseline)).await;
-        let (root, expected, baseline) = (self.root.clone(), expected.to_vec(), baseline.clone());
+        let git = git::look(&self.root, Some(baseline), self.own.as_deref()).await;
+        let (root, own) = (self.root.clone(), self.own.clone());
+        let (expected, baseline) = (expected.to_vec(), baseline.clone());
         blocking(move || {
-            let scene = files::Scene::open(&root, git)?;
-            Ok(baseline.compare(&scene, &expected))
+            let scene = files::Scene::open(&root, git, own.as_deref())?;
+            Ok(baseline.compare(&scene, &expected, MAX_CHANGED))
         })
         .await
+    }
+
+    /// Every file that differs from the baseline, where [`Workspace::assess`] names only the first [`MAX_CHANGED`]:
+    /// for a file that is kept, never for the journal. No more than the baseline and one pass can list.
+    ///
+    /// # Errors
+    /// As for [`Workspace::assess`].
+    pub async fn all_changed(&self, baseline: &Baseline) -> Result<Vec<ChangedFile>, WorkspaceError> {
+        let git = git::look(&self.root, Some(baseline), self.own.as_deref()).await;
+        let (root, own, baseline) = (self.root.clone(), self.own.clone(), baseline.clone());
+        blocking(move || {
+            let scene = files::Scene::open(&root, git, own.as_deref())?;
+            Ok(baseline.compare(&scene, &[], usize::MAX).changed)
+        })
+        .await
+    }
+
+    /// Those of the paths that are not in the workspace. Links are followed, but not out of it.
+    ///
+    /// # Errors
+    /// As for [`Workspace::assess`].
+    pub async fn missing(&self, paths: Vec<String>) -> Result<Vec<String>, WorkspaceError> {
+        let root = self.root.clone();
+        blocking(move || {
+            let scene = files::Scene::open_bare(&root)?;
+            Ok(paths.into_iter().filter(|path| !scene.has_file(path)).collect())
+        })
+        .await
+    }
+
+    /// What git says has happened since `head` was checked out on `branch`. Nothing, where there is no git, or was none.
+    pub async fn since(&self, head: &str, branch: &str) -> Since {
+        git::since(&self.root, head, branch).await
     }
 
     /// Runs a command by `sh -c` in the workspace, in a process group of its own that ends with it, at the limit,
@@ -97,7 +135,50 @@ impl Workspace {
     /// [`WorkspaceError::Outside`] where the path is no plain relative path;
     /// [`WorkspaceError::Write`] where the system refuses, or a link leads out of the workspace.
     pub fn write_projection(&self, relative: &str, bytes: &[u8]) -> Result<(), WorkspaceError> {
-        projection::write(&self.root, relative, bytes)
+        projection::write(&self.root, relative, bytes, false)
+    }
+
+    /// The same for a file that can be executed.
+    ///
+    /// # Errors
+    /// As for [`Workspace::write_projection`].
+    pub fn write_script(&self, relative: &str, bytes: &[u8]) -> Result<(), WorkspaceError> {
+        projection::write(&self.root, relative, bytes, true)
+    }
+
+    /// Whether a file that was written is there as it was written. Blocking.
+    pub fn holds_projection(&self, relative: &str, bytes: &[u8], executable: bool) -> bool {
+        projection::holds(&self.root, relative, bytes, executable)
+    }
+
+    /// Removes a file that was written; one that is not there is no error. Blocking.
+    ///
+    /// # Errors
+    /// As for [`Workspace::write_projection`].
+    pub fn remove_projection(&self, relative: &str) -> Result<(), WorkspaceError> {
+        projection::remove(&self.root, relative)
+    }
+
+    /// Removes what writers that were killed left half written in a folder. Blocking; nothing is wrong where it cannot.
+    pub fn sweep_projections(&self, folder: &str) {
+        projection::sweep(&self.root, folder);
+    }
+
+    /// The same workspace, of which this folder is Baton's own: what is written there is no change of the work. `.baton`
+    /// always is.
+    #[must_use]
+    pub fn with_own_folder(mut self, folder: &str) -> Self {
+        self.own = Some(PathBuf::from(folder));
+        self
+    }
+
+    /// Reads a file that an agent names, by its path relative to the workspace or by its whole path. Blocking.
+    ///
+    /// # Errors
+    /// [`WorkspaceError::Read`] where there is no such file inside the workspace, links included;
+    /// [`WorkspaceError::TooLarge`].
+    pub fn read_file(&self, path: &str, max_bytes: u64) -> Result<Vec<u8>, WorkspaceError> {
+        inside::read(&self.root, path, max_bytes)
     }
 }
 

@@ -1,0 +1,344 @@
+//! What a call of a tool comes to: who makes it, whether it fits the run, which input it becomes, and what the agent is
+//! told. Waits for nothing and writes nothing: the loop journals, and a thread that may block reads and saves.
+
+use std::collections::HashMap;
+
+use baton_core::input::{ArtifactRef, Report};
+use baton_core::notice::Notice;
+use baton_core::observation::ObjectiveStatus;
+use baton_core::view::{PhaseRow, PhaseStatus, RunView, SessionRow};
+use baton_core::{Digest, Input, ObjectiveId, Run, SessionId};
+use baton_inbox::{Answer, Call};
+use serde_json::json;
+
+use crate::door::{Pass, Passes};
+use crate::fit;
+use crate::offload::Held;
+use crate::shelf::Shelf;
+
+/// To whoever says the same again.
+const REPEATED: &str = "recorded before: what is repeated counts once";
+
+/// What is done about a call.
+pub(crate) enum Next {
+    /// It is answered at once.
+    Answer(Answer),
+    /// The input is journaled, then [`Desk::recorded`] says what to answer.
+    Report { session: Option<SessionId>, digest: Digest, report: Report },
+    /// This is run where it may block; its result goes to [`Desk::kept`].
+    Save(Box<dyn FnOnce() -> Saved + Send>),
+    /// This is run where it may block, and is the answer.
+    Look(Box<dyn FnOnce() -> Answer + Send>),
+}
+
+/// What became of keeping an artifact.
+pub(crate) struct Saved {
+    pub(crate) session: Option<SessionId>,
+    pub(crate) key: Option<String>,
+    pub(crate) result: Result<ArtifactRef, String>,
+}
+
+/// What the run's own view does not tell of a session.
+#[derive(Default)]
+struct Remembered {
+    /// The objectives of its newest prompt.
+    focus: Vec<ObjectiveId>,
+    /// The newest warning of a policy.
+    warning: Option<String>,
+}
+
+/// Takes the calls of one run.
+pub(crate) struct Desk {
+    passes: Passes,
+    pub(crate) shelf: Shelf,
+    remembered: HashMap<SessionId, Remembered>,
+}
+
+impl Desk {
+    pub(crate) fn new(passes: Passes, shelf: Shelf) -> Self {
+        Self { passes, shelf, remembered: HashMap::new() }
+    }
+
+    /// Remembers what agents may ask for.
+    pub(crate) fn note(&mut self, notice: &Notice) {
+        match notice {
+            Notice::Prompted { session, focus, .. } => {
+                self.remembered.entry(session.clone()).or_default().focus.clone_from(focus);
+            }
+            Notice::Warned { session, message, .. } => {
+                self.remembered.entry(session.clone()).or_default().warning = Some(message.clone());
+            }
+            _ => {}
+        }
+    }
+
+    /// Says what is to be done about a call.
+    pub(crate) fn take(
+        &self,
+        run: &Run,
+        view: &RunView,
+        pass: Option<&Pass>,
+        key: Option<String>,
+        call: Call,
+    ) -> Next {
+        let refused = |why: String| Next::Answer(Answer::refused(format!("not recorded: {why}")));
+        let session = match pass.map(|pass| self.passes.check(view, pass)).transpose() {
+            Ok(session) => session,
+            Err(why) => return refused(why),
+        };
+        let by_key = key.as_ref().map(|key| address(session.as_ref(), key));
+        if by_key.as_ref().is_some_and(|digest| run.has_report(digest)) {
+            return Next::Answer(Answer::said(REPEATED));
+        }
+        if let Some(ended) = session.as_ref().and_then(|session| ended(view, session)) {
+            return refused(format!(
+                "session {} has ended ({}), and what it says now belongs to nobody; the work goes on in another \
+                 session",
+                ended.id, ended.ending
+            ));
+        }
+        if let Err(why) = self.fits(run, view, session.as_ref(), &call) {
+            return refused(why);
+        }
+        let shelf = self.shelf.clone();
+        if let Some(report) = call.report() {
+            let digest = by_key.unwrap_or_else(|| address(session.as_ref(), call.digest().as_str()));
+            // An objective may go to and fro, so it may well be said again that it is where it was once.
+            if run.has_report(&digest) && !matches!(report, Report::ObjectiveUpdate { .. }) {
+                return Next::Answer(Answer::said(REPEATED));
+            }
+            return Next::Report { session, digest, report };
+        }
+        match call {
+            Call::ArtifactSave(save) => Next::Save(Box::new(move || {
+                let result = shelf.save(session.clone(), &save);
+                Saved { session, key, result }
+            })),
+            Call::ArtifactLoad(load) => Next::Look(Box::new(move || shelf.load(&load))),
+            Call::ArtifactList(list) => Next::Look(Box::new(move || shelf.list(&list))),
+            _ => Next::Answer(self.status(view, session.as_ref())),
+        }
+    }
+
+    /// Takes a tool result that a session's proxy holds back.
+    pub(crate) fn hold(
+        &self,
+        view: &RunView,
+        pass: &Pass,
+        tool: String,
+        call: Option<String>,
+        file: String,
+    ) -> Result<Held, String> {
+        let session = self.passes.check(view, pass)?;
+        match ended(view, &session) {
+            Some(_) => Err(format!("session {session} has ended")),
+            None => Held::new(self.passes.folder(&session), session, tool, call, &file),
+        }
+    }
+
+    /// Whether the run takes such a call now.
+    fn fits(
+        &self,
+        run: &Run,
+        view: &RunView,
+        session: Option<&SessionId>,
+        call: &Call,
+    ) -> Result<(), String> {
+        let says = call.report().is_some() || matches!(call, Call::ArtifactSave(_));
+        if says && run.ending().is_some() {
+            return Err("the run is over; `baton run` starts another".to_owned());
+        }
+        fit::check(view, session, call)
+    }
+
+    /// An artifact is in the store: the input that says so, unless it was said before, and the answer.
+    pub(crate) fn kept(&self, run: &Run, saved: Saved) -> (Option<Input>, Answer) {
+        let Saved { session, key, result } = saved;
+        let artifact = match result {
+            Ok(artifact) => artifact,
+            Err(why) => return (None, Answer::refused(why)),
+        };
+        // Without a key of the client, a version of a name is what counts once.
+        let key =
+            key.unwrap_or_else(|| format!("{}@{} {}", artifact.name, artifact.version, artifact.digest));
+        let digest = address(session.as_ref(), &key);
+        let ArtifactRef { name, version, bytes, .. } = &artifact;
+        let text =
+            format!("kept as {name}@{version}, {bytes} bytes; artifact_load reads it back by its name");
+        let answer = Answer::said(text);
+        let is_new = !run.has_report(&digest);
+        let report = Report::ArtifactSaved { artifact };
+        (is_new.then_some(Input::Reported { session, digest, report }), answer)
+    }
+
+    /// What to answer to a report, from the run that has taken it.
+    pub(crate) fn recorded(&self, view: &RunView, report: &Report) -> Answer {
+        Answer::said(match report {
+            Report::ObjectiveUpdate { objective, status, .. } => moved(view, objective, *status),
+            Report::DecisionRecord { .. } => "recorded: whoever continues is told of this decision".to_owned(),
+            Report::AttemptRecord { .. } => "recorded: whoever continues will not try this again".to_owned(),
+            Report::GotchaRecord { .. } => "recorded: whoever continues is warned of this".to_owned(),
+            Report::HandoffWrite(_) => {
+                "recorded: your successor gets this beside what is known of objectives, files and commits; a newer \
+                 one replaces it"
+                    .to_owned()
+            }
+            Report::SplitRequest { groups, .. } => format!(
+                "recorded: a split into {} is decided on before the next prompt; go on with what you are at",
+                groups.len()
+            ),
+            Report::ArtifactSaved { artifact } => format!("kept as {}@{}", artifact.name, artifact.version),
+        })
+    }
+
+    /// `context_status`.
+    fn status(&self, view: &RunView, session: Option<&SessionId>) -> Answer {
+        let found = match session {
+            Some(session) => fit::phase_of(view, session),
+            None => at_work(view),
+        };
+        let Some(phase) = found else {
+            let text = format!("run {} of {}: no phase is worked on now", view.run, view.workflow);
+            return Answer::said(text);
+        };
+        let row = match session {
+            Some(session) => phase.sessions.iter().find(|row| row.id == *session),
+            None => phase.sessions.last(),
+        };
+        let remembered = row.and_then(|row| self.remembered.get(&row.id));
+        Standing { view, phase, row, remembered }.answer()
+    }
+}
+
+/// The address of a report: one that comes again counts once.
+fn address(session: Option<&SessionId>, key: &str) -> Digest {
+    Digest::of(json!(["call", session, key]).to_string())
+}
+
+fn ended<'a>(view: &'a RunView, session: &SessionId) -> Option<&'a SessionRow> {
+    let rows = view.phases.iter().flat_map(|phase| &phase.sessions);
+    rows.into_iter().find(|row| row.id == *session).filter(|row| !row.ending.is_empty())
+}
+
+/// The phase that is worked on.
+fn at_work(view: &RunView) -> Option<&PhaseRow> {
+    let idle = [PhaseStatus::Pending, PhaseStatus::Split, PhaseStatus::Done, PhaseStatus::Skipped];
+    view.phases.iter().find(|phase| !idle.contains(&phase.status))
+}
+
+/// "recorded: parser done, 2 of 4; next: printer".
+fn moved(view: &RunView, objective: &ObjectiveId, status: ObjectiveStatus) -> String {
+    let Some(phase) = fit::holder(view, objective) else { return "recorded".to_owned() };
+    let done = |status: ObjectiveStatus| status == ObjectiveStatus::Done;
+    let count = phase.objectives.iter().filter(|row| done(row.status)).count();
+    let now = phase.objectives.iter().find(|row| row.id == *objective).map_or(status, |row| row.status);
+    let what = match (status, now) {
+        (said, now) if said == now => format!("{objective} {}", word(now)),
+        (_, now) => format!("{objective} stays {}: what is done is not taken back", word(now)),
+    };
+    let next = match phase.objectives.iter().find(|row| !done(row.status)) {
+        Some(next) if next.id == *objective => String::new(),
+        Some(next) => format!("; next: {}", next.id),
+        None => "; that was the last one".to_owned(),
+    };
+    let verb = if done(now) { "" } else { " done" };
+    format!("recorded: {what}, {count} of {}{verb}{next}", phase.objectives.len())
+}
+
+fn word(status: ObjectiveStatus) -> &'static str {
+    match status {
+        ObjectiveStatus::Open => "open",
+        ObjectiveStatus::InProgress => "in progress",
+        ObjectiveStatus::Done => "done",
+        ObjectiveStatus::Failed => "failed",
+    }
+}
+
+/// Where a session stands.
+struct Standing<'a> {
+    view: &'a RunView,
+    phase: &'a PhaseRow,
+    row: Option<&'a SessionRow>,
+    remembered: Option<&'a Remembered>,
+}
+
+impl Standing<'_> {
+    fn answer(&self) -> Answer {
+        let phase = self.phase;
+        let with = |wanted: &[ObjectiveStatus]| -> Vec<&ObjectiveId> {
+            let rows = phase.objectives.iter().filter(|row| wanted.contains(&row.status));
+            rows.map(|row| &row.id).collect()
+        };
+        let done = with(&[ObjectiveStatus::Done]);
+        let open = with(&[ObjectiveStatus::Open, ObjectiveStatus::InProgress]);
+        let failed = with(&[ObjectiveStatus::Failed]);
+        let focus: Vec<&ObjectiveId> = self.remembered.iter().flat_map(|known| &known.focus).collect();
+        let handoff = phase.handoffs.first().map(|handoff| handoff.path.as_str());
+        let warning = self.remembered.and_then(|known| known.warning.as_deref());
+        let (occupancy, occupancy_data) = self.occupancy();
+        let left = (phase.max_turns > 0).then(|| phase.max_turns.saturating_sub(phase.turns));
+        let turns = match left {
+            Some(left) => format!("{} used of {}, {left} left", phase.turns, phase.max_turns),
+            None => format!("{} used, no cap", phase.turns),
+        };
+        let mut lines = vec![
+            format!("context: {occupancy}"),
+            format!("turns of the phase: {turns}"),
+            format!(
+                "phase: {} ({}), continuation {} of {}",
+                phase.id, phase.title, phase.continuation, phase.continuations
+            ),
+            format!("done: {}", list(&done)),
+            format!("open: {}", list(&open)),
+        ];
+        if !failed.is_empty() {
+            lines.push(format!("failed: {}", list(&failed)));
+        }
+        lines.push(format!("current: {}", list(&focus)));
+        lines.push(format!("newest handoff: {}", handoff.unwrap_or("none")));
+        lines.push(format!("newest warning: {}", warning.unwrap_or("none")));
+        let data = json!({
+            "run": self.view.run, "phase": phase.id, "session": self.row.map(|row| &row.id),
+            "context": occupancy_data,
+            "turns": { "used": phase.turns, "max": (phase.max_turns > 0).then_some(phase.max_turns), "left": left },
+            "continuation": { "k": phase.continuation, "of": phase.continuations },
+            "objectives": { "done": done, "open": open, "failed": failed, "current": focus },
+            "handoff": handoff, "warning": warning,
+        });
+        Answer { data: Some(data), ..Answer::said(lines.join("\n")) }
+    }
+
+    /// How full the window is: the policy's numbers, where an agent reports any.
+    fn occupancy(&self) -> (String, serde_json::Value) {
+        let Some(row) = self.row else { return ("no session works now".to_owned(), json!(null)) };
+        let percent = match (row.used_tokens, row.window_tokens) {
+            (Some(used), Some(window)) if window > 0 => {
+                // One place after the point, as people are shown it.
+                Some((used.saturating_mul(1000) / window) as f64 / 10.0)
+            }
+            _ => None,
+        };
+        let data = json!({
+            "used_tokens": row.used_tokens, "window_tokens": row.window_tokens, "percent": percent,
+            "source": row.used_tokens.map(|_| row.source),
+        });
+        let text = match (row.used_tokens, row.window_tokens, percent) {
+            (Some(used), Some(window), Some(percent)) => {
+                let source = serde_json::to_value(row.source).ok();
+                let source =
+                    source.as_ref().and_then(|source| source.as_str()).unwrap_or("unknown").to_owned();
+                format!("{percent} % used, {used} of {window} tokens (source: {source})")
+            }
+            (Some(used), ..) => format!("{used} tokens used; how many there are is not known"),
+            _ => "how full it is is not known: nobody reports it".to_owned(),
+        };
+        (text, data)
+    }
+}
+
+fn list(ids: &[&ObjectiveId]) -> String {
+    match ids {
+        [] => "none".to_owned(),
+        ids => ids.iter().map(|id| id.as_str()).collect::<Vec<_>>().join(", "),
+    }
+}

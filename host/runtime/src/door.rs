@@ -1,0 +1,177 @@
+//! Who may call the tools of a run. Each session has a token of its own, made when it is spawned and kept in a file that
+//! only this user can read; a call that carries it can touch its own run and nothing else. What a call comes to is the
+//! desk's (`desk.rs`); how one comes in from another process is the bridge's (`bridge.rs`).
+
+use std::collections::HashMap;
+use std::fs::{DirBuilder, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use baton_core::view::RunView;
+use baton_core::{RunId, SessionId};
+use baton_inbox::{Answer, Door, Request};
+use baton_store::StateDir;
+use serde::{Deserialize, Serialize};
+use tokio::io::DuplexStream;
+use tokio::sync::{mpsc, oneshot};
+
+use crate::control::{Control, ControlReply};
+use crate::sessions;
+use crate::socket::Asked;
+
+/// Name of a session's file in its folder.
+const FILE: &str = "door.json";
+/// Version of its record.
+const SCHEMA: u32 = 1;
+/// 128 bits: nobody guesses it.
+const TOKEN_BYTES: usize = 16;
+/// Bytes under way between the host and an agent whose MCP server it is. The pipes of other agents hold as much.
+const PIPE_BYTES: usize = 64 << 10;
+
+/// Says that a call comes from this session.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Pass {
+    /// Of which run.
+    pub run: RunId,
+    /// Of which session.
+    pub session: SessionId,
+    /// What only that session knows.
+    pub token: String,
+}
+
+/// A session's file: its pass, and where its host listens.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct DoorFile {
+    schema: u32,
+    #[serde(flatten)]
+    pub(crate) pass: Pass,
+    pub(crate) socket: PathBuf,
+}
+
+impl DoorFile {
+    /// Reads one.
+    pub(crate) fn read(path: &Path) -> io::Result<Self> {
+        let file: Self = serde_json::from_slice(&std::fs::read(path)?)?;
+        if file.schema != SCHEMA {
+            return Err(io::Error::other(format!(
+                "it is of version {}, this baton reads {SCHEMA}",
+                file.schema
+            )));
+        }
+        Ok(file)
+    }
+
+    fn write(&self, folder: &Path) -> io::Result<PathBuf> {
+        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+        let path = folder.join(FILE);
+        let mut file = OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(&path)?;
+        file.write_all(&serde_json::to_vec(self)?)?;
+        Ok(path)
+    }
+}
+
+/// The passes of a run. Clones share them.
+#[derive(Clone)]
+pub(crate) struct Passes {
+    run: RunId,
+    state: StateDir,
+    tokens: Arc<Mutex<HashMap<SessionId, String>>>,
+}
+
+impl Passes {
+    pub(crate) fn new(run: RunId, state: StateDir) -> Self {
+        Self { run, state, tokens: Arc::default() }
+    }
+
+    /// Makes the pass of a session that is about to be spawned. Blocking; gives the path of its file.
+    pub(crate) fn issue(&self, session: &SessionId) -> io::Result<(Pass, PathBuf)> {
+        let mut random = [0_u8; TOKEN_BYTES];
+        getrandom::fill(&mut random).map_err(io::Error::other)?;
+        let token: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
+        let pass = Pass { run: self.run.clone(), session: session.clone(), token: token.clone() };
+        let file = DoorFile { schema: SCHEMA, pass: pass.clone(), socket: self.state.control_socket() };
+        let path = file.write(&sessions::folder(&self.state, &self.run, session))?;
+        self.lock().insert(session.clone(), token);
+        Ok((pass, path))
+    }
+
+    /// The session that a pass speaks for, dead or alive.
+    pub(crate) fn check(&self, view: &RunView, pass: &Pass) -> Result<SessionId, String> {
+        if pass.run != self.run {
+            return Err(format!(
+                "this token is of run {}, and the host here works on run {}: a session reports to its own run only",
+                pass.run, self.run
+            ));
+        }
+        let known = view.phases.iter().flat_map(|phase| &phase.sessions).find(|row| row.id == pass.session);
+        let Some(known) = known else {
+            return Err(format!("run {} has no session {}", self.run, pass.session));
+        };
+        match self.token(&known.id) {
+            Some(token) if token == pass.token => Ok(known.id.clone()),
+            _ => Err(format!("this is not the token of session {}: nothing is taken with it", known.id)),
+        }
+    }
+
+    /// What belongs to one session.
+    pub(crate) fn folder(&self, session: &SessionId) -> PathBuf {
+        sessions::folder(&self.state, &self.run, session)
+    }
+
+    /// From memory, or from the file that an earlier host wrote.
+    fn token(&self, session: &SessionId) -> Option<String> {
+        if let Some(token) = self.lock().get(session) {
+            return Some(token.clone());
+        }
+        let path = sessions::folder(&self.state, &self.run, session).join(FILE);
+        let file = DoorFile::read(&path).ok()?;
+        self.lock().insert(session.clone(), file.pass.token.clone());
+        Some(file.pass.token)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, String>> {
+        self.tokens.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The way to the run's loop from inside this process.
+#[derive(Clone)]
+pub(crate) struct Inside {
+    pub(crate) pass: Pass,
+    pub(crate) ask: mpsc::Sender<Asked>,
+}
+
+impl Inside {
+    /// Serves the tools on one end of a pipe and gives the other.
+    pub(crate) fn open(&self) -> DuplexStream {
+        let (ours, theirs) = tokio::io::duplex(PIPE_BYTES);
+        let door = self.clone();
+        tokio::spawn(async move {
+            let (read, write) = tokio::io::split(ours);
+            if let Err(error) = baton_inbox::serve(door, read, write).await {
+                tracing::warn!("{error}");
+            }
+        });
+        theirs
+    }
+}
+
+impl Door for Inside {
+    async fn call(&self, request: Request) -> Answer {
+        let ending = || Answer::refused("not recorded: the host is ending; what you reported before is kept");
+        let (reply, answered) = oneshot::channel();
+        let Request { key, call } = request;
+        let message = Control::Call { pass: Some(self.pass.clone()), key, call: Box::new(call) };
+        if self.ask.send(Asked { message, reply }).await.is_err() {
+            return ending();
+        }
+        match answered.await {
+            Ok(ControlReply::Called(answer)) => answer,
+            Ok(ControlReply::Refused { why }) => Answer::refused(why),
+            _ => ending(),
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! Whether a report fits the run that it is made to: the objectives that it names are there, and are the reporter's. Its
+//! form was checked where it came in; what follows from it is core's.
+
+use std::collections::BTreeSet;
+
+use baton_core::view::{PhaseRow, RunView};
+use baton_core::{ObjectiveId, SessionId};
+use baton_inbox::Call;
+
+/// Objectives that a refusal lists; a run has few, and an agent needs only its own.
+const LISTED: usize = 20;
+
+/// Whether the report fits. The error is a sentence that its author can act on.
+pub(crate) fn check(view: &RunView, session: Option<&SessionId>, call: &Call) -> Result<(), String> {
+    let own = match session {
+        Some(session) => Some(phase_of(view, session).ok_or_else(|| unknown_session(view, session))?),
+        None => None,
+    };
+    match call {
+        Call::ObjectiveUpdate(update) => objective(view, own, &update.objective),
+        Call::SplitRequest(request) => {
+            let mut named = BTreeSet::new();
+            for id in request.groups.iter().flat_map(|group| &group.objectives) {
+                objective(view, own, id)?;
+                if !named.insert(id) {
+                    return Err(format!("objective {:?} is in two groups: put it into one", id.as_str()));
+                }
+            }
+            Ok(())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The phase in which a session works or worked.
+pub(crate) fn phase_of<'a>(view: &'a RunView, session: &SessionId) -> Option<&'a PhaseRow> {
+    view.phases.iter().find(|phase| phase.sessions.iter().any(|row| row.id == *session))
+}
+
+/// The phase that holds an objective. Sub-phases stand after their parent and hold its objectives too: the newest
+/// holder counts.
+pub(crate) fn holder<'a>(view: &'a RunView, id: &ObjectiveId) -> Option<&'a PhaseRow> {
+    view.phases.iter().rfind(|phase| phase.objectives.iter().any(|row| row.id == *id))
+}
+
+fn objective(view: &RunView, own: Option<&PhaseRow>, id: &ObjectiveId) -> Result<(), String> {
+    let yours = || match own {
+        Some(phase) => ids(std::iter::once(phase)),
+        None => ids(view.phases.iter()),
+    };
+    let Some(holder) = holder(view, id) else {
+        return Err(format!("no objective {:?} in this run; yours are: {}", id.as_str(), yours()));
+    };
+    match own {
+        // A late report of a session whose phase was split since is still about its own objective.
+        Some(own) if own.id != holder.id && !own.objectives.iter().any(|row| row.id == *id) => Err(format!(
+            "objective {:?} belongs to phase {}, and you work on phase {}; yours are: {}",
+            id.as_str(),
+            holder.id,
+            own.id,
+            yours()
+        )),
+        _ => Ok(()),
+    }
+}
+
+fn ids<'a>(phases: impl Iterator<Item = &'a PhaseRow>) -> String {
+    let mut seen = BTreeSet::new();
+    let mut ids: Vec<&str> = Vec::new();
+    for row in phases.flat_map(|phase| &phase.objectives) {
+        if seen.insert(&row.id) {
+            ids.push(row.id.as_str());
+        }
+    }
+    let more = ids.len().saturating_sub(LISTED);
+    ids.truncate(LISTED);
+    match more {
+        0 => ids.join(", "),
+        more => format!("{} and {more} more", ids.join(", ")),
+    }
+}
+
+fn unknown_session(view: &RunView, session: &SessionId) -> String {
+    let known: Vec<&str> =
+        view.phases.iter().flat_map(|phase| &phase.sessions).map(|row| row.id.as_str()).collect();
+    match known.as_slice() {
+        [] => format!("no session {:?} in this run: leave `session` out", session.as_str()),
+        known => format!(
+            "no session {:?} in this run: leave `session` out, or name one of {}",
+            session.as_str(),
+            known.join(", ")
+        ),
+    }
+}

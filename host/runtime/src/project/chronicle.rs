@@ -1,0 +1,238 @@
+//! What the journal tells beyond the state of a run: when phases and sessions began and ended, how a session left its run,
+//! and one line for every event that matters. Folded entry by entry, so a live run and a recovery have the same. Writes
+//! nothing.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use baton_core::input::{ArtifactRef, Report};
+use baton_core::notice::Notice;
+use baton_core::observation::ObjectiveStatus;
+use baton_core::view::PhaseStatus;
+use baton_core::{Action, Input, Intent, Outcome, PhaseId, Run, Seq, SessionId, Stamped, UnixMs};
+
+use super::words::{list, one_line};
+
+/// Lines that are kept: a run of days. Older ones are in the journal, and the file says how many.
+const LINES: usize = 2_000;
+/// Artifacts that are named with the session that left them: the newest. All of them are in the store.
+const SAVED: usize = 200;
+
+/// Facts of a journal that core has no use for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Chronicle {
+    /// Position of the newest input.
+    pub(super) seq: Seq,
+    /// Its time.
+    pub(super) at: UnixMs,
+    pub(super) phases: BTreeMap<PhaseId, UnixMs>,
+    pub(super) sessions: BTreeMap<SessionId, Life>,
+    /// The newest session of each phase: its own until the next one begins.
+    current: BTreeMap<PhaseId, SessionId>,
+    /// Those that have ended, in that order.
+    pub(super) ended: Vec<SessionId>,
+    pub(super) lines: VecDeque<String>,
+    pub(super) lines_dropped: u64,
+}
+
+/// A session from its beginning to its end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Life {
+    pub(super) phase: PhaseId,
+    pub(super) began: UnixMs,
+    pub(super) left: Option<Left>,
+    /// What the policy said of its end.
+    pub(super) reason: String,
+    /// What it left in the store, oldest first; of each name its newest version.
+    pub(super) saved: VecDeque<ArtifactRef>,
+}
+
+/// How a session left its run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Left {
+    pub(super) at: UnixMs,
+    pub(super) phases_completed: u32,
+    pub(super) phases_total: u32,
+    pub(super) done: Vec<String>,
+    pub(super) open: Vec<String>,
+}
+
+impl Chronicle {
+    /// Takes in what an input led to; `run` has applied it.
+    pub(crate) fn note(&mut self, run: &Run, stamped: &Stamped, intents: &[Intent]) {
+        self.seq = stamped.seq;
+        self.at = self.at.max(stamped.at);
+        // Before a session is heard of that this input may have begun: what was saved is not that one's.
+        self.credit(run, &stamped.input);
+        for intent in intents {
+            if let Action::Notify(notice) = &intent.action {
+                self.hear(notice);
+            }
+        }
+        // Nothing else ends a session, and most inputs are none of these.
+        let may_end =
+            matches!(stamped.input, Input::SessionEnded { .. } | Input::Resumed | Input::Outcome { .. });
+        if may_end && self.sessions.len() > self.ended.len() {
+            self.see_off(run);
+        }
+    }
+
+    /// Whether a notice tells of something that is not to be lost, be it only for a moment.
+    pub(crate) fn matters(notice: &Notice) -> bool {
+        matches!(
+            notice,
+            Notice::ObjectiveDone { .. }
+                | Notice::PhaseDone { .. }
+                | Notice::Stopped { .. }
+                | Notice::Paused { .. }
+                | Notice::Split { .. }
+        )
+    }
+
+    /// Whatever was saved belongs to the session that says so, or to the one that its phase had at that time.
+    fn credit(&mut self, run: &Run, input: &Input) {
+        let (from, saved): (_, &[ArtifactRef]) = match input {
+            Input::Reported { session, report: Report::ArtifactSaved { artifact }, .. } => {
+                (session.as_ref(), std::slice::from_ref(artifact))
+            }
+            Input::Outcome { outcome: Outcome::SummariesWritten { artifacts }, .. } => (None, artifacts),
+            Input::Outcome { outcome: Outcome::Verified { artifact: Some(artifact), .. }, .. } => {
+                (None, std::slice::from_ref(artifact))
+            }
+            _ => return,
+        };
+        for artifact in saved {
+            // What core did not take counts for nobody.
+            let Some(phase) = run.holder(artifact) else { continue };
+            let session =
+                from.filter(|id| self.sessions.contains_key(id)).or_else(|| self.current.get(phase));
+            let Some(life) = session.and_then(|id| self.sessions.get_mut(id)) else { continue };
+            life.saved.retain(|known| known.name != artifact.name);
+            if life.saved.len() == SAVED {
+                life.saved.pop_front();
+            }
+            life.saved.push_back(artifact.clone());
+        }
+    }
+
+    fn hear(&mut self, notice: &Notice) {
+        match notice {
+            // The first beginning counts: a phase that begins again after a restart is the same phase.
+            Notice::PhaseStarted { phase, .. } => {
+                self.phases.entry(phase.clone()).or_insert(self.at);
+            }
+            Notice::SessionStarted { phase, session, .. } => {
+                let life = Life {
+                    phase: phase.clone(),
+                    began: self.at,
+                    left: None,
+                    reason: String::new(),
+                    saved: VecDeque::new(),
+                };
+                self.sessions.insert(session.clone(), life);
+                self.current.insert(phase.clone(), session.clone());
+            }
+            Notice::Stopped { session, reason, .. } => {
+                if let Some(life) = self.sessions.get_mut(session) {
+                    life.reason = one_line(reason);
+                }
+            }
+            _ => {}
+        }
+        if let Some((phase, session, text)) = line(notice) {
+            let (phase, session) =
+                (phase.map_or("-", PhaseId::as_str), session.map_or("-", SessionId::as_str));
+            if self.lines.len() == LINES {
+                self.lines.pop_front();
+                self.lines_dropped += 1;
+            }
+            self.lines.push_back(format!("{}  {phase}  {session}  {text}", self.at.rfc3339()));
+        }
+    }
+
+    fn see_off(&mut self, run: &Run) {
+        let alive = run.live_sessions();
+        let gone: Vec<SessionId> = self
+            .sessions
+            .iter()
+            .filter(|(id, life)| life.left.is_none() && !alive.contains(id))
+            .map(|(id, _)| id.clone())
+            .collect();
+        let Some(view) = run.view(self.at).filter(|_| !gone.is_empty()) else { return };
+        let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+        let completed = view.phases.iter().filter(|phase| phase.status == PhaseStatus::Done).count();
+        for id in gone {
+            let Some(life) = self.sessions.get_mut(&id) else { continue };
+            let goals = view.phases.iter().filter(|phase| phase.id == life.phase);
+            let (done, open): (Vec<_>, Vec<_>) = goals
+                .flat_map(|phase| &phase.objectives)
+                .partition(|objective| objective.status == ObjectiveStatus::Done);
+            let ids = |rows: Vec<&baton_core::view::ObjectiveRow>| {
+                rows.iter().map(|row| row.id.to_string()).collect::<Vec<_>>()
+            };
+            life.left = Some(Left {
+                at: self.at,
+                phases_completed: count(completed),
+                phases_total: count(view.phases.len()),
+                done: ids(done),
+                open: ids(open),
+            });
+            self.ended.push(id);
+        }
+    }
+}
+
+/// The line of an event, for those that matter to whoever comes next.
+fn line(notice: &Notice) -> Option<(Option<&PhaseId>, Option<&SessionId>, String)> {
+    let line = match notice {
+        Notice::PhaseStarted { phase, title, objectives } => {
+            (Some(phase), None, format!("phase begins: {} ({objectives} objectives)", one_line(title)))
+        }
+        Notice::SessionStarted { phase, session, agent, continuation, of, remaining, .. } => {
+            let which = match continuation {
+                0 => format!("{agent} starts"),
+                k => format!(
+                    "continuation {k} of {of}: a new {agent} takes over; remaining: {}",
+                    list(remaining)
+                ),
+            };
+            (Some(phase), Some(session), which)
+        }
+        Notice::ObjectiveDone { phase, objective, done, of } => {
+            (Some(phase), None, format!("done: {objective} ({done} of {of})"))
+        }
+        Notice::Compacted { phase, session, asked, .. } => {
+            let by = if *asked { "Baton" } else { "the agent" };
+            (Some(phase), Some(session), format!("context compacted by {by}"))
+        }
+        Notice::Stopped { phase, session, verdict, reason, .. } => {
+            (Some(phase), Some(session), format!("{verdict}: {}", one_line(reason)))
+        }
+        Notice::HandedOff { phase, session, path, remaining } => {
+            (Some(phase), Some(session), format!("handoff: {path}; remaining: {}", list(remaining)))
+        }
+        Notice::QuotaWait { phase, session, cause, until, .. } => {
+            let until = until.map(|until| format!(" until {}", until.rfc3339())).unwrap_or_default();
+            (Some(phase), Some(session), format!("waits for the provider ({cause}){until}"))
+        }
+        Notice::Retrying { phase, attempt, of, because, .. } => {
+            (Some(phase), None, format!("retry {attempt} of {of}: {}", one_line(because)))
+        }
+        Notice::Split { phase, sub_phases, .. } => {
+            let parts: Vec<&PhaseId> = sub_phases.iter().map(|(id, _)| id).collect();
+            (Some(phase), None, format!("split into {}", list(&parts)))
+        }
+        Notice::Verified { phase, passed, attempt, .. } => {
+            let word = if *passed { "passed" } else { "failed" };
+            (Some(phase), None, format!("verification {word} (attempt {attempt})"))
+        }
+        Notice::PhaseDone { phase } => (Some(phase), None, "phase done".to_owned()),
+        Notice::Paused { phase, text, .. } => {
+            (phase.as_ref(), None, format!("waits for a person: {}", one_line(text)))
+        }
+        Notice::Answered { choice, .. } => (None, None, format!("a person answered: {}", choice.name())),
+        Notice::Resumed { .. } => (None, None, "a host took the run up again".to_owned()),
+        Notice::Finished { .. } => (None, None, "the run is over".to_owned()),
+        _ => return None,
+    };
+    Some(line)
+}

@@ -1,0 +1,71 @@
+//! `state.org` (A7): where each step stands, in Org: a heading a phase and an objective, with the continuation, the agent
+//! before and what remains as properties. For Emacs, and for agents whose prompts speak of a state file.
+
+use std::fmt::Write as _;
+
+use baton_core::observation::ObjectiveStatus;
+use baton_core::view::{PhaseRow, PhaseStatus, RunStatus, RunView};
+
+use super::words::one_line;
+
+/// The whole file.
+pub(super) fn state(view: &RunView) -> String {
+    let mut org = String::from("#+TODO: TODO STARTED WAITING | DONE CANCELLED\n");
+    let _ = writeln!(org, "#+TITLE: {}\n", one_line(&view.workflow));
+    let _ = writeln!(org, "* {} {}", keyword_of_run(view.status), one_line(&view.goal));
+    let _ = writeln!(org, "  :PROPERTIES:\n  :RUN: {}\n  :STARTED: {}", view.run, view.started_at.rfc3339());
+    org.push_str("  :END:\n");
+    for phase in &view.phases {
+        step(&mut org, phase);
+    }
+    org
+}
+
+fn step(org: &mut String, phase: &PhaseRow) {
+    let continued = if phase.continuation > 0 { " [CONTINUED]" } else { "" };
+    let depth = if phase.parent.is_some() { "***" } else { "**" };
+    let (id, title) = (&phase.id, one_line(&phase.title));
+    let _ = writeln!(org, "{depth} {} {id}: {title}{continued}", keyword_of_phase(phase.status));
+    org.push_str("   :PROPERTIES:\n");
+    if phase.continuation > 0 {
+        let _ = writeln!(org, "   :CONTINUATION: {} of {}", phase.continuation, phase.continuations);
+    }
+    if let Some(before) = phase.sessions.iter().rev().nth(1) {
+        let _ = writeln!(org, "   :PREVIOUS_AGENT: {} ({}, {})", before.id, before.agent, before.ending);
+    }
+    let remaining = phase.objectives.iter().filter(|row| row.status != ObjectiveStatus::Done).count();
+    let _ = writeln!(org, "   :REMAINING_OBJECTIVES: {remaining}");
+    if let Some(handoff) = phase.handoffs.first() {
+        let _ = writeln!(org, "   :HANDOFF: {}", handoff.path);
+    }
+    org.push_str("   :END:\n");
+    for row in &phase.objectives {
+        let keyword = match row.status {
+            ObjectiveStatus::Open => "TODO",
+            ObjectiveStatus::InProgress => "STARTED",
+            ObjectiveStatus::Done => "DONE",
+            ObjectiveStatus::Failed => "WAITING",
+        };
+        let _ = writeln!(org, "{depth}* {keyword} {}: {}", row.id, one_line(&row.description));
+    }
+}
+
+fn keyword_of_run(status: RunStatus) -> &'static str {
+    match status {
+        RunStatus::Running => "STARTED",
+        RunStatus::Paused => "WAITING",
+        RunStatus::Ended(baton_core::action::Ending::Done) => "DONE",
+        RunStatus::Ended(baton_core::action::Ending::Unfinished) => "CANCELLED",
+        RunStatus::Ended(baton_core::action::Ending::Interrupted) => "TODO",
+    }
+}
+
+fn keyword_of_phase(status: PhaseStatus) -> &'static str {
+    match status {
+        PhaseStatus::Pending => "TODO",
+        PhaseStatus::Done => "DONE",
+        PhaseStatus::Skipped => "CANCELLED",
+        PhaseStatus::Paused | PhaseStatus::WaitingApproval => "WAITING",
+        _ => "STARTED",
+    }
+}
