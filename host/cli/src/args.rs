@@ -7,8 +7,8 @@ use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 
 use crate::commands::{
-    agents, answer, artifacts, check, classify, completions, policy, report, resume, run, schema, status,
-    stop,
+    agents, answer, artifacts, check, classify, completions, gc, handoff, mcp, policy, report, resume, run,
+    schema, status, stop,
 };
 use crate::exit::Exit;
 
@@ -37,11 +37,15 @@ pub(crate) enum Command {
     Status(status::StatusArgs),
     Report(report::ReportArgs),
     #[command(subcommand)]
+    Handoff(handoff::HandoffCommand),
+    #[command(subcommand)]
     Artifacts(artifacts::ArtifactsCommand),
+    Gc(gc::GcArgs),
     #[command(subcommand)]
     Policy(policy::PolicyCommand),
     Agents(agents::AgentsArgs),
     Classify(classify::ClassifyArgs),
+    Mcp(mcp::McpArgs),
     Check(check::CheckArgs),
     Schema(schema::SchemaArgs),
     Completions(completions::CompletionsArgs),

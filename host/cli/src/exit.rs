@@ -107,11 +107,13 @@ impl Exit {
                 RuntimeError::Busy { .. }
                 | RuntimeError::NoSuchRun { .. }
                 | RuntimeError::NoRuns { .. }
+                | RuntimeError::NoSuchArtifact { .. }
                 | RuntimeError::AlreadyEnded { .. }
                 | RuntimeError::NoHost { .. }
                 | RuntimeError::NoSuchQuestion { .. }
                 | RuntimeError::NoSuchChoice { .. }
                 | RuntimeError::Workspace { .. }
+                | RuntimeError::Session { .. }
                 | RuntimeError::Refused(_),
             ) => Exit::Usage,
             _ => Exit::Unfinished,

@@ -35,7 +35,10 @@ pub(crate) fn follow(place: &Place, start: Start, args: ViewArgs) -> anyhow::Res
     let view = result?;
     let document = record::Run { place, view: &view, live: None };
     match args.format.format {
-        Format::Text => out::data(&format!("\n{}", report::report(&look::stdout(), &view, place)))?,
+        Format::Text => out::data(&format!(
+            "\n{}",
+            report::report(&look::stdout(), &report::found(&view, Some(false)), place)
+        ))?,
         Format::Json => out::data(&record::pretty(&document)?)?,
         Format::Jsonl => out::data(&record::line(&document)?)?,
     }

@@ -25,5 +25,14 @@ pub(crate) fn progress(line: &str) {
 
 /// Says what went wrong.
 pub(crate) fn complain(error: &anyhow::Error) {
-    progress(&format!("baton: {error:#}"));
+    // Many errors quote their cause already: what was said once is not said again.
+    let mut said = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if said.is_empty() {
+            said = cause;
+        } else if !said.contains(&cause) {
+            said = format!("{said}: {cause}");
+        }
+    }
+    progress(&format!("baton: {said}"));
 }

@@ -50,38 +50,87 @@ impl Place {
         Place::new(workspace, state_root, &flags)
     }
 
-    /// For a run that exists: in the workspace that is named, else in the current folder, else in a scratch folder.
-    pub(crate) fn of_run(args: &PlaceArgs, run: Option<&RunId>) -> anyhow::Result<Place> {
-        let state_root = state_root(args)?;
+    /// The folder that is named, else the current one, whatever has run there.
+    pub(crate) fn here(args: &PlaceArgs) -> anyhow::Result<Place> {
         let workspace = match &args.workspace {
-            Some(dir) => return Place::new(existing(dir)?, state_root, args),
+            Some(dir) => existing(dir)?,
             None => current_dir()?,
         };
-        let here = Place::new(workspace, state_root.clone(), args)?;
+        Place::new(workspace, state_root(args)?, args)
+    }
+
+    /// For a command that only reads: the workspace that is named, else the current folder, else the newest scratch folder
+    /// that has the run.
+    pub(crate) fn to_read(args: &PlaceArgs, run: Option<&RunId>) -> anyhow::Result<Place> {
+        let here = Place::here(args)?;
+        if args.workspace.is_some() || here.newest(run)?.is_some() {
+            return Ok(here);
+        }
+        let Some(place) = here.scratch_with(args, run)?.into_iter().next() else {
+            // The runtime says best what is missing here.
+            return Ok(here);
+        };
+        if run.is_none() {
+            let (here, there) = (here.config.workspace.display(), place.config.workspace.display());
+            out::progress(&format!("nothing has run in {here}; taking the newest scratch folder, {there}"));
+        }
+        Ok(place)
+    }
+
+    /// For a command that changes something: it never falls upon a run that nobody pointed at. A scratch folder is taken
+    /// only where it has the run that was named.
+    pub(crate) fn to_change(args: &PlaceArgs, run: Option<&RunId>) -> anyhow::Result<Place> {
+        let here = Place::here(args)?;
+        if args.workspace.is_some() {
+            return Ok(here);
+        }
+        if run.is_none() {
+            // The command itself says best what else is wrong here.
+            let nothing = matches!(runs(&here.config), Err(RuntimeError::NoRuns { .. }));
+            return if nothing { Err(here.nothing_ran(args).into()) } else { Ok(here) };
+        }
         if here.newest(run)?.is_some() {
             return Ok(here);
         }
-        let mut found: Option<(UnixMs, Place)> = None;
-        for scratch in scratch_folders(&state_root) {
-            let place = Place::new(scratch, state_root.clone(), args)?;
-            let newer = |at: &UnixMs| found.as_ref().is_none_or(|(newest, _)| at > newest);
-            if let Some(at) = place.newest(run)?.filter(newer) {
-                found = Some((at, place));
+        let mut found = here.scratch_with(args, run)?;
+        match found.len() {
+            0 => Ok(here),
+            1 => Ok(found.remove(0)),
+            _ => {
+                let folders: Vec<_> =
+                    found.iter().map(|place| place.config.workspace.display().to_string()).collect();
+                let why = format!(
+                    "more than one folder has a run of this name: {}; name one of them with --workspace DIR",
+                    folders.join(", ")
+                );
+                Err(Usage(why).into())
             }
         }
-        match found {
-            Some((_, place)) => {
-                if run.is_none() {
-                    let (here, there) = (here.config.workspace.display(), place.config.workspace.display());
-                    out::progress(&format!(
-                        "nothing has run in {here}; taking the newest scratch folder, {there}"
-                    ));
-                }
-                Ok(place)
+    }
+
+    /// What a command that changes something says where nothing has run.
+    fn nothing_ran(&self, args: &PlaceArgs) -> Usage {
+        let newest = self.scratch_with(args, None).unwrap_or_default().into_iter().next();
+        let newest = newest
+            .map(|place| format!("; the newest scratch folder is {}", place.config.workspace.display()));
+        Usage(format!(
+            "nothing has run in {}: name the folder of the run with --workspace DIR{}",
+            self.config.workspace.display(),
+            newest.unwrap_or_default()
+        ))
+    }
+
+    /// The scratch folders that have this run, or any; the one that ran last comes first.
+    fn scratch_with(&self, args: &PlaceArgs, run: Option<&RunId>) -> anyhow::Result<Vec<Place>> {
+        let mut found: Vec<(UnixMs, Place)> = Vec::new();
+        for scratch in scratch_folders(&self.config.state_root) {
+            let place = Place::new(scratch, self.config.state_root.clone(), args)?;
+            if let Some(at) = place.newest(run)? {
+                found.push((at, place));
             }
-            // The runtime says best what is missing here.
-            None => Ok(here),
         }
+        found.sort_by_key(|(at, _)| std::cmp::Reverse(*at));
+        Ok(found.into_iter().map(|(_, place)| place).collect())
     }
 
     fn new(workspace: PathBuf, state_root: PathBuf, args: &PlaceArgs) -> anyhow::Result<Place> {

@@ -1,11 +1,66 @@
-//! Gathers the policy components that a workflow names, and holds them to `baton.lock` where there is one. Whether a
-//! component is fit to decide is the engine's to say.
+//! Gathers the policy components that a workflow or the command line names, and holds those of a workflow to
+//! `baton.lock` where there is one. Whether a component is fit to decide is the engine's to say.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::path::Path;
 
-use baton_registry::{Component, LOCK_FILE, Lock, Resolved, lock_key, resolve};
-use baton_runtime::core::Workflow;
-use baton_runtime::{PolicyBundle, PolicySource};
+use anyhow::Context as _;
+use baton_registry::{Component, LOCK_FILE, Lock, ResolveError, Resolved, lock_key, resolve};
+use baton_runtime::core::observation::Capability;
+use baton_runtime::core::{Digest, Workflow};
+use baton_runtime::engine::{BUILTIN_NAME, Engine, EngineConfig, Router, builtin_bytes};
+use baton_runtime::{PolicyBundle, PolicySource, RuntimeError};
+
+use crate::args::PlaceArgs;
+use crate::exit::Usage;
+use crate::place;
+
+/// A policy that the command line names.
+pub(crate) struct Named {
+    /// What it is called.
+    pub(crate) name: String,
+    /// Its component.
+    pub(crate) bytes: Cow<'static, [u8]>,
+    /// Whether it is part of the host.
+    pub(crate) built_in: bool,
+}
+
+/// The policy of a command line. A name that is not built in and a pin that does not fit are refused.
+pub(crate) fn named(reference: &str) -> anyhow::Result<Named> {
+    match resolve(reference, Path::new(""))? {
+        Resolved::File(Component { name, bytes, .. }) => {
+            Ok(Named { name, bytes: Cow::Owned(bytes), built_in: false })
+        }
+        Resolved::BuiltIn { name, pin } if name == BUILTIN_NAME => {
+            let bytes = builtin_bytes();
+            ResolveError::pinned(reference, pin.as_ref(), &Digest::of(bytes))?;
+            Ok(Named { name, bytes: Cow::Borrowed(bytes), built_in: true })
+        }
+        Resolved::BuiltIn { .. } => {
+            Err(Usage(format!("{reference} is not built in; there is only builtin:{BUILTIN_NAME}")).into())
+        }
+    }
+}
+
+/// The policy of a command line for one decision, with the host's own behind it, loaded as for a run.
+pub(crate) fn router(reference: &str, decides: Capability, place: &PlaceArgs) -> anyhow::Result<Router> {
+    let named = named(reference)?;
+    let config = EngineConfig { cache_dir: place::policy_cache(place), ..EngineConfig::default() };
+    let engine = Engine::new(config).context("starting the policy engine")?;
+    let mut configured = BTreeMap::new();
+    if !named.built_in {
+        let policy = engine.load(&named.name, &named.bytes).map_err(|error| refused(reference, &error))?;
+        let policy = policy.configure(&BTreeMap::new()).map_err(|error| refused(reference, &error))?;
+        configured.insert(decides, policy);
+    }
+    Ok(Router::new(&engine, configured).map_err(|error| refused(reference, &error))?)
+}
+
+/// That a policy is not fit to decide.
+pub(crate) fn refused(reference: &str, why: &dyn std::fmt::Display) -> RuntimeError {
+    RuntimeError::PolicyRefused { policy: reference.to_owned(), why: why.to_string() }
+}
 
 /// Every component that the policies of a workflow name. `base` is the folder of the workflow file.
 pub(crate) fn bundle(workflow: &Workflow, base: &Path) -> anyhow::Result<PolicyBundle> {

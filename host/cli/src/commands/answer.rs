@@ -18,7 +18,7 @@ use crate::place::Place;
     after_help = "\
 Examples:
   baton answer retry --resume            answers the only question, and goes on
-  baton answer r-20260212-7f skip        answers for this run; `baton resume` goes on later
+  baton answer 20260212-103000 skip      answers for this run; `baton resume` goes on later
   baton answer raise --question 41       where several questions are open
 
 `baton status` shows the questions and what each can be answered with."
@@ -44,7 +44,7 @@ pub(crate) struct AnswerArgs {
 
 pub(crate) fn answer(args: AnswerArgs) -> anyhow::Result<Exit> {
     let run = args.run.map(RunId::new);
-    let place = Place::of_run(&args.place, run.as_ref())?;
+    let place = Place::to_change(&args.place, run.as_ref())?;
     let (view, _) = current_is(&place, run.as_ref())?;
     let message = Control::Answer { question: args.question.map(ActionId), choice: args.choice.into() };
     let live = matches!(ask_host(&place, message)?, ControlReply::View { live: true, .. });

@@ -17,9 +17,11 @@ use crate::render::{record, words};
 #[command(after_help = "\
 Examples:
   baton artifacts ls
-  baton artifacts show handoffs/build-1.md")]
+  baton artifacts show summaries/phase-survey.md
+  baton artifacts cat summaries/phase-survey.md --offset 1024 --limit 512")]
 pub(crate) enum ArtifactsCommand {
     Ls(LsArgs),
+    #[command(visible_alias = "cat")]
     Show(ShowArgs),
 }
 
@@ -28,7 +30,7 @@ pub(crate) enum ArtifactsCommand {
 #[command(after_help = "\
 Examples:
   baton artifacts ls                    of the newest run
-  baton artifacts ls r-20260212-7f      of this one
+  baton artifacts ls 20260212-103000    of this one
   baton artifacts ls --format jsonl     for programs")]
 pub(crate) struct LsArgs {
     /// Which run [default: the newest]
@@ -40,13 +42,14 @@ pub(crate) struct LsArgs {
     format: FormatArg,
 }
 
-/// Write an artifact to standard output, as it is
+/// Write an artifact, or a part of one, to standard output, as it is
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  baton artifacts show handoffs/build-1.md        the newest version
-  baton artifacts show summaries/build.md@2       version 2
-  baton artifacts show summaries/build.md --run r-20260212-7f")]
+  baton artifacts show summaries/phase-survey.md      the newest version
+  baton artifacts show summaries/phase-survey.md@1    version 1
+  baton artifacts show summaries/phase-survey.md --run 20260212-103000
+  baton artifacts cat summaries/phase-survey.md --offset 1024 --limit 512    a part of it, in bytes")]
 pub(crate) struct ShowArgs {
     /// Name of the artifact, with its version where it is not the newest
     #[arg(value_name = "NAME[@VERSION]")]
@@ -54,6 +57,12 @@ pub(crate) struct ShowArgs {
     /// Which run [default: the newest]
     #[arg(long, value_name = "RUN")]
     run: Option<String>,
+    /// First byte
+    #[arg(long, value_name = "BYTES")]
+    offset: Option<u64>,
+    /// Bytes at most
+    #[arg(long, value_name = "BYTES")]
+    limit: Option<u64>,
     #[command(flatten)]
     place: PlaceArgs,
 }
@@ -67,9 +76,14 @@ pub(crate) fn artifacts(command: ArtifactsCommand) -> anyhow::Result<Exit> {
 
 fn ls(args: LsArgs) -> anyhow::Result<Exit> {
     let run = args.run.map(RunId::new);
-    let place = Place::of_run(&args.place, run.as_ref())?;
+    let place = Place::to_read(&args.place, run.as_ref())?;
     let entries = entries(&place.config, run.as_ref())?;
     match args.format.format {
+        Format::Text if entries.is_empty() => {
+            out::progress(
+                "this run has kept nothing yet: handoffs, summaries and what agents save come here",
+            );
+        }
         Format::Text => out::data(&list(&look::stdout(), &entries))?,
         Format::Json => {
             let entries: Vec<Value> = entries.iter().map(record).collect();
@@ -87,9 +101,11 @@ fn ls(args: LsArgs) -> anyhow::Result<Exit> {
 
 fn show(args: ShowArgs) -> anyhow::Result<Exit> {
     let run = args.run.map(RunId::new);
-    let place = Place::of_run(&args.place, run.as_ref())?;
+    let place = Place::to_read(&args.place, run.as_ref())?;
     let (name, version) = name_and_version(&args.name)?;
-    out::bytes(&artifact(&place.config, run.as_ref(), name, version)?)?;
+    let part = (args.offset.is_some() || args.limit.is_some())
+        .then(|| (args.offset.unwrap_or_default(), args.limit));
+    out::bytes(&artifact(&place.config, run.as_ref(), name, version, part)?)?;
     Ok(Exit::Done)
 }
 
@@ -118,12 +134,16 @@ fn record(entry: &ArtifactEntry) -> Value {
         "media_type": entry.media_type,
         "session": entry.session,
         "at_ms": entry.at,
+        "tool_call": entry.tool_call,
+        "archived_at_ms": entry.archived_at,
         "tokens": entry.tokens,
+        "tokens_by": entry.tokens_by,
         "preview": entry.preview,
     })
 }
 
-/// "handoffs/build-1.md@1  1.2 kB  2026-02-12 10:30  s3  What s3 leaves".
+/// "handoffs/build-1.md@1  1.2 kB  310 tokens  2026-02-12 10:30  s3  What s3 leaves". An estimate has a "~" before it;
+/// `--format json` says how tokens were counted.
 fn list(look: &Look, entries: &[ArtifactEntry]) -> String {
     let name = |entry: &ArtifactEntry| format!("{}@{}", entry.artifact.name, entry.artifact.version);
     let width = entries.iter().map(|entry| name(entry).chars().count()).max().unwrap_or_default();
@@ -131,10 +151,17 @@ fn list(look: &Look, entries: &[ArtifactEntry]) -> String {
         .iter()
         .map(|entry| {
             let session = entry.session.as_ref().map_or("-", |session| session.as_str());
+            let from = match &entry.tool_call {
+                Some(call) => format!("{session}/{call}"),
+                None => session.to_owned(),
+            };
+            let estimated = if entry.tokens_by.starts_with("estimate") { "~" } else { "" };
+            let tokens = format!("{estimated}{}", words::tokens(entry.tokens));
+            let archived = if entry.archived_at.is_some() { "  archived" } else { "" };
             let (name, at) = (name(entry), look.day_and_time(entry.at));
             let name = look.paint(Tone::Strong, &format!("{name:width$}"));
             let line = format!(
-                "{name}  {:>8}  {at}  {session:4}  {}",
+                "{name}  {:>8}  {tokens:>6} tokens  {at}  {from:4}  {}{archived}",
                 words::bytes(entry.artifact.bytes),
                 entry.artifact.summary
             );
@@ -157,7 +184,10 @@ mod tests {
             media_type: "text/markdown".into(),
             session: Some("s3".into()),
             at: UnixMs(1_770_892_200_000),
+            tool_call: (artifact.version == 2).then(|| "toolu_7".to_owned()),
+            archived_at: (artifact.version == 1).then_some(UnixMs(1_770_892_300_000)),
             tokens: 310,
+            tokens_by: "tiktoken:o200k_base".into(),
             preview: "# What s3 leaves".into(),
         };
         let entries: Vec<ArtifactEntry> = view.phases[1].artifacts.iter().map(entry).collect();

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 use baton_runtime::agents::find_program;
 use baton_runtime::core::Workflow;
-use baton_runtime::dry_run;
+use baton_runtime::core::workflow::WorkspaceChoice;
+use baton_runtime::{dry_run, expect_free_folder};
 use clap::{Args, ValueHint};
 
 use super::run::read;
@@ -19,7 +20,8 @@ use crate::render::words;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  baton check workflow.toml")]
+  baton check workflow.toml
+  baton check workflow.toml --workspace ~/app    and the folder it would write to")]
 pub(crate) struct CheckArgs {
     /// The workflow file
     #[arg(value_name = "WORKFLOW.toml", value_hint = ValueHint::FilePath)]
@@ -31,6 +33,10 @@ pub(crate) struct CheckArgs {
 pub(crate) fn check(args: CheckArgs) -> anyhow::Result<Exit> {
     let (workflow, bundle) = read(&args.file, None)?;
     let place = Place::for_workflow(&args.place, &workflow, true)?;
+    // A scratch folder is new for each run, and the current folder stands in for it here.
+    if args.place.workspace.is_some() || !matches!(workflow.workspace, Some(WorkspaceChoice::Scratch)) {
+        expect_free_folder(&place.config, &workflow)?;
+    }
     let plan = dry_run(&place.config, workflow.clone(), &bundle)?;
     let count = |n: usize, thing| words::count(u32::try_from(n).unwrap_or(u32::MAX), thing);
     let objectives = workflow.phases.iter().map(|phase| phase.objectives.len()).sum();
@@ -44,8 +50,36 @@ pub(crate) fn check(args: CheckArgs) -> anyhow::Result<Exit> {
         count(objectives, "objective"),
         names.join(", ")
     ))?;
+    for line in remarks(&workflow) {
+        out::progress(&line);
+    }
     warn_of_missing_agents(&workflow);
     Ok(Exit::Done)
+}
+
+/// What a person should know of files that others will see.
+fn remarks(workflow: &Workflow) -> Vec<String> {
+    let mut remarks = Vec::new();
+    let folder = &workflow.paths.folder;
+    if folder.split('/').next() != Some(".baton") {
+        remarks.push(format!(
+            "git sees what is written to {folder}: only .baton is ignored; commit it, or add it to your .gitignore"
+        ));
+    }
+    if !folder.contains("{run}") {
+        remarks.push(format!(
+            "every run of this workflow writes to {folder}: the newest replaces the one before"
+        ));
+    }
+    let of_phases = workflow.phases.iter().flat_map(|phase| &phase.setup);
+    let commands: Vec<&str> = workflow.setup.iter().chain(of_phases).map(String::as_str).collect();
+    if !commands.is_empty() {
+        remarks.push(format!(
+            "the init.sh of the task folder sets up with: {}; Baton itself does not run it",
+            commands.join("; ")
+        ));
+    }
+    remarks
 }
 
 /// The workflow is sound without them, and may be meant for another machine.
@@ -54,11 +88,12 @@ fn warn_of_missing_agents(workflow: &Workflow) {
     let mut told = BTreeSet::new();
     for phase in &workflow.phases {
         let role = workflow.role_of(phase);
-        let missing = find_program(&role.agent, phase.role.as_str(), &role, path.as_deref()).err();
+        let missing = find_program(&role.agent, &role, path.as_deref()).err();
         if let Some(missing) =
             missing.map(|missing| missing.to_string()).filter(|text| told.insert(text.clone()))
         {
-            out::progress(&format!("but phase {} cannot start here: {missing}", phase.id));
+            let place = workflow.agent_place(phase);
+            out::progress(&format!("but phase {} cannot start here: {missing} (set by {place})", phase.id));
         }
     }
 }

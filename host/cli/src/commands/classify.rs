@@ -1,20 +1,17 @@
 //! `baton classify`: why did this agent stop? Reads a recorded stream and prints what the policy says of it. Starts no
 //! agent and needs no workspace; the decoders, the fold and the policy are those of a live run.
 
-use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use baton_lab::{Classified, Moment, StreamFormat, classify, classify_remark};
-use baton_registry::{Component, Resolved, resolve};
-use baton_runtime::RuntimeError;
 use baton_runtime::core::UnixMs;
 use baton_runtime::core::decision::Verdict;
 use baton_runtime::core::facts::{Channel, Exit as ProcessExit};
 use baton_runtime::core::observation::{Capability, OccupancyView};
-use baton_runtime::engine::{Engine, EngineConfig, Router};
+use baton_runtime::engine::Router;
 use clap::{Args, ValueHint};
 use jiff::{Timestamp, Zoned};
 use serde::Deserialize;
@@ -23,7 +20,7 @@ use serde_json::{Value, json};
 use crate::args::PlaceArgs;
 use crate::exit::{Exit, Usage};
 use crate::render::record;
-use crate::{out, place};
+use crate::{out, policies};
 
 /// A line of remarks is a text with its channel; no provider writes errors longer than this.
 const MAX_REMARK_BYTES: u64 = 1 << 20;
@@ -187,22 +184,9 @@ fn open(path: &Path) -> anyhow::Result<Box<dyn Read>> {
     }
 }
 
-/// The policy, with the host's own behind it, loaded as for a run.
 fn router(args: &ClassifyArgs) -> anyhow::Result<Router> {
     let place = PlaceArgs { state_dir: args.state_dir.clone(), workspace: None };
-    let config = EngineConfig { cache_dir: place::policy_cache(&place), ..EngineConfig::default() };
-    let engine = Engine::new(config).context("starting the policy engine")?;
-    let refused = |error: &dyn std::fmt::Display| RuntimeError::PolicyRefused {
-        policy: args.policy.clone(),
-        why: error.to_string(),
-    };
-    let mut configured = BTreeMap::new();
-    if let Resolved::File(Component { name, bytes, .. }) = resolve(&args.policy, Path::new(""))? {
-        let policy = engine.load(&name, &bytes).map_err(|error| refused(&error))?;
-        let policy = policy.configure(&BTreeMap::new()).map_err(|error| refused(&error))?;
-        configured.insert(Capability::Exhaustion, policy);
-    }
-    Ok(Router::new(&engine, configured).map_err(|error| refused(&error))?)
+    policies::router(&args.policy, Capability::Exhaustion, &place)
 }
 
 fn document(classified: &Classified) -> Value {

@@ -7,6 +7,9 @@ pub(crate) mod artifacts;
 pub(crate) mod check;
 pub(crate) mod classify;
 pub(crate) mod completions;
+pub(crate) mod gc;
+pub(crate) mod handoff;
+pub(crate) mod mcp;
 pub(crate) mod policy;
 pub(crate) mod report;
 pub(crate) mod resume;
@@ -33,9 +36,12 @@ pub(crate) fn dispatch(command: Command) -> anyhow::Result<Exit> {
         Command::Status(args) => status::status(args),
         Command::Report(args) => report::report(args),
         Command::Artifacts(command) => artifacts::artifacts(command),
+        Command::Gc(args) => gc::gc(args),
         Command::Policy(command) => policy::policy(command),
         Command::Agents(args) => agents::agents(args),
         Command::Classify(args) => classify::run(args),
+        Command::Handoff(command) => handoff::handoff(command),
+        Command::Mcp(args) => mcp::mcp(args),
         Command::Check(args) => check::check(args),
         Command::Schema(args) => schema::schema(args),
         Command::Completions(args) => completions::completions(args),
@@ -59,7 +65,12 @@ fn current(place: &Place) -> anyhow::Result<(RunView, bool)> {
     }
 }
 
-/// The same, held against the run that a person named: the host answers for one run only.
+/// Whether a host works on this run; nothing where that cannot be told.
+fn is_live(place: &Place, run: &RunId) -> Option<bool> {
+    current(place).ok().map(|(view, live)| live && view.run == *run)
+}
+
+/// What [`current`] says, held against the run that a person named: the host answers for one run only.
 fn current_is(place: &Place, run: Option<&RunId>) -> anyhow::Result<(RunView, bool)> {
     let (view, live) = current(place)?;
     match run {

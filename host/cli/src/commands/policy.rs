@@ -1,19 +1,19 @@
 //! `baton policy`: what a component decides and what can be set for it; and pinning components in `baton.lock`.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::Context as _;
-use baton_registry::{LOCK_FILE, ResolveError, Resolved, resolve};
-use baton_runtime::RuntimeError;
+use baton_registry::LOCK_FILE;
 use baton_runtime::core::Digest;
 use baton_runtime::core::workflow::SettingValue;
-use baton_runtime::engine::{BUILTIN_NAME, Engine, EngineConfig, Setting, builtin_bytes};
+use baton_runtime::engine::{Engine, EngineConfig, Setting};
 use clap::{Args, Subcommand, ValueHint};
 use serde_json::json;
 
 use super::run::{folder_of, read_file};
 use crate::args::{Format, FormatArg};
-use crate::exit::{Exit, Usage};
+use crate::exit::Exit;
+use crate::policies::{Named, refused};
 use crate::render::look::{self, Look, Tone};
 use crate::render::{record, words};
 use crate::{out, policies};
@@ -95,30 +95,14 @@ fn inspect(args: InspectArgs) -> anyhow::Result<Exit> {
 
 /// Loads a component exactly as a run does, without a cache: it is looked at once.
 fn look_into(reference: &str) -> anyhow::Result<Inspected> {
-    let (name, bytes) = match resolve(reference, Path::new(""))? {
-        Resolved::File(component) => (component.name, component.bytes),
-        Resolved::BuiltIn { name, pin } if name == BUILTIN_NAME => {
-            let bytes = builtin_bytes().to_vec();
-            ResolveError::pinned(reference, pin.as_ref(), &Digest::of(&bytes))?;
-            (name, bytes)
-        }
-        Resolved::BuiltIn { .. } => {
-            return Err(
-                Usage(format!("{reference} is not built in; there is only builtin:resilience")).into()
-            );
-        }
-    };
+    let Named { name, bytes, .. } = policies::named(reference)?;
     let engine = Engine::new(EngineConfig::default()).context("starting the policy engine")?;
-    let refused = |error: &dyn std::fmt::Display| RuntimeError::PolicyRefused {
-        policy: reference.to_owned(),
-        why: error.to_string(),
-    };
-    let policy = engine.load(&name, &bytes).map_err(|error| refused(&error))?;
+    let policy = engine.load(&name, &bytes).map_err(|error| refused(reference, &error))?;
     Ok(Inspected {
         digest: policy.digest().clone(),
         bytes: bytes.len(),
         decides: policy.decides().iter().map(|capability| capability.name()).collect(),
-        settings: policy.schema().map_err(|fault| refused(&format!("it {fault}")))?.to_vec(),
+        settings: policy.schema().map_err(|fault| refused(reference, &format!("it {fault}")))?.to_vec(),
         name,
     })
 }

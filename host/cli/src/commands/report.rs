@@ -4,6 +4,7 @@ use baton_runtime::core::RunId;
 use baton_runtime::view_of;
 use clap::Args;
 
+use super::is_live;
 use crate::args::{Format, FormatArg, PlaceArgs};
 use crate::exit::Exit;
 use crate::out;
@@ -15,7 +16,7 @@ use crate::render::{look, record, report as text};
 #[command(after_help = "\
 Examples:
   baton report                    the newest run of this folder
-  baton report r-20260212-7f      this one
+  baton report 20260212-103000    this one
   baton report --format json      for programs")]
 pub(crate) struct ReportArgs {
     /// Which run [default: the newest]
@@ -29,11 +30,12 @@ pub(crate) struct ReportArgs {
 
 pub(crate) fn report(args: ReportArgs) -> anyhow::Result<Exit> {
     let run = args.run.map(RunId::new);
-    let place = Place::of_run(&args.place, run.as_ref())?;
+    let place = Place::to_read(&args.place, run.as_ref())?;
     let view = view_of(&place.config, run.as_ref())?;
-    let document = record::Run { place: &place, view: &view, live: None };
+    let live = is_live(&place, &view.run);
+    let document = record::Run { place: &place, view: &view, live };
     match args.format.format {
-        Format::Text => out::data(&text::report(&look::stdout(), &view, &place))?,
+        Format::Text => out::data(&text::report(&look::stdout(), &text::found(&view, live), &place))?,
         Format::Json => out::data(&record::pretty(&document)?)?,
         Format::Jsonl => out::data(&record::line(&document)?)?,
     }

@@ -13,8 +13,8 @@ use crate::place::Place;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  baton resume                 the newest run of this folder
-  baton resume r-20260212-7f   this one
+  baton resume                    the newest run of this folder
+  baton resume 20260212-103000    this one
 
 Workflow, policies and settings come from the journal; no file is read again.")]
 pub(crate) struct ResumeArgs {
@@ -29,6 +29,6 @@ pub(crate) struct ResumeArgs {
 
 pub(crate) fn resume(args: ResumeArgs) -> anyhow::Result<Exit> {
     let run = args.run.map(RunId::new);
-    let place = Place::of_run(&args.place, run.as_ref())?;
+    let place = Place::to_change(&args.place, run.as_ref())?;
     follow(&place, Start::Resume { run }, args.view)
 }

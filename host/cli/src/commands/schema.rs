@@ -1,29 +1,54 @@
-//! `baton schema`: the JSON Schema of a workflow file, for editors.
+//! `baton schema`: JSON Schemas, of a workflow file for editors and of the files in a task folder for programs.
 
 use baton_runtime::core::workflow::file;
-use clap::Args;
+use baton_runtime::{Progress, Return, WorkItems};
+use clap::{Args, ValueEnum};
+use schemars::schema_for;
 
 use crate::exit::Exit;
 use crate::out;
 use crate::render::record;
 
-/// Print the JSON Schema of a workflow file
+/// Print the JSON Schema of a workflow file, or of a file in a task folder
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   baton schema > workflow.schema.json
+  baton schema --of progress
 
 An editor with TOML support completes and checks a workflow that begins with
   #:schema ./workflow.schema.json")]
-pub(crate) struct SchemaArgs {}
+pub(crate) struct SchemaArgs {
+    /// What the schema is of
+    #[arg(long, value_name = "WHAT", default_value = "workflow")]
+    of: Of,
+}
 
-pub(crate) fn schema(_: SchemaArgs) -> anyhow::Result<Exit> {
-    out::data(&text()?)?;
+/// What has a schema.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Of {
+    /// A workflow file
+    Workflow,
+    /// progress.json: what is done, what is open, what comes next
+    Progress,
+    /// work-items.json: every objective and verification, with pass or fail
+    WorkItems,
+    /// .return-meta.json and returns/<session>.json: what a session came to
+    Return,
+}
+
+pub(crate) fn schema(args: SchemaArgs) -> anyhow::Result<Exit> {
+    out::data(&text(args.of)?)?;
     Ok(Exit::Done)
 }
 
-fn text() -> anyhow::Result<String> {
-    record::pretty(&file::schema())
+fn text(of: Of) -> anyhow::Result<String> {
+    record::pretty(&match of {
+        Of::Workflow => file::schema(),
+        Of::Progress => schema_for!(Progress).to_value(),
+        Of::WorkItems => schema_for!(WorkItems).to_value(),
+        Of::Return => schema_for!(Return).to_value(),
+    })
 }
 
 #[cfg(test)]
@@ -33,6 +58,6 @@ mod tests {
     /// `cargo run -- schema > host/cli/workflow.schema.json` writes it anew.
     #[test]
     fn the_schema_that_is_checked_in_is_the_current_one() {
-        assert_eq!(include_str!("../../workflow.schema.json"), text().unwrap());
+        assert_eq!(include_str!("../../workflow.schema.json"), text(Of::Workflow).unwrap());
     }
 }

@@ -5,7 +5,7 @@ use baton_runtime::{RunRow, runs, view_of};
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::current;
+use super::{current, is_live};
 use crate::args::{Format, FormatArg, PlaceArgs};
 use crate::exit::Exit;
 use crate::out;
@@ -18,7 +18,7 @@ use crate::render::{record, report, words};
 #[command(after_help = "\
 Examples:
   baton status                    the newest run of this folder
-  baton status r-20260212-7f      this one
+  baton status 20260212-103000    this one
   baton status --all              every run of this folder
   baton status --format json      for programs")]
 pub(crate) struct StatusArgs {
@@ -36,25 +36,29 @@ pub(crate) struct StatusArgs {
 
 pub(crate) fn status(args: StatusArgs) -> anyhow::Result<Exit> {
     let run = args.run.map(RunId::new);
-    let place = Place::of_run(&args.place, run.as_ref())?;
+    let place = Place::to_read(&args.place, run.as_ref())?;
     let format = args.format.format;
     if args.all {
-        return all(&runs(&place.config)?, format);
+        let rows = runs(&place.config)?;
+        // A host works on one run of a workspace, if on any.
+        let live = current(&place).ok().map(|(view, live)| live.then_some(view.run));
+        return all(&rows, live.as_ref(), format);
     }
     let (view, live) = match &run {
-        Some(run) => (view_of(&place.config, Some(run))?, None),
+        Some(run) => (view_of(&place.config, Some(run))?, is_live(&place, run)),
         None => current(&place).map(|(view, live)| (view, Some(live)))?,
     };
     let document = record::Run { place: &place, view: &view, live };
     match format {
-        Format::Text => out::data(&report::status(&look::stdout(), &view, &place))?,
+        Format::Text => out::data(&report::status(&look::stdout(), &report::found(&view, live), &place))?,
         Format::Json => out::data(&record::pretty(&document)?)?,
         Format::Jsonl => out::data(&record::line(&document)?)?,
     }
     Ok(Exit::Done)
 }
 
-fn all(rows: &[RunRow], format: Format) -> anyhow::Result<Exit> {
+/// `live` is the run that a host works on, where it is known whether there is one.
+fn all(rows: &[RunRow], live: Option<&Option<RunId>>, format: Format) -> anyhow::Result<Exit> {
     let row = |row: &RunRow| {
         json!({
             "schema": record::SCHEMA,
@@ -63,12 +67,13 @@ fn all(rows: &[RunRow], format: Format) -> anyhow::Result<Exit> {
             "workflow": row.workflow,
             "started_at_ms": row.started_at,
             "status": row.status,
+            "live": is(live, row),
             "done": row.done,
             "objectives": row.objectives,
         })
     };
     match format {
-        Format::Text => out::data(&list(&look::stdout(), rows))?,
+        Format::Text => out::data(&list(&look::stdout(), rows, live))?,
         Format::Json => {
             let rows: Vec<Value> = rows.iter().map(row).collect();
             out::data(&record::pretty(
@@ -84,12 +89,16 @@ fn all(rows: &[RunRow], format: Format) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
+fn is(live: Option<&Option<RunId>>, row: &RunRow) -> Option<bool> {
+    live.map(|live| live.as_ref() == Some(&row.run))
+}
+
 /// "r-7f  2026-02-12 10:30  done  8 of 8 objectives  quickstart".
-fn list(look: &Look, rows: &[RunRow]) -> String {
+fn list(look: &Look, rows: &[RunRow], live: Option<&Option<RunId>>) -> String {
     let width = rows.iter().map(|row| row.run.as_str().len()).max().unwrap_or_default();
     rows.iter()
         .map(|row| {
-            let (word, tone) = words::run(row.status);
+            let (word, tone) = words::run(words::found(row.status, is(live, row)));
             let word = look.paint(tone, &format!("{word:11}"));
             let at = look.day_and_time(row.started_at);
             format!(
@@ -118,6 +127,10 @@ mod tests {
             objectives: 8,
         };
         let rows = [row("r-7f", RunStatus::Ended(Ending::Done), 8), row("r-81a", RunStatus::Paused, 3)];
-        insta::assert_snapshot!(list(&Look::bare(100), &rows));
+        insta::assert_snapshot!(list(&Look::bare(100), &rows, Some(&None)));
+        let rows = [row("r-7f", RunStatus::Running, 3), row("r-81a", RunStatus::Running, 3)];
+        let listed = list(&Look::bare(100), &rows, Some(&Some("r-81a".into())));
+        let words: Vec<bool> = listed.lines().map(|line| line.contains("interrupted")).collect();
+        assert_eq!(words, [true, false], "{listed}");
     }
 }

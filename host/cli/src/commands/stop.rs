@@ -15,7 +15,7 @@ use crate::place::Place;
 #[command(after_help = "\
 Examples:
   baton stop                   the run that goes on in this folder
-  baton stop r-20260212-7f     this one
+  baton stop 20260212-103000   this one
   baton resume                 goes on later")]
 pub(crate) struct StopArgs {
     /// Which run [default: the one that goes on]
@@ -27,7 +27,7 @@ pub(crate) struct StopArgs {
 
 pub(crate) fn stop(args: StopArgs) -> anyhow::Result<Exit> {
     let run = args.run.map(RunId::new);
-    let place = Place::of_run(&args.place, run.as_ref())?;
+    let place = Place::to_change(&args.place, run.as_ref())?;
     let (view, live) = current_is(&place, run.as_ref())?;
     if !live {
         return Err(RuntimeError::NoHost { workspace: place.config.workspace, what: "stop" }.into());

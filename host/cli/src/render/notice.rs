@@ -1,9 +1,10 @@
 //! What a notice says, as one word and a sentence. Layout is `plain`'s and `live`'s; nothing is decided here.
 
 use baton_runtime::core::action::Ending;
-use baton_runtime::core::decision::DecidedBy;
+use baton_runtime::core::decision::{DecidedBy, Staleness};
 use baton_runtime::core::notice::Notice;
 use baton_runtime::core::observation::BriefKind;
+use baton_runtime::core::view::Repair;
 use baton_runtime::core::{PhaseId, SessionId};
 
 use super::look::{Look, Tone};
@@ -34,8 +35,16 @@ pub(crate) fn say(notice: &Notice, run: &str, place: &Place, look: &Look) -> Sai
         Notice::PhaseStarted { title, objectives, .. } => {
             ("phase", Tone::Strong, format!("{title} ({})", count(*objectives, "objective")))
         }
-        Notice::SessionStarted { agent, continuation: 0, max_turns, .. } => {
+        Notice::SessionStarted { agent, continuation: 0, max_turns, lead: false, .. } => {
             ("agent", Tone::Plain, format!("{agent} starts{}", up_to(*max_turns)))
+        }
+        Notice::SessionStarted { agent, lead: true, remaining, max_turns, .. } => {
+            let text = format!(
+                "the lead takes over{} and finishes the rest: a new {agent}; remaining: {}",
+                up_to(*max_turns),
+                list(remaining)
+            );
+            ("agent", Tone::Relay, text)
         }
         Notice::SessionStarted { agent, continuation, of, remaining, max_turns, .. } => {
             let text = format!(
@@ -84,6 +93,28 @@ pub(crate) fn say(notice: &Notice, run: &str, place: &Place, look: &Look) -> Sai
         Notice::HandedOff { path, remaining, .. } => {
             ("handoff", Tone::Relay, format!("written to {path}; remaining: {}", list(remaining)))
         }
+        Notice::HandoffRepaired { score, findings, repair, .. } => {
+            more.extend(findings.iter().map(|finding| match finding.line {
+                0 => format!("finding: {}", one_line(&finding.text)),
+                line => format!("finding: line {line}: {}", one_line(&finding.text)),
+            }));
+            let why = match score {
+                Some(score) => format!("refused with {score} of 100 points"),
+                None => "kept back".to_owned(),
+            };
+            let done = match repair {
+                Repair::Plain => "the host wrote a plain one from facts",
+                Repair::FromFacts | Repair::None => {
+                    "it was written again from facts, without the words of agents"
+                }
+            };
+            ("handoff", Tone::Warn, format!("the document was {why}; {done}. Nothing is lost"))
+        }
+        Notice::HandoffReviewed { path, staleness, commits_since, .. } => {
+            let tone = if *staleness == Staleness::Fresh { Tone::Dim } else { Tone::Warn };
+            let word = staleness.name().replace('-', " ");
+            ("handoff", tone, format!("{path} is {word}: {} since", count(*commits_since, "commit")))
+        }
         Notice::QuotaWait { cause, until, .. } => {
             let until =
                 until.map_or(" for the provider".to_owned(), |until| format!(" until {}", look.clock(until)));
@@ -123,6 +154,7 @@ pub(crate) fn say(notice: &Notice, run: &str, place: &Place, look: &Look) -> Sai
             };
             ("policy", Tone::Warn, format!("{capability} was decided by {by}: {because}"))
         }
+        Notice::ReportRefused { file, why } => ("report", Tone::Warn, format!("{file} was not taken: {why}")),
         Notice::Paused { question, text, choices: answers, .. } => {
             let example = answers.first().map_or("CHOICE", |choice| choice.name());
             more.push(format!(
@@ -166,16 +198,19 @@ fn about(notice: &Notice) -> (Option<PhaseId>, Option<SessionId>) {
         | Notice::CompactionFailed { phase, session, .. }
         | Notice::Stopped { phase, session, .. }
         | Notice::HandedOff { phase, session, .. }
+        | Notice::HandoffRepaired { phase, session, .. }
         | Notice::QuotaWait { phase, session, .. }
         | Notice::QuotaOver { phase, session, .. } => (Some(phase.clone()), Some(session.clone())),
         Notice::PhaseStarted { phase, .. }
         | Notice::ObjectiveDone { phase, .. }
+        | Notice::HandoffReviewed { phase, .. }
         | Notice::Retrying { phase, .. }
         | Notice::Split { phase, .. }
         | Notice::Verified { phase, .. }
         | Notice::PhaseDone { phase } => (Some(phase.clone()), None),
         Notice::Paused { phase, .. } => (phase.clone(), None),
         Notice::FellBack { .. }
+        | Notice::ReportRefused { .. }
         | Notice::Answered { .. }
         | Notice::Resumed { .. }
         | Notice::Finished { .. } => (None, None),
@@ -191,7 +226,7 @@ fn prompted(kind: BriefKind, focus: &str) -> String {
         BriefKind::ReOriented => format!("where it stands, after making room: {focus}"),
         BriefKind::Nudged => format!("asked again: {focus}"),
         BriefKind::Reviewing => format!("what the verification found: {focus}"),
-        BriefKind::Merging => format!("put the parts together: {focus}"),
+        BriefKind::Merging => format!("bring it to an end: {focus}"),
     }
 }
 

@@ -11,6 +11,9 @@ use super::look::{Look, Tone};
 use super::words;
 use crate::place::{Place, shell_quoted};
 
+/// Lines of a later prompt that are shown: its heading and its objective.
+const PROMPT_HEAD_LINES: usize = 6;
+
 /// For people.
 pub(crate) fn text(plan: &DryRun, workflow: &Workflow, place: &Place, look: &Look) -> String {
     let mut text = format!("{}: {}\n", look.paint(Tone::Strong, &workflow.name), workflow.goal);
@@ -30,6 +33,9 @@ pub(crate) fn text(plan: &DryRun, workflow: &Workflow, place: &Place, look: &Loo
         workflow.mode.name(),
         limits(&workflow.limits)
     ));
+    for command in &workflow.setup {
+        text.push_str(&format!("setup      {command}\n"));
+    }
     for pin in &plan.pins {
         text.push_str(&format!(
             "policy     {:10}  {}  component {}  settings {}\n",
@@ -66,21 +72,36 @@ fn session_text(session: &PlannedSession, workflow: &Workflow, look: &Look) -> S
     );
     let command: Vec<String> = command(session, workflow).iter().map(|word| shell_quoted(word)).collect();
     text.push_str(&format!("  command     {}\n", command.join(" ")));
+    for command in setup(session, workflow) {
+        text.push_str(&format!("  setup       {command}\n"));
+    }
     if let Some(command) = &session.verify {
         text.push_str(&format!("  verified by {command}\n"));
     }
     for (index, prompt) in session.prompts.iter().enumerate() {
         let (kind, focus) = (kind(prompt.kind), words::list(&prompt.focus));
         text.push_str(&format!("  prompt {}    {kind}: {focus}\n", index + 1));
-        // The first shows what an agent is told; the rest differ in their objectives only.
-        if index == 0 {
-            for line in prompt.text.lines() {
-                text.push_str(format!("    | {line}").trim_end());
-                text.push('\n');
-            }
+        // The first shows what an agent is told; the rest differ in their objectives, which come first.
+        let shown = if index == 0 { usize::MAX } else { PROMPT_HEAD_LINES };
+        for line in prompt.text.lines().take(shown) {
+            text.push_str(format!("    | {line}").trim_end());
+            text.push('\n');
+        }
+        let beyond = prompt.text.lines().count().saturating_sub(shown);
+        if beyond > 0 {
+            text.push_str(&format!(
+                "    | … and {} more; all of them with --format json\n",
+                words::count(u32::try_from(beyond).unwrap_or(u32::MAX), "line")
+            ));
         }
     }
     text
+}
+
+/// What makes the workspace ready for the phase of a session, beside what does for all.
+fn setup<'a>(session: &PlannedSession, workflow: &'a Workflow) -> &'a [String] {
+    let phase = workflow.phases.iter().find(|phase| phase.id == session.phase);
+    phase.map_or(&[], |phase| phase.setup.as_slice())
 }
 
 /// The command line that would be spawned.
@@ -118,6 +139,7 @@ pub(crate) fn json(plan: &DryRun, workflow: &Workflow) -> Value {
                 "command": command(session, workflow),
                 "max_turns": session.max_turns,
                 "continuations": session.continuations,
+                "setup": setup(session, workflow),
                 "verify": session.verify,
                 "prompts": prompts,
             })
@@ -129,6 +151,7 @@ pub(crate) fn json(plan: &DryRun, workflow: &Workflow) -> Value {
         "workflow": workflow.name,
         "mode": workflow.mode,
         "limits": workflow.limits,
+        "setup": workflow.setup,
         "pins": plan.pins,
         "sessions": sessions,
         "question": plan.question,

@@ -8,12 +8,17 @@ use super::table::{Ages, table};
 use super::words;
 use crate::place::Place;
 
+/// The run as it is found, where it is known whether a host works on it.
+pub(crate) fn found(view: &RunView, live: Option<bool>) -> RunView {
+    RunView { status: words::found(view.status, live), ..view.clone() }
+}
+
 /// Everything: for the end of a run and for `baton report`.
 pub(crate) fn report(look: &Look, view: &RunView, place: &Place) -> String {
     let mut text = status(look, view, place);
     for phase in &view.phases {
         text.push('\n');
-        text.push_str(&phase_section(look, phase));
+        text.push_str(&phase_section(look, phase, view.status));
     }
     text.push('\n');
     text.push_str(&totals(view, place));
@@ -28,6 +33,12 @@ pub(crate) fn status(look: &Look, view: &RunView, place: &Place) -> String {
     let mut text = format!("{name}  {}  {}\n{}\n\n", view.run, look.paint(tone, word), view.goal);
     text.push_str(&table(view, look, &Ages::new()));
     text.push('\n');
+    if view.status == RunStatus::Ended(Ending::Interrupted) {
+        text.push_str(&format!(
+            "\nNo host works on it: `baton resume {}{}` goes on\n",
+            view.run, place.flags
+        ));
+    }
     for question in &view.questions {
         text.push_str(&question_section(look, question, view, place));
     }
@@ -37,8 +48,7 @@ pub(crate) fn status(look: &Look, view: &RunView, place: &Place) -> String {
 fn question_section(look: &Look, question: &QuestionRow, view: &RunView, place: &Place) -> String {
     let about = question.phase.as_ref().map(|phase| format!(" about {phase}")).unwrap_or_default();
     let head = look.paint(Tone::Warn, &format!("Question {}{about}", question.id));
-    // Where several are open, the answer says which it is for.
-    let which = if view.questions.len() > 1 { format!(" --question {}", question.id) } else { String::new() };
+    let which = which(view, question);
     let mut text = format!("\n{head}: {}\n", look.wrap(&question.text, 0));
     for choice in &question.choices {
         let name = choice.name();
@@ -47,8 +57,13 @@ fn question_section(look: &Look, question: &QuestionRow, view: &RunView, place: 
     text
 }
 
-fn phase_section(look: &Look, phase: &PhaseRow) -> String {
-    let (word, tone) = words::phase(phase);
+/// Where several questions are open, the answer says which it is for.
+fn which(view: &RunView, question: &QuestionRow) -> String {
+    if view.questions.len() > 1 { format!(" --question {}", question.id) } else { String::new() }
+}
+
+fn phase_section(look: &Look, phase: &PhaseRow, run: RunStatus) -> String {
+    let (word, tone) = words::phase(phase, run);
     let title = if phase.title == phase.id.as_str() { String::new() } else { format!("  {}", phase.title) };
     let id = look.paint(Tone::Strong, phase.id.as_str());
     let mut text = format!("{id}  {}{}{title}\n", look.paint(tone, &word), words::until(phase, look));
@@ -62,7 +77,7 @@ fn phase_section(look: &Look, phase: &PhaseRow) -> String {
         text.push('\n');
     }
     for session in &phase.sessions {
-        text.push_str(&session_line(session, phase.continuations));
+        text.push_str(&session_line(session, phase.continuations, run));
     }
     if let Some(passed) = phase.verified {
         let word = if passed { "passed" } else { "failed" };
@@ -79,12 +94,16 @@ fn phase_section(look: &Look, phase: &PhaseRow) -> String {
 }
 
 /// "  s4  continuation 1 of 3  rehearsal  completed  9 turns, context 61% (4.9k of 8.0k), 31.0k tokens".
-fn session_line(session: &SessionRow, continuations: u32) -> String {
+fn session_line(session: &SessionRow, continuations: u32, run: RunStatus) -> String {
     let place = match session.continuation {
         0 => String::new(),
         k => format!("  continuation {k} of {continuations}"),
     };
-    let ending = if session.ending.is_empty() { "working" } else { &session.ending };
+    let ending = match session.ending.as_str() {
+        "" if run == RunStatus::Ended(Ending::Interrupted) => "interrupted",
+        "" => "working",
+        ending => ending,
+    };
     format!(
         "  {}  {}{place}  {ending}  {}, {}, {}\n",
         session.id,
@@ -117,9 +136,14 @@ fn next(look: &Look, view: &RunView, place: &Place) -> String {
         RunStatus::Ended(Ending::Done | Ending::Unfinished) => vec![artifacts],
         RunStatus::Ended(Ending::Interrupted) => vec![resume, artifacts],
         RunStatus::Running => vec![format!("baton status {run}{flags}"), resume],
-        // Its questions carry their commands.
-        RunStatus::Paused if !view.questions.is_empty() => vec![artifacts],
-        RunStatus::Paused => vec![resume],
+        RunStatus::Paused => match view.questions.first() {
+            Some(question) => {
+                let choices: Vec<&str> = question.choices.iter().map(|choice| choice.name()).collect();
+                let which = which(view, question);
+                vec![format!("baton answer {run} {}{which} --resume{flags}", choices.join("|")), artifacts]
+            }
+            None => vec![resume],
+        },
     };
     let mut text = String::new();
     for (index, command) in commands.iter().enumerate() {
@@ -160,5 +184,23 @@ mod tests {
         let view = RunView { status: RunStatus::Ended(Ending::Interrupted), ..samples::running() };
         let text = report(&Look::bare(100), &view, &samples::place());
         assert!(text.contains("Next       baton resume r-7f --state-dir /srv/state\n"), "{text}");
+    }
+
+    #[test]
+    fn a_run_whose_host_was_killed_is_not_running() {
+        let view = samples::running();
+        let said = |live| status(&Look::bare(100), &found(&view, live), &samples::place());
+        let gone = said(Some(false));
+        assert!(
+            gone.contains("No host works on it: `baton resume r-7f --state-dir /srv/state` goes on\n"),
+            "{gone}"
+        );
+        assert!(
+            !gone.contains("running") && !gone.contains("working") && gone.contains("interrupted"),
+            "{gone}"
+        );
+        for live in [Some(true), None] {
+            assert!(said(live).contains("running") && !said(live).contains("No host"), "{}", said(live));
+        }
     }
 }

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 use baton_runtime::core::action::Ending;
-use baton_runtime::core::decision::{DecidedBy, Evidence, QuotaCause};
+use baton_runtime::core::decision::{DecidedBy, Evidence, Finding, QuotaCause, Staleness};
 use baton_runtime::core::facts::{Billed, Channel, OccupancySource};
 use baton_runtime::core::input::{ArtifactRef, Choice, Pin};
 use baton_runtime::core::notice::Notice;
 use baton_runtime::core::observation::{BriefKind, Capability, ObjectiveStatus, OccupancyView};
 use baton_runtime::core::view::{
-    HandoffRow, ObjectiveRow, PhaseRow, PhaseStatus, QuestionRow, QuotaRow, RunStatus, RunView, SessionRow,
+    HandoffRow, ObjectiveRow, PhaseRow, PhaseStatus, QuestionRow, QuotaRow, Repair, ReviewRow, RunStatus,
+    RunView, SessionRow,
 };
 use baton_runtime::core::workflow::{AgentKind, file};
 use baton_runtime::core::{
@@ -67,6 +68,7 @@ fn notices() -> Vec<Notice> {
         of: 3,
         remaining: ids(remaining),
         max_turns,
+        lead: false,
     };
     let prompted = |kind, focus: &str| Notice::Prompted {
         phase: phase(),
@@ -200,6 +202,7 @@ fn session(id: &str, continuation: u32, ending: &str, turns: u32, used_tokens: u
         id: id.into(),
         agent: "rehearsal".into(),
         continuation,
+        lead: false,
         ending: ending.into(),
         turns,
         used_tokens: Some(used_tokens),
@@ -271,6 +274,30 @@ pub(crate) fn running() -> RunView {
             path: ".baton/r-7f/handoffs/build-1.md".into(),
             session: "s3".into(),
             artifact: handoff.clone(),
+            index: None,
+            facts: ".baton/r-7f/handoffs/build-1-facts.json".into(),
+            predecessor: None,
+            review: Some(ReviewRow {
+                score: 100,
+                accepted: true,
+                findings: Vec::new(),
+                staleness: Staleness::Fresh,
+            }),
+            repair: Repair::FromFacts,
+            refused: Some(ReviewRow {
+                score: 65,
+                accepted: false,
+                findings: vec![Finding {
+                    cost: 35,
+                    line: 12,
+                    text: "it names src/gone.rs, which does not exist".into(),
+                }],
+                staleness: Staleness::Fresh,
+            }),
+            left_out: vec!["12 more changed files, in .baton/r-7f/handoffs/build-1-facts.json".into()],
+            lead: false,
+            head: "1f2e3d4c5b6a".into(),
+            branch: "main".into(),
         }],
         artifacts: vec![handoff, artifact("summaries/build.md", 640, "Before a compaction")],
         ..phase(

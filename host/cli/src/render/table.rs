@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use baton_runtime::core::observation::ObjectiveStatus;
-use baton_runtime::core::view::{PhaseRow, RunView, SessionRow};
+use baton_runtime::core::view::{PhaseRow, RunStatus, RunView, SessionRow};
 use baton_runtime::core::{DurationMs, SessionId};
 use comfy_table::{Cell, Color, ColumnConstraint, ContentArrangement, Row, Table, presets};
 
@@ -39,7 +39,7 @@ pub(crate) fn table(view: &RunView, look: &Look, ages: &Ages) -> String {
     table.set_header(HEADER);
     for (index, phase) in view.phases.iter().enumerate() {
         let last_of_parent = !view.phases[index + 1..].iter().any(|later| later.parent == phase.parent);
-        let mut row = row(phase, last_of_parent, look, ages);
+        let mut row = row(phase, view.status, last_of_parent, look, ages);
         row.max_height(1);
         table.add_row(row);
     }
@@ -78,9 +78,9 @@ fn shown(widths: &[u16], room: u16) -> Vec<bool> {
     shown
 }
 
-fn row(phase: &PhaseRow, last_of_parent: bool, look: &Look, ages: &Ages) -> Row {
+fn row(phase: &PhaseRow, run: RunStatus, last_of_parent: bool, look: &Look, ages: &Ages) -> Row {
     let session = phase.sessions.last();
-    let (mut status, tone) = words::phase(phase);
+    let (mut status, tone) = words::phase(phase, run);
     if look.width >= UNTIL_FROM {
         status.push_str(&words::until(phase, look));
     }
@@ -130,7 +130,8 @@ fn agent(phase: &PhaseRow) -> String {
         0 => String::new(),
         k => format!(" {k}/{}", phase.continuations),
     };
-    format!("{agent} {sessions}{continuation}")
+    let lead = if phase.sessions.last().is_some_and(|session| session.lead) { " lead" } else { "" };
+    format!("{agent} {sessions}{continuation}{lead}")
 }
 
 /// The number, and a word where a policy warned.

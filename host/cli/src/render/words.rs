@@ -118,9 +118,20 @@ pub(crate) fn objective(status: ObjectiveStatus) -> (&'static str, Tone) {
     }
 }
 
-/// Where a phase stands, in the shortest words.
-pub(crate) fn phase(row: &PhaseRow) -> (String, Tone) {
+/// Where a phase of this run stands, in the shortest words. Nobody works on a phase of a run that was interrupted.
+pub(crate) fn phase(row: &PhaseRow, run: RunStatus) -> (String, Tone) {
     let (word, tone) = match row.status {
+        PhaseStatus::Scoping
+        | PhaseStatus::Starting
+        | PhaseStatus::Working
+        | PhaseStatus::Waiting
+        | PhaseStatus::Compacting
+        | PhaseStatus::HandingOff
+        | PhaseStatus::Verifying
+            if run == RunStatus::Ended(Ending::Interrupted) =>
+        {
+            ("interrupted", Tone::Warn)
+        }
         PhaseStatus::Pending => ("pending", Tone::Dim),
         PhaseStatus::Scoping => ("scoping", Tone::Plain),
         PhaseStatus::Starting => ("starting", Tone::Plain),
@@ -143,6 +154,14 @@ pub(crate) fn phase(row: &PhaseRow) -> (String, Tone) {
 pub(crate) fn until(row: &PhaseRow, look: &Look) -> String {
     let until = row.quota.and_then(|quota| quota.until).filter(|_| row.status == PhaseStatus::WaitingQuota);
     until.map(|until| format!(" until {}", look.clock(until))).unwrap_or_default()
+}
+
+/// How a run is found, where it is known whether a host works on it: one that was killed has left no word of its end.
+pub(crate) fn found(status: RunStatus, live: Option<bool>) -> RunStatus {
+    match (status, live) {
+        (RunStatus::Running, Some(false)) => RunStatus::Ended(Ending::Interrupted),
+        _ => status,
+    }
 }
 
 /// Where a run stands, in one word.

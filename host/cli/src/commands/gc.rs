@@ -1,0 +1,188 @@
+//! `baton gc`: removes whole runs from the state directory. Never touches the workspace.
+
+use baton_runtime::core::{DurationMs, RunId};
+use baton_runtime::{Collected, Leave, RemovedRun};
+use clap::{ArgGroup, Args};
+use serde_json::{Value, json};
+
+use crate::args::{Format, FormatArg, PlaceArgs};
+use crate::exit::{Exit, Usage};
+use crate::out;
+use crate::place::Place;
+use crate::render::look::{self, Look, Tone};
+use crate::render::{record, words};
+
+/// Remove old runs: their journal, artifacts and transcripts
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new("which").args(["older_than", "keep", "run"]).required(true).multiple(true))]
+#[command(after_help = "\
+Examples:
+  baton gc --older-than 30d --dry-run     what would go, and how much room that makes
+  baton gc --older-than 30d --keep 5      but never the newest five
+  baton gc --run 20260212-103000          this one
+  baton gc --run 20260212-103000 --force  even though it has not ended
+
+Runs go as a whole. What another run refers to stays, and a run that has not ended (paused, interrupted) goes only by its \
+name and with --force. A removal that broke off half way is finished by the next `baton gc`. The workspace is not touched.")]
+pub(crate) struct GcArgs {
+    /// Remove runs in which nothing was written for so long: 90d, 12h, 30m
+    #[arg(long, value_name = "TIME")]
+    older_than: Option<String>,
+    /// Keep the newest so many runs
+    #[arg(long, value_name = "N")]
+    keep: Option<usize>,
+    /// Remove this run
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["older_than", "keep"])]
+    run: Option<String>,
+    /// With --run: remove it even where it has not ended
+    #[arg(long, requires = "run", conflicts_with_all = ["older_than", "keep"])]
+    force: bool,
+    /// Only say what would go
+    #[arg(long)]
+    dry_run: bool,
+    #[command(flatten)]
+    place: PlaceArgs,
+    #[command(flatten)]
+    format: FormatArg,
+}
+
+pub(crate) fn gc(args: GcArgs) -> anyhow::Result<Exit> {
+    let run = args.run.map(RunId::new);
+    let place = Place::to_change(&args.place, run.as_ref())?;
+    let leave = Leave {
+        younger_than: args.older_than.as_deref().map(age).transpose()?,
+        newest: args.keep,
+        all_but: run,
+        force: args.force,
+    };
+    let collected = baton_runtime::gc(&place.config, &leave, args.dry_run)?;
+    let rows = || collected.removed.iter().map(|run| record(run, args.dry_run));
+    match args.format.format {
+        Format::Text => {
+            out::data(&list(&look::stdout(), &collected))?;
+            out::progress(&said(&collected, args.dry_run));
+        }
+        Format::Json => {
+            let document = json!({
+                "schema": record::SCHEMA,
+                "record": "gc",
+                "dry_run": args.dry_run,
+                "runs": rows().collect::<Vec<_>>(),
+                "left": collected.left,
+                "unfinished": collected.unfinished,
+            });
+            out::data(&record::pretty(&document)?)?;
+        }
+        Format::Jsonl => {
+            for row in rows() {
+                out::data(&record::line(&row)?)?;
+            }
+        }
+    }
+    Ok(Exit::Done)
+}
+
+/// "30d" in milliseconds.
+fn age(text: &str) -> Result<DurationMs, Usage> {
+    let unit_ms: u64 = match text.chars().last() {
+        Some('d') => 24 * 60 * 60 * 1000,
+        Some('h') => 60 * 60 * 1000,
+        Some('m') => 60 * 1000,
+        _ => 0,
+    };
+    let number = text.get(..text.len().saturating_sub(1)).and_then(|number| number.parse::<u64>().ok());
+    match number {
+        Some(number) if unit_ms > 0 => Ok(DurationMs(number.saturating_mul(unit_ms))),
+        _ => Err(Usage(format!("{text:?} is no time: write a number and d, h or m, as in 30d"))),
+    }
+}
+
+fn record(run: &RemovedRun, dry_run: bool) -> Value {
+    json!({
+        "schema": record::SCHEMA,
+        "record": "gc-run",
+        "run": run.run,
+        "workflow": run.workflow,
+        "last_at_ms": run.last_at,
+        "ended": run.ended,
+        "removed": !dry_run,
+        "journal_bytes": run.journal_bytes,
+        "artifact_bytes": run.artifact_bytes,
+        "session_bytes": run.session_bytes,
+    })
+}
+
+/// "20260212-103000  2026-02-12 10:30  1.2 MB  quickstart".
+fn list(look: &Look, collected: &Collected) -> String {
+    let width = collected.removed.iter().map(|run| run.run.as_str().len()).max().unwrap_or_default();
+    let row = |run: &RemovedRun| {
+        let name = look.paint(Tone::Strong, &format!("{:width$}", run.run.as_str()));
+        let note = if run.half_removed { "  its removal broke off before" } else { "" };
+        let line = format!(
+            "{name}  {}  {:>8}  {}{note}",
+            look.day_and_time(run.last_at),
+            words::bytes(run.bytes()),
+            run.workflow
+        );
+        format!("{}\n", line.trim_end())
+    };
+    collected.removed.iter().map(row).collect()
+}
+
+fn said(collected: &Collected, dry_run: bool) -> String {
+    let runs = |n: usize| if n == 1 { "1 run".to_owned() } else { format!("{n} runs") };
+    let bytes = collected.removed.iter().map(RemovedRun::bytes).sum();
+    let did = if dry_run { "would be removed" } else { "removed" };
+    let removed = match collected.removed.len() {
+        0 => "nothing to remove".to_owned(),
+        n => format!("{} {did}, {}", runs(n), words::bytes(bytes)),
+    };
+    let stay = match collected.unfinished.as_slice() {
+        [] => String::new(),
+        unfinished => {
+            let names: Vec<&str> = unfinished.iter().map(RunId::as_str).collect();
+            format!("; not ended, so they stay: {} (--run RUN --force removes one)", names.join(", "))
+        }
+    };
+    format!("{removed}; {} left{stay}", runs(collected.left))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use baton_runtime::core::UnixMs;
+
+    #[test]
+    fn what_goes_is_listed_with_its_size() {
+        let run = |name: &str, half_removed| RemovedRun {
+            run: RunId::new(name),
+            workflow: "quickstart".into(),
+            last_at: UnixMs(1_770_892_200_000),
+            ended: true,
+            half_removed,
+            journal_bytes: 81_920,
+            artifact_bytes: 1_200_000,
+            session_bytes: 44,
+        };
+        let collected = Collected {
+            removed: vec![run("20260212-103000", false), run("20260212-1", true)],
+            left: 2,
+            unfinished: vec![RunId::new("20260213-1")],
+        };
+        let text = list(&Look::bare(100), &collected);
+        insta::assert_snapshot!(format!(
+            "{text}{}\n{}",
+            said(&collected, true),
+            said(&Collected::default(), false)
+        ));
+    }
+
+    #[test]
+    fn ages_are_numbers_with_a_unit() {
+        assert_eq!(age("30d").unwrap(), DurationMs(30 * 86_400_000));
+        assert_eq!(age("12h").unwrap(), DurationMs(12 * 3_600_000));
+        for bad in ["", "d", "30", "-1d", "3 d", "1w", "ä"] {
+            assert!(age(bad).is_err(), "{bad}");
+        }
+    }
+}

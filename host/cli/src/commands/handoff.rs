@@ -1,0 +1,173 @@
+//! `baton handoff`: what sessions left to the next ones, and whether a document is fit to start one. Changes nothing. How
+//! it looks is in `render/handoff.rs`.
+
+mod facts;
+
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use baton_lab::{Known, review};
+use baton_runtime::core::decision::Review;
+use baton_runtime::core::observation::Capability;
+use baton_runtime::core::{ObjectiveId, PhaseId, RunId};
+use baton_runtime::{HandoffEntry, Inspection, handoffs, inspect_document};
+use clap::{Args, Subcommand, ValueHint};
+use serde_json::{Value, json};
+
+use crate::args::{Format, FormatArg, PlaceArgs};
+use crate::exit::{Exit, Usage};
+use crate::place::Place;
+use crate::render::handoff::{record_of, text_of, verdict_of, verdict_record};
+use crate::render::{look, record};
+use crate::{out, policies};
+use facts::Facts;
+
+/// No handoff that people or agents write is longer; the policy reads 64 KiB of it.
+const DOCUMENT_BYTES_MAX: u64 = 1 << 20;
+/// See what one session left to the next, and check a handoff document
+#[derive(Debug, Subcommand)]
+#[command(after_help = "\
+Examples:
+  baton handoff show build
+  baton handoff check handoff.md")]
+pub(crate) enum HandoffCommand {
+    Show(ShowArgs),
+    Check(CheckArgs),
+}
+
+/// Show the handoffs of a phase, newest first: document, packet, review, age
+#[derive(Debug, Args)]
+#[command(allow_missing_positional = true)]
+#[command(after_help = "\
+Examples:
+  baton handoff show build                      of the newest run
+  baton handoff show 20260212-103000 build      of this one
+  baton handoff show build --format json         for programs
+
+The packet is the first prompt of a session that started from the handoff, to the byte. How stale the handoff is now \
+is measured when you ask.")]
+pub(crate) struct ShowArgs {
+    /// Which run [default: the newest]
+    #[arg(value_name = "RUN")]
+    run: Option<String>,
+    /// Which phase of it
+    #[arg(value_name = "PHASE")]
+    phase: String,
+    /// The component that says how stale it is
+    #[arg(long, value_name = "POLICY", default_value = "builtin:resilience", value_hint = ValueHint::FilePath)]
+    policy: String,
+    #[command(flatten)]
+    place: PlaceArgs,
+    #[command(flatten)]
+    format: FormatArg,
+}
+
+/// Say whether a handoff document is fit to start a session from
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  baton handoff check handoff.md
+  baton handoff check .baton/20260212-103000/handoffs/phase-build-handoff-20260212T104500Z.md
+  baton handoff check - --workspace ../other < handoff.md
+
+Looks for placeholders, missing and empty sections, secrets, files that are not there and, where its facts lie beside \
+it, open objectives that it does not name and commits that came after it. Exits with 0 where it is accepted, and with 1 \
+where it is refused.")]
+pub(crate) struct CheckArgs {
+    /// The document, `-` for standard input
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    file: PathBuf,
+    /// The component that judges
+    #[arg(long, value_name = "POLICY", default_value = "builtin:resilience", value_hint = ValueHint::FilePath)]
+    policy: String,
+    #[command(flatten)]
+    place: PlaceArgs,
+    #[command(flatten)]
+    format: FormatArg,
+}
+
+pub(crate) fn handoff(command: HandoffCommand) -> anyhow::Result<Exit> {
+    match command {
+        HandoffCommand::Show(args) => show(args),
+        HandoffCommand::Check(args) => check(args),
+    }
+}
+
+fn show(args: ShowArgs) -> anyhow::Result<Exit> {
+    let (run, phase) = (args.run.map(RunId::new), PhaseId::new(args.phase));
+    let place = Place::to_read(&args.place, run.as_ref())?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let Some(entries) = runtime.block_on(handoffs(&place.config, run.as_ref(), &phase))? else {
+        return Err(Usage(format!("the run has no phase {phase}; `baton status` lists them")).into());
+    };
+    let router = policies::router(&args.policy, Capability::Handoff, &args.place)?;
+    let shown: Vec<(HandoffEntry, Review)> = entries
+        .into_iter()
+        .map(|entry| {
+            let known = known(&entry.now, entry.open_objectives.clone());
+            let (review, _) = review(&router, &entry.document, known).context("judging a handoff")?;
+            Ok((entry, review))
+        })
+        .collect::<anyhow::Result<_>>()?;
+    let records = || shown.iter().enumerate().map(|(n, (entry, now))| record_of(shown.len() - n, entry, now));
+    match args.format.format {
+        Format::Text => out::data(&text_of(&look::stdout(), &phase, &shown))?,
+        Format::Json => {
+            let handoffs: Vec<Value> = records().collect();
+            let document = json!({ "schema": record::SCHEMA, "record": "handoffs", "phase": phase, "handoffs": handoffs });
+            out::data(&record::pretty(&document)?)?;
+        }
+        Format::Jsonl => records().try_for_each(|entry| out::data(&record::line(&entry)?))?,
+    }
+    Ok(Exit::Done)
+}
+
+fn check(args: CheckArgs) -> anyhow::Result<Exit> {
+    let document = read(&args.file)?;
+    let place = Place::here(&args.place)?;
+    let facts = Facts::beside(&place.config.workspace, &args.file, &document);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let made = facts.as_ref().map(|facts| (facts.head.as_str(), facts.branch.as_str()));
+    let mut found = runtime.block_on(inspect_document(&place.config.workspace, &document, made))?;
+    let open = facts.as_ref().map(|facts| facts.open.clone()).unwrap_or_default();
+    if let Some(facts) = &facts {
+        found.missing_files.retain(|path| !facts.excuses(path));
+    }
+    let router = policies::router(&args.policy, Capability::Handoff, &args.place)?;
+    let (review, label) = review(&router, &document, known(&found, open)).context("judging the document")?;
+    match args.format.format {
+        Format::Text => out::data(&verdict_of(&look::stdout(), &args.file, &found, &review))?,
+        Format::Json => out::data(&record::pretty(&verdict_record(&args.file, &found, &review, &label))?)?,
+        Format::Jsonl => out::data(&record::line(&verdict_record(&args.file, &found, &review, &label))?)?,
+    }
+    Ok(if review.accepted { Exit::Done } else { Exit::Unfinished })
+}
+
+fn read(file: &Path) -> anyhow::Result<String> {
+    let cannot = |error: std::io::Error| Usage(format!("cannot read {}: {error}", file.display()));
+    let mut bytes = Vec::new();
+    let read = match file == Path::new("-") {
+        true => std::io::stdin().lock().take(DOCUMENT_BYTES_MAX + 1).read_to_end(&mut bytes),
+        false => std::fs::File::open(file)
+            .and_then(|open| open.take(DOCUMENT_BYTES_MAX + 1).read_to_end(&mut bytes)),
+    };
+    read.map_err(cannot)?;
+    if bytes.len() as u64 > DOCUMENT_BYTES_MAX {
+        let why =
+            format!("{} is longer than {DOCUMENT_BYTES_MAX} bytes; a handoff is one screen", file.display());
+        return Err(Usage(why).into());
+    }
+    let text = String::from_utf8(bytes);
+    Ok(text.map_err(|_| Usage(format!("{} is not UTF-8 text; a handoff is markdown", file.display())))?)
+}
+
+fn known(found: &Inspection, open_objectives: Vec<ObjectiveId>) -> Known {
+    Known {
+        missing_files: found.missing_files.clone(),
+        secrets: found.secrets.clone(),
+        commits_since: found.commits_since.unwrap_or(0),
+        diverged: found.diverged,
+        open_objectives,
+    }
+}
