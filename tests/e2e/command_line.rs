@@ -177,3 +177,93 @@ fn check_says_which_agent_is_missing_and_that_the_workflow_is_sound() {
     let said = text(&output.stderr);
     assert!(said.contains("phase a cannot start here") && said.contains("no-such-agent"), "{said}");
 }
+
+#[test]
+fn what_changes_something_never_falls_upon_a_run_that_nobody_pointed_at() {
+    let home = home();
+    let write = |name: &str, text: &str| std::fs::write(home.path().join(name), text).unwrap();
+    write("script.toml", "window_tokens = 100000\n[objectives.b]\nsteps = []\n");
+    workflow(home.path(), "workspace = \"scratch\"\n[roles.executor]\nscript = \"script.toml\"");
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let run = |args: &[&str]| {
+        let binary = env!("CARGO_BIN_EXE_baton");
+        let mut command = Command::new(binary);
+        command.args(args).current_dir(home.path()).env_clear().env("HOME", home.path()).env("PATH", &path);
+        command.output().expect("the binary starts")
+    };
+    let ran = run(&["run", "w.toml"]);
+    assert_eq!(ran.status.code(), Some(0), "{}", text(&ran.stderr));
+    // What reads may look there; what changes something may not.
+    let status: serde_json::Value =
+        serde_json::from_slice(&run(&["status", "--format", "json"]).stdout).unwrap();
+    let id = status["view"]["run"].as_str().unwrap();
+    for args in [&["gc", "--keep", "0"][..], &["stop"], &["answer", "retry"], &["resume"]] {
+        let refused = run(args);
+        let said = text(&refused.stderr);
+        assert_eq!(refused.status.code(), Some(2), "{args:?}: {said}");
+        assert!(said.contains("nothing has run in") && said.contains("--workspace DIR"), "{args:?}: {said}");
+        assert!(said.contains("scratch/demo-1"), "{args:?}: {said}");
+    }
+    for args in [&["resume", id][..], &["answer", id, "retry"], &["stop", id]] {
+        let found = run(args);
+        assert!(
+            text(&found.stderr).contains("scratch/demo-1") || text(&found.stderr).contains(id),
+            "{args:?}"
+        );
+        assert!(!text(&found.stderr).contains("nothing has run"), "{args:?}: {}", text(&found.stderr));
+    }
+    assert_eq!(run(&["artifacts", "ls", id]).status.code(), Some(0));
+    let gone = run(&["gc", "--run", id]);
+    assert_eq!(gone.status.code(), Some(0), "{}", text(&gone.stderr));
+    assert!(text(&gone.stdout).contains(id), "a run that is named is found: {}", text(&gone.stdout));
+}
+
+#[test]
+fn a_policy_that_is_not_built_in_never_stands_in_for_the_one_that_is() {
+    let home = home();
+    std::fs::write(home.path().join("a"), "{\"text\": \"a\", \"channel\": \"terminal\"}\n").unwrap();
+    let pinned = format!("builtin:resilience@sha256:{}", "0".repeat(64));
+    for (policy, code, expected) in
+        [("builtin:foo", 2, "builtin:foo is not built in"), (&pinned, 3, "has the digest sha256:")]
+    {
+        for args in [
+            &["policy", "inspect", policy][..],
+            &["handoff", "check", "a", "--policy", policy],
+            &["classify", "--agent", "text", "a", "--policy", policy],
+        ] {
+            let output = baton(home.path(), args);
+            let said = text(&output.stderr);
+            assert_eq!(output.status.code(), Some(code), "{args:?}: {said}");
+            assert!(said.contains(expected), "{args:?}: {said}");
+        }
+    }
+}
+
+#[test]
+fn check_says_which_folder_a_run_would_not_write_to() {
+    let home = home();
+    workflow(home.path(), "[paths]\nfolder = \"docs\"");
+    assert_eq!(baton(home.path(), &["check", "w.toml"]).status.code(), Some(0));
+    std::fs::create_dir(home.path().join("docs")).unwrap();
+    std::fs::write(home.path().join("docs/README.md"), "Mine.").unwrap();
+    for args in [&["check", "w.toml"][..], &["check", "w.toml", "--workspace", "."], &["run", "w.toml"]] {
+        let output = baton(home.path(), args);
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {said}");
+        assert!(said.contains("its folder docs holds files that are not Baton's"), "{args:?}: {said}");
+    }
+}
+
+#[test]
+fn a_server_that_ends_before_it_answers_is_a_failure() {
+    let home = home();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_baton"));
+    command
+        .args(["mcp", "proxy", "--", "/bin/false"])
+        .current_dir(home.path())
+        .env_clear()
+        .env("HOME", home.path());
+    let output = command.stdin(std::process::Stdio::null()).output().expect("the binary starts");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("ended before it answered"), "{}", text(&output.stderr));
+}

@@ -61,13 +61,16 @@ fn the_quickstart_finishes_everything_and_shows_what_it_is_for() {
         .collect();
     assert!(matches!(continued.as_slice(), [(1, 3, 1..)]), "{continued:?}");
 
-    // The handoff lies where it is said to lie, and is kept as an artifact.
+    // The handoff lies where it is said to lie, and is kept as an artifact. Its phase is over, so it has moved into the
+    // archive, and names the facts that moved with it where they are now.
     let handoffs: Vec<_> = story.view.phases.iter().flat_map(|phase| &phase.handoffs).collect();
     assert!(!handoffs.is_empty());
     for handoff in handoffs {
         let text = stage.read(&handoff.path);
         let kept = stage.baton(&["artifacts", "show", &handoff.artifact.name]).expect(0);
-        assert_eq!(kept.stdout.trim_end(), text.trim_end());
+        let facts = handoff.facts.replace("/archive/", "/");
+        assert!(kept.stdout.contains(&facts) && stage.workspace.join(&handoff.facts).exists(), "{facts}");
+        assert_eq!(kept.stdout.replace(&facts, &handoff.facts).trim_end(), text.trim_end());
     }
 
     // One wait for a provider, not counted as time.

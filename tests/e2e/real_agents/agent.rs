@@ -21,6 +21,8 @@ pub(crate) struct RealAgent {
     pub(crate) compact_percent: u32,
     /// What it tells of the time at which a quota resets.
     pub(crate) tells_reset: Told,
+    /// Where the tools of MCP servers are tried, it finds them by a search, and offers only those that it found.
+    pub(crate) searches: bool,
 }
 
 /// How much of a time is told.
@@ -40,7 +42,11 @@ pub(crate) const CLAUDE: RealAgent = RealAgent {
     narrow_window_tokens: 125_000,
     compact_percent: 30,
     tells_reset: Told::Nothing,
+    searches: false,
 };
+
+/// Claude Code that finds its tools by a search.
+pub(crate) const CLAUDE_SEARCHING: RealAgent = RealAgent { searches: true, ..CLAUDE };
 
 /// Claude Code as it is used with a subscription.
 pub(crate) const CLAUDE_SUBSCRIBED: RealAgent =
@@ -54,6 +60,7 @@ pub(crate) const CODEX: RealAgent = RealAgent {
     narrow_window_tokens: 145_000,
     compact_percent: 33,
     tells_reset: Told::Second,
+    searches: true,
 };
 
 /// Claude Code behind its adapter.
@@ -64,6 +71,7 @@ pub(crate) const CLAUDE_ACP: RealAgent = RealAgent {
     narrow_window_tokens: 125_000,
     compact_percent: 30,
     tells_reset: Told::Nothing,
+    searches: false,
 };
 
 /// The same with a subscription.
@@ -78,6 +86,7 @@ pub(crate) const CODEX_ACP: RealAgent = RealAgent {
     narrow_window_tokens: 145_000,
     compact_percent: 33,
     tells_reset: Told::Minute,
+    searches: true,
 };
 
 impl RealAgent {
@@ -93,6 +102,16 @@ impl RealAgent {
         };
         assert!(program.is_file(), "{} names {}, which is no file", self.variable, program.display());
         Some(self.role.replace("PROGRAM", program.to_str().unwrap()))
+    }
+
+    /// The role's lines with another permission.
+    pub(crate) fn role_with(&self, permission: &str) -> Option<String> {
+        let role = self.role()?;
+        let lines = role.lines().map(|line| match line.starts_with("permission") {
+            true => format!("permission = \"{permission}\""),
+            false => line.to_owned(),
+        });
+        Some(lines.collect::<Vec<_>>().join("\n"))
     }
 
     /// What it finds in its environment, its home being this folder.

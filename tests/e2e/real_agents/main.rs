@@ -1,5 +1,6 @@
-//! Real agents through `baton run` and the model simulator: each succeeds, runs out of context and is continued, waits
-//! out a limit and a quota, compacts, and is killed together with the host; none leaves a process behind.
+//! Real agents through `baton run` and the model simulator: each succeeds, reports by Baton's own tools, runs out of
+//! context and is continued, waits out a limit and a quota, compacts, and is killed together with the host; none leaves a
+//! process behind.
 //!
 //! An agent whose variable names nothing is skipped with a word: `BATON_TEST_CLAUDE` and `BATON_TEST_CODEX` name
 //! executables, `BATON_TEST_CLAUDE_ACP` and `BATON_TEST_CODEX_ACP` the `dist/index.js` of the ACP adapters, which `node`
@@ -11,7 +12,9 @@ mod scene;
 #[path = "../support/mod.rs"]
 mod support;
 
-use agent::{CLAUDE, CLAUDE_ACP, CLAUDE_ACP_SUBSCRIBED, CLAUDE_SUBSCRIBED, CODEX, CODEX_ACP};
+use agent::{
+    CLAUDE, CLAUDE_ACP, CLAUDE_ACP_SUBSCRIBED, CLAUDE_SEARCHING, CLAUDE_SUBSCRIBED, CODEX, CODEX_ACP,
+};
 
 /// Every agent goes through every scenario, each a test of its own.
 macro_rules! each_through_everything {
@@ -22,6 +25,11 @@ macro_rules! each_through_everything {
             #[test]
             fn finishes_its_work_and_leaves_no_process() {
                 scenario::success(&$agent);
+            }
+
+            #[test]
+            fn reports_by_tools_that_nobody_has_to_allow() {
+                scenario::tools(&$agent, "read-only");
             }
 
             #[test]
@@ -57,6 +65,11 @@ each_through_everything! {
     codex: crate::CODEX;
     claude_acp: crate::CLAUDE_ACP;
     codex_acp: crate::CODEX_ACP;
+}
+
+#[test]
+fn claude_finds_the_tools_by_searching() {
+    scenario::tools(&CLAUDE_SEARCHING, "edit");
 }
 
 // Who logs in with a subscription is told more of a quota.

@@ -8,6 +8,7 @@ use baton_runtime::core::UnixMs;
 use baton_runtime::core::notice::Notice;
 use baton_runtime::core::observation::BriefKind;
 use baton_simulator::{Answered, Failure, Script, Simulator, Turn};
+use serde_json::json;
 
 use crate::agent::{RealAgent, Told};
 use crate::scene::{MESSAGE_SCALE, OBJECTIVES, Run, Scene, asked, count, filler};
@@ -30,6 +31,60 @@ pub(crate) fn success(agent: &RealAgent) {
     scene.expect_done(&run);
     run.expect_sessions(1, 0);
     assert_eq!((run.stops(), run.waits()), (Vec::new(), Vec::new()), "{:#?}", run.plot());
+}
+
+/// The agent reports by Baton's own tools, whatever its role may do, and nobody is asked.
+pub(crate) fn tools(agent: &RealAgent, permission: &str) {
+    // C7, C19
+    let Some(scene) = Scene::of_reports(agent, permission) else { return };
+    let script = OBJECTIVES.iter().enumerate().fold(Script::new(), |script, (at, objective)| {
+        let call = |tool: &str, arguments| Turn::mcp("baton", tool, arguments);
+        let mut turns = vec![
+            call("objective_update", json!({ "objective": format!("no-{objective}"), "status": "done" })),
+            call(
+                "decision_record",
+                json!({ "decision": format!("about {objective}"), "rationale": "because" }),
+            ),
+            call("artifact_save", json!({ "name": format!("notes/{objective}.md"), "content": "# Kept" })),
+            call("context_status", json!({})),
+            call("objective_update", json!({ "objective": objective, "status": "done" })),
+            Turn::say(format!(
+                "{objective} is done: it was to be reported, and it is, by the tools that are there for it."
+            )),
+        ];
+        if agent.searches && at == 0 {
+            let tools = ["objective_update", "decision_record", "artifact_save", "context_status"];
+            turns.insert(0, Turn::find("baton", &tools));
+        }
+        script.on(format!("- [{objective}]"), turns)
+    });
+    let simulator = Simulator::start(script).unwrap();
+    let run = scene.run(&simulator);
+
+    let requests = simulator.requests();
+    let called = |name: &str| {
+        let is_it =
+            |answered: &Answered| matches!(answered, Answered::Called(called) if called.ends_with(name));
+        requests.iter().filter(|request| is_it(&request.answered)).count()
+    };
+    assert_eq!(called("objective_update"), 2 * OBJECTIVES.len(), "{:#?}", asked(&simulator));
+    let found = called("ToolSearch") + called("tool_search");
+    assert_eq!(found, usize::from(agent.searches), "{:#?}", asked(&simulator));
+    // By the tools, since it is known which session reported; and what was wrong was refused.
+    let session = run.phase().sessions[0].id.clone();
+    assert!(run.reports.iter().all(|(from, _)| from.as_ref() == Some(&session)), "{:#?}", run.reports);
+    assert_eq!(run.reports.len(), 3 * OBJECTIVES.len(), "{:#?}", run.reports);
+    assert_eq!(run.story.done().len(), OBJECTIVES.len(), "{:#?}", run.plot());
+    let done: Vec<_> = OBJECTIVES.iter().map(|id| ((*id).to_owned(), "done".to_owned())).collect();
+    assert_eq!(scene.progress(), done);
+    let status = scene.stage.baton(&["status"]).expect(0).stdout;
+    assert!(status.contains(&format!("{0}/{0}", OBJECTIVES.len())), "{status}");
+    for objective in OBJECTIVES {
+        let name = format!("notes/{objective}.md");
+        assert!(scene.stage.artifacts().iter().any(|artifact| artifact.name == name));
+    }
+    run.expect_sessions(1, 0);
+    assert_eq!((run.stops(), scene.left(&run.groups)), (Vec::new(), Vec::new()), "{:#?}", run.plot());
 }
 
 /// Out of context in the middle of the second objective, by the provider's own words.

@@ -6,13 +6,14 @@ use std::fs::{self, File};
 use std::path::PathBuf;
 use std::process::{Child, Stdio};
 
-use baton_runtime::core::input::Outcome;
+use baton_runtime::core::input::{Outcome, Report};
 use baton_runtime::core::notice::Notice;
 use baton_runtime::core::view::{PhaseRow, PhaseStatus};
-use baton_runtime::core::{Input, UnixMs};
+use baton_runtime::core::{Input, SessionId, UnixMs};
 use baton_runtime::store::{Entry, Journal};
 use baton_simulator::{Answered, Simulator, Turn};
 use rustix::process::{Pid, test_kill_process_group};
+use serde_json::Value;
 
 use crate::agent::RealAgent;
 use crate::support::{Stage, Story, until};
@@ -47,6 +48,8 @@ pub(crate) struct Scene<'a> {
     pub(crate) agent: &'a RealAgent,
     pub(crate) stage: Stage,
     home: PathBuf,
+    /// Further variables of the agent's environment.
+    switches: Vec<(&'static str, &'static str)>,
 }
 
 impl<'a> Scene<'a> {
@@ -67,7 +70,27 @@ impl<'a> Scene<'a> {
         stage.write("relay.toml", workflow);
         let home = stage.path("home");
         fs::create_dir(&home).unwrap();
-        Some(Self { agent, stage, home })
+        Some(Self { agent, stage, home, switches: Vec::new() })
+    }
+
+    /// The same with nothing to write: three objectives that are only reported, by an agent that may do so little.
+    pub(crate) fn of_reports(agent: &'a RealAgent, permission: &str) -> Option<Self> {
+        let role = agent.role_with(permission)?;
+        let stage = Stage::new();
+        let mut workflow = format!(
+            "name = \"relay\"\ngoal = \"Three reports.\"\n[roles.executor]\n{role}\n[limits]\nbackoff = \"1s\"\n\
+             [[phases]]\nid = \"report\"\ntitle = \"Report three things\"\n"
+        );
+        for id in OBJECTIVES {
+            workflow +=
+                &format!("[[phases.objectives]]\nid = \"{id}\"\ndescription = \"Say that {id} is done.\"\n");
+        }
+        stage.write("relay.toml", workflow);
+        let home = stage.path("home");
+        fs::create_dir(&home).unwrap();
+        // Claude Code's; Codex always searches.
+        let searches = if agent.searches { "true" } else { "false" };
+        Some(Self { agent, stage, home, switches: vec![("ENABLE_TOOL_SEARCH", searches)] })
     }
 
     /// Writes `pages` of filler and the file itself, reports the objective done, and says so.
@@ -99,7 +122,7 @@ impl<'a> Scene<'a> {
     /// Starts `baton` in the agent's environment.
     pub(crate) fn start(&self, arguments: &[&str], simulator: &Simulator) -> Host {
         let mut command = self.stage.command(arguments);
-        command.envs(self.agent.environment(&self.home, simulator));
+        command.envs(self.agent.environment(&self.home, simulator)).envs(self.switches.iter().copied());
         // Not a pipe: nobody reads before the end.
         let said = self.stage.write("said", "");
         let said = File::options().append(true).open(said).unwrap();
@@ -135,6 +158,27 @@ impl<'a> Scene<'a> {
         assert_eq!(self.left(&run.groups), [""; 0]);
     }
 
+    /// What `progress.json` says of each objective.
+    pub(crate) fn progress(&self) -> Vec<(String, String)> {
+        let mut folders = vec![self.stage.workspace.clone()];
+        let mut found = Vec::new();
+        while let Some(folder) = folders.pop() {
+            for path in fs::read_dir(folder).unwrap().flatten().map(|entry| entry.path()) {
+                match path.is_dir() {
+                    true => folders.push(path),
+                    false if path.ends_with("progress.json") => found.push(path),
+                    false => {}
+                }
+            }
+        }
+        let [progress] = found.as_slice() else { panic!("{found:?} are progress") };
+        let progress: Value = serde_json::from_slice(&fs::read(progress).unwrap()).unwrap();
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let phases = progress["phases"].as_array().unwrap();
+        let objectives = phases.iter().flat_map(|phase| phase["objectives"].as_array().unwrap());
+        objectives.map(|objective| (text(&objective["id"]), text(&objective["status"]))).collect()
+    }
+
     /// What is left of these groups, and of whatever left them: what works in the workspace, or has the agent's home.
     pub(crate) fn left(&self, groups: &BTreeSet<i32>) -> Vec<String> {
         let home = format!("HOME={}", self.home.display());
@@ -164,6 +208,8 @@ pub(crate) struct Run {
     pub(crate) story: Story,
     /// Process groups of its sessions.
     pub(crate) groups: BTreeSet<i32>,
+    /// Everything that was reported, and by which session where that is known.
+    pub(crate) reports: Vec<(Option<SessionId>, Report)>,
 }
 
 impl Run {
@@ -172,15 +218,18 @@ impl Run {
         let state = stage.state();
         let journal = Journal::open_read_only(&state).unwrap();
         let run = journal.latest().unwrap().expect("a run").run;
-        let mut groups = BTreeSet::new();
+        let (mut groups, mut reports) = (BTreeSet::new(), Vec::new());
         for entry in journal.read(&run).unwrap() {
-            if let Entry::Input(stamped) = entry.unwrap()
-                && let Input::Outcome { outcome: Outcome::Spawned { group, .. }, .. } = stamped.input
-            {
-                groups.insert(i32::try_from(group).unwrap());
+            let Entry::Input(stamped) = entry.unwrap() else { continue };
+            match stamped.input {
+                Input::Outcome { outcome: Outcome::Spawned { group, .. }, .. } => {
+                    groups.insert(i32::try_from(group).unwrap());
+                }
+                Input::Reported { session, report, .. } => reports.push((session, report)),
+                _ => {}
             }
         }
-        Self { story: Story::read(&state), groups }
+        Self { story: Story::read(&state), groups, reports }
     }
 
     pub(crate) fn phase(&self) -> &PhaseRow {

@@ -159,7 +159,7 @@ impl Stage {
             .env("HOME", self.dir.path())
             .env("NO_COLOR", "1")
             .stdin(Stdio::null());
-        let placed = ["run", "resume", "stop", "answer", "status", "report", "artifacts"];
+        let placed = ["run", "resume", "stop", "answer", "status", "report", "artifacts", "gc"];
         if arguments.first().is_some_and(|first| placed.contains(first)) {
             command.arg("--workspace").arg(&self.workspace).arg("--state-dir").arg(self.state_root());
         }
