@@ -33,7 +33,7 @@ enum Of {
     Progress,
     /// work-items.json: every objective and verification, with pass or fail
     WorkItems,
-    /// .return-meta.json and returns/<session>.json: what a session came to
+    /// .return-meta.json and returns/SESSION.json: what a session came to
     Return,
 }
 

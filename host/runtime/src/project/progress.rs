@@ -128,7 +128,7 @@ pub struct WorkItems {
 /// One thing to get done.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WorkItem {
-    /// Id of the objective; of a verification "<phase>/verify".
+    /// Id of the objective; of a verification `PHASE/verify`.
     pub id: String,
     /// An objective, or the verification of a phase.
     pub kind: WorkItemKind,
