@@ -39,7 +39,7 @@ pub enum Call {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ObjectiveUpdate {
-    /// Id of the objective, as your prompt names it in brackets: "parser" of "- [parser] …".
+    /// Id of the objective, as your prompt names it in square brackets: "parser", for example.
     #[schemars(with = "String")]
     pub objective: ObjectiveId,
     /// Where it stands now.

@@ -17,7 +17,7 @@ use crate::call::{
 /// What is wrong with a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// The argument, where one is at fault ("groups[0].objectives").
+    /// The argument, where one is at fault (`groups[0].objectives`).
     pub field: Option<String>,
     /// What is wrong with it.
     pub message: String,
