@@ -8,7 +8,7 @@ use super::clock::Pace;
 use super::phase::{Phase, Step};
 
 impl Run {
-    /// When [`Input::Tick`] is due; absent where nothing waits for time.
+    /// When [`Input::Tick`](crate::Input::Tick) is due; absent where nothing waits for time.
     pub fn next_deadline(&self) -> Option<UnixMs> {
         if self.stopping || self.ending.is_some() {
             return None;
