@@ -2,11 +2,14 @@
 
 mod agent;
 pub mod file;
+pub mod org;
 pub mod paths;
+mod role;
 pub mod turns;
 
 pub use agent::{AgentError, AgentKind, CommandLine};
 pub use paths::Paths;
+pub use role::{AgentPlace, Permission, PromptWay, Role, RoleServer};
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -41,9 +44,35 @@ pub struct Workflow {
     /// Where what people and agents read lies in the workspace.
     #[serde(default, skip_serializing_if = "Paths::is_default")]
     pub paths: Paths,
-    /// Commands that make the workspace ready for work, for `init.sh` (C1). Baton itself does not run them.
+    /// Commands that make the workspace ready for work, for `init.sh` (C1). Baton itself runs them in the work trees that
+    /// it makes, and nowhere else.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub setup: Vec<String>,
+    /// Turns of roles in this mode, where they are not the table's (A1).
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub turns: BTreeMap<RoleName, u32>,
+    /// How many agents of one provider may work at a time, by its name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub providers: BTreeMap<String, u32>,
+    /// Who is told when something happens that a person wants to know.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub notify: Notify,
+}
+
+/// How people who do not look are told.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Notify {
+    /// A command for `sh -c`, run in the workspace: on a split, a pause for a person, a provider's limit, and the end.
+    pub command: Option<String>,
+    /// Ring the terminal's bell for the same.
+    pub bell: bool,
+}
+
+impl WorkspaceChoice {
+    /// Every run gets a folder of its own.
+    pub fn is_fresh(&self) -> bool {
+        matches!(self, WorkspaceChoice::Scratch | WorkspaceChoice::ScratchGit)
+    }
 }
 
 /// Where the agents of a workflow work, where its file says so (`--workspace` wins).
@@ -52,6 +81,8 @@ pub struct Workflow {
 pub enum WorkspaceChoice {
     /// A fresh folder under the state directory.
     Scratch,
+    /// The same, as a git repository with one empty commit.
+    ScratchGit,
     /// This folder, absolute after reading the file.
     Folder(String),
 }
@@ -83,6 +114,13 @@ impl Workflow {
         }
     }
 
+    /// The turns that a phase begins with, before a policy looks at its scope (A1): its role's own, else those of the mode,
+    /// else the table's. `None` where none of them names any.
+    pub fn base_turns(&self, phase: &Phase) -> Option<u32> {
+        let of_mode = || turns::turns_for(phase.role.as_str(), self.mode, &self.turns);
+        self.role_of(phase).max_turns.or_else(of_mode)
+    }
+
     /// The place that says which agent works on a phase, in words: where a person corrects it.
     pub fn agent_place(&self, phase: &Phase) -> String {
         if phase.agent.is_some() {
@@ -97,23 +135,10 @@ impl Workflow {
     }
 }
 
-/// What says which agent plays a role.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum AgentPlace {
-    /// Nothing does: it is the default.
-    #[default]
-    Nowhere,
-    /// The role itself.
-    Role,
-    /// The workflow, for every role that says nothing.
-    Workflow,
-    /// `--agent`.
-    CommandLine,
-}
-
 /// How much effort is spent (A1 names the columns).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
     /// Least.
@@ -142,117 +167,6 @@ impl Mode {
     }
 }
 
-/// What an agent may do without asking. Never silently everything.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Permission {
-    /// Read the workspace.
-    ReadOnly,
-    /// Read and edit files in the workspace; the default.
-    #[default]
-    Edit,
-    /// Anything the agent's own sandbox allows, commands included.
-    Full,
-}
-
-/// Who works on a phase.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Role {
-    /// Which agent.
-    pub agent: AgentKind,
-    /// Which model; the agent's default where absent.
-    pub model: Option<String>,
-    /// What it may do without asking.
-    pub permission: Permission,
-    /// Size of its context window, where the agent does not say.
-    pub window_tokens: Option<u64>,
-    /// Turns for a phase; the table's value where absent (A1).
-    pub max_turns: Option<u32>,
-    /// Names of further environment variables that the agent inherits.
-    pub env: Vec<String>,
-    /// The executable, where it is not the agent's own name on `PATH`: a path, or another name to look up there.
-    pub program: Option<String>,
-    /// Path of the rehearsal's script, absolute after reading the file.
-    pub script: Option<String>,
-    /// Further arguments, after those that Baton gives.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub args: Vec<String>,
-    /// Whether a `process` gets a terminal.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub pty: bool,
-    /// How a `process` gets its prompt.
-    #[serde(default, skip_serializing_if = "PromptWay::is_default")]
-    pub prompt: PromptWay,
-    /// MCP servers that the agent gets beside Baton's tools, by name.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub mcp: BTreeMap<String, RoleServer>,
-    /// What says that it is this agent, so that an error can name the place.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub set_by: AgentPlace,
-}
-
-/// An MCP server of a role.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RoleServer {
-    /// Program and arguments.
-    pub command: Vec<String>,
-    /// Variables that it gets beside the agent's own.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub env: BTreeMap<String, String>,
-    /// Whether large results of its tools may be kept out of the context (C3).
-    pub offload: bool,
-}
-
-impl Role {
-    /// An agent with nothing else said about it.
-    pub fn of(agent: AgentKind) -> Self {
-        Self {
-            agent,
-            model: None,
-            permission: Permission::default(),
-            window_tokens: None,
-            max_turns: None,
-            env: Vec::new(),
-            program: None,
-            script: None,
-            args: Vec::new(),
-            pty: false,
-            prompt: PromptWay::default(),
-            mcp: BTreeMap::new(),
-            set_by: AgentPlace::default(),
-        }
-    }
-
-    /// The same role, played by another agent. What was meant for the first agent alone does not go over to the second:
-    /// its model, window, program, arguments, script and terminal. What the role may do, with which servers and for how
-    /// long does.
-    #[must_use]
-    pub fn played_by(self, agent: &AgentKind) -> Self {
-        if self.agent == *agent {
-            return self;
-        }
-        let Self { permission, max_turns, env, mcp, .. } = self;
-        Self { permission, max_turns, env, mcp, ..Self::of(agent.clone()) }
-    }
-}
-
-/// How a `process` agent gets its prompt.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum PromptWay {
-    /// On its standard input, which ends with the prompt; the default.
-    #[default]
-    Stdin,
-    /// As its last argument.
-    Argument,
-}
-
-impl PromptWay {
-    fn is_default(&self) -> bool {
-        *self == Self::default()
-    }
-}
-
 /// Bounds. Reaching a ceiling pauses for a person; nothing is killed for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
@@ -270,8 +184,11 @@ pub struct Limits {
     pub nudges: u32,
     /// Times a failed verification sends the findings back.
     pub verifications: u32,
-    /// Phases at a time.
+    /// Phases of the workflow at a time.
     pub parallel: u32,
+    /// Agents at a time, over all phases and sub-phases; 0 for no bound (journals of earlier versions).
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub agents: u32,
     /// How deep a phase may be split.
     pub split_depth: u32,
     /// How many parts a split may have.
@@ -293,6 +210,7 @@ impl Default for Limits {
             nudges: 2,
             verifications: 2,
             parallel: 1,
+            agents: 0,
             split_depth: 2,
             split_fan_out: 26,
             heartbeat: DurationMs::from_secs(60), // B7
@@ -379,6 +297,30 @@ pub struct Phase {
     /// Further commands that make the workspace ready for this phase (C1).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub setup: Vec<String>,
+    /// Who says whether it is good enough, after the commands have passed (D3).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub review: Option<ReviewBy>,
+    /// Where the loop begins again when this phase finds that the work is not good enough (B10).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repeat: Option<Repeat>,
+}
+
+/// A reviewer, and what satisfies it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReviewBy {
+    /// As whom.
+    pub role: RoleName,
+    /// A score from here on passes, of 100.
+    pub score: u32,
+}
+
+/// A loop over phases: plan, execute, check, and again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Repeat {
+    /// The first phase of the loop, which stands before this one in the file.
+    pub from: PhaseId,
+    /// Times that the loop is walked at most, the first included.
+    pub at_most: u32,
 }
 
 /// One thing to get done. Its description never changes (C19).
@@ -390,4 +332,7 @@ pub struct Objective {
     pub description: String,
     /// Files that must exist afterwards, workspace-relative.
     pub files: Vec<String>,
+    /// Command that must exit 0 when it is done, for `sh -c`; whichever phase holds the objective is verified by it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verify: Option<String>,
 }

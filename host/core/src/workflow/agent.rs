@@ -54,6 +54,9 @@ impl AgentKind {
     pub const CHOICES: &'static str = "write `claude`, `codex`, `rehearsal` (built in), `acp:<command>` (any agent \
                                        that speaks ACP) or `process:<command>` (any program)";
 
+    /// What [`name`](Self::name) can be.
+    pub const NAMES: [&'static str; 5] = ["rehearsal", "claude", "codex", "acp", "process"];
+
     /// One word for it, without the command.
     pub const fn name(&self) -> &'static str {
         match self {

@@ -2,12 +2,17 @@
 //!
 //! Three steps, one file each: `shape` says what may stand in the file and is the source of its JSON Schema;
 //! `conform` holds the text to that schema, so that unknown keys, wrong types and values out of bounds are
-//! reported together with their places; `check` (for roles: `roles`, for `[paths]`: `paths`) turns the shape into the model and
-//! finds what no schema can say (ids that repeat, phases that wait for each other).
+//! reported together with their places; `check`, with a file for each topic beside it, turns the shape into
+//! the model and finds what no schema can say (ids that repeat, phases that wait for each other).
 
 mod check;
 mod conform;
+mod graph;
+mod limits;
+mod modes;
 mod paths;
+mod phases;
+mod policies;
 mod problem;
 mod roles;
 mod shape;
@@ -23,14 +28,29 @@ use crate::workflow::Workflow;
 /// or an archive does not.
 pub const FILE_BYTES_MAX: usize = 4 * 1024 * 1024;
 
+/// Reads and checks a workflow that names no further files of the same kind of text; one that has `mode_files` needs
+/// [`parse_with`].
+///
+/// # Errors
+/// As for [`parse_with`].
+pub fn parse(text: &str, origin: &str, base: &str) -> Result<Workflow, WorkflowError> {
+    parse_with(text, origin, base, &mut |_| Err("nothing is read from files here".to_owned()))
+}
+
 /// Reads and checks a workflow.
 ///
 /// `origin` is what messages call the file. `base` is the folder that relative paths of scripts, policies and the
-/// workspace start from; give an absolute one, since agents and policies are opened from elsewhere.
+/// workspace start from; give an absolute one, since agents and policies are opened from elsewhere. `read` gives the text
+/// of a file at a path that begins with `base`, or says why it cannot.
 ///
 /// # Errors
 /// [`WorkflowError`] lists what is wrong, each with line, column, key and what to do.
-pub fn parse(text: &str, origin: &str, base: &str) -> Result<Workflow, WorkflowError> {
+pub fn parse_with(
+    text: &str,
+    origin: &str,
+    base: &str,
+    read: &mut dyn FnMut(&str) -> Result<String, String>,
+) -> Result<Workflow, WorkflowError> {
     let mut problems = Problems::new(origin, text);
     if text.len() > FILE_BYTES_MAX {
         let what = format!("the file has {} bytes, and a workflow may have {FILE_BYTES_MAX}", text.len());
@@ -58,7 +78,7 @@ pub fn parse(text: &str, origin: &str, base: &str) -> Result<Workflow, WorkflowE
             return Err(problems.into_error());
         }
     };
-    let workflow = check::check(shape, base, &mut problems);
+    let workflow = check::check(shape, base, read, &mut problems);
     problems.done()?;
     Ok(workflow)
 }

@@ -10,7 +10,7 @@ use crate::time::UnixMs;
 pub use claims::Claims;
 
 /// The files below the task folder that Baton names itself, and the folders that it fills. No template may lead to them.
-pub const RESERVED: [&str; 10] = [
+pub const RESERVED: [&str; 11] = [
     "README.md",
     "progress.json",
     "progress.log",
@@ -19,6 +19,7 @@ pub const RESERVED: [&str; 10] = [
     "init.sh",
     ".return-meta.json",
     "returns",
+    "results",
     "inbox",
     "inputs",
 ];

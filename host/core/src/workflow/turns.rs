@@ -1,5 +1,8 @@
 //! Turn budgets per role and mode (A1): the whole table as data. Raising one for complex work (A2) is a policy's call.
 
+use std::collections::BTreeMap;
+
+use crate::ids::RoleName;
 use crate::workflow::Mode;
 
 /// Turns of one role, in the order of [`MODES`]; `None` where the role does not appear in the mode.
@@ -56,12 +59,14 @@ pub fn base_turns(role: &str, mode: Mode) -> Option<u32> {
     cells[column]
 }
 
-/// The turns a role has in a mode: its own cell, else the cell of the one in its family that this mode uses, so
-/// that `executor` in `eco` gets the 15 turns of `executor-lite`. `None` where the whole family has none.
-pub fn turns_for(role: &str, mode: Mode) -> Option<u32> {
-    base_turns(role, mode).or_else(|| {
+/// The turns a role has in a mode: its own, else those of the one in its family that this mode uses, so that `executor` in
+/// `eco` gets the 15 turns of `executor-lite`. `over` are cells of this mode that the workflow has its own values for.
+/// `None` where the whole family has none.
+pub fn turns_for(role: &str, mode: Mode, over: &BTreeMap<RoleName, u32>) -> Option<u32> {
+    let own = |role: &str| over.get(&RoleName::from(role)).copied().or_else(|| base_turns(role, mode));
+    own(role).or_else(|| {
         let family = FAMILIES.iter().find(|family| family.contains(&role))?;
-        family.iter().find_map(|member| base_turns(member, mode))
+        family.iter().find_map(|member| own(member))
     })
 }
 
@@ -89,10 +94,22 @@ mod tests {
 
     #[test]
     fn a_mode_without_the_role_lends_the_turns_of_its_family() {
-        assert_eq!(turns_for("executor", Mode::Eco), Some(15));
-        assert_eq!(turns_for("reviewer", Mode::Swarm), Some(15));
-        assert_eq!(turns_for("executor", Mode::Thorough), Some(30));
-        assert_eq!(turns_for("test-writer", Mode::Eco), None);
-        assert_eq!(turns_for("nobody", Mode::Eco), None);
+        let turns = |role, mode| turns_for(role, mode, &BTreeMap::new());
+        assert_eq!(turns("executor", Mode::Eco), Some(15));
+        assert_eq!(turns("reviewer", Mode::Swarm), Some(15));
+        assert_eq!(turns("executor", Mode::Thorough), Some(30));
+        assert_eq!(turns("test-writer", Mode::Eco), None);
+        assert_eq!(turns("nobody", Mode::Eco), None);
+    }
+
+    #[test]
+    fn a_workflow_has_its_own_value_for_any_cell() {
+        // A1
+        let over =
+            BTreeMap::from([("executor-lite".into(), 20), ("nobody".into(), 5), ("explorer".into(), 4)]);
+        let turns = |role, mode| turns_for(role, mode, &over);
+        assert_eq!(turns("executor", Mode::Eco), Some(20), "the family's cell is another one");
+        assert_eq!(turns("executor", Mode::Standard), Some(25), "its own cell is the table's");
+        assert_eq!([turns("explorer", Mode::Swarm), turns("nobody", Mode::Eco)], [Some(4), Some(5)]);
     }
 }

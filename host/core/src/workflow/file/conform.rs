@@ -155,6 +155,7 @@ impl<'a> Walk<'a, '_> {
                 let what = format!("`{name}` is missing {}", place.describe());
                 let hint = match self.choices(schema).iter().find_map(|choice| choice["type"].as_str()) {
                     Some("array") => format!("add `[[{}]]`", place.under(name).inside().header),
+                    Some("integer" | "number") => format!("add `{name} = …`, a number"),
                     _ => format!("add `{name} = \"…\"`"),
                 };
                 self.problems.at(span.clone(), name, what, hint);

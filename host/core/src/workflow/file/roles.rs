@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use super::check::{Checker, join};
+use super::check::{Cast, Checker, join};
 use super::problem::suggest;
 use super::shape::{At, PhaseShape, RoleShape, ServerShape};
 use super::values::{ID_RULE, is_id, is_variable};
@@ -46,63 +46,70 @@ impl Checker<'_, '_> {
     pub(super) fn roles(
         &mut self,
         shapes: BTreeMap<String, At<RoleShape>>,
-        default_agent: &AgentKind,
-        default_place: AgentPlace,
+        cast: &Cast,
     ) -> BTreeMap<RoleName, Role> {
-        let default = Role { set_by: default_place, ..Role::of(default_agent.clone()) };
-        let mut roles = BTreeMap::from([(RoleName::from(EXECUTOR), default)]);
+        let mut roles = BTreeMap::from([(RoleName::from(EXECUTOR), cast.role())]);
         for (name, shape) in shapes {
             if !is_id(&name) {
                 let what = format!("a role cannot be called \"{}\"", name.escape_debug());
                 self.problems.at(shape.span(), "roles", what, ID_RULE);
             }
             let place = format!("in [roles.{name}]");
-            let role = self.role(&place, shape.into_inner(), default_agent, default_place);
+            let role = self.role_over(&place, cast.role(), shape.into_inner());
             roles.insert(RoleName::new(name), role);
         }
         roles
     }
 
-    fn role(
-        &mut self,
-        place: &str,
-        shape: RoleShape,
-        default_agent: &AgentKind,
-        default_place: AgentPlace,
-    ) -> Role {
-        let set_by = if shape.agent.is_some() { AgentPlace::Role } else { default_place };
-        let agent = match &shape.agent {
-            Some(agent) => self.agent(place, agent),
-            None => Some(default_agent.clone()),
-        };
+    /// A role, where what is said of it stands over what it was before. With another agent, what was meant for the first
+    /// one alone goes.
+    pub(super) fn role_over(&mut self, place: &str, before: Role, shape: RoleShape) -> Role {
+        let named = shape.agent.as_ref().map(|agent| self.agent(place, agent));
         for variable in shape.env.iter().filter(|variable| !is_variable(variable.get())) {
             let what = format!("`env` {place} names \"{}\"", variable.get().escape_debug());
             let hint = "give the names of variables alone, without values: env = [\"MY_TOKEN\"]";
             self.problems.at(variable.span(), "env", what, hint);
         }
-        if let Some(agent) = &agent {
-            self.keys_fit(place, agent, &shape);
-        }
-        let mcp = self.servers(place, shape.mcp);
-        Role {
+        let before = match named {
             // What stands in for a broken one is never played: its problem refuses the file.
-            agent: agent.unwrap_or(AgentKind::Rehearsal),
-            model: shape.model.map(At::into_inner),
-            permission: shape.permission.map(At::into_inner).unwrap_or_default(),
-            window_tokens: shape.window_tokens,
-            max_turns: shape.max_turns,
-            env: shape.env.into_iter().map(At::into_inner).collect(),
+            Some(None) => before,
+            Some(Some(agent)) => {
+                self.keys_fit(place, &agent, &shape);
+                Role { set_by: AgentPlace::Role, ..before.played_by(&agent) }
+            }
+            None => {
+                self.keys_fit(place, &before.agent, &shape);
+                before
+            }
+        };
+        let provider = self.provider(place, shape.provider.as_ref());
+        let mut env = before.env;
+        env.extend(
+            shape.env.into_iter().map(At::into_inner).filter(|name| !env.contains(name)).collect::<Vec<_>>(),
+        );
+        let mut mcp = before.mcp;
+        mcp.extend(self.servers(place, shape.mcp));
+        Role {
+            model: shape.model.map(At::into_inner).or(before.model),
+            permission: shape.permission.map_or(before.permission, At::into_inner),
+            window_tokens: shape.window_tokens.or(before.window_tokens),
+            max_turns: shape.max_turns.or(before.max_turns),
+            env,
             // A bare name is looked up on PATH, as a shell does.
-            program: shape.program.map(|program| match program.get() {
-                path if path.contains('/') => join(self.base, path),
-                name => name.clone(),
+            program: shape.program.map_or(before.program, |program| {
+                Some(match program.get() {
+                    path if path.contains('/') => join(self.base, path),
+                    name => name.clone(),
+                })
             }),
-            script: shape.script.map(|script| join(self.base, script.get())),
-            args: shape.args.map(At::into_inner).unwrap_or_default(),
-            pty: shape.pty.is_some_and(At::into_inner),
-            prompt: shape.prompt.map(At::into_inner).unwrap_or_default(),
+            script: shape.script.map_or(before.script, |script| Some(join(self.base, script.get()))),
+            args: shape.args.map_or(before.args, At::into_inner),
+            pty: shape.pty.map_or(before.pty, At::into_inner),
+            prompt: shape.prompt.map_or(before.prompt, At::into_inner),
             mcp,
-            set_by,
+            provider: provider.or(before.provider),
+            agent: before.agent,
+            set_by: before.set_by,
         }
     }
 
@@ -197,29 +204,53 @@ impl Checker<'_, '_> {
         }
     }
 
-    /// Every role a phase names is one of the file or of the table of turns; those of the table come into being here.
+    /// Every role that a phase names, for its work or for its review, is one of the file or of the table of turns; those of
+    /// the table come into being here.
     pub(super) fn roles_of_phases(
         &mut self,
         phases: &[At<PhaseShape>],
         roles: &mut BTreeMap<RoleName, Role>,
-        default_agent: &AgentKind,
-        default_place: AgentPlace,
+        cast: &Cast,
     ) {
-        for role in phases.iter().filter_map(|phase| phase.get().role.as_ref()) {
-            let name = RoleName::from(role.get().as_str());
-            if roles.contains_key(&name) {
-                continue;
+        for phase in phases.iter().map(At::get) {
+            if let Some(role) = &phase.role {
+                self.role_of_phase("role", role.get(), role.span(), roles, cast);
             }
-            if turns::TABLE.iter().any(|(known, _)| known == role.get()) {
-                roles.insert(name, Role { set_by: default_place, ..Role::of(default_agent.clone()) });
-            } else {
-                let what = format!("`role` names `{}`, which is no role", role.get().escape_debug());
-                let known =
-                    roles.keys().map(RoleName::as_str).chain(turns::TABLE.iter().map(|(name, _)| *name));
-                let known: BTreeSet<&str> = known.collect();
-                let hint = format!("{} Or declare it: [roles.{}]", suggest(role.get(), known), role.get());
-                self.problems.at(role.span(), "role", what, hint);
+            if let Some(review) = &phase.review {
+                self.role_of_phase("review", review.get().role(), review.span(), roles, cast);
             }
         }
     }
+
+    fn role_of_phase(
+        &mut self,
+        key: &str,
+        role: &str,
+        span: Range<usize>,
+        roles: &mut BTreeMap<RoleName, Role>,
+        cast: &Cast,
+    ) {
+        let name = RoleName::from(role);
+        if roles.contains_key(&name) {
+            return;
+        }
+        if is_role(role, roles) {
+            roles.insert(name, cast.role());
+        } else {
+            let what = format!("`{key}` names `{}`, which is no role", role.escape_debug());
+            self.problems.at(span, key, what, role_hint(role, roles));
+        }
+    }
+}
+
+/// Whether a name is one of the file's roles, or of the table of turns.
+pub(super) fn is_role(name: &str, roles: &BTreeMap<RoleName, Role>) -> bool {
+    roles.contains_key(&RoleName::from(name)) || turns::TABLE.iter().any(|(known, _)| *known == name)
+}
+
+/// What to do about a name that is no role.
+pub(super) fn role_hint(name: &str, roles: &BTreeMap<RoleName, Role>) -> String {
+    let known = roles.keys().map(RoleName::as_str).chain(turns::TABLE.iter().map(|(name, _)| *name));
+    let known: BTreeSet<&str> = known.collect();
+    format!("{} Or declare it: [roles.{}]", suggest(name, known), name.escape_debug())
 }

@@ -2,6 +2,10 @@
 //!
 //! The doc comments are what an editor shows for a key, so they speak to the author of a workflow.
 
+mod limits;
+mod modes;
+mod policies;
+
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -9,7 +13,12 @@ use std::ops::Range;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Deserialize;
 
-use crate::workflow::{AgentKind, Mode, Permission, PromptWay, SettingValue};
+pub(super) use limits::{CONTINUATIONS_MAX, LimitsShape, NotifyShape};
+use limits::{COST_USD_MAX, COST_USD_MIN, TOKENS_MAX};
+pub(super) use modes::{ModeShape, ModesShape};
+pub(super) use policies::{PoliciesShape, PolicyShape};
+
+use crate::workflow::{AgentKind, Mode, Permission, PromptWay};
 
 /// Phases of one workflow: its table must stay readable, and a phase with more to do is split at run time.
 pub(super) const PHASES_MAX: usize = 200;
@@ -25,23 +34,10 @@ pub(super) const TURNS_MAX: u32 = 10_000;
 pub(super) const WINDOW_TOKENS_MIN: u64 = 500;
 /// Ten times the largest window on offer.
 pub(super) const WINDOW_TOKENS_MAX: u64 = 10_000_000;
-/// A million million tokens: beyond it somebody mistyped.
-pub(super) const TOKENS_MAX: u64 = 1_000_000_000_000;
-/// A million dollars: beyond it somebody mistyped.
-pub(super) const COST_USD_MAX: f64 = 1_000_000.0;
-/// One cent: below it no agent could start.
-pub(super) const COST_USD_MIN: f64 = 0.01;
-/// More continuations than this mean that the phase is too large (A8).
-pub(super) const CONTINUATIONS_MAX: u32 = 20;
-/// More of the same does not heal what failed this often.
-pub(super) const RETRIES_MAX: u32 = 20;
-/// Phases at a time: agents share one work tree in this version.
-pub(super) const PARALLEL_MAX: u32 = 1;
-/// Splits of splits of splits: beyond it the objectives themselves are too large.
-pub(super) const SPLIT_DEPTH_MAX: u32 = 4;
-/// Sub-phases have letters, a to z.
-pub(super) const SPLIT_FAN_OUT_MAX: u32 = 26;
-
+/// Rounds of a loop: what is not good enough by then does not become so by doing it again.
+pub(super) const REPEAT_MAX: u32 = 50;
+/// Files about modes: there are five modes.
+pub(super) const MODE_FILES_MAX: usize = 20;
 /// Commands of one `setup`: what needs more is a script of the project's own.
 pub(super) const SETUP_MAX: usize = 20;
 /// Characters of a path before its placeholders are filled: with them still a path that every file system takes.
@@ -101,7 +97,8 @@ pub(super) struct WorkflowShape {
     /// The agent of every role that names none. Default: rehearsal. `--agent` wins over it, over every role and phase.
     #[schemars(with = "Option<AgentKind>")]
     pub(super) agent: Option<At<String>>,
-    /// Where the agents work: "scratch" for a fresh folder under the state directory, or a path relative to this
+    /// Where the agents work: "scratch" for a fresh folder under the state directory, "scratch-git" for one that is a git
+    /// repository (so that sub-phases get work trees of their own), or a path relative to this
     /// file. Default: the folder that `baton` is called in. `--workspace` wins.
     #[schemars(length(min = 1))]
     pub(super) workspace: Option<At<String>>,
@@ -118,10 +115,22 @@ pub(super) struct WorkflowShape {
     #[serde(default)]
     pub(super) paths: PathsShape,
     /// Commands that make the workspace ready for work: setup = ["npm ci"]. They stand in the `init.sh` of the task folder
-    /// as they are, so write no secret into them; Baton itself does not run them.
+    /// as they are, so write no secret into them. Baton itself runs them in the work trees that it makes for parts of a
+    /// split, and nowhere else.
     #[serde(default)]
     #[schemars(length(max = SETUP_MAX), inner(length(min = 1, max = TEXT_CHARS_MAX)))]
     pub(super) setup: Vec<String>,
+    /// Who is told when something happens that a person wants to know.
+    #[serde(default)]
+    pub(super) notify: NotifyShape,
+    /// What is different in a mode. Only that of the workflow's own mode takes effect.
+    #[serde(default)]
+    pub(super) modes: ModesShape,
+    /// Org files with turns and continuations of a mode as properties (`MAX_TURNS_EXECUTOR`, `MAX_CONTINUATIONS`), relative
+    /// to this file. Each says its mode by its name (modes/swarm.org) or by a property `MODE`. What this file says itself wins.
+    #[serde(default)]
+    #[schemars(length(max = MODE_FILES_MAX), inner(length(min = 1)))]
+    pub(super) mode_files: Vec<At<String>>,
     /// The steps, each with objectives. A phase begins when those it depends on are done.
     #[schemars(length(min = 1, max = PHASES_MAX))]
     pub(super) phases: Vec<At<PhaseShape>>,
@@ -165,6 +174,10 @@ pub(super) struct RoleShape {
     /// How the program gets its prompt: "stdin", which ends with the prompt (the default), or "argument", the last one.
     /// Only for `process`.
     pub(super) prompt: Option<At<PromptWay>>,
+    /// Whose quota the agent uses, for `[limits.providers]`: agents of one provider wait for its limits together. Default: the
+    /// kind of the agent.
+    #[schemars(length(min = 1))]
+    pub(super) provider: Option<At<String>>,
     /// MCP servers that the agent gets beside Baton's own tools, by the name that it calls them by. Not for `process`.
     #[serde(default)]
     #[schemars(with = "BTreeMap<String, ServerShape>")]
@@ -185,52 +198,6 @@ pub(super) struct ServerShape {
     /// Whether results that the compaction policy finds too large are kept as artifacts, with a reference in the context.
     /// Default: true.
     pub(super) offload: Option<bool>,
-}
-
-/// Bounds of the run.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[schemars(rename = "Limits")]
-pub(super) struct LimitsShape {
-    /// Wall time ("90s", "30m", "2h"); waits for a provider's quota do not count. Default: none.
-    #[schemars(pattern(r"^[0-9]+(ms|s|m|h)$"))]
-    pub(super) wall_time: Option<At<String>>,
-    /// Billed tokens, input and output. Default: none.
-    #[schemars(range(min = 1, max = TOKENS_MAX))]
-    pub(super) tokens: Option<u64>,
-    /// Cost in US dollars, where the agent reports it. Default: none.
-    #[schemars(range(min = COST_USD_MIN, max = COST_USD_MAX))]
-    pub(super) cost_usd: Option<f64>,
-    /// Continuations a phase may have after its first session. Default: 3.
-    #[schemars(range(min = 0, max = CONTINUATIONS_MAX))]
-    pub(super) continuations: Option<u32>,
-    /// Retries of failed sessions a phase may have. Default: 2.
-    #[schemars(range(min = 0, max = RETRIES_MAX))]
-    pub(super) retries: Option<u32>,
-    /// Times one prompt is asked again after silence or an empty answer. Default: 2.
-    #[schemars(range(min = 0, max = RETRIES_MAX))]
-    pub(super) nudges: Option<u32>,
-    /// Times a failed verification sends its findings back to the agent. Default: 2.
-    #[schemars(range(min = 0, max = RETRIES_MAX))]
-    pub(super) verifications: Option<u32>,
-    /// Phases at a time. Default: 1, and this version allows no more.
-    #[schemars(
-        range(min = 1, max = PARALLEL_MAX),
-        extend("x-hint" = "this version works on one phase at a time, since its agents share one work tree")
-    )]
-    pub(super) parallel: Option<u32>,
-    /// How deep a phase may be split. Default: 2.
-    #[schemars(range(min = 0, max = SPLIT_DEPTH_MAX))]
-    pub(super) split_depth: Option<u32>,
-    /// How many parts one split may have. Default: 26.
-    #[schemars(range(min = 2, max = SPLIT_FAN_OUT_MAX))]
-    pub(super) split_fan_out: Option<u32>,
-    /// Silence after which a session is looked at ("100ms" to "1h"). Default: 60s.
-    #[schemars(pattern(r"^[0-9]+(ms|s|m|h)$"))]
-    pub(super) heartbeat: Option<At<String>>,
-    /// First wait before a retry ("0s" to "5m"); doubles each time. Default: 5s.
-    #[schemars(pattern(r"^[0-9]+(ms|s|m|h)$"))]
-    pub(super) backoff: Option<At<String>>,
 }
 
 /// Where files of a run lie. A path may have placeholders: {run}, {workflow} and {slug} (the goal in a few words) anywhere,
@@ -256,48 +223,6 @@ pub(super) struct PathsShape {
     pub(super) results: Option<At<String>>,
 }
 
-/// Which policy decides what.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[schemars(rename = "Policies")]
-pub(super) struct PoliciesShape {
-    /// Everything that is not named below. Default: "builtin:resilience".
-    pub(super) all: Option<At<PolicyShape>>,
-    /// How a session is, and why it stopped.
-    pub(super) exhaustion: Option<At<PolicyShape>>,
-    /// When to make room in a context, and how.
-    pub(super) compaction: Option<At<PolicyShape>>,
-    /// Whether a phase is too large, and where its seams are.
-    pub(super) splitting: Option<At<PolicyShape>>,
-    /// What the next session gets.
-    pub(super) handoff: Option<At<PolicyShape>>,
-    /// Settings of the policy that `all` names. `baton policy inspect` lists what can be set.
-    pub(super) settings: Option<At<BTreeMap<String, SettingValue>>>,
-}
-
-/// A policy component: "builtin:resilience", a path relative to this file, or a table with settings.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(untagged)]
-#[schemars(rename = "Policy")]
-pub(super) enum PolicyShape {
-    /// "builtin:resilience", or the path of a component relative to this file.
-    Component(#[schemars(length(min = 1))] String),
-    /// A component with settings.
-    Set(PolicyTable),
-}
-
-/// A policy component with settings.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(super) struct PolicyTable {
-    /// "builtin:resilience", or the path of a component relative to this file.
-    #[schemars(length(min = 1))]
-    pub(super) component: String,
-    /// What is set for it. `baton policy inspect` lists what can be set.
-    #[serde(default)]
-    pub(super) settings: BTreeMap<String, SettingValue>,
-}
-
 /// A step with objectives.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -318,9 +243,16 @@ pub(super) struct PhaseShape {
     /// (model, window, program, arguments); for those, give the phase a role.
     #[schemars(with = "Option<AgentKind>")]
     pub(super) agent: Option<At<String>>,
-    /// Command that must exit 0 in the workspace when the objectives are done; run by `sh -c`.
+    /// Command that must exit 0 in the workspace when the objectives are done; run by `sh -c`. Of a phase that was split, it
+    /// is run where the parts came together.
     #[schemars(length(min = 1, max = TEXT_CHARS_MAX))]
     pub(super) verify: Option<String>,
+    /// Who says whether it is good enough once the commands have passed: a role, or a role with the score of 100 that
+    /// satisfies it: { role = "reviewer-deep", score = 80 }. Default of the score: 70. A part of a split is reviewed for itself.
+    pub(super) review: Option<At<ReviewShape>>,
+    /// Where to begin again while this phase finds the work not good enough: { from = "plan", at_most = 5 } walks the phases
+    /// from `plan` to this one until its `verify` or `review` is content, five times at most.
+    pub(super) repeat: Option<RepeatShape>,
     /// Known to be complex work: a policy may allow it more turns.
     #[serde(default)]
     pub(super) complex: bool,
@@ -360,4 +292,52 @@ pub(super) struct ObjectiveShape {
     #[serde(default)]
     #[schemars(length(max = FILES_MAX))]
     pub(super) files: Vec<At<String>>,
+    /// Command that must exit 0 when it is done; run by `sh -c`, whichever phase or part of one holds the objective.
+    #[schemars(length(min = 1, max = TEXT_CHARS_MAX))]
+    pub(super) verify: Option<String>,
+}
+
+/// A reviewer: a role, or a table with the score that satisfies it.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(rename = "Review")]
+pub(super) enum ReviewShape {
+    /// The role of the reviewer.
+    Role(#[schemars(length(min = 1))] String),
+    /// A reviewer with a score.
+    Set(ReviewTable),
+}
+
+impl ReviewShape {
+    /// The role that it names.
+    pub(super) fn role(&self) -> &str {
+        match self {
+            ReviewShape::Role(role) => role,
+            ReviewShape::Set(table) => &table.role,
+        }
+    }
+}
+
+/// A reviewer, and the score that satisfies it.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ReviewTable {
+    /// Who reviews.
+    #[schemars(length(min = 1))]
+    pub(super) role: String,
+    /// A score from here on passes, of 100. Default: 70.
+    #[schemars(range(min = 1, max = 100))]
+    pub(super) score: Option<u32>,
+}
+
+/// A loop over phases.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Repeat")]
+pub(super) struct RepeatShape {
+    /// The first phase of the loop, which stands before this one.
+    pub(super) from: At<String>,
+    /// Times that the loop is walked at most, the first included.
+    #[schemars(range(min = 1, max = REPEAT_MAX))]
+    pub(super) at_most: u32,
 }

@@ -1,5 +1,8 @@
 //! Broken workflow files, one a test, and whole ones. Each message is compared in full: it is what people read.
 
+mod modes;
+mod phases;
+
 use super::*;
 use crate::time::DurationMs;
 use crate::workflow::{AgentKind, Mode, Permission, SettingValue, WorkspaceChoice};
@@ -271,7 +274,7 @@ fn unknown_keys_are_refused_together_with_what_was_meant() {
 
 #[test]
 fn wrong_types_and_bounds_are_refused_in_plain_words() {
-    let top = "mode = \"fast\"\nagent = \"codx\"\n[limits]\ntokens = \"many\"\nparallel = 4\ncost_usd = nan\n\
+    let top = "mode = \"fast\"\nagent = \"codx\"\n[limits]\ntokens = \"many\"\nparallel = 40\ncost_usd = nan\n\
                continuations = -1\nretries = 99999999999999999999\nwall_time = 1979-05-27\n[policies]\nall = 3\n\
                settings = { a = { b = 1 } }";
     insta::assert_snapshot!(refused(&with(top, "files = \"src/a.sh\"")));

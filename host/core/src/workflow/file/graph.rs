@@ -1,0 +1,140 @@
+//! How the phases of a workflow file hang together: ids, what waits for what, and loops. Opens no file.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::check::Checker;
+use super::problem::suggest;
+use super::shape::{At, PhaseShape};
+
+impl Checker<'_, '_> {
+    pub(super) fn phase_ids(&mut self, phases: &[At<PhaseShape>]) {
+        let mut seen = BTreeSet::new();
+        for phase in phases {
+            let id = &phase.get().id;
+            self.id("id", "of a phase", id);
+            if !seen.insert(id.get()) {
+                let what = format!("two phases have the id `{}`", id.get());
+                self.problems.at(id.span(), "id", what, "give each phase an id of its own");
+            }
+        }
+    }
+
+    pub(super) fn objective_ids(&mut self, phases: &[At<PhaseShape>]) {
+        let mut seen: BTreeMap<&str, &str> = BTreeMap::new();
+        for phase in phases {
+            let phase = phase.get();
+            for objective in &phase.objectives {
+                let id = &objective.get().id;
+                self.id("id", &format!("of an objective in phase `{}`", phase.id.get()), id);
+                if let Some(other) = seen.insert(id.get(), phase.id.get()) {
+                    let what = format!(
+                        "two objectives have the id `{}`; the first stands in phase `{other}`",
+                        id.get()
+                    );
+                    self.problems.at(
+                        id.span(),
+                        "id",
+                        what,
+                        "ids of objectives are unique in the whole workflow",
+                    );
+                }
+            }
+        }
+    }
+
+    /// Every name is a phase, and no phase waits for itself.
+    pub(super) fn depends_on(&mut self, phases: &[At<PhaseShape>]) {
+        let by_id: BTreeMap<&str, &PhaseShape> =
+            phases.iter().map(|phase| (phase.get().id.get().as_str(), phase.get())).collect();
+        for phase in phases {
+            for name in &phase.get().depends_on {
+                if !by_id.contains_key(name.get().as_str()) {
+                    let id = phase.get().id.get();
+                    let what =
+                        format!("phase `{id}` depends on `{}`, which is no phase", name.get().escape_debug());
+                    let hint = suggest(name.get(), by_id.keys().copied().filter(|known| *known != id));
+                    self.problems.at(name.span(), "depends_on", what, hint);
+                }
+            }
+        }
+        if let Some(cycle) = find_cycle(&by_id) {
+            let first = by_id[cycle[0]];
+            let span = first.depends_on.first().map_or(first.id.span(), At::span);
+            let what = match cycle.as_slice() {
+                [only] => format!("phase `{only}` depends on itself"),
+                _ => format!("phases wait for each other: {} -> {}", cycle.join(" -> "), cycle[0]),
+            };
+            let hint = "remove one of these `depends_on`, so that one phase can begin";
+            self.problems.at(span, "depends_on", what, hint);
+        }
+    }
+
+    /// Loops lead back to a phase that stands earlier, are decided by something, and lie beside or within each other (B10).
+    pub(super) fn loops(&mut self, phases: &[At<PhaseShape>]) {
+        let place_of = |id: &str| phases.iter().position(|phase| phase.get().id.get() == id);
+        // The first and the last phase of each loop, by the order of the file.
+        let mut walked: Vec<(usize, usize)> = Vec::new();
+        for (last, phase) in phases.iter().enumerate() {
+            let phase = phase.get();
+            let Some(repeat) = &phase.repeat else { continue };
+            let (id, from) = (phase.id.get(), &repeat.from);
+            let earlier = || phases[..last].iter().map(|phase| phase.get().id.get().as_str());
+            let first = match place_of(from.get()) {
+                Some(first) if first < last => first,
+                found => {
+                    let why = if found.is_some() { "does not stand before it" } else { "is no phase" };
+                    let what =
+                        format!("phase `{id}` repeats from `{}`, which {why}", from.get().escape_debug());
+                    let hint = match last {
+                        0 => "a loop ends at a later phase than the one that it begins with".to_owned(),
+                        _ => suggest(from.get(), earlier()),
+                    };
+                    self.problems.at(from.span(), "repeat", what, hint);
+                    continue;
+                }
+            };
+            let judged = phase.verify.is_some()
+                || phase.review.is_some()
+                || phase.objectives.iter().any(|objective| objective.get().verify.is_some());
+            if !judged {
+                let what = format!("phase `{id}` repeats, but nothing says when it is good enough");
+                let hint = "give the phase a `verify` command or a `review`";
+                self.problems.at(from.span(), "repeat", what, hint);
+            }
+            if let Some((_, other)) = walked.iter().find(|(begin, end)| *begin < first && first <= *end) {
+                let what = format!(
+                    "the loop of phase `{id}` begins within the loop of phase `{}`",
+                    phases[*other].get().id.get()
+                );
+                let hint = "a loop lies within another one, or apart from it";
+                self.problems.at(from.span(), "repeat", what, hint);
+            }
+            walked.push((first, last));
+        }
+    }
+}
+
+/// The first cycle of `depends_on`, as the ids on the way. Phases that do not exist are left out.
+fn find_cycle<'a>(phases: &BTreeMap<&'a str, &'a PhaseShape>) -> Option<Vec<&'a str>> {
+    let mut finished: BTreeSet<&str> = BTreeSet::new();
+    for &start in phases.keys() {
+        // Depth first with a stack of its own, so that a long chain cannot exhaust the thread's.
+        let mut way: Vec<(&'a str, usize)> = vec![(start, 0)];
+        while let Some((id, next)) = way.last_mut() {
+            let before = if finished.contains(id) { None } else { phases[*id].depends_on.get(*next) };
+            *next += 1;
+            match before.map(|name| name.get().as_str()) {
+                Some(name) if !phases.contains_key(name) => {}
+                Some(name) => match way.iter().position(|(on_way, _)| *on_way == name) {
+                    Some(begin) => return Some(way[begin..].iter().map(|(id, _)| *id).collect()),
+                    None => way.push((name, 0)),
+                },
+                None => {
+                    finished.insert(*id);
+                    way.pop();
+                }
+            }
+        }
+    }
+    None
+}

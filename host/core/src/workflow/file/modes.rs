@@ -1,0 +1,228 @@
+//! What is different in a mode: `[modes.…]` and the Org files of `mode_files` (A1, A10). All of it is checked, and only that
+//! of the workflow's own mode takes effect. Opens no file: the caller's reader does.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use super::check::{Cast, Checker, join};
+use super::problem::suggest;
+use super::roles::{is_role, role_hint};
+use super::shape::{At, CONTINUATIONS_MAX, ModeShape, ModesShape, TURNS_MAX};
+use crate::ids::RoleName;
+use crate::workflow::org::{self, ORG_BYTES_MAX, Outline, Property};
+use crate::workflow::turns::MODES;
+use crate::workflow::{Mode, Role};
+
+/// Before the name of a role in a property, which has `_` where the role has `-`.
+const TURNS: &str = "MAX_TURNS_";
+const CONTINUATIONS: &str = "MAX_CONTINUATIONS";
+/// The property that says which mode the others are about.
+const MODE: &str = "MODE";
+/// Values by which a file says that a role has no budget in its mode, as in the table that people know.
+const NOTHING: [&str; 4] = ["-", "–", "—", "nil"];
+
+/// What the mode of the workflow comes to.
+#[derive(Debug, Default)]
+pub(super) struct Active {
+    /// Turns by role; the file's own before those of Org files.
+    pub(super) turns: BTreeMap<RoleName, u32>,
+    /// Continuations that the file names for its mode; wins over `[limits]`.
+    pub(super) continuations: Option<u32>,
+    /// Continuations of an Org file; `[limits]` wins over them.
+    pub(super) continuations_of_org: Option<u32>,
+    /// Providers of roles in other modes.
+    pub(super) providers: BTreeSet<String>,
+}
+
+/// What one Org file says of one mode.
+#[derive(Default)]
+struct OrgMode {
+    turns: BTreeMap<RoleName, (u32, usize)>,
+    continuations: Option<(u32, usize)>,
+}
+
+impl Checker<'_, '_> {
+    /// Takes over into `roles` what is different in the mode, and gives the rest.
+    pub(super) fn modes(
+        &mut self,
+        mode: Mode,
+        shapes: ModesShape,
+        files: &[At<String>],
+        roles: &mut BTreeMap<RoleName, Role>,
+        cast: &Cast,
+    ) -> Active {
+        let mut active = Active::default();
+        for file in files {
+            for (of, said) in self.mode_file(file, roles) {
+                if of == mode {
+                    active.turns.extend(said.turns.into_iter().map(|(role, (turns, _))| (role, turns)));
+                    active.continuations_of_org =
+                        said.continuations.map(|(count, _)| count).or(active.continuations_of_org);
+                }
+            }
+        }
+        let before = roles.clone();
+        for (of, shape) in shapes.given() {
+            let said = self.mode(of, shape, &before, cast, &mut active.providers);
+            if of == mode {
+                active.turns.extend(said.turns);
+                active.continuations = said.continuations;
+                roles.extend(said.roles);
+            }
+        }
+        active
+    }
+
+    fn mode(
+        &mut self,
+        mode: Mode,
+        shape: ModeShape,
+        roles: &BTreeMap<RoleName, Role>,
+        cast: &Cast,
+        providers: &mut BTreeSet<String>,
+    ) -> Said {
+        let table = format!("[modes.{}.turns]", mode.name());
+        for (name, turns) in shape.turns.iter().filter(|(name, _)| !is_role(name, roles)) {
+            let what = format!("{table} names `{}`, which is no role", name.escape_debug());
+            self.problems.at(turns.span(), name, what, role_hint(name, roles));
+        }
+        let turns = shape.turns.into_iter().map(|(name, turns)| (RoleName::new(name), turns.into_inner()));
+        let mut said =
+            Said { turns: turns.collect(), continuations: shape.max_continuations, roles: BTreeMap::new() };
+        for (name, shape) in shape.roles {
+            let place = format!("in [modes.{}.roles.{name}]", mode.name());
+            if !is_role(&name, roles) {
+                let what = format!(
+                    "[modes.{}.roles] names `{}`, which is no role",
+                    mode.name(),
+                    name.escape_debug()
+                );
+                self.problems.at(shape.span(), "roles", what, role_hint(&name, roles));
+            }
+            let name = RoleName::new(name);
+            let role = roles.get(&name).cloned().unwrap_or_else(|| cast.role());
+            let role = self.role_over(&place, role, shape.into_inner());
+            providers.insert(role.provider().to_owned());
+            said.roles.insert(name, role);
+        }
+        said
+    }
+
+    /// What an Org file says, by mode.
+    fn mode_file(&mut self, file: &At<String>, roles: &BTreeMap<RoleName, Role>) -> BTreeMap<Mode, OrgMode> {
+        let path = join(self.base, file.get());
+        let wrong = |line: Option<usize>, what: String| {
+            let line = line.map(|line| format!(":{line}")).unwrap_or_default();
+            format!("{}{line}: {what}", file.get().escape_debug())
+        };
+        let read = match (self.read)(&path) {
+            Ok(text) if text.len() > ORG_BYTES_MAX => Err(wrong(
+                None,
+                format!("it has {} bytes, and a mode file may have {ORG_BYTES_MAX}", text.len()),
+            )),
+            Ok(text) => org::read(&text).map_err(|error| wrong(Some(error.line), error.what)),
+            Err(why) => Err(wrong(None, format!("it cannot be read: {why}"))),
+        };
+        let outline = match read {
+            Ok(outline) => outline,
+            Err(what) => {
+                self.problems.at(file.span(), "mode_files", what, "");
+                return BTreeMap::new();
+            }
+        };
+        let mut modes = BTreeMap::new();
+        for property in &outline.properties {
+            if let Err((what, hint)) = take(&outline, property, file.get(), roles, &mut modes) {
+                let what = wrong(Some(property.line), format!("`{}` {what}", property.name.escape_debug()));
+                self.problems.at(file.span(), "mode_files", what, hint);
+            }
+        }
+        modes
+    }
+}
+
+/// What `[modes.…]` says of one mode.
+struct Said {
+    turns: BTreeMap<RoleName, u32>,
+    continuations: Option<u32>,
+    roles: BTreeMap<RoleName, Role>,
+}
+
+/// What is wrong, and what to do.
+type Fault = (String, String);
+
+/// Takes one property into the mode that it is about. Properties that are about something else pass.
+fn take(
+    outline: &Outline,
+    property: &Property,
+    path: &str,
+    roles: &BTreeMap<RoleName, Role>,
+    modes: &mut BTreeMap<Mode, OrgMode>,
+) -> Result<(), Fault> {
+    let name = property.name.to_ascii_uppercase();
+    let role = name.strip_prefix(TURNS).map(|role| role.to_ascii_lowercase().replace('_', "-"));
+    if role.is_none() && name != CONTINUATIONS {
+        return match name.starts_with("MAX_TURN") || name.starts_with("MAX_CONTINUATION") {
+            true => {
+                let hint = format!("write {TURNS} and the name of a role, or {CONTINUATIONS}");
+                Err(("is nothing that Baton reads".to_owned(), hint))
+            }
+            false => Ok(()),
+        };
+    }
+    let mode = mode_of(outline, property, path)?;
+    if NOTHING.contains(&property.value.to_ascii_lowercase().as_str()) {
+        return Ok(());
+    }
+    let (min, max) = if role.is_some() { (1, TURNS_MAX) } else { (0, CONTINUATIONS_MAX) };
+    let number = property.value.parse::<u32>().ok().filter(|number| (min..=max).contains(number));
+    let number = number.ok_or_else(|| {
+        let what = format!(
+            "cannot be \"{}\"; it must be a whole number from {min} to {max}",
+            property.value.escape_debug()
+        );
+        (what, String::new())
+    })?;
+    let of_mode = modes.entry(mode).or_default();
+    let before = match role {
+        Some(role) if !is_role(&role, roles) => {
+            return Err((
+                format!("is about `{}`, which is no role", role.escape_debug()),
+                role_hint(&role, roles),
+            ));
+        }
+        Some(role) => of_mode.turns.insert(RoleName::new(role), (number, property.line)),
+        None => of_mode.continuations.replace((number, property.line)),
+    };
+    match before {
+        Some((other, line)) if other != number => Err((
+            format!("is said for {} already, in line {line}", mode.name()),
+            "leave one of them".to_owned(),
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// The mode that a property is about: what `MODE` says there or above, else the name of the file.
+fn mode_of(outline: &Outline, property: &Property, path: &str) -> Result<Mode, Fault> {
+    let of_word = |word: &str| MODES.into_iter().find(|mode| mode.name().eq_ignore_ascii_case(word.trim()));
+    let names = || MODES.map(Mode::name);
+    if let Some(said) = outline.inherited(property.entry, MODE) {
+        return of_word(&said.value).ok_or_else(|| {
+            let what = format!(
+                "is about the mode \"{}\" of line {}, which is none",
+                said.value.escape_debug(),
+                said.line
+            );
+            (what, suggest(&said.value, names()))
+        });
+    }
+    let stem = Path::new(path).file_stem().unwrap_or_default().to_string_lossy();
+    of_word(&stem).ok_or_else(|| {
+        let hint = format!(
+            "call the file after its mode ({}.org), or give it the property {MODE}",
+            names().join(".org, ")
+        );
+        ("is about no mode".to_owned(), hint)
+    })
+}

@@ -1,0 +1,144 @@
+//! Who works on a phase: which agent, what it may do, and what it is given. Starts nobody.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::AgentKind;
+use crate::observation::is_default;
+
+/// What says which agent plays a role.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AgentPlace {
+    /// Nothing does: it is the default.
+    #[default]
+    Nowhere,
+    /// The role itself.
+    Role,
+    /// The workflow, for every role that says nothing.
+    Workflow,
+    /// `--agent`.
+    CommandLine,
+}
+
+/// What an agent may do without asking. Never silently everything.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Permission {
+    /// Read the workspace.
+    ReadOnly,
+    /// Read and edit files in the workspace; the default.
+    #[default]
+    Edit,
+    /// Anything the agent's own sandbox allows, commands included.
+    Full,
+}
+
+/// Who works on a phase.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Role {
+    /// Which agent.
+    pub agent: AgentKind,
+    /// Which model; the agent's default where absent.
+    pub model: Option<String>,
+    /// What it may do without asking.
+    pub permission: Permission,
+    /// Size of its context window, where the agent does not say.
+    pub window_tokens: Option<u64>,
+    /// Turns for a phase; the table's value where absent (A1).
+    pub max_turns: Option<u32>,
+    /// Names of further environment variables that the agent inherits.
+    pub env: Vec<String>,
+    /// The executable, where it is not the agent's own name on `PATH`: a path, or another name to look up there.
+    pub program: Option<String>,
+    /// Path of the rehearsal's script, absolute after reading the file.
+    pub script: Option<String>,
+    /// Further arguments, after those that Baton gives.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub args: Vec<String>,
+    /// Whether a `process` gets a terminal.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub pty: bool,
+    /// How a `process` gets its prompt.
+    #[serde(default, skip_serializing_if = "PromptWay::is_default")]
+    pub prompt: PromptWay,
+    /// MCP servers that the agent gets beside Baton's tools, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub mcp: BTreeMap<String, RoleServer>,
+    /// What says that it is this agent, so that an error can name the place.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub set_by: AgentPlace,
+    /// Whose quota it uses; the kind of the agent where absent. Agents of one provider wait for its limits together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provider: Option<String>,
+}
+
+/// An MCP server of a role.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RoleServer {
+    /// Program and arguments.
+    pub command: Vec<String>,
+    /// Variables that it gets beside the agent's own.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub env: BTreeMap<String, String>,
+    /// Whether large results of its tools may be kept out of the context (C3).
+    pub offload: bool,
+}
+
+impl Role {
+    /// An agent with nothing else said about it.
+    pub fn of(agent: AgentKind) -> Self {
+        Self {
+            agent,
+            model: None,
+            permission: Permission::default(),
+            window_tokens: None,
+            max_turns: None,
+            env: Vec::new(),
+            program: None,
+            script: None,
+            args: Vec::new(),
+            pty: false,
+            prompt: PromptWay::default(),
+            mcp: BTreeMap::new(),
+            set_by: AgentPlace::default(),
+            provider: None,
+        }
+    }
+
+    /// Whose quota it uses.
+    pub fn provider(&self) -> &str {
+        self.provider.as_deref().unwrap_or(self.agent.name())
+    }
+
+    /// The same role, played by another agent. What was meant for the first agent alone does not go over to the second:
+    /// its model, window, program, arguments, script and terminal. What the role may do, with which servers and for how
+    /// long does.
+    #[must_use]
+    pub fn played_by(self, agent: &AgentKind) -> Self {
+        if self.agent == *agent {
+            return self;
+        }
+        let Self { permission, max_turns, env, mcp, .. } = self;
+        Self { permission, max_turns, env, mcp, ..Self::of(agent.clone()) }
+    }
+}
+
+/// How a `process` agent gets its prompt.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum PromptWay {
+    /// On its standard input, which ends with the prompt; the default.
+    #[default]
+    Stdin,
+    /// As its last argument.
+    Argument,
+}
+
+impl PromptWay {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
