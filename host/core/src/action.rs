@@ -8,6 +8,7 @@ use crate::input::Choice;
 use crate::notice::Notice;
 use crate::observation::{BriefKind, Question, is_default};
 use crate::text::Text;
+use crate::tree::Tree;
 use crate::workflow::AgentKind;
 
 /// An action with the id under which its outcome comes back.
@@ -65,6 +66,9 @@ pub enum Action {
         baseline: bool,
         /// Files that the objectives in focus name.
         expected: Vec<String>,
+        /// Where.
+        #[serde(default, skip_serializing_if = "is_default")]
+        tree: Tree,
     },
     /// Ask a policy. Not durable: at a restart the question is put again.
     RequestDecision {
@@ -105,6 +109,9 @@ pub enum Action {
         head: String,
         /// Branch when it was made.
         branch: String,
+        /// Where its author worked.
+        #[serde(default, skip_serializing_if = "is_default")]
+        tree: Tree,
     },
     /// Write the safety net before a compaction (B2): a summary of the phase and one of the run.
     WriteSummaries {
@@ -130,6 +137,66 @@ pub enum Action {
         command: String,
         /// Which time, from 1.
         attempt: u32,
+        /// Where.
+        #[serde(default, skip_serializing_if = "is_default")]
+        tree: Tree,
+    },
+    /// Keep the real state of a tree, uncommitted work included, as a commit on a private ref, and make the tree in which
+    /// the parts of the phase come together. Changes nothing in `tree` itself.
+    Checkpoint {
+        /// Of which phase.
+        phase: PhaseId,
+        /// Where it works.
+        tree: Tree,
+        /// Where its parts come together.
+        joining: Tree,
+    },
+    /// Make a work tree with a branch of its own, and make it ready.
+    Branch {
+        /// For which phase.
+        phase: PhaseId,
+        /// Under which name.
+        tree: Tree,
+        /// Commit that it starts from.
+        base: String,
+        /// Commands that make it ready, for `sh -c`, in order (C1).
+        setup: Vec<String>,
+    },
+    /// Commit what a sub-phase left in its tree, and merge its branch. A merge of the same branch that stands open there
+    /// with its conflicts resolved is concluded; one of another branch is given up first.
+    Merge {
+        /// Whose work.
+        phase: PhaseId,
+        /// Where it is.
+        tree: Tree,
+        /// Where it goes.
+        into: Tree,
+        /// First line of the commit.
+        message: String,
+    },
+    /// Give up the merge that stands open in a tree: the tree is as it was before it.
+    Unmerge {
+        /// Of which phase the tree is.
+        phase: PhaseId,
+        /// Where.
+        tree: Tree,
+    },
+    /// Bring what came together back to where the phase began: as a whole, or not at all. Trees that are of no use any
+    /// more are removed after it; their commits are kept.
+    Land {
+        /// Of which phase.
+        phase: PhaseId,
+        /// Where it is.
+        tree: Tree,
+        /// Where it goes.
+        into: Tree,
+        /// The checkpoint that everything started from.
+        base: String,
+        /// Trees of sub-phases whose work is in it.
+        merged: Vec<Tree>,
+        /// How often the answer was `Updated` so far: what was not told, was not verified.
+        #[serde(default, skip_serializing_if = "is_default")]
+        round: u32,
     },
     /// Ask a person. The intent's id names the question.
     Ask {
@@ -182,6 +249,11 @@ impl Action {
             Action::WriteSummaries { .. } => "write-summaries",
             Action::Offload { .. } => "offload",
             Action::Verify { .. } => "verify",
+            Action::Checkpoint { .. } => "checkpoint",
+            Action::Branch { .. } => "branch",
+            Action::Merge { .. } => "merge",
+            Action::Unmerge { .. } => "unmerge",
+            Action::Land { .. } => "land",
             Action::Ask { .. } => "ask",
             Action::Finish { .. } => "finish",
             Action::Place { .. } => "place",
@@ -214,6 +286,9 @@ pub struct SpawnSpec {
     pub continuation: u32,
     /// Turns it may use, already less what the phase has used (A6); 0 for no cap.
     pub max_turns: u32,
+    /// Where it works.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub tree: Tree,
 }
 
 /// How a run ended.

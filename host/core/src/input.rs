@@ -97,6 +97,8 @@ pub enum Input {
     },
     /// A person asked the run to stop at once, keeping everything.
     StopRequested,
+    /// A person began the same work anew while nobody worked on this run: it is not taken up by itself any more (D8).
+    SetAside,
 }
 
 impl Input {
@@ -114,6 +116,7 @@ impl Input {
             Input::Offered { .. } => "offered",
             Input::Answered { .. } => "answered",
             Input::StopRequested => "stop-requested",
+            Input::SetAside => "set-aside",
         }
     }
 }
@@ -177,6 +180,16 @@ pub enum Report {
         groups: Vec<SplitGroupReport>,
         /// Why.
         rationale: String,
+    },
+    /// What a reviewer says of a phase (D3). Its full text is an artifact; here is what decides.
+    ReviewSubmit {
+        /// 0 to 100.
+        score: u32,
+        /// In a few sentences.
+        summary: String,
+        /// What is wrong, the worst first; what does not fit is in the artifact.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        findings: Vec<String>,
     },
 }
 
@@ -316,6 +329,41 @@ pub enum Outcome {
         findings: String,
         /// Everything it printed.
         artifact: Option<ArtifactRef>,
+    },
+    /// Of `Checkpoint`.
+    Checkpointed {
+        /// The commit that sub-phases start from; absent where there is no git work tree to branch off, so that they share
+        /// the folder (C11).
+        base: Option<String>,
+    },
+    /// Of `Branch`: the tree is there and ready.
+    Branched,
+    /// Of `Merge`: it is in.
+    Merged {
+        /// The commit that holds it now.
+        commit: String,
+        /// Files that it brought or changed.
+        files: u32,
+    },
+    /// Of `Unmerge`: no merge stands open there.
+    Unmerged,
+    /// Of `Merge` and `Land`: a merge stands open in the tree where the parts come together, and waits for somebody to
+    /// resolve it. Nothing else was changed.
+    Conflicted {
+        /// Files with conflicts, workspace-relative, at most 100.
+        files: Vec<String>,
+    },
+    /// Of `Land`: the place where the phase began had changed meanwhile. The change is merged into the tree where the
+    /// parts came together; what is there now is not verified yet.
+    Updated,
+    /// Of `Land`: everything is where the phase began.
+    Landed {
+        /// The commit with everything.
+        commit: String,
+        /// The branch there holds it; false where there was uncommitted work, which it joined as files.
+        committed: bool,
+        /// Files that it brought or changed.
+        files: u32,
     },
     /// Of `Ask` and `Finish`: people and files know.
     Announced,

@@ -15,6 +15,7 @@ pub mod observation;
 pub mod run;
 pub mod text;
 pub mod time;
+pub mod tree;
 pub mod view;
 pub mod workflow;
 
@@ -24,4 +25,5 @@ pub use input::{Input, Outcome, Stamped};
 pub use run::Run;
 pub use text::Text;
 pub use time::{DurationMs, UnixMs};
+pub use tree::Tree;
 pub use workflow::Workflow;

@@ -8,6 +8,7 @@ use crate::ids::{ActionId, ObjectiveId, PhaseId, SessionId};
 use crate::input::Choice;
 use crate::observation::{BriefKind, Capability, OccupancyView};
 use crate::time::{DurationMs, UnixMs};
+use crate::tree::Tree;
 use crate::view::Repair;
 use crate::workflow::AgentKind;
 
@@ -18,6 +19,8 @@ use crate::workflow::AgentKind;
 pub enum Notice {
     /// A phase begins.
     PhaseStarted { phase: PhaseId, title: String, objectives: u32 },
+    /// A policy gives a scope other turns than the table's, and says why (A2).
+    Budgeted { phase: PhaseId, turns: u32, of_table: u32, reason: String },
     /// An agent process was started. `continuation` is k, of `of`, with `remaining` objectives (A7).
     SessionStarted {
         phase: PhaseId,
@@ -68,7 +71,26 @@ pub enum Notice {
     /// Something failed and is tried again.
     Retrying { phase: PhaseId, attempt: u32, of: u32, after: DurationMs, because: String },
     /// A phase was split (D7).
-    Split { phase: PhaseId, sub_phases: Vec<(PhaseId, String)>, objectives: u32, reason: String },
+    Split {
+        phase: PhaseId,
+        sub_phases: Vec<(PhaseId, String)>,
+        objectives: u32,
+        reason: String,
+        /// How many of the sub-phases may be at work at a time.
+        at_once: u32,
+    },
+    /// What a sub-phase left is in the tree where the parts come together.
+    Merged { phase: PhaseId, into: PhaseId, files: u32 },
+    /// What a sub-phase left does not fit what is there; a session resolves it.
+    Conflict { phase: PhaseId, into: PhaseId, files: Vec<String> },
+    /// What the sub-phases made is where the phase began; `committed` tells whether the branch there holds it.
+    Landed { phase: PhaseId, commit: String, committed: bool, files: u32 },
+    /// A sub-phase stays open; what it left is kept on its branch, and is not merged.
+    KeptApart { phase: PhaseId, tree: Tree },
+    /// A reviewer has given a score.
+    Reviewed { phase: PhaseId, score: u32, passed: bool, summary: String },
+    /// The loop begins again at a phase, for the k-th time of at most `of` (B10).
+    Iterating { from: PhaseId, by: PhaseId, iteration: u32, of: u32 },
     /// A verification ended.
     Verified { phase: PhaseId, passed: bool, code: Option<i32>, attempt: u32 },
     /// A phase is done.
@@ -77,6 +99,8 @@ pub enum Notice {
     FellBack { capability: Capability, by: DecidedBy, because: String },
     /// A report through a file was refused; the reason is beside the file as well.
     ReportRefused { file: String, why: String },
+    /// The `[notify]` command did not do its work.
+    NotTold { event: String, why: String },
     /// The run waits for a person.
     Paused { question: ActionId, phase: Option<PhaseId>, text: String, choices: Vec<Choice> },
     /// A person answered.

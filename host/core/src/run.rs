@@ -2,18 +2,22 @@
 //!
 //! | file | part |
 //! |---|---|
-//! | `run/phase.rs`, `run/session.rs`, `run/clock.rs` | the state |
+//! | `run/phase.rs`, `run/step.rs`, `run/session.rs`, `run/clock.rs` | the state |
 //! | `run/legal.rs` | which inputs can happen |
 //! | `run/pace.rs` | clocks and deadlines |
-//! | `run/walk.rs` | a phase from its first measurement to its last verification |
+//! | `run/begin.rs` | the first steps of a phase and of a session |
+//! | `run/walk.rs` | what follows from outcomes and events, between two prompts and at the end of a session |
 //! | `run/answer.rs` | what a policy's answer leads to |
 //! | `run/judge.rs` | what follows from a verdict: continuation, retry, nudge |
 //! | `run/handoff.rs` | what a session leaves: composed, inspected, reviewed, repaired, written |
 //! | `run/ledger.rs` | the complete facts beside a handoff |
 //! | `run/quota.rs` | waiting for a provider |
 //! | `run/split.rs` | validating a split and forking a phase |
+//! | `run/schedule.rs` | who works now: places, fairness, providers |
+//! | `run/examine.rs` | verification, review, and the loop that they close |
+//! | `run/join.rs` | what sub-phases made comes together: merges, conflicts, synthesis, landing |
 //! | `run/ask.rs` | questions to a person, ceilings, answers |
-//! | `run/question.rs` | the questions to a policy: what it gets to see |
+//! | `run/question.rs`, `run/attributes.rs` | the questions to a policy: what it gets to see |
 //! | `run/seen.rs` | what a policy sees of one session |
 //! | `run/recording.rs` | the same for a recorded stream, outside of a run |
 //! | `run/offload.rs` | tool results that could be replaced by a reference |
@@ -24,9 +28,13 @@
 
 mod answer;
 mod ask;
+mod attributes;
+mod begin;
 mod clock;
+mod examine;
 mod handoff;
 mod inputs;
+mod join;
 mod judge;
 mod ledger;
 mod legal;
@@ -38,31 +46,35 @@ mod quota;
 mod recording;
 mod report;
 mod resume;
+mod schedule;
 mod seen;
 mod session;
 mod show;
 mod split;
+mod step;
 mod summary;
 mod walk;
 
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+use std::mem::Discriminant;
 
 use crate::action::{Action, Ending, Intent};
 use crate::facts::AgentEvent;
-use crate::ids::{ActionId, Digest, PhaseId, RequestId, RunId, Seq, SessionId};
+use crate::ids::{ActionId, PhaseId, RequestId, RunId, Seq, SessionId};
 use crate::input::{Choice, Input, Outcome, Pin, Stamped};
 use crate::notice::Notice;
-use crate::observation::ItemView;
+use crate::observation::{ItemView, SessionState};
 use crate::time::UnixMs;
 use crate::workflow::Workflow;
 use crate::workflow::paths::RunNames;
 
 use clock::Clock;
-use phase::{Phase, Step};
+use phase::Phase;
 use session::Session;
+use step::Step;
 
 pub use legal::IllegalInput;
 pub use offload::{question_alone, says_offload};
@@ -93,12 +105,13 @@ pub struct Run {
     sessions: BTreeMap<SessionId, Session>,
     pending: BTreeMap<ActionId, Intent>,
     questions: BTreeMap<ActionId, Question>,
-    reports: BTreeSet<Digest>,
+    reports: report::Addresses,
     /// Tool results that wait for a word of the policy.
     offers: BTreeMap<RequestId, ItemView>,
     clock: Clock,
     raised: u32,
     stopping: bool,
+    set_aside: bool,
     ending: Option<Ending>,
     out: Vec<Intent>,
 }
@@ -129,11 +142,12 @@ impl Run {
             sessions: BTreeMap::new(),
             pending: BTreeMap::new(),
             questions: BTreeMap::new(),
-            reports: BTreeSet::new(),
+            reports: report::Addresses::default(),
             offers: BTreeMap::new(),
             clock: Clock::default(),
             raised: 0,
             stopping: false,
+            set_aside: false,
             ending: None,
             out: Vec::new(),
         }
@@ -145,7 +159,11 @@ impl Run {
         self.seq = stamped.seq;
         // The clock of a machine may go back; the state's never does.
         self.now = self.now.max(stamped.at);
-        self.advance_clocks(matches!(stamped.input, Input::Resumed | Input::Started { .. }));
+        self.advance_clocks(matches!(
+            stamped.input,
+            Input::Resumed | Input::Started { .. } | Input::SetAside
+        ));
+        let stood = self.standing_of(&stamped.input);
         match &stamped.input {
             Input::Started { run, workflow, pins, task_folder, utc_offset_minutes } => {
                 self.utc_offset_minutes = *utc_offset_minutes;
@@ -161,10 +179,25 @@ impl Run {
             Input::Offered { session, item } => self.offered(session, item),
             Input::Answered { question, choice } => self.answered(*question, *choice),
             Input::StopRequested => self.stop(),
+            Input::SetAside => {
+                // Nobody is there to perform what could begin now.
+                self.set_aside = true;
+                return Ok(Vec::new());
+            }
         }
-        self.schedule();
-        self.set_paces();
+        // Most of what agents say moves nobody: then nobody's turn has come, and every clock goes on as it goes.
+        if stood.is_none() || stood != self.standing_of(&stamped.input) {
+            self.schedule(matches!(stamped.input, Input::Tick));
+            self.set_paces();
+        }
         Ok(std::mem::take(&mut self.out))
+    }
+
+    /// Where the one phase stands that a fact from an agent can move; none for every other input.
+    fn standing_of(&self, input: &Input) -> Option<(Discriminant<Step>, SessionState)> {
+        let Input::Agent { session, .. } = input else { return None };
+        let p = self.phase_of(session)?;
+        Some((std::mem::discriminant(&self.phases[p].step), self.sessions.get(session)?.state))
     }
 
     /// Durable intents without an outcome, oldest first.
@@ -207,6 +240,11 @@ impl Run {
         self.seq
     }
 
+    /// Whether a person began the same work anew since: only `resume` goes on with it (D8).
+    pub fn is_set_aside(&self) -> bool {
+        self.set_aside
+    }
+
     /// How it ended, once it has.
     pub fn ending(&self) -> Option<Ending> {
         self.ending
@@ -222,56 +260,7 @@ impl Run {
         self.pins = pins.to_vec();
         task_folder.clone_into(&mut self.task_folder);
         self.started_at = self.now;
-        self.phases = workflow.phases.iter().map(|spec| Phase::new(spec.clone(), None, 0, false)).collect();
-    }
-
-    /// Gives every free place to the first phase that may begin, and ends the run where nothing is left.
-    fn schedule(&mut self) {
-        if self.stopping || self.ending.is_some() {
-            return;
-        }
-        self.close_split_parents();
-        self.skip_dependents();
-        for p in 0..self.phases.len() {
-            let active = self.phases.iter().filter(|phase| phase.is_active()).count();
-            if active >= self.workflow.limits.parallel.max(1) as usize {
-                break;
-            }
-            if self.phases[p].step == Step::Pending && self.dependencies_done(p) {
-                self.begin_phase(p);
-            }
-        }
-        if self.phases.iter().all(Phase::is_over) {
-            let done = self.phases.iter().all(|phase| phase.step == Step::Done);
-            self.finish(if done { Ending::Done } else { Ending::Unfinished });
-        }
-    }
-
-    fn dependencies_done(&self, p: usize) -> bool {
-        self.phases[p]
-            .spec
-            .depends_on
-            .iter()
-            .all(|id| self.phases.iter().any(|phase| &phase.spec.id == id && phase.step == Step::Done))
-    }
-
-    /// A phase whose dependency was left open cannot be begun.
-    fn skip_dependents(&mut self) {
-        loop {
-            let skipped: Vec<PhaseId> = self
-                .phases
-                .iter()
-                .filter(|phase| phase.step == Step::Skipped)
-                .map(|phase| phase.spec.id.clone())
-                .collect();
-            let next = self.phases.iter_mut().find(|phase| {
-                phase.step == Step::Pending && phase.spec.depends_on.iter().any(|id| skipped.contains(id))
-            });
-            match next {
-                Some(phase) => phase.step = Step::Skipped,
-                None => return,
-            }
-        }
+        self.phases = workflow.phases.iter().cloned().map(Phase::new).collect();
     }
 
     fn finish(&mut self, ending: Ending) {
@@ -305,6 +294,16 @@ impl Run {
 
     fn notify(&mut self, notice: Notice) {
         self.emit(Action::Notify(notice));
+    }
+
+    /// Does something with every phase that there is now. What it does may put others between them.
+    fn for_each_phase(&mut self, mut each: impl FnMut(&mut Self, usize)) {
+        let ids: Vec<PhaseId> = self.phases.iter().map(|phase| phase.spec.id.clone()).collect();
+        for id in ids {
+            if let Some(p) = self.phase_index(&id) {
+                each(self, p);
+            }
+        }
     }
 
     fn phase_index(&self, id: &PhaseId) -> Option<usize> {

@@ -10,6 +10,7 @@ use crate::ids::{ActionId, ObjectiveId, PhaseId, RunId, SessionId};
 use crate::input::{ArtifactRef, Choice};
 use crate::observation::ObjectiveStatus;
 use crate::time::{DurationMs, UnixMs};
+use crate::tree::Tree;
 
 /// A run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -36,6 +37,35 @@ pub struct RunView {
     pub phases: Vec<PhaseRow>,
     /// Questions that wait for a person.
     pub questions: Vec<QuestionRow>,
+    /// A person began the same work anew since: only `resume` goes on with it (D8).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub set_aside: bool,
+}
+
+impl RunView {
+    /// Objectives done and in all, each counted once: a part holds objectives of its parent, and what the host made for
+    /// itself (reviews, merges) is nobody's objective.
+    pub fn objectives(&self) -> (u32, u32) {
+        let roots = self.phases.iter().filter(|phase| phase.origin == Origin::Workflow);
+        roots.map(|phase| self.objectives_of(phase)).fold((0, 0), |sum, of| (sum.0 + of.0, sum.1 + of.1))
+    }
+
+    /// The same for one phase. While its parts are at work, what they have done counts; when it is over, what reached it.
+    pub fn objectives_of(&self, phase: &PhaseRow) -> (u32, u32) {
+        phase.objectives.iter().fold((0, 0), |(done, all), objective| {
+            (done + u32::from(self.is_done(phase, &objective.id)), all + 1)
+        })
+    }
+
+    fn is_done(&self, phase: &PhaseRow, id: &ObjectiveId) -> bool {
+        let own = |objective: &ObjectiveRow| objective.id == *id && objective.status == ObjectiveStatus::Done;
+        let is_part = |row: &&PhaseRow| row.origin == Origin::Split && row.parent.as_ref() == Some(&phase.id);
+        let is_over = matches!(phase.status, PhaseStatus::Done | PhaseStatus::Skipped);
+        phase.objectives.iter().any(own)
+            || (phase.split > 0
+                && !is_over
+                && self.phases.iter().filter(is_part).any(|part| self.is_done(part, id)))
+    }
 }
 
 /// Where a run stands.
@@ -87,6 +117,40 @@ pub struct PhaseRow {
     pub handoffs: Vec<HandoffRow>,
     /// Artifacts that the host wrote for it.
     pub artifacts: Vec<ArtifactRef>,
+    /// Why there is this phase.
+    #[serde(default)]
+    pub origin: Origin,
+    /// What its last review gave it, of 100.
+    #[serde(default)]
+    pub score: Option<u32>,
+    /// Which time the loop walks through it, from 1; 1 where there is none (B10).
+    #[serde(default)]
+    pub iteration: u32,
+    /// Where it works: a work tree's name; empty for the workspace.
+    #[serde(default)]
+    pub tree: Tree,
+}
+
+/// Why there is a phase.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Origin {
+    /// The workflow has it.
+    #[default]
+    Workflow,
+    /// A split made it (D4).
+    Split,
+    /// The host made it to have its parent reviewed.
+    Review,
+    /// The host made it to bring parts together: a conflict to resolve, or results to synthesise.
+    Merge,
+}
+
+impl Origin {
+    /// Whether it is a part of the work that was asked for, and not a help of the host's.
+    pub fn is_part(self) -> bool {
+        matches!(self, Origin::Workflow | Origin::Split)
+    }
 }
 
 /// Where a phase stands.
@@ -113,6 +177,10 @@ pub enum PhaseStatus {
     HandingOff,
     /// Its verification runs.
     Verifying,
+    /// A reviewer looks at it.
+    UnderReview,
+    /// What its sub-phases made comes together.
+    Merging,
     /// Waits for a person.
     Paused,
     /// Forked into sub-phases.

@@ -10,7 +10,10 @@ use crate::notice::Notice;
 use crate::observation::{BriefKind, Capability, SessionState, SplitOccasion};
 
 use super::Run;
-use super::phase::{AfterEnd, Pause, Step, Succession};
+use super::step::{AfterEnd, Pause, Step, Succession};
+
+/// A policy gives a scope at most this many times the turns of the table: the contract says so (WIT `turn-budget`).
+pub(super) const MOST_TURNS: u32 = 10;
 
 impl Run {
     pub(super) fn decided(&mut self, request: RequestId, result: &Result<Decision, Fault>, label: &Label) {
@@ -52,9 +55,9 @@ impl Run {
             }
             (Step::Scoping { occasion, .. }, _) => self.keep_scope(p, occasion, &why),
             (Step::Budgeting { .. }, Ok(Decision::Budget(budget))) => {
-                self.budgeted(p, budget.max_turns);
+                self.budgeted(p, budget.max_turns, &budget.reason);
             }
-            (Step::Budgeting { .. }, _) => self.budgeted(p, self.base_turns(p)),
+            (Step::Budgeting { .. }, _) => self.budgeted(p, self.base_turns(p), ""),
             (Step::Sparing { kind, focus, large, .. }, answer) => self.spared(p, kind, focus, large, answer),
             (Step::Briefing { kind, focus, .. }, Ok(Decision::Brief(brief))) if !brief.prompt.is_empty() => {
                 self.prompt(p, kind, focus, &brief.prompt);
@@ -110,12 +113,22 @@ impl Run {
         }
     }
 
-    fn keep_scope(&mut self, p: usize, occasion: SplitOccasion, reason: &str) {
+    pub(super) fn keep_scope(&mut self, p: usize, occasion: SplitOccasion, reason: &str) {
+        // Whoever answered, or could not: a request is answered once.
+        self.phases[p].requested = None;
         match occasion {
+            // The split, or the host, has said how many.
+            SplitOccasion::PhaseStart if self.phases[p].max_turns > 0 => {
+                self.succeed(p, Succession::Uncounted)
+            }
             SplitOccasion::PhaseStart => {
                 let base = self.base_turns(p);
                 let request = self.ask_budget(p, base);
                 self.phases[p].step = Step::Budgeting { request };
+            }
+            // Its session is gone, and another goes on; it counts, so that nobody asks for ever.
+            SplitOccasion::Requested if !self.has_live_session(p) => {
+                self.succeed(p, Succession::Continuation)
             }
             SplitOccasion::Boundary | SplitOccasion::Requested => {
                 let request = self.ask_compaction(p, Vec::new());
@@ -134,10 +147,15 @@ impl Run {
         }
     }
 
-    /// Turns for the scope, at most ten times the base.
-    fn budgeted(&mut self, p: usize, turns: u32) {
+    /// Turns for the scope, within [`MOST_TURNS`].
+    fn budgeted(&mut self, p: usize, turns: u32, reason: &str) {
         let base = self.base_turns(p);
-        self.phases[p].max_turns = if base == 0 { turns } else { turns.clamp(1, base.saturating_mul(10)) };
+        let turns = if base == 0 { turns } else { turns.clamp(1, base.saturating_mul(MOST_TURNS)) };
+        self.phases[p].max_turns = turns;
+        if turns != base {
+            let (phase, reason) = (self.phases[p].spec.id.clone(), reason.to_owned());
+            self.notify(Notice::Budgeted { phase, turns, of_table: base, reason });
+        }
         self.succeed(p, Succession::Uncounted);
     }
 

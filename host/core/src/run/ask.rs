@@ -5,7 +5,7 @@ use crate::ids::ActionId;
 use crate::input::Choice;
 use crate::notice::Notice;
 
-use super::phase::{AfterEnd, Pause, Step, Succession};
+use super::step::{AfterEnd, Pause, Step, Succession};
 use super::{Question, Run};
 
 impl Run {
@@ -49,6 +49,10 @@ impl Run {
             Choice::Retry => {
                 let phase = &mut self.phases[p];
                 (phase.continuations, phase.retries, phase.verifications, phase.quota_waits) = (0, 0, 0, 0);
+                (phase.reviews, phase.iterations_forgiven) = (0, phase.iteration);
+                if let Some(fork) = &mut phase.fork {
+                    fork.try_again();
+                }
                 self.phases[p].turns_forgiven = self.turns_used(p);
                 self.take_up_at_next_tick(p);
             }
@@ -59,25 +63,40 @@ impl Run {
                 }
                 self.take_up_at_next_tick(p);
             }
-            Choice::Skip => self.phases[p].step = Step::Skipped,
+            Choice::Skip if about == Pause::Conflict => self.leave_apart(p),
+            Choice::Skip => self.skip(p),
             Choice::Stop => {
                 self.questions.clear();
-                for p in 0..self.phases.len() {
-                    if !self.phases[p].is_over() {
-                        self.end_session(p, AfterEnd::Skip, "a person stopped the run");
+                self.for_each_phase(|run, p| {
+                    if !run.phases[p].is_over() {
+                        run.end_session(p, AfterEnd::Skip, "a person stopped the run");
                     }
-                }
+                });
             }
         }
     }
 
     /// An answer may be given while no host is there to act: it only makes the phase due.
-    fn take_up_at_next_tick(&mut self, p: usize) {
-        self.phases[p].step = Step::Backoff { until: self.now };
+    pub(super) fn take_up_at_next_tick(&mut self, p: usize) {
+        self.phases[p].step = Step::Due;
+    }
+
+    /// Leaves a phase, and what belongs to it, as it is.
+    pub(super) fn skip(&mut self, p: usize) {
+        self.phases[p].step = Step::Skipped;
+        self.tell_apart(p);
     }
 
     pub(super) fn take_up(&mut self, p: usize) {
-        if self.phases[p].is_finished() {
+        let phase = &self.phases[p];
+        if !phase.parts.is_empty() {
+            let parts = phase.parts.clone();
+            self.checkpoint(p, parts);
+        } else if phase.fork.is_some() {
+            self.join(p);
+        } else if phase.sessions.len() == phase.sessions_before && !phase.is_finished() {
+            self.begin(p);
+        } else if phase.is_finished() {
             self.verify(p);
         } else {
             self.succeed(p, Succession::Uncounted);

@@ -14,10 +14,10 @@ use crate::workflow::paths::HandoffNames;
 use crate::workflow::{Role, Workflow};
 
 use super::Run;
-use super::phase::{Step, Succession};
+use super::step::{Step, Succession};
 
 /// The role that finishes the rest where a workflow has one (C18); else the phase's own role does, as the lead.
-const LEAD_ROLE: &str = "lead";
+pub(super) const LEAD_ROLE: &str = "lead";
 /// Findings of a refused document that people are told at once; the row keeps all.
 const FINDINGS_TOLD: usize = 3;
 
@@ -105,7 +105,8 @@ impl Run {
         let git = &self.phases[p].facts.git;
         let (head, branch) = (git.head.clone(), git.branch.clone());
         let (phase, document) = (self.phases[p].spec.id.clone(), draft.document.clone());
-        let action = self.emit(Action::Inspect { phase, document, head, branch });
+        let tree = self.phases[p].tree.clone();
+        let action = self.emit(Action::Inspect { phase, document, head, branch, tree });
         self.phases[p].step = Step::Inspecting { action, then, draft };
     }
 
@@ -253,6 +254,7 @@ impl Run {
             document: phase.document.clone(),
             head: newest.head.clone(),
             branch: newest.branch.clone(),
+            tree: phase.tree.clone(),
         };
         let action = self.emit(action);
         self.phases[p].step = Step::Rechecking { action, kind, focus };

@@ -9,7 +9,8 @@ use crate::observation::{BriefKind, HandoffObservation, ItemKind, ItemView};
 use crate::text::Text;
 
 use super::Run;
-use super::phase::{Phase, Step};
+use super::phase::Phase;
+use super::step::Step;
 
 /// What a reference with its preview takes at most. Where a text is no larger, a reference spares nothing.
 const REFERENCE_BYTES: u64 = 2 << 10;

@@ -5,11 +5,11 @@ use crate::action::Action;
 use crate::decision::{Assessment, Decision, Fault, QuotaCause, Recovery, Verdict};
 use crate::ids::ObjectiveId;
 use crate::notice::Notice;
-use crate::observation::{BriefKind, Occasion, SessionState, SplitOccasion};
+use crate::observation::{BriefKind, ObjectiveStatus, Occasion, SessionState, SplitOccasion};
 use crate::time::DurationMs;
-use crate::workflow::turns::base_turns;
 
-use super::phase::{AfterEnd, Pause, Step, Succession};
+use super::quota::outlasts_its_reset;
+use super::step::{AfterEnd, Pause, Step, Succession};
 use super::{RequestSlot, Run};
 
 /// No wait between two tries is longer: a person who looks sees something move.
@@ -128,6 +128,8 @@ impl Run {
         match a.verdict {
             // A session that ended before it was given anything has completed nothing.
             Verdict::Completed if focus.is_empty() => self.give_up(p, a),
+            // An agent that asks for a split stops where it is: what it has not reported done is still open (D2).
+            Verdict::Completed if self.phases[p].requested.is_some() => self.boundary(p),
             Verdict::Completed => {
                 let by = self.phases[p].session.clone();
                 for g in focus {
@@ -149,6 +151,12 @@ impl Run {
                 self.pause(p, Pause::Stuck, text);
             }
             Verdict::Quota { cause, until } => self.wait_for_quota(p, cause, until, focus),
+            // Who asks for smaller scopes instead of doing the work has done its job (D2).
+            Verdict::Truncated | Verdict::Stalled | Verdict::Interrupted | Verdict::Failed
+                if self.phases[p].requested.is_some() =>
+            {
+                self.scope(p, SplitOccasion::Requested);
+            }
             Verdict::Truncated | Verdict::Stalled | Verdict::Interrupted | Verdict::Failed => {
                 self.recover(p, focus, a);
             }
@@ -173,10 +181,23 @@ impl Run {
                 Some(session) if alive && session.nudges < limit => {
                     session.nudges += 1;
                     self.phases[p].because.clone_from(&a.reason);
-                    self.brief(p, BriefKind::Nudged, focus.to_vec());
+                    self.nudge(p, focus.to_vec());
                 }
                 _ => self.give_up(p, a),
             },
+        }
+    }
+
+    /// Asks for the same again, less what the agent has reported done meanwhile; where that is all of it, it goes on. What a
+    /// verification or a review found wanting is asked for although it was done once.
+    pub(super) fn nudge(&mut self, p: usize, mut focus: Vec<usize>) {
+        let phase = &self.phases[p];
+        if !(phase.is_finished() && phase.verified == Some(false)) {
+            focus.retain(|g| phase.goals[*g].status != ObjectiveStatus::Done);
+        }
+        match focus.is_empty() {
+            true => self.boundary(p),
+            false => self.brief(p, BriefKind::Nudged, focus),
         }
     }
 
@@ -204,6 +225,9 @@ impl Run {
         }
         if self.pause_at_ceiling(p) {
             return;
+        }
+        if self.phases[p].requested.is_some() {
+            return self.scope(p, SplitOccasion::Requested);
         }
         if self.is_out_of_turns(p) || (then == Succession::Continuation && !self.may_continue(p)) {
             return self.scope(p, SplitOccasion::OutOfContinuations);
@@ -274,11 +298,9 @@ impl Run {
         self.phases[p].max_turns > 0 && self.turns_counted(p) >= self.phases[p].max_turns
     }
 
-    /// The table's turns for the role and mode (A1), unless the role says otherwise; 0 where neither does.
+    /// Turns before a policy looks at the scope (A1); 0 where nothing names any.
     pub(super) fn base_turns(&self, p: usize) -> u32 {
-        let name = &self.phases[p].spec.role;
-        let of_role = self.workflow.role_of(&self.phases[p].spec).max_turns;
-        of_role.or_else(|| base_turns(name.as_str(), self.workflow.mode)).unwrap_or(0)
+        self.workflow.base_turns(&self.phases[p].spec).unwrap_or(0)
     }
 
     pub(super) fn remaining(&self, p: usize) -> Vec<ObjectiveId> {
@@ -296,10 +318,13 @@ impl Run {
             Step::Quota { since, retry_at, focus, .. } if retry_at <= now => self.quota_over(p, since, focus),
             Step::Backoff { until } if until <= now => self.take_up(p),
             Step::Readying { .. } | Step::Working { .. } | Step::Compacting { .. } => {
-                let waits = self.session(p).is_some_and(|s| {
-                    matches!(s.state, SessionState::WaitingQuota | SessionState::WaitingApproval)
+                let waits = self.session(p).is_some_and(|s| match s.state {
+                    SessionState::WaitingApproval => true,
+                    SessionState::WaitingQuota => !s.quota.is_some_and(|wait| outlasts_its_reset(&wait, now)),
+                    _ => false,
                 });
-                // A wait is looked at for recovery only, which arrives as output (B7).
+                // A wait is looked at for recovery only, which arrives as output (B7). One that outlasts every reset is
+                // a silence like any other.
                 if !waits {
                     self.assess_at_work(p, Occasion::Heartbeat);
                 }

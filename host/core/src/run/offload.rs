@@ -3,14 +3,11 @@
 
 use crate::action::Action;
 use crate::decision::{CompactionAction, Decision, Fault};
-use crate::ids::{PhaseId, RequestId, SessionId};
-use crate::observation::{
-    Ask, Attributes, BudgetView, CompactionObservation, ItemView, OccupancyView, PhaseView, ProgressView,
-    Question, SessionState, SessionView,
-};
-use crate::workflow::Mode;
+use crate::ids::{RequestId, SessionId};
+use crate::observation::{Ask, Attributes, CompactionObservation, ItemView, Question, SessionState};
 
 use super::Run;
+use super::seen::{outside_of_runs, unheard_of};
 
 /// Results of all sessions that wait at a time. An agent calls a few tools at once; one that offers more gets what is
 /// over this as it is, and nothing grows without bound.
@@ -51,41 +48,8 @@ pub fn says_offload(item: &ItemView, result: &Result<Decision, Fault>) -> bool {
 
 /// The same question for an item of a client that works in no run: nothing is known of its context.
 pub fn question_alone(item: ItemView) -> Question {
-    let session = SessionView {
-        agent: String::new(),
-        role: String::new(),
-        state: SessionState::Working,
-        capabilities: Default::default(),
-        occupancy: OccupancyView::default(),
-        continuation: 0,
-        prompts: 0,
-        turns: 0,
-        max_turns: 0,
-        compactions: 0,
-        turns_since_compaction: 0,
-        billed_input_tokens: 0,
-        billed_output_tokens: 0,
-        idle_ms: 0,
-        active_ms: 0,
-        exit: None,
-        recent: Vec::new(),
-    };
-    let phase = PhaseView {
-        id: PhaseId::new("none"),
-        title: String::new(),
-        mode: Mode::default().name().to_owned(),
-        depth: 0,
-        budget: BudgetView {
-            turns: 0,
-            turns_used: 0,
-            continuations: 0,
-            continuations_used: 0,
-            retries: 0,
-            retries_used: 0,
-        },
-        progress: ProgressView { done: 0, open: 1, failed: 0, done_by_session: 0 },
-        expects_files: false,
-    };
+    let session = unheard_of("", "", SessionState::Working);
+    let phase = outside_of_runs("none");
     let observation = CompactionObservation {
         session,
         phase,

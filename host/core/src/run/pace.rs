@@ -5,7 +5,8 @@ use crate::time::{DurationMs, UnixMs};
 
 use super::Run;
 use super::clock::Pace;
-use super::phase::{Phase, Step};
+use super::phase::Phase;
+use super::step::Step;
 
 impl Run {
     /// When [`Input::Tick`](crate::Input::Tick) is due; absent where nothing waits for time.
@@ -56,6 +57,7 @@ impl Run {
         match &phase.step {
             Step::Quota { retry_at, .. } => Some(heartbeat().map_or(*retry_at, |h| h.min(*retry_at))),
             Step::Backoff { until } => Some(*until),
+            Step::Due => self.phase_index(&phase.spec.id).filter(|p| self.has_place(*p)).map(|_| self.now),
             Step::Readying { .. } | Step::Working { .. } | Step::Compacting { .. } => heartbeat(),
             _ => None,
         }
@@ -66,11 +68,11 @@ impl Run {
         if self.stopping || self.ending.is_some() {
             return;
         }
-        for p in 0..self.phases.len() {
-            if self.deadline_of(&self.phases[p]).is_some_and(|at| at <= self.now) {
-                self.tick_phase(p);
+        self.for_each_phase(|run, p| {
+            if run.deadline_of(&run.phases[p]).is_some_and(|at| at <= run.now) {
+                run.tick_phase(p);
             }
-        }
+        });
     }
 
     pub(super) fn heartbeat(&self) -> DurationMs {

@@ -1,260 +1,37 @@
-//! The state of one phase: its objectives, its counters and the step it is in. Transitions are in the files beside.
+//! The state of one phase: its objectives, its counters, and where it works. The step it is in is `step.rs`;
+//! transitions are in the files beside.
 
 use std::collections::VecDeque;
 
-use crate::decision::{QuotaCause, SubPhase};
+use crate::decision::SubPhase;
 use crate::facts::{Billed, WorkspaceFacts};
-use crate::ids::{ActionId, PhaseId, RequestId, SessionId};
-use crate::input::{ArtifactRef, Choice, ReportedHandoff};
-use crate::observation::{Attempt, BriefKind, ObjectiveStatus, Occasion, SplitOccasion, SplitRequest};
+use crate::ids::{PhaseId, SessionId};
+use crate::input::{ArtifactRef, ReportedHandoff};
+use crate::observation::{Attempt, ObjectiveStatus, SplitRequest};
 use crate::text::Text;
 use crate::time::UnixMs;
-use crate::view::HandoffRow;
+use crate::tree::Tree;
+use crate::view::{HandoffRow, Origin};
 use crate::workflow::{Objective, Phase as Spec};
 
 use super::clock::Clock;
-use super::handoff::{Draft, Found, Refused};
-use super::inputs::Large;
+use super::examine::Score;
+use super::handoff::Found;
+use super::join::Fork;
+use super::session::cut;
+use super::step::Step;
 
 /// Attempts, decisions and gotchas of a phase that are kept, each. All of them reach the facts beside a handoff; a phase
 /// that records more has an agent in a loop. The oldest then go first, and are counted: the journal has every one.
 const RECORDS: usize = 10_000;
-
-/// Where a phase is. A step that waits names what it waits for; an answer to anything else is stale and dropped.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) enum Step {
-    /// For the phases it depends on, or for a free place.
-    Pending,
-    /// `Assess` with `baseline`: the start of the phase is measured.
-    Baseline {
-        action: ActionId,
-    },
-    /// `splitting.evaluate`, with a session (at a boundary) or without.
-    Scoping {
-        request: RequestId,
-        occasion: SplitOccasion,
-    },
-    /// `splitting.budget`.
-    Budgeting {
-        request: RequestId,
-    },
-    /// `Spawn`, until the agent says that it is ready.
-    Readying {
-        action: ActionId,
-    },
-    /// `compaction.decide` on what the next prompt would embed (C4).
-    Sparing {
-        request: RequestId,
-        kind: BriefKind,
-        focus: Vec<usize>,
-        large: Vec<Large>,
-    },
-    /// `Offload` of what was decided.
-    Offloading {
-        action: ActionId,
-        kind: BriefKind,
-        focus: Vec<usize>,
-        large: Vec<Large>,
-    },
-    /// `handoff.brief`.
-    Briefing {
-        request: RequestId,
-        kind: BriefKind,
-        focus: Vec<usize>,
-    },
-    /// `Prompt`, until it is answered. The host may have interrupted it, to nudge.
-    Working {
-        action: ActionId,
-        focus: Vec<usize>,
-        interrupted: bool,
-    },
-    /// `Assess` after a prompt or a session ended.
-    Measuring {
-        action: ActionId,
-        occasion: Occasion,
-        focus: Vec<usize>,
-    },
-    /// `exhaustion.assess` on a prompt or session that ended.
-    Judging {
-        request: RequestId,
-        occasion: Occasion,
-        focus: Vec<usize>,
-    },
-    /// `compaction.decide`.
-    Fitting {
-        request: RequestId,
-    },
-    /// `WriteSummaries`, before the compaction.
-    Summarising {
-        action: ActionId,
-        instructions: String,
-    },
-    /// `Compact`: delivered or not, the prompt that carries it has not ended.
-    Compacting {
-        action: ActionId,
-    },
-    /// `Assess` after a session is gone, for what it leaves behind.
-    Surveying {
-        action: ActionId,
-        then: Succession,
-    },
-    /// `handoff.compose`; `refused` is the review of the document before, which is composed again from facts.
-    Composing {
-        request: RequestId,
-        then: Succession,
-        path: String,
-        refused: Option<Box<Refused>>,
-    },
-    /// `Inspect` of what was composed.
-    Inspecting {
-        action: ActionId,
-        then: Succession,
-        draft: Box<Draft>,
-    },
-    /// `handoff.review` of it.
-    Reviewing {
-        request: RequestId,
-        then: Succession,
-        draft: Box<Draft>,
-    },
-    /// `WriteHandoff`.
-    HandingOff {
-        action: ActionId,
-        then: Succession,
-        draft: Box<Draft>,
-    },
-    /// `Inspect` of the newest handoff, before a session starts from it after a while.
-    Rechecking {
-        action: ActionId,
-        kind: BriefKind,
-        focus: Vec<usize>,
-    },
-    /// `handoff.review` of it.
-    Rereading {
-        request: RequestId,
-        kind: BriefKind,
-        focus: Vec<usize>,
-        found: Found,
-    },
-    /// `End`, until the process is gone.
-    Ending {
-        then: AfterEnd,
-    },
-    /// A provider's limit: nothing is tried before it resets, or before the backoff is over.
-    Quota {
-        cause: QuotaCause,
-        since: UnixMs,
-        until: Option<UnixMs>,
-        retry_at: UnixMs,
-        focus: Vec<usize>,
-    },
-    /// Before a retry, or before it is taken up again as a person said.
-    Backoff {
-        until: UnixMs,
-    },
-    /// `Verify`.
-    Verifying {
-        action: ActionId,
-    },
-    /// `Ask`.
-    Paused {
-        question: ActionId,
-        about: Pause,
-    },
-    /// Its sub-phases work.
-    Split,
-    Done,
-    Skipped,
-}
-
-/// Why a new session follows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Succession {
-    /// Continuation k of n (A7).
-    Continuation,
-    /// The session failed; counted apart.
-    Retry,
-    /// The session was lost with the host, or left by itself after its work: not counted.
-    Uncounted,
-}
-
-/// What follows when a session is gone.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) enum AfterEnd {
-    Succeed(Succession),
-    Split(Vec<SubPhase>),
-    Pause { about: Pause, text: String },
-    Complete,
-    Skip,
-}
-
-/// What a question is about; says what can be answered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Pause {
-    /// The phase cannot go on by itself.
-    Stuck,
-    /// A ceiling of this phase was reached.
-    PhaseCeiling,
-    /// A ceiling of the run was reached.
-    RunCeiling,
-}
-
-impl Step {
-    /// Whether the outcome of this intent is what it waits for.
-    pub(super) fn waits_for_action(&self, id: ActionId) -> bool {
-        match self {
-            Step::Baseline { action }
-            | Step::Readying { action }
-            | Step::Working { action, .. }
-            | Step::Measuring { action, .. }
-            | Step::Summarising { action, .. }
-            | Step::Compacting { action }
-            | Step::Surveying { action, .. }
-            | Step::Inspecting { action, .. }
-            | Step::Rechecking { action, .. }
-            | Step::HandingOff { action, .. }
-            | Step::Offloading { action, .. }
-            | Step::Verifying { action } => *action == id,
-            _ => false,
-        }
-    }
-
-    /// Where the handoff under way will lie.
-    pub(super) fn path_of_draft(&self) -> Option<&str> {
-        match self {
-            Step::Composing { path, .. } => Some(path),
-            Step::Inspecting { draft, .. }
-            | Step::Reviewing { draft, .. }
-            | Step::HandingOff { draft, .. } => Some(&draft.path),
-            _ => None,
-        }
-    }
-
-    /// Whether the answer to this question is what it waits for.
-    pub(super) fn waits_for_answer(&self, id: RequestId) -> bool {
-        match self {
-            Step::Scoping { request, .. }
-            | Step::Budgeting { request }
-            | Step::Sparing { request, .. }
-            | Step::Briefing { request, .. }
-            | Step::Judging { request, .. }
-            | Step::Fitting { request }
-            | Step::Composing { request, .. }
-            | Step::Reviewing { request, .. }
-            | Step::Rereading { request, .. } => *request == id,
-            _ => false,
-        }
-    }
-}
-
-impl Pause {
-    pub(super) fn choices(self) -> Vec<Choice> {
-        match self {
-            Pause::Stuck => vec![Choice::Retry, Choice::Skip, Choice::Stop],
-            Pause::PhaseCeiling | Pause::RunCeiling => vec![Choice::Raise, Choice::Skip, Choice::Stop],
-        }
-    }
-}
+/// All of their words together, for each kind: what no successor could read anyway (D1).
+const RECORDS_BYTES: usize = 256 << 10;
+/// Artifacts of a phase that the run itself knows: the newest. The store has every one (D1).
+const ARTIFACTS: usize = 500;
+/// What is said of an artifact is one line; a longer one is cut (D1).
+const SUMMARY_BYTES: usize = 300;
+/// What was found wrong with a phase, as it goes back to it. All of it is in the artifact (D1).
+pub(super) const FINDINGS_BYTES: usize = 16 << 10;
 
 /// An objective and where it stands.
 #[derive(Clone, Debug, PartialEq)]
@@ -272,7 +49,12 @@ pub(super) struct Goal {
 pub(super) struct Phase {
     pub(super) spec: Spec,
     pub(super) parent: Option<PhaseId>,
+    pub(super) origin: Origin,
     pub(super) depth: u32,
+    /// Where it works.
+    pub(super) tree: Tree,
+    /// The commit from which its own work tree is still to be made.
+    pub(super) branch_from: Option<String>,
     /// Plan first (D11).
     pub(super) mini_plan: bool,
     pub(super) goals: Vec<Goal>,
@@ -296,6 +78,8 @@ pub(super) struct Phase {
     pub(super) verified_at: UnixMs,
     pub(super) verification: String,
     pub(super) findings: String,
+    /// The objective whose own verification is not content.
+    pub(super) faulty: Option<usize>,
     pub(super) facts: WorkspaceFacts,
     /// What was changed when the objectives in focus were first given.
     pub(super) before_focus: (Vec<usize>, WorkspaceFacts),
@@ -322,7 +106,28 @@ pub(super) struct Phase {
     pub(super) artifacts: Vec<ArtifactRef>,
     /// Large texts that prompts refer to instead of embedding them (C4).
     pub(super) inputs: Vec<ArtifactRef>,
+    /// Sub-phases that it was split into so far.
     pub(super) split: u32,
+    /// Times that it was split.
+    pub(super) splits: u32,
+    /// What it is being split into, until the state that they start from is kept.
+    pub(super) parts: Vec<SubPhase>,
+    /// The split that is not yet brought together.
+    pub(super) fork: Option<Fork>,
+    /// What it was given by its own review.
+    pub(super) score: Option<u32>,
+    /// Reviews of it that ended without a score, one after the other.
+    pub(super) unscored: u32,
+    /// Reviews of it so far.
+    pub(super) reviews: u32,
+    /// What it says as a review of another.
+    pub(super) submitted: Option<Score>,
+    /// Which time the loop walks through it, from 1 (B10).
+    pub(super) iteration: u32,
+    /// Iterations before a person granted the loop a fresh start.
+    pub(super) iterations_forgiven: u32,
+    /// Sessions that it had when this iteration began.
+    pub(super) sessions_before: usize,
     pub(super) billed: Billed,
     pub(super) clock: Clock,
     /// How often each ceiling was raised by a person.
@@ -330,7 +135,8 @@ pub(super) struct Phase {
 }
 
 impl Phase {
-    pub(super) fn new(spec: Spec, parent: Option<PhaseId>, depth: u32, mini_plan: bool) -> Self {
+    /// A phase of the workflow.
+    pub(super) fn new(spec: Spec) -> Self {
         let goals = spec
             .objectives
             .iter()
@@ -344,9 +150,12 @@ impl Phase {
             .collect();
         Self {
             spec,
-            parent,
-            depth,
-            mini_plan,
+            parent: None,
+            origin: Origin::Workflow,
+            depth: 0,
+            tree: Tree::workspace(),
+            branch_from: None,
+            mini_plan: false,
             goals,
             step: Step::Pending,
             session: None,
@@ -363,6 +172,7 @@ impl Phase {
             verified_at: UnixMs(0),
             verification: String::new(),
             findings: String::new(),
+            faulty: None,
             facts: WorkspaceFacts::default(),
             before_focus: Default::default(),
             before_session: WorkspaceFacts::default(),
@@ -381,15 +191,43 @@ impl Phase {
             artifacts: Vec::new(),
             inputs: Vec::new(),
             split: 0,
+            splits: 0,
+            parts: Vec::new(),
+            fork: None,
+            score: None,
+            unscored: 0,
+            reviews: 0,
+            submitted: None,
+            iteration: 1,
+            iterations_forgiven: 0,
+            sessions_before: 0,
             billed: Billed::default(),
             clock: Clock::default(),
             raised: 0,
         }
     }
 
-    /// Takes a place among the phases at work.
+    /// Something goes on in it, or is about to.
     pub(super) fn is_active(&self) -> bool {
-        !matches!(self.step, Step::Pending | Step::Paused { .. } | Step::Split | Step::Done | Step::Skipped)
+        !matches!(
+            self.step,
+            Step::Pending
+                | Step::Paused { .. }
+                | Step::Split
+                | Step::UnderReview { .. }
+                | Step::Done
+                | Step::Skipped
+        )
+    }
+
+    /// Takes a place among the phases at work.
+    pub(super) fn takes_place(&self) -> bool {
+        self.is_active() && self.step != Step::Due
+    }
+
+    /// The host made it, for its parent.
+    pub(super) fn is_made_by_host(&self) -> bool {
+        matches!(self.origin, Origin::Review | Origin::Merge)
     }
 
     pub(super) fn is_over(&self) -> bool {
@@ -416,18 +254,42 @@ impl Phase {
     /// Remembers an artifact; of one that it has already, the newest version.
     pub(super) fn keep(&mut self, artifact: &ArtifactRef) {
         self.artifacts.retain(|known| known.name != artifact.name);
-        self.artifacts.push(artifact.clone());
+        if self.artifacts.len() == ARTIFACTS {
+            self.artifacts.remove(0);
+        }
+        let mut artifact = artifact.clone();
+        cut(&mut artifact.summary, SUMMARY_BYTES);
+        self.artifacts.push(artifact);
     }
 
     /// Appends to a list of records, and counts in `dropped` what had to go for it.
-    pub(super) fn record<T: PartialEq>(list: &mut VecDeque<T>, entry: T, dropped: &mut u32) {
+    pub(super) fn record<T: Words>(list: &mut VecDeque<T>, entry: T, dropped: &mut u32) {
         if list.contains(&entry) {
             return;
         }
-        if list.len() == RECORDS {
-            list.pop_front();
+        let mut bytes = entry.bytes() + list.iter().map(Words::bytes).sum::<usize>();
+        while list.len() >= RECORDS || bytes > RECORDS_BYTES {
+            let Some(oldest) = list.pop_front() else { break };
+            bytes -= oldest.bytes();
             *dropped += 1;
         }
         list.push_back(entry);
+    }
+}
+
+/// A record, by what it weighs.
+pub(super) trait Words: PartialEq {
+    fn bytes(&self) -> usize;
+}
+
+impl Words for Attempt {
+    fn bytes(&self) -> usize {
+        self.approach.len() + self.outcome.len()
+    }
+}
+
+impl Words for String {
+    fn bytes(&self) -> usize {
+        self.len()
     }
 }

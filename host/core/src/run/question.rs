@@ -3,27 +3,27 @@
 use std::collections::VecDeque;
 
 use crate::action::{Action, beside};
-use crate::decision::Staleness;
 use crate::ids::{ObjectiveId, RequestId};
 use crate::observation::ArtifactView;
 use crate::observation::{
-    Ask, Attributes, BriefKind, BudgetView, ChangedFileView, CommitView, CompactionObservation,
-    ExhaustionObservation, HandoffObservation, ItemView, ObjectiveStatus, ObjectiveView, Occasion,
-    OccupancyView, PhaseView, ProgressView, Question, RemarkView, ReportedHandoffView, ReviewObservation,
-    SessionState, SessionView, SplitOccasion, SplittingObservation, TextId, TurnView, VerificationView,
+    Ask, BriefKind, BudgetView, ChangedFileView, CommitView, CompactionObservation, ExhaustionObservation,
+    HandoffObservation, ItemView, ObjectiveStatus, ObjectiveView, Occasion, OccupancyView, PhaseView,
+    ProgressView, Question, RemarkView, ReportedHandoffView, ReviewObservation, SessionState, SessionView,
+    SplitOccasion, SplittingObservation, TextId, TurnView, VerificationView,
 };
 use crate::text::Text;
-use crate::view::Repair;
+use crate::view::{Origin, Repair};
 
 use super::Run;
 use super::handoff::{FACTS, Found};
 use super::inputs::{Reference, refer};
+use super::seen::unheard_of;
 
 /// Files of a handoff observation: as many as fit one screen of a brief several times over.
-const CHANGED_FILES: usize = 100;
+pub(super) const CHANGED_FILES: usize = 100;
 /// Attempts, decisions and gotchas of a handoff observation, each, newest last: more than one screen has room for. The
 /// facts beside the handoff have all of them.
-const RECORDS: usize = 64;
+pub(super) const RECORDS: usize = 64;
 /// Artifacts of a handoff observation, newest first.
 const ARTIFACTS: usize = 20;
 
@@ -141,26 +141,16 @@ impl Run {
                 session.view(self.now, active_ms)
             }
             None => SessionView {
-                agent: self.workflow.role_of(&self.phases[p].spec).agent.name().to_owned(),
-                role: self.phases[p].spec.role.to_string(),
-                state: SessionState::Starting,
-                capabilities: Default::default(),
                 occupancy: OccupancyView {
                     window_tokens: self.workflow.role_of(&self.phases[p].spec).window_tokens,
                     ..Default::default()
                 },
-                continuation: 0,
-                prompts: 0,
-                turns: 0,
                 max_turns: self.phases[p].max_turns,
-                compactions: 0,
-                turns_since_compaction: 0,
-                billed_input_tokens: 0,
-                billed_output_tokens: 0,
-                idle_ms: 0,
-                active_ms: 0,
-                exit: None,
-                recent: Vec::new(),
+                ..unheard_of(
+                    self.workflow.role_of(&self.phases[p].spec).agent.name(),
+                    self.phases[p].spec.role.as_str(),
+                    SessionState::Starting,
+                )
             },
         }
     }
@@ -192,10 +182,13 @@ impl Run {
         }
     }
 
+    /// A reviewer sees what the phase that it looks at was to do, beside its own objective.
     fn objective_views(&self, p: usize) -> Vec<ObjectiveView> {
+        let reviewed = self.reviewed_by(p).map(|reviewed| &self.phases[reviewed].goals);
         self.phases[p]
             .goals
             .iter()
+            .chain(reviewed.into_iter().flatten())
             .map(|goal| ObjectiveView {
                 id: goal.spec.id.clone(),
                 description: goal.spec.description.clone(),
@@ -204,6 +197,13 @@ impl Run {
                 files: goal.spec.files.len() as u32,
             })
             .collect()
+    }
+
+    /// The phase that this one reviews.
+    fn reviewed_by(&self, p: usize) -> Option<usize> {
+        let phase = &self.phases[p];
+        let parent = phase.parent.as_ref().filter(|_| phase.origin == Origin::Review)?;
+        self.phase_index(parent)
     }
 
     fn scope_view(&self, p: usize, occasion: SplitOccasion) -> SplittingObservation {
@@ -222,12 +222,14 @@ impl Run {
                 .and_then(|s| s.window_tokens)
                 .or(self.workflow.role_of(&self.phases[p].spec).window_tokens),
             git: phase.facts.git.clone(),
-            attributes: self.attributes(p),
+            attributes: self.scope_attributes(p),
         }
     }
 
     fn handoff_view(&self, p: usize, kind: BriefKind, focus: &[usize]) -> (HandoffObservation, Vec<Text>) {
         let phase = &self.phases[p];
+        // What a reviewer looks at is what another phase has changed, and how that was verified.
+        let work = self.reviewed_by(p).map_or(phase, |reviewed| &self.phases[reviewed]);
         let newest = phase.handoffs.last();
         let last_output = self.session(p).filter(|s| s.prompts > 0).or_else(|| {
             // A session that has not spoken yet: what its predecessor said last.
@@ -243,7 +245,7 @@ impl Run {
             objectives: self.objective_views(p),
             focus,
             goal: self.workflow.goal.clone(),
-            changed_files: phase
+            changed_files: work
                 .facts
                 .changed
                 .iter()
@@ -295,10 +297,10 @@ impl Run {
                     by_session: !phase.before_session.git.commits.contains(commit),
                 })
                 .collect(),
-            verification: phase.verified.map(|passed| VerificationView {
+            verification: work.verified.map(|passed| VerificationView {
                 passed,
-                at: phase.verified_at.rfc3339(),
-                artifact: phase.verification.clone(),
+                at: work.verified_at.rfc3339(),
+                artifact: work.verification.clone(),
             }),
             remarks: phase
                 .goals
@@ -309,51 +311,7 @@ impl Run {
             facts_path: newest.map(|h| h.facts.clone()).unwrap_or_default(),
             attributes: self.handoff_attributes(p),
         };
-        (observation, vec![Text::new(last_output), Text::new(phase.findings.as_str())])
-    }
-
-    /// What the closed records have no field for: what is counted and not listed, and how old the handoff is (C9).
-    fn handoff_attributes(&self, p: usize) -> Attributes {
-        let phase = &self.phases[p];
-        let mut attributes = self.attributes(p);
-        let mut put = |key: &str, value: String| attributes.push((key.to_owned(), value));
-        let files = phase.facts.changed.len() + phase.facts.changed_beyond as usize;
-        let counts = [
-            ("changed-files", files, CHANGED_FILES),
-            ("attempts", phase.attempts.len(), RECORDS),
-            ("decisions", phase.decisions.len(), RECORDS),
-            ("gotchas", phase.gotchas.len(), RECORDS),
-        ];
-        for (key, count, listed) in counts {
-            if count > listed {
-                put(&format!("{key}-beyond"), (count - listed).to_string());
-            }
-        }
-        if self.session(p).is_some_and(|session| session.lead) {
-            put("lead", "true".to_owned());
-        }
-        if let Some(newest) = phase.handoffs.last() {
-            let staleness = newest.review.as_ref().map_or(Staleness::Fresh, |review| review.staleness);
-            put("handoff-staleness", staleness.name().to_owned());
-            if let Some(found) = &phase.found {
-                put("handoff-commits-since", found.commits_since.to_string());
-                put("handoff-missing-files", found.missing_files.len().to_string());
-                put("handoff-diverged", found.diverged.to_string());
-            }
-        }
-        attributes
-    }
-
-    fn attributes(&self, p: usize) -> Attributes {
-        let phase = &self.phases[p];
-        let mut attributes = Attributes::new();
-        if phase.spec.complex {
-            attributes.push(("complex".to_owned(), "true".to_owned()));
-        }
-        if phase.mini_plan {
-            attributes.push(("order".to_owned(), "mini-plan".to_owned()));
-        }
-        attributes
+        (observation, vec![Text::new(last_output), Text::new(work.findings.as_str())])
     }
 }
 

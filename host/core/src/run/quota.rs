@@ -8,10 +8,19 @@ use crate::time::{DurationMs, UnixMs};
 use crate::view::QuotaRow;
 
 use super::Run;
-use super::phase::{Step, Succession};
+use super::step::{Step, Succession};
 
 /// A reset further away than this is a misread date: weekly allowances are the longest there are.
 const LATEST_RESET: DurationMs = DurationMs::from_mins(8 * 24 * 60);
+
+/// An agent that waits by itself has gone on this long after the reset, or has hung: its own backing off takes minutes.
+const RESET_GRACE: DurationMs = DurationMs::from_mins(60);
+
+/// Whether an agent waits in place for a reset that was long ago.
+pub(super) fn outlasts_its_reset(wait: &QuotaRow, now: UnixMs) -> bool {
+    let until = wait.until.filter(|at| at.since(wait.since) <= LATEST_RESET);
+    now > until.map_or(wait.since + LATEST_RESET, |at| at + RESET_GRACE)
+}
 
 /// A wait that is under way.
 #[derive(Clone, Copy, Debug)]
@@ -132,7 +141,7 @@ impl Run {
                 session.state = SessionState::Idle;
             }
             if focus.iter().any(|g| self.phases[p].goals[*g].attempts > 0) {
-                self.brief(p, BriefKind::Nudged, focus);
+                self.nudge(p, focus);
             } else if self.session(p).is_some_and(|session| session.prompts > 0) {
                 // It waited with another phase, and was not asked for this yet.
                 self.brief_next(p, BriefKind::Next);

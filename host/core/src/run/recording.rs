@@ -4,15 +4,15 @@
 use std::collections::BTreeSet;
 
 use crate::facts::{AgentEvent, Channel, Exit, GitFacts};
-use crate::ids::{PhaseId, RoleName, Seq, SessionId};
+use crate::ids::{RoleName, Seq, SessionId};
 use crate::observation::{
-    Ask, Attributes, BudgetView, ExhaustionObservation, Occasion, OccupancyView, PhaseView, ProgressView,
-    Question, SessionState, TextId,
+    Ask, Attributes, ExhaustionObservation, Occasion, OccupancyView, Question, SessionState, TextId,
 };
 use crate::text::Text;
 use crate::time::UnixMs;
-use crate::workflow::{AgentKind, Mode};
+use crate::workflow::AgentKind;
 
+use super::seen::outside_of_runs;
 use super::session::Session;
 
 /// Files that are counted one by one; a session that writes more has changed enough to show for it.
@@ -148,7 +148,7 @@ impl Recording {
         let observation = ExhaustionObservation {
             occasion,
             session,
-            phase: unknown_phase(),
+            phase: outside_of_runs("recorded"),
             signals,
             window: TextId(0),
             answer_bytes: self.session.answer_bytes,
@@ -161,26 +161,6 @@ impl Recording {
             attributes: Attributes::default(),
         };
         Question { ask: Ask::Assess(Box::new(observation)), texts: vec![Text::new(window)] }
-    }
-}
-
-/// Nobody knows what the recorded agent was to do.
-fn unknown_phase() -> PhaseView {
-    PhaseView {
-        id: PhaseId::new("recorded"),
-        title: String::new(),
-        mode: Mode::default().name().to_owned(),
-        depth: 0,
-        budget: BudgetView {
-            turns: 0,
-            turns_used: 0,
-            continuations: 0,
-            continuations_used: 0,
-            retries: 0,
-            retries_used: 0,
-        },
-        progress: ProgressView { done: 0, open: 1, failed: 0, done_by_session: 0 },
-        expects_files: false,
     }
 }
 

@@ -1,21 +1,52 @@
 //! What agents report, through files or tools. A report counts once, and outlives the session that made it.
 
+use std::collections::{BTreeSet, VecDeque};
+
 use crate::ids::{Digest, SessionId};
 use crate::input::Report;
 use crate::observation::{Attempt, ObjectiveStatus, SplitRequest};
+use crate::view::Origin;
 
 use super::Run;
+use super::examine::Score;
 use super::phase::Phase;
+
+/// Reports that are known when they come again: many times what a session makes, and it is its own reports that a session
+/// repeats after a reconnect (D1).
+const REMEMBERED: usize = 10_000;
+
+/// The addresses of the newest reports.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Addresses {
+    known: BTreeSet<Digest>,
+    oldest_first: VecDeque<Digest>,
+}
+
+impl Addresses {
+    /// False where it was known.
+    fn note(&mut self, digest: &Digest) -> bool {
+        if !self.known.insert(digest.clone()) {
+            return false;
+        }
+        if self.oldest_first.len() == REMEMBERED
+            && let Some(oldest) = self.oldest_first.pop_front()
+        {
+            self.known.remove(&oldest);
+        }
+        self.oldest_first.push_back(digest.clone());
+        true
+    }
+}
 
 impl Run {
     /// Whether a report with this address was taken: once more it counts no more.
     pub fn has_report(&self, digest: &Digest) -> bool {
-        self.reports.contains(digest)
+        self.reports.known.contains(digest)
     }
 
     pub(super) fn reported(&mut self, from: Option<&SessionId>, digest: &Digest, report: &Report) {
         // An objective may go to and fro, and an update that comes again changes nothing by itself.
-        let again = !self.reports.insert(digest.clone()) && !matches!(report, Report::ObjectiveUpdate { .. });
+        let again = !self.reports.note(digest) && !matches!(report, Report::ObjectiveUpdate { .. });
         if self.ending.is_some() || again {
             return;
         }
@@ -73,6 +104,13 @@ impl Run {
                 self.phases[p].reported_handoff = Some((from.cloned(), (**handoff).clone()));
             }
             Report::ArtifactSaved { artifact } => self.phases[p].keep(artifact),
+            Report::ReviewSubmit { score, summary, findings } => {
+                if self.phases[p].origin == Origin::Review {
+                    let (score, summary, findings) = ((*score).min(100), summary.clone(), findings.clone());
+                    self.phases[p].submitted = Some(Score { score, summary, findings });
+                    self.objective_done(p, 0, from.cloned());
+                }
+            }
             Report::SplitRequest { groups, rationale } => {
                 self.phases[p].requested = Some(SplitRequest {
                     groups: groups.iter().cloned().map(Into::into).collect(),

@@ -7,7 +7,7 @@ use crate::notice::Notice;
 use crate::observation::SplitOccasion;
 
 use super::Run;
-use super::phase::{Step, Succession};
+use super::step::{Step, Succession};
 
 /// Why there is a session after one that was lost.
 pub(super) const LOST: &str = "the host was stopped while the agent worked";
@@ -35,17 +35,19 @@ impl Run {
             }
         }
         self.notify(Notice::Resumed { lost });
-        for p in 0..self.phases.len() {
+        self.for_each_phase(|run, p| {
             // Nobody knows what happened to the workspace while no host was there.
-            self.phases[p].aged = true;
-            self.resume_phase(p);
-        }
+            run.phases[p].aged = true;
+            run.resume_phase(p);
+        });
     }
 
     fn resume_phase(&mut self, p: usize) {
         match self.phases[p].step.clone() {
             // These wait for a person, for time, for other phases, or for nothing.
             Step::Pending
+            | Step::Due
+            | Step::UnderReview { .. }
             | Step::Paused { .. }
             | Step::Split
             | Step::Done
@@ -57,6 +59,22 @@ impl Run {
             Step::Baseline { action } => {
                 if !self.pending.contains_key(&action) {
                     self.begin_phase(p);
+                }
+            }
+            Step::Branching { action } => {
+                if !self.pending.contains_key(&action) {
+                    self.take_up(p);
+                }
+            }
+            Step::Checkpointing { action, parts } => {
+                if !self.pending.contains_key(&action) {
+                    self.phases[p].splits -= 1;
+                    self.checkpoint(p, parts);
+                }
+            }
+            Step::Merging { action, .. } | Step::Unmerging { action } | Step::Landing { action } => {
+                if !self.pending.contains_key(&action) {
+                    self.join(p);
                 }
             }
             Step::Scoping {
@@ -90,7 +108,7 @@ impl Run {
                     self.write_handoff(p, then, draft);
                 }
             }
-            Step::Verifying { action } => {
+            Step::Verifying { action, .. } => {
                 if !self.pending.contains_key(&action) {
                     self.verify(p);
                 }

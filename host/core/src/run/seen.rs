@@ -1,12 +1,49 @@
-//! What a policy sees of one session: its state, and its signals with their texts. Nothing is judged here, and nothing
-//! of the phase or the run is known.
+//! What a policy sees of one session: its state, and its signals with their texts; and what stands in their place where
+//! nothing is known. Nothing is judged here.
 
 use crate::facts::Channel;
-use crate::ids::Seq;
-use crate::observation::{SessionView, SignalView, Span};
+use crate::ids::{PhaseId, Seq};
+use crate::observation::{BudgetView, PhaseView, ProgressView, SessionState, SessionView, SignalView, Span};
 use crate::time::UnixMs;
+use crate::workflow::Mode;
 
 use super::session::Session;
+
+/// A session of which nothing has been heard.
+pub(super) fn unheard_of(agent: &str, role: &str, state: SessionState) -> SessionView {
+    SessionView {
+        agent: agent.to_owned(),
+        role: role.to_owned(),
+        state,
+        capabilities: Default::default(),
+        occupancy: Default::default(),
+        continuation: 0,
+        prompts: 0,
+        turns: 0,
+        max_turns: 0,
+        compactions: 0,
+        turns_since_compaction: 0,
+        billed_input_tokens: 0,
+        billed_output_tokens: 0,
+        idle_ms: 0,
+        active_ms: 0,
+        exit: None,
+        recent: Vec::new(),
+    }
+}
+
+/// What stands for the phase of an agent that works in no run: nobody knows what it is to do.
+pub(super) fn outside_of_runs(id: &str) -> PhaseView {
+    PhaseView {
+        id: PhaseId::new(id),
+        title: String::new(),
+        mode: Mode::default().name().to_owned(),
+        depth: 0,
+        budget: BudgetView::default(),
+        progress: ProgressView { open: 1, ..ProgressView::default() },
+        expects_files: false,
+    }
+}
 
 impl Session {
     /// What a policy sees of it.

@@ -4,7 +4,7 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use crate::facts::{AgentEvent, Billed, Capabilities, Channel, Exit, OccupancySource, Signal};
-use crate::ids::{RoleName, Seq, SessionId};
+use crate::ids::{Digest, RoleName, Seq, SessionId};
 use crate::observation::{OccupancyView, SessionState, TurnView};
 use crate::time::{DurationMs, UnixMs};
 use crate::view::QuotaRow;
@@ -22,6 +22,10 @@ const SIGNAL_WINDOW_BYTES: usize = 8 * 1024;
 pub(super) const ANSWER_TAIL_BYTES: usize = 4 * 1024;
 /// Distinct things read that are remembered for counting re-reads (C12).
 const READS: usize = 1024;
+/// What a session did last is a word in a table, and a path in it may be of any length (D1).
+const LAST_BYTES: usize = 200;
+/// A path or address that is read is remembered as it is up to here, and by its digest beyond (D1).
+const READ_BYTES: usize = 128;
 
 /// A signal with its place in time.
 #[derive(Clone, Debug, PartialEq)]
@@ -183,6 +187,7 @@ impl Session {
                     Some(target) => format!("{name} {target}"),
                     None => name.clone(),
                 };
+                cut(&mut self.last, LAST_BYTES);
             }
             AgentEvent::ToolOutput { bytes, .. } => self.turn.tool_output_bytes += bytes,
             AgentEvent::Turn { used_tokens, billed } => self.end_turn(at, *used_tokens, billed),
@@ -223,6 +228,7 @@ impl Session {
             AgentEvent::ApprovalRequested { title } => {
                 self.state = SessionState::WaitingApproval;
                 self.last = format!("asks: {title}");
+                cut(&mut self.last, LAST_BYTES);
             }
             AgentEvent::ApprovalResolved { .. } => {
                 if self.state == SessionState::WaitingApproval {
@@ -249,11 +255,23 @@ impl Session {
     }
 
     fn count_read(&mut self, target: &str) {
-        if self.reads.contains(target) {
+        let key = match target.len() > READ_BYTES {
+            true => Digest::of(target).to_string(),
+            false => target.to_owned(),
+        };
+        if self.reads.contains(&key) {
             self.turn.rereads += 1;
         } else if self.reads.len() < READS {
-            self.reads.insert(target.to_owned());
+            self.reads.insert(key);
         }
+    }
+
+    /// Nobody asks any more how it went: what is shown of it stays, what decisions rested on goes (D1).
+    pub(super) fn forget(&mut self) {
+        self.recent = VecDeque::new();
+        self.signals = VecDeque::new();
+        self.answer_tail = String::new();
+        self.reads = BTreeSet::new();
     }
 
     fn end_turn(&mut self, at: UnixMs, used_tokens: Option<u64>, billed: &Billed) {
@@ -296,6 +314,11 @@ impl Session {
             }
         }
     }
+}
+
+/// Cuts a text to its first `limit` bytes, on a character boundary.
+pub(super) fn cut(text: &mut String, limit: usize) {
+    text.truncate(text.floor_char_boundary(limit));
 }
 
 /// Cuts a text to its last `limit` bytes, on a character boundary.

@@ -12,8 +12,9 @@ use crate::view::{
 use crate::workflow::{AgentKind, paths};
 
 use super::Run;
-use super::phase::{Phase, Step};
+use super::phase::Phase;
 use super::session::Session;
+use super::step::Step;
 
 impl Run {
     /// The state at this time. None before `Started`.
@@ -48,6 +49,7 @@ impl Run {
                     choices: question.choices.clone(),
                 })
                 .collect(),
+            set_aside: self.set_aside,
         })
     }
 
@@ -70,7 +72,8 @@ impl Run {
 
     /// The phase that holds this version of an artifact as one of its own.
     pub fn holder(&self, artifact: &ArtifactRef) -> Option<&PhaseId> {
-        self.phases.iter().find(|phase| phase.artifacts.contains(artifact)).map(|phase| &phase.spec.id)
+        let is_it = |known: &ArtifactRef| known.name == artifact.name && known.version == artifact.version;
+        self.phases.iter().find(|phase| phase.artifacts.iter().any(is_it)).map(|phase| &phase.spec.id)
     }
 
     fn phase_row(&self, p: usize) -> PhaseRow {
@@ -109,6 +112,10 @@ impl Run {
             quota: self.quota_row(p),
             handoffs: phase.handoffs.iter().rev().map(|row| handoff_row(phase, row)).collect(),
             artifacts: phase.artifacts.clone(),
+            origin: phase.origin,
+            score: phase.score,
+            iteration: phase.iteration,
+            tree: phase.tree.clone(),
         }
     }
 
@@ -124,7 +131,7 @@ impl Run {
             Step::Pending => PhaseStatus::Pending,
             Step::Baseline { .. } | Step::Budgeting { .. } => PhaseStatus::Scoping,
             Step::Scoping { .. } if self.phases[p].session.is_none() => PhaseStatus::Scoping,
-            Step::Readying { .. } => PhaseStatus::Starting,
+            Step::Readying { .. } | Step::Branching { .. } => PhaseStatus::Starting,
             Step::Working { .. } => match self.session(p).map(|s| s.state) {
                 Some(SessionState::WaitingApproval) => PhaseStatus::WaitingApproval,
                 Some(SessionState::WaitingQuota) => PhaseStatus::WaitingQuota,
@@ -147,10 +154,12 @@ impl Run {
             | Step::HandingOff { .. }
             | Step::Ending { .. } => PhaseStatus::HandingOff,
             Step::Quota { .. } => PhaseStatus::WaitingQuota,
-            Step::Backoff { .. } => PhaseStatus::Waiting,
+            Step::Backoff { .. } | Step::Due => PhaseStatus::Waiting,
             Step::Verifying { .. } => PhaseStatus::Verifying,
+            Step::UnderReview { .. } => PhaseStatus::UnderReview,
+            Step::Merging { .. } | Step::Unmerging { .. } | Step::Landing { .. } => PhaseStatus::Merging,
             Step::Paused { .. } => PhaseStatus::Paused,
-            Step::Split => PhaseStatus::Split,
+            Step::Split | Step::Checkpointing { .. } => PhaseStatus::Split,
             Step::Done => PhaseStatus::Done,
             Step::Skipped => PhaseStatus::Skipped,
         }

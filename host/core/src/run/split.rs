@@ -1,15 +1,23 @@
-//! Splitting: a policy shapes it, this validates it and gives the letters (D2, D4). Sub-phases stand right after
-//! their parent and hold its open objectives; the parent is done when they are and its verification passes.
+//! Splitting: a policy shapes it, this validates it and gives the letters (D2, D4). Sub-phases stand after their parent
+//! and hold its open objectives. How what they made comes together is in `join.rs`.
 
 use std::collections::BTreeMap;
 
+use crate::action::Action;
 use crate::decision::{Order, SubPhase};
 use crate::ids::{ObjectiveId, PhaseId};
+use crate::input::Outcome;
 use crate::notice::Notice;
-use crate::observation::ObjectiveStatus;
+use crate::tree::Tree;
+use crate::view::Origin;
+use crate::workflow::Phase as Spec;
 
 use super::Run;
-use super::phase::{Phase, Step};
+use super::answer::MOST_TURNS;
+use super::join::Fork;
+use super::phase::Phase;
+use super::step::{Pause, Step};
+use super::walk::why_failed;
 
 impl Run {
     /// Every open objective in exactly one part, no other, within depth and fan-out. An error says which rule.
@@ -42,77 +50,101 @@ impl Run {
         }
     }
 
-    pub(super) fn fork(&mut self, p: usize, parts: &[SubPhase]) {
+    /// The state that the parts start from is kept first: what is there now, committed or not (D3).
+    pub(super) fn checkpoint(&mut self, p: usize, parts: Vec<SubPhase>) {
+        let phase = &mut self.phases[p];
+        phase.parts.clone_from(&parts);
+        phase.splits += 1;
+        let (id, tree) = (phase.spec.id.clone(), phase.tree.clone());
+        let joining = Tree::joining(&id, phase.splits);
+        let action = self.emit(Action::Checkpoint { phase: id, tree, joining });
+        self.phases[p].step = Step::Checkpointing { action, parts };
+    }
+
+    pub(super) fn checkpointed(&mut self, p: usize, parts: &[SubPhase], outcome: &Outcome) {
+        match outcome {
+            Outcome::Checkpointed { base } => self.fork(p, parts, base.as_ref()),
+            other => {
+                // Asked for once more, it is the same split.
+                self.phases[p].splits -= 1;
+                let id = &self.phases[p].spec.id;
+                let text = format!("Phase {id} cannot be split: {}", why_failed(other));
+                self.pause(p, Pause::Stuck, text);
+            }
+        }
+    }
+
+    fn fork(&mut self, p: usize, parts: &[SubPhase], base: Option<&String>) {
+        let base_turns = self.base_turns(p);
+        let phase = &mut self.phases[p];
+        phase.parts.clear();
+        // What comes together may need mending, by a session of this phase.
+        if phase.max_turns == 0 {
+            phase.max_turns = base_turns;
+        }
         let parent = self.phases[p].clone();
-        let mut previous: Option<PhaseId> = None;
         let mut forked = Vec::new();
         for (n, part) in parts.iter().enumerate() {
-            let id = sub_phase_id(&parent.spec.id, parent.depth, n);
-            let mut spec = parent.spec.clone();
-            spec.id = id.clone();
-            spec.title.clone_from(&part.title);
-            // They share one workspace, so each waits for the one before.
-            spec.depends_on = previous.into_iter().collect();
-            spec.verify = None;
-            spec.objectives = parent
-                .goals
-                .iter()
-                .filter(|goal| part.objectives.contains(&goal.spec.id))
-                .map(|goal| goal.spec.clone())
-                .collect();
-            let mini_plan = part.order == Order::MiniPlan;
-            let mut phase = Phase::new(spec, Some(parent.spec.id.clone()), parent.depth + 1, mini_plan);
-            phase.attempts.clone_from(&parent.attempts);
-            phase.decisions.clone_from(&parent.decisions);
-            phase.gotchas.clone_from(&parent.gotchas);
+            let id = sub_phase_id(&parent.spec.id, parent.depth, parent.split as usize + n);
+            let spec = Spec {
+                id: id.clone(),
+                title: part.title.clone(),
+                depends_on: Vec::new(),
+                // Each is held to the commands of its own objectives; the whole is, once it is together.
+                verify: None,
+                repeat: None,
+                objectives: parent
+                    .goals
+                    .iter()
+                    .filter(|goal| part.objectives.contains(&goal.spec.id))
+                    .map(|goal| goal.spec.clone())
+                    .collect(),
+                ..parent.spec.clone()
+            };
+            let mut phase = Phase {
+                parent: Some(parent.spec.id.clone()),
+                origin: Origin::Split,
+                depth: parent.depth + 1,
+                mini_plan: part.order == Order::MiniPlan,
+                max_turns: part.max_turns.min(base_turns.saturating_mul(MOST_TURNS)),
+                tree: base.map_or_else(|| parent.tree.clone(), |_| Tree::of(&id)),
+                branch_from: base.cloned(),
+                attempts: parent.attempts.clone(),
+                decisions: parent.decisions.clone(),
+                gotchas: parent.gotchas.clone(),
+                iteration: parent.iteration,
+                ..Phase::new(spec)
+            };
             // What it inherits is in no handoff of its own yet: its first session leaves one, however early it ends.
             phase.news =
                 !(phase.attempts.is_empty() && phase.decisions.is_empty() && phase.gotchas.is_empty());
-            previous = Some(id);
             forked.push(phase);
         }
-        let names = forked.iter().map(|phase| (phase.spec.id.clone(), phase.spec.title.clone())).collect();
         self.notify(Notice::Split {
             phase: parent.spec.id.clone(),
-            sub_phases: names,
+            sub_phases: forked
+                .iter()
+                .map(|phase| (phase.spec.id.clone(), phase.spec.title.clone()))
+                .collect(),
             objectives: parent.open_goals().count() as u32,
             reason: parent.because.clone(),
+            at_once: self.places_for(&parent).min(parts.len() as u32),
         });
-        self.phases[p].split = parts.len() as u32;
-        self.phases[p].step = Step::Split;
-        self.phases.splice(p + 1..p + 1, forked);
-    }
-
-    /// A parent whose parts are all over takes their objectives as its own, and is verified or left.
-    pub(super) fn close_split_parents(&mut self) {
-        for p in (0..self.phases.len()).rev() {
-            if self.phases[p].step != Step::Split {
-                continue;
-            }
-            let id = self.phases[p].spec.id.clone();
-            let parts: Vec<&Phase> =
-                self.phases.iter().filter(|phase| phase.parent.as_ref() == Some(&id)).collect();
-            if !parts.iter().all(|phase| phase.is_over()) {
-                continue;
-            }
-            let done: BTreeMap<ObjectiveId, _> = parts
-                .iter()
-                .flat_map(|phase| &phase.goals)
-                .filter(|goal| goal.status == ObjectiveStatus::Done)
-                .map(|goal| (goal.spec.id.clone(), goal.by.clone()))
-                .collect();
-            for goal in &mut self.phases[p].goals {
-                if let Some(by) = done.get(&goal.spec.id) {
-                    goal.status = ObjectiveStatus::Done;
-                    goal.by.clone_from(by);
-                }
-            }
-            if self.phases[p].is_finished() {
-                self.verify(p);
-            } else {
-                self.phases[p].step = Step::Skipped;
-            }
+        let phase = &mut self.phases[p];
+        phase.split += parts.len() as u32;
+        phase.fork = Some(Fork::new(
+            base.cloned(),
+            parent.tree.clone(),
+            forked.iter().map(|phase| phase.spec.id.clone()).collect(),
+        ));
+        if base.is_some() {
+            phase.tree = Tree::joining(&parent.spec.id, parent.splits);
         }
+        phase.step = Step::Split;
+        // After what it has of earlier splits.
+        let after = (p + 1..self.phases.len()).find(|q| self.phases[*q].depth <= parent.depth);
+        let at = after.unwrap_or(self.phases.len());
+        self.phases.splice(at..at, forked);
     }
 }
 

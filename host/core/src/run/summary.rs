@@ -12,7 +12,8 @@ use crate::workflow::paths;
 
 use super::Run;
 use super::handoff::FACTS;
-use super::phase::{Phase, Step};
+use super::phase::Phase;
+use super::step::Step;
 
 /// Changed files that the plain handoff names; the facts beside it name all.
 const PLAIN_FILES: usize = 40;

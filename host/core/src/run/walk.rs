@@ -1,7 +1,7 @@
-//! The walk of a phase: measure, scope, spawn, brief, work, judge, make room, verify. What a verdict leads to is
-//! in `judge.rs`.
+//! The walk of a phase: measure, scope, spawn, brief, work, judge, make room. What a verdict leads to is in `judge.rs`,
+//! whether the work is good enough in `examine.rs`.
 
-use crate::action::{Action, SpawnSpec};
+use crate::action::Action;
 use crate::facts::{AgentEvent, CompactionTrigger, Exit};
 use crate::ids::{ActionId, SessionId};
 use crate::input::Outcome;
@@ -10,25 +10,15 @@ use crate::observation::{BriefKind, ObjectiveStatus, Occasion, SessionState, Spl
 use crate::text::Text;
 
 use super::Run;
-use super::phase::{AfterEnd, Pause, Step, Succession};
 use super::session::Session;
+use super::step::{AfterEnd, Pause, Step, Succession};
 
 impl Run {
-    pub(super) fn begin_phase(&mut self, p: usize) {
-        let phase = &self.phases[p];
-        self.notify(Notice::PhaseStarted {
-            phase: phase.spec.id.clone(),
-            title: phase.spec.title.clone(),
-            objectives: phase.goals.len() as u32,
-        });
-        let action = self.assess(p, true, &[]);
-        self.phases[p].step = Step::Baseline { action };
-    }
-
     pub(super) fn assess(&mut self, p: usize, baseline: bool, focus: &[usize]) -> ActionId {
         let phase = &self.phases[p];
         let expected = focus.iter().flat_map(|g| phase.goals[*g].spec.files.clone()).collect();
-        self.emit(Action::Assess { phase: phase.spec.id.clone(), baseline, expected })
+        let tree = phase.tree.clone();
+        self.emit(Action::Assess { phase: phase.spec.id.clone(), baseline, expected, tree })
     }
 
     /// A prompt or a session ended: first what is on disk, then what a policy says of it (A5).
@@ -45,6 +35,7 @@ impl Run {
             self.phases[p].facts = facts.clone();
         }
         match (self.phases[p].step.clone(), outcome) {
+            (Step::Branching { .. }, outcome) => self.branched(p, outcome),
             (Step::Baseline { .. }, _) => self.scope(p, SplitOccasion::PhaseStart),
             (Step::Measuring { occasion, focus, .. }, _) => self.judge(p, occasion, focus),
             (Step::Readying { .. }, Outcome::Failed { error }) => {
@@ -88,7 +79,11 @@ impl Run {
                 }
                 self.succeed(p, then);
             }
-            (Step::Verifying { .. }, outcome) => self.verified(p, outcome),
+            (Step::Verifying { check, of, .. }, outcome) => self.verified(p, check, of, outcome),
+            (Step::Checkpointing { parts, .. }, outcome) => self.checkpointed(p, &parts, outcome),
+            (Step::Merging { part, .. }, outcome) => self.merged(p, &part, outcome),
+            (Step::Unmerging { .. }, outcome) => self.unmerged(p, outcome),
+            (Step::Landing { .. }, outcome) => self.landed(p, outcome),
             (Step::Offloading { kind, focus, large, .. }, outcome) => {
                 self.offloaded(p, kind, focus, &large, outcome);
             }
@@ -96,61 +91,13 @@ impl Run {
         }
     }
 
-    /// Asks whether the scope is too large.
+    /// Asks whether the scope is too large. What the host made itself is one thing to do, and is not asked about.
     pub(super) fn scope(&mut self, p: usize, occasion: SplitOccasion) {
+        if self.phases[p].is_made_by_host() {
+            return self.keep_scope(p, occasion, "it is one thing to do");
+        }
         let request = self.ask_split(p, occasion);
         self.phases[p].step = Step::Scoping { request, occasion };
-    }
-
-    /// Starts a session with what is left of the phase's turns (A6).
-    pub(super) fn spawn(&mut self, p: usize) {
-        let number = self.sessions.len() + 1;
-        let phase = &self.phases[p];
-        let lead = phase.handoffs.last().is_some_and(|handoff| handoff.lead);
-        let (role_name, role) = Self::role_of_next(&self.workflow, &phase.spec, lead);
-        let (agent, window_tokens) = (role.agent.clone(), role.window_tokens);
-        let max_turns = match phase.max_turns {
-            0 => 0,
-            max => max.saturating_sub(self.turns_counted(p)).max(1),
-        };
-        let spec = SpawnSpec {
-            session: SessionId::new(format!("s{number}")),
-            phase: phase.spec.id.clone(),
-            role: role_name,
-            agent,
-            continuation: phase.continuations,
-            max_turns,
-        };
-        let mut session = Session::new(
-            spec.session.clone(),
-            spec.role.clone(),
-            spec.agent.clone(),
-            spec.continuation,
-            max_turns,
-            window_tokens,
-            self.now,
-        );
-        session.next_heartbeat = self.now + self.heartbeat();
-        session.lead = lead;
-        session.active_before = self.phases[p].clock.active;
-        self.notify(Notice::SessionStarted {
-            phase: spec.phase.clone(),
-            session: spec.session.clone(),
-            agent: spec.agent.clone(),
-            continuation: spec.continuation,
-            of: self.continuations_allowed(p),
-            remaining: self.remaining(p),
-            max_turns,
-            lead,
-        });
-        let phase = &mut self.phases[p];
-        phase.sessions.push(spec.session.clone());
-        phase.session = Some(spec.session.clone());
-        phase.progress = 0;
-        phase.before_session = phase.facts.clone();
-        self.sessions.insert(spec.session.clone(), session);
-        let action = self.emit(Action::Spawn(spec));
-        self.phases[p].step = Step::Readying { action };
     }
 
     pub(super) fn event_in_phase(&mut self, p: usize, event: &AgentEvent) {
@@ -214,7 +161,7 @@ impl Run {
         }
         if interrupted {
             self.end_wait_in_place(p);
-            self.brief(p, BriefKind::Nudged, focus);
+            self.nudge(p, focus);
         } else {
             self.measure(p, Occasion::PromptEnded, focus);
         }
@@ -268,20 +215,8 @@ impl Run {
         }
     }
 
-    pub(super) fn first_brief(&mut self, p: usize) {
-        let phase = &self.phases[p];
-        let begun = phase.sessions.len() > 1 || phase.goals.iter().any(|goal| goal.attempts > 0);
-        let lead = self.session(p).is_some_and(|session| session.lead);
-        let kind = match (begun, lead) {
-            (true, true) => BriefKind::Merging,
-            (true, false) => BriefKind::Continuing,
-            (false, _) => BriefKind::First,
-        };
-        self.recheck_or_brief(p, kind);
-    }
-
-    /// Asks for the prompt of what comes next. Where all is done and only the verification is not content, that is
-    /// the last objective once more.
+    /// Asks for the prompt of what comes next. Where all is done and only the verification is not content, that is the
+    /// objective whose command failed, or else the last one, once more.
     pub(super) fn brief_next(&mut self, p: usize, kind: BriefKind) {
         let focus = self.focus_of_next(p, kind);
         self.brief(p, kind, focus);
@@ -294,7 +229,7 @@ impl Run {
             BriefKind::Merging => phase.open_goals().map(|(g, _)| g).collect(),
             _ => phase.next_focus(),
         };
-        if focus.is_empty() { vec![phase.goals.len() - 1] } else { focus }
+        if focus.is_empty() { vec![phase.faulty.unwrap_or(phase.goals.len() - 1)] } else { focus }
     }
 
     pub(super) fn brief(&mut self, p: usize, kind: BriefKind, focus: Vec<usize>) {
@@ -353,55 +288,6 @@ impl Run {
         }
     }
 
-    pub(super) fn verify(&mut self, p: usize) {
-        let phase = &mut self.phases[p];
-        let Some(command) = phase.spec.verify.clone() else {
-            return self.end_session(p, AfterEnd::Complete, "its phase is done");
-        };
-        phase.verifications += 1;
-        let (id, attempt) = (phase.spec.id.clone(), phase.verifications);
-        let action = self.emit(Action::Verify { phase: id, command, attempt });
-        self.phases[p].step = Step::Verifying { action };
-    }
-
-    fn verified(&mut self, p: usize, outcome: &Outcome) {
-        let (passed, code, findings) = match outcome {
-            Outcome::Verified { passed, code, findings, artifact } => {
-                let phase = &mut self.phases[p];
-                phase.verification = artifact.as_ref().map(|kept| kept.name.clone()).unwrap_or_default();
-                if let Some(artifact) = artifact {
-                    phase.keep(artifact);
-                }
-                (*passed, *code, findings.clone())
-            }
-            Outcome::Failed { error } => (false, None, error.clone()),
-            _ => (false, None, "the verification did not run".to_owned()),
-        };
-        let now = self.now;
-        let phase = &mut self.phases[p];
-        phase.verified = Some(passed);
-        phase.verified_at = now;
-        phase.news = true;
-        phase.findings = findings;
-        let (id, attempt) = (phase.spec.id.clone(), phase.verifications);
-        self.notify(Notice::Verified { phase: id.clone(), passed, code, attempt });
-        if passed {
-            self.end_session(p, AfterEnd::Complete, "its phase is done");
-        } else if attempt > self.workflow.limits.verifications {
-            let text = format!(
-                "The verification of phase {id} failed {attempt} times: {}",
-                tail_line(&self.phases[p].findings)
-            );
-            self.pause(p, Pause::Stuck, text);
-        } else if self.has_live_session(p) {
-            "the verification failed".clone_into(&mut self.phases[p].because);
-            self.brief_next(p, BriefKind::Nudged);
-        } else {
-            "the verification failed".clone_into(&mut self.phases[p].because);
-            self.succeed(p, Succession::Uncounted);
-        }
-    }
-
     pub(super) fn objective_done(&mut self, p: usize, g: usize, by: Option<SessionId>) {
         let goal = &mut self.phases[p].goals[g];
         if goal.status == ObjectiveStatus::Done {
@@ -425,7 +311,7 @@ impl Run {
     pub(super) fn end_session(&mut self, p: usize, then: AfterEnd, reason: &str) {
         match self.phases[p].session.clone() {
             Some(session) if self.has_live_session(p) => {
-                if let (AfterEnd::Complete, Some(session)) = (&then, self.session_mut(p)) {
+                if let (AfterEnd::Complete | AfterEnd::Review, Some(session)) = (&then, self.session_mut(p)) {
                     "done".clone_into(&mut session.ending);
                 }
                 self.phases[p].step = Step::Ending { then };
@@ -438,20 +324,21 @@ impl Run {
     pub(super) fn after_end(&mut self, p: usize, then: AfterEnd) {
         match then {
             AfterEnd::Succeed(succession) => self.succeed(p, succession),
-            AfterEnd::Split(parts) => self.fork(p, &parts),
+            AfterEnd::Split(parts) => self.checkpoint(p, parts),
+            AfterEnd::Review => self.review_begins(p),
+            AfterEnd::Iterate => self.iterate(p),
             AfterEnd::Pause { about, text } => self.ask_person(p, about, text),
-            AfterEnd::Skip => self.phases[p].step = Step::Skipped,
-            AfterEnd::Complete => {
-                self.phases[p].step = Step::Done;
-                let phase = self.phases[p].spec.id.clone();
-                self.notify(Notice::PhaseDone { phase });
-            }
+            AfterEnd::Skip => self.skip(p),
+            AfterEnd::Complete => self.complete(p),
         }
     }
 }
 
-/// The last line that says something, cut for a person.
-fn tail_line(text: &str) -> String {
-    let line = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it printed nothing");
-    line.trim().chars().take(200).collect()
+/// What to tell of an outcome that is not the one that was hoped for.
+pub(super) fn why_failed(outcome: &Outcome) -> &str {
+    match outcome {
+        Outcome::Failed { error } | Outcome::Unstartable { error } => error,
+        Outcome::Lost => "it was broken off",
+        _ => "the host answered something else",
+    }
 }

@@ -18,7 +18,7 @@ fn golden() -> Vec<Value> {
     GOLDEN_V1.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-fn rows_in(path: &Path) -> Vec<Value> {
+pub(crate) fn rows_in(path: &Path) -> Vec<Value> {
     let raw = Connection::open(path).unwrap();
     let mut rows = raw.prepare("SELECT seq, at_ms, kind, format, body FROM entry ORDER BY seq").unwrap();
     let rows = rows

@@ -5,6 +5,7 @@ mod crash;
 mod format;
 mod group_commit;
 mod journal;
+mod later;
 mod samples;
 mod state_dir;
 

@@ -19,7 +19,7 @@ use baton_core::observation::{
 use baton_core::workflow::{
     AgentKind, Objective, Permission, Phase, Policies, PolicyChoice, Role, SettingValue,
 };
-use baton_core::{Digest, Input, RunId, SessionId, Text, UnixMs, Workflow};
+use baton_core::{Digest, Input, RunId, SessionId, Text, Tree, UnixMs, Workflow};
 use baton_store::Entry;
 
 use crate::{input, intent};
@@ -127,6 +127,7 @@ fn workflow() -> Workflow {
                 id: ObjectiveId::new("parser"),
                 description: "Write the parser.".into(),
                 files: vec!["src/parser.rs".into()],
+                verify: None,
             }],
             verify: Some("cargo test".into()),
             complex: true,
@@ -135,6 +136,8 @@ fn workflow() -> Workflow {
             cost_microusd: None,
             continuations: Some(3),
             setup: Vec::new(),
+            review: None,
+            repeat: None,
         }],
         ..Workflow::default()
     }
@@ -159,6 +162,7 @@ fn actions(session: &SessionId, phase: &PhaseId) -> Vec<Action> {
             agent: AgentKind::Rehearsal,
             continuation: 1,
             max_turns: 27,
+            tree: Tree::workspace(),
         }),
         Action::Prompt {
             session: session.clone(),
@@ -170,7 +174,12 @@ fn actions(session: &SessionId, phase: &PhaseId) -> Vec<Action> {
         Action::Compact { session: session.clone(), instructions: "Keep the grammar.".into() },
         Action::Interrupt { session: session.clone() },
         Action::End { session: session.clone(), reason: "Its context is used up.".into() },
-        Action::Assess { phase: phase.clone(), baseline: true, expected: vec!["src/parser.rs".into()] },
+        Action::Assess {
+            phase: phase.clone(),
+            baseline: true,
+            expected: vec!["src/parser.rs".into()],
+            tree: Tree::workspace(),
+        },
         Action::RequestDecision { request: RequestId(1), question: question(session, phase) },
         Action::WriteHandoff {
             phase: phase.clone(),
@@ -183,7 +192,12 @@ fn actions(session: &SessionId, phase: &PhaseId) -> Vec<Action> {
             changed_beyond: 0,
         },
         Action::WriteSummaries { phase: phase.clone(), step: text("# Step\n"), directory: text("# Run\n") },
-        Action::Verify { phase: phase.clone(), command: "cargo test".into(), attempt: 1 },
+        Action::Verify {
+            phase: phase.clone(),
+            command: "cargo test".into(),
+            attempt: 1,
+            tree: Tree::workspace(),
+        },
         Action::Ask {
             phase: Some(phase.clone()),
             question: "Try again?".into(),

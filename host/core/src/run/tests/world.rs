@@ -9,9 +9,9 @@ use crate::facts::{
     AgentEvent, Billed, Capabilities, CompactionTrigger, Exit, OccupancySource, WorkspaceFacts,
 };
 use crate::ids::{Digest, ObjectiveId, Seq, SessionId};
-use crate::input::{ArtifactRef, Choice, Input, Outcome, Stamped};
+use crate::input::{ArtifactRef, Choice, Input, Outcome, Report, Stamped};
 use crate::notice::Notice;
-use crate::observation::{Ask, Capability, Occasion, SplitOccasion};
+use crate::observation::{Ask, BriefKind, Capability};
 use crate::run::Run;
 use crate::time::{DurationMs, UnixMs};
 use crate::workflow::{AgentKind, Limits, Objective, Phase, Policies, Role, Workflow};
@@ -60,6 +60,20 @@ pub(super) struct World {
     pub(super) offloads: Option<Vec<String>>,
     /// What is offloaded can be saved.
     pub(super) keeps: bool,
+    /// The commit of a checkpoint; absent where there is no git.
+    pub(super) base: Option<String>,
+    /// What becomes of branching, merging and landing, time after time; then each works.
+    pub(super) branches: VecDeque<Outcome>,
+    pub(super) merges: VecDeque<Outcome>,
+    pub(super) landings: VecDeque<Outcome>,
+    /// What reviewers say, one after the other; nothing where absent, and 100 after the last.
+    pub(super) reviews: VecDeque<Option<u32>>,
+    /// Every phase that may be is split: each objective for itself, or into halves.
+    pub(super) split_each: bool,
+    pub(super) halves: bool,
+    /// What an agent asks for is done.
+    pub(super) split_on_request: bool,
+    seq_of_reports: u64,
     pub(super) journal: Vec<Stamped>,
     pub(super) notices: Vec<Notice>,
     pub(super) actions: Vec<Action>,
@@ -81,7 +95,12 @@ pub(super) fn workflow(phases: &[(&str, &[&str])]) -> Workflow {
             agent: None,
             objectives: objectives
                 .iter()
-                .map(|id| Objective { id: (*id).into(), description: format!("Do {id}."), files: Vec::new() })
+                .map(|id| Objective {
+                    id: (*id).into(),
+                    description: format!("Do {id}."),
+                    files: Vec::new(),
+                    verify: None,
+                })
                 .collect(),
             verify: None,
             setup: Vec::new(),
@@ -90,6 +109,8 @@ pub(super) fn workflow(phases: &[(&str, &[&str])]) -> Workflow {
             tokens: None,
             cost_microusd: None,
             continuations: None,
+            review: None,
+            repeat: None,
         })
         .collect();
     Workflow {
@@ -122,6 +143,15 @@ impl World {
             offload_from: 850,
             offloads: None,
             keeps: true,
+            base: Some("b".into()),
+            branches: VecDeque::new(),
+            merges: VecDeque::new(),
+            landings: VecDeque::new(),
+            reviews: VecDeque::new(),
+            split_each: false,
+            halves: false,
+            split_on_request: false,
+            seq_of_reports: 0,
             journal: Vec::new(),
             notices: Vec::new(),
             actions: Vec::new(),
@@ -206,6 +236,27 @@ impl World {
                 }
             }
         }
+    }
+
+    /// What agents were told in prompts of this kind, as the test's policy writes them.
+    pub(super) fn prompts_of(&self, wanted: BriefKind) -> Vec<String> {
+        let prompt = |action: &Action| match action {
+            Action::Prompt { kind, text, .. } if *kind == wanted => text.body().map(str::to_owned),
+            _ => None,
+        };
+        self.actions.iter().filter_map(prompt).collect()
+    }
+
+    /// The long texts that the policy saw when it wrote prompts.
+    pub(super) fn texts_of_prompts(&self) -> Vec<String> {
+        let seen = |action: &Action| match action {
+            Action::RequestDecision { question, .. } if matches!(question.ask, Ask::Brief(_)) => {
+                Some(question.texts.clone())
+            }
+            _ => None,
+        };
+        let texts = self.actions.iter().filter_map(seen).flatten();
+        texts.filter_map(|text| text.body().map(str::to_owned)).collect()
     }
 
     pub(super) fn ending(&self) -> Option<Ending> {
@@ -296,9 +347,34 @@ impl World {
                     artifact: None,
                 }
             }
+            Action::Checkpoint { .. } => Outcome::Checkpointed { base: self.base.clone() },
+            Action::Branch { .. } => self.branches.pop_front().unwrap_or(Outcome::Branched),
+            Action::Merge { .. } => {
+                self.merges.pop_front().unwrap_or(Outcome::Merged { commit: "c".into(), files: 1 })
+            }
+            Action::Unmerge { .. } => Outcome::Unmerged,
+            Action::Land { .. } => self.landings.pop_front().unwrap_or(Outcome::Landed {
+                commit: "c".into(),
+                committed: true,
+                files: 1,
+            }),
             Action::Ask { .. } | Action::Finish { .. } => Outcome::Announced,
         };
         self.put(Input::Outcome { action: id, outcome });
+    }
+
+    /// A reviewer says what it thinks, where it says anything.
+    fn review(&mut self, session: &SessionId, focus: &[ObjectiveId]) {
+        if !focus.iter().any(|id| id.as_str().starts_with("review-")) {
+            return;
+        }
+        if let Some(score) = self.reviews.pop_front().unwrap_or(Some(100)) {
+            self.seq_of_reports += 1;
+            let digest = Digest::of(self.seq_of_reports.to_string());
+            let (summary, findings) = ("read it".to_owned(), vec!["a.rs:1: odd".to_owned()]);
+            let report = Report::ReviewSubmit { score, summary, findings };
+            self.put(Input::Reported { session: Some(session.clone()), digest, report });
+        }
     }
 
     fn act(&mut self, session: &SessionId, focus: &[ObjectiveId]) {
@@ -325,6 +401,7 @@ impl World {
             return self.put(Input::SessionEnded { session: session.clone(), exit });
         }
         if matches!(does, Does::Finish(_)) {
+            self.review(session, focus);
             for id in focus {
                 *self.worked.entry(id.clone()).or_default() += 1;
             }
@@ -340,84 +417,6 @@ impl World {
         );
         self.event(session, AgentEvent::Turn { used_tokens: Some(used), billed });
         self.event(session, AgentEvent::PromptEnded { stop_reason: word.into(), is_error: false });
-    }
-
-    /// A policy with the thresholds of the sources, as plain as can be.
-    fn decide(&self, ask: &Ask) -> Decision {
-        let reason = "the test says so".to_owned();
-        match ask {
-            Ask::Assess(o) => {
-                let code = o.signals.iter().rfind(|s| s.prompt == o.session.prompts).map(|s| s.code.as_str());
-                let (verdict, recovery) = match (o.occasion, code) {
-                    (Occasion::Turn | Occasion::Signal, _) => (Verdict::Healthy, Recovery::Wait),
-                    (Occasion::Heartbeat, _) if o.session.idle_ms >= 300_000 => {
-                        (Verdict::Stalled, Recovery::Interrupt)
-                    }
-                    (Occasion::Heartbeat, _) => (Verdict::Healthy, Recovery::Wait),
-                    (_, Some("done")) => (Verdict::Completed, Recovery::Wait),
-                    (_, Some("exhausted")) => (Verdict::Exhausted, Recovery::Wait),
-                    (_, Some("quota")) => {
-                        (Verdict::Quota { cause: QuotaCause::Rate, until: None }, Recovery::Wait)
-                    }
-                    (_, Some("quota-until")) => {
-                        let until = Some(self.now + DurationMs::from_mins(20));
-                        (Verdict::Quota { cause: QuotaCause::Usage, until }, Recovery::Wait)
-                    }
-                    (_, Some("nothing")) => (Verdict::Truncated, Recovery::Nudge),
-                    _ => (Verdict::Failed, Recovery::NewSession),
-                };
-                let used = o.session.occupancy.used_tokens.unwrap_or(0);
-                let warning = (used >= 850).then(|| "nearly full".to_owned());
-                Decision::Assess(Assessment { verdict, evidence: Vec::new(), warning, recovery, reason })
-            }
-            Ask::Compaction(o) => {
-                let used = o.session.occupancy.used_tokens.unwrap_or(0);
-                let all = || o.items.iter().map(|item| item.id.clone()).collect();
-                let action = match o.items.is_empty() {
-                    true if used >= 700 && self.compacts => {
-                        CompactionAction::Compact { instructions: String::new() } // B1
-                    }
-                    false if used >= self.offload_from => {
-                        CompactionAction::Offload { items: self.offloads.clone().unwrap_or_else(all) } // C4
-                    }
-                    _ => CompactionAction::Keep,
-                };
-                Decision::Compaction(CompactionDecision { action, reason })
-            }
-            Ask::Split(o) => {
-                let asked =
-                    matches!(o.occasion, SplitOccasion::PhaseStart | SplitOccasion::OutOfContinuations);
-                let action = match &self.split {
-                    Some(action) if asked && o.phase.depth == 0 => action.clone(),
-                    _ => SplitAction::Keep,
-                };
-                Decision::Split(SplitDecision { action, reason })
-            }
-            Ask::Budget(_, base) => Decision::Budget(TurnBudget { max_turns: *base, reason }),
-            Ask::Brief(o) => Decision::Brief(Brief {
-                prompt: format!("{:?} {:?} {:?}", o.kind, o.focus, o.attributes),
-                left_out: Vec::new(),
-                reason,
-            }),
-            Ask::Compose(o) => Decision::Compose(Composition {
-                document: format!("{:?}", o.attempts),
-                index: "index".into(),
-                continuer: if self.lead { Continuer::Lead } else { Continuer::Successor },
-                left_out: Vec::new(),
-                reason,
-            }),
-            Ask::Review(o) => {
-                let score = self.scores.borrow_mut().pop_front().unwrap_or(100);
-                let finding = |text: &str| Finding { cost: 100 - score, line: 0, text: text.into() };
-                Decision::Review(Review {
-                    score,
-                    findings: if score < 100 { vec![finding("not good")] } else { Vec::new() },
-                    staleness: if o.commits_since > 5 { Staleness::Stale } else { Staleness::Fresh },
-                    accepted: score >= 70,
-                    reason,
-                })
-            }
-        }
     }
 }
 

@@ -1,0 +1,161 @@
+//! What an event costs the machine alone, by the number of phases at work in one run: `cargo bench -p baton-core --bench
+//! phases`. No journal and no policy: those are in `host/lab/benches/scale.rs`. Compare ratios, not times.
+
+use std::collections::VecDeque;
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use baton_core::decision::{
+    Assessment, Brief, DecidedBy, Decision, Label, Recovery, SplitAction, SplitDecision, TurnBudget, Verdict,
+};
+use baton_core::facts::{AgentEvent, Billed, Capabilities, WorkspaceFacts};
+use baton_core::observation::{Ask, Question};
+use baton_core::workflow::{AgentKind, Limits, Objective, Phase, Role, Workflow};
+use baton_core::{Action, Digest, Input, Intent, Outcome, PhaseId, Run, Seq, SessionId, Stamped, UnixMs};
+
+/// Events of each kind that are measured.
+const EVENTS: usize = 2_000;
+
+struct Machine {
+    run: Run,
+    seq: u64,
+    queue: VecDeque<Input>,
+    sessions: Vec<SessionId>,
+}
+
+impl Machine {
+    /// A run whose phases all have an agent at work.
+    fn at_work(phases: usize) -> Self {
+        let started = Input::Started {
+            run: "r1".into(),
+            workflow: Box::new(workflow(phases)),
+            pins: Vec::new(),
+            task_folder: ".baton/r1".into(),
+            utc_offset_minutes: 0,
+        };
+        let mut machine = Self { run: Run::new(), seq: 0, queue: [started].into(), sessions: Vec::new() };
+        while let Some(input) = machine.queue.pop_front() {
+            machine.take(input);
+        }
+        assert_eq!(machine.sessions.len(), phases, "everybody works");
+        machine
+    }
+
+    fn take(&mut self, input: Input) {
+        self.seq += 1;
+        let stamped = Stamped { seq: Seq(self.seq), at: UnixMs(1_000_000 + self.seq), input };
+        for Intent { id, action } in self.run.apply(&stamped).expect("an input that can happen") {
+            self.perform(id, action);
+        }
+    }
+
+    fn perform(&mut self, action: baton_core::ActionId, what: Action) {
+        let outcome = match what {
+            Action::RequestDecision { request, question } => {
+                let (result, label) = decide(&question);
+                return self.queue.push_back(Input::Decided {
+                    request,
+                    result: Ok(result),
+                    label: Box::new(label),
+                });
+            }
+            Action::Spawn(spec) => {
+                let event = AgentEvent::Ready { agent_session: None, model: None, version: None };
+                self.queue.push_back(Input::Agent { session: spec.session, event });
+                Outcome::Spawned { group: 1, started: 1, capabilities: Capabilities::default() }
+            }
+            Action::Prompt { session, .. } => {
+                self.sessions.push(session);
+                Outcome::Delivered
+            }
+            Action::Assess { .. } => Outcome::Assessed { facts: WorkspaceFacts::default() },
+            _ => return,
+        };
+        self.queue.push_back(Input::Outcome { action, outcome });
+    }
+
+    /// Time of one event, with the answer of the policy where it asks for one.
+    fn each(&mut self, event: &AgentEvent) -> Duration {
+        let begun = Instant::now();
+        for n in 0..EVENTS {
+            let session = self.sessions[n * 7 % self.sessions.len()].clone();
+            self.take(Input::Agent { session, event: event.clone() });
+            black_box(self.run.next_deadline());
+            while let Some(input) = self.queue.pop_front() {
+                self.take(input);
+            }
+        }
+        begun.elapsed() / EVENTS as u32
+    }
+}
+
+fn decide(question: &Question) -> (Decision, Label) {
+    let reason = String::new();
+    let decision = match &question.ask {
+        Ask::Assess(_) => {
+            let (verdict, recovery) = (Verdict::Healthy, Recovery::Wait);
+            Decision::Assess(Assessment { verdict, evidence: Vec::new(), warning: None, recovery, reason })
+        }
+        Ask::Budget(_, base) => Decision::Budget(TurnBudget { max_turns: *base, reason }),
+        Ask::Brief(_) => Decision::Brief(Brief { prompt: "Do it.".into(), left_out: Vec::new(), reason }),
+        _ => Decision::Split(SplitDecision { action: SplitAction::Keep, reason }),
+    };
+    let label = Label {
+        by: DecidedBy::Configured,
+        capability: question.ask.capability(),
+        policy: String::new(),
+        component: None,
+        settings: None,
+        engine: Digest::of(""),
+        fuel: 0,
+        duration_us: 0,
+        faults: Vec::new(),
+    };
+    (decision, label)
+}
+
+fn workflow(phases: usize) -> Workflow {
+    let phase = |n: usize| Phase {
+        id: PhaseId::new(format!("{n}")),
+        title: String::new(),
+        depends_on: Vec::new(),
+        role: "executor".into(),
+        agent: None,
+        objectives: vec![Objective {
+            id: format!("o{n}").as_str().into(),
+            description: String::new(),
+            files: Vec::new(),
+            verify: None,
+        }],
+        verify: None,
+        complex: false,
+        wall_time: None,
+        tokens: None,
+        cost_microusd: None,
+        continuations: None,
+        setup: Vec::new(),
+        review: None,
+        repeat: None,
+    };
+    Workflow {
+        roles: [("executor".into(), Role::of(AgentKind::Rehearsal))].into(),
+        limits: Limits { parallel: phases as u32, ..Limits::default() },
+        phases: (1..=phases).map(phase).collect(),
+        ..Workflow::default()
+    }
+}
+
+fn main() {
+    println!("| phases at work | words | a turn, judged | view |");
+    println!("|---|---|---|---|");
+    for phases in [1, 10, 100, 1_000] {
+        let mut machine = Machine::at_work(phases);
+        let words = machine.each(&AgentEvent::Text { text: "a few words of an answer".into() });
+        let turn = machine.each(&AgentEvent::Turn { used_tokens: Some(20_000), billed: Billed::default() });
+        let begun = Instant::now();
+        for _ in 0..20 {
+            black_box(machine.run.view(UnixMs(2_000_000)));
+        }
+        println!("| {phases} | {words:.1?} | {turn:.1?} | {:.1?} |", begun.elapsed() / 20);
+    }
+}

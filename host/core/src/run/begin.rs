@@ -1,0 +1,130 @@
+//! How a phase begins, and each of its sessions: a tree of its own where it gets one, the state that it starts from, the agent,
+//! and the kind of its first prompt.
+
+use crate::action::{Action, SpawnSpec};
+use crate::ids::SessionId;
+use crate::input::Outcome;
+use crate::notice::Notice;
+use crate::observation::BriefKind;
+use crate::view::Origin;
+
+use super::Run;
+use super::session::Session;
+use super::step::{Pause, Step};
+use super::walk::why_failed;
+
+impl Run {
+    pub(super) fn begin_phase(&mut self, p: usize) {
+        let phase = &self.phases[p];
+        self.notify(Notice::PhaseStarted {
+            phase: phase.spec.id.clone(),
+            title: phase.spec.title.clone(),
+            objectives: phase.goals.len() as u32,
+        });
+        self.begin(p);
+    }
+
+    /// The first steps: a work tree of its own where it gets one, then the state that it starts from.
+    pub(super) fn begin(&mut self, p: usize) {
+        let phase = &self.phases[p];
+        if let Some(base) = phase.branch_from.clone() {
+            let setup = self.setup_of(p);
+            let (phase, tree) = (phase.spec.id.clone(), phase.tree.clone());
+            let action = self.emit(Action::Branch { phase, tree, base, setup });
+            self.phases[p].step = Step::Branching { action };
+            return;
+        }
+        let action = self.assess(p, true, &[]);
+        self.phases[p].step = Step::Baseline { action };
+    }
+
+    /// Commands that make a tree ready for work in this phase.
+    pub(super) fn setup_of(&self, p: usize) -> Vec<String> {
+        self.workflow.setup.iter().chain(&self.phases[p].spec.setup).cloned().collect()
+    }
+
+    pub(super) fn branched(&mut self, p: usize, outcome: &Outcome) {
+        match outcome {
+            Outcome::Branched if self.phases[p].fork.is_some() => self.joining_made_ready(p),
+            Outcome::Branched => {
+                self.phases[p].branch_from = None;
+                self.begin(p);
+            }
+            other => {
+                let id = &self.phases[p].spec.id;
+                let text = format!("Phase {id} cannot get a work tree of its own: {}", why_failed(other));
+                self.pause(p, Pause::Stuck, text);
+            }
+        }
+    }
+
+    /// Starts a session with what is left of the phase's turns (A6).
+    pub(super) fn spawn(&mut self, p: usize) {
+        let number = self.sessions.len() + 1;
+        let phase = &self.phases[p];
+        let lead = phase.handoffs.last().is_some_and(|handoff| handoff.lead);
+        let (role_name, role) = Self::role_of_next(&self.workflow, &phase.spec, lead);
+        let (agent, window_tokens) = (role.agent.clone(), role.window_tokens);
+        let max_turns = match phase.max_turns {
+            0 => 0,
+            max => max.saturating_sub(self.turns_counted(p)).max(1),
+        };
+        let spec = SpawnSpec {
+            session: SessionId::new(format!("s{number}")),
+            phase: phase.spec.id.clone(),
+            role: role_name,
+            agent,
+            continuation: phase.continuations,
+            max_turns,
+            tree: phase.tree.clone(),
+        };
+        let mut session = Session::new(
+            spec.session.clone(),
+            spec.role.clone(),
+            spec.agent.clone(),
+            spec.continuation,
+            max_turns,
+            window_tokens,
+            self.now,
+        );
+        session.next_heartbeat = self.now + self.heartbeat();
+        session.lead = lead;
+        session.active_before = self.phases[p].clock.active;
+        self.notify(Notice::SessionStarted {
+            phase: spec.phase.clone(),
+            session: spec.session.clone(),
+            agent: spec.agent.clone(),
+            continuation: spec.continuation,
+            of: self.continuations_allowed(p),
+            remaining: self.remaining(p),
+            max_turns,
+            lead,
+        });
+        let phase = &mut self.phases[p];
+        // The last one may still be quoted to its successor, the one before it not.
+        if let Some(session) = phase.sessions.iter().rev().nth(1).and_then(|id| self.sessions.get_mut(id)) {
+            session.forget();
+        }
+        phase.sessions.push(spec.session.clone());
+        phase.session = Some(spec.session.clone());
+        phase.progress = 0;
+        phase.before_session = phase.facts.clone();
+        self.sessions.insert(spec.session.clone(), session);
+        let action = self.emit(Action::Spawn(spec));
+        self.phases[p].step = Step::Readying { action };
+    }
+
+    pub(super) fn first_brief(&mut self, p: usize) {
+        let phase = &self.phases[p];
+        let earlier = phase.sessions.len() - phase.sessions_before;
+        let begun = earlier > 1 || phase.goals.iter().any(|goal| goal.attempts > 0);
+        let lead = self.session(p).is_some_and(|session| session.lead);
+        let kind = match (phase.origin, begun, lead) {
+            (Origin::Review, ..) => BriefKind::Reviewing,
+            (Origin::Merge, ..) | (_, true, true) => BriefKind::Merging,
+            (_, true, false) => BriefKind::Continuing,
+            (_, false, _) => BriefKind::First,
+        };
+        self.recheck_or_brief(p, kind);
+    }
+}

@@ -1,0 +1,317 @@
+//! Whether what a phase made is good enough: its commands, then its reviewer, where it has either (D3). What they find goes
+//! back to the phase, within bounds; a phase that closes a loop sends it back to where the loop begins (B10).
+
+use crate::action::Action;
+use crate::ids::PhaseId;
+use crate::input::Outcome;
+use crate::notice::Notice;
+use crate::observation::{BriefKind, ObjectiveStatus};
+use crate::view::Origin;
+use crate::workflow::{Objective, Phase as Spec, Repeat, ReviewBy};
+
+use super::Run;
+use super::phase::{FINDINGS_BYTES, Phase};
+use super::session::cut;
+use super::step::{AfterEnd, Pause, Step, Succession};
+use super::walk::why_failed;
+
+/// Characters of what a reviewer or a verification found that a person is told at once.
+const TOLD_CHARS: usize = 200;
+
+/// What a reviewer said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Score {
+    pub(super) score: u32,
+    pub(super) summary: String,
+    pub(super) findings: Vec<String>,
+}
+
+impl Run {
+    /// Every objective is done, as far as anybody has said: now it is held to its commands, those of its objectives first.
+    pub(super) fn verify(&mut self, p: usize) {
+        self.phases[p].verifications += u32::from(!self.checks_of(p).is_empty());
+        self.verify_from(p, 0);
+    }
+
+    /// One command after the other, from the n-th on.
+    fn verify_from(&mut self, p: usize, n: usize) {
+        let Some((of, command)) = self.checks_of(p).into_iter().nth(n) else {
+            self.phases[p].faulty = None;
+            return self.review_or_complete(p);
+        };
+        let phase = &self.phases[p];
+        let (id, attempt, tree) = (phase.spec.id.clone(), phase.verifications, phase.tree.clone());
+        let action = self.emit(Action::Verify { phase: id, command, attempt, tree });
+        self.phases[p].step = Step::Verifying { action, check: n, of };
+    }
+
+    /// Its commands, and which objective each is about.
+    fn checks_of(&self, p: usize) -> Vec<(Option<usize>, String)> {
+        let phase = &self.phases[p];
+        let of_objectives = phase.goals.iter().enumerate();
+        let of_objectives = of_objectives.filter_map(|(g, goal)| Some((Some(g), goal.spec.verify.clone()?)));
+        of_objectives.chain(phase.spec.verify.clone().map(|command| (None, command))).collect()
+    }
+
+    pub(super) fn verified(&mut self, p: usize, check: usize, of: Option<usize>, outcome: &Outcome) {
+        let (passed, code, findings) = match outcome {
+            Outcome::Verified { passed, code, findings, artifact } => {
+                let phase = &mut self.phases[p];
+                phase.verification = artifact.as_ref().map(|kept| kept.name.clone()).unwrap_or_default();
+                if let Some(artifact) = artifact {
+                    phase.keep(artifact);
+                }
+                (*passed, *code, findings.clone())
+            }
+            other => (false, None, why_failed(other).to_owned()),
+        };
+        let attempt = self.phases[p].verifications;
+        self.take_findings(p, passed, findings);
+        let is_last = check + 1 == self.checks_of(p).len();
+        if is_last || !passed {
+            let phase = self.phases[p].spec.id.clone();
+            self.notify(Notice::Verified { phase, passed, code, attempt });
+        }
+        if passed {
+            return self.verify_from(p, check + 1);
+        }
+        self.phases[p].faulty = of;
+        let phase = &self.phases[p];
+        let whose = of.map(|g| format!(" of {}", phase.goals[g].spec.id)).unwrap_or_default();
+        let told = tail_line(&phase.findings);
+        let text =
+            format!("The verification{whose} of phase {} failed {attempt} times: {told}", phase.spec.id);
+        let because = format!("the verification{whose} failed");
+        self.not_content(p, attempt, &because, text);
+    }
+
+    fn take_findings(&mut self, p: usize, passed: bool, findings: String) {
+        let now = self.now;
+        let phase = &mut self.phases[p];
+        phase.verified = Some(passed);
+        phase.verified_at = now;
+        phase.news = true;
+        phase.findings = findings;
+        cut(&mut phase.findings, FINDINGS_BYTES);
+    }
+
+    /// The findings go back: to where the loop begins, or to the phase itself; to a person where that was enough.
+    fn not_content(&mut self, p: usize, attempt: u32, because: &str, text: String) {
+        because.clone_into(&mut self.phases[p].because);
+        if self.phases[p].spec.repeat.is_some() {
+            self.end_session(p, AfterEnd::Iterate, "the loop begins again");
+        } else if attempt > self.workflow.limits.verifications {
+            self.pause(p, Pause::Stuck, text);
+        } else if self.has_live_session(p) {
+            self.brief_next(p, BriefKind::Nudged);
+        } else {
+            self.succeed(p, Succession::Uncounted);
+        }
+    }
+
+    fn review_or_complete(&mut self, p: usize) {
+        match self.phases[p].spec.review {
+            Some(_) => self.end_session(p, AfterEnd::Review, "its work is reviewed"),
+            None => self.end_session(p, AfterEnd::Complete, "its phase is done"),
+        }
+    }
+
+    /// Somebody else looks at it: a phase that the host makes, with one objective, in the same tree.
+    pub(super) fn review_begins(&mut self, p: usize) {
+        let Some(ReviewBy { role, .. }) = self.phases[p].spec.review.clone() else {
+            return self.complete(p);
+        };
+        self.phases[p].reviews += 1;
+        let (id, round) = (self.phases[p].spec.id.clone(), self.phases[p].reviews);
+        let review = self.free_phase_id(&format!("{id}-review"));
+        let objective = Objective {
+            id: self.free_objective_id(&format!("review-{id}-{round}")),
+            description: format!("Review phase {id}: {}", self.phases[p].spec.title),
+            files: Vec::new(),
+            verify: None,
+        };
+        let spec = Spec {
+            title: format!("review of {id}"),
+            role,
+            agent: None,
+            ..self.spec_of_own(p, review.clone(), objective)
+        };
+        self.add_own(p, Phase { origin: Origin::Review, ..Phase::new(spec) });
+        self.phases[p].step = Step::UnderReview { review };
+    }
+
+    /// The review is over, one way or another.
+    pub(super) fn review_over(&mut self, p: usize) {
+        let Step::UnderReview { review } = &self.phases[p].step else { return };
+        let reviewed = self.phase_index(review).map(|review| &mut self.phases[review]);
+        let (left, said) = match reviewed {
+            Some(review) => (review.step == Step::Skipped, review.submitted.take()),
+            None => (true, None),
+        };
+        let threshold = self.phases[p].spec.review.as_ref().map_or(0, |review| review.score);
+        match said {
+            Some(said) => self.scored(p, said, threshold),
+            // A person left it: it is not held to a review, and what one said before is of no weight.
+            None if left => {
+                self.phases[p].verified = None;
+                self.complete(p);
+            }
+            None => {
+                self.phases[p].unscored += 1;
+                if self.phases[p].unscored <= self.workflow.limits.retries {
+                    return self.review_begins(p);
+                }
+                let phase = &mut self.phases[p];
+                let times = std::mem::take(&mut phase.unscored);
+                let text = format!(
+                    "Phase {} was reviewed {times} times, and no review gave a score.",
+                    phase.spec.id
+                );
+                self.pause(p, Pause::Stuck, text);
+            }
+        }
+    }
+
+    fn scored(&mut self, p: usize, said: Score, threshold: u32) {
+        let passed = said.score >= threshold;
+        let phase = &mut self.phases[p];
+        (phase.score, phase.unscored) = (Some(said.score), 0);
+        let (id, round) = (phase.spec.id.clone(), phase.reviews);
+        let (score, summary) = (said.score, said.summary.clone());
+        self.notify(Notice::Reviewed { phase: id.clone(), score, passed, summary });
+        if passed {
+            // Commands have passed before a review began, where there are any.
+            self.phases[p].verified = (!self.checks_of(p).is_empty()).then_some(true);
+            return self.complete(p);
+        }
+        let mut findings = said.summary;
+        for finding in said.findings {
+            findings.push_str("\n- ");
+            findings.push_str(&finding);
+        }
+        self.take_findings(p, false, findings);
+        let because = format!("the review gave {score} of 100, and {threshold} are needed");
+        let text = format!("Phase {id} was reviewed {round} times; {because}.");
+        self.not_content(p, round, &because, text);
+    }
+
+    /// The phase is done, or what its sub-phases made goes back to where it began.
+    pub(super) fn complete(&mut self, p: usize) {
+        if self.phases[p].fork.is_some() {
+            return self.land(p);
+        }
+        self.phases[p].step = Step::Done;
+        for id in &self.phases[p].sessions {
+            if let Some(session) = self.sessions.get_mut(id) {
+                session.forget();
+            }
+        }
+        let phase = self.phases[p].spec.id.clone();
+        self.notify(Notice::PhaseDone { phase });
+    }
+
+    /// Walks the loop once more: everything in it is open again, and its first phase gets what the check has found.
+    pub(super) fn iterate(&mut self, p: usize) {
+        let Some(Repeat { from, at_most }) = self.phases[p].spec.repeat.clone() else {
+            return self.succeed(p, Succession::Uncounted);
+        };
+        let (id, walked) = (self.phases[p].spec.id.clone(), self.phases[p].iteration);
+        let first = self.phase_index(&from).filter(|first| *first <= p);
+        let rounds = walked - self.phases[p].iterations_forgiven;
+        let (Some(first), true) = (first, rounds < at_most) else {
+            let told = match self.phases[p].findings.trim() {
+                "" => self.phases[p].because.clone(),
+                findings => tail_line(findings),
+            };
+            let text = format!("The loop from {from} to {id} was walked {rounds} times: {told}");
+            return self.ask_person(p, Pause::Stuck, text);
+        };
+        if self.phases[p].fork.is_some() {
+            // The next walk begins with what there is of this one, as it would where nothing was split.
+            return self.land(p);
+        }
+        let (findings, because) = (self.phases[p].findings.clone(), self.phases[p].because.clone());
+        let turns_used: Vec<u32> = (first..=p).map(|q| self.turns_used(q)).collect();
+        for (q, turns) in (first..=p).zip(turns_used) {
+            let phase = &mut self.phases[q];
+            if phase.origin == Origin::Workflow && (phase.is_over() || q == p) {
+                phase.walk_again(turns);
+            }
+        }
+        let begin = &mut self.phases[first];
+        (begin.findings, begin.because) = (findings, because);
+        let of = at_most + self.phases[p].iterations_forgiven;
+        self.notify(Notice::Iterating { from, by: id, iteration: walked + 1, of });
+    }
+
+    /// An id that no phase has, made from this one.
+    pub(super) fn free_phase_id(&self, stem: &str) -> PhaseId {
+        let taken = |id: &PhaseId| self.phase_index(id).is_some();
+        free(stem, PhaseId::new, taken)
+    }
+
+    pub(super) fn free_objective_id(&self, stem: &str) -> crate::ids::ObjectiveId {
+        let goals = || self.phases.iter().flat_map(|phase| &phase.goals);
+        free(stem, crate::ids::ObjectiveId::new, |id| goals().any(|goal| goal.spec.id == *id))
+    }
+
+    /// What a phase that the host makes for another takes over from it: who works, and within which bounds.
+    pub(super) fn spec_of_own(&self, p: usize, id: PhaseId, objective: Objective) -> Spec {
+        Spec {
+            id,
+            depends_on: Vec::new(),
+            objectives: vec![objective],
+            verify: None,
+            review: None,
+            repeat: None,
+            ..self.phases[p].spec.clone()
+        }
+    }
+
+    /// Puts it after everything that belongs to the same phase.
+    pub(super) fn add_own(&mut self, p: usize, own: Phase) {
+        let parent = self.phases[p].spec.id.clone();
+        let (depth, tree) = (self.phases[p].depth, self.phases[p].tree.clone());
+        let after = (p + 1..self.phases.len()).find(|q| self.phases[*q].depth <= depth);
+        let at = after.unwrap_or(self.phases.len());
+        self.phases.insert(at, Phase { parent: Some(parent), depth: depth + 1, tree, ..own });
+    }
+}
+
+impl Phase {
+    /// Open again, for another walk of its loop. What was tried and decided stays known; turns and continuations are new.
+    fn walk_again(&mut self, turns_used: u32) {
+        for goal in &mut self.goals {
+            goal.status = ObjectiveStatus::Open;
+            goal.attempts = 0;
+            goal.by = None;
+        }
+        self.iteration += 1;
+        self.step = Step::Pending;
+        self.session = None;
+        self.sessions_before = self.sessions.len();
+        self.news = false;
+        self.requested = None;
+        (self.turns_forgiven, self.max_turns) = (turns_used, 0);
+        (self.continuations, self.retries, self.verifications, self.reviews) = (0, 0, 0, 0);
+        (self.verified, self.score) = (None, None);
+        self.findings.clear();
+        self.because.clear();
+    }
+}
+
+fn free<T>(stem: &str, make: impl Fn(String) -> T, taken: impl Fn(&T) -> bool) -> T {
+    let mut id = make(stem.to_owned());
+    let mut ordinal = 2;
+    while taken(&id) {
+        id = make(format!("{stem}-{ordinal}"));
+        ordinal += 1;
+    }
+    id
+}
+
+/// The last line that says something, cut for a person.
+fn tail_line(text: &str) -> String {
+    let line = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it printed nothing");
+    line.trim().chars().take(TOLD_CHARS).collect()
+}

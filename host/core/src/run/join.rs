@@ -1,0 +1,399 @@
+//! What sub-phases made comes together: merged in the order of their letters, each conflict resolved by a session, verified
+//! as a whole, and only then brought to where the phase began (D3). Where they shared one folder, a session brings their
+//! results together (C11). What a person leaves apart stays on its branch.
+
+use crate::action::Action;
+use crate::ids::PhaseId;
+use crate::input::Outcome;
+use crate::notice::Notice;
+use crate::observation::ObjectiveStatus;
+use crate::tree::Tree;
+use crate::view::Origin;
+use crate::workflow::{Objective, Phase as Spec};
+
+use super::Run;
+use super::handoff::LEAD_ROLE;
+use super::phase::Phase;
+use super::step::{Pause, Step};
+use super::walk::why_failed;
+
+/// The place where a phase began may change while its parts are brought there. What changes as often as this is worked on by
+/// somebody else, and a person should know.
+const UPDATES: u32 = 5;
+/// Files with conflicts that are named to people and agents.
+const FILES_NAMED: usize = 100;
+
+/// A split from its checkpoint until what the parts made is where the phase began.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Fork {
+    /// The commit that the parts start from; absent where they share a folder.
+    base: Option<String>,
+    /// Where the phase worked when it was split.
+    home: Tree,
+    /// In the order of their letters.
+    parts: Vec<PhaseId>,
+    /// Those whose work is in, in order.
+    merged: Vec<PhaseId>,
+    /// Those whose work stays where it is.
+    apart: Vec<PhaseId>,
+    conflict: Option<Conflict>,
+    /// A session has brought the results together.
+    synthesised: bool,
+    /// Times that the place where it began had changed.
+    updates: u32,
+    /// What is merged is where the phase began.
+    landed: bool,
+    /// The tree in which they come together has what `setup` makes.
+    ready: bool,
+}
+
+/// A merge that stands open.
+#[derive(Clone, Debug, PartialEq)]
+struct Conflict {
+    /// Whose work it is; absent for what happened where the phase began.
+    with: Option<PhaseId>,
+    files: Vec<String>,
+    /// Sessions that have tried to resolve it.
+    tries: u32,
+}
+
+impl Fork {
+    pub(super) fn new(base: Option<String>, home: Tree, parts: Vec<PhaseId>) -> Self {
+        Self {
+            base,
+            home,
+            parts,
+            merged: Vec::new(),
+            apart: Vec::new(),
+            conflict: None,
+            synthesised: false,
+            updates: 0,
+            landed: false,
+            ready: false,
+        }
+    }
+
+    /// A person wants it tried again, as if for the first time.
+    pub(super) fn try_again(&mut self) {
+        self.updates = 0;
+        if let Some(conflict) = &mut self.conflict {
+            conflict.tries = 0;
+        }
+    }
+
+    /// Files with conflicts, and whose work they are in.
+    pub(super) fn conflict(&self) -> Option<(Option<&PhaseId>, &[String])> {
+        self.conflict.as_ref().map(|conflict| (conflict.with.as_ref(), conflict.files.as_slice()))
+    }
+
+    /// The parts share the folder of the phase.
+    pub(super) fn shares_folder(&self) -> bool {
+        self.base.is_none()
+    }
+
+    /// In the order of their letters.
+    pub(super) fn parts(&self) -> &[PhaseId] {
+        &self.parts
+    }
+}
+
+impl Run {
+    /// The parts are over, and so is whoever brought them together so far: the next step on the way back. A merge that a
+    /// person left is given up first.
+    pub(super) fn join(&mut self, p: usize) {
+        let Some(fork) = &self.phases[p].fork else {
+            return self.skip(p);
+        };
+        let given_up = match &fork.conflict {
+            Some(Conflict { with: Some(part), .. }) => fork.apart.contains(part),
+            _ => false,
+        };
+        if given_up {
+            let (phase, tree) = (self.phases[p].spec.id.clone(), self.phases[p].tree.clone());
+            let action = self.emit(Action::Unmerge { phase, tree });
+            self.phases[p].step = Step::Unmerging { action };
+            return;
+        }
+        let open = |id: &&PhaseId| !fork.merged.contains(id) && !fork.apart.contains(id);
+        let done = |id: &&PhaseId| self.phase_index(id).is_some_and(|q| self.phases[q].step == Step::Done);
+        match fork.parts.iter().filter(open).find(done).cloned() {
+            Some(part) if fork.base.is_some() => self.merge(p, part),
+            Some(part) => {
+                self.take_in(p, &part);
+                self.join(p);
+            }
+            None => self.joined(p),
+        }
+    }
+
+    fn merge(&mut self, p: usize, part: PhaseId) {
+        let Some(q) = self.phase_index(&part) else { return };
+        let (tree, into) = (self.phases[q].tree.clone(), self.phases[p].tree.clone());
+        let message = format!("{part}: {}", self.phases[q].spec.title);
+        let action = self.emit(Action::Merge { phase: part.clone(), tree, into, message });
+        self.phases[p].step = Step::Merging { action, part };
+    }
+
+    pub(super) fn merged(&mut self, p: usize, part: &PhaseId, outcome: &Outcome) {
+        match outcome {
+            Outcome::Merged { files, .. } => {
+                if let Some(fork) = &mut self.phases[p].fork {
+                    fork.conflict = None;
+                }
+                self.take_in(p, part);
+                let into = self.phases[p].spec.id.clone();
+                self.notify(Notice::Merged { phase: part.clone(), into, files: *files });
+                self.join(p);
+            }
+            Outcome::Conflicted { files } => self.conflicted(p, Some(part.clone()), files),
+            other => {
+                let text = format!("What {part} made cannot be merged: {}", why_failed(other));
+                self.pause(p, Pause::Stuck, text);
+            }
+        }
+    }
+
+    /// The objectives of a part are done for the phase itself, once its work is in.
+    fn take_in(&mut self, p: usize, part: &PhaseId) {
+        let Some(q) = self.phase_index(part) else { return };
+        let done: Vec<_> = self.phases[q]
+            .goals
+            .iter()
+            .filter(|goal| goal.status == ObjectiveStatus::Done)
+            .map(|goal| (goal.spec.id.clone(), goal.by.clone()))
+            .collect();
+        let phase = &mut self.phases[p];
+        for goal in &mut phase.goals {
+            if let Some((_, by)) = done.iter().find(|(id, _)| *id == goal.spec.id) {
+                goal.status = ObjectiveStatus::Done;
+                goal.by.clone_from(by);
+            }
+        }
+        if let Some(fork) = &mut phase.fork {
+            fork.merged.push(part.clone());
+        }
+    }
+
+    /// A session resolves it; where one has tried and it is still there, a person is asked.
+    fn conflicted(&mut self, p: usize, with: Option<PhaseId>, files: &[String]) {
+        let id = self.phases[p].spec.id.clone();
+        let named: Vec<String> = files.iter().take(FILES_NAMED).cloned().collect();
+        let Some(fork) = &mut self.phases[p].fork else { return };
+        let before = fork.conflict.take().filter(|before| before.with == with);
+        let tries = before.map_or(0, |before| before.tries);
+        fork.conflict = Some(Conflict { with: with.clone(), files: named.clone(), tries: tries + 1 });
+        let whose = with.clone().unwrap_or_else(|| id.clone());
+        self.notify(Notice::Conflict { phase: whose.clone(), into: id.clone(), files: named.clone() });
+        let what = match &with {
+            Some(part) => format!("what {part} made"),
+            None => "what has changed meanwhile where the phase began".to_owned(),
+        };
+        if tries > 0 {
+            let text = format!(
+                "Phase {id} cannot bring together {what}: the conflict in {} is still there.",
+                named.join(", ")
+            );
+            return self.pause(p, Pause::Conflict, text);
+        }
+        let stem = with.map_or_else(|| "changes".to_owned(), |part| part.to_string());
+        let description = format!(
+            "Resolve the merge conflict between {what} and what is there already, in {}",
+            named.join(", ")
+        );
+        self.bring_together(p, &stem, description);
+    }
+
+    /// A phase that the host makes: its session works where the parts come together.
+    fn bring_together(&mut self, p: usize, stem: &str, description: String) {
+        let parent = self.phases[p].spec.id.clone();
+        let id = self.free_phase_id(&format!("{parent}-merge-{stem}"));
+        let objective = Objective {
+            id: self.free_objective_id(&format!("merge-{parent}-{stem}")),
+            description,
+            files: Vec::new(),
+            verify: None,
+        };
+        let lead = crate::ids::RoleName::new(LEAD_ROLE);
+        let own = self.spec_of_own(p, id, objective);
+        let spec = Spec {
+            title: format!("bringing {stem} together"),
+            role: if self.workflow.roles.contains_key(&lead) { lead } else { own.role.clone() },
+            ..own
+        };
+        let mut own = Phase { origin: Origin::Merge, ..Phase::new(spec) };
+        self.hand_records(p, &mut own);
+        self.add_own(p, own);
+        self.phases[p].step = Step::Split;
+    }
+
+    /// What the phase and its parts tried, decided and stumbled over: whoever brings their work together keeps to it.
+    fn hand_records(&self, p: usize, to: &mut Phase) {
+        let parts = self.phases[p].fork.iter().flat_map(|fork| &fork.parts);
+        let parts = parts.filter_map(|part| self.phase_index(part));
+        for from in std::iter::once(p).chain(parts).map(|q| &self.phases[q]) {
+            for attempt in &from.attempts {
+                Phase::record(&mut to.attempts, attempt.clone(), &mut to.dropped);
+            }
+            for decision in &from.decisions {
+                Phase::record(&mut to.decisions, decision.clone(), &mut to.dropped);
+            }
+            for gotcha in &from.gotchas {
+                Phase::record(&mut to.gotchas, gotcha.clone(), &mut to.dropped);
+            }
+        }
+        // What it inherits is in no handoff of its own yet.
+        to.news = !(to.attempts.is_empty() && to.decisions.is_empty() && to.gotchas.is_empty());
+    }
+
+    /// A person leaves what does not fit where it is, and goes on with the rest.
+    pub(super) fn leave_apart(&mut self, p: usize) {
+        let conflict = self.phases[p].fork.as_ref().and_then(|fork| fork.conflict.as_ref());
+        let Some(part) = conflict.and_then(|conflict| conflict.with.clone()) else {
+            // Nothing of it can be brought back.
+            return self.skip(p);
+        };
+        if let Some(fork) = &mut self.phases[p].fork {
+            fork.apart.push(part);
+        }
+        self.take_up_at_next_tick(p);
+    }
+
+    /// Whatever is done is in.
+    fn joined(&mut self, p: usize) {
+        let Some(fork) = &self.phases[p].fork else { return };
+        if fork.merged.is_empty() {
+            return self.skip(p);
+        }
+        if fork.base.is_none() && !fork.synthesised && fork.merged.len() > 1 {
+            let parts: Vec<&str> = fork.merged.iter().map(PhaseId::as_str).collect();
+            let description = format!("Bring the results of {} together", parts.join(", "));
+            if let Some(fork) = &mut self.phases[p].fork {
+                fork.synthesised = true;
+            }
+            return self.bring_together(p, "results", description);
+        }
+        if self.phases[p].is_finished() {
+            self.verify_joined(p);
+        } else {
+            // Some of it stays open: what is done must not be kept from where it belongs.
+            self.land(p);
+        }
+    }
+
+    /// What came together is verified where it is, which needs what the `setup` of the workflow makes.
+    fn verify_joined(&mut self, p: usize) {
+        let setup = self.setup_of(p);
+        let phase = &self.phases[p];
+        let base = phase.fork.as_ref().filter(|fork| !fork.ready).and_then(|fork| fork.base.clone());
+        match base {
+            Some(base) if !setup.is_empty() => {
+                let (phase, tree) = (phase.spec.id.clone(), phase.tree.clone());
+                let action = self.emit(Action::Branch { phase, tree, base, setup });
+                self.phases[p].step = Step::Branching { action };
+            }
+            _ => self.verify(p),
+        }
+    }
+
+    pub(super) fn joining_made_ready(&mut self, p: usize) {
+        if let Some(fork) = &mut self.phases[p].fork {
+            fork.ready = true;
+        }
+        self.join(p);
+    }
+
+    pub(super) fn unmerged(&mut self, p: usize, outcome: &Outcome) {
+        match outcome {
+            Outcome::Unmerged => {
+                if let Some(fork) = &mut self.phases[p].fork {
+                    fork.conflict = None;
+                }
+                self.join(p);
+            }
+            other => {
+                let id = &self.phases[p].spec.id;
+                let text = format!("Phase {id} cannot give up a merge: {}", why_failed(other));
+                self.pause(p, Pause::Stuck, text);
+            }
+        }
+    }
+
+    /// Brings everything to where the phase began.
+    pub(super) fn land(&mut self, p: usize) {
+        let phase = &self.phases[p];
+        let Some(fork) = &phase.fork else { return };
+        let Some(base) = fork.base.clone() else {
+            return self.close_fork(p);
+        };
+        let (id, tree, into) = (phase.spec.id.clone(), phase.tree.clone(), fork.home.clone());
+        let (merged, round) = (fork.merged.iter().map(Tree::of).collect(), fork.updates);
+        let action = self.emit(Action::Land { phase: id, tree, into, base, merged, round });
+        self.phases[p].step = Step::Landing { action };
+    }
+
+    pub(super) fn landed(&mut self, p: usize, outcome: &Outcome) {
+        let id = self.phases[p].spec.id.clone();
+        match outcome {
+            Outcome::Landed { commit, committed, files } => {
+                let (commit, committed, files) = (commit.clone(), *committed, *files);
+                self.notify(Notice::Landed { phase: id, commit, committed, files });
+                if let Some(fork) = &mut self.phases[p].fork {
+                    fork.landed = true;
+                }
+                self.close_fork(p);
+            }
+            Outcome::Updated => {
+                let Some(fork) = &mut self.phases[p].fork else { return };
+                fork.conflict = None;
+                fork.updates += 1;
+                if fork.updates > UPDATES {
+                    let text = format!(
+                        "Phase {id} cannot bring its result back: the place where it began has changed {UPDATES} \
+                         times meanwhile."
+                    );
+                    return self.pause(p, Pause::Stuck, text);
+                }
+                self.join(p);
+            }
+            Outcome::Conflicted { files } => self.conflicted(p, None, files),
+            other => {
+                let text = format!("Phase {id} cannot bring its result back: {}", why_failed(other));
+                self.pause(p, Pause::Stuck, text);
+            }
+        }
+    }
+
+    /// The phase is again where it was when it was split, with everything that was made.
+    fn close_fork(&mut self, p: usize) {
+        if self.phases[p].is_finished() {
+            if let Some(fork) = self.phases[p].fork.take() {
+                self.phases[p].tree = fork.home;
+            }
+            if self.phases[p].verified == Some(false) && self.phases[p].spec.repeat.is_some() {
+                return self.iterate(p);
+            }
+            self.complete(p);
+        } else {
+            self.skip(p);
+        }
+    }
+
+    /// What stays open is not merged: people are told where it is kept.
+    pub(super) fn tell_apart(&mut self, p: usize) {
+        let Some(fork) = self.phases[p].fork.take() else { return };
+        if fork.base.is_none() {
+            return;
+        }
+        if fork.landed || fork.merged.is_empty() {
+            self.phases[p].tree = fork.home;
+        } else {
+            // What is merged stays where it came together.
+            let (phase, tree) = (self.phases[p].spec.id.clone(), self.phases[p].tree.clone());
+            self.notify(Notice::KeptApart { phase, tree });
+        }
+        for phase in fork.parts.into_iter().filter(|part| !fork.merged.contains(part)) {
+            let tree = Tree::of(&phase);
+            self.notify(Notice::KeptApart { phase, tree });
+        }
+    }
+}

@@ -1,0 +1,290 @@
+//! Where a phase is, and what it waits for there. Transitions are in the files beside.
+
+use crate::decision::{QuotaCause, SubPhase};
+use crate::ids::{ActionId, PhaseId, RequestId};
+use crate::input::Choice;
+use crate::observation::{BriefKind, Occasion, SplitOccasion};
+use crate::time::UnixMs;
+
+use super::handoff::{Draft, Found, Refused};
+use super::inputs::Large;
+
+/// Where a phase is. A step that waits names what it waits for; an answer to anything else is stale and dropped.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Step {
+    /// For the phases it depends on, or for a free place.
+    Pending,
+    /// `Assess` with `baseline`: the start of the phase is measured.
+    Baseline {
+        action: ActionId,
+    },
+    /// `splitting.evaluate`, with a session (at a boundary) or without.
+    Scoping {
+        request: RequestId,
+        occasion: SplitOccasion,
+    },
+    /// `splitting.budget`.
+    Budgeting {
+        request: RequestId,
+    },
+    /// `Spawn`, until the agent says that it is ready.
+    Readying {
+        action: ActionId,
+    },
+    /// `compaction.decide` on what the next prompt would embed (C4).
+    Sparing {
+        request: RequestId,
+        kind: BriefKind,
+        focus: Vec<usize>,
+        large: Vec<Large>,
+    },
+    /// `Offload` of what was decided.
+    Offloading {
+        action: ActionId,
+        kind: BriefKind,
+        focus: Vec<usize>,
+        large: Vec<Large>,
+    },
+    /// `handoff.brief`.
+    Briefing {
+        request: RequestId,
+        kind: BriefKind,
+        focus: Vec<usize>,
+    },
+    /// `Prompt`, until it is answered. The host may have interrupted it, to nudge.
+    Working {
+        action: ActionId,
+        focus: Vec<usize>,
+        interrupted: bool,
+    },
+    /// `Assess` after a prompt or a session ended.
+    Measuring {
+        action: ActionId,
+        occasion: Occasion,
+        focus: Vec<usize>,
+    },
+    /// `exhaustion.assess` on a prompt or session that ended.
+    Judging {
+        request: RequestId,
+        occasion: Occasion,
+        focus: Vec<usize>,
+    },
+    /// `compaction.decide`.
+    Fitting {
+        request: RequestId,
+    },
+    /// `WriteSummaries`, before the compaction.
+    Summarising {
+        action: ActionId,
+        instructions: String,
+    },
+    /// `Compact`: delivered or not, the prompt that carries it has not ended.
+    Compacting {
+        action: ActionId,
+    },
+    /// `Assess` after a session is gone, for what it leaves behind.
+    Surveying {
+        action: ActionId,
+        then: Succession,
+    },
+    /// `handoff.compose`; `refused` is the review of the document before, which is composed again from facts.
+    Composing {
+        request: RequestId,
+        then: Succession,
+        path: String,
+        refused: Option<Box<Refused>>,
+    },
+    /// `Inspect` of what was composed.
+    Inspecting {
+        action: ActionId,
+        then: Succession,
+        draft: Box<Draft>,
+    },
+    /// `handoff.review` of it.
+    Reviewing {
+        request: RequestId,
+        then: Succession,
+        draft: Box<Draft>,
+    },
+    /// `WriteHandoff`.
+    HandingOff {
+        action: ActionId,
+        then: Succession,
+        draft: Box<Draft>,
+    },
+    /// `Inspect` of the newest handoff, before a session starts from it after a while.
+    Rechecking {
+        action: ActionId,
+        kind: BriefKind,
+        focus: Vec<usize>,
+    },
+    /// `handoff.review` of it.
+    Rereading {
+        request: RequestId,
+        kind: BriefKind,
+        focus: Vec<usize>,
+        found: Found,
+    },
+    /// `End`, until the process is gone.
+    Ending {
+        then: AfterEnd,
+    },
+    /// A provider's limit: nothing is tried before it resets, or before the backoff is over.
+    Quota {
+        cause: QuotaCause,
+        since: UnixMs,
+        until: Option<UnixMs>,
+        retry_at: UnixMs,
+        focus: Vec<usize>,
+    },
+    /// Before a retry, or before it is taken up again as a person said.
+    Backoff {
+        until: UnixMs,
+    },
+    /// `Verify`: the n-th of its commands, and the objective that it is about.
+    Verifying {
+        action: ActionId,
+        check: usize,
+        of: Option<usize>,
+    },
+    /// A phase that the host made for it reviews it.
+    UnderReview {
+        review: PhaseId,
+    },
+    /// `Checkpoint`, before it is forked.
+    Checkpointing {
+        action: ActionId,
+        parts: Vec<SubPhase>,
+    },
+    /// `Branch`: its work tree is made.
+    Branching {
+        action: ActionId,
+    },
+    /// `Merge` of what a sub-phase made.
+    Merging {
+        action: ActionId,
+        part: PhaseId,
+    },
+    /// `Unmerge` of what could not be brought together.
+    Unmerging {
+        action: ActionId,
+    },
+    /// `Land` of what all of them made.
+    Landing {
+        action: ActionId,
+    },
+    /// A person has answered: goes on as soon as there is a place.
+    Due,
+    /// `Ask`.
+    Paused {
+        question: ActionId,
+        about: Pause,
+    },
+    /// Its sub-phases work.
+    Split,
+    Done,
+    Skipped,
+}
+
+/// Why a new session follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Succession {
+    /// Continuation k of n (A7).
+    Continuation,
+    /// The session failed; counted apart.
+    Retry,
+    /// The session was lost with the host, or left by itself after its work: not counted.
+    Uncounted,
+}
+
+/// What follows when a session is gone.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum AfterEnd {
+    Succeed(Succession),
+    Split(Vec<SubPhase>),
+    /// It is reviewed.
+    Review,
+    /// The loop begins again (B10).
+    Iterate,
+    Pause {
+        about: Pause,
+        text: String,
+    },
+    Complete,
+    Skip,
+}
+
+/// What a question is about; says what can be answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Pause {
+    /// The phase cannot go on by itself.
+    Stuck,
+    /// A ceiling of this phase was reached.
+    PhaseCeiling,
+    /// A ceiling of the run was reached.
+    RunCeiling,
+    /// What a sub-phase made does not fit what is there.
+    Conflict,
+}
+
+impl Step {
+    /// Whether the outcome of this intent is what it waits for.
+    pub(super) fn waits_for_action(&self, id: ActionId) -> bool {
+        match self {
+            Step::Baseline { action }
+            | Step::Readying { action }
+            | Step::Working { action, .. }
+            | Step::Measuring { action, .. }
+            | Step::Summarising { action, .. }
+            | Step::Compacting { action }
+            | Step::Surveying { action, .. }
+            | Step::Inspecting { action, .. }
+            | Step::Rechecking { action, .. }
+            | Step::HandingOff { action, .. }
+            | Step::Offloading { action, .. }
+            | Step::Verifying { action, .. }
+            | Step::Checkpointing { action, .. }
+            | Step::Branching { action }
+            | Step::Merging { action, .. }
+            | Step::Unmerging { action }
+            | Step::Landing { action } => *action == id,
+            _ => false,
+        }
+    }
+
+    /// Where the handoff under way will lie.
+    pub(super) fn path_of_draft(&self) -> Option<&str> {
+        match self {
+            Step::Composing { path, .. } => Some(path),
+            Step::Inspecting { draft, .. }
+            | Step::Reviewing { draft, .. }
+            | Step::HandingOff { draft, .. } => Some(&draft.path),
+            _ => None,
+        }
+    }
+
+    /// Whether the answer to this question is what it waits for.
+    pub(super) fn waits_for_answer(&self, id: RequestId) -> bool {
+        match self {
+            Step::Scoping { request, .. }
+            | Step::Budgeting { request }
+            | Step::Sparing { request, .. }
+            | Step::Briefing { request, .. }
+            | Step::Judging { request, .. }
+            | Step::Fitting { request }
+            | Step::Composing { request, .. }
+            | Step::Reviewing { request, .. }
+            | Step::Rereading { request, .. } => *request == id,
+            _ => false,
+        }
+    }
+}
+
+impl Pause {
+    pub(super) fn choices(self) -> Vec<Choice> {
+        match self {
+            Pause::Stuck | Pause::Conflict => vec![Choice::Retry, Choice::Skip, Choice::Stop],
+            Pause::PhaseCeiling | Pause::RunCeiling => vec![Choice::Raise, Choice::Skip, Choice::Stop],
+        }
+    }
+}

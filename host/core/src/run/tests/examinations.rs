@@ -1,0 +1,100 @@
+//! Reviews (D3), and loops that a check closes (B10).
+
+use crate::action::Ending;
+use crate::input::Choice;
+use crate::notice::Notice;
+use crate::observation::BriefKind;
+use crate::run::tests::world::{World, workflow};
+use crate::view::{Origin, RunStatus};
+use crate::workflow::{Repeat, ReviewBy, Workflow};
+
+fn reviewed(threshold: u32) -> Workflow {
+    let mut workflow = workflow(&[("1", &["a"])]);
+    workflow.phases[0].review = Some(ReviewBy { role: "executor".into(), score: threshold });
+    workflow
+}
+
+#[test]
+fn a_review_below_the_score_goes_back_with_its_findings() {
+    // D3
+    let mut world = World::new(reviewed(70));
+    world.reviews = [Some(55), Some(70)].into();
+    world.go();
+    assert_eq!(world.ending(), Some(Ending::Done));
+    let view = world.run.view(world.now).unwrap();
+    assert_eq!((view.phases[0].score, view.phases[0].verified), (Some(70), None));
+    let reviews: Vec<&str> = view
+        .phases
+        .iter()
+        .filter(|phase| phase.origin == Origin::Review)
+        .map(|phase| phase.id.as_str())
+        .collect();
+    assert_eq!(reviews, ["1-review", "1-review-2"]);
+    let scores: Vec<(u32, bool)> = world
+        .notices
+        .iter()
+        .filter_map(|notice| match notice {
+            Notice::Reviewed { score, passed, .. } => Some((*score, *passed)),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(scores, [(55, false), (70, true)]);
+    assert!(world.texts_of_prompts().iter().any(|text| text.contains("a.rs:1: odd")));
+    assert_eq!(world.prompts_of(BriefKind::Reviewing).len(), 2);
+}
+
+#[test]
+fn a_reviewer_that_is_never_content_is_a_persons_and_so_is_one_that_says_nothing() {
+    let mut world = World::new(reviewed(70));
+    world.reviews = [Some(10), Some(10), Some(10)].into();
+    world.go();
+    assert_eq!(world.run.status(), RunStatus::Paused);
+
+    let mut world = World::new(reviewed(70));
+    world.reviews = [None, None, None].into();
+    world.go();
+    assert_eq!(world.run.status(), RunStatus::Paused);
+    let text = world.run.view(world.now).unwrap().questions[0].text.clone();
+    assert!(text.contains("no review gave a score"), "{text}");
+    world.answer(Choice::Retry);
+    assert_eq!(world.ending(), Some(Ending::Done));
+}
+
+fn looping(at_most: u32) -> World {
+    let mut workflow = workflow(&[("plan", &["p"]), ("execute", &["e"]), ("check", &["c"])]);
+    workflow.phases[1].depends_on = vec!["plan".into()];
+    workflow.phases[2].depends_on = vec!["execute".into()];
+    workflow.phases[2].verify = Some("make check".into());
+    workflow.phases[2].repeat = Some(Repeat { from: "plan".into(), at_most });
+    World::new(workflow)
+}
+
+#[test]
+fn a_loop_is_walked_until_its_check_is_content() {
+    // B10
+    let mut world = looping(5);
+    world.verdicts = [false, false, true].into();
+    world.findings = "two tests fail".into();
+    world.go();
+    assert_eq!(world.ending(), Some(Ending::Done));
+    assert!(world.worked.values().all(|times| *times == 3), "{:?}", world.worked);
+    let view = world.run.view(world.now).unwrap();
+    assert!(view.phases.iter().all(|phase| phase.iteration == 3));
+    let first: Vec<String> = world.prompts_of(BriefKind::First);
+    assert_eq!(first.len(), 9, "each iteration begins with a first prompt");
+    assert!(first[3].contains("(\"iteration\", \"2\")") && first[3].contains("(\"iterations\", \"5\")"));
+    assert!(world.texts_of_prompts().iter().any(|text| text.contains("two tests fail")));
+}
+
+#[test]
+fn a_loop_ends_at_its_bound_and_a_person_may_grant_another() {
+    // B10
+    let mut world = looping(2);
+    world.verdicts = [false, false].into();
+    world.go();
+    assert_eq!(world.run.status(), RunStatus::Paused);
+    assert_eq!(world.count(|n| matches!(n, Notice::Iterating { .. })), 1);
+    world.verdicts = [false, false, true].into();
+    world.answer(Choice::Retry);
+    assert_eq!(world.ending(), Some(Ending::Done));
+}

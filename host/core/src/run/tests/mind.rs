@@ -1,0 +1,101 @@
+//! What the policy of a test world answers: the thresholds of the sources, as plain as can be.
+
+use crate::decision::*;
+use crate::observation::{Ask, ObjectiveView, Occasion, SplitOccasion};
+use crate::time::DurationMs;
+
+use super::world::World;
+
+impl World {
+    pub(super) fn decide(&self, ask: &Ask) -> Decision {
+        let reason = "the test says so".to_owned();
+        match ask {
+            Ask::Assess(o) => {
+                let code = o.signals.iter().rfind(|s| s.prompt == o.session.prompts).map(|s| s.code.as_str());
+                let (verdict, recovery) = match (o.occasion, code) {
+                    (Occasion::Turn | Occasion::Signal, _) => (Verdict::Healthy, Recovery::Wait),
+                    (Occasion::Heartbeat, _) if o.session.idle_ms >= 300_000 => {
+                        (Verdict::Stalled, Recovery::Interrupt)
+                    }
+                    (Occasion::Heartbeat, _) => (Verdict::Healthy, Recovery::Wait),
+                    (_, Some("done")) => (Verdict::Completed, Recovery::Wait),
+                    (_, Some("exhausted")) => (Verdict::Exhausted, Recovery::Wait),
+                    (_, Some("quota")) => {
+                        (Verdict::Quota { cause: QuotaCause::Rate, until: None }, Recovery::Wait)
+                    }
+                    (_, Some("quota-until")) => {
+                        let until = Some(self.now + DurationMs::from_mins(20));
+                        (Verdict::Quota { cause: QuotaCause::Usage, until }, Recovery::Wait)
+                    }
+                    (_, Some("nothing")) => (Verdict::Truncated, Recovery::Nudge),
+                    _ => (Verdict::Failed, Recovery::NewSession),
+                };
+                let used = o.session.occupancy.used_tokens.unwrap_or(0);
+                let warning = (used >= 850).then(|| "nearly full".to_owned());
+                Decision::Assess(Assessment { verdict, evidence: Vec::new(), warning, recovery, reason })
+            }
+            Ask::Compaction(o) => {
+                let used = o.session.occupancy.used_tokens.unwrap_or(0);
+                let all = || o.items.iter().map(|item| item.id.clone()).collect();
+                let action = match o.items.is_empty() {
+                    true if used >= 700 && self.compacts => {
+                        CompactionAction::Compact { instructions: String::new() } // B1
+                    }
+                    false if used >= self.offload_from => {
+                        CompactionAction::Offload { items: self.offloads.clone().unwrap_or_else(all) } // C4
+                    }
+                    _ => CompactionAction::Keep,
+                };
+                Decision::Compaction(CompactionDecision { action, reason })
+            }
+            Ask::Split(o) => {
+                let asked =
+                    matches!(o.occasion, SplitOccasion::PhaseStart | SplitOccasion::OutOfContinuations);
+                let may = o.occasion == SplitOccasion::PhaseStart && o.objectives.len() > 1;
+                let asked_for = o.occasion == SplitOccasion::Requested && self.split_on_request;
+                let action = match &self.split {
+                    _ if asked_for => self.split_of(&o.objectives),
+                    _ if self.split_each && may && o.phase.depth < 2 => self.split_of(&o.objectives),
+                    Some(action) if asked && o.phase.depth == 0 => action.clone(),
+                    _ => SplitAction::Keep,
+                };
+                Decision::Split(SplitDecision { action, reason })
+            }
+            Ask::Budget(_, base) => Decision::Budget(TurnBudget { max_turns: *base, reason }),
+            Ask::Brief(o) => Decision::Brief(Brief {
+                prompt: format!("{:?} {:?} {:?}", o.kind, o.focus, o.attributes),
+                left_out: Vec::new(),
+                reason,
+            }),
+            Ask::Compose(o) => Decision::Compose(Composition {
+                document: format!("{:?}", o.attempts),
+                index: "index".into(),
+                continuer: if self.lead { Continuer::Lead } else { Continuer::Successor },
+                left_out: Vec::new(),
+                reason,
+            }),
+            Ask::Review(o) => {
+                let score = self.scores.borrow_mut().pop_front().unwrap_or(100);
+                let finding = |text: &str| Finding { cost: 100 - score, line: 0, text: text.into() };
+                Decision::Review(Review {
+                    score,
+                    findings: if score < 100 { vec![finding("not good")] } else { Vec::new() },
+                    staleness: if o.commits_since > 5 { Staleness::Stale } else { Staleness::Fresh },
+                    accepted: score >= 70,
+                    reason,
+                })
+            }
+        }
+    }
+
+    fn split_of(&self, objectives: &[ObjectiveView]) -> SplitAction {
+        let size = if self.halves { objectives.len().div_ceil(2) } else { 1 };
+        let part = |chunk: &[ObjectiveView]| SubPhase {
+            title: "part".into(),
+            objectives: chunk.iter().map(|objective| objective.id.clone()).collect(),
+            order: Order::Direct,
+            max_turns: 0,
+        };
+        SplitAction::Split { sub_phases: objectives.chunks(size).map(part).collect() }
+    }
+}

@@ -1,0 +1,399 @@
+//! Phases that are split: who works at once and where, how what they made comes together, and who is asked when it does
+//! not (D2–D4, C11), reviews (D3) and loops (B10).
+
+use crate::action::{Action, Ending};
+use crate::decision::{Order, SplitAction, SubPhase};
+use crate::ids::{Digest, PhaseId};
+use crate::input::{Choice, Input, Outcome, Report, SplitGroupReport};
+use crate::notice::Notice;
+use crate::observation::BriefKind;
+use crate::time::UnixMs;
+use crate::view::{Origin, PhaseStatus, RunStatus};
+use crate::workflow::{ReviewBy, Workflow};
+
+use super::world::{Does, World, workflow};
+
+fn parts(count: usize) -> SplitAction {
+    let part = |n: usize| SubPhase {
+        title: format!("part {n}"),
+        objectives: vec![format!("o{n}").as_str().into()],
+        order: Order::Direct,
+        max_turns: 0,
+    };
+    SplitAction::Split { sub_phases: (0..count).map(part).collect() }
+}
+
+/// One phase "20" with this many objectives, which is split into as many parts.
+fn wide(count: usize) -> Workflow {
+    let ids: Vec<String> = (0..count).map(|n| format!("o{n}")).collect();
+    let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+    workflow(&[("20", &ids)])
+}
+
+fn world_of(workflow: Workflow, count: usize) -> World {
+    let mut world = World::new(workflow);
+    world.split = Some(parts(count));
+    world
+}
+
+fn conflict() -> Outcome {
+    Outcome::Conflicted { files: vec!["a.txt".into()] }
+}
+
+fn live(world: &World) -> usize {
+    world.run.live_sessions().len()
+}
+
+fn rows(world: &World) -> Vec<(String, PhaseStatus)> {
+    let view = world.run.view(world.now).unwrap();
+    view.phases.iter().map(|phase| (phase.id.to_string(), phase.status)).collect()
+}
+
+fn merges(world: &World) -> Vec<String> {
+    let merge = |action: &Action| match action {
+        Action::Merge { phase, .. } => Some(phase.to_string()),
+        _ => None,
+    };
+    world.actions.iter().filter_map(merge).collect()
+}
+
+/// Goes on to the end, and says how many agents there were at most.
+fn go_and_count(world: &mut World) -> usize {
+    let mut most = 0;
+    while world.step() {
+        most = most.max(live(world));
+    }
+    most
+}
+
+#[test]
+fn parts_work_at_once_each_in_its_own_tree_and_are_merged_in_order() {
+    // D3 D7 D9
+    let mut workflow = wide(14);
+    workflow.limits.agents = 14;
+    let mut world = world_of(workflow, 14);
+    assert_eq!(go_and_count(&mut world), 14);
+    assert_eq!(world.ending(), Some(Ending::Done));
+    let trees: Vec<String> = world
+        .actions
+        .iter()
+        .filter_map(|action| match action {
+            Action::Spawn(spec) => Some(spec.tree.to_string()),
+            _ => None,
+        })
+        .collect();
+    let letters: Vec<String> = ('a'..='n').map(|letter| format!("20{letter}")).collect();
+    assert_eq!(trees, letters);
+    assert_eq!(merges(&world), letters);
+    let order = |name: &str| world.actions.iter().position(|action| action.name() == name).unwrap();
+    assert!(order("checkpoint") < order("branch") && order("merge") < order("land"));
+    assert!(world.worked.values().all(|times| *times == 1));
+}
+
+#[test]
+fn no_more_agents_work_than_may() {
+    let mut workflow = wide(9);
+    workflow.limits.agents = 4;
+    let mut world = world_of(workflow, 9);
+    assert_eq!(go_and_count(&mut world), 4);
+    assert_eq!(world.ending(), Some(Ending::Done));
+
+    let mut workflow = wide(9);
+    workflow.providers = [("rehearsal".to_owned(), 2)].into();
+    let mut world = world_of(workflow, 9);
+    assert_eq!(go_and_count(&mut world), 2);
+    assert_eq!(world.ending(), Some(Ending::Done));
+}
+
+#[test]
+fn two_phases_that_are_split_share_the_places() {
+    // Each has four parts, and there are four places. The first is split first and takes what is free; the first place
+    // after that is the other's, though parts of the first wait as well.
+    let mut workflow = workflow(&[("1", &["o0", "o1", "o2", "o3"]), ("2", &["p0", "p1", "p2", "p3"])]);
+    (workflow.limits.agents, workflow.limits.parallel) = (4, 2);
+    let mut world = World::new(workflow);
+    world.split_each = true;
+    let mut begun: Vec<String> = Vec::new();
+    while world.step() {
+        begun = world
+            .notices
+            .iter()
+            .filter_map(|notice| match notice {
+                Notice::SessionStarted { phase, .. } => Some(phase.to_string()),
+                _ => None,
+            })
+            .collect();
+        if begun.len() == 4 {
+            break;
+        }
+    }
+    assert_eq!(begun, ["1a", "1b", "1c", "2a"]);
+    world.go();
+    assert_eq!(world.ending(), Some(Ending::Done));
+}
+
+#[test]
+fn a_conflict_becomes_a_session_and_then_the_merge_is_concluded() {
+    // D3
+    let mut world = world_of(wide(3), 3);
+    world.merges = [Outcome::Merged { commit: "1".into(), files: 1 }, conflict()].into();
+    world.go();
+    assert_eq!(world.ending(), Some(Ending::Done));
+    assert_eq!(merges(&world), ["20a", "20b", "20b", "20c"]);
+    let view = world.run.view(world.now).unwrap();
+    let mending = view.phases.iter().find(|phase| phase.origin == Origin::Merge).unwrap();
+    assert_eq!((mending.id.as_str(), mending.status), ("20-merge-20b", PhaseStatus::Done));
+    assert_eq!(mending.tree.as_str(), "20.merge");
+    let told = world.count(|n| matches!(n, Notice::Conflict { phase, .. } if phase.as_str() == "20b"));
+    assert_eq!(told, 1);
+    assert!(world.prompts_of(BriefKind::Merging).iter().any(|text| text.contains("conflict-files")));
+}
+
+#[test]
+fn a_conflict_that_a_session_leaves_is_a_persons() {
+    let mut world = world_of(wide(3), 3);
+    world.merges = [Outcome::Merged { commit: "1".into(), files: 1 }, conflict(), conflict()].into();
+    world.go();
+    assert_eq!(world.run.status(), RunStatus::Paused);
+    world.answer(Choice::Skip);
+    // The rest is brought back, and what stays apart is told.
+    assert_eq!(world.ending(), Some(Ending::Unfinished));
+    assert_eq!(merges(&world), ["20a", "20b", "20b", "20c"]);
+    let names: Vec<&str> = world.actions.iter().map(Action::name).collect();
+    assert!(names.contains(&"unmerge") && names.contains(&"land"));
+    assert_eq!(world.count(|n| matches!(n, Notice::KeptApart { phase, .. } if phase.as_str() == "20b")), 1);
+    let view = world.run.view(world.now).unwrap();
+    let open: Vec<_> =
+        view.phases[0].objectives.iter().filter(|o| o.by.is_none()).map(|o| o.id.as_str()).collect();
+    assert_eq!(open, ["o1"]);
+}
+
+#[test]
+fn a_conflict_may_be_tried_again() {
+    let mut world = world_of(wide(2), 2);
+    world.merges = [conflict(), conflict()].into();
+    world.go();
+    assert_eq!(world.run.status(), RunStatus::Paused);
+    world.merges = [conflict()].into();
+    world.answer(Choice::Retry);
+    assert_eq!(world.ending(), Some(Ending::Done));
+    let view = world.run.view(world.now).unwrap();
+    assert_eq!(view.phases.iter().filter(|phase| phase.origin == Origin::Merge).count(), 2);
+}
+
+#[test]
+fn the_whole_is_verified_before_it_reaches_the_workspace_and_again_when_that_had_changed() {
+    // D3
+    let mut workflow = wide(2);
+    workflow.phases[0].verify = Some("make test".into());
+    let mut world = world_of(workflow, 2);
+    world.verdicts = [false, true, true].into();
+    world.landings = [Outcome::Updated].into();
+    world.go();
+    assert_eq!(world.ending(), Some(Ending::Done));
+    let course: Vec<&str> = world
+        .actions
+        .iter()
+        .map(Action::name)
+        .filter(|name| ["merge", "verify", "prompt", "land"].contains(name))
+        .skip(2)
+        .collect();
+    assert_eq!(course, ["merge", "merge", "verify", "prompt", "verify", "land", "verify", "land"]);
+    let verified_in = |action: &Action| match action {
+        Action::Verify { tree, .. } => Some(tree.to_string()),
+        _ => None,
+    };
+    assert!(world.actions.iter().filter_map(verified_in).all(|tree| tree == "20.merge"));
+    let view = world.run.view(world.now).unwrap();
+    assert!(view.phases[0].tree.is_workspace());
+}
+
+#[test]
+fn each_part_is_held_to_the_commands_of_its_own_objectives() {
+    // D3
+    let mut workflow = wide(2);
+    workflow.phases[0].objectives[0].verify = Some("test -f zero".into());
+    workflow.phases[0].objectives[1].verify = Some("test -f one".into());
+    let mut world = world_of(workflow, 2);
+    world.go();
+    let commands: Vec<(String, String)> = world
+        .actions
+        .iter()
+        .filter_map(|action| match action {
+            Action::Verify { phase, command, .. } => Some((phase.to_string(), command.clone())),
+            _ => None,
+        })
+        .collect();
+    let expected =
+        [("20a", "test -f zero"), ("20b", "test -f one"), ("20", "test -f zero"), ("20", "test -f one")];
+    assert_eq!(commands, expected.map(|(phase, command)| (phase.to_owned(), command.to_owned())));
+}
+
+#[test]
+fn without_git_the_parts_share_the_folder_and_the_lead_synthesises() {
+    // C11
+    let mut world = world_of(wide(3), 3);
+    world.base = None;
+    world.go();
+    assert_eq!(world.ending(), Some(Ending::Done));
+    let names: Vec<&str> = world.actions.iter().map(Action::name).collect();
+    assert!(!names.iter().any(|name| ["branch", "merge", "land"].contains(name)));
+    assert!(world.prompts_of(BriefKind::First).iter().all(|text| text.contains("result-file")));
+    let merging = world.prompts_of(BriefKind::Merging);
+    assert_eq!(merging.len(), 1);
+    assert!(merging[0].contains(".baton/r1/results/phase-20c.md"), "{}", merging[0]);
+}
+
+/// Asks for a split of the two objectives, each for itself, in the first prompt.
+fn ask(world: &mut World) {
+    while live(world) == 0 {
+        assert!(world.step());
+    }
+    let group = |title: &str, id: &str| SplitGroupReport { title: title.into(), objectives: vec![id.into()] };
+    let groups = vec![group("one", "o0"), group("two", "o1")];
+    let report = Report::SplitRequest { groups, rationale: "too much".into() };
+    world.put(Input::Reported { session: Some("s1".into()), digest: Digest::of("ask"), report });
+}
+
+#[test]
+fn who_asks_for_a_split_instead_of_doing_the_work_is_no_failure() {
+    // D2
+    for does in [Does::Nothing, Does::Exhaust, Does::Die] {
+        let mut world = World::new(wide(2));
+        world.script = [does].into();
+        world.split_on_request = true;
+        ask(&mut world);
+        world.go();
+        assert_eq!(world.ending(), Some(Ending::Done), "{does:?}");
+        let view = world.run.view(world.now).unwrap();
+        assert_eq!((view.phases[0].split, view.phases[0].continuation), (2, 0), "{does:?}");
+    }
+}
+
+#[test]
+fn a_request_that_is_refused_costs_a_continuation_where_the_session_is_gone() {
+    let mut world = World::new(wide(2));
+    world.script = [Does::Exhaust].into();
+    ask(&mut world);
+    world.go();
+    assert_eq!(world.ending(), Some(Ending::Done));
+    let view = world.run.view(world.now).unwrap();
+    assert_eq!((view.phases[0].split, view.phases[0].continuation), (0, 1));
+}
+
+#[test]
+fn a_part_may_be_split_again_and_no_deeper_than_allowed() {
+    // D4 D11
+    let mut world = World::new(wide(4));
+    world.split_each = true;
+    world.halves = true;
+    world.go();
+    assert_eq!(world.ending(), Some(Ending::Done));
+    let ids: Vec<String> = rows(&world).into_iter().map(|(id, _)| id).collect();
+    assert_eq!(ids, ["20", "20a", "20a-a", "20a-b", "20b", "20b-a", "20b-b"]);
+    let landed: Vec<PhaseId> = world
+        .notices
+        .iter()
+        .filter_map(|notice| match notice {
+            Notice::Landed { phase, .. } => Some(phase.clone()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(landed, ["20a".into(), "20b".into(), PhaseId::from("20")]);
+}
+
+#[test]
+fn a_tree_that_cannot_be_made_is_a_persons_and_may_be_tried_again() {
+    let mut world = world_of(wide(2), 2);
+    world.branches = [Outcome::Failed { error: "npm ci: no network".into() }].into();
+    world.go();
+    assert_eq!(world.run.status(), RunStatus::Paused);
+    let view = world.run.view(world.now).unwrap();
+    assert!(view.questions[0].text.contains("npm ci: no network"));
+    world.answer(Choice::Retry);
+    assert_eq!(world.ending(), Some(Ending::Done));
+}
+
+#[test]
+fn where_the_parts_come_together_everything_is_ready_too() {
+    // C1
+    let mut workflow = wide(2);
+    workflow.setup = vec!["npm ci".into()];
+    workflow.phases[0].verify = Some("npm test".into());
+    let mut world = world_of(workflow, 2);
+    world.go();
+    assert_eq!(world.ending(), Some(Ending::Done));
+    let readied = |action: &Action| match action {
+        Action::Branch { tree, setup, .. } => Some((tree.to_string(), setup.clone())),
+        _ => None,
+    };
+    let readied: Vec<_> = world.actions.iter().filter_map(readied).collect();
+    let expected = ["20a", "20b", "20.merge"].map(|tree| (tree.to_owned(), vec!["npm ci".to_owned()]));
+    assert_eq!(readied, expected);
+}
+
+#[test]
+fn an_answer_waits_for_a_place() {
+    let mut workflow = wide(2);
+    workflow.limits.agents = 1;
+    let mut world = world_of(workflow, 2);
+    world.branches = [Outcome::Failed { error: "no".into() }].into();
+    // The first part waits for a person, the second has the only place.
+    while live(&world) == 0 {
+        assert!(world.step());
+    }
+    let question = world.run.view(world.now).unwrap().questions[0].id;
+    world.put(Input::Answered { question, choice: Choice::Retry });
+    assert_eq!(go_and_count(&mut world), 1);
+    assert_eq!(world.ending(), Some(Ending::Done));
+}
+
+#[test]
+fn a_split_survives_a_restart_of_the_host_at_any_point() {
+    // D8
+    let fresh = || {
+        let mut workflow = wide(3);
+        (workflow.limits.agents, workflow.phases[0].verify) = (2, Some("make test".into()));
+        workflow.phases[0].review = Some(ReviewBy { role: "executor".into(), score: 70 });
+        let mut world = world_of(workflow, 3);
+        world.merges = [Outcome::Merged { commit: "1".into(), files: 1 }, conflict()].into();
+        world.script = [Does::Finish(300), Does::Exhaust].into();
+        world
+    };
+    let mut whole = fresh();
+    whole.go();
+    assert_eq!(whole.ending(), Some(Ending::Done));
+    for at in 1..whole.journal.len() {
+        let mut world = fresh();
+        for _ in 0..at {
+            assert!(world.step());
+        }
+        world.now = UnixMs(world.now.0 + 1000);
+        world.crash();
+        world.go();
+        let view = world.run.view(world.now).unwrap();
+        assert_eq!(world.ending(), Some(Ending::Done), "after input {at}: {:?}", view.questions);
+        let of_work = world.worked.iter().filter(|(id, _)| id.as_str().starts_with('o'));
+        assert!(
+            of_work.clone().count() == 3 && of_work.clone().all(|(_, times)| *times <= 2),
+            "after input {at}"
+        );
+    }
+}
+
+#[test]
+fn the_objective_whose_verification_fails_is_the_one_that_is_mended() {
+    // D3
+    let mut workflow = wide(3);
+    for objective in &mut workflow.phases[0].objectives {
+        objective.verify = Some(format!("test -f {}", objective.id));
+    }
+    let mut world = World::new(workflow);
+    world.verdicts = [true, false].into();
+    world.go();
+    assert_eq!(world.ending(), Some(Ending::Done));
+    assert_eq!(world.worked.get(&"o1".into()), Some(&2));
+    let failed = world.count(|n| matches!(n, Notice::Verified { passed: false, attempt: 1, .. }));
+    let passed = world.count(|n| matches!(n, Notice::Verified { passed: true, attempt: 2, .. }));
+    assert_eq!((failed, passed), (1, 1), "a round of verifications is told once");
+}

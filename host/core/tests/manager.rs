@@ -1,0 +1,248 @@
+//! D1: the host is a manager. What a run holds, journals and shows are names, scores, status, references and bounded
+//! summaries: it stays as small as it is, whatever the artifacts weigh and however much an agent says.
+#![forbid(unsafe_code)]
+
+use std::collections::VecDeque;
+
+use baton_core::action::Action;
+use baton_core::decision::{
+    Assessment, Brief, CompactionAction, CompactionDecision, DecidedBy, Decision, Label, Recovery,
+    SplitAction, SplitDecision, TurnBudget, Verdict,
+};
+use baton_core::facts::{AgentEvent, Billed, Capabilities, Channel, Exit, Signal, WorkspaceFacts};
+use baton_core::input::{ArtifactRef, Report};
+use baton_core::observation::{Ask, Occasion};
+use baton_core::workflow::file;
+use baton_core::{Digest, Input, Outcome, Run, Seq, SessionId, Stamped, UnixMs, Workflow};
+
+/// A report that is as long as the inbox lets one be.
+const REPORT_BYTES: usize = 8 << 10;
+/// A run with one phase and one agent that does not stop talking stays below this: records, remembered reports, artifacts.
+const RUN_BYTES_MAX: usize = 6 << 20;
+/// So does what people and programs see of it.
+const VIEW_BYTES_MAX: usize = 512 << 10;
+
+/// A run whose agent does its one objective, with everything that it leaves behind weighing this much.
+struct Bench {
+    run: Run,
+    seq: u64,
+    weighs: u64,
+    queue: VecDeque<Input>,
+    /// Every row of the journal, as it is written, where anybody wants them.
+    rows: Option<Vec<String>>,
+}
+
+fn workflow() -> Workflow {
+    let text = r#"
+        name = "heavy"
+        goal = "stay small"
+        [[phases]]
+        id = "1"
+        title = "one"
+        verify = "make"
+        objectives = [{ id = "a", description = "make a" }, { id = "b", description = "make b" }]
+    "#;
+    file::parse(text, "heavy.toml", "/").unwrap()
+}
+
+impl Bench {
+    fn new(weighs: u64) -> Self {
+        let started = Input::Started {
+            run: "r1".into(),
+            workflow: Box::new(workflow()),
+            pins: Vec::new(),
+            task_folder: ".baton/r1".into(),
+            utc_offset_minutes: 0,
+        };
+        Self { run: Run::new(), seq: 0, weighs, queue: [started].into(), rows: Some(Vec::new()) }
+    }
+
+    fn take(&mut self, input: Input) {
+        self.seq += 1;
+        let stamped = Stamped { seq: Seq(self.seq), at: UnixMs(1_000_000 + self.seq), input };
+        let intents = self.run.apply(&stamped).unwrap();
+        if let Some(rows) = &mut self.rows {
+            let journaled = intents.iter().filter(|intent| !matches!(intent.action, Action::Notify(_)));
+            rows.push(serde_json::to_string(&stamped).unwrap());
+            rows.extend(journaled.map(|intent| serde_json::to_string(intent).unwrap()));
+        }
+        for intent in intents {
+            self.perform(intent.id, intent.action);
+        }
+    }
+
+    fn go(&mut self) {
+        while let Some(input) = self.queue.pop_front() {
+            self.take(input);
+        }
+    }
+
+    fn event(&mut self, session: &SessionId, event: AgentEvent) {
+        self.queue.push_back(Input::Agent { session: session.clone(), event });
+    }
+
+    fn artifact(&self, name: &str) -> ArtifactRef {
+        let (name, digest) = (name.to_owned(), Digest::of(name));
+        ArtifactRef { name, version: 1, digest, bytes: self.weighs, summary: "what it is".into() }
+    }
+
+    fn perform(&mut self, action: baton_core::ActionId, what: Action) {
+        let outcome = match what {
+            Action::RequestDecision { request, question } => {
+                let (result, capability) = (Ok(decide(&question.ask)), question.ask.capability());
+                let label = Box::new(Label {
+                    by: DecidedBy::Configured,
+                    capability,
+                    policy: "test".into(),
+                    component: None,
+                    settings: None,
+                    engine: Digest::of("engine"),
+                    fuel: 0,
+                    duration_us: 0,
+                    faults: Vec::new(),
+                });
+                return self.queue.push_back(Input::Decided { request, result, label });
+            }
+            Action::Spawn(spec) => {
+                let ready = AgentEvent::Ready { agent_session: None, model: None, version: None };
+                self.event(&spec.session, ready);
+                Outcome::Spawned { group: 1, started: 1, capabilities: Capabilities::default() }
+            }
+            Action::Prompt { session, focus, .. } => {
+                // What a tool printed comes with its size, and with no more than its beginning.
+                let output =
+                    AgentEvent::ToolOutput { id: "t".into(), bytes: self.weighs, text: "begin".into() };
+                self.event(&session, output);
+                self.event(&session, AgentEvent::Turn { used_tokens: None, billed: Billed::default() });
+                let artifact = self.artifact(&format!("made/{}", focus[0]));
+                self.queue.push_back(Input::Reported {
+                    session: Some(session.clone()),
+                    digest: Digest::of(focus[0].as_str()),
+                    report: Report::ArtifactSaved { artifact },
+                });
+                self.event(&session, AgentEvent::PromptEnded { stop_reason: "done".into(), is_error: false });
+                Outcome::Delivered
+            }
+            Action::End { session, .. } => {
+                let exit = Exit { code: Some(0), signal: None, by_host: true };
+                self.queue.push_back(Input::SessionEnded { session, exit });
+                Outcome::Delivered
+            }
+            Action::Assess { .. } => Outcome::Assessed { facts: WorkspaceFacts::default() },
+            Action::Verify { .. } => {
+                let artifact = Some(self.artifact("verifications/phase-1.log"));
+                Outcome::Verified { passed: true, code: Some(0), findings: "the tail".into(), artifact }
+            }
+            Action::Ask { .. } | Action::Finish { .. } => Outcome::Announced,
+            Action::Notify(_) => return,
+            other => panic!("{} is not part of this", other.name()),
+        };
+        self.queue.push_back(Input::Outcome { action, outcome });
+    }
+
+    /// What it holds in memory, to the last field.
+    fn held(&self) -> usize {
+        format!("{:?}", self.run).len()
+    }
+
+    fn view(&self) -> String {
+        serde_json::to_string(&self.run.view(UnixMs(2_000_000)).unwrap()).unwrap()
+    }
+}
+
+fn decide(ask: &Ask) -> Decision {
+    let reason = "as always".to_owned();
+    match ask {
+        Ask::Assess(seen) => {
+            let over = matches!(seen.occasion, Occasion::PromptEnded | Occasion::SessionEnded);
+            let verdict = if over { Verdict::Completed } else { Verdict::Healthy };
+            let (evidence, warning, recovery) = (Vec::new(), None, Recovery::Wait);
+            Decision::Assess(Assessment { verdict, evidence, warning, recovery, reason })
+        }
+        Ask::Compaction(_) => {
+            Decision::Compaction(CompactionDecision { action: CompactionAction::Keep, reason })
+        }
+        Ask::Split(_) => Decision::Split(SplitDecision { action: SplitAction::Keep, reason }),
+        Ask::Budget(_, base) => Decision::Budget(TurnBudget { max_turns: *base, reason }),
+        Ask::Brief(_) => Decision::Brief(Brief { prompt: "Do it.".into(), left_out: Vec::new(), reason }),
+        Ask::Compose(_) | Ask::Review(_) => panic!("nothing is handed off here"),
+    }
+}
+
+/// D1: a thousand bytes and a hundred million differ in the digits of their number, and in nothing else.
+#[test]
+fn rows_memory_and_view_are_the_same_whatever_artifacts_weigh() {
+    let weighed = |weighs: u64| {
+        let mut bench = Bench::new(weighs);
+        bench.go();
+        assert!(bench.run.ending().is_some(), "it runs to its end");
+        let in_words = |text: String| text.replace(&weighs.to_string(), "so many");
+        let rows: Vec<String> = bench.rows.take().into_iter().flatten().map(in_words).collect();
+        (rows, in_words(format!("{:?}", bench.run)), in_words(bench.view()))
+    };
+    let (light, heavy) = (weighed(1_024), weighed(100 << 20));
+    assert_eq!(light.0, heavy.0);
+    assert_eq!(light.1, heavy.1);
+    assert_eq!(light.2, heavy.2);
+    let artifacts = light.2.matches("so many").count();
+    assert!(artifacts >= 3, "what weighs so much is named in the view: {artifacts}");
+}
+
+/// D1: an agent that reports and saves for ever makes the journal longer, and nothing else.
+#[test]
+fn what_a_run_holds_is_bounded_however_much_an_agent_says() {
+    let mut bench = Bench::new(1);
+    while bench.run.live_sessions().is_empty() {
+        let input = bench.queue.pop_front().unwrap();
+        bench.take(input);
+    }
+    let session = bench.run.live_sessions()[0].clone();
+    bench.queue.clear();
+    bench.rows = None;
+    let mut after = Vec::new();
+    for round in 0..3 {
+        for n in 0..6_000 {
+            say(&mut bench, &session, round * 6_000 + n);
+            bench.queue.clear();
+        }
+        after.push((bench.held(), bench.view().len()));
+    }
+    let (held, view) = after[2];
+    assert!(held <= RUN_BYTES_MAX && view <= VIEW_BYTES_MAX, "{after:?}");
+    // The last third has added nothing but digits.
+    assert!(held <= after[1].0 + after[1].0 / 20 && view <= after[1].1 + after[1].1 / 20, "{after:?}");
+}
+
+/// One of everything that an agent can say, as long as it can be.
+fn say(bench: &mut Bench, session: &SessionId, n: usize) {
+    let long = format!("{n} {}", "word ".repeat(REPORT_BYTES / 5));
+    let path = format!("{n}/{}", "deep/".repeat(1_000));
+    let report = match n % 6 {
+        0 => Report::DecisionRecord { decision: format!("{n}"), rationale: long.clone() },
+        1 => Report::AttemptRecord { approach: format!("{n}"), outcome: long.clone() },
+        2 => Report::GotchaRecord { gotcha: long.clone() },
+        3 => Report::ReviewSubmit { score: 1, summary: long.clone(), findings: vec![long.clone()] },
+        4 => Report::SplitRequest { groups: Vec::new(), rationale: long.clone() },
+        _ => {
+            let mut artifact = bench.artifact(&format!("made/{n}"));
+            artifact.summary.clone_from(&long);
+            Report::ArtifactSaved { artifact }
+        }
+    };
+    let digest = Digest::of(format!("{n}"));
+    bench.take(Input::Reported { session: Some(session.clone()), digest, report });
+    let event = match n % 4 {
+        0 => AgentEvent::Text { text: long },
+        1 => AgentEvent::ToolCall { id: "t".into(), name: "Read".into(), reads: Some(path), writes: None },
+        2 => AgentEvent::ApprovalRequested { title: path },
+        _ => AgentEvent::Signal(Signal {
+            channel: Channel::Terminal,
+            code: String::new(),
+            status: None,
+            resets_at: None,
+            retrying: false,
+            text: "x".repeat(2_048),
+        }),
+    };
+    bench.take(Input::Agent { session: session.clone(), event });
+}

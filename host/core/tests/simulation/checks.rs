@@ -1,0 +1,359 @@
+//! What holds after every input, whatever happens, said in what anybody can see: inputs, intents, and the view.
+
+mod state;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use baton_core::action::{Ending, SpawnSpec};
+use baton_core::input::Choice;
+use baton_core::notice::Notice;
+use baton_core::observation::ObjectiveStatus;
+use baton_core::view::{Origin, PhaseRow, PhaseStatus, RunView};
+use baton_core::{
+    Action, ActionId, Input, Intent, ObjectiveId, Outcome, PhaseId, SessionId, Stamped, Tree, Workflow,
+};
+
+/// The phases of a view, by their id.
+type Rows = BTreeMap<PhaseId, PhaseRow>;
+
+/// What was seen so far.
+#[derive(Debug)]
+pub(crate) struct Checks {
+    workflow: Workflow,
+    last_intent: ActionId,
+    open: BTreeMap<ActionId, Action>,
+    /// Sessions that may have a process.
+    live: BTreeMap<SessionId, SpawnSpec>,
+    /// Objectives that were said to be done.
+    done: BTreeSet<ObjectiveId>,
+    /// Phases whose work was found not to be good enough: it may be looked at again.
+    unhappy: BTreeSet<PhaseId>,
+    /// Phases that were granted a fresh start, by a person or a loop.
+    forgiven: BTreeSet<PhaseId>,
+    /// How often their work was found not to be good enough since then: by commands, and by reviewers.
+    failures: BTreeMap<PhaseId, [u32; 2]>,
+    /// How often the loop that ends in a phase was walked, since a person last wanted it tried again.
+    walked: BTreeMap<PhaseId, u32>,
+    /// Parts in conflict, by the phase that they are of; and those that a person left apart.
+    conflicts: BTreeMap<PhaseId, PhaseId>,
+    apart: BTreeSet<PhaseId>,
+    /// Parts whose work came together, by the tree where it did.
+    merged: BTreeMap<Tree, Vec<PhaseId>>,
+    /// Whether what came together passed a verification since it last changed.
+    verified: BTreeMap<PhaseId, bool>,
+    /// The view before, and the questions in it.
+    before: Rows,
+    questions: BTreeMap<ActionId, Option<PhaseId>>,
+}
+
+impl Checks {
+    pub(crate) fn new(workflow: &Workflow) -> Self {
+        Self {
+            workflow: workflow.clone(),
+            last_intent: ActionId(0),
+            open: BTreeMap::new(),
+            live: BTreeMap::new(),
+            done: BTreeSet::new(),
+            unhappy: BTreeSet::new(),
+            forgiven: BTreeSet::new(),
+            failures: BTreeMap::new(),
+            walked: BTreeMap::new(),
+            conflicts: BTreeMap::new(),
+            apart: BTreeSet::new(),
+            merged: BTreeMap::new(),
+            verified: BTreeMap::new(),
+            before: Rows::new(),
+            questions: BTreeMap::new(),
+        }
+    }
+
+    /// After every input.
+    pub(crate) fn see(
+        &mut self,
+        stamped: &Stamped,
+        intents: &[Intent],
+        view: Option<RunView>,
+    ) -> Result<(), String> {
+        let Some(view) = view else {
+            self.last_intent = intents.last().map_or(self.last_intent, |intent| intent.id);
+            return self.hear(&stamped.input);
+        };
+        let (count, questions) = (view.phases.len(), view.questions);
+        let rows: Rows = view.phases.into_iter().map(|row| (row.id.clone(), row)).collect();
+        if rows.len() != count {
+            return Err("two phases have one id".into());
+        }
+        self.hear(&stamped.input)?;
+        for intent in intents {
+            if intent.id <= self.last_intent {
+                return Err(format!("intent {} comes after {}", intent.id, self.last_intent));
+            }
+            self.last_intent = intent.id;
+            if intent.action.has_outcome() {
+                self.open.insert(intent.id, intent.action.clone());
+            }
+            match &intent.action {
+                Action::Notify(notice) => self.told(notice, &rows)?,
+                action => self.wanted(action, &rows)?,
+            }
+        }
+        self.crowding(&rows)?;
+        rows.values().try_for_each(|row| self.bounds(row, &rows))?;
+        self.before = rows;
+        self.questions = questions.into_iter().map(|row| (row.id, row.phase)).collect();
+        Ok(())
+    }
+
+    /// The last of an agent's stream and of the decisions on it was lost with a host. Nothing that is kept here hangs on it.
+    pub(crate) fn rewind(&mut self, last_intent: ActionId, view: RunView) {
+        self.last_intent = last_intent;
+        self.before = view.phases.into_iter().map(|row| (row.id.clone(), row)).collect();
+    }
+
+    /// What an input says of the world.
+    fn hear(&mut self, input: &Input) -> Result<(), String> {
+        match input {
+            Input::SessionEnded { session, .. } => _ = self.live.remove(session),
+            Input::Resumed => self.live.clear(),
+            Input::Answered { question, choice } => {
+                match (self.questions.get(question).cloned().flatten(), choice) {
+                    (Some(phase), Choice::Retry) => {
+                        self.walked.insert(phase.clone(), 0);
+                        self.forgive(phase);
+                    }
+                    (Some(phase), Choice::Skip) => self.apart.extend(self.conflicts.remove(&phase)),
+                    _ => {}
+                }
+            }
+            Input::Outcome { action, outcome } => {
+                let of = self.open.remove(action).ok_or(format!("intent {action} is answered twice"))?;
+                self.became(of, outcome)?;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn became(&mut self, of: Action, outcome: &Outcome) -> Result<(), String> {
+        match (of, outcome) {
+            (Action::Spawn(spec), Outcome::Failed { .. } | Outcome::Unstartable { .. } | Outcome::Lost) => {
+                self.live.remove(&spec.session);
+            }
+            (Action::Checkpoint { phase, joining, .. }, Outcome::Checkpointed { .. }) => {
+                self.merged.remove(&joining);
+                self.verified.remove(&phase);
+            }
+            // A part's work is merged once, and in the order of the letters.
+            (Action::Merge { phase, into, .. }, Outcome::Merged { .. }) => {
+                let parts = self.merged.entry(into).or_default();
+                if parts.contains(&phase) {
+                    return Err(format!("the work of {phase} is merged twice"));
+                }
+                if let Some(last) = parts.last().filter(|last| letters(last) > letters(&phase)) {
+                    return Err(format!("{phase} is merged after {last}"));
+                }
+                parts.push(phase.clone());
+                let parent = self.before.get(&phase).and_then(|row| row.parent.clone());
+                parent.into_iter().for_each(|parent| _ = self.verified.insert(parent, false));
+            }
+            (Action::Land { phase, .. }, Outcome::Updated | Outcome::Conflicted { .. }) => {
+                self.verified.insert(phase, false);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// What people are told.
+    fn told(&mut self, notice: &Notice, rows: &Rows) -> Result<(), String> {
+        let limits = self.workflow.limits;
+        match notice {
+            Notice::ObjectiveDone { objective, .. } => _ = self.done.insert(objective.clone()),
+            Notice::Verified { phase, passed, .. } => {
+                self.verified.insert(phase.clone(), *passed);
+                self.judged(phase, *passed, 0)?;
+            }
+            Notice::Reviewed { phase, passed, .. } => self.judged(phase, *passed, 1)?,
+            Notice::Conflict { phase, into, .. } => _ = self.conflicts.insert(into.clone(), phase.clone()),
+            Notice::Merged { into, .. } => _ = self.conflicts.remove(into),
+            Notice::Retrying { attempt, of, .. } => within("retries", *attempt, (*of).min(limits.retries))?,
+            Notice::SessionStarted { continuation, of, phase, .. } => {
+                let allowed = rows.get(phase).map_or(0, |row| row.continuations);
+                within("continuations", *continuation, (*of).min(allowed))?;
+            }
+            Notice::Iterating { from, by, of, .. } => {
+                let walked = self.walked.entry(by.clone()).or_insert(1);
+                *walked += 1;
+                within("walks of a loop", *walked, *of)?;
+                self.begin_again(from, by)?;
+            }
+            Notice::Split { phase, sub_phases, .. } => {
+                within("parts", sub_phases.len() as u32, limits.split_fan_out)?;
+                self.forked(phase, sub_phases, rows)?;
+            }
+            Notice::Finished { ending: Ending::Done } => {
+                // What the host made for a phase, a person may leave: whether it is good enough was asked apart.
+                let asked_for = |row: &&PhaseRow| matches!(row.origin, Origin::Workflow | Origin::Split);
+                let open = rows.values().filter(asked_for).find(|row| row.status != PhaseStatus::Done);
+                if let Some(row) = open {
+                    return Err(format!("it ended as done, and phase {} is {:?}", row.id, row.status));
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn judged(&mut self, phase: &PhaseId, passed: bool, by: usize) -> Result<(), String> {
+        if passed {
+            self.unhappy.remove(phase);
+            return Ok(());
+        }
+        self.unhappy.insert(phase.clone());
+        let failures = self.failures.entry(phase.clone()).or_default();
+        failures[by] += 1;
+        within("findings that went back", failures[by], self.workflow.limits.verifications + 1)
+    }
+
+    fn forgive(&mut self, phase: PhaseId) {
+        self.failures.remove(&phase);
+        self.forgiven.insert(phase);
+    }
+
+    /// The loop opens phases again, and says so.
+    fn begin_again(&mut self, from: &PhaseId, by: &PhaseId) -> Result<(), String> {
+        let place = |id: &PhaseId| self.workflow.phases.iter().position(|phase| phase.id == *id);
+        let (Some(first), Some(last)) = (place(from), place(by)) else {
+            return Err(format!("a loop from {from} to {by}, which are no phases of the workflow"));
+        };
+        let again: Vec<_> = self.workflow.phases[first..=last].to_vec();
+        for phase in again {
+            phase.objectives.iter().for_each(|objective| _ = self.done.remove(&objective.id));
+            self.forgive(phase.id);
+        }
+        Ok(())
+    }
+
+    /// Every open objective is in exactly one part, and no other is.
+    fn forked(&self, id: &PhaseId, parts: &[(PhaseId, String)], rows: &Rows) -> Result<(), String> {
+        let open = self.before.get(id).into_iter().flat_map(|row| &row.objectives);
+        let mut wanted: Vec<_> =
+            open.filter(|row| row.status != ObjectiveStatus::Done).map(|row| row.id.clone()).collect();
+        let parts = parts.iter().filter_map(|(part, _)| rows.get(part));
+        let mut found: Vec<_> = parts.flat_map(|row| &row.objectives).map(|row| row.id.clone()).collect();
+        wanted.sort();
+        found.sort();
+        if wanted == found { Ok(()) } else { Err(format!("the parts of {id} hold {found:?} of {wanted:?}")) }
+    }
+
+    /// What is to be done.
+    fn wanted(&mut self, action: &Action, rows: &Rows) -> Result<(), String> {
+        match action {
+            Action::Spawn(spec) => {
+                if let Some(other) = self.live.values().find(|other| other.phase == spec.phase) {
+                    return Err(format!(
+                        "{} and {} both work on {}",
+                        other.session, spec.session, spec.phase
+                    ));
+                }
+                self.live.insert(spec.session.clone(), spec.clone());
+                self.granted(spec, rows)
+            }
+            Action::Prompt { session, focus, .. } => {
+                let spec = self.live.get(session).ok_or(format!("a prompt for {session}, which is gone"))?;
+                let again = focus.iter().find(|id| self.done.contains(id) && self.is_asked_for(id));
+                match again {
+                    Some(id) if !self.unhappy.contains(&spec.phase) => {
+                        Err(format!("{id} is worked on again in phase {}, and nobody said why", spec.phase))
+                    }
+                    _ => Ok(()),
+                }
+            }
+            Action::Merge { phase, .. } => {
+                let row = rows.get(phase).ok_or(format!("a merge of {phase}, which is no phase"))?;
+                let open = row.objectives.iter().find(|row| row.status != ObjectiveStatus::Done);
+                match open {
+                    Some(open) => Err(format!("{phase} is merged with {} open", open.id)),
+                    None if row.verified == Some(false) && !is_left_unreviewed(phase, rows) => {
+                        Err(format!("{phase} is merged unverified"))
+                    }
+                    None => Ok(()),
+                }
+            }
+            Action::Land { phase, tree, .. } => self.landing(phase, tree, rows),
+            _ => Ok(()),
+        }
+    }
+
+    fn is_asked_for(&self, id: &ObjectiveId) -> bool {
+        self.workflow.phases.iter().flat_map(|phase| &phase.objectives).any(|objective| objective.id == *id)
+    }
+
+    /// A session gets what is left of the turns of its phase.
+    fn granted(&self, spec: &SpawnSpec, rows: &Rows) -> Result<(), String> {
+        let row = rows.get(&spec.phase).ok_or(format!("a session for {}, which is no phase", spec.phase))?;
+        if row.max_turns == 0 || self.forgiven.contains(&spec.phase) {
+            return Ok(());
+        }
+        match spec.max_turns {
+            0 => Err(format!("{} has no cap of turns, and its phase has", spec.session)),
+            turns => within("turns of a session", turns, row.max_turns.saturating_sub(row.turns).max(1)),
+        }
+    }
+
+    /// A whole lands when every part that is done is in it, and only verified.
+    fn landing(&self, phase: &PhaseId, tree: &Tree, rows: &Rows) -> Result<(), String> {
+        let none = Vec::new();
+        let merged = self.merged.get(tree).unwrap_or(&none);
+        let parts: Vec<&PhaseRow> = parts_of(phase, rows).collect();
+        let is_left = |row: &&&PhaseRow| !merged.contains(&row.id) && !self.apart.contains(&row.id);
+        if let Some(left) = parts.iter().filter(|row| row.status == PhaseStatus::Done).find(is_left) {
+            return Err(format!("{phase} lands without {}", left.id));
+        }
+        let spec = self.workflow.phases.iter().find(|spec| spec.id == *phase);
+        let is_verified = spec.is_some_and(|spec| {
+            spec.verify.is_some() || spec.objectives.iter().any(|objective| objective.verify.is_some())
+        });
+        let is_whole =
+            parts.iter().all(|row| row.status == PhaseStatus::Done && !self.apart.contains(&row.id));
+        // Where a loop begins again, it begins with what there is.
+        let begins_again = spec.is_some_and(|spec| spec.repeat.is_some()) && self.unhappy.contains(phase);
+        if is_verified && is_whole && !begins_again && self.verified.get(phase) != Some(&true) {
+            return Err(format!("{phase} lands unverified"));
+        }
+        Ok(())
+    }
+}
+
+/// The phase of the workflow that a phase was made for.
+fn root<'a>(id: &'a PhaseId, rows: &'a Rows) -> &'a PhaseId {
+    let mut at = id;
+    while let Some(parent) = rows.get(at).and_then(|row| row.parent.as_ref()) {
+        at = parent;
+    }
+    at
+}
+
+/// A person has said that it need not be reviewed.
+fn is_left_unreviewed(id: &PhaseId, rows: &Rows) -> bool {
+    let mut reviews =
+        rows.values().filter(|row| row.origin == Origin::Review && row.parent.as_ref() == Some(id));
+    reviews.any(|row| row.status == PhaseStatus::Skipped)
+}
+
+/// The parts that a split made of a phase, this time through its loop.
+fn parts_of<'a>(id: &'a PhaseId, rows: &'a Rows) -> impl Iterator<Item = &'a PhaseRow> {
+    let iteration = rows.get(id).map(|row| row.iteration);
+    rows.values().filter(move |row| {
+        row.origin == Origin::Split && row.parent.as_ref() == Some(id) && Some(row.iteration) == iteration
+    })
+}
+
+/// Letters in the order in which they are given: shorter ones first.
+fn letters(id: &PhaseId) -> (usize, &str) {
+    (id.as_str().len(), id.as_str())
+}
+
+fn within(what: &str, is: u32, most: u32) -> Result<(), String> {
+    if is <= most { Ok(()) } else { Err(format!("{what}: {is}, and {most} are allowed")) }
+}

@@ -1,0 +1,243 @@
+//! Agents: what one does with a prompt, as a list of what it says and when. Whether anybody still listens then is the
+//! world's to know.
+
+use baton_core::action::SpawnSpec;
+use baton_core::facts::{AgentEvent, Billed, Channel, Exit, OccupancySource, Signal};
+use baton_core::input::{Report, SplitGroupReport};
+use baton_core::observation::{BriefKind, ObjectiveStatus};
+use baton_core::{DurationMs, ObjectiveId};
+
+use crate::dice::Dice;
+use crate::plan::Temper;
+
+/// An agent at work.
+#[derive(Clone, Debug)]
+pub(crate) struct Agent {
+    pub(crate) spec: SpawnSpec,
+    /// What it was about to say before the newest prompt or interruption, it does not say any more.
+    pub(crate) epoch: u32,
+    pub(crate) turns: u32,
+    used_tokens: u64,
+}
+
+/// What an agent does next.
+#[derive(Clone, Debug)]
+pub(crate) enum Act {
+    Say(AgentEvent),
+    Report(Report),
+    /// It has really done these.
+    Work(Vec<ObjectiveId>),
+    Exit(Exit),
+}
+
+/// What becomes of a prompt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Does {
+    Finish,
+    Exhaust,
+    MeetQuota,
+    MeetRate,
+    RetryInPlace,
+    Nothing,
+    Die,
+    Hang,
+    RequestSplit,
+    Lie,
+    BreakOff,
+    WorkAndDie,
+}
+
+const ALL: [Does; 12] = [
+    Does::Finish,
+    Does::Exhaust,
+    Does::MeetQuota,
+    Does::MeetRate,
+    Does::RetryInPlace,
+    Does::Nothing,
+    Does::Die,
+    Does::Hang,
+    Does::RequestSplit,
+    Does::Lie,
+    Does::BreakOff,
+    Does::WorkAndDie,
+];
+
+impl Agent {
+    pub(crate) fn new(spec: SpawnSpec) -> Self {
+        Self { spec, epoch: 0, turns: 0, used_tokens: 100 }
+    }
+
+    /// What it does with a prompt, and how long after it.
+    pub(crate) fn answer(
+        &mut self,
+        kind: BriefKind,
+        focus: &[ObjectiveId],
+        dice: &mut Dice,
+        temper: &Temper,
+    ) -> Vec<(DurationMs, Act)> {
+        self.epoch += 1;
+        let does = ALL[dice.by_weight(&temper.agents)];
+        let mut acts = Acts { list: Vec::new(), at: DurationMs(0) };
+        if does == Does::Hang {
+            return acts.list;
+        }
+        if does == Does::RetryInPlace {
+            acts.say(dice, signal("rate", true));
+            acts.wait(dice, 600);
+        }
+        for _ in 0..dice.count(1, 4) {
+            if self.spec.max_turns > 0 && self.turns >= self.spec.max_turns {
+                acts.end(dice, "turns");
+                return acts.list;
+            }
+            self.turn(&mut acts, dice);
+        }
+        if dice.percent(8) {
+            let gotcha = format!("mind the gap {}", dice.within(1, 9));
+            acts.report(dice, Report::GotchaRecord { gotcha });
+        }
+        match does {
+            Does::Hang => {}
+            Does::Finish | Does::RetryInPlace => self.finish(&mut acts, kind, focus, dice, temper),
+            Does::Exhaust => {
+                let some = focus.split_last().map_or(&[][..], |(_, before)| before);
+                acts.push(dice, Act::Work(some.to_vec()));
+                self.used_tokens = 990;
+                acts.say(dice, occupancy(990));
+                acts.end(dice, "exhausted");
+            }
+            Does::MeetQuota => acts.end(dice, "quota"),
+            Does::MeetRate => acts.end(dice, "rate"),
+            Does::Nothing => acts.end(dice, "nothing"),
+            Does::Lie => acts.end(dice, "done"),
+            Does::BreakOff => acts.end(dice, "cancelled"),
+            Does::RequestSplit => {
+                let request = request(focus, dice);
+                acts.report(dice, request);
+                acts.end(dice, "done");
+            }
+            Does::Die => acts.die(dice),
+            Does::WorkAndDie => {
+                acts.push(dice, Act::Work(focus.to_vec()));
+                if dice.percent(temper.reports) {
+                    focus.iter().for_each(|id| acts.report(dice, done(id)));
+                }
+                acts.die(dice);
+            }
+        }
+        acts.list
+    }
+
+    fn finish(
+        &mut self,
+        acts: &mut Acts,
+        kind: BriefKind,
+        focus: &[ObjectiveId],
+        dice: &mut Dice,
+        temper: &Temper,
+    ) {
+        acts.push(dice, Act::Work(focus.to_vec()));
+        if kind == BriefKind::Reviewing && !dice.percent(temper.mute) {
+            let score = dice.count(40, 100);
+            acts.report(
+                dice,
+                Report::ReviewSubmit { score, summary: "seen".into(), findings: vec!["one".into()] },
+            );
+        }
+        if dice.percent(temper.reports) {
+            focus.iter().for_each(|id| acts.report(dice, done(id)));
+        }
+        acts.end(dice, "done");
+    }
+
+    fn turn(&mut self, acts: &mut Acts, dice: &mut Dice) {
+        self.turns += 1;
+        self.used_tokens = (self.used_tokens + dice.within(10, 150)).min(980);
+        if dice.percent(40) {
+            let name = format!("src/{}", dice.within(1, 5));
+            acts.say(
+                dice,
+                AgentEvent::ToolCall { id: "t".into(), name: "Read".into(), reads: Some(name), writes: None },
+            );
+        }
+        if dice.percent(5) {
+            acts.say(dice, AgentEvent::ApprovalRequested { title: "rm".into() });
+            acts.wait(dice, 400);
+            acts.say(dice, AgentEvent::ApprovalResolved { allowed: true });
+        }
+        if dice.percent(20) {
+            acts.say(dice, occupancy(self.used_tokens));
+        }
+        let billed = Billed { input_tokens: self.used_tokens, output_tokens: 10, cost_microusd: None };
+        acts.say(dice, AgentEvent::Turn { used_tokens: Some(self.used_tokens), billed });
+    }
+
+    /// It makes room, or fails to.
+    pub(crate) fn compacted(&mut self, dice: &mut Dice) -> AgentEvent {
+        self.epoch += 1;
+        if dice.percent(20) {
+            return AgentEvent::CompactionFailed { text: "nothing to compact".into() };
+        }
+        self.used_tokens = 150;
+        AgentEvent::Compacted {
+            trigger: baton_core::facts::CompactionTrigger::Asked,
+            before_tokens: None,
+            after_tokens: Some(150),
+        }
+    }
+}
+
+/// A list of acts that grows in time.
+struct Acts {
+    list: Vec<(DurationMs, Act)>,
+    at: DurationMs,
+}
+
+impl Acts {
+    fn wait(&mut self, dice: &mut Dice, seconds: u64) {
+        self.at = DurationMs(self.at.0 + dice.within(1, seconds * 1000));
+    }
+
+    fn push(&mut self, dice: &mut Dice, act: Act) {
+        self.wait(dice, 20);
+        self.list.push((self.at, act));
+    }
+
+    fn say(&mut self, dice: &mut Dice, event: AgentEvent) {
+        self.push(dice, Act::Say(event));
+    }
+
+    fn report(&mut self, dice: &mut Dice, report: Report) {
+        self.push(dice, Act::Report(report));
+    }
+
+    fn end(&mut self, dice: &mut Dice, code: &str) {
+        self.say(dice, AgentEvent::PromptEnded { stop_reason: code.into(), is_error: false });
+    }
+
+    fn die(&mut self, dice: &mut Dice) {
+        self.push(dice, Act::Exit(Exit { code: Some(1), signal: None, by_host: false }));
+    }
+}
+
+fn done(id: &ObjectiveId) -> Report {
+    Report::ObjectiveUpdate { objective: id.clone(), status: ObjectiveStatus::Done, note: String::new() }
+}
+
+fn request(focus: &[ObjectiveId], dice: &mut Dice) -> Report {
+    let group = |objectives: Vec<ObjectiveId>| SplitGroupReport { title: "A group".into(), objectives };
+    let unknown = dice.percent(30).then(|| group(vec!["nothing".into()]));
+    let groups = focus.iter().map(|id| group(vec![id.clone()])).chain(unknown).collect();
+    Report::SplitRequest { groups, rationale: "too much".into() }
+}
+
+fn occupancy(used: u64) -> AgentEvent {
+    let (used_tokens, window_tokens) = (Some(used), Some(1000));
+    AgentEvent::Occupancy { used_tokens, window_tokens, source: OccupancySource::Agent }
+}
+
+fn signal(code: &str, retrying: bool) -> AgentEvent {
+    let (code, text) = (code.to_owned(), String::new());
+    let channel = Channel::ProviderError;
+    AgentEvent::Signal(Signal { channel, code, status: Some(429), resets_at: None, retrying, text })
+}

@@ -1,0 +1,218 @@
+//! The ground that agents stand on: trees, what is in them, and what came together. Asked twice for the same, it answers
+//! the same, as the host's effects do by asking the world first. Chance decides only what nobody has seen yet.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use baton_core::{Action, ObjectiveId, Outcome, PhaseId, Tree};
+
+use crate::dice::Dice;
+use crate::plan::Temper;
+
+/// Changes of the workspace that one landing meets at most: people stop typing at some time.
+const UPDATES: u32 = 3;
+
+/// What lies in a tree.
+#[derive(Clone, Debug, Default)]
+struct Place {
+    /// Objectives whose work is in it.
+    pieces: BTreeSet<ObjectiveId>,
+    /// Trees that were merged into it.
+    merged: BTreeSet<Tree>,
+    /// A merge of this tree stands open in it; resolved, or not.
+    open: Option<(Tree, bool)>,
+    updates: u32,
+}
+
+/// All trees, in one repository or none.
+#[derive(Debug, Default)]
+pub(crate) struct Ground {
+    git: bool,
+    trees: BTreeMap<Tree, Place>,
+    commits: Vec<BTreeSet<ObjectiveId>>,
+    checkpoints: BTreeMap<Tree, String>,
+    landed: BTreeSet<Tree>,
+    /// Work that was really done, anywhere.
+    pub(crate) worked: BTreeSet<ObjectiveId>,
+    /// How often something happened here, for the tally.
+    pub(crate) conflicts: u32,
+    pub(crate) landings: u32,
+}
+
+impl Ground {
+    pub(crate) fn new(git: bool) -> Self {
+        let trees = [(Tree::workspace(), Place::default())].into();
+        Self { git, trees, ..Self::default() }
+    }
+
+    /// What is in the workspace.
+    pub(crate) fn workspace(&self) -> &BTreeSet<ObjectiveId> {
+        &self.trees[&Tree::workspace()].pieces
+    }
+
+    /// An action needs a tree that is there.
+    pub(crate) fn check(&self, tree: &Tree, what: &str) -> Result<(), String> {
+        if self.trees.contains_key(tree) {
+            return Ok(());
+        }
+        let why = if self.landed.contains(tree) { "was removed after it landed" } else { "was never made" };
+        Err(format!("{what} in the tree {tree}, which {why}"))
+    }
+
+    /// An agent did its work there.
+    pub(crate) fn work(&mut self, tree: &Tree, pieces: &[ObjectiveId]) -> Result<(), String> {
+        self.check(tree, "work")?;
+        if let Some(place) = self.trees.get_mut(tree) {
+            place.pieces.extend(pieces.iter().cloned());
+        }
+        self.worked.extend(pieces.iter().cloned());
+        Ok(())
+    }
+
+    /// An agent resolved the merge that stands open there, where one does.
+    pub(crate) fn resolve(&mut self, tree: &Tree) {
+        if let Some(Place { open: Some((_, resolved)), .. }) = self.trees.get_mut(tree) {
+            *resolved = true;
+        }
+    }
+
+    pub(crate) fn is_open(&self, tree: &Tree) -> bool {
+        self.trees.get(tree).is_some_and(|place| matches!(place.open, Some((_, false))))
+    }
+
+    /// Performs what is done with trees; an error is a broken promise of core.
+    pub(crate) fn perform(
+        &mut self,
+        action: &Action,
+        dice: &mut Dice,
+        temper: &Temper,
+    ) -> Result<Outcome, String> {
+        if dice.percent(temper.broken) {
+            return Ok(Outcome::Failed { error: "the disk is full".into() });
+        }
+        match action {
+            Action::Checkpoint { phase, tree, joining } => self.checkpoint(phase, tree, joining),
+            Action::Branch { tree, base, .. } => self.branch(tree, base),
+            Action::Merge { tree, into, .. } => self.merge(tree, into, dice, temper),
+            Action::Unmerge { tree, .. } => {
+                self.check(tree, "a merge is given up")?;
+                self.trees.entry(tree.clone()).and_modify(|place| place.open = None);
+                Ok(Outcome::Unmerged)
+            }
+            Action::Land { tree, into, merged, .. } => self.land(tree, into, merged, dice, temper),
+            other => Err(format!("{} has nothing to do with trees", other.name())),
+        }
+    }
+
+    fn checkpoint(&mut self, phase: &PhaseId, tree: &Tree, joining: &Tree) -> Result<Outcome, String> {
+        self.check(tree, "checkpoint")?;
+        if !joining.as_str().starts_with(phase.as_str()) || joining == tree {
+            return Err(format!("phase {phase} would come together in {joining}"));
+        }
+        if !self.git {
+            return Ok(Outcome::Checkpointed { base: None });
+        }
+        if let (Some(base), true) = (self.checkpoints.get(joining), self.trees.contains_key(joining)) {
+            return Ok(Outcome::Checkpointed { base: Some(base.clone()) });
+        }
+        let pieces = self.trees[tree].pieces.clone();
+        let base = format!("c{}", self.commits.len());
+        self.commits.push(pieces.clone());
+        self.checkpoints.insert(joining.clone(), base.clone());
+        self.landed.remove(joining);
+        self.trees.insert(joining.clone(), Place { pieces, ..Place::default() });
+        Ok(Outcome::Checkpointed { base: Some(base) })
+    }
+
+    fn branch(&mut self, tree: &Tree, base: &str) -> Result<Outcome, String> {
+        let number = base.strip_prefix('c').and_then(|n| n.parse::<usize>().ok());
+        let Some(pieces) = number.and_then(|n| self.commits.get(n)) else {
+            return Err(format!("the tree {tree} would start from {base:?}, which is no commit"));
+        };
+        if tree.is_workspace() {
+            return Err("the workspace is no branch".into());
+        }
+        let pieces = pieces.clone();
+        self.landed.remove(tree);
+        self.trees.entry(tree.clone()).or_insert(Place { pieces, ..Place::default() });
+        Ok(Outcome::Branched)
+    }
+
+    fn merge(
+        &mut self,
+        tree: &Tree,
+        into: &Tree,
+        dice: &mut Dice,
+        temper: &Temper,
+    ) -> Result<Outcome, String> {
+        self.check(tree, "merge from")?;
+        self.check(into, "merge")?;
+        let pieces = self.trees[tree].pieces.clone();
+        let Some(place) = self.trees.get_mut(into) else { return Err(format!("{into} is gone")) };
+        if !place.merged.contains(tree) {
+            match &place.open {
+                Some((open, false)) if open == tree => return Ok(conflicted()),
+                Some((open, true)) if open == tree => {}
+                _ => {
+                    place.open = None;
+                    if dice.percent(temper.conflicts) {
+                        self.conflicts += 1;
+                        place.open = Some((tree.clone(), false));
+                        return Ok(conflicted());
+                    }
+                }
+            }
+            place.open = None;
+            place.pieces.extend(pieces);
+            place.merged.insert(tree.clone());
+        }
+        Ok(Outcome::Merged { commit: format!("m-{tree}"), files: 1 })
+    }
+
+    fn land(
+        &mut self,
+        tree: &Tree,
+        into: &Tree,
+        merged: &[Tree],
+        dice: &mut Dice,
+        temper: &Temper,
+    ) -> Result<Outcome, String> {
+        let landed = Outcome::Landed { commit: format!("l-{tree}"), committed: true, files: 1 };
+        if self.landed.contains(tree) {
+            return Ok(landed);
+        }
+        self.check(tree, "land from")?;
+        self.check(into, "land")?;
+        let Some(mut place) = self.trees.get(tree).cloned() else { return Err(format!("{tree} is gone")) };
+        let of_parts: BTreeSet<Tree> =
+            place.merged.iter().filter(|part| !part.is_workspace()).cloned().collect();
+        if of_parts != merged.iter().cloned().collect() {
+            return Err(format!("{tree} lands as {merged:?}, and holds {of_parts:?}"));
+        }
+        match place.open {
+            Some((_, false)) => return Ok(conflicted()),
+            Some((_, true)) => place.open = None,
+            None if place.updates < UPDATES && dice.percent(temper.updates) => {
+                place.updates += 1;
+                place.pieces.extend(self.trees[into].pieces.iter().cloned());
+                let fits = !dice.percent(temper.conflicts);
+                place.open = (!fits).then(|| (into.clone(), false));
+                self.trees.insert(tree.clone(), place);
+                return Ok(if fits { Outcome::Updated } else { conflicted() });
+            }
+            None => {}
+        }
+        self.landings += 1;
+        if let Some(target) = self.trees.get_mut(into) {
+            target.pieces.extend(place.pieces);
+        }
+        for gone in merged.iter().chain([tree]) {
+            self.trees.remove(gone);
+            self.landed.insert(gone.clone());
+        }
+        Ok(landed)
+    }
+}
+
+fn conflicted() -> Outcome {
+    Outcome::Conflicted { files: vec!["src/lib.rs".into()] }
+}

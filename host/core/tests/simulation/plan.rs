@@ -1,0 +1,187 @@
+//! What a seed stands for: a workflow, and the temper of everybody in it. Says nothing of what happens then.
+
+use std::collections::BTreeMap;
+
+use baton_core::workflow::{AgentKind, Limits, Mode, Objective, Phase, Repeat, ReviewBy, Role, Workflow};
+use baton_core::{DurationMs, PhaseId};
+
+use crate::dice::Dice;
+
+/// Whose quota the roles use.
+const PROVIDERS: [&str; 2] = ["north", "south"];
+
+/// How everybody in the world is, in percent, unless it says otherwise.
+#[derive(Clone, Debug)]
+pub(crate) struct Temper {
+    /// There is a git work tree.
+    pub(crate) git: bool,
+    /// What agents do with a prompt, by weight, in the order of `agents::Does`.
+    pub(crate) agents: [u32; 12],
+    /// Agents report an objective before the prompt in which they did it ends.
+    pub(crate) reports: u32,
+    /// A policy finds a scope too large at its start.
+    pub(crate) splits: u32,
+    /// A policy makes room at a boundary.
+    pub(crate) compacts: u32,
+    /// A policy answers anything at all, whatever was asked.
+    pub(crate) wild: u32,
+    /// There is no answer but a fault.
+    pub(crate) faults: u32,
+    /// A verification fails.
+    pub(crate) red: u32,
+    /// A merge does not fit.
+    pub(crate) conflicts: u32,
+    /// A session that was to resolve a conflict leaves it as it was.
+    pub(crate) unresolved: u32,
+    /// The workspace has changed by the time of landing.
+    pub(crate) updates: u32,
+    /// An effect on the world fails.
+    pub(crate) broken: u32,
+    /// A reviewer gives no score.
+    pub(crate) mute: u32,
+    /// The host dies, in a hundredth of a percent of its inputs.
+    pub(crate) crashes: u32,
+    /// The host is asked to stop, likewise.
+    pub(crate) stops: u32,
+    /// Questions that a person answers with another try, before it gives up.
+    pub(crate) patience: u32,
+    /// Somebody answers questions at all.
+    pub(crate) attended: bool,
+}
+
+impl Temper {
+    pub(crate) fn random(dice: &mut Dice) -> Self {
+        let calm = dice.percent(25);
+        let mut often = |most: u32| if calm { 0 } else { dice.count(0, most) };
+        let agents = [
+            200,
+            often(60),
+            often(20),
+            often(20),
+            often(20),
+            often(20),
+            often(20),
+            often(15),
+            often(15),
+            often(10),
+            often(15),
+            often(15),
+        ];
+        let (red, conflicts, unresolved, updates) = (often(40), often(60), often(50), often(40));
+        let (broken, mute, crashes, stops) = (often(8), often(25), often(400), often(40));
+        let (wild, faults) =
+            (if dice.percent(40) { often_from(dice, calm, 3) } else { 0 }, often_from(dice, calm, 3));
+        Self {
+            git: dice.percent(70),
+            agents,
+            reports: dice.count(0, 60),
+            splits: dice.count(0, 80),
+            compacts: dice.count(0, 40),
+            wild,
+            faults,
+            red,
+            conflicts,
+            unresolved,
+            updates,
+            broken,
+            mute,
+            crashes,
+            stops,
+            patience: dice.count(0, 25),
+            attended: dice.percent(85),
+        }
+    }
+}
+
+fn often_from(dice: &mut Dice, calm: bool, most: u32) -> u32 {
+    if calm { 0 } else { dice.count(0, most) }
+}
+
+/// A workflow that a file could have given.
+pub(crate) fn workflow(dice: &mut Dice) -> Workflow {
+    let count = dice.by_weight(&[6, 5, 3, 1, 1]) + 1;
+    let mut phases: Vec<Phase> = Vec::new();
+    for n in 1..=count {
+        let before: Vec<PhaseId> = phases.iter().map(|phase| phase.id.clone()).collect();
+        phases.push(phase(dice, n, &before));
+    }
+    let roles = [("executor", 0), ("tester", 1), ("reviewer", 1)];
+    let mut providers = BTreeMap::new();
+    for name in PROVIDERS {
+        if dice.percent(40) {
+            providers.insert(name.to_owned(), dice.count(1, 3));
+        }
+    }
+    Workflow {
+        name: "simulated".into(),
+        goal: "Hold what was promised.".into(),
+        mode: *dice.one_of(&[Mode::Eco, Mode::Turbo, Mode::Standard, Mode::Thorough, Mode::Swarm]),
+        roles: roles.map(|(name, provider)| (name.into(), role(dice, PROVIDERS[provider]))).into(),
+        limits: limits(dice),
+        phases,
+        setup: if dice.percent(30) { vec!["make ready".into()] } else { Vec::new() },
+        providers,
+        ..Workflow::default()
+    }
+}
+
+fn role(dice: &mut Dice, provider: &str) -> Role {
+    Role {
+        window_tokens: Some(1000),
+        max_turns: dice.percent(60).then(|| dice.count(3, 40)),
+        provider: Some(provider.into()),
+        ..Role::of(AgentKind::Rehearsal)
+    }
+}
+
+fn phase(dice: &mut Dice, n: usize, before: &[PhaseId]) -> Phase {
+    let most = *dice.one_of(&[3, 3, 6, 12]);
+    let objectives = dice.count(1, most);
+    let verified = dice.percent(30);
+    let repeats = !before.is_empty() && dice.percent(25);
+    let mut depends_on: Vec<PhaseId> = before.iter().filter(|_| dice.percent(35)).cloned().collect();
+    let from = repeats.then(|| dice.one_of(before).clone());
+    depends_on.extend(from.iter().filter(|from| !depends_on.contains(from)).cloned().collect::<Vec<_>>());
+    Phase {
+        id: PhaseId::new(format!("{}", n * 10)),
+        title: format!("Phase {n}"),
+        depends_on,
+        role: (*dice.one_of(&["executor", "executor", "tester"])).into(),
+        agent: None,
+        objectives: (1..=objectives)
+            .map(|o| Objective {
+                id: format!("o{n}-{o}").as_str().into(),
+                description: format!("Make piece {o} of {n}."),
+                files: if dice.percent(30) { vec![format!("src/{n}/{o}")] } else { Vec::new() },
+                verify: (verified && dice.percent(60)).then(|| format!("test {n} {o}")),
+            })
+            .collect(),
+        verify: (repeats || dice.percent(50)).then(|| format!("test {n}")),
+        setup: if dice.percent(15) { vec!["make more".into()] } else { Vec::new() },
+        complex: dice.percent(20),
+        wall_time: dice.percent(6).then(|| DurationMs::from_mins(dice.within(5, 60))),
+        tokens: dice.percent(6).then(|| dice.within(2_000, 30_000)),
+        cost_microusd: None,
+        continuations: dice.percent(20).then(|| dice.count(0, 4)),
+        review: dice.percent(25).then(|| ReviewBy { role: "reviewer".into(), score: dice.count(50, 90) }),
+        repeat: from.map(|from| Repeat { from, at_most: dice.count(1, 3) }),
+    }
+}
+
+fn limits(dice: &mut Dice) -> Limits {
+    Limits {
+        wall_time: dice.percent(5).then(|| DurationMs::from_mins(dice.within(30, 300))),
+        tokens: dice.percent(5).then(|| dice.within(20_000, 200_000)),
+        cost_microusd: None,
+        continuations: dice.count(0, 4),
+        retries: dice.count(0, 3),
+        nudges: dice.count(0, 2),
+        verifications: dice.count(0, 3),
+        parallel: dice.count(1, 4),
+        agents: dice.count(0, 6),
+        split_depth: dice.count(0, 3),
+        split_fan_out: *dice.one_of(&[2, 3, 6, 14, 26]),
+        heartbeat: DurationMs::from_secs(60),
+        backoff: DurationMs::from_secs(5),
+    }
+}

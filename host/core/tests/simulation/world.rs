@@ -1,0 +1,386 @@
+//! The world around a run, in virtual time: everything that a host does is an entry of a queue, and a host that dies
+//! takes with it what was under way. Whether what happens is right is said in `checks.rs`.
+
+mod effects;
+
+use std::collections::BTreeMap;
+
+use baton_core::input::Choice;
+use baton_core::notice::Notice;
+use baton_core::view::RunStatus;
+use baton_core::{
+    Action, ActionId, DurationMs, Input, Intent, Outcome, Run, Seq, SessionId, Stamped, UnixMs, Workflow,
+};
+
+use crate::checks::Checks;
+use crate::crew::{Act, Agent};
+use crate::dice::Dice;
+use crate::ground::Ground;
+use crate::plan::{self, Temper};
+use crate::tally::Tally;
+use crate::trace::Trace;
+
+/// Inputs of one run at most. The longest runs of the published seeds take a tenth of it.
+const INPUTS_MAX: usize = 60_000;
+/// Ticks on end at most that lead to nothing: a deadline that is named again and again is no progress.
+const IDLE_TICKS_MAX: u32 = 50;
+/// Crashes, and stops, of a run at most.
+const DEATHS_MAX: u32 = 5;
+/// A host does not tick faster.
+const TICK_FLOOR: DurationMs = DurationMs(20);
+
+/// What happens at a time.
+enum Due {
+    /// The host hears this.
+    Take(Input),
+    /// The host gets to this intent.
+    Perform(Intent),
+    /// An agent does this, if nothing has changed its mind.
+    Agent(SessionId, u32, Act),
+    /// A person looks at this question. People outlive hosts.
+    Person(ActionId),
+}
+
+/// A run and everything around it.
+pub(crate) struct World<'a> {
+    run: Run,
+    now: UnixMs,
+    seq: u64,
+    dice: Dice,
+    temper: Temper,
+    workflow: Workflow,
+    journal: Vec<(Stamped, Vec<Intent>)>,
+    /// So many entries of it are on disk for certain.
+    durable: usize,
+    queue: BTreeMap<(UnixMs, u64), Due>,
+    order: u64,
+    ground: Ground,
+    agents: BTreeMap<SessionId, Agent>,
+    checks: Checks,
+    stopping: bool,
+    deaths: u32,
+    idle_ticks: u32,
+    patience: u32,
+    reports: u64,
+    tally: Tally,
+    trace: &'a mut Trace,
+}
+
+impl<'a> World<'a> {
+    pub(crate) fn new(seed: u64, trace: &'a mut Trace) -> Self {
+        let mut dice = Dice::new(seed);
+        let temper = Temper::random(&mut dice);
+        let workflow = plan::workflow(&mut dice);
+        trace.head(|| format!("{temper:?}\n{}", summary(&workflow)));
+        Self {
+            run: Run::new(),
+            now: UnixMs(1_700_000_000_000),
+            seq: 0,
+            ground: Ground::new(temper.git),
+            patience: temper.patience,
+            checks: Checks::new(&workflow),
+            dice,
+            temper,
+            workflow,
+            journal: Vec::new(),
+            durable: 0,
+            queue: BTreeMap::new(),
+            order: 0,
+            agents: BTreeMap::new(),
+            stopping: false,
+            deaths: 0,
+            idle_ticks: 0,
+            reports: 0,
+            tally: Tally { runs: 1, ..Tally::default() },
+            trace,
+        }
+    }
+
+    /// From the first input to where nothing moves any more.
+    pub(crate) fn go(mut self) -> Result<Tally, String> {
+        self.take(Input::Started {
+            run: "r1".into(),
+            workflow: Box::new(self.workflow.clone()),
+            pins: Vec::new(),
+            task_folder: ".baton/r1".into(),
+            utc_offset_minutes: 0,
+        })?;
+        while self.step()? {
+            if self.journal.len() > INPUTS_MAX {
+                return Err(format!("no end after {INPUTS_MAX} inputs"));
+            }
+        }
+        self.rest()
+    }
+
+    /// False where nothing is left to happen.
+    fn step(&mut self) -> Result<bool, String> {
+        if self.deaths < DEATHS_MAX && self.run.ending().is_none() {
+            if self.dice.within(0, 9_999) < self.temper.crashes.into() {
+                self.crash()?;
+            } else if !self.stopping && self.dice.within(0, 9_999) < self.temper.stops.into() {
+                self.stopping = true;
+                self.tally.stops += 1;
+                self.take(Input::StopRequested)?;
+            }
+        }
+        if self.stopping && self.has_stopped() {
+            self.now = self.now + DurationMs::from_mins(self.dice.within(1, 600));
+            self.crash()?;
+        }
+        let next = self.queue.first_key_value().map(|((at, _), _)| *at);
+        match (self.run.next_deadline(), next) {
+            (Some(deadline), next) if next.is_none_or(|at| deadline <= at) => {
+                // Time that passes is progress, too.
+                self.idle_ticks = if deadline <= self.now { self.idle_ticks + 1 } else { 0 };
+                self.now = deadline.max(self.now + TICK_FLOOR);
+                if self.idle_ticks > IDLE_TICKS_MAX {
+                    return Err(format!("a deadline that {IDLE_TICKS_MAX} ticks lead nowhere from"));
+                }
+                self.take(Input::Tick)?;
+            }
+            (_, Some(_)) => {
+                if let Some(((at, _), due)) = self.queue.pop_first() {
+                    self.now = self.now.max(at);
+                    self.happen(due)?;
+                }
+            }
+            (_, None) => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    fn happen(&mut self, due: Due) -> Result<(), String> {
+        match due {
+            Due::Take(input) => self.take(input),
+            Due::Perform(intent) => self.perform(intent),
+            Due::Agent(session, epoch, act) => self.act(session, epoch, act),
+            Due::Person(question) => self.person(question),
+        }
+    }
+
+    /// One input: stamped, applied, checked, written down; what follows from it is due.
+    fn take(&mut self, input: Input) -> Result<(), String> {
+        self.seq += 1;
+        self.now = self.now + DurationMs(1);
+        let stamped = Stamped { seq: Seq(self.seq), at: self.now, input };
+        self.trace.input(&stamped);
+        let intents = self.run.apply(&stamped).map_err(|illegal| illegal.to_string())?;
+        intents.iter().for_each(|intent| self.trace.intent(intent));
+        self.seq += intents.len() as u64;
+        self.count(&intents);
+        // Most of what agents say changes nothing that is looked at.
+        let view = if intents.iter().all(is_chatter) { None } else { self.run.view(self.now) };
+        self.checks.see(&stamped, &intents, view)?;
+        self.idle_ticks *= u32::from(intents.is_empty());
+        let matters = matters(&stamped.input) || intents.iter().any(|intent| is_durable(&intent.action));
+        self.journal.push((stamped, intents.clone()));
+        if matters {
+            self.durable = self.journal.len();
+        }
+        for intent in intents {
+            if !matches!(intent.action, Action::Notify(_) | Action::Place { .. }) {
+                self.later(50, Due::Perform(intent));
+            }
+        }
+        Ok(())
+    }
+
+    /// Within so many milliseconds from now.
+    fn later(&mut self, ms: u64, due: Due) {
+        let at = self.now + DurationMs(self.dice.within(0, ms));
+        self.at(at, due);
+    }
+
+    fn at(&mut self, at: UnixMs, due: Due) {
+        self.order += 1;
+        self.queue.insert((at, self.order), due);
+    }
+
+    /// A host that was asked to stop ends when its agents have.
+    fn has_stopped(&self) -> bool {
+        let ends = |intent: &&Intent| matches!(intent.action, Action::Spawn(_) | Action::End { .. });
+        self.agents.is_empty() && !self.run.pending().iter().any(ends)
+    }
+
+    /// The host dies, with everything under way, and another takes over: as `recover.rs` of the runtime does it.
+    fn crash(&mut self) -> Result<(), String> {
+        (self.deaths, self.tally.crashes, self.stopping) = (self.deaths + 1, self.tally.crashes + 1, false);
+        let cut = self.dice.within(self.durable as u64, self.journal.len() as u64) as usize;
+        let had = self.journal.len();
+        self.trace.line(|| format!("-- the host dies; {cut} of {had} inputs are kept"));
+        self.journal.truncate(cut);
+        self.durable = cut;
+        self.run = self.refold()?;
+        let last = self.journal.iter().rev().find_map(|(_, intents)| intents.last()).map(|intent| intent.id);
+        self.checks.rewind(last.unwrap_or_default(), self.run.view(self.now).ok_or("no view")?);
+        self.agents.clear();
+        let mut mail = Vec::new();
+        for (at, due) in std::mem::take(&mut self.queue) {
+            match due {
+                Due::Person(_) => _ = self.queue.insert(at, due),
+                // What an agent put into its inbox before it died is read by the next host.
+                Due::Take(input @ Input::Reported { .. }) if self.dice.percent(50) => mail.push(input),
+                _ => {}
+            }
+        }
+        let gone: Vec<ActionId> =
+            self.run.pending().iter().filter(|i| died_with_host(&i.action)).map(|i| i.id).collect();
+        for action in gone {
+            self.take(Input::Outcome { action, outcome: Outcome::Lost })?;
+            if self.deaths < DEATHS_MAX && self.dice.percent(2) {
+                return self.crash();
+            }
+        }
+        for input in mail {
+            self.take(input)?;
+        }
+        let repeat: Vec<Intent> = self.run.pending().into_iter().cloned().collect();
+        // Nothing of what was said on the way is performed before the run is told that it goes on.
+        self.queue.retain(|_, due| matches!(due, Due::Person(_)));
+        self.take(Input::Resumed)?;
+        for intent in repeat {
+            self.later(50, Due::Perform(intent));
+        }
+        Ok(())
+    }
+
+    /// Folding what is kept of the journal gives the same intents again.
+    fn refold(&self) -> Result<Run, String> {
+        let mut run = Run::new();
+        for (stamped, intents) in &self.journal {
+            let again = run.apply(stamped).map_err(|illegal| format!("refolded: {illegal}"))?;
+            if again != *intents {
+                return Err(format!("refolded, entry {} leads elsewhere", stamped.seq));
+            }
+        }
+        Ok(run)
+    }
+
+    /// Somebody looks at a question, and answers it or not.
+    fn person(&mut self, question: ActionId) -> Result<(), String> {
+        let view = self.run.view(self.now).ok_or("no view")?;
+        let Some(row) = view.questions.iter().find(|row| row.id == question) else { return Ok(()) };
+        let again = row.choices.iter().find(|choice| matches!(choice, Choice::Retry | Choice::Raise));
+        let choice = match again {
+            Some(again) if self.patience > 0 && self.dice.percent(85) => {
+                self.patience -= 1;
+                *again
+            }
+            _ if self.dice.percent(85) => Choice::Skip,
+            _ => Choice::Stop,
+        };
+        self.take(Input::Answered { question, choice })
+    }
+
+    /// Nothing is under way: it has to be over, or to wait for somebody.
+    fn rest(mut self) -> Result<Tally, String> {
+        if self.stopping && self.run.ending().is_none() {
+            return Err("the host was asked to stop, and never does".into());
+        }
+        let view = self.run.view(self.now).ok_or("no view")?;
+        match self.run.status() {
+            RunStatus::Ended(baton_core::action::Ending::Done) => self.tally.done += 1,
+            RunStatus::Ended(_) => self.tally.unfinished += 1,
+            RunStatus::Paused => self.tally.paused += 1,
+            RunStatus::Running => {
+                return Err("nothing is under way, and nothing waits for time or a person".into());
+            }
+        }
+        if self.run.ending().is_some() && !(self.run.pending().is_empty() && self.agents.is_empty()) {
+            let open: Vec<_> = self.run.pending().iter().map(|intent| intent.action.name()).collect();
+            return Err(format!("it ended with {open:?} open and {} agents", self.agents.len()));
+        }
+        self.checks.at_rest(&view)?;
+        if view.status == RunStatus::Ended(baton_core::action::Ending::Done) {
+            self.nothing_is_lost()?;
+        }
+        if self.refold()? != self.run {
+            return Err("refolded, the run is another one".into());
+        }
+        (self.tally.inputs, self.tally.longest) = (self.journal.len() as u64, self.journal.len() as u64);
+        self.tally.conflicts += u64::from(self.ground.conflicts);
+        self.tally.landed += u64::from(self.ground.landings);
+        Ok(self.tally)
+    }
+
+    /// What agents really did is where the run began.
+    fn nothing_is_lost(&self) -> Result<(), String> {
+        let asked = self.workflow.phases.iter().flat_map(|phase| &phase.objectives);
+        for objective in asked {
+            let (worked, workspace) = (&self.ground.worked, self.ground.workspace());
+            if worked.contains(&objective.id) && !workspace.contains(&objective.id) {
+                return Err(format!("the work on {} is not in the workspace", objective.id));
+            }
+        }
+        Ok(())
+    }
+
+    fn count(&mut self, intents: &[Intent]) {
+        for intent in intents {
+            match &intent.action {
+                Action::Notify(Notice::Split { .. }) => self.tally.splits += 1,
+                Action::Notify(Notice::Merged { .. }) => self.tally.merged += 1,
+                Action::Notify(Notice::Reviewed { .. }) => self.tally.reviews += 1,
+                Action::Notify(Notice::Iterating { .. }) => self.tally.iterations += 1,
+                Action::Spawn(spec) if spec.continuation > 0 => self.tally.continuations += 1,
+                _ => {}
+            }
+        }
+    }
+}
+
+fn is_chatter(intent: &Intent) -> bool {
+    matches!(
+        intent.action,
+        Action::RequestDecision { .. } | Action::Notify(Notice::Turn { .. } | Notice::Activity { .. })
+    )
+}
+
+/// Whether a host waits until this is on disk.
+fn matters(input: &Input) -> bool {
+    !matches!(input, Input::Agent { .. } | Input::Tick | Input::Decided { .. } | Input::Offered { .. })
+}
+
+fn is_durable(action: &Action) -> bool {
+    match action {
+        Action::Notify(notice) => matches!(
+            notice,
+            Notice::ObjectiveDone { .. }
+                | Notice::PhaseDone { .. }
+                | Notice::Stopped { .. }
+                | Notice::Paused { .. }
+                | Notice::Split { .. }
+        ),
+        other => other.is_durable(),
+    }
+}
+
+fn died_with_host(action: &Action) -> bool {
+    matches!(
+        action,
+        Action::Spawn(_)
+            | Action::Prompt { .. }
+            | Action::Compact { .. }
+            | Action::Interrupt { .. }
+            | Action::End { .. }
+    )
+}
+
+fn summary(workflow: &Workflow) -> String {
+    let mut lines = vec![format!("{:?} providers {:?}", workflow.limits, workflow.providers)];
+    for phase in &workflow.phases {
+        lines.push(format!(
+            "phase {} role {} after {:?}: {} objectives ({} verified), verify {:?}, review {:?}, repeat {:?}",
+            phase.id,
+            phase.role,
+            phase.depends_on,
+            phase.objectives.len(),
+            phase.objectives.iter().filter(|objective| objective.verify.is_some()).count(),
+            phase.verify,
+            phase.review,
+            phase.repeat,
+        ));
+    }
+    lines.join("\n")
+}

@@ -1,0 +1,201 @@
+//! What a host does with intents, and agents with prompts: performed in the world first, answered later.
+
+use baton_core::facts::{AgentEvent, Capabilities, Exit, WorkspaceFacts};
+use baton_core::input::{ArtifactRef, Report};
+use baton_core::{Action, Digest, DurationMs, Input, Intent, Outcome, SessionId};
+
+use crate::crew::{Act, Agent};
+use crate::policy;
+
+use super::{Due, World};
+
+/// An effect is answered within this.
+const ANSWER_MS: u64 = 5_000;
+/// A person looks within this.
+const LOOK_MS: u64 = 3_600_000;
+
+impl World<'_> {
+    pub(super) fn perform(&mut self, Intent { id, action }: Intent) -> Result<(), String> {
+        if self.is_early(&action) {
+            self.later(ANSWER_MS, Due::Perform(Intent { id, action }));
+            return Ok(());
+        }
+        let outcome = match &action {
+            Action::RequestDecision { request, question } => {
+                let fan_out = self.workflow.limits.split_fan_out;
+                let (result, label) =
+                    policy::decide(&question.ask, self.now, fan_out, &mut self.dice, &self.temper);
+                let input = Input::Decided { request: *request, result, label: Box::new(label) };
+                self.later(200, Due::Take(input));
+                return Ok(());
+            }
+            Action::Spawn(spec) => {
+                self.ground.check(&spec.tree, "a session")?;
+                if self.dice.percent(self.temper.broken) {
+                    let error = "no such program".to_owned();
+                    match self.dice.percent(25) {
+                        true => Outcome::Unstartable { error },
+                        false => Outcome::Failed { error },
+                    }
+                } else {
+                    self.agents.insert(spec.session.clone(), Agent::new(spec.clone()));
+                    let ready = AgentEvent::Ready { agent_session: None, model: None, version: None };
+                    let at = self.now + DurationMs(self.dice.within(1, ANSWER_MS));
+                    self.at(at, Due::Agent(spec.session.clone(), 0, Act::Say(ready)));
+                    let (compacts, interrupts) = (self.dice.percent(70), self.dice.percent(80));
+                    let capabilities = Capabilities { compacts, interrupts, ..Capabilities::default() };
+                    Outcome::Spawned { group: 1, started: 1, capabilities }
+                }
+            }
+            Action::Prompt { session, kind, focus, .. } => {
+                let (dice, temper) = (&mut self.dice, &self.temper);
+                let acts = self.agents.get_mut(session).map(|agent| agent.answer(*kind, focus, dice, temper));
+                self.tell(session, acts)
+            }
+            Action::Compact { session, .. } => {
+                let dice = &mut self.dice;
+                let acts = self.agents.get_mut(session).map(|agent| {
+                    vec![(DurationMs(dice.within(1, ANSWER_MS)), Act::Say(agent.compacted(dice)))]
+                });
+                self.tell(session, acts)
+            }
+            Action::Interrupt { session } => {
+                let acts = self.agents.get_mut(session).map(|agent| {
+                    agent.epoch += 1;
+                    let stop_reason = "cancelled".to_owned();
+                    vec![(DurationMs(5), Act::Say(AgentEvent::PromptEnded { stop_reason, is_error: false }))]
+                });
+                self.tell(session, acts)
+            }
+            Action::End { session, .. } => {
+                let acts = self.agents.get_mut(session).map(|agent| {
+                    agent.epoch += 1;
+                    let exit = Exit { code: Some(0), signal: None, by_host: true };
+                    vec![(DurationMs(self.dice.within(0, ANSWER_MS)), Act::Exit(exit))]
+                });
+                self.tell(session, acts)
+            }
+            Action::Checkpoint { .. }
+            | Action::Branch { .. }
+            | Action::Merge { .. }
+            | Action::Unmerge { .. }
+            | Action::Land { .. } => self.ground.perform(&action, &mut self.dice, &self.temper)?,
+            Action::Assess { tree, .. } => {
+                self.ground.check(tree, "a measurement")?;
+                self.or_broken(Outcome::Assessed { facts: WorkspaceFacts::default() })
+            }
+            Action::Inspect { tree, .. } => {
+                self.ground.check(tree, "an inspection")?;
+                let (missing_files, secrets) = (Vec::new(), Vec::new());
+                let (commits_since, diverged) = (self.dice.count(0, 3), self.dice.percent(5));
+                self.or_broken(Outcome::Inspected { missing_files, secrets, commits_since, diverged })
+            }
+            Action::Verify { tree, command, .. } => {
+                self.ground.check(tree, "a verification")?;
+                if command.is_empty() {
+                    return Err("a verification by no command".into());
+                }
+                let passed = !self.dice.percent(self.temper.red) && !self.ground.is_open(tree);
+                let (code, findings) = (Some(i32::from(!passed)), "expected 4, found 5".into());
+                self.or_broken(Outcome::Verified { passed, code, findings, artifact: None })
+            }
+            Action::WriteHandoff { path, .. } => {
+                let (path, artifact) = (path.clone(), artifact(path));
+                self.or_broken(Outcome::HandoffWritten { path, artifact, index: None })
+            }
+            Action::WriteSummaries { .. } => {
+                self.or_broken(Outcome::SummariesWritten { artifacts: vec![artifact("summary")] })
+            }
+            Action::Offload { items, .. } => self.or_broken(Outcome::Offloaded {
+                artifacts: items.iter().map(|item| artifact(&item.name)).collect(),
+            }),
+            Action::Ask { .. } => {
+                if self.temper.attended {
+                    self.later(LOOK_MS, Due::Person(id));
+                }
+                Outcome::Announced
+            }
+            Action::Finish { .. } => Outcome::Announced,
+            Action::Place { .. } | Action::Notify(_) => return Ok(()),
+        };
+        self.later(ANSWER_MS, Due::Take(Input::Outcome { action: id, outcome }));
+        Ok(())
+    }
+
+    /// What is told to an agent that is still being started waits until it is up.
+    fn is_early(&self, action: &Action) -> bool {
+        let (Action::Prompt { session, .. } | Action::Interrupt { session } | Action::End { session, .. }) =
+            action
+        else {
+            return false;
+        };
+        let starts = |due: &Due| match due {
+            Due::Perform(Intent { action: Action::Spawn(spec), .. }) => spec.session == *session,
+            _ => false,
+        };
+        self.queue.values().any(starts)
+    }
+
+    fn or_broken(&mut self, outcome: Outcome) -> Outcome {
+        match self.dice.percent(self.temper.broken) {
+            true => Outcome::Failed { error: "the disk is full".into() },
+            false => outcome,
+        }
+    }
+
+    /// What an agent that is there does with what it is told.
+    fn tell(&mut self, session: &SessionId, acts: Option<Vec<(DurationMs, Act)>>) -> Outcome {
+        let Some((acts, epoch)) = acts.zip(self.agents.get(session).map(|agent| agent.epoch)) else {
+            return Outcome::Failed { error: format!("the agent of {session} is gone") };
+        };
+        for (after, act) in acts {
+            self.at(self.now + after, Due::Agent(session.clone(), epoch, act));
+        }
+        Outcome::Delivered
+    }
+
+    pub(super) fn act(&mut self, session: SessionId, epoch: u32, act: Act) -> Result<(), String> {
+        // An agent that was told to end ends, whatever else it was told since.
+        let Some(agent) = self
+            .agents
+            .get(&session)
+            .filter(|agent| agent.epoch == epoch || matches!(act, Act::Exit(Exit { by_host: true, .. })))
+        else {
+            return Ok(());
+        };
+        let tree = agent.spec.tree.clone();
+        match act {
+            Act::Say(event) => self.take(Input::Agent { session, event }),
+            Act::Exit(exit) => {
+                self.agents.remove(&session);
+                self.take(Input::SessionEnded { session, exit })
+            }
+            Act::Work(pieces) => {
+                self.ground.work(&tree, &pieces)?;
+                if !self.dice.percent(self.temper.unresolved) {
+                    self.ground.resolve(&tree);
+                }
+                Ok(())
+            }
+            Act::Report(report) => {
+                self.report(session, report);
+                Ok(())
+            }
+        }
+    }
+
+    /// A report arrives a little later than it was made, and once in a while twice.
+    fn report(&mut self, session: SessionId, report: Report) {
+        self.reports += 1;
+        let digest = Digest::of(format!("report {}", self.reports));
+        for _ in 0..if self.dice.percent(5) { 2 } else { 1 } {
+            let (session, digest, report) = (Some(session.clone()), digest.clone(), report.clone());
+            // Before whatever the agent says next.
+            self.at(self.now, Due::Take(Input::Reported { session, digest, report }));
+        }
+    }
+}
+
+fn artifact(name: &str) -> ArtifactRef {
+    ArtifactRef { name: name.into(), version: 1, digest: Digest::of(name), bytes: 9, summary: String::new() }
+}

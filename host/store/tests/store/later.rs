@@ -1,0 +1,199 @@
+//! Kinds of entries that came after the golden file of format 1: each with every field filled, and how it is written. What is
+//! added goes to the end.
+
+use std::path::Path;
+
+use baton_core::action::OffloadedInput;
+use baton_core::ids::ActionId;
+use baton_core::input::{Outcome, Report, ReportedHandoff};
+use baton_core::observation::{ItemKind, ItemView};
+use baton_core::workflow::{AgentKind, Limits, Notify, Objective, Phase, Repeat, ReviewBy, Role};
+use baton_core::{Action, Digest, Input, RunId, SessionId, Text, Tree, Workflow};
+use baton_store::{Durability, Entry};
+use serde_json::Value;
+
+use crate::format::rows_in;
+use crate::{Place, input, intent, read};
+
+const GOLDEN: &str = include_str!("../../../../tests/fixtures/store/rows-v1-later.jsonl");
+
+fn run() -> RunId {
+    RunId::new("20261122-1030")
+}
+
+fn actions() -> Vec<Action> {
+    let (phase, tree, joining) = ("20a".into(), Tree::of(&"20a".into()), Tree::joining(&"20".into(), 1));
+    let text = |body: &str| Text::from(body);
+    vec![
+        Action::Inspect {
+            phase: "20a".into(),
+            document: text("# Handoff\n"),
+            head: "abc".into(),
+            branch: "main".into(),
+            tree: tree.clone(),
+        },
+        Action::Offload {
+            phase: "20a".into(),
+            items: vec![OffloadedInput { name: "inputs/20a-1.md".into(), text: text("long\n") }],
+        },
+        Action::Checkpoint { phase: "20".into(), tree: Tree::workspace(), joining: joining.clone() },
+        Action::Branch {
+            phase: "20a".into(),
+            tree: tree.clone(),
+            base: "abc".into(),
+            setup: vec!["npm ci".into()],
+        },
+        Action::Assess {
+            phase: "20a".into(),
+            baseline: true,
+            expected: vec!["src/parser.rs".into()],
+            tree: tree.clone(),
+        },
+        Action::Verify { phase: "20a".into(), command: "make test".into(), attempt: 2, tree: tree.clone() },
+        Action::Merge { phase, tree: tree.clone(), into: joining.clone(), message: "20a: Parser".into() },
+        Action::Unmerge { phase: "20".into(), tree: joining.clone() },
+        Action::Land {
+            phase: "20".into(),
+            tree: joining,
+            into: Tree::workspace(),
+            base: "abc".into(),
+            merged: vec![tree],
+            round: 1,
+        },
+    ]
+}
+
+fn outcomes() -> Vec<Outcome> {
+    vec![
+        Outcome::Inspected {
+            missing_files: vec!["a.rs".into()],
+            secrets: vec!["aws-key".into()],
+            commits_since: 3,
+            diverged: true,
+        },
+        Outcome::Offloaded { artifacts: Vec::new() },
+        Outcome::Checkpointed { base: Some("abc".into()) },
+        Outcome::Checkpointed { base: None },
+        Outcome::Branched,
+        Outcome::Merged { commit: "def".into(), files: 7 },
+        Outcome::Conflicted { files: vec!["src/parser.rs".into()] },
+        Outcome::Unmerged,
+        Outcome::Updated,
+        Outcome::Landed { commit: "fed".into(), committed: true, files: 9 },
+        Outcome::Unstartable { error: "claude is not on PATH".into() },
+    ]
+}
+
+fn inputs() -> Vec<Input> {
+    let session = SessionId::new("s3");
+    let reported =
+        |report| Input::Reported { session: Some(session.clone()), digest: Digest::of("report"), report };
+    vec![
+        reported(Report::GotchaRecord { gotcha: "The port is taken.".into() }),
+        reported(Report::HandoffWrite(Box::new(ReportedHandoff {
+            current_state: "half".into(),
+            immediate_next_action: "go on".into(),
+            critical_context: vec!["UTF-8".into()],
+            critical_files: vec!["a.rs".into()],
+        }))),
+        reported(Report::ReviewSubmit {
+            score: 62,
+            summary: "Works, hardly tested.".into(),
+            findings: vec!["src/parser.rs:12: panics on an empty line".into()],
+        }),
+        Input::Offered {
+            session: session.clone(),
+            item: ItemView { id: "s3-1".into(), kind: ItemKind::ToolResult, tokens: 30_000 },
+        },
+        Input::SetAside,
+    ]
+}
+
+/// What a workflow may say that it could not before.
+fn workflow() -> Workflow {
+    let objective = Objective {
+        id: "lexer".into(),
+        description: "Write the lexer.".into(),
+        files: Vec::new(),
+        verify: Some("make lexer-test".into()),
+    };
+    let phase = Phase {
+        id: "20".into(),
+        title: "Parser".into(),
+        depends_on: Vec::new(),
+        role: "executor".into(),
+        agent: None,
+        objectives: vec![objective],
+        verify: None,
+        complex: false,
+        wall_time: None,
+        tokens: None,
+        cost_microusd: None,
+        continuations: None,
+        setup: vec!["npm ci".into()],
+        review: Some(ReviewBy { role: "reviewer".into(), score: 70 }),
+        repeat: Some(Repeat { from: "20".into(), at_most: 5 }),
+    };
+    Workflow {
+        name: "later".into(),
+        goal: "A parser.".into(),
+        roles: [(
+            "executor".into(),
+            Role { provider: Some("anthropic".into()), ..Role::of(AgentKind::Claude) },
+        )]
+        .into(),
+        limits: Limits { agents: 8, ..Limits::default() },
+        phases: vec![phase],
+        turns: [("executor".into(), 40)].into(),
+        providers: [("anthropic".to_owned(), 4)].into(),
+        notify: Notify { command: Some("notify-send \"$BATON_TEXT\"".into()), bell: true },
+        ..Workflow::default()
+    }
+}
+
+fn entries() -> Vec<Entry> {
+    let started = Input::Started {
+        run: run(),
+        workflow: Box::new(workflow()),
+        pins: Vec::new(),
+        task_folder: ".baton/x".into(),
+        utc_offset_minutes: 60,
+    };
+    let mut entries = vec![input(1, started)];
+    for action in actions() {
+        let id = entries.len() as u64;
+        entries.push(intent(id + 1, id, action));
+    }
+    let told = outcomes().into_iter().zip(1..);
+    let told = told.map(|(outcome, id)| Input::Outcome { action: ActionId(id), outcome });
+    for new in inputs().into_iter().chain(told) {
+        entries.push(input(entries.len() as u64 + 1, new));
+    }
+    entries
+}
+
+fn written() -> Vec<Value> {
+    let place = Place::new();
+    place.journal().append_wait(&run(), entries(), Durability::Durable).unwrap();
+    assert_eq!(read(&place.journal(), &run()), entries());
+    rows_in(&place.state.journal())
+}
+
+#[test]
+fn later_rows_are_written_as_ever_and_read_back() {
+    let golden: Vec<Value> = GOLDEN.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let written = written();
+    for (written, golden) in written.iter().zip(&golden) {
+        assert_eq!(written, golden, "a changed shape needs a new format and a step in migrate.rs");
+    }
+    assert_eq!(written.len(), golden.len());
+}
+
+/// Run with `--ignored` after adding kinds; the diff of the golden file is then what the review looks at.
+#[test]
+#[ignore = "writes the golden file"]
+fn record_later_golden_rows() {
+    let lines: String = written().iter().map(|row| format!("{row}\n")).collect();
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/store/rows-v1-later.jsonl");
+    std::fs::write(file, lines).unwrap();
+}
