@@ -1,5 +1,5 @@
-//! What is really on disk: git facts, file changes, verification commands, projected files. States facts and
-//! judges nothing; what a change means is for core and the policies.
+//! What is really on disk: git facts, file changes, verification commands, projected files, and the work trees in which
+//! phases work side by side. States facts and judges nothing; what a change means is for core and the policies.
 //!
 //! Git and child commands are named only in this crate. Files are read and written through [`cap_std`], so that no
 //! link an agent plants leads out of the workspace.
@@ -11,6 +11,8 @@ mod files;
 mod git;
 mod inside;
 mod projection;
+mod repository;
+mod trees;
 mod verify;
 
 use std::path::{Path, PathBuf};
@@ -22,7 +24,15 @@ pub use baseline::{Baseline, MAX_CHANGED};
 pub use error::WorkspaceError;
 pub use files::{MAX_FILES, MAX_HASHED_BYTES};
 pub use git::Since;
+pub use repository::make_repository;
+pub use trees::{
+    Base, ChangeKind, Landing, MAX_CONFLICTS, Merging, MovedBack, TreeError, Trees, Undoing, Undone,
+    UndoneFile,
+};
 pub use verify::{MAX_FINDINGS_BYTES, MAX_OUTPUT_BYTES, Verification};
+
+/// What a command needs to reach the desktop of whoever started the host; none of it is a secret.
+const DESKTOP: [&str; 4] = ["DISPLAY", "WAYLAND_DISPLAY", "DBUS_SESSION_BUS_ADDRESS", "XDG_RUNTIME_DIR"];
 
 /// A folder that agents work in. Cheap to clone; nothing is held open between calls, since an agent may delete the
 /// folder and make it anew.
@@ -126,7 +136,22 @@ impl Workspace {
     /// # Errors
     /// [`WorkspaceError::Command`] where it cannot be started. That it fails or takes too long is a result.
     pub async fn verify(&self, command: &str, limit: Duration) -> Result<Verification, WorkspaceError> {
-        verify::run(&self.root, command, limit).await
+        verify::run(&self.root, command, &[], limit).await
+    }
+
+    /// The same for a command that tells people something: it gets these variables besides.
+    ///
+    /// # Errors
+    /// As for [`Workspace::verify`].
+    pub async fn tell(
+        &self,
+        command: &str,
+        told: &[(&str, String)],
+        limit: Duration,
+    ) -> Result<Verification, WorkspaceError> {
+        let of_desktop = DESKTOP.iter().filter_map(|name| Some((*name, std::env::var(name).ok()?)));
+        let told: Vec<(&str, String)> = of_desktop.chain(told.iter().cloned()).collect();
+        verify::run(&self.root, command, &told, limit).await
     }
 
     /// Writes a file below the workspace, whole or not at all, making its folders. Blocking; for small files.

@@ -1,4 +1,5 @@
-//! Runs a verification command and keeps what it printed, within bounds. Whether the phase is done is core's to say.
+//! Runs a command of the workflow (a verification, most often) and keeps what it printed, within bounds. Whether the
+//! phase is done is core's to say.
 
 use std::collections::VecDeque;
 use std::io;
@@ -74,16 +75,26 @@ pub struct Verification {
     pub findings: String,
 }
 
-/// Runs the command to its end, or to the limit.
-pub(crate) async fn run(root: &Path, command: &str, limit: Duration) -> Result<Verification, WorkspaceError> {
-    attempt(root, command, limit).await.map_err(|source| WorkspaceError::Command {
+/// Runs the command to its end, or to the limit. `told` are variables that it gets beside those it inherits.
+pub(crate) async fn run(
+    root: &Path,
+    command: &str,
+    told: &[(&str, String)],
+    limit: Duration,
+) -> Result<Verification, WorkspaceError> {
+    attempt(root, command, told, limit).await.map_err(|source| WorkspaceError::Command {
         root: root.to_owned(),
         command: command.to_owned(),
         source,
     })
 }
 
-async fn attempt(root: &Path, command: &str, limit: Duration) -> io::Result<Verification> {
+async fn attempt(
+    root: &Path,
+    command: &str,
+    told: &[(&str, String)],
+    limit: Duration,
+) -> io::Result<Verification> {
     let (reader, writer) = io::pipe()?;
     let mut reader = Receiver::from_owned_fd(reader.into())?;
     let mut output = Bounded::default();
@@ -92,6 +103,7 @@ async fn attempt(root: &Path, command: &str, limit: Duration) -> io::Result<Veri
         .current_dir(root)
         .env_clear()
         .envs(INHERITED.iter().filter_map(|name| Some((name, std::env::var_os(name)?))))
+        .envs(told.iter().map(|(name, value)| (name, value)))
         .stdin(Stdio::piped())
         .stdout(writer.try_clone()?)
         .stderr(writer)

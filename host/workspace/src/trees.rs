@@ -1,0 +1,350 @@
+//! Work trees of a run, over git: a checkpoint, trees that begin there, their merge, and the way back to where it began.
+//! Every method asks the world first, so each can be called again after a crash at any point. Decides nothing about phases.
+//!
+//! | file | what |
+//! |---|---|
+//! | `trees/git.rs` | calls of git that may change something |
+//! | `trees/place.rs` | one tree: what it holds, and what of it is the work |
+//! | `trees/snapshot.rs` | the real state of a tree as a git tree, without touching it |
+//! | `trees/grow.rs` | checkpoints and work trees: made, set aside, removed |
+//! | `trees/merge.rs` | what a tree holds into another one, and conflicts there |
+//! | `trees/change.rs` | a change of a place, written down before it is made, and finished after a crash |
+//! | `trees/land.rs` | what came together, back to where it began |
+//! | `trees/undo.rs` | what a run landed, taken back |
+//!
+//! What belongs to a run, by name:
+//!
+//! | name | what |
+//! |---|---|
+//! | branch `baton/<run>/<tree>` | the work in a tree |
+//! | `refs/baton/<run>/base/<phase>` | the checkpoint of a phase that is forked |
+//! | `refs/baton/<run>/home/<phase>/<branch>` | the branch that was checked out then |
+//! | `refs/baton/<run>/fork/<tree>` | where a tree began |
+//! | `refs/baton/<run>/seen/<phase>`, `told/<phase>-<round>` | a later state of the place, and that its merge was told |
+//! | `refs/baton/<run>/snapshots/<commit>` | commits that hold uncommitted work, and never reach a branch of the user's |
+//! | `refs/baton/<run>/landed/<n>/…`, `undo/<n>/…` | changes of a place: `intent`, `done`, `undone` |
+//! | `refs/baton/<run>/kept/<n>` | what would otherwise have been lost |
+
+mod change;
+mod git;
+mod grow;
+mod land;
+mod merge;
+mod place;
+mod snapshot;
+mod undo;
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use baton_core::{Digest, RunId, Tree};
+use tokio::sync::{Mutex, OnceCell};
+
+use crate::Workspace;
+use git::Git;
+use place::Place;
+
+pub use grow::Base;
+pub use land::Landing;
+pub use merge::Merging;
+pub use undo::{ChangeKind, MovedBack, Undoing, Undone, UndoneFile};
+
+/// Conflicts that are named; a session that resolves them looks for itself anyway.
+pub const MAX_CONFLICTS: usize = 100;
+
+/// A name that is taken as it is has at most this many characters: it becomes a part of a path.
+const SLUG_CHARS_MAX: usize = 48;
+
+/// The work trees of one run. Cheap to clone; everything that changes the repository goes one after the other.
+#[derive(Clone, Debug)]
+pub struct Trees(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    workspace: Workspace,
+    /// Where the trees of this run lie.
+    folder: PathBuf,
+    /// Folders of the host's that are no part of any work, should they lie in the workspace.
+    hidden: Vec<PathBuf>,
+    run: String,
+    /// Parallel changes of one repository fail on its locks.
+    turn: Mutex<()>,
+    repo: OnceCell<Repo>,
+    /// Makes names of temporary files unlike each other.
+    ordinal: AtomicU64,
+}
+
+/// The repository of the workspace.
+#[derive(Clone, Debug)]
+struct Repo {
+    /// The whole work tree that the workspace lies in.
+    top: PathBuf,
+    /// The workspace in it; empty where it is the whole.
+    prefix: PathBuf,
+    /// Before the names of our branches.
+    branches: String,
+    identity: Arc<[String]>,
+}
+
+/// Why something about a work tree did not work.
+#[derive(Debug, thiserror::Error)]
+pub enum TreeError {
+    /// Git cannot be started, or hangs.
+    #[error("git does not run in {}: {source}; it must be on PATH, version 2.38 or later", at.display())]
+    NoGit {
+        /// Where.
+        at: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Git refused.
+    #[error("`git {call}` failed in {}: {said}", at.display())]
+    Git {
+        /// With what.
+        call: String,
+        /// Where.
+        at: PathBuf,
+        /// What it said.
+        said: String,
+    },
+    /// A file of the host's or of the tree could not be read or written.
+    #[error("cannot {what} {}: {source}; check free space and permissions", path.display())]
+    File {
+        /// What was tried.
+        what: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The workspace is no work tree of git.
+    #[error("{} is not in a git work tree: {why}", workspace.display())]
+    NoRepository {
+        /// The workspace.
+        workspace: PathBuf,
+        /// Why.
+        why: String,
+    },
+    /// A tree is gone.
+    #[error("the work tree of {tree} is not at {} any more, and git cannot repair it; what it held is on its branch as far as it was committed", path.display())]
+    Gone {
+        /// Which.
+        tree: Tree,
+        /// Where it was.
+        path: PathBuf,
+    },
+    /// A repository inside the work, which git does not carry along.
+    #[error(
+        "{path} is a git repository of its own, and git cannot carry its contents along: remove its .git, or let .gitignore name it"
+    )]
+    Nested {
+        /// Which.
+        path: String,
+    },
+    /// A merge or a rebase of an agent's own stands open in its tree.
+    #[error("in the work tree of {tree} a merge stands open with conflicts in {}: resolve them there, and commit", files.join(", "))]
+    Unresolved {
+        /// Where.
+        tree: Tree,
+        /// In which files.
+        files: Vec<String>,
+    },
+    /// Folders that git does not know stand where files are to be.
+    #[error("nothing was changed: {} in the way of files of the same name; move what they hold", paths.join(", "))]
+    InTheWay {
+        /// Which.
+        paths: Vec<String>,
+    },
+    /// A command that makes a tree ready failed.
+    #[error("the setup command {command:?} failed in {} ({how}):\n{tail}", root.display())]
+    Setup {
+        /// Which.
+        command: String,
+        /// Where.
+        root: PathBuf,
+        /// By which exit code, or that the host ended it.
+        how: String,
+        /// The end of what it printed.
+        tail: String,
+    },
+    /// What a landing wrote down before it began cannot be read.
+    #[error("{reference} does not hold what Baton wrote there: {why}")]
+    Record {
+        /// Which ref.
+        reference: String,
+        /// What is wrong.
+        why: String,
+    },
+    /// The command could not be run at all.
+    #[error(transparent)]
+    Workspace(#[from] crate::WorkspaceError),
+}
+
+impl Trees {
+    /// The trees of a run, which lie in a folder of the host's that nobody else writes to. `hidden` are folders of the host's
+    /// that are no part of any work, should they lie in the workspace. Touches nothing yet.
+    pub fn new(workspace: &Workspace, folder: &Path, hidden: &[&Path], run: &RunId) -> Self {
+        let real = |path: &&Path| path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
+        Self(Arc::new(Inner {
+            workspace: workspace.clone(),
+            folder: folder.to_owned(),
+            hidden: hidden.iter().map(real).collect(),
+            run: fit(run.as_str()),
+            turn: Mutex::new(()),
+            repo: OnceCell::new(),
+            ordinal: AtomicU64::new(0),
+        }))
+    }
+
+    /// Where a phase works: the workspace, or the same folder of a work tree.
+    ///
+    /// # Errors
+    /// [`TreeError::Gone`] where there is no such work tree.
+    pub async fn open(&self, tree: &Tree) -> Result<Workspace, TreeError> {
+        if tree.is_workspace() {
+            return Ok(self.0.workspace.clone());
+        }
+        let place = self.place(tree).await?;
+        let root = place.root();
+        let open = Workspace::open(&root).map_err(TreeError::Workspace)?;
+        Ok(Workspace { own: self.0.workspace.own.clone(), ..open })
+    }
+
+    /// The same without asking git, for whoever may block but not wait: nothing where the tree is gone, or where nobody has
+    /// asked for any tree yet.
+    pub fn at_hand(&self, tree: &Tree) -> Option<Workspace> {
+        if tree.is_workspace() {
+            return Some(self.0.workspace.clone());
+        }
+        let root = self.path_of(tree).join(&self.0.repo.get()?.prefix);
+        let open = Workspace::open(&root).ok()?;
+        Some(Workspace { own: self.0.workspace.own.clone(), ..open })
+    }
+
+    /// The folder of a tree.
+    fn path_of(&self, tree: &Tree) -> PathBuf {
+        self.0.folder.join(fit(tree.as_str()))
+    }
+
+    fn branch_of(&self, repo: &Repo, tree: &Tree) -> String {
+        format!("{}/{}/{}", repo.branches, self.0.run, fit(tree.as_str()))
+    }
+
+    /// A private ref of the run.
+    fn reference(&self, kind: &str, name: &str) -> String {
+        format!("refs/baton/{}/{kind}/{}", self.0.run, fit(name))
+    }
+
+    /// Everything of a kind below the run.
+    fn references(&self, kind: &str) -> String {
+        format!("refs/baton/{}/{kind}/", self.0.run)
+    }
+
+    /// Git as it is called at the top of the workspace's repository.
+    fn git(&self, repo: &Repo) -> Git {
+        Git::new(&repo.top, &self.0.folder, repo.identity.clone(), false)
+    }
+
+    /// The repository that the workspace is a work tree of.
+    async fn repo(&self) -> Result<&Repo, TreeError> {
+        self.0.repo.get_or_try_init(|| self.find()).await
+    }
+
+    async fn find(&self) -> Result<Repo, TreeError> {
+        let root = self.0.workspace.root();
+        let git = Git::new(root, &self.0.folder, Arc::default(), false);
+        let none = |why: &str| TreeError::NoRepository { workspace: root.to_owned(), why: why.to_owned() };
+        let asked = git.call(&["rev-parse", "--is-inside-work-tree", "--show-toplevel", "--show-prefix"]);
+        let found = asked.ended().await?;
+        let mut lines = found.answer.split(|byte| *byte == b'\n');
+        let (inside, top, prefix) = (lines.next(), lines.next(), lines.next());
+        let (Some(0), Some(b"true"), Some(top), Some(prefix)) = (found.code, inside, top, prefix) else {
+            return Err(none(&found.complaint));
+        };
+        if git.call(&["check-ignore", "-q", "--", "."]).ended().await?.code == Some(0) {
+            return Err(none("the repository around it ignores it"));
+        }
+        let mut identity = Vec::new();
+        for (name, value) in [("user.name", "Baton"), ("user.email", "baton@localhost")] {
+            if git.call(&["config", "--get", name]).answer().await?.is_none_or(|set| set.is_empty()) {
+                identity.push(format!("{name}={value}"));
+            }
+        }
+        // A branch of that very name leaves no room for others below it.
+        let is_taken = git.call(&["show-ref", "--verify", "-q", "refs/heads/baton"]).holds().await?;
+        let branches = if is_taken { "baton-runs" } else { "baton" };
+        Ok(Repo {
+            top: git::path(top),
+            prefix: git::path(prefix),
+            branches: branches.to_owned(),
+            identity: identity.into(),
+        })
+    }
+
+    /// A tree that is there, as git sees it. One whose link to the repository an agent removed is repaired.
+    async fn place(&self, tree: &Tree) -> Result<Place, TreeError> {
+        let repo = self.repo().await?;
+        if tree.is_workspace() {
+            return Ok(Place::new(self, repo, tree, repo.top.clone()));
+        }
+        let path = self.path_of(tree);
+        let place = Place::new(self, repo, tree, path.clone());
+        let gone = || TreeError::Gone { tree: tree.clone(), path: path.clone() };
+        if !path.is_dir() {
+            return Err(gone());
+        }
+        if place.is_sound().await? {
+            return Ok(place);
+        }
+        self.git(repo).call(&["worktree", "repair"]).and(&path).ended().await?;
+        if place.is_sound().await? { Ok(place) } else { Err(gone()) }
+    }
+
+    /// The same; nothing where it is gone.
+    async fn place_if_any(&self, tree: &Tree) -> Result<Option<Place>, TreeError> {
+        match self.place(tree).await {
+            Ok(place) => Ok(Some(place)),
+            Err(TreeError::Gone { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// A name that fits into a path, a branch and a ref on every system, and is no other name's: what is plain stays as it is,
+/// and everything else gets a digest.
+fn fit(name: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_' | '.');
+    let is_fit = name.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && name.chars().all(is_plain)
+        && name.len() <= SLUG_CHARS_MAX
+        && !name.contains("..")
+        && !name.ends_with('.')
+        && !name.ends_with(".lock");
+    if is_fit {
+        return name.to_owned();
+    }
+    let words: String =
+        name.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' }).collect();
+    let words: String = words.trim_matches('-').chars().take(SLUG_CHARS_MAX / 2).collect();
+    let digest = Digest::of(name);
+    format!("{}-{}", if words.is_empty() { "x" } else { words.trim_matches('-') }, digest.short())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plain_names_stay_and_others_are_told_apart() {
+        assert_eq!(fit("20a"), "20a");
+        assert_eq!(fit("20.merge"), "20.merge");
+        let odd = ["20A", "20/a", "a..b", "a.lock", "", "ünï", "-x", &"x".repeat(80), "a b", "a-b "];
+        let mut fitted: Vec<String> = odd.iter().map(|name| fit(name)).collect();
+        assert!(fitted.iter().all(|name| fit(name) == *name), "{fitted:?}");
+        fitted.sort();
+        fitted.dedup();
+        assert_eq!(fitted.len(), odd.len());
+    }
+}

@@ -1,0 +1,289 @@
+//! Calls of git that may change something: what they inherit, what they never run, and how long they are waited for.
+//! Knows nothing of what they are for.
+
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::process::Command;
+
+use super::TreeError;
+
+/// Writing a large work tree takes a minute on a slow disk; a git that takes longer than this hangs.
+const LIMIT: Duration = Duration::from_secs(10 * 60);
+
+/// At most this much of git's answer is read: a million paths.
+const MAX_ANSWER_BYTES: u64 = 128 << 20;
+
+/// Of what git complains about, this much is kept: its reason stands at the end.
+const MAX_COMPLAINT_BYTES: u64 = 16 << 10;
+
+/// How often a lock that somebody else holds is waited for, and how long each time: an editor's or a prompt's `git
+/// status` is over long before.
+const LOCK_ATTEMPTS: u32 = 20;
+const LOCK_PAUSE: Duration = Duration::from_millis(250);
+
+/// A lock in a tree of ours that is older than this belongs to a git that died with its machine.
+const STALE_LOCK: Duration = Duration::from_secs(60);
+
+/// An agent may write `.git/config`: neither a file system monitor, nor a hook, nor an editor named there is run, nothing
+/// is signed, and what a merge comes to does not depend on a person's taste. Filters do run: without them the files would
+/// not be the ones that a checkout gives.
+const SETTINGS: [&str; 16] = [
+    "core.fsmonitor=false",
+    "core.hooksPath=/dev/null",
+    "core.quotePath=false",
+    "core.safecrlf=false",
+    "core.splitIndex=false",
+    "core.editor=true",
+    "commit.gpgSign=false",
+    "gc.auto=0",
+    "maintenance.auto=false",
+    "rerere.enabled=false",
+    "merge.conflictStyle=merge",
+    "merge.verifySignatures=false",
+    "merge.autoStash=false",
+    "submodule.recurse=false",
+    "worktree.guessRemote=false",
+    "diff.ignoreSubmodules=none",
+];
+
+/// Git in one folder.
+#[derive(Clone, Debug)]
+pub(super) struct Git {
+    at: PathBuf,
+    /// Above this folder no repository is looked for.
+    ceiling: PathBuf,
+    /// Another index than the folder's own.
+    index: Option<PathBuf>,
+    /// Who commits, where the user has told git nothing.
+    identity: Arc<[String]>,
+    /// Only we and our agents work there.
+    is_ours: bool,
+}
+
+/// How a call ended.
+pub(super) struct Ended {
+    pub(super) code: Option<i32>,
+    pub(super) answer: Vec<u8>,
+    pub(super) complaint: String,
+}
+
+/// One call of git, not yet made.
+pub(super) struct Call<'g> {
+    git: &'g Git,
+    arguments: Vec<OsString>,
+    input: Vec<u8>,
+}
+
+impl Git {
+    pub(super) fn new(at: &Path, ceiling: &Path, identity: Arc<[String]>, is_ours: bool) -> Self {
+        Self { at: at.to_owned(), ceiling: ceiling.to_owned(), index: None, identity, is_ours }
+    }
+
+    /// The same, with another index.
+    pub(super) fn with_index(&self, index: &Path) -> Self {
+        Self { index: Some(index.to_owned()), ..self.clone() }
+    }
+
+    pub(super) fn call(&self, arguments: &[&str]) -> Call<'_> {
+        Call { git: self, arguments: arguments.iter().map(OsString::from).collect(), input: Vec::new() }
+    }
+
+    fn command(&self, arguments: &[OsString]) -> Command {
+        let mut git = Command::new("git");
+        git.arg("--no-pager");
+        for setting in SETTINGS.iter().copied().chain(self.identity.iter().map(String::as_str)) {
+            git.args(["-c", setting]);
+        }
+        git.args(arguments)
+            .current_dir(&self.at)
+            .env_clear()
+            .envs(
+                ["PATH", "HOME", "XDG_CONFIG_HOME", "TMPDIR"]
+                    .iter()
+                    .filter_map(|name| Some((name, std::env::var_os(name)?))),
+            )
+            .envs([("GIT_TERMINAL_PROMPT", "0"), ("GIT_EDITOR", "true"), ("LC_ALL", "C")])
+            .env("GIT_CEILING_DIRECTORIES", &self.ceiling)
+            .envs(self.index.as_ref().map(|index| ("GIT_INDEX_FILE", index)))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            // What ends the host, or its terminal, does not end git in the middle of a write.
+            .process_group(0);
+        git
+    }
+}
+
+impl Call<'_> {
+    pub(super) fn and(mut self, argument: impl AsRef<OsStr>) -> Self {
+        self.arguments.push(argument.as_ref().to_owned());
+        self
+    }
+
+    pub(super) fn and_all<S: AsRef<OsStr>>(mut self, arguments: impl IntoIterator<Item = S>) -> Self {
+        self.arguments.extend(arguments.into_iter().map(|argument| argument.as_ref().to_owned()));
+        self
+    }
+
+    pub(super) fn input(mut self, input: impl Into<Vec<u8>>) -> Self {
+        self.input = input.into();
+        self
+    }
+
+    /// Makes it, once more for each time that another git holds a lock, and says how it ended.
+    pub(super) async fn ended(&self) -> Result<Ended, TreeError> {
+        let mut may_break = self.git.is_ours;
+        let mut attempt = 1;
+        loop {
+            let ended = self.attempt().await?;
+            let Some(lock) = lock_in_the_way(&ended) else { return Ok(ended) };
+            if attempt < LOCK_ATTEMPTS {
+                attempt += 1;
+                tokio::time::sleep(LOCK_PAUSE).await;
+            } else if may_break && is_stale(&lock) && std::fs::remove_file(&lock).is_ok() {
+                may_break = false;
+            } else {
+                return Ok(ended);
+            }
+        }
+    }
+
+    async fn attempt(&self) -> Result<Ended, TreeError> {
+        let failed = |source| TreeError::NoGit { at: self.git.at.clone(), source };
+        let mut child = self.git.command(&self.arguments).spawn().map_err(failed)?;
+        let (input, answer, complaint) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let work = async {
+            let write = async {
+                if let Some(mut input) = input {
+                    // A git that has heard enough says by its exit what it thinks of it.
+                    let _ = input.write_all(&self.input).await;
+                }
+                io::Result::Ok(())
+            };
+            let (_, answer, complaint) = tokio::try_join!(
+                write,
+                read(answer, MAX_ANSWER_BYTES),
+                read(complaint, MAX_COMPLAINT_BYTES)
+            )?;
+            let status = child.wait().await?;
+            io::Result::Ok((status, answer, complaint))
+        };
+        match tokio::time::timeout(LIMIT, work).await {
+            Ok(Ok((status, answer, complaint))) => {
+                let complaint = String::from_utf8_lossy(&complaint).trim().to_owned();
+                Ok(Ended { code: status.code(), answer, complaint })
+            }
+            Ok(Err(source)) => Err(failed(source)),
+            Err(_) => {
+                let _ = child.start_kill();
+                Err(failed(io::Error::new(io::ErrorKind::TimedOut, format!("no answer within {LIMIT:?}"))))
+            }
+        }
+    }
+
+    /// What it answers; an error where it fails.
+    pub(super) async fn bytes(self) -> Result<Vec<u8>, TreeError> {
+        let ended = self.ended().await?;
+        match ended.code {
+            Some(0) => Ok(ended.answer),
+            _ => Err(self.failed(ended)),
+        }
+    }
+
+    /// The same as one line of text.
+    pub(super) async fn text(self) -> Result<String, TreeError> {
+        Ok(String::from_utf8_lossy(&self.bytes().await?).trim_end_matches('\n').to_owned())
+    }
+
+    /// Makes it; an error where it fails.
+    pub(super) async fn done(self) -> Result<(), TreeError> {
+        self.bytes().await.map(drop)
+    }
+
+    /// A question that git answers by its exit code.
+    pub(super) async fn holds(self) -> Result<bool, TreeError> {
+        let ended = self.ended().await?;
+        match ended.code {
+            Some(0) => Ok(true),
+            Some(1) => Ok(false),
+            _ => Err(self.failed(ended)),
+        }
+    }
+
+    /// A question that may have no answer.
+    pub(super) async fn answer(self) -> Result<Option<String>, TreeError> {
+        let ended = self.ended().await?;
+        let line = || String::from_utf8_lossy(&ended.answer).trim_end_matches('\n').to_owned();
+        Ok((ended.code == Some(0)).then(line))
+    }
+
+    pub(super) fn failed(&self, ended: Ended) -> TreeError {
+        let words: Vec<_> = self.arguments.iter().map(|word| word.to_string_lossy()).collect();
+        let said = match ended.complaint.as_str() {
+            "" => String::from_utf8_lossy(&ended.answer).trim().to_owned(),
+            complaint => complaint.to_owned(),
+        };
+        TreeError::Git { call: words.join(" "), at: self.git.at.clone(), said }
+    }
+}
+
+/// Reads to the end and keeps no more than the bound.
+async fn read(from: Option<impl AsyncRead + Unpin>, max_bytes: u64) -> io::Result<Vec<u8>> {
+    let Some(mut from) = from else { return Ok(Vec::new()) };
+    let mut kept = Vec::new();
+    (&mut from).take(max_bytes).read_to_end(&mut kept).await?;
+    if kept.len() as u64 == max_bytes {
+        tokio::io::copy(&mut from, &mut tokio::io::sink()).await?;
+    }
+    Ok(kept)
+}
+
+/// "fatal: Unable to create '/r/.git/index.lock': File exists."
+fn lock_in_the_way(ended: &Ended) -> Option<PathBuf> {
+    if ended.code == Some(0) {
+        return None;
+    }
+    let from = ended.complaint.split_once("Unable to create '")?.1;
+    let (lock, rest) = from.split_once("': ")?;
+    (lock.ends_with(".lock") && rest.starts_with("File exists")).then(|| PathBuf::from(lock))
+}
+
+fn is_stale(lock: &Path) -> bool {
+    let written = std::fs::symlink_metadata(lock).and_then(|meta| meta.modified());
+    written.is_ok_and(|at| SystemTime::now().duration_since(at).is_ok_and(|age| age > STALE_LOCK))
+}
+
+/// The records of an answer in which each is ended by a NUL.
+pub(super) fn records(answer: &[u8]) -> impl Iterator<Item = &[u8]> {
+    answer.split(|byte| *byte == 0).filter(|record| !record.is_empty())
+}
+
+/// A path as git gives it.
+pub(super) fn path(record: &[u8]) -> PathBuf {
+    PathBuf::from(OsStr::from_bytes(record))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_lock_is_waited_for() {
+        let ended =
+            |complaint: &str| Ended { code: Some(128), answer: Vec::new(), complaint: complaint.into() };
+        let lock = ended("fatal: Unable to create '/r/a b/index.lock': File exists.\n\nAnother git process…");
+        assert_eq!(lock_in_the_way(&lock), Some(PathBuf::from("/r/a b/index.lock")));
+        assert_eq!(
+            lock_in_the_way(&ended("fatal: Unable to create '/r/index.lock': Permission denied")),
+            None
+        );
+        assert_eq!(lock_in_the_way(&ended("fatal: not a git repository")), None);
+    }
+}

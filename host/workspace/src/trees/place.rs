@@ -1,0 +1,246 @@
+//! One tree as git sees it: where it stands, what belongs to the work in it, and what is Baton's own. Looks; the one thing
+//! that it changes is the tree's own branch, to which it commits what lies there.
+
+use std::ffi::OsString;
+use std::path::{Component, Path, PathBuf};
+
+use baton_core::Tree;
+
+use super::git::{Git, path, records};
+use super::{Repo, TreeError, Trees};
+
+/// Git's word for a repository within a tree.
+const GITLINK: &str = "160000";
+
+/// The workspace, or a work tree beside it.
+#[derive(Clone, Debug)]
+pub(super) struct Place {
+    pub(super) tree: Tree,
+    pub(super) git: Git,
+    /// The branch that is ours here; nobody's in the workspace.
+    pub(super) branch: String,
+    /// The ref that says where the tree began.
+    pub(super) fork: String,
+    top: PathBuf,
+    prefix: PathBuf,
+    /// What is Baton's own, from the top.
+    own: Vec<PathBuf>,
+}
+
+impl Place {
+    pub(super) fn new(trees: &Trees, repo: &Repo, tree: &Tree, top: PathBuf) -> Self {
+        let mut own = vec![repo.prefix.join(".baton")];
+        own.extend(trees.0.workspace.own.as_ref().map(|own| repo.prefix.join(own)));
+        own.extend(
+            trees.0.hidden.iter().filter_map(|hidden| Some(hidden.strip_prefix(&repo.top).ok()?.to_owned())),
+        );
+        own.retain(|own| own.components().next().is_some() && *own != repo.prefix);
+        let is_ours = !tree.is_workspace();
+        Self {
+            tree: tree.clone(),
+            git: Git::new(&top, &trees.0.folder, repo.identity.clone(), is_ours),
+            branch: if is_ours { trees.branch_of(repo, tree) } else { String::new() },
+            fork: trees.reference("fork", tree.as_str()),
+            prefix: repo.prefix.clone(),
+            top,
+            own,
+        }
+    }
+
+    pub(super) fn top(&self) -> &Path {
+        &self.top
+    }
+
+    /// The folder in which a phase works.
+    pub(super) fn root(&self) -> PathBuf {
+        self.top.join(&self.prefix)
+    }
+
+    /// Git takes this folder for the top of a work tree of its own.
+    pub(super) async fn is_sound(&self) -> Result<bool, TreeError> {
+        let found = self.git.call(&["rev-parse", "--show-toplevel"]).ended().await?;
+        let found_top = path(found.answer.strip_suffix(b"\n").unwrap_or(&found.answer));
+        Ok(found.code == Some(0) && same_folder(&found_top, &self.top))
+    }
+
+    /// The commit of HEAD; nothing before the first one.
+    pub(super) async fn head(&self) -> Result<Option<String>, TreeError> {
+        self.commit("HEAD").await
+    }
+
+    /// The commit that a name stands for.
+    pub(super) async fn commit(&self, name: &str) -> Result<Option<String>, TreeError> {
+        self.git.call(&["rev-parse", "-q", "--verify"]).and(format!("{name}^{{commit}}")).answer().await
+    }
+
+    /// The full name of the branch that is checked out; nothing where HEAD is detached.
+    pub(super) async fn checked_out(&self) -> Result<Option<String>, TreeError> {
+        self.git.call(&["symbolic-ref", "-q", "HEAD"]).answer().await
+    }
+
+    pub(super) async fn tree_of(&self, commit: &str) -> Result<String, TreeError> {
+        self.git.call(&["rev-parse", "-q", "--verify"]).and(format!("{commit}^{{tree}}")).text().await
+    }
+
+    pub(super) async fn holds(&self, commit: &str, within: &str) -> Result<bool, TreeError> {
+        Ok(commit == within
+            || self.git.call(&["merge-base", "--is-ancestor", commit, within]).holds().await?)
+    }
+
+    /// The commit that stands to be merged here.
+    pub(super) async fn open_merge(&self) -> Result<Option<String>, TreeError> {
+        self.commit("MERGE_HEAD").await
+    }
+
+    /// Paths with a conflict that nobody has marked as resolved.
+    pub(super) async fn unmerged(&self) -> Result<Vec<PathBuf>, TreeError> {
+        let listed =
+            self.git.call(&["diff", "--name-only", "--no-ext-diff", "--diff-filter=U", "-z"]).bytes().await?;
+        let mut paths: Vec<PathBuf> = records(&listed).map(path).collect();
+        paths.dedup();
+        Ok(paths)
+    }
+
+    /// Everything but what is Baton's own.
+    pub(super) fn work(&self) -> Vec<OsString> {
+        let own = self.own.iter().map(|own| spec(":(top,exclude,literal)", own));
+        std::iter::once(OsString::from(":/")).chain(own).collect()
+    }
+
+    pub(super) fn own(&self) -> impl Iterator<Item = OsString> {
+        self.own.iter().map(|own| spec(":(top,literal)", own))
+    }
+
+    pub(super) fn is_own(&self, path: &Path) -> bool {
+        self.own.iter().any(|own| path.starts_with(own))
+    }
+
+    /// A path from the top as people in the workspace name it.
+    pub(super) fn shown(&self, path: &Path) -> String {
+        let shown = match path.strip_prefix(&self.prefix) {
+            Ok(inside) => inside.to_owned(),
+            Err(_) => {
+                let up: PathBuf = self.prefix.components().map(|_| Component::ParentDir).collect();
+                up.join(path)
+            }
+        };
+        shown.to_string_lossy().into_owned()
+    }
+
+    /// Takes everything of the work into an index, and nothing of Baton's own: that stays as it is in `own_of`.
+    pub(super) async fn gather(&self, git: &Git, own_of: Option<&str>) -> Result<(), TreeError> {
+        git.call(&["add", "-A", "--sparse", "--"]).and_all(self.work()).done().await?;
+        match own_of {
+            Some(commit) => {
+                git.call(&["reset", "-q", commit, "--"]).and_all(self.own()).done().await?;
+            }
+            None => {
+                let forget = git.call(&["rm", "-r", "-q", "--cached", "--sparse", "--ignore-unmatch", "--"]);
+                forget.and_all(self.own()).done().await?;
+            }
+        }
+        self.expect_whole(git).await
+    }
+
+    /// Refuses what git would carry along as a bare commit id: a repository that is new here, or one with changes.
+    async fn expect_whole(&self, git: &Git) -> Result<(), TreeError> {
+        let start = match self.head().await? {
+            Some(head) => head,
+            None => git.call(&["mktree"]).text().await?,
+        };
+        let raw = [
+            "diff-index",
+            "--cached",
+            "--raw",
+            "-z",
+            "--no-renames",
+            "--ignore-submodules=none",
+            &start,
+            "--",
+        ];
+        let added = git.call(&raw).bytes().await?;
+        let dirty = git.call(&["diff-files", "--raw", "-z", "--ignore-submodules=none"]).bytes().await?;
+        for (entry, name) in pairs(&added).chain(pairs(&dirty)) {
+            let (before, after) = modes(entry);
+            let is_link = before == GITLINK || after == GITLINK;
+            let name = path(name);
+            if is_link && self.is_repository(&name) && !self.is_own(&name) {
+                return Err(TreeError::Nested { path: self.shown(&name) });
+            }
+        }
+        Ok(())
+    }
+
+    fn is_repository(&self, path: &Path) -> bool {
+        self.top.join(path).join(".git").symlink_metadata().is_ok()
+    }
+
+    /// The first repository within the tree, be it a submodule or not.
+    pub(super) async fn repository_within(&self, git: &Git) -> Result<Option<String>, TreeError> {
+        let listed = git.call(&["ls-files", "-s", "-z"]).bytes().await?;
+        let links = records(&listed).filter(|record| record.starts_with(GITLINK.as_bytes()));
+        let mut paths =
+            links.filter_map(|record| Some(path(record.splitn(2, |byte| *byte == b'\t').nth(1)?)));
+        Ok(paths.find(|path| self.is_repository(path)).map(|path| self.shown(&path)))
+    }
+
+    /// Commits whatever of the work is not committed, on the tree's own branch, and gives the tip. An agent that went to
+    /// another branch takes ours along: nobody else's branch moves.
+    pub(super) async fn settle(&self, message: &str) -> Result<String, TreeError> {
+        let unmerged = self.unmerged().await?;
+        if !unmerged.is_empty() {
+            let files = unmerged.iter().map(|path| self.shown(path)).collect();
+            return Err(TreeError::Unresolved { tree: self.tree.clone(), files });
+        }
+        self.come_home().await?;
+        self.commit_all(message).await
+    }
+
+    /// HEAD is our branch again, with the commit that is checked out.
+    async fn come_home(&self) -> Result<(), TreeError> {
+        let ours = format!("refs/heads/{}", self.branch);
+        if self.checked_out().await?.as_deref() == Some(ours.as_str()) {
+            return Ok(());
+        }
+        if let Some(head) = self.head().await? {
+            self.git.call(&["update-ref", "--create-reflog", &ours, &head]).done().await?;
+            self.git.call(&["symbolic-ref", "HEAD", &ours]).done().await?;
+        }
+        Ok(())
+    }
+
+    /// Commits the state of the tree, a merge that stands open included.
+    pub(super) async fn commit_all(&self, message: &str) -> Result<String, TreeError> {
+        let fork = self.commit(&self.fork).await?;
+        self.gather(&self.git, fork.as_deref()).await?;
+        let merges = self.open_merge().await?.is_some();
+        if merges || !self.git.call(&["diff-index", "--cached", "--quiet", "HEAD", "--"]).holds().await? {
+            let commit = self.git.call(&["commit", "-q", "--no-verify", "--cleanup=whitespace", "-F", "-"]);
+            commit.input(message).done().await?;
+        }
+        self.git.call(&["rev-parse", "HEAD"]).text().await
+    }
+}
+
+fn spec(magic: &str, path: &Path) -> OsString {
+    let mut spec = OsString::from(magic);
+    spec.push(path);
+    spec
+}
+
+/// The records of a raw diff, which come in pairs: what changed, and where.
+pub(super) fn pairs(raw: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
+    let mut all = records(raw);
+    std::iter::from_fn(move || Some((all.next()?, all.next()?)))
+}
+
+/// ":100644 160000 …".
+fn modes(entry: &[u8]) -> (&str, &str) {
+    let mut words = str::from_utf8(entry).unwrap_or_default().trim_start_matches(':').split(' ');
+    (words.next().unwrap_or_default(), words.next().unwrap_or_default())
+}
+
+fn same_folder(one: &Path, other: &Path) -> bool {
+    let real = |path: &Path| path.canonicalize().ok();
+    real(one).is_some_and(|one| Some(one) == real(other))
+}

@@ -1,0 +1,12 @@
+//! Work trees over real repositories: nothing that anybody wrote is lost, and every step can be said again (D3, D9).
+
+#[path = "trees/land.rs"]
+mod land;
+#[path = "trees/merge.rs"]
+mod merge;
+#[path = "trees/start.rs"]
+mod start;
+#[path = "trees/undo.rs"]
+mod undo;
+#[path = "trees/world.rs"]
+mod world;

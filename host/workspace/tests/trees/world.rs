@@ -1,0 +1,253 @@
+//! A repository of a user's with a state directory beside it, and the steps of a split in it.
+
+use std::cell::Cell;
+use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use baton_core::{PhaseId, RunId, Tree};
+use baton_workspace::{Base, Landing, Merging, Trees, Workspace};
+use tempfile::TempDir;
+
+/// What the runtime calls the folder that is Baton's own.
+pub(crate) const OWN: &str = ".baton/r1";
+
+pub(crate) struct World {
+    pub(crate) dir: TempDir,
+    pub(crate) trees: Trees,
+    pub(crate) root: PathBuf,
+    /// How often a landing was answered with `Updated`, as the machine counts it.
+    round: Cell<u32>,
+}
+
+impl World {
+    /// A repository with one commit.
+    pub(crate) fn new() -> Self {
+        let world = Self::empty();
+        world.write("a.txt", "one\ntwo\nthree\n");
+        world.write("src/b.txt", "b\n");
+        world.write(".gitignore", "ignored*\n/build/\n");
+        world.commit("first");
+        world
+    }
+
+    /// A repository without a commit.
+    pub(crate) fn empty() -> Self {
+        Self::at("work")
+    }
+
+    /// A folder of a repository.
+    pub(crate) fn at(folder: &str) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap().join(folder);
+        fs::create_dir_all(&root).unwrap();
+        let top = dir.path().join(folder.split('/').next().unwrap());
+        git(&top, &["init", "-q", "-b", "main"]);
+        git(&top, &["config", "user.name", "Someone"]);
+        git(&top, &["config", "user.email", "someone@example.org"]);
+        let trees = trees_of(&root, dir.path());
+        Self { dir, trees, root, round: Cell::new(0) }
+    }
+
+    /// Another host of the same run: it knows nothing but what is on disk.
+    pub(crate) fn restart(&mut self) {
+        self.trees = trees_of(&self.root, self.dir.path());
+    }
+
+    pub(crate) fn write(&self, path: &str, text: &str) {
+        write(&self.root, path, text);
+    }
+
+    pub(crate) fn read(&self, path: &str) -> Option<String> {
+        fs::read_to_string(self.root.join(path)).ok()
+    }
+
+    pub(crate) fn commit(&self, message: &str) {
+        git(&self.root, &["add", "-A"]);
+        git(&self.root, &["commit", "-q", "-m", message]);
+    }
+
+    pub(crate) fn git(&self, arguments: &[&str]) -> String {
+        git(&self.root, arguments)
+    }
+
+    pub(crate) fn status(&self) -> String {
+        self.git(&["status", "--porcelain", "--untracked-files=all"])
+    }
+
+    /// HEAD, index and every file: what a step that changes nothing must leave.
+    pub(crate) fn everything(&self) -> String {
+        let head = try_git(&self.root, &["rev-parse", "HEAD"]).unwrap_or_default();
+        let index = self.git(&["ls-files", "-s", "--debug", "-t"]);
+        format!(
+            "{head}\n{}\n{}\n{:?}",
+            self.status(),
+            index.lines().filter(|line| !line.starts_with("  ")).collect::<Vec<_>>().join("\n"),
+            self.files()
+        )
+    }
+
+    /// Every file of the work: path, kind and content.
+    pub(crate) fn files(&self) -> Vec<(String, String)> {
+        files(&self.root)
+    }
+
+    pub(crate) async fn checkpoint(&self, phase: &str) -> String {
+        match self.base(phase, &Tree::workspace()).await {
+            Base::Commit(base) => base,
+            Base::Shared { why } => panic!("{why}"),
+        }
+    }
+
+    pub(crate) async fn base(&self, phase: &str, tree: &Tree) -> Base {
+        let phase = PhaseId::new(phase);
+        self.trees.checkpoint(&phase, tree, &Tree::joining(&phase, 1)).await.unwrap()
+    }
+
+    /// A part begins.
+    pub(crate) async fn begin(&self, part: &str, base: &str) -> Part {
+        let tree = Tree::of(&PhaseId::new(part));
+        self.trees.branch(&tree, base, &[]).await.unwrap();
+        let root = self.trees.open(&tree).await.unwrap().root().to_owned();
+        Part { tree, root }
+    }
+
+    pub(crate) async fn joining(&self, phase: &str) -> Part {
+        let tree = Tree::joining(&PhaseId::new(phase), 1);
+        let root = self.trees.open(&tree).await.unwrap().root().to_owned();
+        Part { tree, root }
+    }
+
+    pub(crate) async fn merge(&self, part: &Part, phase: &str) -> Merging {
+        let into = Tree::joining(&PhaseId::new(phase), 1);
+        self.trees.merge(&part.tree, &into, &format!("Merge {}", part.tree)).await.unwrap()
+    }
+
+    pub(crate) async fn land(&self, phase: &str, base: &str, parts: &[&Part]) -> Landing {
+        self.land_in(phase, &Tree::workspace(), base, parts).await
+    }
+
+    pub(crate) async fn land_in(&self, phase: &str, into: &Tree, base: &str, parts: &[&Part]) -> Landing {
+        let merged: Vec<Tree> = parts.iter().map(|part| part.tree.clone()).collect();
+        let phase = PhaseId::new(phase);
+        let landing = self.land_round(&phase, into, base, &merged, self.round.get()).await;
+        match landing {
+            Landing::Updated => self.round.set(self.round.get() + 1),
+            Landing::Landed { .. } => self.round.set(0),
+            Landing::Conflicted { .. } => {}
+        }
+        landing
+    }
+
+    pub(crate) async fn land_round(
+        &self,
+        phase: &PhaseId,
+        into: &Tree,
+        base: &str,
+        merged: &[Tree],
+        round: u32,
+    ) -> Landing {
+        self.trees.land(phase, &Tree::joining(phase, 1), into, base, merged, round).await.unwrap()
+    }
+
+    /// A whole split with two parts that fit each other.
+    pub(crate) async fn split(&self, phase: &str, work: impl Fn(&Part, &Part)) -> Landing {
+        let base = self.checkpoint(phase).await;
+        let (a, b) =
+            (self.begin(&format!("{phase}a"), &base).await, self.begin(&format!("{phase}b"), &base).await);
+        work(&a, &b);
+        assert!(matches!(self.merge(&a, phase).await, Merging::Merged { .. }));
+        assert!(matches!(self.merge(&b, phase).await, Merging::Merged { .. }));
+        self.land(phase, &base, &[&a, &b]).await
+    }
+}
+
+/// Where one sub-phase works.
+pub(crate) struct Part {
+    pub(crate) tree: Tree,
+    pub(crate) root: PathBuf,
+}
+
+impl Part {
+    pub(crate) fn write(&self, path: &str, text: &str) {
+        write(&self.root, path, text);
+    }
+
+    pub(crate) fn read(&self, path: &str) -> Option<String> {
+        fs::read_to_string(self.root.join(path)).ok()
+    }
+
+    pub(crate) fn remove(&self, path: &str) {
+        fs::remove_file(self.root.join(path)).unwrap();
+    }
+
+    pub(crate) fn git(&self, arguments: &[&str]) -> String {
+        git(&self.root, arguments)
+    }
+}
+
+fn trees_of(root: &Path, dir: &Path) -> Trees {
+    let workspace = Workspace::open(root).unwrap().with_own_folder(OWN);
+    let state = dir.join("state");
+    Trees::new(&workspace, &state.join("trees/r1"), &[&state], &RunId::new("r1"))
+}
+
+pub(crate) fn write(root: &Path, path: &str, text: &str) {
+    let path = root.join(path);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
+}
+
+pub(crate) fn executable(root: &Path, path: &str) {
+    fs::set_permissions(root.join(path), fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+pub(crate) fn link(root: &Path, path: &str, target: &str) {
+    let _ = fs::remove_file(root.join(path));
+    symlink(target, root.join(path)).unwrap();
+}
+
+pub(crate) fn git(at: &Path, arguments: &[&str]) -> String {
+    try_git(at, arguments).unwrap_or_else(|complaint| panic!("git {arguments:?}: {complaint}"))
+}
+
+pub(crate) fn try_git(at: &Path, arguments: &[&str]) -> Result<String, String> {
+    let ended = Command::new("git")
+        .args(arguments)
+        .current_dir(at)
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .env("GIT_EDITOR", "true")
+        .output()
+        .unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim_end().to_owned();
+    if ended.status.success() { Ok(text(&ended.stdout)) } else { Err(text(&ended.stderr)) }
+}
+
+/// Files below a folder but for git's own and Baton's, links and executables told apart.
+pub(crate) fn files(root: &Path) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    let mut folders = vec![root.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).unwrap().map(Result::unwrap) {
+            let name = entry.file_name();
+            if name == ".git" || name == ".baton" {
+                continue;
+            }
+            let meta = fs::symlink_metadata(entry.path()).unwrap();
+            if meta.is_dir() {
+                folders.push(entry.path());
+                continue;
+            }
+            let content = if meta.is_symlink() {
+                format!("-> {}", fs::read_link(entry.path()).unwrap().display())
+            } else {
+                let mark = if meta.permissions().mode() & 0o100 != 0 { "* " } else { "" };
+                format!("{mark}{}", String::from_utf8_lossy(&fs::read(entry.path()).unwrap()))
+            };
+            found.push((entry.path().strip_prefix(root).unwrap().to_string_lossy().into_owned(), content));
+        }
+    }
+    found.sort();
+    found
+}
