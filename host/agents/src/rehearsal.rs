@@ -8,6 +8,7 @@ mod act;
 mod brief;
 mod misbehave;
 pub(crate) mod script;
+mod step;
 mod tool;
 mod window;
 mod wire;

@@ -23,6 +23,8 @@ pub enum Call {
     HandoffWrite(HandoffWrite),
     /// The scope is too large.
     SplitRequest(SplitRequest),
+    /// What a reviewer says.
+    ReviewSubmit(ReviewSubmit),
     /// Keep something.
     ArtifactSave(ArtifactSave),
     /// Read something that is kept, by range.
@@ -100,8 +102,9 @@ pub struct HandoffWrite {
     pub critical_files: Vec<String>,
 }
 
-/// Ask for your phase to be split, where its scope is too large for one session. Asking early is a success, not a
-/// failure. Go on with the current objective meanwhile; the split comes between two prompts.
+/// Ask for your phase to be split, where its scope is too large for one session: each group then gets an agent of its own,
+/// and they work at the same time. Asking early is a success, not a failure. Come to a good stopping point and end your
+/// turn: the split is judged between two prompts, and what you have done so far is kept.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SplitRequest {
@@ -120,6 +123,23 @@ pub struct Group {
     /// Ids of its objectives.
     #[schemars(with = "Vec<String>")]
     pub objectives: Vec<ObjectiveId>,
+}
+
+/// Submit your review, where your prompt asks you for one; nobody else can. Call it once, at the end, when you have looked
+/// at everything that you were asked to look at. A score below the one that is asked for sends your findings back to
+/// whoever did the work, so write each so that it can be acted on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ReviewSubmit {
+    /// How good the work is, from 0 to 100: 100 where you would change nothing, below 70 where it must not stay as it is.
+    #[schemars(range(max = 100))]
+    pub score: u32,
+    /// What you think of it as a whole, in one to three sentences.
+    pub summary: String,
+    /// What is wrong, the worst first, each with its file and line and what would be right; at most 100.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 100))]
+    pub findings: Vec<String>,
 }
 
 /// Keep a text or a file under a name, outside of the workspace and of your context: a long output, a plan, a finding.
@@ -180,8 +200,61 @@ pub struct ArtifactList {
 #[serde(deny_unknown_fields)]
 pub struct ContextStatus {}
 
+/// Characters of a review's summary that everybody is told.
+const SUMMARY_CHARS: usize = 500;
+/// Bytes of all findings that go back to whoever did the work: what a prompt has room for. The artifact has all of them.
+const FINDINGS_BYTES: usize = 4 << 10;
+
+impl ReviewSubmit {
+    /// The whole of it, to be kept as an artifact.
+    pub fn document(&self, title: &str) -> String {
+        let mut text = format!("# {title}\n\nScore: {} of 100\n\n{}\n", self.score, self.summary.trim());
+        for (index, finding) in self.findings.iter().enumerate() {
+            let lines = finding.trim().replace('\n', "\n   ");
+            text.push_str(&format!(
+                "{}{}. {lines}\n",
+                if index == 0 { "\n## Findings\n\n" } else { "" },
+                index + 1
+            ));
+        }
+        text
+    }
+
+    /// What core holds of it: the score, the summary, and as many findings as fit (D1). `artifact` has the rest.
+    pub fn report(&self, artifact: &str) -> Report {
+        let summary = cut(self.summary.trim(), SUMMARY_CHARS);
+        let whole: usize = self.findings.iter().map(String::len).sum();
+        let rest = format!("the whole review is the artifact {artifact}; artifact_load reads it");
+        let mut room = if whole > FINDINGS_BYTES { FINDINGS_BYTES.saturating_sub(rest.len()) } else { whole };
+        let mut findings = Vec::new();
+        for finding in &self.findings {
+            if finding.len() > room {
+                // A finding that is long by itself still says something by its beginning.
+                if findings.is_empty() {
+                    findings.push(finding[..finding.floor_char_boundary(room)].to_owned());
+                }
+                break;
+            }
+            room -= finding.len();
+            findings.push(finding.clone());
+        }
+        if whole > FINDINGS_BYTES {
+            findings.push(rest);
+        }
+        Report::ReviewSubmit { score: self.score, summary, findings }
+    }
+}
+
+fn cut(text: &str, chars: usize) -> String {
+    match text.char_indices().nth(chars) {
+        None => text.to_owned(),
+        Some(_) => text.chars().take(chars - 1).chain(['…']).collect(),
+    }
+}
+
 impl Call {
-    /// What it reports to core by itself. Absent where it only asks, and for an artifact, which must be kept first.
+    /// What it reports to core by itself. Absent where it only asks, and for an artifact and a review, which must be kept
+    /// first.
     pub fn report(&self) -> Option<Report> {
         Some(match self.clone() {
             Call::ObjectiveUpdate(ObjectiveUpdate { objective, status, note }) => {
@@ -205,7 +278,8 @@ impl Call {
                     |group: Group| SplitGroupReport { title: group.title, objectives: group.objectives };
                 Report::SplitRequest { groups: groups.into_iter().map(group).collect(), rationale }
             }
-            Call::ArtifactSave(_)
+            Call::ReviewSubmit(_)
+            | Call::ArtifactSave(_)
             | Call::ArtifactLoad(_)
             | Call::ArtifactList(_)
             | Call::ContextStatus(_) => return None,
@@ -216,5 +290,40 @@ impl Call {
     pub fn digest(&self) -> Digest {
         // A call is plain data: it always has a JSON form.
         Digest::of(serde_json::to_vec(self).unwrap_or_default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn core_holds_a_bounded_part_of_a_review_and_the_artifact_has_all_of_it() {
+        // D1
+        let long = ReviewSubmit {
+            score: 40,
+            summary: "ä".repeat(2_000),
+            findings: (0..100).map(|n| format!("src/f{n}.rs:1 {}", "wrong ".repeat(100))).collect(),
+        };
+        let Report::ReviewSubmit { score, summary, findings } = long.report("reviews/phase-20a-1.md") else {
+            panic!("another report")
+        };
+        assert_eq!((score, summary.chars().count()), (40, SUMMARY_CHARS));
+        assert!(findings.iter().map(String::len).sum::<usize>() <= FINDINGS_BYTES);
+        assert!(findings[0].starts_with("src/f0.rs:1"), "the worst comes first");
+        assert!(findings.last().is_some_and(|last| last.contains("reviews/phase-20a-1.md")));
+        let document = long.document("Review of phase 20a");
+        assert!(document.contains("\n100. src/f99.rs:1") && document.contains("Score: 40 of 100"));
+
+        let one = ReviewSubmit { findings: vec!["é".repeat(5_000)], ..long.clone() };
+        let Report::ReviewSubmit { findings, .. } = one.report("r") else { panic!("another report") };
+        assert!(findings.len() == 2 && findings.iter().map(String::len).sum::<usize>() <= FINDINGS_BYTES);
+
+        let short =
+            ReviewSubmit { score: 95, summary: " Good. ".into(), findings: vec!["a".into(), "b".into()] };
+        let expected =
+            Report::ReviewSubmit { score: 95, summary: "Good.".into(), findings: short.findings.clone() };
+        assert_eq!(short.report("r"), expected);
+        assert_eq!(short.document("T"), "# T\n\nScore: 95 of 100\n\nGood.\n\n## Findings\n\n1. a\n2. b\n");
     }
 }

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 use crate::call::{
     ArtifactList, ArtifactLoad, ArtifactSave, AttemptRecord, Call, ContextStatus, DecisionRecord,
-    GotchaRecord, HandoffWrite, ObjectiveUpdate, SplitRequest,
+    GotchaRecord, HandoffWrite, ObjectiveUpdate, ReviewSubmit, SplitRequest,
 };
 
 /// What is wrong with a call.
@@ -59,13 +59,14 @@ macro_rules! entry {
 }
 
 /// Every tool, in the order in which clients list them.
-static ENTRIES: [Entry; 10] = [
+static ENTRIES: [Entry; 11] = [
     entry!("objective_update", "Say where an objective stands", ObjectiveUpdate, false, true),
     entry!("decision_record", "Record a decision", DecisionRecord, false, true),
     entry!("attempt_record", "Record what did not work", AttemptRecord, false, true),
     entry!("gotcha_record", "Record a trap", GotchaRecord, false, true),
     entry!("handoff_write", "Write the handoff", HandoffWrite, false, true),
     entry!("split_request", "Ask for a split", SplitRequest, false, true),
+    entry!("review_submit", "Submit a review", ReviewSubmit, false, true),
     entry!("artifact_save", "Keep an artifact", ArtifactSave, false, true),
     entry!("artifact_load", "Read an artifact", ArtifactLoad, true, true),
     entry!("artifact_list", "List artifacts", ArtifactList, true, true),

@@ -1,6 +1,6 @@
 //! The form of a call: nothing that must be said is empty, nothing is longer than a report should be. Knows no run.
 
-use crate::call::{Call, Group, HandoffWrite};
+use crate::call::{Call, Group, HandoffWrite, ReviewSubmit};
 use crate::catalogue::Fault;
 
 /// A report is a few sentences, kept in the journal and handed to every successor; what is longer is an artifact.
@@ -9,8 +9,12 @@ pub const TEXT_BYTES_MAX: usize = 8 << 10;
 pub const FACTS_MAX: usize = 5;
 /// Files of a handoff: a list that is longer names no file that matters.
 const FILES_MAX: usize = 20;
-/// Groups of a split: sub-phases have one letter each.
-const GROUPS_MAX: usize = 26;
+/// Groups of a split: a phase has no more objectives than this.
+const GROUPS_MAX: usize = 200;
+/// Findings of a review: nobody acts on more of them at once.
+const FINDINGS_MAX: usize = 100;
+/// The best score.
+const SCORE_MAX: u32 = 100;
 /// Text of an artifact inside a call: as much as a model would ever write in one. More comes by path.
 pub const CONTENT_BYTES_MAX: usize = 256 << 10;
 /// One answer of `artifact_load`: some 16,000 tokens, the most that should enter a context at once.
@@ -40,6 +44,7 @@ impl Call {
                 said("rationale", &request.rationale)?;
                 check_groups(&request.groups)
             }
+            Call::ReviewSubmit(review) => check_review(review),
             Call::ArtifactSave(save) => {
                 said("name", &save.name)?;
                 text("summary", &save.summary)?;
@@ -79,6 +84,15 @@ fn check_handoff(handoff: &HandoffWrite) -> Result<(), Fault> {
     at_most("critical_files", handoff.critical_files.len(), FILES_MAX, "files that matter most")?;
     handoff.critical_context.iter().try_for_each(|fact| said("critical_context", fact))?;
     handoff.critical_files.iter().try_for_each(|file| said("critical_files", file))
+}
+
+fn check_review(review: &ReviewSubmit) -> Result<(), Fault> {
+    if review.score > SCORE_MAX {
+        return fault("score", format!("it is {}, and the best is {SCORE_MAX}", review.score));
+    }
+    said("summary", &review.summary)?;
+    at_most("findings", review.findings.len(), FINDINGS_MAX, "findings that matter most")?;
+    review.findings.iter().try_for_each(|finding| said("findings", finding))
 }
 
 fn check_groups(groups: &[Group]) -> Result<(), Fault> {

@@ -5,13 +5,14 @@ pub const INSTRUCTIONS: &str = include_str!("instructions.md");
 
 /// Values of `report`, in the order of the instructions: each is a tool that says something, with hyphens in its name.
 /// A tool that asks has no use in a file, since nothing is answered there.
-pub(crate) const KINDS: [&str; 7] = [
+pub(crate) const KINDS: [&str; 8] = [
     "objective-update",
     "decision-record",
     "attempt-record",
     "gotcha-record",
     "handoff-write",
     "split-request",
+    "review-submit",
     "artifact-save",
 ];
 

@@ -25,7 +25,7 @@ mod service;
 
 pub use call::{
     ArtifactList, ArtifactLoad, ArtifactSave, AttemptRecord, Call, ContextStatus, DecisionRecord,
-    GotchaRecord, Group, HandoffWrite, ObjectiveUpdate, SplitRequest,
+    GotchaRecord, Group, HandoffWrite, ObjectiveUpdate, ReviewSubmit, SplitRequest,
 };
 pub use catalogue::{Fault, tool_names};
 pub use check::{CONTENT_BYTES_MAX, FACTS_MAX, LIST_MAX, LOAD_BYTES_MAX, TEXT_BYTES_MAX};

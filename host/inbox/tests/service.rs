@@ -90,7 +90,7 @@ impl Client {
 }
 
 #[tokio::test]
-async fn a_client_sees_ten_tools_that_explain_themselves() {
+async fn a_client_sees_all_tools_and_they_explain_themselves() {
     // C19
     let mut client = Client::new().await;
     assert_eq!(client.hello["serverInfo"]["name"], "baton");

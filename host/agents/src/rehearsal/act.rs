@@ -1,8 +1,10 @@
-//! Plays the steps of a script: each is a turn that fills the window and tells so.
+//! The agent of a rehearsal: answers prompts with the steps of a script, each a turn that fills the window and tells so.
+
+mod play;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{self, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -12,8 +14,8 @@ use baton_core::observation::ObjectiveStatus;
 use serde_json::{Value, json};
 
 use super::brief::Brief;
-use super::misbehave::{delete_all, ignore_sigterm, leave_behind};
-use super::script::{Act, Script, Step};
+use super::script::{Script, matches};
+use super::step::{Act, Step};
 use super::tool::Server;
 use super::window::{Window, tokens};
 use super::wire::{Wire, failure};
@@ -26,6 +28,30 @@ const SHOWN_BYTES: usize = 512;
 
 /// JSON-RPC's code for everything that went wrong inside.
 const INTERNAL_ERROR: i32 = -32603;
+
+/// Whether a step is left out of a prompt.
+enum LeftOut {
+    Not,
+    /// It is meant for another time or phase.
+    Silently,
+    /// What it is for is there, and the agent says so.
+    Saying(String),
+}
+
+impl LeftOut {
+    fn of(step: &Step, brief: &Brief) -> Self {
+        let is_there = |path: &String| Path::new(path).exists();
+        if step.phase.as_ref().is_some_and(|phase| !matches(phase, &brief.phase))
+            || step.when.as_ref().is_some_and(|path| !is_there(path))
+        {
+            return Self::Silently;
+        }
+        match step.unless.as_ref().filter(|path| is_there(path)) {
+            Some(path) => Self::Saying(format!("{path} is there already: no need to do this again.")),
+            None => Self::Not,
+        }
+    }
+}
 
 /// Why a prompt is not answered with a stop reason.
 pub(super) enum Stop {
@@ -90,16 +116,13 @@ impl<'a> Actor<'a> {
         let brief = Brief::read(text);
         let script = self.script;
         let known: Vec<_> =
-            brief.objectives.iter().filter_map(|id| script.objectives.get_key_value(id)).collect();
+            brief.objectives.iter().filter_map(|id| Some((id.as_str(), script.steps(id)?))).collect();
         if known.is_empty() {
             self.say("There is nothing in my script for this prompt.", wire)?;
         }
         for (id, steps) in known {
             // Steps of this prompt must not look at what it wrote itself.
-            let left_out: Vec<bool> = steps
-                .iter()
-                .map(|step| step.unless.as_ref().is_some_and(|path| Path::new(path).exists()))
-                .collect();
+            let left_out: Vec<LeftOut> = steps.iter().map(|step| LeftOut::of(step, &brief)).collect();
             for (at, step) in steps.iter().enumerate() {
                 wire.pause(Duration::from_millis(script.pace_ms));
                 if wire.is_host_gone() {
@@ -108,11 +131,14 @@ impl<'a> Actor<'a> {
                 if wire.is_cancelled() {
                     return Ok("cancelled");
                 }
-                if left_out[at] {
-                    let path = step.unless.as_deref().unwrap_or_default();
-                    self.say(&format!("{path} is there already: no need to do this again."), wire)?;
-                } else {
-                    self.step(step, (id, at), &brief, wire)?;
+                match &left_out[at] {
+                    LeftOut::Silently => {}
+                    LeftOut::Saying(why) => self.say(why, wire)?,
+                    LeftOut::Not => self.step(step, (id, at), &brief, wire)?,
+                }
+                // Whoever asks for a split stops where it is, and leaves its objective open.
+                if matches!((&step.act, &left_out[at]), (Act::Split { .. }, LeftOut::Not)) {
+                    return Ok("end_turn");
                 }
             }
             self.done(id, &brief).map_err(|error| broken(&error))?;
@@ -136,87 +162,6 @@ impl<'a> Actor<'a> {
             self.message("Not enough messages to compact.", wire);
         }
         "end_turn"
-    }
-
-    fn step(&mut self, step: &Step, at: (&str, usize), brief: &Brief, wire: &mut Wire) -> Result<(), Stop> {
-        match &step.act {
-            Act::Say(text) => self.say(text, wire),
-            Act::Write { path, content } => {
-                if fs::read(path).is_ok_and(|found| found == content.as_bytes()) {
-                    return self.say(&format!("{path} is already there."), wire);
-                }
-                let cost = step.tokens.unwrap_or_else(|| tokens(content));
-                self.tool("write", "edit", path, cost, wire, || {
-                    make_parent(path)?;
-                    fs::write(path, content)?;
-                    Ok(format!("wrote {} bytes", content.len()))
-                })
-            }
-            Act::Append { path, lines } => {
-                let found = fs::read_to_string(path).unwrap_or_default();
-                let missing: Vec<&str> = lines
-                    .iter()
-                    .map(String::as_str)
-                    .filter(|line| !found.lines().any(|known| known == *line))
-                    .collect();
-                if missing.is_empty() {
-                    return self.say(&format!("{path} already says so."), wire);
-                }
-                let cost = step.tokens.unwrap_or_else(|| tokens(&missing.concat()));
-                self.tool("append", "edit", path, cost, wire, || {
-                    make_parent(path)?;
-                    let mut file = fs::OpenOptions::new().create(true).append(true).open(path)?;
-                    for line in &missing {
-                        writeln!(file, "{line}")?;
-                    }
-                    Ok(format!("appended {} lines", missing.len()))
-                })
-            }
-            Act::Read { path } => {
-                let content = fs::read(path)
-                    .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
-                    .unwrap_or_default();
-                let cost = step.tokens.unwrap_or_else(|| tokens(&content));
-                self.tool("read", "read", path, cost, wire, || {
-                    let shown = baton_streams::cut(&content, SHOWN_BYTES);
-                    Ok(format!("{cost} tokens of {path}, beginning with:\n{shown}"))
-                })
-            }
-            Act::Think => {
-                self.turn(0, step.tokens.unwrap_or(TURN_TOKENS), wire)?;
-                self.chunk("agent_thought_chunk", "Thinking it over.", wire);
-                Ok(())
-            }
-            Act::Ask { title, kind } => self.ask(title, kind, wire),
-            Act::Report(report) => {
-                self.turn(TURN_TOKENS, TURN_TOKENS, wire)?;
-                let name = format!("{}-{}", at.0, at.1);
-                self.report(&name, report, brief).map_err(|error| broken(&error))
-            }
-            Act::Tool { name, arguments } => self.call_tool(name, arguments, wire),
-            Act::RateLimit { resets_in_ms, times } => {
-                let count = self.limited.entry((at.0.to_owned(), at.1)).or_default();
-                if *count >= *times {
-                    return Ok(());
-                }
-                *count += 1;
-                Err(Stop::Failed(rate_limit(*resets_in_ms)))
-            }
-            Act::Exit(code) => Err(Stop::Exit(*code)),
-            Act::Hang => loop {
-                std::thread::park();
-            },
-            Act::Garbage(bytes) => {
-                wire.garbage(*bytes);
-                Ok(())
-            }
-            Act::Grandchildren => leave_behind().map_err(|error| broken(&error)),
-            Act::IgnoreSigterm => ignore_sigterm().map_err(|error| broken(&error)),
-            Act::DeleteWorkspace => {
-                delete_all(Path::new("."));
-                Ok(())
-            }
-        }
     }
 
     /// One model call: counts it, or ends the prompt where the window is full.
@@ -336,8 +281,12 @@ impl<'a> Actor<'a> {
     }
 
     fn report(&self, name: &str, report: &Report, brief: &Brief) -> io::Result<()> {
+        self.put_report(name, serde_json::to_value(report)?, brief)
+    }
+
+    /// A report through a file, as the instructions of the inbox describe it.
+    fn put_report(&self, name: &str, mut content: Value, brief: &Brief) -> io::Result<()> {
         let Some(inbox) = &brief.inbox else { return Ok(()) };
-        let mut content = serde_json::to_value(report)?;
         if let Some(session) = &self.session {
             content["session"] = json!(session);
         }
@@ -359,8 +308,4 @@ fn rate_limit(resets_in_ms: u64) -> Value {
 /// The disk refused: the agent cannot go on.
 fn broken(error: &io::Error) -> Stop {
     Stop::Failed(failure(INTERNAL_ERROR, error.to_string(), &json!({ "errorKind": "io" })))
-}
-
-fn make_parent(path: &str) -> io::Result<()> {
-    Path::new(path).parent().map_or(Ok(()), fs::create_dir_all)
 }

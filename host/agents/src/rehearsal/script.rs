@@ -1,12 +1,30 @@
 //! The script of a rehearsal: TOML in, steps out. Every mistake is named with its line.
+//!
+//! ```toml
+//! window_tokens = 8000      # of the context; base_tokens and prompt_tokens are what the system and a prompt take of it
+//! pace_ms = 100             # before each step
+//!
+//! [objectives.parser]       # what is done for an objective, one turn a step
+//! steps = [
+//!     { split = { groups = [{ title = "a", objectives = ["parser"] }], rationale = "too much" }, phase = "20" },
+//!     { write = "src/parser.sh", content = "broken", unless = "src/parser.sh" },  # fails first,
+//!     { write = "src/parser.sh", content = "right", when = "src/parser.sh" },     # passes when it is asked again
+//! ]
+//!
+//! [objectives."review-*"]   # a pattern, for what the host asks for by itself; an id that is written out comes first
+//! steps = [{ review = { score = [40, 90], summary = "nearly", findings = ["src/parser.sh:1 is broken"] } }]
+//!
+//! [objectives."merge-*"]
+//! steps = [{ resolve = "notes.md" }]    # keep = "both", "ours" or "theirs"
+//! ```
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use baton_core::input::Report;
 use serde::Deserialize;
-use serde_json::Value;
 use toml::Spanned;
+
+use super::step::{RawStep, Step};
 
 /// Why a script cannot be played.
 #[derive(Debug, thiserror::Error)]
@@ -55,53 +73,8 @@ pub(super) struct Script {
     pub(super) prompt_tokens: Option<u64>,
     /// Pause before each step.
     pub(super) pace_ms: u64,
-    /// By objective.
+    /// By objective, or by a pattern of objectives.
     pub(super) objectives: BTreeMap<String, Vec<Step>>,
-}
-
-/// One turn of the agent.
-#[derive(Debug, PartialEq)]
-pub(super) struct Step {
-    pub(super) act: Act,
-    /// Tokens that it takes, where the script says so.
-    pub(super) tokens: Option<u64>,
-    /// Left out where this file was there when the prompt began.
-    pub(super) unless: Option<String>,
-}
-
-/// What is done in a step.
-#[derive(Debug, PartialEq)]
-pub(super) enum Act {
-    /// Write a file, whole.
-    Write { path: String, content: String },
-    /// Append lines to a file that are not in it yet.
-    Append { path: String, lines: Vec<String> },
-    /// Answer something.
-    Say(String),
-    /// Call a tool that reads a file; what comes back fills so many tokens.
-    Read { path: String },
-    /// Think.
-    Think,
-    /// Ask the host for permission, and say what came of it.
-    Ask { title: String, kind: String },
-    /// Report something else than a finished objective.
-    Report(Report),
-    /// Call a tool of the MCP server that the host has given.
-    Tool { name: String, arguments: Value },
-    /// Answer the prompt with a rate limit, so many times in a process.
-    RateLimit { resets_in_ms: u64, times: u32 },
-    /// End the process.
-    Exit(u8),
-    /// Never answer again.
-    Hang,
-    /// Print so many bytes that are no message, on one line.
-    Garbage(u64),
-    /// Leave two processes behind: one in the own process group, one in another.
-    Grandchildren,
-    /// Take no notice of SIGTERM from here on.
-    IgnoreSigterm,
-    /// Delete everything in the workspace that can be deleted.
-    DeleteWorkspace,
 }
 
 #[derive(Deserialize)]
@@ -123,61 +96,17 @@ struct RawObjective {
     steps: Vec<Spanned<RawStep>>,
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawStep {
-    write: Option<String>,
-    append: Option<String>,
-    say: Option<String>,
-    read: Option<String>,
-    think_tokens: Option<u64>,
-    ask: Option<String>,
-    report: Option<Report>,
-    tool: Option<RawTool>,
-    rate_limit: Option<RawRateLimit>,
-    exit: Option<u8>,
-    #[serde(default)]
-    hang: bool,
-    garbage: Option<u64>,
-    #[serde(default)]
-    spawn_grandchild: bool,
-    #[serde(default)]
-    ignore_sigterm: bool,
-    #[serde(default)]
-    delete_workspace: bool,
-
-    content: Option<String>,
-    lines: Option<Vec<String>>,
-    kind: Option<String>,
-    tokens: Option<u64>,
-    unless: Option<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawTool {
-    name: String,
-    #[serde(default)]
-    arguments: serde_json::Map<String, Value>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawRateLimit {
-    resets_in_ms: u64,
-    #[serde(default = "once")]
-    times: u32,
-}
-
-fn once() -> u32 {
-    1
-}
-
-/// What a step may say, for the error of one that says nothing or too much.
-const ACTS: &str = "write, append, say, read, think_tokens, ask, report, tool, rate_limit, exit, hang, garbage, \
-                    spawn_grandchild, ignore_sigterm, delete_workspace";
-
 impl Script {
+    /// What is done for an objective: its own steps, else those of the pattern that says most about it.
+    pub(super) fn steps(&self, objective: &str) -> Option<&[Step]> {
+        let own = self.objectives.get(objective);
+        let of_pattern = || {
+            let fitting = self.objectives.iter().filter(|(pattern, _)| matches(pattern, objective));
+            fitting.max_by_key(|(pattern, _)| pattern.len()).map(|(_, steps)| steps)
+        };
+        own.or_else(of_pattern).map(Vec::as_slice)
+    }
+
     pub(super) fn read(path: &Path) -> Result<Self, ScriptError> {
         let text = std::fs::read_to_string(path)
             .map_err(|source| ScriptError::Read { path: path.to_owned(), source })?;
@@ -214,76 +143,30 @@ impl Script {
     }
 }
 
-impl RawStep {
-    fn understand(mut self) -> Result<Step, String> {
-        let (tokens, unless) = (self.tokens.take(), self.unless.take());
-        let mut acts = Vec::new();
-        if let Some(path) = self.write.take() {
-            let (path, content) = (inside(path)?, self.text("write")?.join("\n"));
-            let content = if content.ends_with('\n') { content } else { content + "\n" };
-            acts.push(Act::Write { path, content });
+/// Whether a text is what a pattern describes: `*` stands for anything, and for nothing.
+pub(super) fn matches(pattern: &str, text: &str) -> bool {
+    let mut parts = pattern.split('*');
+    let first = parts.next().unwrap_or_default();
+    let Some(mut rest) = text.strip_prefix(first) else { return false };
+    let mut parts = parts.peekable();
+    if parts.peek().is_none() {
+        return rest.is_empty();
+    }
+    while let Some(part) = parts.next() {
+        if parts.peek().is_none() {
+            return rest.ends_with(part);
         }
-        if let Some(path) = self.append.take() {
-            let lines =
-                self.text("append")?.iter().flat_map(|text| text.lines()).map(str::to_owned).collect();
-            acts.push(Act::Append { path: inside(path)?, lines });
-        }
-        if let Some(title) = self.ask.take() {
-            acts.push(Act::Ask { title, kind: self.kind.take().unwrap_or_else(|| "execute".to_owned()) });
-        }
-        acts.extend(self.say.take().map(Act::Say));
-        acts.extend(self.read.take().map(|path| Act::Read { path }));
-        acts.extend(self.report.take().map(Act::Report));
-        let tool = |tool: RawTool| Act::Tool { name: tool.name, arguments: Value::Object(tool.arguments) };
-        acts.extend(self.tool.take().map(tool));
-        acts.extend(self.exit.map(Act::Exit));
-        acts.extend(self.garbage.map(Act::Garbage));
-        let limit =
-            |limit: RawRateLimit| Act::RateLimit { resets_in_ms: limit.resets_in_ms, times: limit.times };
-        acts.extend(self.rate_limit.take().map(limit));
-        acts.extend(self.hang.then_some(Act::Hang));
-        acts.extend(self.spawn_grandchild.then_some(Act::Grandchildren));
-        acts.extend(self.ignore_sigterm.then_some(Act::IgnoreSigterm));
-        acts.extend(self.delete_workspace.then_some(Act::DeleteWorkspace));
-        let thinks = self.think_tokens;
-        acts.extend(thinks.map(|_| Act::Think));
-        if self.content.is_some() || self.lines.is_some() {
-            return Err("content and lines belong to a step with write or append".to_owned());
-        }
-        if self.kind.is_some() {
-            return Err("kind belongs to a step with ask".to_owned());
-        }
-        let count = acts.len();
-        match (acts.pop(), count) {
-            (Some(act), 1) => Ok(Step { act, tokens: thinks.or(tokens), unless }),
-            (_, 0) => Err(format!("this step does nothing; it needs one of: {ACTS}")),
-            _ => Err(format!("this step does {count} things; write one step for each of them")),
+        match rest.find(part) {
+            Some(at) => rest = &rest[at + part.len()..],
+            None => return false,
         }
     }
-
-    /// The text of a step that writes, in pieces.
-    fn text(&mut self, act: &str) -> Result<Vec<String>, String> {
-        match (self.content.take(), self.lines.take()) {
-            (Some(content), None) => Ok(vec![content]),
-            (None, Some(lines)) => Ok(lines),
-            (None, None) => Err(format!("{act} needs what to write: content = \"…\" or lines = [\"…\"]")),
-            (Some(_), Some(_)) => Err(format!("{act} takes content or lines, not both")),
-        }
-    }
-}
-
-/// A script that is handed around must not write where nobody expects it.
-fn inside(path: String) -> Result<String, String> {
-    let normal = Path::new(&path).components().all(|part| matches!(part, std::path::Component::Normal(_)));
-    if normal && !path.is_empty() {
-        Ok(path)
-    } else {
-        Err(format!("{path:?} is not a path inside the workspace"))
-    }
+    true
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::step::Act;
     use super::*;
 
     fn parse(text: &str) -> Result<Script, String> {
@@ -315,5 +198,45 @@ mod tests {
         assert!(of("{ sya = \"a\" }").contains("unknown field `sya`"));
         assert!(of("{ sya = \"a\" }").contains("line 4"));
         assert!(parse("window_tokens = 9\nbase_tokens = 9").unwrap_err().contains("leaves no room"));
+    }
+
+    #[test]
+    fn what_the_host_asks_for_by_itself_is_found_by_pattern() {
+        let script = parse(
+            "window_tokens = 9\n[objectives]\n\"review-*\" = { steps = [{ say = \"any\" }] }\n\"review-20a-*\" = { steps = \
+             [{ say = \"20a\" }] }\nreview-20a-2 = { steps = [{ say = \"own\" }] }\n\"*-x-*-y\" = { steps = [{ say = \"xy\" }] }",
+        )
+        .unwrap();
+        let said = |id: &str| match script.steps(id).map(|steps| &steps[0].act) {
+            Some(Act::Say(said)) => said.as_str(),
+            _ => "-",
+        };
+        let ids = ["review-7-1", "review-20a-1", "review-20a-2", "a-x-b-y", "a-x-y", "a-x-b-yz", "review"];
+        assert_eq!(ids.map(said), ["any", "20a", "own", "xy", "-", "-", "-"]);
+    }
+
+    #[test]
+    fn steps_for_splits_and_conflicts_are_understood() {
+        let of = |step: &str| {
+            let script = parse(&format!("window_tokens = 9\n[objectives.a]\nsteps = [\n{step}\n]\n"))?;
+            Ok::<_, String>(script.objectives.into_values().flatten().next().map(|step| step.act))
+        };
+        let split = of(
+            "{ split = { groups = [{ title = \"t\", objectives = [\"a\"] }], rationale = \"r\" }, phase = \"20\" }",
+        );
+        assert!(matches!(split, Ok(Some(Act::Split { groups, .. })) if groups[0].title == "t"));
+        let review = of("{ review = { score = 60, summary = \"s\" } }");
+        assert!(matches!(review, Ok(Some(Act::Review { scores, .. })) if scores == [60]));
+        let edit = of("{ edit = \"f\", from = \"a\", to = \"b\", when = \"f\" }");
+        assert!(
+            matches!(edit, Ok(Some(Act::Edit { from, to, .. })) if (from.as_str(), to.as_str()) == ("a", "b"))
+        );
+        assert!(matches!(of("{ resolve = \"f\", keep = \"theirs\" }"), Ok(Some(Act::Resolve { .. }))));
+        let wrong = |step: &str| of(step).unwrap_err();
+        assert!(wrong("{ edit = \"f\", from = \"a\" }").contains("edit needs"));
+        assert!(wrong("{ say = \"f\", to = \"a\" }").contains("belong to a step with edit"));
+        assert!(wrong("{ say = \"f\", keep = \"ours\" }").contains("belongs to a step with resolve"));
+        assert!(wrong("{ review = { score = [], summary = \"s\" } }").contains("needs a score"));
+        assert!(wrong("{ gather = \"../x\" }").contains("not a path inside"));
     }
 }

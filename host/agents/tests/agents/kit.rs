@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use baton_agents::{AgentHandle, DriverEvent, Launch, SpawnError, Spawned, spawn};
-use baton_core::SessionId;
 use baton_core::action::SpawnSpec;
 use baton_core::facts::{AgentEvent, Exit, Signal};
 use baton_core::workflow::{AgentKind, Role};
+use baton_core::{SessionId, Tree};
 use tempfile::TempDir;
 use tokio::sync::mpsc;
 
@@ -103,6 +103,7 @@ impl Place {
                 agent: agent.clone(),
                 continuation: 0,
                 max_turns: 0,
+                tree: Tree::workspace(),
             },
             role: Role::of(agent),
             workspace: self.workspace(),

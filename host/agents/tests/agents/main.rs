@@ -87,6 +87,7 @@ fn tests() -> Vec<Trial> {
             claude_is_asked_for_its_window_and_told_its_prompts,
             claude_that_is_missing_words_of_the_protocol_still_ends;
         rehearsal:
+            it_splits_fails_first_reviews_and_resolves,
             the_quickstart_fits_its_window_as_it_tells,
             permission_is_the_roles_to_give,
             a_prompt_can_be_broken_off,

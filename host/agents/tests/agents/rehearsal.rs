@@ -189,6 +189,64 @@ pub(crate) fn what_is_there_is_not_written_again() {
     });
 }
 
+// D2, D3: what an example of a split needs, whichever phase and objective the host names.
+pub(crate) fn it_splits_fails_first_reviews_and_resolves() {
+    run(async {
+        let place = Place::new();
+        let body = r#"
+            window_tokens = 4000
+            [objectives.work]
+            steps = [
+                { split = { groups = [{ title = "a", objectives = ["work"] }], rationale = "large" }, phase = "20" },
+                { write = "a.txt", content = "broken", unless = "a.txt" },
+                { edit = "a.txt", from = "broken", to = "right", when = "a.txt" },
+                { result = "made a.txt" },
+            ]
+            [objectives."review-*"]
+            steps = [{ review = { score = [40, 90], summary = "so so", findings = ["a.txt:1 is broken"] } }]
+            [objectives."merge-*"]
+            steps = [{ resolve = "list.txt" }, { gather = "all.md" }]
+        "#;
+        let mut session = Session::start(place.rehearsal(body)).await;
+        session.ready().await;
+        let inbox = place.workspace().join(".baton/r1/inbox");
+        let read = |path: &str| fs::read_to_string(place.workspace().join(path)).unwrap_or_default();
+        let of_phase = |phase: &str, objective: &str, more: &str| {
+            format!("{}{more}\n", brief(objective).replace("# Work", &format!("# Phase {phase}: some work")))
+        };
+
+        // In its phase it asks for a split, and leaves the objective open.
+        let events = session.prompt(&of_phase("20", "work", "")).await;
+        assert_eq!(ended(&events), ("end_turn", false));
+        assert!(read(".baton/r1/inbox/work-0.json").contains("split-request"));
+        assert!(!inbox.join("work-done.json").exists() && read("a.txt").is_empty());
+
+        // In a part of it the first try is broken, and the second is not.
+        let part = of_phase("20a", "work", "Result file: r/20a.md");
+        session.prompt(&part).await;
+        assert_eq!((read("a.txt").as_str(), read("r/20a.md").as_str()), ("broken\n", "made a.txt\n"));
+        assert!(inbox.join("work-done.json").exists());
+        session.prompt(&part).await;
+        assert_eq!(read("a.txt"), "right\n");
+
+        // Each review has its own score.
+        for (round, score) in [(1, "40"), (2, "90")] {
+            session.prompt(&of_phase("20a-review", &format!("review-20a-{round}"), "")).await;
+            let report = read(&format!(".baton/r1/inbox/review-20a-{round}-0.json"));
+            assert!(report.contains("review-submit") && report.contains(score), "{report}");
+        }
+
+        let conflict = "one\n<<<<<<< HEAD\nours\n=======\ntheirs\n>>>>>>> b\n";
+        fs::write(place.workspace().join("list.txt"), conflict).unwrap();
+        session.prompt(&of_phase("20-merge", "merge-20-20b", "- result: r/20a.md")).await;
+        assert_eq!(
+            (read("list.txt").as_str(), read("all.md").as_str()),
+            ("one\nours\ntheirs\n", "made a.txt\n")
+        );
+        session.end().await;
+    });
+}
+
 pub(crate) fn a_prompt_without_a_known_objective_is_answered() {
     run(async {
         let place = Place::new();

@@ -1,0 +1,241 @@
+//! Plays one step: what it writes, asks, calls and breaks. When a step is played is the actor's business.
+
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use super::super::misbehave::{delete_all, ignore_sigterm, leave_behind};
+use super::super::step::{Act, Keep, Step};
+use super::super::window::tokens;
+use super::{Actor, Brief, SHOWN_BYTES, Stop, TURN_TOKENS, Wire, broken, rate_limit};
+
+impl Actor<'_> {
+    pub(super) fn step(
+        &mut self,
+        step: &Step,
+        at: (&str, usize),
+        brief: &Brief,
+        wire: &mut Wire,
+    ) -> Result<(), Stop> {
+        let name = format!("{}-{}", at.0, at.1);
+        let cost = |text: &str| step.tokens.unwrap_or_else(|| tokens(text));
+        match &step.act {
+            Act::Say(text) => self.say(text, wire),
+            Act::Write { path, content } => self.write(path, content, cost(content), wire),
+            Act::Append { path, lines } => self.append(path, lines, step.tokens, wire),
+            Act::Edit { path, from, to } => self.edit(path, from, to, cost(to), wire),
+            Act::Resolve { path, keep } => self.resolve(path, *keep, step.tokens, wire),
+            Act::Result { content } => match brief.result.as_ref().and_then(|path| path.to_str()) {
+                Some(path) => self.write(path, content, cost(content), wire),
+                None => self.say("Nobody asks me for a file with my result.", wire),
+            },
+            Act::Gather { path } => self.gather(path, &brief.results, step.tokens, wire),
+            Act::Read { path } => {
+                let content = fs::read(path)
+                    .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+                    .unwrap_or_default();
+                let cost = cost(&content);
+                self.tool("read", "read", path, cost, wire, || {
+                    let shown = baton_streams::cut(&content, SHOWN_BYTES);
+                    Ok(format!("{cost} tokens of {path}, beginning with:\n{shown}"))
+                })
+            }
+            Act::Think => {
+                self.turn(0, step.tokens.unwrap_or(TURN_TOKENS), wire)?;
+                self.chunk("agent_thought_chunk", "Thinking it over.", wire);
+                Ok(())
+            }
+            Act::Ask { title, kind } => self.ask(title, kind, wire),
+            Act::Report(report) => {
+                self.turn(TURN_TOKENS, TURN_TOKENS, wire)?;
+                self.report(&name, report, brief).map_err(|error| broken(&error))
+            }
+            Act::Tool { name, arguments } => self.call_tool(name, arguments, wire),
+            Act::Split { .. } | Act::Review { .. } => {
+                self.call_or_report(&step.act, at.0, &name, brief, wire)
+            }
+            Act::RateLimit { resets_in_ms, times } => {
+                let count = self.limited.entry((at.0.to_owned(), at.1)).or_default();
+                if *count >= *times {
+                    return Ok(());
+                }
+                *count += 1;
+                Err(Stop::Failed(rate_limit(*resets_in_ms)))
+            }
+            Act::Exit(code) => Err(Stop::Exit(*code)),
+            Act::Hang => loop {
+                std::thread::park();
+            },
+            Act::Garbage(bytes) => {
+                wire.garbage(*bytes);
+                Ok(())
+            }
+            Act::Grandchildren => leave_behind().map_err(|error| broken(&error)),
+            Act::IgnoreSigterm => ignore_sigterm().map_err(|error| broken(&error)),
+            Act::DeleteWorkspace => {
+                delete_all(Path::new("."));
+                Ok(())
+            }
+        }
+    }
+
+    fn write(&mut self, path: &str, content: &str, cost: u64, wire: &mut Wire) -> Result<(), Stop> {
+        if fs::read(path).is_ok_and(|found| found == content.as_bytes()) {
+            return self.say(&format!("{path} is already there."), wire);
+        }
+        self.tool("write", "edit", path, cost, wire, || {
+            make_parent(path)?;
+            fs::write(path, content)?;
+            Ok(format!("wrote {} bytes", content.len()))
+        })
+    }
+
+    fn append(
+        &mut self,
+        path: &str,
+        lines: &[String],
+        cost: Option<u64>,
+        wire: &mut Wire,
+    ) -> Result<(), Stop> {
+        let found = fs::read_to_string(path).unwrap_or_default();
+        let missing: Vec<&str> = lines
+            .iter()
+            .map(String::as_str)
+            .filter(|line| !found.lines().any(|known| known == *line))
+            .collect();
+        if missing.is_empty() {
+            return self.say(&format!("{path} already says so."), wire);
+        }
+        let cost = cost.unwrap_or_else(|| tokens(&missing.concat()));
+        self.tool("append", "edit", path, cost, wire, || {
+            make_parent(path)?;
+            let mut file = fs::OpenOptions::new().create(true).append(true).open(path)?;
+            for line in &missing {
+                writeln!(file, "{line}")?;
+            }
+            Ok(format!("appended {} lines", missing.len()))
+        })
+    }
+
+    fn edit(&mut self, path: &str, from: &str, to: &str, cost: u64, wire: &mut Wire) -> Result<(), Stop> {
+        let found = fs::read_to_string(path).unwrap_or_default();
+        if !found.contains(from) && found.contains(to) {
+            return self.say(&format!("{path} already says so."), wire);
+        }
+        self.tool("edit", "edit", path, cost, wire, || {
+            if !found.contains(from) {
+                return Err(io::Error::new(io::ErrorKind::NotFound, format!("{from:?} is not in it")));
+            }
+            fs::write(path, found.replacen(from, to, 1))?;
+            Ok("one place changed".to_owned())
+        })
+    }
+
+    fn resolve(&mut self, path: &str, keep: Keep, cost: Option<u64>, wire: &mut Wire) -> Result<(), Stop> {
+        let found = fs::read_to_string(path).unwrap_or_default();
+        let resolved = without_marks(&found, keep);
+        if resolved == found {
+            return self.say(&format!("{path} has no conflict."), wire);
+        }
+        self.write(path, &resolved, cost.unwrap_or_else(|| tokens(&resolved)), wire)
+    }
+
+    fn gather(
+        &mut self,
+        path: &str,
+        results: &[PathBuf],
+        cost: Option<u64>,
+        wire: &mut Wire,
+    ) -> Result<(), Stop> {
+        let texts: Vec<String> = results.iter().filter_map(|path| fs::read_to_string(path).ok()).collect();
+        if texts.is_empty() {
+            return self.say("There are no results to bring together.", wire);
+        }
+        let whole = texts.concat();
+        self.write(path, &whole, cost.unwrap_or_else(|| tokens(&whole)), wire)
+    }
+
+    /// Through the host's tool where it has given a server, else through a file.
+    fn call_or_report(
+        &mut self,
+        act: &Act,
+        objective: &str,
+        name: &str,
+        brief: &Brief,
+        wire: &mut Wire,
+    ) -> Result<(), Stop> {
+        let Some((tool, arguments)) = act.call(objective) else { return Ok(()) };
+        if self.server.is_some() {
+            self.call_tool(tool, &arguments, wire)?;
+        } else {
+            self.turn(tokens(&arguments.to_string()), TURN_TOKENS, wire)?;
+            let mut report = arguments;
+            report["report"] = tool.replace('_', "-").into();
+            self.put_report(name, report, brief).map_err(|error| broken(&error))?;
+        }
+        match act {
+            Act::Split { groups, .. } => {
+                let said = format!(
+                    "This is too much for one session: I ask for it to be split into {}.",
+                    groups.len()
+                );
+                self.say(&said, wire)
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A text without the marks of conflicts, with what is kept of each.
+fn without_marks(text: &str, keep: Keep) -> String {
+    /// Where in a conflict a line stands.
+    #[derive(Clone, Copy, PartialEq)]
+    enum Side {
+        None,
+        Ours,
+        Base,
+        Theirs,
+    }
+    let mut side = Side::None;
+    let mut kept = String::new();
+    for line in text.split_inclusive('\n') {
+        let mark = |mark: &str| line.trim_end() == mark || line.starts_with(&format!("{mark} "));
+        side = match side {
+            Side::None if mark("<<<<<<<") => Side::Ours,
+            Side::Ours if mark("|||||||") => Side::Base,
+            Side::Ours | Side::Base if mark("=======") => Side::Theirs,
+            Side::Theirs if mark(">>>>>>>") => Side::None,
+            _ => {
+                let dropped = match side {
+                    Side::None => false,
+                    Side::Ours => keep == Keep::Theirs,
+                    Side::Base => true,
+                    Side::Theirs => keep == Keep::Ours,
+                };
+                if !dropped {
+                    kept.push_str(line);
+                }
+                side
+            }
+        };
+    }
+    kept
+}
+
+fn make_parent(path: &str) -> io::Result<()> {
+    Path::new(path).parent().map_or(Ok(()), fs::create_dir_all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_marks_of_conflicts_go_and_what_is_kept_stays() {
+        let text = "one\n<<<<<<< HEAD\nours\n||||||| base\nold\n=======\ntheirs\n>>>>>>> b\ntwo\n=======\n";
+        assert_eq!(without_marks(text, Keep::Both), "one\nours\ntheirs\ntwo\n=======\n");
+        assert_eq!(without_marks(text, Keep::Ours), "one\nours\ntwo\n=======\n");
+        assert_eq!(without_marks(text, Keep::Theirs), "one\ntheirs\ntwo\n=======\n");
+        assert_eq!(without_marks("plain\n", Keep::Both), "plain\n");
+    }
+}

@@ -1,0 +1,324 @@
+//! One step of a script: what may be written in it, and what it means. Plays nothing.
+
+use std::path::Path;
+
+use baton_core::input::{Report, SplitGroupReport};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+/// One turn of the agent.
+#[derive(Debug, PartialEq)]
+pub(super) struct Step {
+    pub(super) act: Act,
+    /// Tokens that it takes, where the script says so.
+    pub(super) tokens: Option<u64>,
+    /// Left out where this file was there when the prompt began.
+    pub(super) unless: Option<String>,
+    /// Left out where this file was not there when the prompt began.
+    pub(super) when: Option<String>,
+    /// Left out in prompts of phases whose id does not match this pattern.
+    pub(super) phase: Option<String>,
+}
+
+/// What is done in a step.
+#[derive(Debug, PartialEq)]
+pub(super) enum Act {
+    /// Write a file, whole.
+    Write { path: String, content: String },
+    /// Append lines to a file that are not in it yet.
+    Append { path: String, lines: Vec<String> },
+    /// Put one text in the place of another one.
+    Edit { path: String, from: String, to: String },
+    /// Take the marks of a conflict out of a file.
+    Resolve { path: String, keep: Keep },
+    /// Write to the file that the prompt names for what a part of a split has to say; nothing where it names none.
+    Result { content: String },
+    /// Put the files that the prompt names as results one below the other.
+    Gather { path: String },
+    /// Answer something.
+    Say(String),
+    /// Call a tool that reads a file; what comes back fills so many tokens.
+    Read { path: String },
+    /// Think.
+    Think,
+    /// Ask the host for permission, and say what came of it.
+    Ask { title: String, kind: String },
+    /// Report something else than a finished objective.
+    Report(Report),
+    /// Call a tool of the MCP server that the host has given.
+    Tool { name: String, arguments: Value },
+    /// Ask for a split, and end the prompt with the objective open.
+    Split { groups: Vec<SplitGroupReport>, rationale: String },
+    /// Submit a review. Each review of a phase has the next score; those after the last one have the last.
+    Review { scores: Vec<u32>, summary: String, findings: Vec<String> },
+    /// Answer the prompt with a rate limit, so many times in a process.
+    RateLimit { resets_in_ms: u64, times: u32 },
+    /// End the process.
+    Exit(u8),
+    /// Never answer again.
+    Hang,
+    /// Print so many bytes that are no message, on one line.
+    Garbage(u64),
+    /// Leave two processes behind: one in the own process group, one in another.
+    Grandchildren,
+    /// Take no notice of SIGTERM from here on.
+    IgnoreSigterm,
+    /// Delete everything in the workspace that can be deleted.
+    DeleteWorkspace,
+}
+
+impl Act {
+    /// The call of a tool that the host has, and the report through a file that means the same.
+    pub(super) fn call(&self, objective: &str) -> Option<(&'static str, Value)> {
+        match self {
+            Act::Split { groups, rationale } => {
+                Some(("split_request", json!({ "groups": groups, "rationale": rationale })))
+            }
+            Act::Review { scores, summary, findings } => {
+                let score = scores.get(round(objective) - 1).or(scores.last()).copied().unwrap_or_default();
+                Some(("review_submit", json!({ "score": score, "summary": summary, "findings": findings })))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Which time this is, from the number at the end of an objective's id (`review-20a-2`); 1 where there is none.
+fn round(objective: &str) -> usize {
+    let digits = objective.rsplit('-').next().unwrap_or_default();
+    digits.parse().unwrap_or(1).max(1)
+}
+
+/// What is left of the two sides of a conflict.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Keep {
+    /// First the one, then the other.
+    #[default]
+    Both,
+    /// What was there.
+    Ours,
+    /// What came.
+    Theirs,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawStep {
+    write: Option<String>,
+    append: Option<String>,
+    edit: Option<String>,
+    resolve: Option<String>,
+    result: Option<String>,
+    gather: Option<String>,
+    say: Option<String>,
+    read: Option<String>,
+    think_tokens: Option<u64>,
+    ask: Option<String>,
+    report: Option<Report>,
+    tool: Option<RawTool>,
+    split: Option<RawSplit>,
+    review: Option<RawReview>,
+    rate_limit: Option<RawRateLimit>,
+    exit: Option<u8>,
+    #[serde(default)]
+    hang: bool,
+    garbage: Option<u64>,
+    #[serde(default)]
+    spawn_grandchild: bool,
+    #[serde(default)]
+    ignore_sigterm: bool,
+    #[serde(default)]
+    delete_workspace: bool,
+
+    content: Option<String>,
+    lines: Option<Vec<String>>,
+    from: Option<String>,
+    to: Option<String>,
+    keep: Option<Keep>,
+    kind: Option<String>,
+    tokens: Option<u64>,
+    unless: Option<String>,
+    when: Option<String>,
+    phase: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawTool {
+    name: String,
+    #[serde(default)]
+    arguments: Map<String, Value>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawSplit {
+    groups: Vec<SplitGroupReport>,
+    rationale: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawReview {
+    score: OneOrMore,
+    summary: String,
+    #[serde(default)]
+    findings: Vec<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum OneOrMore {
+    One(u32),
+    More(Vec<u32>),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawRateLimit {
+    resets_in_ms: u64,
+    #[serde(default = "once")]
+    times: u32,
+}
+
+fn once() -> u32 {
+    1
+}
+
+/// What a step may say, for the error of one that says nothing or too much.
+const ACTS: &str = "write, append, edit, resolve, result, gather, say, read, think_tokens, ask, report, tool, split, review, \
+                    rate_limit, exit, hang, garbage, spawn_grandchild, ignore_sigterm, delete_workspace";
+
+impl RawStep {
+    pub(super) fn understand(mut self) -> Result<Step, String> {
+        let tokens = self.think_tokens.or(self.tokens.take());
+        let (unless, when, phase) = (self.unless.take(), self.when.take(), self.phase.take());
+        let mut acts = Vec::new();
+        self.take_files(&mut acts)?;
+        self.take_words(&mut acts)?;
+        self.take_mischief(&mut acts);
+        self.nothing_left()?;
+        let count = acts.len();
+        match (acts.pop(), count) {
+            (Some(act), 1) => Ok(Step { act, tokens, unless, when, phase }),
+            (_, 0) => Err(format!("this step does nothing; it needs one of: {ACTS}")),
+            _ => Err(format!("this step does {count} things; write one step for each of them")),
+        }
+    }
+
+    fn take_files(&mut self, acts: &mut Vec<Act>) -> Result<(), String> {
+        if let Some(path) = self.write.take() {
+            acts.push(Act::Write { path: inside(path)?, content: whole(self.text("write")?) });
+        }
+        if let Some(path) = self.append.take() {
+            let lines =
+                self.text("append")?.iter().flat_map(|text| text.lines()).map(str::to_owned).collect();
+            acts.push(Act::Append { path: inside(path)?, lines });
+        }
+        if let Some(path) = self.edit.take() {
+            let (Some(from), Some(to)) = (self.from.take(), self.to.take()) else {
+                return Err("edit needs what is there and what comes in its place: from = \"…\", to = \"…\""
+                    .to_owned());
+            };
+            acts.push(Act::Edit { path: inside(path)?, from, to });
+        }
+        if let Some(path) = self.resolve.take() {
+            acts.push(Act::Resolve { path: inside(path)?, keep: self.keep.take().unwrap_or_default() });
+        }
+        acts.extend(self.result.take().map(|text| Act::Result { content: whole(vec![text]) }));
+        if let Some(path) = self.gather.take() {
+            acts.push(Act::Gather { path: inside(path)? });
+        }
+        acts.extend(self.read.take().map(|path| Act::Read { path }));
+        Ok(())
+    }
+
+    fn take_words(&mut self, acts: &mut Vec<Act>) -> Result<(), String> {
+        if let Some(title) = self.ask.take() {
+            acts.push(Act::Ask { title, kind: self.kind.take().unwrap_or_else(|| "execute".to_owned()) });
+        }
+        acts.extend(self.say.take().map(Act::Say));
+        acts.extend(self.think_tokens.map(|_| Act::Think));
+        acts.extend(self.report.take().map(Act::Report));
+        let tool = |tool: RawTool| Act::Tool { name: tool.name, arguments: Value::Object(tool.arguments) };
+        acts.extend(self.tool.take().map(tool));
+        acts.extend(self.split.take().map(|RawSplit { groups, rationale }| Act::Split { groups, rationale }));
+        if let Some(RawReview { score, summary, findings }) = self.review.take() {
+            let scores = match score {
+                OneOrMore::One(score) => vec![score],
+                OneOrMore::More(scores) => scores,
+            };
+            if scores.is_empty() {
+                return Err("review needs a score, or one for each time: score = [40, 90]".to_owned());
+            }
+            acts.push(Act::Review { scores, summary, findings });
+        }
+        Ok(())
+    }
+
+    fn take_mischief(&mut self, acts: &mut Vec<Act>) {
+        let limit =
+            |limit: RawRateLimit| Act::RateLimit { resets_in_ms: limit.resets_in_ms, times: limit.times };
+        acts.extend(self.rate_limit.take().map(limit));
+        acts.extend(self.exit.map(Act::Exit));
+        acts.extend(self.garbage.map(Act::Garbage));
+        acts.extend(self.hang.then_some(Act::Hang));
+        acts.extend(self.spawn_grandchild.then_some(Act::Grandchildren));
+        acts.extend(self.ignore_sigterm.then_some(Act::IgnoreSigterm));
+        acts.extend(self.delete_workspace.then_some(Act::DeleteWorkspace));
+    }
+
+    /// What no act has taken belongs to another one.
+    fn nothing_left(&self) -> Result<(), String> {
+        let said = match self {
+            step if step.content.is_some() || step.lines.is_some() => {
+                "content and lines belong to a step with write or append"
+            }
+            step if step.from.is_some() || step.to.is_some() => "from and to belong to a step with edit",
+            step if step.keep.is_some() => "keep belongs to a step with resolve",
+            step if step.kind.is_some() => "kind belongs to a step with ask",
+            _ => return Ok(()),
+        };
+        Err(said.to_owned())
+    }
+
+    /// The text of a step that writes, in pieces.
+    fn text(&mut self, act: &str) -> Result<Vec<String>, String> {
+        match (self.content.take(), self.lines.take()) {
+            (Some(content), None) => Ok(vec![content]),
+            (None, Some(lines)) => Ok(lines),
+            (None, None) => Err(format!("{act} needs what to write: content = \"…\" or lines = [\"…\"]")),
+            (Some(_), Some(_)) => Err(format!("{act} takes content or lines, not both")),
+        }
+    }
+}
+
+/// The text of a file, which ends with a line break.
+fn whole(pieces: Vec<String>) -> String {
+    let content = pieces.join("\n");
+    if content.ends_with('\n') { content } else { content + "\n" }
+}
+
+/// A script that is handed around must not write where nobody expects it.
+fn inside(path: String) -> Result<String, String> {
+    let normal = Path::new(&path).components().all(|part| matches!(part, std::path::Component::Normal(_)));
+    if normal && !path.is_empty() {
+        Ok(path)
+    } else {
+        Err(format!("{path:?} is not a path inside the workspace"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_review_of_a_phase_has_its_own_score() {
+        let act = Act::Review { scores: vec![40, 90], summary: "s".to_owned(), findings: Vec::new() };
+        let score = |objective: &str| act.call(objective).unwrap().1["score"].clone();
+        assert_eq!([score("review-20a-1"), score("review-20a-2"), score("review-20a-3")], [40, 90, 90]);
+        assert_eq!([score("review-20a-1-2"), score("look"), score("look-0")], [90, 40, 40]);
+    }
+}
