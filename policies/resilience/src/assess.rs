@@ -15,6 +15,7 @@ use baton_sdk::Host;
 use baton_sdk::exhaustion::{Assessment, Observation, Occasion, Quota, QuotaCause, Recovery, Verdict};
 use baton_sdk::types::{Capabilities, Channel, Evidence, Session, SessionState};
 
+use crate::page::attribute;
 use codes::Class;
 use signals::{Found, Signals};
 
@@ -139,7 +140,13 @@ fn ended(host: &impl Host, o: &Observation) -> Assessment {
 
 /// The agent says that it is done: is there something to show for it (A4)?
 fn answered(host: &impl Host, o: &Observation) -> Assessment {
-    let short = o.answer_bytes < host.integer("min-answer-bytes") as u64;
+    // It stopped where it was, to be relieved of what is too much: that is what it should do (D2).
+    if attribute(&o.attributes, "split-requested").is_some() {
+        return plain(Verdict::Completed, "it asks for its phase to be split");
+    }
+    // Whoever has reported all that was asked for, a reviewer's score for example, need not change files or say it again.
+    let reported = o.phase.progress.open == 0 && o.phase.progress.failed == 0 && o.phase.progress.done > 0;
+    let short = !reported && o.answer_bytes < host.integer("min-answer-bytes") as u64;
     let missing = o.files_missing > 0;
     let silent = short && o.files_changed == 0;
     if !missing && !silent {

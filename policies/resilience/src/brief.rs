@@ -6,9 +6,10 @@
 
 use baton_sdk::Host;
 use baton_sdk::handoff::{Briefing, Kind, Observation};
-use baton_sdk::types::{Capabilities, Objective, ObjectiveStatus, Span, TextId};
+use baton_sdk::types::{Objective, ObjectiveStatus, Span, TextId};
 
 use crate::page::{PROMPT_BYTES, Page, Rest, attribute, count, one_line, said};
+use crate::{reporting, together};
 
 /// Reserve for what stands at the end of every prompt: where to report.
 const END_BYTES: usize = 2 << 10;
@@ -28,65 +29,78 @@ const NAME_BYTES: usize = 300;
 pub(crate) fn brief(host: &impl Host, o: &Observation) -> Briefing {
     let mut page = Page::new(PROMPT_BYTES - END_BYTES);
     opening(&mut page, o);
-    let reason = match o.kind {
+    let reason = if together::is_review(o) {
+        review(&mut page, host, o)
+    } else if together::is_merge(o) {
+        merge(&mut page, host, o)
+    } else {
+        work(&mut page, host, o)
+    };
+    let (mut prompt, left_out) = page.finish();
+    prompt.push_str(&reporting::ending(o));
+    Briefing { prompt, left_out, reason: reason.into() }
+}
+
+/// For whoever does the work of a phase.
+fn work(page: &mut Page, host: &impl Host, o: &Observation) -> &'static str {
+    match o.kind {
         Kind::First => {
-            objective(&mut page, o);
-            standing(&mut page, o);
-            history(&mut page, host, o);
-            verified(&mut page, host, o);
-            order(&mut page, o);
-            rules(&mut page, host);
+            together::round(page, o);
+            objective(page, o);
+            together::place(page, o);
+            standing(page, o);
+            history(page, host, o);
+            verified(page, host, o);
+            order(page, o);
+            rules(page, host);
             "the first prompt of the phase"
         }
         Kind::Next => {
-            objective(&mut page, o);
-            standing(&mut page, o);
+            objective(page, o);
+            standing(page, o);
             "the next objective"
         }
         Kind::Continuing => {
-            orientation(&mut page, o);
-            objective(&mut page, o);
-            standing(&mut page, o);
-            on_disk(&mut page, host, o);
-            history(&mut page, host, o);
-            verified(&mut page, host, o);
-            order(&mut page, o);
-            rules(&mut page, host);
+            together::round(page, o);
+            orientation(page, o);
+            objective(page, o);
+            together::place(page, o);
+            standing(page, o);
+            on_disk(page, host, o);
+            history(page, host, o);
+            verified(page, host, o);
+            order(page, o);
+            rules(page, host);
             "a new session continues the phase"
         }
         Kind::ReOriented => {
-            objective(&mut page, o);
-            standing(&mut page, o);
-            on_disk(&mut page, host, o);
-            rules(&mut page, host);
+            objective(page, o);
+            together::place(page, o);
+            standing(page, o);
+            on_disk(page, host, o);
+            rules(page, host);
             "the context was compacted"
         }
         Kind::Nudged => {
-            objective(&mut page, o);
-            verified(&mut page, host, o);
+            objective(page, o);
+            verified(page, host, o);
             page.line(
                 "\nFinish it now: write what is missing to disk, then say in a few sentences what you did.",
             );
             page.line("If you cannot, report why, and do not start over.");
             "the last prompt left something open"
         }
-        Kind::Reviewing => {
-            objective(&mut page, o);
-            on_disk(&mut page, host, o);
-            verified(&mut page, host, o);
-            page.line("\nReview; do not edit. Report each finding with its file and line, the worst first.");
-            rules(&mut page, host);
-            "a review"
-        }
-        Kind::Merging => {
+        // A lead that finishes the rest; a review and a merge that say what they are about go their own ways.
+        Kind::Merging | Kind::Reviewing => {
             if is_lead(o) {
-                orientation(&mut page, o);
+                orientation(page, o);
             }
-            objective(&mut page, o);
-            standing(&mut page, o);
-            on_disk(&mut page, host, o);
-            history(&mut page, host, o);
-            verified(&mut page, host, o);
+            objective(page, o);
+            together::place(page, o);
+            standing(page, o);
+            on_disk(page, host, o);
+            history(page, host, o);
+            verified(page, host, o);
             if is_lead(o) {
                 page.line("\nYou are the lead and finish what is left by yourself: no other session follows for it. Work through");
                 page.line("all of your objectives, then see that the parts of the phase fit together.");
@@ -94,13 +108,54 @@ pub(crate) fn brief(host: &impl Host, o: &Observation) -> Briefing {
                 page.line("\nOthers did the parts and wrote to separate files. Bring them together: read their reports, settle");
                 page.line("what contradicts, and leave one result.");
             }
-            rules(&mut page, host);
+            rules(page, host);
             if is_lead(o) { "the lead finishes the rest" } else { "parts are brought together" }
         }
-    };
-    let (mut prompt, left_out) = page.finish();
-    prompt.push_str(&ending(o));
-    Briefing { prompt, left_out, reason: reason.into() }
+    }
+}
+
+/// For whoever looks at the work of others.
+fn review(page: &mut Page, host: &impl Host, o: &Observation) -> &'static str {
+    let again = matches!(o.kind, Kind::Continuing | Kind::ReOriented);
+    if again {
+        orientation(page, o);
+    }
+    objective(page, o);
+    if o.kind == Kind::Nudged {
+        verified(page, host, o);
+        together::review_rules(page, host);
+        page.line("\nFinish it now: submit your review, with what you have found so far.");
+        return "the last prompt brought no review";
+    }
+    together::review(page, o);
+    on_disk(page, host, o);
+    verified(page, host, o);
+    together::review_rules(page, host);
+    rules(page, host);
+    if again { "a new session continues the review" } else { "a review" }
+}
+
+/// For whoever brings the work of others together.
+fn merge(page: &mut Page, host: &impl Host, o: &Observation) -> &'static str {
+    if o.kind == Kind::Continuing || is_lead(o) {
+        orientation(page, o);
+    }
+    objective(page, o);
+    together::merge(page, host, o);
+    standing(page, o);
+    if matches!(o.kind, Kind::Continuing | Kind::ReOriented) {
+        on_disk(page, host, o);
+    }
+    history(page, host, o);
+    verified(page, host, o);
+    match o.kind {
+        Kind::Nudged => {
+            page.line("\nFinish it now, and say in a few sentences what you did. If you cannot, report why.");
+        }
+        Kind::Next => {}
+        _ => rules(page, host),
+    }
+    "parts are brought together"
 }
 
 fn is_lead(o: &Observation) -> bool {
@@ -228,15 +283,15 @@ fn on_disk(page: &mut Page, host: &impl Host, o: &Observation) {
     if o.changed_files.is_empty() {
         return;
     }
-    page.heading(if o.kind == Kind::Reviewing {
-        "Files to review"
-    } else {
-        "Files already modified (do not redo)"
-    });
+    let (heading, what) = match together::is_review(o) {
+        true => ("Files to review", "changed"),
+        false => ("Files already modified (do not redo)", "already modified"),
+    };
+    page.heading(heading);
     let rest = rest(o, "changed files", "changed-files");
     page.records(&o.changed_files, host.integer("listed-files") as usize, &rest, |file| {
         let gone = if file.exists { "" } else { " (deleted)" };
-        format!("- already modified: {}{gone}", one_line(&file.path, NAME_BYTES))
+        format!("- {what}: {}{gone}", one_line(&file.path, NAME_BYTES))
     });
 }
 
@@ -294,7 +349,11 @@ fn history(page: &mut Page, host: &impl Host, o: &Observation) {
 
 fn verified(page: &mut Page, host: &impl Host, o: &Observation) {
     let findings = tail(host, o.findings, host.integer("findings-bytes"));
-    page.quote("Findings of the last verification", &findings);
+    let what = match together::is_review(o) {
+        true => "The end of what its commands printed",
+        false => "Findings of the last verification",
+    };
+    page.quote(what, &findings);
 }
 
 /// A sub-phase that is worth a plan gets one (D11).
@@ -314,33 +373,6 @@ fn rules(page: &mut Page, host: &impl Host) {
         format!("- {}", one_line(&rule, MENTION_BYTES * 2))
     });
 }
-
-/// The line that an agent and the host agree on, whatever else had to be left out.
-fn ending(o: &Observation) -> String {
-    if o.inbox_path.is_empty() {
-        return String::new();
-    }
-    let path = one_line(&o.inbox_path, NAME_BYTES);
-    if o.session.capabilities.contains(Capabilities::TAKES_MCP) {
-        return format!(
-            "\n## Reporting\nReport through the tools of the MCP server `baton`:\n{TOOLS}\
-             Without them, as files (its README says how).\nReport to: {path}\n"
-        );
-    }
-    format!(
-        "\n## Reporting\nReport to: {path}\n\
-         Progress, decisions, failed attempts, gotchas and handoffs go there as files (its README says how). So does a\n\
-         request to split a scope that is too large: that is a success, not a failure.\n"
-    )
-}
-
-/// The tools of the host, for agents that take MCP servers.
-const TOOLS: &str = "\
-- objective_update as soon as an objective is done or blocked; decision_record for a choice and why
-- attempt_record for what failed, gotcha_record for a trap: your successor is spared both
-- artifact_save for anything large, artifact_load to read it by range; context_status before a large read
-- handoff_write before you stop with work left; split_request where the scope is too large: a success, not a failure
-";
 
 /// The last bytes of a text.
 fn tail(host: &impl Host, text: TextId, bytes: i64) -> String {

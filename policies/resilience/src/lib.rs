@@ -5,7 +5,7 @@
 //! | `assess.rs`, `assess/` | how a session is, or why it stopped, by a ladder of evidence |
 //! | `compact.rs` | when to make room, and when a new session is better |
 //! | `split.rs`, `seams.rs` | whether a scope is too large, and where its seams are |
-//! | `brief.rs` | the prompts |
+//! | `brief.rs`, `together.rs`, `reporting.rs` | the prompts: the work, others who work beside, and how to report |
 //! | `compose.rs`, `review.rs` | the handoff document, and whether one is fit |
 //! | `settings.rs` | every threshold, phrase and text that a team may want to change |
 //!
@@ -17,10 +17,12 @@ mod brief;
 mod compact;
 mod compose;
 mod page;
+mod reporting;
 mod review;
 mod seams;
 mod settings;
 mod split;
+mod together;
 
 use baton_sdk::prelude::*;
 

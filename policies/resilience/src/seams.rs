@@ -50,19 +50,56 @@ fn collect(labels: &[usize]) -> Vec<Vec<usize>> {
     heads.map(|head| (0..labels.len()).filter(|member| labels[*member] == head).collect()).collect()
 }
 
+/// Whether two objectives are about the same thing.
+pub(crate) fn belong(one: &Objective, other: &Objective) -> bool {
+    let others = keys(other);
+    keys(one).iter().any(|key| others.contains(key))
+}
+
+/// Objectives that test what another one makes, each with that one; by index (C14).
+pub(crate) fn tests(objectives: &[&Objective]) -> Vec<(usize, usize)> {
+    let is_test: Vec<bool> = objectives.iter().map(|objective| is_test(objective)).collect();
+    let tested = |test: usize| {
+        (0..objectives.len()).find(|place| !is_test[*place] && belong(objectives[*place], objectives[test]))
+    };
+    (0..objectives.len())
+        .filter(|place| is_test[*place])
+        .filter_map(|test| Some((test, tested(test)?)))
+        .collect()
+}
+
+/// Whether an objective is there for the tests of something: its id or all the files that it names say so.
+fn is_test(objective: &Objective) -> bool {
+    let mut files = files(&objective.description).peekable();
+    has_test_word(&objective.id) || (files.peek().is_some() && files.all(has_test_word))
+}
+
+fn has_test_word(name: &str) -> bool {
+    let mut words = name.split(|c: char| !c.is_alphanumeric());
+    words.any(|word| TEST_WORDS.contains(&word.to_ascii_lowercase().as_str()))
+}
+
+/// The files that a text names, with their folders.
+fn files(text: &str) -> impl Iterator<Item = &str> {
+    let words =
+        text.split([' ', ',', ';', '(', ')', '`', '"', '\n']).map(|word| word.trim_end_matches(['.', ':']));
+    words.filter(|word| {
+        let name = word.rsplit('/').next().unwrap_or(word);
+        name.split_once('.').is_some_and(|(stem, extension)| {
+            let plain = extension.chars().all(|c| c.is_ascii_alphanumeric() || c == '.');
+            !stem.is_empty() && !extension.is_empty() && plain
+        })
+    })
+}
+
 /// What an objective is about: its id without the words for tests, and the stems of the files it names.
 fn keys(objective: &Objective) -> Vec<String> {
     let mut keys = Vec::new();
     keys.extend(subject(&objective.id).map(|subject| format!("id {subject}")));
-    for word in objective.description.split([' ', ',', ';', '(', ')', '`', '"', '\n']) {
-        let word = word.trim_end_matches(['.', ':']);
-        let name = word.rsplit('/').next().unwrap_or(word);
-        let Some((stem, extension)) = name.split_once('.') else { continue };
-        let is_file =
-            !extension.is_empty() && extension.chars().all(|c| c.is_ascii_alphanumeric() || c == '.');
-        if is_file && !stem.is_empty() {
-            keys.extend(subject(stem).map(|subject| format!("file {subject}")));
-        }
+    for file in files(&objective.description) {
+        let name = file.rsplit('/').next().unwrap_or(file);
+        let stem = name.split('.').next().unwrap_or(name);
+        keys.extend(subject(stem).map(|subject| format!("file {subject}")));
     }
     keys
 }
@@ -104,6 +141,21 @@ mod tests {
             ("c", "Cover tests/lexer_test.rs, all of it"),
         ]);
         assert_eq!(by_file, [vec![0, 2], vec![1]]);
+    }
+
+    #[test]
+    fn tests_are_known_with_what_they_test() {
+        // C14
+        let tested = |objectives: &[(&str, &str)]| {
+            let objectives: Vec<Objective> =
+                objectives.iter().map(|(id, text)| objective(id, text)).collect();
+            tests(&objectives.iter().collect::<Vec<_>>())
+        };
+        assert_eq!(tested(&[("login-tests", "Test it"), ("login", "Log in"), ("tests", "All")]), [(0, 1)]);
+        assert_eq!(tested(&[("a", "Write src/lexer.rs"), ("b", "Cover tests/lexer.rs")]), [(1, 0)]);
+        assert!(
+            tested(&[("a", "Write src/lexer.rs"), ("b", "Mend src/lexer.rs and tests/lexer.rs")]).is_empty()
+        );
     }
 
     #[test]

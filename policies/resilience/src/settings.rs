@@ -132,7 +132,7 @@ fn scope() -> Vec<Setting> {
             "max-files",
             25,
             1..=1_000,
-            "A phase that is to produce more files than this is too large (D10).",
+            "A phase that has changed and is to produce more files than this is too large (D10).",
         ),
         integer(
             "max-complexity",
@@ -148,9 +148,9 @@ fn scope() -> Vec<Setting> {
         ),
         integer(
             "max-sub-phases",
-            14,
-            2..=26,
-            "Sub-phases of one split; what is over goes into the smallest ones (D9: 14 are fine).",
+            26,
+            2..=200,
+            "Sub-phases of one split, as far as the workflow allows so many; what is over goes into the smallest ones. Quality comes before time and tokens, so fewer than the seams give only cost quality (D9).",
         ),
         integer(
             "max-depth",
@@ -212,6 +212,36 @@ fn prompts() -> Vec<Setting> {
                 "When you notice that you read the same things again.",
             ],
             "When an agent hands off by itself, in the first prompt of every session (C20, C12).",
+        ),
+        texts(
+            "review-rules",
+            &[
+                "Look; do not edit. Read the changed files and judge whether each objective above is met by what is in them: correct, complete, tested, and with nothing else broken.",
+                "Hold it to what was asked, not to what you would have asked. Run its checks where you may.",
+                "Answer with `review_submit`, once: a score from 0 to 100, a summary of one to three sentences, and your findings, the worst first, each with file and line and what would be right.",
+                "90 and more: nothing must change. 70 to 89: sound, with small things to mend. 50 to 69: something does not do what its objective asks. Below 50: it does not do what was asked.",
+                "Below the score that the workflow asks for, your findings go back to whoever did the work: write what can be acted on, and nothing else.",
+            ],
+            "How a reviewer works, and what its score means (D3).",
+        ),
+        texts(
+            "conflict-rules",
+            &[
+                "Resolve each conflict so that what both sides wanted is kept; read around it, and the history of the file, until you know what that is.",
+                "Leave no conflict marker in any file, and check that what was made still works together.",
+                "Do not commit, do not abort the merge, and change no branch: once you say that you are done, the merge is concluded for you.",
+                "Where both cannot be had, keep what the objectives ask for, and record the choice with its reason (decision_record).",
+            ],
+            "How a conflict between parts of a split is resolved (D3).",
+        ),
+        texts(
+            "synthesis-rules",
+            &[
+                "Read the results above, then the files that they name; nothing else unless they leave a question open.",
+                "Settle what contradicts, fill what fell between two parts, and leave one result that reads as if one hand had made it.",
+                "Keep what the parts decided where nothing speaks against it, and record where you decide otherwise (decision_record).",
+            ],
+            "How the results of parts that shared a folder become one (C11).",
         ),
         integer(
             "last-output-bytes",

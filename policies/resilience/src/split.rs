@@ -1,16 +1,17 @@
 //! Whether a scope is too large, where it comes apart, and how many turns it may take (D2, D9, D10, D11, A2, A8).
 
 use baton_sdk::Host;
-use baton_sdk::splitting::{Action, Decision, Observation, Occasion, Order, SubPhase, TurnBudget};
+use baton_sdk::splitting::{Action, Decision, Observation, Occasion, Order, Request, SubPhase, TurnBudget};
 use baton_sdk::types::{Objective, ObjectiveStatus};
 
+use crate::page::{attribute, count};
 use crate::seams;
 
 /// Bytes of a description, files and failed prompts that each count as one more objective (D10).
 const DESCRIPTION_BYTES: usize = 400;
 const FILES_A_POINT: u32 = 3;
 /// Bytes of a sub-phase's title.
-const TITLE_BYTES: usize = 80;
+const TITLE_BYTES: usize = 60;
 
 pub(crate) fn evaluate(host: &impl Host, o: &Observation) -> Decision {
     let open = open(o);
@@ -27,7 +28,9 @@ pub(crate) fn evaluate(host: &impl Host, o: &Observation) -> Decision {
     let Some(why) = why else { return Decision::new(Action::Keep, "it is small enough") };
     let id = &o.phase.id;
     let stuck = o.occasion == Occasion::OutOfContinuations;
-    if open.len() < 2 || i64::from(o.phase.depth) >= host.integer("max-depth") {
+    let allowed = attribute(&o.attributes, "split-depth").and_then(|depth| depth.parse().ok());
+    let deepest = host.integer("max-depth").min(allowed.unwrap_or(i64::MAX));
+    if open.len() < 2 || i64::from(o.phase.depth) >= deepest {
         let how = if open.len() < 2 { "it has one open objective" } else { "it is split deeply already" };
         // Where work can go on as it is, it does; only what is stuck needs a person.
         return if stuck {
@@ -40,19 +43,19 @@ pub(crate) fn evaluate(host: &impl Host, o: &Observation) -> Decision {
             Decision::new(Action::Keep, format!("{why}, but {how}"))
         };
     }
-    let groups = groups(host, o, &open, stuck);
-    if groups.len() < 2 {
+    let parts = parts(host, o, &open, stuck);
+    if parts.len() < 2 {
         return Decision::new(Action::Keep, format!("{why}, but its objectives belong together"));
     }
     let reason = format!("Phase {id} is too large ({} open objectives; {why})", open.len());
-    Decision::new(Action::Split(sub_phases(host, &open, groups)), reason)
+    Decision::new(Action::Split(sub_phases(host, &open, parts)), reason)
 }
 
 pub(crate) fn budget(host: &impl Host, o: &Observation, base_turns: u32) -> TurnBudget {
     let open = open(o);
     let files: u32 = open.iter().fold(0, |sum, objective| sum.saturating_add(objective.files));
     let at_least = |count: usize, key: &str| count as i64 >= host.integer(key);
-    let marked = o.attributes.iter().any(|(key, value)| key == "complex" && value == "true");
+    let marked = attribute(&o.attributes, "complex") == Some("true");
     let why = if marked {
         "the workflow calls it complex".to_owned()
     } else if at_least(open.len(), "complex-objectives") {
@@ -90,6 +93,10 @@ fn too_large(host: &impl Host, o: &Observation, open: &[&Objective]) -> Option<S
     if files > limit("max-files") {
         return Some(format!("{files} files to produce"));
     }
+    let changed = u64::from(o.files_changed);
+    if changed + files > limit("max-files") {
+        return Some(format!("{changed} files changed, and {files} to produce"));
+    }
     let complexity: u64 = open.iter().map(|objective| complexity(objective)).sum();
     if complexity > limit("max-complexity") {
         return Some(format!("complexity {complexity}"));
@@ -120,55 +127,105 @@ fn growth(o: &Observation) -> Option<f64> {
     Some(grown as f64 / window as f64 / f64::from(prompts))
 }
 
+/// A part under way: members by index, and what the agent calls it, where it is a group of its own making.
+struct Part {
+    members: Vec<usize>,
+    title: Option<String>,
+}
+
 /// The seams: what the agent asked for, one each where nothing else helped, else what belongs together.
-fn groups(host: &impl Host, o: &Observation, open: &[&Objective], stuck: bool) -> Vec<Vec<usize>> {
-    let limit = host.integer("max-sub-phases") as usize;
-    let groups = match &o.requested {
-        Some(request) if o.occasion == Occasion::Requested => {
-            let mut asked: Vec<Vec<usize>> = Vec::new();
-            let mut left: Vec<usize> = (0..open.len()).collect();
-            for group in &request.groups {
-                let is_in = |place: &usize| group.objectives.contains(&open[*place].id);
-                let taken: Vec<usize> = left.iter().copied().filter(is_in).collect();
-                left.retain(|place| !taken.contains(place));
-                asked.extend((!taken.is_empty()).then_some(taken));
-            }
-            // What the agent forgot still has to be done.
-            let forgotten: Vec<&Objective> = left.iter().map(|place| open[*place]).collect();
-            let rest = seams::groups(&forgotten).into_iter();
-            asked.extend(rest.map(|group| group.into_iter().map(|member| left[member]).collect()));
-            asked
-        }
+fn parts(host: &impl Host, o: &Observation, open: &[&Objective], stuck: bool) -> Vec<Part> {
+    let plain = |groups: Vec<Vec<usize>>| -> Vec<Part> {
+        groups.into_iter().map(|members| Part { members, title: None }).collect()
+    };
+    let parts = match &o.requested {
+        Some(request) if o.occasion == Occasion::Requested => requested(request, open),
         _ => {
             let together = seams::groups(open);
             if together.len() < 2 && stuck {
-                (0..open.len()).map(|place| vec![place]).collect()
+                plain((0..open.len()).map(|place| vec![place]).collect())
             } else {
-                together
+                plain(together)
             }
         }
     };
-    seams::merge(groups, limit)
+    let setting = host.integer("max-sub-phases").max(2) as usize;
+    let limit = match count(&o.attributes, "split-fan-out") {
+        0 => setting,
+        allowed => setting.min(allowed),
+    };
+    if parts.len() <= limit {
+        return parts;
+    }
+    plain(seams::merge(parts.into_iter().map(|part| part.members).collect(), limit))
 }
 
-fn sub_phases(host: &impl Host, open: &[&Objective], groups: Vec<Vec<usize>>) -> Vec<SubPhase> {
+/// The agent's groups, taken as they are where they hold, and repaired where they do not: an objective is in the first
+/// group that names it, one that is in none goes to what it belongs to, and tests go to what they test (C14).
+fn requested(request: &Request, open: &[&Objective]) -> Vec<Part> {
+    let mut left: Vec<usize> = (0..open.len()).collect();
+    let mut parts: Vec<Part> = Vec::new();
+    for group in &request.groups {
+        let (members, rest): (Vec<usize>, Vec<usize>) =
+            left.into_iter().partition(|place| group.objectives.contains(&open[*place].id));
+        left = rest;
+        parts.push(Part { members, title: Some(first_line(&group.title, "")) });
+    }
+    let mut forgotten = Vec::new();
+    for place in left {
+        let kin =
+            |part: &&mut Part| part.members.iter().any(|member| seams::belong(open[*member], open[place]));
+        match parts.iter_mut().find(kin) {
+            Some(part) => part.members.push(place),
+            None => forgotten.push(place),
+        }
+    }
+    for (test, tested) in seams::tests(open) {
+        let holds = |place: usize| move |part: &Part| part.members.contains(&place);
+        let (Some(from), Some(to)) =
+            (parts.iter().position(holds(test)), parts.iter().position(holds(tested)))
+        else {
+            continue;
+        };
+        parts[from].members.retain(|member| *member != test);
+        parts[to].members.push(test);
+    }
+    // What the agent forgot, and nothing else belongs to, still has to be done.
+    let others: Vec<&Objective> = forgotten.iter().map(|place| open[*place]).collect();
+    parts.extend(seams::groups(&others).into_iter().map(|group| Part {
+        members: group.into_iter().map(|member| forgotten[member]).collect(),
+        title: None,
+    }));
+    parts.retain(|part| !part.members.is_empty());
+    parts.iter_mut().for_each(|part| part.members.sort_unstable());
+    parts
+}
+
+/// Turns are left to `budget`, which is asked for each part with the scope that it then has.
+fn sub_phases(host: &impl Host, open: &[&Objective], parts: Vec<Part>) -> Vec<SubPhase> {
     let plans = host.text("priority") == "quality";
-    let sub_phase = |group: Vec<usize>| {
-        let first = open[group[0]];
-        let complexity: u64 = group.iter().map(|place| complexity(open[*place])).sum();
-        let plan = plans && (group.len() > 1 || complexity > 1);
-        let more = if group.len() > 1 { format!(" and {} more", group.len() - 1) } else { String::new() };
+    let sub_phase = |Part { members, title }: Part| {
+        let first = open[members[0]];
+        let complexity: u64 = members.iter().map(|place| complexity(open[*place])).sum();
+        let plan = plans && (members.len() > 1 || complexity > 1);
+        let more = if members.len() > 1 { format!(" and {} more", members.len() - 1) } else { String::new() };
+        let own = || format!("{}{more}", first_line(&first.description, &first.id));
         SubPhase {
-            title: format!("{}{more}", first_line(&first.description, &first.id)),
-            objectives: group.iter().map(|place| open[*place].id.clone()).collect(),
+            title: title.filter(|title| !title.is_empty()).unwrap_or_else(own),
+            objectives: members.iter().map(|place| open[*place].id.clone()).collect(),
             order: if plan { Order::MiniPlan } else { Order::Direct },
             max_turns: 0,
         }
     };
-    groups.into_iter().map(sub_phase).collect()
+    parts.into_iter().map(sub_phase).collect()
 }
 
 fn first_line(text: &str, otherwise: &str) -> String {
     let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or(otherwise);
-    line[..line.floor_char_boundary(TITLE_BYTES)].to_owned()
+    if line.len() <= TITLE_BYTES {
+        return line.to_owned();
+    }
+    let cut = &line[..line.floor_char_boundary(TITLE_BYTES)];
+    let whole_words = cut.rsplit_once(char::is_whitespace).map_or(cut, |(words, _)| words);
+    format!("{}…", whole_words.trim_end_matches([',', ';', ':', '.']))
 }

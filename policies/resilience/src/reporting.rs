@@ -1,0 +1,45 @@
+//! The end of every prompt: how to report, and where. It says nothing of the work.
+
+use baton_sdk::handoff::Observation;
+use baton_sdk::types::Capabilities;
+
+use crate::page::one_line;
+use crate::together;
+
+/// Bytes of the path of the inbox.
+const PATH_BYTES: usize = 300;
+
+/// The line that an agent and the host agree on, whatever else had to be left out.
+pub(crate) fn ending(o: &Observation) -> String {
+    if o.inbox_path.is_empty() {
+        return String::new();
+    }
+    let path = one_line(&o.inbox_path, PATH_BYTES);
+    if o.session.capabilities.contains(Capabilities::TAKES_MCP) {
+        let review = if together::is_review(o) { REVIEW_TOOL } else { "" };
+        return format!(
+            "\n## Reporting\nReport through the tools of the MCP server `baton`:\n{review}{TOOLS}\
+             Without them, as files (its README says how).\nReport to: {path}\n"
+        );
+    }
+    let review = match together::is_review(o) {
+        true => "Your review goes there as a file, a `review-submit`: its README has an example.\n",
+        false => "",
+    };
+    format!(
+        "\n## Reporting\nReport to: {path}\n{review}\
+         Progress, decisions, failed attempts, gotchas and handoffs go there as files (its README says how). So does a\n\
+         request to split a scope that is too large: that is a success, not a failure.\n"
+    )
+}
+
+/// The tool that a reviewer answers by.
+const REVIEW_TOOL: &str = "- review_submit once, at the end: your score, a summary, and every finding\n";
+
+/// The tools of the host, for agents that take MCP servers.
+const TOOLS: &str = "\
+- objective_update as soon as an objective is done or blocked; decision_record for a choice and why
+- attempt_record for what failed, gotcha_record for a trap: your successor is spared both
+- artifact_save for anything large, artifact_load to read it by range; context_status before a large read
+- handoff_write before you stop with work left; split_request where the scope is too large: a success, not a failure
+";
