@@ -2,20 +2,22 @@
 //! retries nothing: one intent, one outcome.
 
 mod documents;
+mod trees;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use baton_agents::{Connect, DriverEvent, Launch, McpServer, OwnServer};
 use baton_core::action::{Ending, SpawnSpec};
 use baton_core::workflow::Role;
-use baton_core::{Action, ActionId, Digest, Intent, Outcome, PhaseId, RoleName, RunId, SessionId};
+use baton_core::{Action, ActionId, Digest, Intent, Outcome, PhaseId, RoleName, RunId, SessionId, Tree};
 use baton_store::secrets::{mask, mask_line};
 use baton_store::{ArtifactStore, StateDir};
-use baton_workspace::{Baseline, Workspace};
+use baton_workspace::{Baseline, Trees};
 use tokio::io::AsyncWriteExt as _;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -24,13 +26,14 @@ use crate::chaos::Chaos;
 use crate::clock;
 use crate::door::{Inside, Passes};
 use crate::error::Source;
-use crate::handoff;
 use crate::offload;
 use crate::project::Restorer;
 use crate::sessions::{self, NotStarted, Sessions};
 use crate::socket::Asked;
 
-use documents::{Leaving, body};
+use documents::Leaving;
+
+pub(crate) use trees::trees_of;
 
 /// A verification that takes longer hangs: the slowest test suites that people wait for end well within it.
 const VERIFY_LIMIT: Duration = Duration::from_secs(60 * 60);
@@ -58,7 +61,9 @@ struct Effects {
     environment: BTreeMap<OsString, OsString>,
     state: StateDir,
     artifacts: ArtifactStore,
-    workspace: Workspace,
+    trees: Trees,
+    /// Where each phase works, as of its newest intent.
+    places: Arc<Mutex<BTreeMap<PhaseId, Tree>>>,
     restorer: Restorer,
     sessions: Sessions,
     events: mpsc::Sender<(SessionId, DriverEvent)>,
@@ -75,7 +80,7 @@ pub(crate) struct Parts {
     pub(crate) environment: BTreeMap<OsString, OsString>,
     pub(crate) state: StateDir,
     pub(crate) artifacts: ArtifactStore,
-    pub(crate) workspace: Workspace,
+    pub(crate) trees: Trees,
     pub(crate) restorer: Restorer,
     pub(crate) chaos: Chaos,
     pub(crate) events: mpsc::Sender<(SessionId, DriverEvent)>,
@@ -96,7 +101,8 @@ impl Actuator {
             environment: parts.environment,
             state: parts.state,
             artifacts: parts.artifacts,
-            workspace: parts.workspace,
+            trees: parts.trees,
+            places: Arc::new(Mutex::new(trees::places(run))),
             restorer: parts.restorer,
             sessions: sessions.clone(),
             events: parts.events,
@@ -112,6 +118,7 @@ impl Actuator {
         if let Action::Spawn(spec) = &intent.action {
             self.sessions.announce(&spec.session);
         }
+        self.effects.note_place(&intent.action);
         let (effects, chaos, done) = (self.effects.clone(), self.chaos.clone(), self.done.clone());
         self.tasks.spawn(async move {
             let outcome = effects.perform(intent.action).await;
@@ -158,8 +165,8 @@ impl Effects {
             }
             Action::Interrupt { session } => delivered(self.sessions.interrupt(&session).await),
             Action::End { session, .. } => delivered(self.sessions.end(&session).await),
-            Action::Assess { phase, baseline, expected } => {
-                or_failed(self.assess(&phase, baseline, &expected).await)
+            Action::Assess { phase, baseline, expected, tree } => {
+                or_failed(self.assess(&phase, baseline, &expected, &tree).await)
             }
             Action::WriteHandoff {
                 phase,
@@ -174,19 +181,21 @@ impl Effects {
                 let leaving = Leaving { phase, session, ordinal, path, facts, changed_beyond };
                 or_failed(self.write_handoff(leaving, &document, &index).await)
             }
-            Action::Inspect { document, head, branch, .. } => or_failed(match body(&document) {
-                Ok(document) => {
-                    let (store, run, task_folder) = (&self.artifacts, &self.run, &self.task_folder);
-                    let kept = handoff::Kept { store, run, task_folder };
-                    handoff::inspect(&self.workspace, &kept, &document, &head, &branch).await
-                }
-                Err(error) => Err(error),
-            }),
+            Action::Inspect { document, head, branch, tree, .. } => {
+                or_failed(self.inspect(&document, &head, &branch, &tree).await)
+            }
             Action::WriteSummaries { phase, step, directory } => {
                 or_failed(self.write_summaries(&phase, &step, &directory).await)
             }
             Action::Offload { phase, items } => or_failed(self.offload(&phase, &items).await),
-            Action::Verify { phase, command, .. } => or_failed(self.verify(&phase, &command).await),
+            Action::Verify { phase, command, tree, .. } => {
+                or_failed(self.verify(&phase, &command, &tree).await)
+            }
+            tree @ (Action::Checkpoint { .. }
+            | Action::Branch { .. }
+            | Action::Merge { .. }
+            | Action::Unmerge { .. }
+            | Action::Land { .. }) => or_failed(self.about_trees(tree).await),
             // The notices beside them were told, and progress was projected, when they were committed.
             Action::Finish { ending } => {
                 self.archive(ending).await;
@@ -204,8 +213,15 @@ impl Effects {
             self.sessions.gone(&spec.session);
             return Outcome::Failed { error: format!("the workflow has no role {}", spec.role) };
         };
+        let workspace = match self.trees.open(&spec.tree).await {
+            Ok(workspace) => workspace,
+            Err(error) => {
+                self.sessions.gone(&spec.session);
+                return Outcome::Failed { error: error.to_string() };
+            }
+        };
         // An agent may have deleted what its successor is told to read.
-        self.restorer.restore().await;
+        self.restorer.restore(&spec.tree).await;
         let tools = match self.tools(&spec.session).await {
             Ok(tools) => Some(tools),
             Err(error) => {
@@ -223,7 +239,7 @@ impl Effects {
             .collect();
         let launch = Launch {
             role,
-            workspace: self.workspace.root().to_owned(),
+            workspace: workspace.root().to_owned(),
             guard: vec![self.own_exe.clone().into_os_string(), "__guard".into()],
             own_exe: self.own_exe.clone(),
             session_dir: sessions::folder(&self.state, &self.run, &spec.session),
@@ -261,7 +277,14 @@ impl Effects {
         })
     }
 
-    async fn assess(&self, phase: &PhaseId, baseline: bool, expected: &[String]) -> Result<Outcome, Source> {
+    async fn assess(
+        &self,
+        phase: &PhaseId,
+        baseline: bool,
+        expected: &[String],
+        tree: &Tree,
+    ) -> Result<Outcome, Source> {
+        let workspace = self.trees.open(tree).await?;
         let path = self.baseline_path(phase);
         let known = match baseline {
             true => None,
@@ -271,12 +294,12 @@ impl Effects {
             Some(start) => start,
             None => {
                 // An agent may have deleted what it found; the start of the phase is then now.
-                let start = self.workspace.baseline(&self.named_files).await?;
+                let start = workspace.baseline(&self.named_files).await?;
                 write_baseline(path, &start).await?;
                 start
             }
         };
-        let facts = self.workspace.assess(&start, expected).await?;
+        let facts = workspace.assess(&start, expected).await?;
         Ok(Outcome::Assessed { facts })
     }
 
@@ -298,8 +321,8 @@ impl Effects {
         }
     }
 
-    async fn verify(&self, phase: &PhaseId, command: &str) -> Result<Outcome, Source> {
-        let mut result = self.workspace.verify(command, VERIFY_LIMIT).await?;
+    async fn verify(&self, phase: &PhaseId, command: &str, tree: &Tree) -> Result<Outcome, Source> {
+        let mut result = self.trees.open(tree).await?.verify(command, VERIFY_LIMIT).await?;
         // Programs print what they were given; what goes into an artifact, a prompt and the journal holds no secret.
         if let Cow::Owned(masked) = mask(&String::from_utf8_lossy(&result.output)) {
             result.output = masked.into_bytes();

@@ -4,10 +4,13 @@
 use baton_core::input::Choice;
 use baton_core::view::RunView;
 use baton_core::{Action, ActionId, Input, Outcome, Run};
-use baton_store::{Journal, StoreError};
+use baton_store::{ArtifactStore, Journal, StateDir, StoreError};
+use baton_workspace::Workspace;
 
+use crate::actuate::trees_of;
 use crate::config::HostConfig;
 use crate::error::RuntimeError;
+use crate::project::{self, Projector};
 use crate::query;
 use crate::recover;
 use crate::scribe::Scribe;
@@ -43,8 +46,26 @@ pub(crate) async fn answer(
         scribe.take(Input::Outcome { action, outcome: Outcome::Announced }).map_err(broken)?;
     }
     scribe.commit().await?;
+    if scribe.run().ending().is_some() {
+        show_the_end(config, &state, &scribe).await;
+    }
     let now = scribe.clock().now();
     scribe.run().view(now).ok_or(RuntimeError::NoRuns { workspace: config.workspace.clone() })
+}
+
+/// The files of a run that ended by an answer tell so: no host comes after it. Where they cannot be written, the journal still
+/// tells.
+async fn show_the_end(config: &HostConfig, state: &StateDir, scribe: &Scribe) {
+    let (Ok(workspace), Ok(artifacts)) = (Workspace::open(&config.workspace), ArtifactStore::open(state))
+    else {
+        return;
+    };
+    let Some(projection) = project::project(scribe.run(), scribe.chronicle()) else { return };
+    let workspace = workspace.with_own_folder(scribe.run().task_folder());
+    let trees = trees_of(state, &workspace, scribe.id());
+    let mut projector = Projector::start(trees, artifacts, scribe.id().clone());
+    projector.show(projection).await;
+    projector.finish().await;
 }
 
 /// The question that is meant, where it takes this answer.

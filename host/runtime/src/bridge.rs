@@ -152,6 +152,7 @@ fn only_reads(call: &Call) -> bool {
         | Call::GotchaRecord(_)
         | Call::HandoffWrite(_)
         | Call::SplitRequest(_)
+        | Call::ReviewSubmit(_)
         | Call::ArtifactSave(_) => false,
     }
 }

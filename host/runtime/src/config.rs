@@ -63,4 +63,6 @@ pub struct Update {
     pub notices: Vec<Notice>,
     /// Where the run stands now. States in between may be skipped when the renderer is slow.
     pub view: RunView,
+    /// Something of it is what the workflow wants the terminal's bell to ring for.
+    pub bell: bool,
 }

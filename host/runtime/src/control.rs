@@ -4,9 +4,9 @@
 use std::path::Path;
 use std::time::Duration;
 
-use baton_core::ActionId;
 use baton_core::input::{ArtifactRef, Choice};
 use baton_core::view::RunView;
+use baton_core::{ActionId, RunId};
 use baton_inbox::{Answer, Call};
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -104,7 +104,11 @@ pub enum ControlReply {
 pub async fn control(config: &HostConfig, message: Control) -> Result<ControlReply, RuntimeError> {
     let state = query::find_state(config)?;
     if let Some(stream) = connect(&state.control_socket()).await? {
-        return ask(stream, &state.control_socket(), &message).await;
+        match (ask(stream, &state.control_socket(), &message).await, &message) {
+            // It is leaving, or has just begun: its journal says where the run stands.
+            (Err(RuntimeError::Refused(_)), Control::Status) => {}
+            (answer, _) => return answer,
+        }
     }
     match message {
         Control::Call { .. } | Control::Offer { .. } => {
@@ -120,6 +124,26 @@ pub async fn control(config: &HostConfig, message: Control) -> Result<ControlRep
             Ok(ControlReply::View { view, live: false })
         }
     }
+}
+
+/// The run that a host of this workspace works on now. A host that listens and does not answer may work on any.
+pub(crate) async fn at_work(socket: &Path) -> AtWork {
+    let Ok(Some(stream)) = connect(socket).await else { return AtWork::Nobody };
+    match ask(stream, socket, &Control::Status).await {
+        Ok(ControlReply::View { view, .. }) => AtWork::On(view.run),
+        _ => AtWork::Unsaid,
+    }
+}
+
+/// What is known of the host of a workspace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum AtWork {
+    /// There is none.
+    Nobody,
+    /// It works on this run.
+    On(RunId),
+    /// There is one, and it does not say on what: it is leaving, or hangs.
+    Unsaid,
 }
 
 /// Connects, or finds that nobody listens: no socket, or one that a killed host left behind.

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use baton_core::input::{ArtifactRef, Report};
+use baton_core::input::{ArtifactRef, Report, SplitGroupReport};
 use baton_core::notice::Notice;
 use baton_core::observation::ObjectiveStatus;
 use baton_core::view::{PhaseRow, PhaseStatus, RunView, SessionRow};
@@ -14,6 +14,7 @@ use serde_json::json;
 use crate::door::{Pass, Passes};
 use crate::fit;
 use crate::offload::Held;
+use crate::review::Review;
 use crate::shelf::Shelf;
 
 /// To whoever says the same again.
@@ -36,6 +37,8 @@ pub(crate) struct Saved {
     pub(crate) session: Option<SessionId>,
     pub(crate) key: Option<String>,
     pub(crate) result: Result<ArtifactRef, String>,
+    /// What it says beside being there, where it is a review.
+    pub(crate) says: Option<Report>,
 }
 
 /// What the run's own view does not tell of a session.
@@ -100,9 +103,10 @@ impl Desk {
         if let Err(why) = self.fits(run, view, session.as_ref(), &call) {
             return refused(why);
         }
-        let shelf = self.shelf.clone();
+        let (shelf, digest) = (self.shelf.clone(), call.digest());
+        let tree = fit::tree_of(view, session.as_ref());
         if let Some(report) = call.report() {
-            let digest = by_key.unwrap_or_else(|| address(session.as_ref(), call.digest().as_str()));
+            let digest = by_key.unwrap_or_else(|| address(session.as_ref(), digest.as_str()));
             // An objective may go to and fro, so it may well be said again that it is where it was once.
             if run.has_report(&digest) && !matches!(report, Report::ObjectiveUpdate { .. }) {
                 return Next::Answer(Answer::said(REPEATED));
@@ -111,9 +115,22 @@ impl Desk {
         }
         match call {
             Call::ArtifactSave(save) => Next::Save(Box::new(move || {
-                let result = shelf.save(session.clone(), &save);
-                Saved { session, key, result }
+                let result = shelf.save(session.clone(), &tree, &save);
+                Saved { session, key, result, says: None }
             })),
+            Call::ReviewSubmit(said) => match Review::of(view, session.as_ref(), &said) {
+                Ok(review) => Next::Save(Box::new(move || {
+                    let session = review.session();
+                    // Said again it is the same review, whether or not the client tells its calls apart.
+                    let key = key.or_else(|| Some(digest.to_string()));
+                    let (result, says) = match review.keep(&shelf) {
+                        Ok((artifact, says)) => (Ok(artifact), Some(says)),
+                        Err(why) => (Err(why), None),
+                    };
+                    Saved { session, key, result, says }
+                })),
+                Err(why) => refused(why),
+            },
             Call::ArtifactLoad(load) => Next::Look(Box::new(move || shelf.load(&load))),
             Call::ArtifactList(list) => Next::Look(Box::new(move || shelf.list(&list))),
             _ => Next::Answer(self.status(view, session.as_ref())),
@@ -144,19 +161,19 @@ impl Desk {
         session: Option<&SessionId>,
         call: &Call,
     ) -> Result<(), String> {
-        let says = call.report().is_some() || matches!(call, Call::ArtifactSave(_));
+        let says = call.report().is_some() || matches!(call, Call::ArtifactSave(_) | Call::ReviewSubmit(_));
         if says && run.ending().is_some() {
             return Err("the run is over; `baton run` starts another".to_owned());
         }
         fit::check(view, session, call)
     }
 
-    /// An artifact is in the store: the input that says so, unless it was said before, and the answer.
-    pub(crate) fn kept(&self, run: &Run, saved: Saved) -> (Option<Input>, Answer) {
-        let Saved { session, key, result } = saved;
+    /// An artifact is in the store: the inputs that say so and what it says, unless they were said before, and the answer.
+    pub(crate) fn kept(&self, run: &Run, saved: Saved) -> (Vec<Input>, Answer) {
+        let Saved { session, key, result, says } = saved;
         let artifact = match result {
             Ok(artifact) => artifact,
-            Err(why) => return (None, Answer::refused(why)),
+            Err(why) => return (Vec::new(), Answer::refused(why)),
         };
         // Without a key of the client, a version of a name is what counts once.
         let key =
@@ -165,15 +182,30 @@ impl Desk {
         let ArtifactRef { name, version, bytes, .. } = &artifact;
         let text =
             format!("kept as {name}@{version}, {bytes} bytes; artifact_load reads it back by its name");
-        let answer = Answer::said(text);
-        let is_new = !run.has_report(&digest);
-        let report = Report::ArtifactSaved { artifact };
-        (is_new.then_some(Input::Reported { session, digest, report }), answer)
+        let answer = match says {
+            Some(Report::ReviewSubmit { score, .. }) => submitted(score, &artifact.name),
+            _ => Answer::said(text),
+        };
+        if run.has_report(&digest) {
+            return (Vec::new(), answer);
+        }
+        let there = Report::ArtifactSaved { artifact };
+        let reports = match says {
+            None => vec![(digest, there)],
+            // The review comes last: with it the phase that reviews may be over.
+            Some(says) => vec![(address(session.as_ref(), digest.as_str()), there), (digest, says)],
+        };
+        let inputs = reports.into_iter().map(|(digest, report)| Input::Reported {
+            session: session.clone(),
+            digest,
+            report,
+        });
+        (inputs.collect(), answer)
     }
 
     /// What to answer to a report, from the run that has taken it.
     pub(crate) fn recorded(&self, view: &RunView, report: &Report) -> Answer {
-        Answer::said(match report {
+        let text = match report {
             Report::ObjectiveUpdate { objective, status, .. } => moved(view, objective, *status),
             Report::DecisionRecord { .. } => "recorded: whoever continues is told of this decision".to_owned(),
             Report::AttemptRecord { .. } => "recorded: whoever continues will not try this again".to_owned(),
@@ -183,12 +215,12 @@ impl Desk {
                  one replaces it"
                     .to_owned()
             }
-            Report::SplitRequest { groups, .. } => format!(
-                "recorded: a split into {} is decided on before the next prompt; go on with what you are at",
-                groups.len()
-            ),
+            // A success with an outcome of its own (D2).
+            Report::SplitRequest { groups, .. } => return split_taken(groups),
+            Report::ReviewSubmit { score, .. } => format!("taken: {score} of 100"),
             Report::ArtifactSaved { artifact } => format!("kept as {}@{}", artifact.name, artifact.version),
-        })
+        };
+        Answer::said(text)
     }
 
     /// `context_status`.
@@ -208,6 +240,28 @@ impl Desk {
         let remembered = row.and_then(|row| self.remembered.get(&row.id));
         Standing { view, phase, row, remembered }.answer()
     }
+}
+
+/// A request to split was taken: what follows from it is judged at the next boundary.
+fn split_taken(groups: &[SplitGroupReport]) -> Answer {
+    let objectives: usize = groups.iter().map(|group| group.objectives.len()).sum();
+    let parts = match groups.len() {
+        1 => "1 part".to_owned(),
+        many => format!("{many} parts"),
+    };
+    let text = format!(
+        "taken: a split into {parts} is judged between two prompts. Come to a good stopping point and end your turn; what \
+         you have done is kept, and each part begins from it"
+    );
+    let data = json!({ "outcome": "split-requested", "groups": groups.len(), "objectives": objectives });
+    Answer { data: Some(data), ..Answer::said(text) }
+}
+
+/// A review was taken.
+fn submitted(score: u32, artifact: &str) -> Answer {
+    let text = format!("taken: {score} of 100, kept as {artifact}. Your review is done; end your turn");
+    let data = json!({ "outcome": "review-submitted", "score": score, "artifact": artifact });
+    Answer { data: Some(data), ..Answer::said(text) }
 }
 
 /// The address of a report: one that comes again counts once.

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use baton_core::facts::{AgentEvent, ChangedFile, Exit, WorkspaceFacts};
 use baton_core::input::{ArtifactRef, Pin, Report};
+use baton_core::notice::Notice;
 use baton_core::observation::{BriefKind, ObjectiveStatus};
 use baton_core::workflow::Role;
 use baton_core::workflow::paths::RunNames;
@@ -22,6 +23,9 @@ use crate::policies;
 
 /// The largest workflow takes about ten inputs an objective; a plan that takes more than this goes round in circles.
 const INPUTS: u32 = 20_000;
+
+/// Stands for a commit that is not made.
+const NO_COMMIT: &str = "0000000000000000000000000000000000000000";
 
 /// What a run of the workflow would do if every agent did its work at the first try.
 #[derive(Clone, Debug, PartialEq)]
@@ -87,6 +91,7 @@ fn plan(workflow: Workflow, pins: Vec<Pin>, judge: &Judge) -> Result<DryRun, Run
         files: files_by_objective(&workflow),
         plan: DryRun { pins: pins.clone(), sessions: Vec::new(), question: None },
         changed: Vec::new(),
+        titles: BTreeMap::new(),
         inputs: VecDeque::new(),
         workflow: workflow.clone(),
     };
@@ -131,6 +136,8 @@ struct Play {
     files: BTreeMap<ObjectiveId, Vec<String>>,
     plan: DryRun,
     changed: Vec<ChangedFile>,
+    /// Of the phases that have begun: those of the workflow, and those that the host makes.
+    titles: BTreeMap<PhaseId, String>,
     /// What core gets to hear next.
     inputs: VecDeque<Input>,
 }
@@ -149,7 +156,7 @@ impl Play {
                 );
                 let phase = self.workflow.phases.iter().find(|phase| phase.id == spec.phase);
                 self.plan.sessions.push(PlannedSession {
-                    title: phase.map(|phase| phase.title.clone()).unwrap_or_default(),
+                    title: self.titles.get(&spec.phase).cloned().unwrap_or_default(),
                     role: self.workflow.roles[&spec.role].clone().played_by(&spec.agent),
                     max_turns: spec.max_turns,
                     continuations: phase
@@ -210,13 +217,25 @@ impl Play {
                 findings: String::new(),
                 artifact: None,
             }),
+            // No tree is made, and parts that do everything at the first try do not get into each other's way.
+            Action::Checkpoint { .. } => answer(Outcome::Checkpointed { base: Some(NO_COMMIT.to_owned()) }),
+            Action::Branch { .. } => answer(Outcome::Branched),
+            Action::Merge { .. } => answer(Outcome::Merged { commit: NO_COMMIT.to_owned(), files: 0 }),
+            Action::Unmerge { .. } => answer(Outcome::Unmerged),
+            Action::Land { .. } => {
+                answer(Outcome::Landed { commit: NO_COMMIT.to_owned(), committed: true, files: 0 });
+            }
             Action::Ask { question, .. } => {
                 answer(Outcome::Announced);
                 self.plan.question = Some(question);
             }
             Action::Finish { .. } => answer(Outcome::Announced),
             // Nothing is offered where no agent works.
-            Action::Place { .. } | Action::Notify(_) => {}
+            Action::Place { .. } => {}
+            Action::Notify(Notice::PhaseStarted { phase, title, .. }) => {
+                self.titles.insert(phase, title);
+            }
+            Action::Notify(_) => {}
         }
     }
 
@@ -228,15 +247,20 @@ impl Play {
                 self.changed.push(file);
             }
             let note = format!("{objective} by {session}");
-            self.inputs.push_back(Input::Reported {
-                session: Some(session.clone()),
-                digest: baton_core::Digest::of(&note),
-                report: Report::ObjectiveUpdate {
+            let digest = baton_core::Digest::of(&note);
+            let report = match prompt.kind {
+                BriefKind::Reviewing => Report::ReviewSubmit {
+                    score: 100,
+                    summary: "Nothing to improve.".to_owned(),
+                    findings: Vec::new(),
+                },
+                _ => Report::ObjectiveUpdate {
                     objective: objective.clone(),
                     status: ObjectiveStatus::Done,
                     note,
                 },
-            });
+            };
+            self.inputs.push_back(Input::Reported { session: Some(session.clone()), digest, report });
         }
         let text = "Everything that was asked for is written, and reported through the inbox.".to_owned();
         self.say(&session, AgentEvent::Text { text });

@@ -16,7 +16,7 @@ pub(crate) type Source = Box<dyn std::error::Error + Send + Sync>;
 pub enum RuntimeError {
     /// Another host works in this workspace.
     #[error(
-        "another baton{} works in {}: watch it with `baton status`, end it with `baton stop`, or wait until it is done",
+        "another baton{} works in {}: watch it with `baton attach`, end it with `baton stop`, or wait until it is done",
         pid.map(|pid| format!(" (process {pid})")).unwrap_or_default(),
         workspace.display()
     )]
@@ -115,6 +115,14 @@ pub enum RuntimeError {
         choice: Choice,
         /// The answers that it takes.
         choices: Vec<Choice>,
+    },
+    /// What a run landed stays where it is.
+    #[error("run {run} was not taken back: {source}")]
+    NotUndone {
+        /// Which run.
+        run: RunId,
+        /// Why.
+        source: Source,
     },
     /// The workspace cannot be used.
     #[error("the workspace {} cannot be used: {source}", workspace.display())]

@@ -23,6 +23,7 @@ use crate::answer::which_question;
 use crate::control::{Control, ControlReply};
 use crate::desk::Desk;
 use crate::error::RuntimeError;
+use crate::herald::Herald;
 use crate::outbox::Outbox;
 use crate::post::Post;
 use crate::project::{self, Projector};
@@ -84,6 +85,7 @@ pub(crate) struct Parts {
     pub(crate) desk: Desk,
     pub(crate) projector: Projector,
     pub(crate) outbox: Outbox,
+    pub(crate) herald: Herald,
     pub(crate) inlets: Inlets,
 }
 
@@ -96,6 +98,7 @@ pub(crate) struct EventLoop {
     desk: Desk,
     projector: Projector,
     outbox: Outbox,
+    herald: Herald,
     inlets: Inlets,
     decided: (mpsc::Sender<Box<Decided>>, mpsc::Receiver<Box<Decided>>),
     /// Questions that a policy is busy with.
@@ -111,7 +114,7 @@ pub(crate) struct EventLoop {
 
 impl EventLoop {
     pub(crate) fn new(parts: Parts) -> Self {
-        let Parts { scribe, actuator, judge, post, desk, projector, outbox, inlets } = parts;
+        let Parts { scribe, actuator, judge, post, desk, projector, outbox, herald, inlets } = parts;
         let now = Instant::now();
         Self {
             scribe,
@@ -121,6 +124,7 @@ impl EventLoop {
             desk,
             projector,
             outbox,
+            herald,
             inlets,
             decided: mpsc::channel(RESULTS),
             deciding: 0,
@@ -139,12 +143,14 @@ impl EventLoop {
         if ended.is_err() {
             self.actuator.sessions.abandon().await;
         }
+        self.projector.finish().await;
+        let failures = self.herald.finish().await;
+        self.outbox.add(failures);
         let at = self.scribe.clock().now();
         let view = self.scribe.run().view(at);
         if let Some(view) = &view {
-            self.outbox.last_word(view.clone(), at).await;
+            self.outbox.last_word(self.scribe.run(), view.clone(), at).await;
         }
-        self.projector.finish().await;
         ended?;
         view.ok_or_else(|| RuntimeError::Impossible {
             run: self.scribe.id().clone(),
@@ -157,11 +163,13 @@ impl EventLoop {
             let due = self.scribe.commit().await?;
             self.post.confirm().await;
             due.notices.iter().for_each(|notice| self.desk.note(notice));
-            self.outbox.add(self.post.refusals());
-            self.outbox.add(due.notices);
             if due.has_moved {
                 self.project().await;
             }
+            self.herald.tell(&due.notices);
+            self.outbox.add(self.herald.failures());
+            self.outbox.add(self.post.refusals());
+            self.outbox.add(due.notices);
             for intent in repeat.drain(..).chain(due.intents) {
                 self.perform(intent);
             }

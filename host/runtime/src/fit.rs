@@ -4,8 +4,10 @@
 use std::collections::BTreeSet;
 
 use baton_core::view::{PhaseRow, RunView};
-use baton_core::{ObjectiveId, SessionId};
+use baton_core::{ObjectiveId, SessionId, Tree};
 use baton_inbox::Call;
+
+use crate::review::Review;
 
 /// Objectives that a refusal lists; a run has few, and an agent needs only its own.
 const LISTED: usize = 20;
@@ -28,6 +30,7 @@ pub(crate) fn check(view: &RunView, session: Option<&SessionId>, call: &Call) ->
             }
             Ok(())
         }
+        Call::ReviewSubmit(review) => Review::of(view, session, review).map(drop),
         _ => Ok(()),
     }
 }
@@ -35,6 +38,19 @@ pub(crate) fn check(view: &RunView, session: Option<&SessionId>, call: &Call) ->
 /// The phase in which a session works or worked.
 pub(crate) fn phase_of<'a>(view: &'a RunView, session: &SessionId) -> Option<&'a PhaseRow> {
     view.phases.iter().find(|phase| phase.sessions.iter().any(|row| row.id == *session))
+}
+
+/// Where a session works or worked; the workspace for whoever is none.
+pub(crate) fn tree_of(view: &RunView, session: Option<&SessionId>) -> Tree {
+    session.and_then(|session| phase_of(view, session)).map(|phase| phase.tree.clone()).unwrap_or_default()
+}
+
+/// The session that works in a work tree, where only one does: nobody else reports from there.
+pub(crate) fn only_session_in(view: &RunView, tree: &Tree) -> Option<SessionId> {
+    let there = view.phases.iter().filter(|phase| phase.tree == *tree && !tree.is_workspace());
+    let mut live = there.flat_map(|phase| &phase.sessions).filter(|row| row.ending.is_empty());
+    let first = live.next()?;
+    live.next().is_none().then(|| first.id.clone())
 }
 
 /// The phase that holds an objective. Sub-phases stand after their parent and hold its objectives too: the newest

@@ -6,10 +6,10 @@ use baton_core::view::RunView;
 use baton_core::workflow::paths::RunNames;
 use baton_core::{Input, Intent, Run, RunId, Workflow};
 use baton_store::{ArtifactStore, HostLock, Journal, StateDir, StoreError};
-use baton_workspace::Workspace;
+use baton_workspace::{Trees, Workspace};
 use tokio::sync::{mpsc, watch};
 
-use crate::actuate::{Actuator, Parts};
+use crate::actuate::{Actuator, Parts, trees_of};
 use crate::chaos::Chaos;
 use crate::clock;
 use crate::config::{HostConfig, PolicyBundle, Start, Update};
@@ -17,6 +17,8 @@ use crate::desk::Desk;
 use crate::door::Passes;
 use crate::error::{RuntimeError, Source};
 use crate::event_loop::{self, AGENT_EVENTS, EventLoop, Inlets, Judge, RESULTS};
+use crate::herald::Herald;
+use crate::machine;
 use crate::outbox::Outbox;
 use crate::policies;
 use crate::post::Post;
@@ -71,6 +73,7 @@ struct Begun {
     scribe: Scribe,
     judge: Judge,
     post: Post,
+    trees: Trees,
     task_folder: String,
     repeat: Vec<Intent>,
 }
@@ -104,7 +107,15 @@ impl Host {
     }
 
     /// A new run. Whatever can be refused is refused before anything is written.
-    async fn begin(&self, workflow: Workflow, bundle: PolicyBundle) -> Result<(RunId, Begun), RuntimeError> {
+    async fn begin(
+        &self,
+        mut workflow: Workflow,
+        bundle: PolicyBundle,
+    ) -> Result<(RunId, Begun), RuntimeError> {
+        // Frozen with the run, so that another machine replays it as it was.
+        if workflow.limits.agents == 0 {
+            workflow.limits.agents = machine::agents();
+        }
         let cache = self.state.aot_cache();
         let choices = workflow.policies.clone();
         let prepared = blocking(move || policies::prepare(cache, &choices, &bundle)).await?;
@@ -113,7 +124,8 @@ impl Host {
         let task_folder = workflow.paths.task_folder(names);
         project::expect_free(&self.workspace, &task_folder)
             .map_err(|source| RuntimeError::Workspace { workspace: self.config.workspace.clone(), source })?;
-        let post = self.open_post(&task_folder)?;
+        let trees = self.trees(&run, &task_folder);
+        let post = self.open_post(&trees, &task_folder)?;
         self.end_orphans()?;
         for blob in prepared.blobs {
             self.journal.put_blob(blob).map_err(self.cannot("cannot keep the policies"))?;
@@ -127,7 +139,7 @@ impl Host {
             utc_offset_minutes: clock::utc_offset_minutes(),
         };
         scribe.take(started).map_err(|illegal| impossible(&run, &illegal.to_string()))?;
-        Ok((run, Begun { scribe, judge: prepared.judge, post, task_folder, repeat: Vec::new() }))
+        Ok((run, Begun { scribe, judge: prepared.judge, post, trees, task_folder, repeat: Vec::new() }))
     }
 
     /// A run of an earlier host. Asks the world about every open intent before anything is spawned.
@@ -146,16 +158,22 @@ impl Host {
         self.end_orphans()?;
 
         let task_folder = folded.run.task_folder().to_owned();
-        let mut post = self.open_post(&task_folder)?;
+        let trees = self.trees(&run, &task_folder);
+        for tree in folded.run.view(folded.last.1).iter().flat_map(project::live) {
+            if let Err(error) = trees.open(&tree).await {
+                tracing::warn!("{error}");
+            }
+        }
+        let mut post = self.open_post(&trees, &task_folder)?;
         let mut inputs = recover::lost(&folded.run);
         let repeat = recover::to_repeat(&folded.run);
-        inputs.extend(post.collect(&folded.run, &self.shelf(&folded.run)).await);
+        inputs.extend(post.collect(&folded.run, &self.shelf(&folded.run, &trees)).await);
         inputs.push(Input::Resumed);
         let mut scribe = Scribe::new(folded, run.clone(), self.journal.clone());
         for input in inputs {
             scribe.take(input).map_err(|illegal| impossible(&run, &illegal.to_string()))?;
         }
-        Ok((run, Begun { scribe, judge, post, task_folder, repeat }))
+        Ok((run, Begun { scribe, judge, post, trees, task_folder, repeat }))
     }
 
     async fn work(
@@ -169,9 +187,10 @@ impl Host {
         let (done, results) = mpsc::channel(RESULTS);
         let (ask, asked) = mpsc::channel(ASKED);
         let workspace = self.workspace.clone().with_own_folder(&begun.task_folder);
-        let projector = Projector::start(workspace.clone(), self.artifacts.clone(), run.clone());
+        let trees = begun.trees.clone();
+        let projector = Projector::start(trees.clone(), self.artifacts.clone(), run.clone());
         let passes = Passes::new(run.clone(), self.state.clone());
-        let desk = Desk::new(passes.clone(), self.shelf(begun.scribe.run()));
+        let desk = Desk::new(passes.clone(), self.shelf(begun.scribe.run(), &trees));
         let parts = Parts {
             passes,
             ask: ask.clone(),
@@ -180,7 +199,7 @@ impl Host {
             environment: self.config.environment.clone(),
             state: self.state.clone(),
             artifacts: self.artifacts.clone(),
-            workspace: workspace.clone(),
+            trees,
             restorer: projector.restorer(),
             chaos: self.chaos.clone(),
             events,
@@ -191,16 +210,22 @@ impl Host {
         let actuator = Actuator::new(begun.scribe.run(), parts);
         let inlets = Inlets { agents, done: results, asked, stop };
         let outbox = Outbox::new(updates);
+        let herald = Herald::new(&begun.scribe.run().workflow().notify, run.clone(), workspace.clone());
         let Begun { scribe, judge, post, repeat, .. } = begun;
-        let parts = event_loop::Parts { scribe, actuator, judge, post, desk, projector, outbox, inlets };
+        let parts =
+            event_loop::Parts { scribe, actuator, judge, post, desk, projector, outbox, herald, inlets };
         EventLoop::new(parts).run(repeat).await
     }
 
-    fn shelf(&self, run: &Run) -> Shelf {
+    fn trees(&self, run: &RunId, task_folder: &str) -> Trees {
+        trees_of(&self.state, &self.workspace.clone().with_own_folder(task_folder), run)
+    }
+
+    fn shelf(&self, run: &Run, trees: &Trees) -> Shelf {
         Shelf {
             run: run.id().clone(),
             artifacts: self.artifacts.clone(),
-            workspace: self.workspace.clone(),
+            trees: trees.clone(),
             claims: run.workflow().paths.claims(run.names()),
         }
     }
@@ -227,13 +252,13 @@ impl Host {
             .collect()
     }
 
-    fn open_post(&self, task_folder: &str) -> Result<Post, RuntimeError> {
+    fn open_post(&self, trees: &Trees, task_folder: &str) -> Result<Post, RuntimeError> {
         // Prompts point there; an agent that cannot read it can still work.
         let path = format!("{task_folder}/inbox/README.md");
         if let Err(error) = self.workspace.write_projection(&path, baton_inbox::INSTRUCTIONS.as_bytes()) {
             tracing::warn!("{error}");
         }
-        Post::open(self.workspace.root(), task_folder).map_err(|error| RuntimeError::Workspace {
+        Post::open(trees.clone(), task_folder).map_err(|error| RuntimeError::Workspace {
             workspace: self.config.workspace.clone(),
             source: error.into(),
         })

@@ -9,14 +9,17 @@
 //! | `actuate.rs`, `sessions.rs` | perform the intents that are committed, and send back what became of them |
 //! | `door.rs`, `desk.rs`, `fit.rs`, `shelf.rs` | what agents report and ask for through tools: who may, what it comes to |
 //! | `post.rs` | what agents report through files |
-//! | `outbox.rs`, `project.rs` | what the renderer and the workspace get to see |
+//! | `outbox.rs`, `project.rs`, `herald.rs` | what the renderer, the workspace and people elsewhere get to see |
 //! | `socket.rs`, `control.rs`, `answer.rs`, `bridge.rs` | how other commands reach the run |
-//! | `query.rs`, `dry_run.rs` | looks that change nothing |
+//! | `attach.rs`, `query.rs`, `dry_run.rs` | looks that change nothing |
+//! | `pickup.rs` | which run the next `run` of a workflow goes on with |
+//! | `undo.rs` | takes back what a run landed |
 //! | `chaos.rs` | a hook for the crash tests |
 #![forbid(unsafe_code)]
 
 mod actuate;
 mod answer;
+mod attach;
 mod bridge;
 mod chain;
 mod chaos;
@@ -31,26 +34,33 @@ mod event_loop;
 mod fit;
 mod gc;
 mod handoff;
+mod herald;
 mod host;
+mod machine;
 mod offload;
 mod outbox;
+mod pickup;
 mod policies;
 mod post;
 mod project;
 mod query;
 mod recover;
+mod review;
 mod scribe;
 mod sessions;
 mod shelf;
 mod socket;
 #[cfg(test)]
 mod testing;
+mod undo;
 
+pub use attach::{Attached, attach};
 pub use baton_agents as agents;
 pub use baton_core as core;
 pub use baton_engine as engine;
 pub use baton_inbox as inbox;
 pub use baton_store as store;
+pub use baton_workspace::{ChangeKind, MovedBack, Undoing, Undone, UndoneFile, make_repository};
 pub use bridge::{McpClient, mcp};
 pub use chain::{HandoffEntry, Inspection, Packet, handoffs, inspect_document};
 pub use config::{HostConfig, PolicyBundle, PolicySource, Start, Update};
@@ -61,9 +71,11 @@ pub use error::RuntimeError;
 pub use gc::{Collected, Leave, RemovedRun, gc};
 pub use host::run;
 pub use offload::{ProxyClient, mcp_proxy};
+pub use pickup::{Unfinished, set_aside, unfinished};
 pub use project::{
     Approach, ObjectiveProgress, ObjectiveWord, PartialProgress, PhaseProgress, Progress, Return,
     ReturnStatus, ReturnedArtifact, ReturnedError, WorkItem, WorkItemKind, WorkItems, expect_free_folder,
     progress_of,
 };
 pub use query::{ArtifactEntry, RunRow, artifact, artifacts, runs, view_of};
+pub use undo::{Undid, undo};

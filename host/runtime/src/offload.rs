@@ -20,6 +20,7 @@ use baton_inbox::{Answer, ArtifactLoad, Call, Offer, Reference, Shelf as ProxySh
 use baton_store::{ARTIFACT_BYTES_MAX, ArtifactStore, NewArtifact, StateDir, StoreError, preview, tokens};
 use baton_workspace::Workspace;
 
+use crate::actuate::trees_of;
 use crate::clock;
 use crate::config::{HostConfig, PolicyBundle};
 use crate::control::{Control, ControlReply, connect, exchange};
@@ -89,7 +90,7 @@ impl Held {
             }
             Err(error) => Err(format!("the result cannot be read: {error}")),
         };
-        Saved { session: Some(self.session.clone()), key: None, result }
+        Saved { session: Some(self.session.clone()), key: None, result, says: None }
     }
 }
 
@@ -278,8 +279,14 @@ impl Local {
             workspace: config.workspace.clone(),
             source: error.into(),
         })?;
+        let run = RunId::new(NO_RUN);
         Ok(Self {
-            shelf: Shelf { run: RunId::new(NO_RUN), artifacts, workspace, claims: Claims::default() },
+            shelf: Shelf {
+                trees: trees_of(&state, &workspace, &run),
+                run,
+                artifacts,
+                claims: Claims::default(),
+            },
             judge,
         })
     }

@@ -9,6 +9,7 @@ use baton_core::{Run, UnixMs};
 use tokio::sync::mpsc;
 
 use crate::config::Update;
+use crate::herald::rings;
 
 /// Beyond this many notices the host waits for the renderer: hours of work, held back by a terminal that was stopped.
 const NOTICES: usize = 10_000;
@@ -57,7 +58,9 @@ impl Outbox {
         match self.updates.try_reserve() {
             Ok(permit) => {
                 if let Some(view) = run.view(at) {
-                    permit.send(Update { at, notices: std::mem::take(&mut self.notices), view });
+                    let notices = std::mem::take(&mut self.notices);
+                    let bell = rings(&run.workflow().notify, &notices);
+                    permit.send(Update { at, notices, view, bell });
                 }
             }
             Err(mpsc::error::TrySendError::Full(())) => {}
@@ -66,8 +69,10 @@ impl Outbox {
     }
 
     /// Hands over the rest, and waits a while for it to be taken.
-    pub(crate) async fn last_word(mut self, view: RunView, at: UnixMs) {
-        let update = Update { at, notices: std::mem::take(&mut self.notices), view };
+    pub(crate) async fn last_word(mut self, run: &Run, view: RunView, at: UnixMs) {
+        let notices = std::mem::take(&mut self.notices);
+        let bell = rings(&run.workflow().notify, &notices);
+        let update = Update { at, notices, view, bell };
         let _ = tokio::time::timeout(LAST_WORD, self.updates.send(update)).await;
     }
 }

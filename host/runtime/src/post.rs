@@ -1,26 +1,32 @@
-//! Empties the inbox of a run: reports become inputs, and a file is confirmed only when its report is on disk in the
+//! Empties the inboxes of a run, one where each phase works: reports become inputs, and a file is confirmed only when its report is on disk in the
 //! journal. What does not fit the run goes back with the reason, and people are told. What a report means is for core.
 
-use std::path::Path;
+use std::collections::BTreeMap;
 
 use baton_core::input::Report;
 use baton_core::notice::Notice;
-use baton_core::{Digest, Input, Run, SessionId};
-use baton_inbox::{Call, Inbox, InboxError};
+use baton_core::view::RunView;
+use baton_core::{Digest, Input, Run, SessionId, Tree};
+use baton_inbox::{Call, Inbox, InboxError, Received};
+use baton_workspace::Trees;
 use serde_json::json;
 
 use crate::clock;
 use crate::fit;
+use crate::project;
+use crate::review::Review;
 use crate::shelf::Shelf;
 
 /// Rounds of one look. The inbox hands over a bounded number of files at a time; a flood comes with the next looks.
 const ROUNDS: usize = 8;
 
-/// The inbox, with what was taken from it and is not yet journaled.
+/// The inboxes, with what was taken from them and is not yet journaled.
 pub(crate) struct Post {
-    /// Away while a thread that may block reads it.
-    inbox: Option<Inbox>,
-    unconfirmed: Vec<String>,
+    trees: Trees,
+    task_folder: String,
+    /// Away while a thread that may block reads them.
+    inboxes: Option<BTreeMap<Tree, Inbox>>,
+    unconfirmed: Vec<(Tree, String)>,
     /// Reports that were refused, for people.
     refused: Vec<Notice>,
     /// The last look failed; said once, not every second.
@@ -29,38 +35,61 @@ pub(crate) struct Post {
 
 /// A report whose form is right.
 struct Found {
+    tree: Tree,
     file: String,
     digest: Digest,
     session: Option<SessionId>,
     call: Call,
 }
 
+/// What one look found, in its order.
+#[derive(Default)]
+struct Look {
+    received: Vec<(Tree, Received)>,
+    failed: Option<InboxError>,
+}
+
 impl Post {
-    pub(crate) fn open(workspace: &Path, task_folder: &str) -> Result<Self, InboxError> {
-        let inbox = Some(Inbox::open(workspace, task_folder)?);
-        Ok(Self { inbox, unconfirmed: Vec::new(), refused: Vec::new(), was_told: false })
+    pub(crate) fn open(trees: Trees, task_folder: &str) -> Result<Self, InboxError> {
+        let workspace = Tree::workspace();
+        let inbox =
+            trees.at_hand(&workspace).map(|place| Inbox::open(place.root(), task_folder)).transpose()?;
+        let inboxes = Some(inbox.map(|inbox| (workspace, inbox)).into_iter().collect());
+        let task_folder = task_folder.to_owned();
+        Ok(Self {
+            trees,
+            task_folder,
+            inboxes,
+            unconfirmed: Vec::new(),
+            refused: Vec::new(),
+            was_told: false,
+        })
     }
 
     /// What was reported since the last look and fits the run, in order.
     pub(crate) async fn collect(&mut self, run: &Run, shelf: &Shelf) -> Vec<Input> {
         let mut inputs = Vec::new();
-        let found = self.scan().await;
-        if found.is_empty() {
-            return inputs;
-        }
         let view = run.view(clock::wall());
-        for Found { file, digest, session, call } in found {
+        let found = self.scan(view.as_ref()).await;
+        for Found { tree, file, digest, session, call } in found {
+            // Who reports from a tree of its own can only be the session that works there.
+            let session = session.or_else(|| fit::only_session_in(view.as_ref()?, &tree));
             let fits = view.as_ref().map_or(Ok(()), |view| fit::check(view, session.as_ref(), &call));
-            let taken = match fits {
-                Ok(()) => self.input(digest, session, call, shelf).await,
-                Err(why) => Err(why),
+            let taken = match (fits, call, &view) {
+                (Ok(()), Call::ReviewSubmit(said), Some(view)) => {
+                    review(digest, Review::of(view, session.as_ref(), &said), shelf).await
+                }
+                (Ok(()), call, _) => {
+                    self.input(digest, session, &tree, call, shelf).await.map(|input| vec![input])
+                }
+                (Err(why), ..) => Err(why),
             };
             match taken {
-                Ok(input) => {
-                    self.unconfirmed.push(file);
-                    inputs.push(input);
+                Ok(taken) => {
+                    self.unconfirmed.push((tree, file));
+                    inputs.extend(taken);
                 }
-                Err(why) => self.reject(file, why).await,
+                Err(why) => self.reject(tree, file, why).await,
             }
         }
         inputs
@@ -71,40 +100,36 @@ impl Post {
         std::mem::take(&mut self.refused)
     }
 
-    async fn scan(&mut self) -> Vec<Found> {
-        let Some(mut inbox) = self.inbox.take() else { return Vec::new() };
+    async fn scan(&mut self, view: Option<&RunView>) -> Vec<Found> {
+        let Some(inboxes) = self.inboxes.take() else { return Vec::new() };
+        let live = view.map(project::live).unwrap_or_default();
+        let (trees, task_folder) = (self.trees.clone(), self.task_folder.clone());
         let looked = tokio::task::spawn_blocking(move || {
-            let mut received = Vec::new();
-            for _ in 0..ROUNDS {
-                match inbox.scan() {
-                    Ok(found) if found.is_empty() => break,
-                    Ok(found) => received.extend(found),
-                    Err(error) => return (inbox, received, Some(error)),
-                }
-            }
-            (inbox, received, None)
+            let (mut inboxes, mut look) = (inboxes, Look::default());
+            follow(&mut inboxes, &live, &trees, &task_folder, &mut look);
+            look.at(&mut inboxes);
+            (inboxes, look)
         })
         .await;
-        // A panic in there costs this run its inbox; agents' reports then count no more, what is on disk still does.
-        let Ok((inbox, received, failed)) = looked else {
+        // A panic in there costs this run its inboxes; agents' reports then count no more, what is on disk still does.
+        let Ok((inboxes, look)) = looked else {
             tracing::error!("reading the inbox failed; reports are not read any more until `baton resume`");
             return Vec::new();
         };
-        self.inbox = Some(inbox);
-        if let Some(error) = &failed
+        self.inboxes = Some(inboxes);
+        if let Some(error) = &look.failed
             && !self.was_told
         {
             tracing::warn!("{error}");
         }
-        self.was_told = failed.is_some();
+        self.was_told = look.failed.is_some();
         let mut fine = Vec::new();
-        for received in received {
+        for (tree, received) in look.received {
+            let (file, digest) = (received.file, received.digest);
             match received.result {
-                Ok((session, call)) => {
-                    fine.push(Found { file: received.file, digest: received.digest, session, call });
-                }
+                Ok((session, call)) => fine.push(Found { tree, file, digest, session, call }),
                 // It is in `rejected/` already.
-                Err(problem) => self.refuse(received.file, problem.to_string()),
+                Err(problem) => self.refuse(file, problem.to_string()),
             }
         }
         fine
@@ -115,6 +140,7 @@ impl Post {
         &self,
         digest: Digest,
         session: Option<SessionId>,
+        tree: &Tree,
         call: Call,
         shelf: &Shelf,
     ) -> Result<Input, String> {
@@ -124,26 +150,33 @@ impl Post {
         let Call::ArtifactSave(save) = call else {
             return Err("nothing is answered here; only reports are taken".to_owned());
         };
-        let (shelf, from) = (shelf.clone(), session.clone());
-        let saved = tokio::task::spawn_blocking(move || shelf.save(from, &save)).await;
+        let (shelf, from, tree) = (shelf.clone(), session.clone(), tree.clone());
+        let saved = tokio::task::spawn_blocking(move || shelf.save(from, &tree, &save)).await;
         let artifact = saved.unwrap_or_else(|_| Err("keeping it failed; try again".to_owned()))?;
         // The same file may be written again when the file that it names has changed.
         let digest = Digest::of(json!([digest, artifact.name, artifact.version]).to_string());
         Ok(Input::Reported { session, digest, report: Report::ArtifactSaved { artifact } })
     }
 
-    async fn reject(&mut self, file: String, why: String) {
-        if let Some(mut inbox) = self.inbox.take() {
-            let (name, reason) = (file.clone(), why.clone());
-            let rejected = tokio::task::spawn_blocking(move || {
-                if let Err(error) = inbox.reject(&name, &reason) {
-                    tracing::warn!("{error}");
-                }
-                inbox
-            });
-            self.inbox = rejected.await.ok();
-        }
+    async fn reject(&mut self, tree: Tree, file: String, why: String) {
+        let (name, reason) = (file.clone(), why.clone());
+        self.with_inboxes(move |inboxes| {
+            if let Some(Err(error)) = inboxes.get_mut(&tree).map(|inbox| inbox.reject(&name, &reason)) {
+                tracing::warn!("{error}");
+            }
+        })
+        .await;
         self.refuse(file, why);
+    }
+
+    /// Runs what may block.
+    async fn with_inboxes(&mut self, work: impl FnOnce(&mut BTreeMap<Tree, Inbox>) + Send + 'static) {
+        let Some(mut inboxes) = self.inboxes.take() else { return };
+        let worked = tokio::task::spawn_blocking(move || {
+            work(&mut inboxes);
+            inboxes
+        });
+        self.inboxes = worked.await.ok();
     }
 
     fn refuse(&mut self, file: String, why: String) {
@@ -157,17 +190,69 @@ impl Post {
             return;
         }
         let files = std::mem::take(&mut self.unconfirmed);
-        let Some(mut inbox) = self.inbox.take() else { return };
-        let confirmed = tokio::task::spawn_blocking(move || {
-            for file in files {
-                if let Err(error) = inbox.confirm(&file) {
+        self.with_inboxes(move |inboxes| {
+            for (tree, file) in files {
+                if let Some(Err(error)) = inboxes.get_mut(&tree).map(|inbox| inbox.confirm(&file)) {
                     // It comes again, and counts once.
                     tracing::warn!("{error}");
                 }
             }
-            inbox
         })
         .await;
-        self.inbox = confirmed.ok();
     }
+}
+
+impl Look {
+    /// Reads every inbox, the workspace's first.
+    fn at(&mut self, inboxes: &mut BTreeMap<Tree, Inbox>) {
+        for (tree, inbox) in inboxes {
+            for _ in 0..ROUNDS {
+                match inbox.scan() {
+                    Ok(found) if found.is_empty() => break,
+                    Ok(found) => self.received.extend(found.into_iter().map(|one| (tree.clone(), one))),
+                    Err(error) => {
+                        self.failed = Some(error);
+                        break;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Opens the inboxes of trees in which somebody works now, and forgets those of trees that are gone.
+fn follow(
+    inboxes: &mut BTreeMap<Tree, Inbox>,
+    live: &[Tree],
+    trees: &Trees,
+    task_folder: &str,
+    look: &mut Look,
+) {
+    let places: BTreeMap<&Tree, _> =
+        live.iter().filter_map(|tree| Some((tree, trees.at_hand(tree)?))).collect();
+    inboxes.retain(|tree, _| tree.is_workspace() || places.contains_key(tree));
+    for (tree, place) in places {
+        if inboxes.contains_key(tree) {
+            continue;
+        }
+        match Inbox::open(place.root(), task_folder) {
+            Ok(inbox) => {
+                inboxes.insert(tree.clone(), inbox);
+            }
+            Err(error) => look.failed = Some(error),
+        }
+    }
+}
+
+/// What a review becomes: the whole of it is kept, then core hears that it is there and what it says. The last of these ends
+/// the phase that reviews.
+async fn review(digest: Digest, review: Result<Review, String>, shelf: &Shelf) -> Result<Vec<Input>, String> {
+    let (review, shelf) = (review?, shelf.clone());
+    let session = review.session();
+    let kept = tokio::task::spawn_blocking(move || review.keep(&shelf)).await;
+    let (artifact, says) = kept.unwrap_or_else(|_| Err("keeping it failed; try again".to_owned()))?;
+    let there = Digest::of(json!([digest, artifact.name]).to_string());
+    let reports = [(there, Report::ArtifactSaved { artifact }), (digest, says)];
+    let input = |(digest, report)| Input::Reported { session: session.clone(), digest, report };
+    Ok(reports.map(input).into())
 }

@@ -37,7 +37,7 @@ use baton_core::action::beside;
 use baton_core::input::ArtifactRef;
 use baton_core::view::{HandoffRow, PhaseRow, RunView};
 use baton_core::workflow::paths::{RunNames, before_archive};
-use baton_core::{Digest, Run, Workflow};
+use baton_core::{Digest, Run, Tree, Workflow};
 use baton_store::Entry;
 use baton_workspace::Workspace;
 
@@ -59,7 +59,9 @@ const HIDDEN: &str = ".baton";
 /// Everything that a run shows, in the order in which it is written: what is referred to comes before what refers to it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Projection {
-    files: Vec<File>,
+    /// Where it is shown beside the workspace: agents read it, and report, where they work.
+    trees: Vec<Tree>,
+    files: Vec<Arc<File>>,
     /// Where files lay that lie elsewhere now.
     gone: Vec<String>,
 }
@@ -89,7 +91,8 @@ enum Piece {
 /// The files of a run as it stands. None before it has started.
 pub(crate) fn project(run: &Run, chronicle: &Chronicle) -> Option<Projection> {
     let view = run.view(chronicle.at)?;
-    let mut desk = Desk { folder: run.task_folder().to_owned(), projection: Projection::default() };
+    let projection = Projection { trees: live(&view), ..Projection::default() };
+    let mut desk = Desk { folder: run.task_folder().to_owned(), projection };
     if desk.folder.split('/').next() == Some(HIDDEN) {
         desk.at(format!("{HIDDEN}/.gitignore"), vec![Piece::Text("*\n".to_owned())]);
     }
@@ -122,6 +125,15 @@ pub(crate) fn project(run: &Run, chronicle: &Chronicle) -> Option<Projection> {
     desk.json("work-items.json", &WorkItems::of(workflow, &view));
     desk.json("progress.json", &Progress::of(run, &view, chronicle));
     Some(desk.projection)
+}
+
+/// The work trees in which phases work that are not over.
+pub(crate) fn live(view: &RunView) -> Vec<Tree> {
+    let open = view.phases.iter().filter(|phase| pages::is_open(phase.status) && !phase.tree.is_workspace());
+    let mut trees: Vec<Tree> = open.map(|phase| phase.tree.clone()).collect();
+    trees.sort();
+    trees.dedup();
+    trees
 }
 
 /// The progress that a journal tells, up to the last of these entries. For whoever holds the file against the journal.
@@ -182,7 +194,7 @@ struct Desk {
 
 impl Desk {
     fn at(&mut self, path: String, pieces: Vec<Piece>) {
-        self.projection.files.push(File { path, pieces, executable: false, moves: None });
+        self.projection.files.push(Arc::new(File { path, pieces, executable: false, moves: None }));
     }
 
     fn below(&mut self, path: &str, pieces: Vec<Piece>) {
@@ -195,12 +207,8 @@ impl Desk {
 
     fn script(&mut self, path: &str, text: String) {
         let path = format!("{}/{path}", self.folder);
-        self.projection.files.push(File {
-            path,
-            pieces: vec![Piece::Text(text)],
-            executable: true,
-            moves: None,
-        });
+        let pieces = vec![Piece::Text(text)];
+        self.projection.files.push(Arc::new(File { path, pieces, executable: true, moves: None }));
     }
 
     fn json(&mut self, path: &str, record: &impl serde::Serialize) {
@@ -223,7 +231,7 @@ impl Desk {
                 self.projection.gone.push(before_archive(&path));
             }
             let (pieces, moves) = (vec![piece], moves.cloned());
-            self.projection.files.push(File { path, pieces, executable: false, moves });
+            self.projection.files.push(Arc::new(File { path, pieces, executable: false, moves }));
         }
     }
 

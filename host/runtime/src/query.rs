@@ -2,8 +2,7 @@
 
 use baton_core::action::Ending;
 use baton_core::input::ArtifactRef;
-use baton_core::observation::ObjectiveStatus;
-use baton_core::view::{PhaseStatus, RunStatus, RunView};
+use baton_core::view::{RunStatus, RunView};
 use baton_core::{RunId, SessionId, UnixMs};
 use baton_store::{ArtifactStore, Journal, StateDir, StoreError, Version};
 
@@ -27,6 +26,8 @@ pub struct RunRow {
     pub done: u32,
     /// Objectives in all.
     pub objectives: u32,
+    /// A person began the same work anew since.
+    pub set_aside: bool,
 }
 
 /// An artifact in a list.
@@ -76,7 +77,7 @@ pub fn runs(config: &HostConfig) -> Result<Vec<RunRow>, RuntimeError> {
     runs.into_iter()
         .map(|summary| {
             let view = view_of(config, Some(&summary.run))?;
-            let (done, objectives) = count(&view);
+            let (done, objectives) = view.objectives();
             Ok(RunRow {
                 run: summary.run,
                 workflow: summary.workflow,
@@ -84,6 +85,7 @@ pub fn runs(config: &HostConfig) -> Result<Vec<RunRow>, RuntimeError> {
                 status: view.status,
                 done,
                 objectives,
+                set_aside: view.set_aside,
             })
         })
         .collect()
@@ -103,14 +105,6 @@ pub(crate) fn unfinished(config: &HostConfig) -> Result<Option<RunId>, RuntimeEr
         }
     }
     Ok(None)
-}
-
-/// Objectives done and in all. A phase that was split gave its objectives to its sub-phases.
-fn count(view: &RunView) -> (u32, u32) {
-    let phases = view.phases.iter().filter(|phase| phase.status != PhaseStatus::Split && phase.split == 0);
-    phases.flat_map(|phase| &phase.objectives).fold((0, 0), |(done, all), objective| {
-        (done + u32::from(objective.status == ObjectiveStatus::Done), all + 1)
-    })
 }
 
 /// The artifacts of a run, every version, by name; of the newest run where none is named.

@@ -7,9 +7,10 @@
 //! | `Prompt`, `Compact`, `Interrupt`, `End` | `Lost`: the agent they were for died with the host |
 //! | `WriteHandoff`, `WriteSummaries`, `Offload` | done again: the store keeps the same bytes under the same name once |
 //! | `Assess`, `Inspect`, `Verify` | done again: they look and change nothing of ours |
+//! | `Checkpoint`, `Branch`, `Merge`, `Unmerge`, `Land` | done again: git is asked first what of it is there |
 //! | `Ask`, `Finish` | announced again |
 
-use baton_core::{Action, Input, Outcome, Run, RunId, Seq, UnixMs};
+use baton_core::{Action, Input, Intent, Outcome, Run, RunId, Seq, UnixMs};
 use baton_store::{Entry, Journal, StoreError};
 
 use crate::error::RuntimeError;
@@ -33,17 +34,24 @@ pub(crate) fn fold(
 ) -> Result<Folded, FoldError> {
     let mut folded = Folded::default();
     for entry in entries {
-        let entry = entry?;
-        folded.last = (entry.seq(), entry.at());
-        let Entry::Input(stamped) = entry else { continue };
-        let intents = folded.run.apply(&stamped).map_err(|illegal| FoldError::Illegal {
+        folded.take(run, entry?)?;
+    }
+    Ok(folded)
+}
+
+impl Folded {
+    /// Folds one more entry, and says what followed from it.
+    pub(crate) fn take(&mut self, run: &RunId, entry: Entry) -> Result<Vec<Intent>, FoldError> {
+        self.last = (entry.seq(), entry.at());
+        let Entry::Input(stamped) = entry else { return Ok(Vec::new()) };
+        let intents = self.run.apply(&stamped).map_err(|illegal| FoldError::Illegal {
             run: run.clone(),
             seq: stamped.seq,
             why: illegal.to_string(),
         })?;
-        folded.chronicle.note(&folded.run, &stamped, &intents);
+        self.chronicle.note(&self.run, &stamped, &intents);
+        Ok(intents)
     }
-    Ok(folded)
 }
 
 /// Opens, reads and folds one run.
@@ -97,6 +105,11 @@ fn died_with_host(action: &Action) -> bool {
         | Action::WriteSummaries { .. }
         | Action::Offload { .. }
         | Action::Verify { .. }
+        | Action::Checkpoint { .. }
+        | Action::Branch { .. }
+        | Action::Merge { .. }
+        | Action::Unmerge { .. }
+        | Action::Land { .. }
         | Action::Ask { .. }
         | Action::Finish { .. }
         | Action::RequestDecision { .. }

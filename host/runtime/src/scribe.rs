@@ -161,7 +161,8 @@ fn matters(input: &Input) -> bool {
         | Input::SessionEnded { .. }
         | Input::Reported { .. }
         | Input::Answered { .. }
-        | Input::StopRequested => true,
+        | Input::StopRequested
+        | Input::SetAside => true,
     }
 }
 

@@ -4,10 +4,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use baton_core::input::ArtifactRef;
 use baton_core::workflow::paths::Claims;
-use baton_core::{RunId, SessionId};
+use baton_core::{RunId, SessionId, Tree};
 use baton_inbox::{Answer, ArtifactList, ArtifactLoad, ArtifactSave, LIST_MAX, LOAD_BYTES_MAX};
 use baton_store::{ARTIFACT_BYTES_MAX, ArtifactStore, NewArtifact, SavedArtifact, StoreError, Version};
-use baton_workspace::Workspace;
+use baton_workspace::Trees;
 
 use crate::clock;
 
@@ -20,23 +20,25 @@ const UTF8_TAIL: u64 = 3;
 
 /// Folders of artifact names that are the host's in every run: what stands there is projected into the workspace and read
 /// as its word, so no agent may write there. The templates of a workflow add their own.
-const HOST_FOLDERS: [&str; 5] = ["handoffs", "inputs", "summaries", "tool-results", "verifications"];
+const HOST_FOLDERS: [&str; 6] =
+    ["handoffs", "inputs", "reviews", "summaries", "tool-results", "verifications"];
 
-/// The artifacts of one run, and the workspace that files come from.
+/// The artifacts of one run, and the places that files come from.
 #[derive(Clone)]
 pub(crate) struct Shelf {
     pub(crate) run: RunId,
     pub(crate) artifacts: ArtifactStore,
-    pub(crate) workspace: Workspace,
+    pub(crate) trees: Trees,
     /// Names that the workflow's templates take up.
     pub(crate) claims: Claims,
 }
 
 impl Shelf {
-    /// Keeps what an agent gave, by content or by path.
+    /// Keeps what an agent gave, by content or by a path where it works.
     pub(crate) fn save(
         &self,
         session: Option<SessionId>,
+        tree: &Tree,
         save: &ArtifactSave,
     ) -> Result<ArtifactRef, String> {
         let top = save.name.split('/').next().unwrap_or_default();
@@ -50,7 +52,11 @@ impl Shelf {
         let bytes = match (&save.content, &save.path) {
             (Some(content), _) => content.clone().into_bytes(),
             (None, Some(path)) => {
-                self.workspace.read_file(path, ARTIFACT_BYTES_MAX).map_err(|error| refused(&error))?
+                let gone = || {
+                    refused(&format!("the work tree {tree} is not there any more; give its content instead"))
+                };
+                let place = self.trees.at_hand(tree).ok_or_else(gone)?;
+                place.read_file(path, ARTIFACT_BYTES_MAX).map_err(|error| refused(&error))?
             }
             (None, None) => return Err("not kept: give content or path".to_owned()),
         };
@@ -65,6 +71,20 @@ impl Shelf {
             at: clock::wall(),
         };
         self.artifacts.save(&self.run, new).map_err(|error| refused(&error))
+    }
+
+    /// Keeps the whole of a review, under a name of the host's.
+    pub(crate) fn keep_review(
+        &self,
+        session: Option<SessionId>,
+        name: &str,
+        document: &str,
+        summary: &str,
+    ) -> Result<ArtifactRef, String> {
+        let bytes = document.as_bytes();
+        let (media_type, at) = ("text/markdown", clock::wall());
+        let new = NewArtifact { name, media_type, bytes, summary, session, tool_call: None, at };
+        self.artifacts.save(&self.run, new).map_err(|error| format!("not kept: {error}; submit it once more"))
     }
 
     /// One part of one artifact. Text begins and ends between two characters.
@@ -163,7 +183,7 @@ mod tests {
         Shelf {
             run: RunId::new("r"),
             artifacts: ArtifactStore::open(&place.state).unwrap(),
-            workspace: Workspace::open(&place.workspace).unwrap(),
+            trees: crate::testing::trees(place),
             claims: Claims::default(),
         }
     }
@@ -211,9 +231,9 @@ mod tests {
         let binary: Vec<u8> = (0..=255).cycle().take(3000).collect();
         std::fs::write(place.workspace.join("binary"), &binary).unwrap();
         std::fs::write(place.workspace.join("empty"), "").unwrap();
-        shelf.save(None, &content("notes/text.md", &text)).unwrap();
-        shelf.save(None, &by_path("notes/binary", "binary")).unwrap();
-        shelf.save(None, &by_path("notes/empty", "empty")).unwrap();
+        shelf.save(None, &Tree::workspace(), &content("notes/text.md", &text)).unwrap();
+        shelf.save(None, &Tree::workspace(), &by_path("notes/binary", "binary")).unwrap();
+        shelf.save(None, &Tree::workspace(), &by_path("notes/empty", "empty")).unwrap();
         for limit in [1, 2, 3, 7, 100, 4096, u64::MAX] {
             assert_eq!(read_on(&shelf, "notes/text.md", limit), text.as_bytes(), "{limit}");
             assert_eq!(read_on(&shelf, "notes/binary", limit), binary, "{limit}");
@@ -231,7 +251,7 @@ mod tests {
         let paths = Paths { handoff: "torch/{phase}-{ordinal}.md".to_owned(), ..Paths::default() };
         shelf.claims = paths.claims(RunNames { run: "r", workflow: "w", goal: "g" });
         std::fs::write(place.workspace.join("../secret"), "outside").unwrap();
-        let refused = |save: &ArtifactSave| shelf.save(None, save).unwrap_err();
+        let refused = |save: &ArtifactSave| shelf.save(None, &Tree::workspace(), save).unwrap_err();
         assert!(refused(&content("handoffs/phase-a-1.md", "x")).contains("notes/phase-a-1.md"));
         for name in ["torch/a-1.md", "index.md", "phases/a", "inputs/a", "tool-results/a", "summaries/a"] {
             assert!(refused(&content(name, "x")).contains("the host's own"), "{name}");

@@ -128,3 +128,9 @@ impl Place {
         Scribe::new(Folded::default(), run.clone(), self.journal.clone())
     }
 }
+
+/// The trees of a run in that place.
+pub(crate) fn trees(place: &Place) -> baton_workspace::Trees {
+    let workspace = baton_workspace::Workspace::open(&place.workspace).unwrap();
+    crate::actuate::trees_of(&place.state, &workspace, &RunId::new("r"))
+}

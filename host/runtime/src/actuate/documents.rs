@@ -3,7 +3,7 @@
 
 use baton_core::action::{OffloadedInput, beside};
 use baton_core::input::ArtifactRef;
-use baton_core::{Outcome, PhaseId, SessionId, Text};
+use baton_core::{Outcome, PhaseId, SessionId, Text, Tree};
 use baton_store::NewArtifact;
 
 use crate::clock;
@@ -74,11 +74,26 @@ impl Effects {
         if leaving.changed_beyond > 0
             && let Some(start) = read_baseline(self.baseline_path(phase)).await
         {
-            let list = handoff::list_of(&self.workspace.all_changed(&start).await?)?;
+            let workspace = self.trees.open(&self.place_of(phase)).await?;
+            let list = handoff::list_of(&workspace.all_changed(&start).await?)?;
             let summary = format!("every file that differs from the start of phase {phase}");
             self.keep_as(&beside(name, "files.json"), JSON, list, &summary, Some(session.clone())).await?;
         }
         Ok(())
+    }
+
+    /// Holds a document to the place where its author worked.
+    pub(super) async fn inspect(
+        &self,
+        document: &Text,
+        head: &str,
+        branch: &str,
+        tree: &Tree,
+    ) -> Result<Outcome, Source> {
+        let (store, run, task_folder) = (&self.artifacts, &self.run, &self.task_folder);
+        let kept = handoff::Kept { store, run, task_folder };
+        let workspace = self.trees.open(tree).await?;
+        handoff::inspect(&workspace, &kept, &body(document)?, head, branch).await
     }
 
     pub(super) async fn write_summaries(
@@ -145,7 +160,7 @@ impl Effects {
 }
 
 /// The body is at hand in whatever core emits and the journal gives back.
-pub(super) fn body(text: &Text) -> Result<String, Source> {
+fn body(text: &Text) -> Result<String, Source> {
     let missing = || format!("the text {} is missing from the journal", text.digest());
     Ok(text.body().ok_or_else(missing)?.to_owned())
 }

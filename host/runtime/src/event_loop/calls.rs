@@ -140,13 +140,13 @@ impl EventLoop {
         self.calls.under_way -= 1;
         let Kept { saved, is_offered, reply } = kept;
         let artifact = saved.result.as_ref().ok().cloned();
-        let (input, answer) = self.desk.kept(self.scribe.run(), saved);
+        let (inputs, answer) = self.desk.kept(self.scribe.run(), saved);
         let answer = match (is_offered, artifact) {
             (false, _) => ControlReply::Called(answer),
             (true, Some(artifact)) => ControlReply::Placed { artifact },
             (true, None) => ControlReply::Stays,
         };
         self.replies.push((reply, answer));
-        input.map_or(Ok(()), |input| self.take_own(input))
+        inputs.into_iter().try_for_each(|input| self.take_own(input))
     }
 }

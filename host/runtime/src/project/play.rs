@@ -182,6 +182,13 @@ impl Play {
                 Outcome::Verified { passed: true, code: Some(0), findings: String::new(), artifact }
             }
             Action::Compact { .. } | Action::Interrupt { .. } => Outcome::Delivered,
+            Action::Checkpoint { .. } => Outcome::Checkpointed { base: None },
+            other @ (Action::Branch { .. }
+            | Action::Merge { .. }
+            | Action::Unmerge { .. }
+            | Action::Land { .. }) => {
+                panic!("without a commit to start from there is nothing to {}", other.name())
+            }
             Action::Ask { .. } | Action::Finish { .. } => Outcome::Announced,
             Action::Place { .. } | Action::Notify(_) => return,
         };

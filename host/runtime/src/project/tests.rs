@@ -236,7 +236,7 @@ impl Wall {
             };
             self.artifacts.save(&run, new).unwrap();
         }
-        Projector::start(self.workspace.clone(), self.artifacts.clone(), run)
+        Projector::start(crate::testing::trees(&self.place), self.artifacts.clone(), run)
     }
 
     fn path(&self, name: &str) -> std::path::PathBuf {
@@ -269,7 +269,7 @@ async fn only_what_changed_is_written_and_what_an_agent_deleted_comes_back() {
     std::fs::remove_dir_all(&handoffs).unwrap();
     std::fs::write(wall.path("progress.json"), "{}").unwrap();
     std::fs::remove_file(wall.path("state.org")).unwrap();
-    projector.restorer().restore().await;
+    projector.restorer().restore(&Tree::workspace()).await;
     assert!(handoffs.read_dir().unwrap().count() >= 2);
     assert!(wall.read("progress.json").contains("journal_seq"));
     assert!(!wall.read("state.org").is_empty());

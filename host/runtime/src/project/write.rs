@@ -1,15 +1,15 @@
-//! Writes a projection: only what differs from what was written before, each file whole or not at all. The loop waits for it,
-//! though not for a file system that hangs; nobody waits twice for the same trouble.
+//! Writes a projection, into the workspace and every work tree that is at work: only what differs from what was written there
+//! before, each file whole or not at all. The loop waits for it, though not for a file system that hangs; nobody waits twice for the same trouble.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use baton_core::RunId;
+use baton_core::{RunId, Tree};
 use baton_store::secrets::mask_line;
 use baton_store::{ArtifactStore, Version};
-use baton_workspace::Workspace;
+use baton_workspace::{Trees, Workspace};
 use tokio::task::JoinHandle;
 
 use super::{File, Piece, Projection};
@@ -29,18 +29,18 @@ pub(crate) struct Projector {
 pub(crate) struct Restorer(Arc<Writer>);
 
 struct Writer {
-    workspace: Workspace,
+    trees: Trees,
     artifacts: ArtifactStore,
     run: RunId,
     newest: Mutex<Arc<Projection>>,
     /// Held while files are written, so that no older state overwrites a newer one.
-    disk: Mutex<Disk>,
+    disks: Mutex<BTreeMap<Tree, Disk>>,
 }
 
-/// What is known to be there.
+/// What is known to be in one place.
 #[derive(Default)]
 struct Disk {
-    files: BTreeMap<String, File>,
+    files: BTreeMap<String, Arc<File>>,
     cleared: BTreeSet<String>,
     /// What is wrong was said, and is not said again before it is well.
     was_told: bool,
@@ -48,9 +48,9 @@ struct Disk {
 
 impl Projector {
     /// Begins to show a run; a host that takes one up writes everything anew.
-    pub(crate) fn start(workspace: Workspace, artifacts: ArtifactStore, run: RunId) -> Self {
-        let (newest, disk) = (Mutex::default(), Mutex::default());
-        Self { writer: Arc::new(Writer { workspace, artifacts, run, newest, disk }), late: None }
+    pub(crate) fn start(trees: Trees, artifacts: ArtifactStore, run: RunId) -> Self {
+        let (newest, disks) = (Mutex::default(), Mutex::default());
+        Self { writer: Arc::new(Writer { trees, artifacts, run, newest, disks }), late: None }
     }
 
     pub(crate) fn restorer(&self) -> Restorer {
@@ -64,7 +64,7 @@ impl Projector {
             return;
         }
         let writer = Arc::clone(&self.writer);
-        let mut task = tokio::task::spawn_blocking(move || writer.write(false));
+        let mut task = tokio::task::spawn_blocking(move || writer.write_all());
         self.late = match tokio::time::timeout(PATIENCE, &mut task).await {
             Ok(_) => None,
             Err(_) => {
@@ -82,17 +82,21 @@ impl Projector {
             // It is given one more chance; whatever is missing then comes with `resume`.
             let written = tokio::time::timeout(PATIENCE, late).await;
             if written.is_ok() {
-                let _ = tokio::task::spawn_blocking(move || self.writer.write(false)).await;
+                let _ = tokio::task::spawn_blocking(move || self.writer.write_all()).await;
             }
         }
     }
 }
 
 impl Restorer {
-    /// Looks at every file, and writes those that are not as they should be.
-    pub(crate) async fn restore(&self) {
-        let writer = Arc::clone(&self.0);
-        let task = tokio::task::spawn_blocking(move || writer.write(true));
+    /// Looks at every file in one place, and writes those that are not as they should be.
+    pub(crate) async fn restore(&self, tree: &Tree) {
+        let (writer, tree) = (Arc::clone(&self.0), tree.clone());
+        let task = tokio::task::spawn_blocking(move || {
+            let mut disks = lock(&writer.disks);
+            let newest = Arc::clone(&*lock(&writer.newest));
+            writer.write(&newest, &tree, disks.entry(tree.clone()).or_default(), true);
+        });
         if tokio::time::timeout(PATIENCE, task).await.is_err() {
             tracing::warn!(
                 "the workspace takes longer than {PATIENCE:?} to look at; the agent starts without it"
@@ -102,29 +106,39 @@ impl Restorer {
 }
 
 impl Writer {
-    /// Writes the newest projection; with `look` also what differs on disk from what was written.
-    fn write(&self, look: bool) {
-        let mut disk = lock(&self.disk);
+    /// Writes the newest projection wherever it is shown.
+    fn write_all(&self) {
+        let mut disks = lock(&self.disks);
         let newest = Arc::clone(&*lock(&self.newest));
+        disks.retain(|tree, _| tree.is_workspace() || newest.trees.contains(tree));
+        for tree in std::iter::once(&Tree::workspace()).chain(&newest.trees) {
+            self.write(&newest, tree, disks.entry(tree.clone()).or_default(), false);
+        }
+    }
+
+    /// Writes a projection into one place; with `look` also what differs on disk from what was written.
+    fn write(&self, newest: &Projection, tree: &Tree, disk: &mut Disk, look: bool) {
+        // A tree that is not there yet, or not any more, needs nothing.
+        let Some(workspace) = self.trees.at_hand(tree) else { return *disk = Disk::default() };
         if disk.files.is_empty() {
-            self.sweep(&newest);
+            sweep(&workspace, newest);
         }
         let mut trouble = None;
         for file in &newest.files {
-            let known = disk.files.get(&file.path) == Some(file);
-            if known && !look {
+            let is_same = |known: &Arc<File>| Arc::ptr_eq(known, file) || known == file;
+            if !look && disk.files.get(&file.path).is_some_and(is_same) {
                 continue;
             }
-            match self.put(file, look) {
+            match self.put(&workspace, file, look) {
                 Ok(()) => {
-                    disk.files.insert(file.path.clone(), file.clone());
+                    disk.files.insert(file.path.clone(), Arc::clone(file));
                 }
                 Err(error) => trouble = trouble.or(Some(error)),
             }
         }
         for path in &newest.gone {
             if look || !disk.cleared.contains(path) {
-                match self.workspace.remove_projection(path) {
+                match workspace.remove_projection(path) {
                     Ok(()) => {
                         disk.files.remove(path);
                         disk.cleared.insert(path.clone());
@@ -143,7 +157,7 @@ impl Writer {
         }
     }
 
-    fn put(&self, file: &File, look: bool) -> Result<(), String> {
+    fn put(&self, workspace: &Workspace, file: &File, look: bool) -> Result<(), String> {
         let Some(mut bytes) = self.read(file)? else { return Ok(()) };
         if let Some(moves) = &file.moves
             && let Ok(text) = str::from_utf8(&bytes)
@@ -156,12 +170,12 @@ impl Writer {
         {
             bytes = masked.into_bytes();
         }
-        if look && self.workspace.holds_projection(&file.path, &bytes, file.executable) {
+        if look && workspace.holds_projection(&file.path, &bytes, file.executable) {
             return Ok(());
         }
         let written = match file.executable {
-            true => self.workspace.write_script(&file.path, &bytes),
-            false => self.workspace.write_projection(&file.path, &bytes),
+            true => workspace.write_script(&file.path, &bytes),
+            false => workspace.write_projection(&file.path, &bytes),
         };
         written.map_err(|error| error.to_string())
     }
@@ -185,14 +199,14 @@ impl Writer {
         }
         Ok(Some(bytes))
     }
+}
 
-    /// A host that was killed while it wrote leaves a file that nobody knows.
-    fn sweep(&self, newest: &Projection) {
-        let folders: BTreeSet<&str> =
-            newest.files.iter().filter_map(|file| Some(file.path.rsplit_once('/')?.0)).collect();
-        for folder in folders {
-            self.workspace.sweep_projections(folder);
-        }
+/// A host that was killed while it wrote leaves a file that nobody knows.
+fn sweep(workspace: &Workspace, newest: &Projection) {
+    let folders: BTreeSet<&str> =
+        newest.files.iter().filter_map(|file| Some(file.path.rsplit_once('/')?.0)).collect();
+    for folder in folders {
+        workspace.sweep_projections(folder);
     }
 }
 

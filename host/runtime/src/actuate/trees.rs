@@ -1,0 +1,86 @@
+//! Performs what is about work trees: checkpoints, branches, merges, landings. What they come to is git's to say, and what
+//! follows from it is core's.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::PoisonError;
+
+use baton_core::{Action, Outcome, PhaseId, Run, RunId, Tree, UnixMs};
+use baton_store::StateDir;
+use baton_workspace::{Base, Landing, Merging, Trees, Workspace};
+
+use crate::error::Source;
+
+use super::Effects;
+
+/// The work trees of a run lie in the state directory, where no agent of another phase looks.
+pub(crate) fn trees_of(state: &StateDir, workspace: &Workspace, run: &RunId) -> Trees {
+    let hidden = [state.path().to_owned(), state.aot_cache()];
+    let hidden: Vec<_> = hidden.iter().map(PathBuf::as_path).collect();
+    Trees::new(workspace, &state.path().join("trees").join(run.as_str()), &hidden, run)
+}
+
+/// Where the phases of a run work, as far as it has come.
+pub(super) fn places(run: &Run) -> BTreeMap<PhaseId, Tree> {
+    let view = run.view(UnixMs(0));
+    view.into_iter().flat_map(|view| view.phases).map(|phase| (phase.id, phase.tree)).collect()
+}
+
+impl Effects {
+    /// Remembers where a phase works: some effects name only the phase.
+    pub(super) fn note_place(&self, action: &Action) {
+        let (phase, tree) = match action {
+            Action::Spawn(spec) => (&spec.phase, &spec.tree),
+            Action::Assess { phase, tree, .. }
+            | Action::Inspect { phase, tree, .. }
+            | Action::Verify { phase, tree, .. } => (phase, tree),
+            _ => return,
+        };
+        let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
+        places.insert(phase.clone(), tree.clone());
+    }
+
+    /// Where a phase works.
+    pub(super) fn place_of(&self, phase: &PhaseId) -> Tree {
+        let places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
+        places.get(phase).cloned().unwrap_or_default()
+    }
+
+    pub(super) async fn about_trees(&self, action: Action) -> Result<Outcome, Source> {
+        Ok(match action {
+            Action::Checkpoint { phase, tree, joining } => {
+                match self.trees.checkpoint(&phase, &tree, &joining).await? {
+                    Base::Commit(base) => Outcome::Checkpointed { base: Some(base) },
+                    Base::Shared { why } => {
+                        tracing::warn!("the parts of phase {phase} share one folder: {why}");
+                        Outcome::Checkpointed { base: None }
+                    }
+                }
+            }
+            Action::Branch { tree, base, setup, .. } => {
+                self.trees.branch(&tree, &base, &setup).await?;
+                Outcome::Branched
+            }
+            Action::Merge { tree, into, message, .. } => {
+                match self.trees.merge(&tree, &into, &message).await? {
+                    Merging::Merged { commit, files } => Outcome::Merged { commit, files },
+                    Merging::Conflicted { files } => Outcome::Conflicted { files },
+                }
+            }
+            Action::Unmerge { tree, .. } => {
+                self.trees.unmerge(&tree).await?;
+                Outcome::Unmerged
+            }
+            Action::Land { phase, tree, into, base, merged, round } => {
+                match self.trees.land(&phase, &tree, &into, &base, &merged, round).await? {
+                    Landing::Landed { commit, committed, files } => {
+                        Outcome::Landed { commit, committed, files }
+                    }
+                    Landing::Updated => Outcome::Updated,
+                    Landing::Conflicted { files } => Outcome::Conflicted { files },
+                }
+            }
+            other => Outcome::Failed { error: format!("{} is not about work trees", other.name()) },
+        })
+    }
+}

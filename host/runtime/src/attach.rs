@@ -1,0 +1,197 @@
+//! Looking on: follows a run in its journal while a host writes it, with the very machine that the host drives. The host
+//! is only asked whether it is there, so whoever looks on can neither slow it down nor change anything, however many
+//! they are and however slow their terminals. What is seen is what is committed: at most a batch behind the host.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use baton_core::notice::Notice;
+use baton_core::view::{RunStatus, RunView};
+use baton_core::{Action, RunId, UnixMs};
+use baton_store::{Journal, StateDir};
+use tokio::sync::{mpsc, watch};
+use tokio::time::Instant;
+
+use crate::clock;
+use crate::config::{HostConfig, Update};
+use crate::control::{AtWork, at_work};
+use crate::error::RuntimeError;
+use crate::herald::rings;
+use crate::query;
+use crate::recover::Folded;
+
+/// How often the journal is looked at: telemetry is committed within 50 ms, and nobody reads faster than this.
+const LOOK: Duration = Duration::from_millis(200);
+/// How often the host is asked whether it is there, while it should be.
+const ASK: Duration = Duration::from_secs(2);
+/// How often the clocks of a run move for whoever looks on, where nothing happens.
+const REDRAW: Duration = Duration::from_secs(1);
+/// Entries read at once: what has piled up is handed over in parts of this size.
+const ENTRIES: usize = 1_000;
+/// What happened last is told to whoever comes: one screen of it.
+const HISTORY: usize = 20;
+
+/// How looking on ended.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Attached {
+    /// Where the run stands.
+    pub view: RunView,
+    /// Whether a host still works on it: then it was left, and goes on.
+    pub live: bool,
+}
+
+/// Follows a run until it ends, its host is gone, or `leave` becomes true; the run that a host works on where none is
+/// named, else the newest. Of what was before, the last notices are told.
+///
+/// # Errors
+/// [`RuntimeError::NoRuns`], [`RuntimeError::NoSuchRun`], and those of reading the journal.
+pub async fn attach(
+    config: HostConfig,
+    run: Option<RunId>,
+    updates: mpsc::Sender<Update>,
+    mut leave: watch::Receiver<bool>,
+) -> Result<Attached, RuntimeError> {
+    let state = query::find_state(&config)?;
+    let journal = query::open_read_only(&state)?;
+    let run = match (run, at_work(&state.control_socket()).await) {
+        (None, AtWork::On(run)) => run,
+        (named, _) => query::which_run(&config, &journal, named.as_ref())?,
+    };
+    let mut watcher = Watcher { state, journal, run, folded: Folded::default() };
+    let mut live = watcher.is_live().await;
+    let (mut asked, mut shown) = (Instant::now(), None);
+    loop {
+        // Asked before the look: what a host wrote until it left is then read.
+        if asked.elapsed() >= ASK || !watcher.is_running() {
+            live = watcher.is_live().await;
+            asked = Instant::now();
+        }
+        let first = shown.is_none();
+        let seen;
+        (watcher, seen) = look(watcher, first).await?;
+        let due = shown.is_none_or(|at: Instant| at.elapsed() >= REDRAW);
+        let is_last = !live && !seen.more;
+        if due || is_last || !seen.told.is_empty() {
+            shown = Some(Instant::now());
+            for update in watcher.updates(seen.told, first, live)? {
+                // Whoever rendered it is gone.
+                if updates.send(update).await.is_err() {
+                    return Ok(Attached { view: watcher.view(live)?, live });
+                }
+            }
+        }
+        if is_last {
+            return Ok(Attached { view: watcher.view(false)?, live: false });
+        }
+        if seen.more {
+            continue;
+        }
+        tokio::select! {
+            Ok(_) = leave.wait_for(|leave| *leave) => return Ok(Attached { view: watcher.view(live)?, live }),
+            () = tokio::time::sleep(LOOK) => {}
+        }
+    }
+}
+
+/// A run, folded as far as it was read.
+struct Watcher {
+    state: StateDir,
+    journal: Journal,
+    run: RunId,
+    folded: Folded,
+}
+
+/// What one look came to.
+#[derive(Default)]
+struct Seen {
+    told: VecDeque<(UnixMs, Notice)>,
+    more: bool,
+}
+
+/// Reads and folds on a thread that may block. The first look takes everything, and keeps what happened last.
+async fn look(mut watcher: Watcher, first: bool) -> Result<(Watcher, Seen), RuntimeError> {
+    let looked = tokio::task::spawn_blocking(move || {
+        let seen = if first { watcher.catch_up()? } else { watcher.look()? };
+        Ok((watcher, seen))
+    });
+    match looked.await {
+        Ok(looked) => looked,
+        Err(join) => std::panic::resume_unwind(join.into_panic()),
+    }
+}
+
+impl Watcher {
+    async fn is_live(&self) -> bool {
+        match at_work(&self.state.control_socket()).await {
+            AtWork::Nobody => false,
+            AtWork::On(run) => run == self.run,
+            AtWork::Unsaid => true,
+        }
+    }
+
+    fn is_running(&self) -> bool {
+        self.folded.run.status() == RunStatus::Running
+    }
+
+    fn catch_up(&mut self) -> Result<Seen, RuntimeError> {
+        let mut history = VecDeque::new();
+        loop {
+            let seen = self.look()?;
+            history.extend(seen.told.into_iter().filter(|(_, notice)| is_history(notice)));
+            history.drain(..history.len().saturating_sub(HISTORY));
+            if !seen.more {
+                return Ok(Seen { told: history, more: false });
+            }
+        }
+    }
+
+    fn look(&mut self) -> Result<Seen, RuntimeError> {
+        let in_dir = |error: crate::recover::FoldError| error.in_dir(self.state.path());
+        let mut seen = Seen::default();
+        let entries = self.journal.read_after(&self.run, self.folded.last.0);
+        for (n, entry) in entries.map_err(query::cannot_read(&self.state))?.enumerate() {
+            let entry = entry.map_err(query::cannot_read(&self.state))?;
+            let at = entry.at();
+            for intent in self.folded.take(&self.run, entry).map_err(in_dir)? {
+                if let Action::Notify(notice) = intent.action {
+                    seen.told.push_back((at, notice));
+                }
+            }
+            if n + 1 == ENTRIES {
+                seen.more = true;
+                break;
+            }
+        }
+        Ok(seen)
+    }
+
+    /// Time goes on for a run only while a host works on it.
+    fn view(&self, live: bool) -> Result<RunView, RuntimeError> {
+        let last = self.folded.last.1;
+        let view = self.folded.run.view(if live { last.max(clock::wall()) } else { last });
+        view.ok_or_else(|| RuntimeError::NoRuns { workspace: self.state.workspace().to_owned() })
+    }
+
+    /// News as one update. What happened before is told with the time of each, and rings no bell.
+    fn updates(
+        &self,
+        told: VecDeque<(UnixMs, Notice)>,
+        first: bool,
+        live: bool,
+    ) -> Result<Vec<Update>, RuntimeError> {
+        let view = self.view(live)?;
+        let update = |at, notices, bell| Update { at, notices, view: view.clone(), bell };
+        if first && !told.is_empty() {
+            return Ok(told.into_iter().map(|(at, notice)| update(at, vec![notice], false)).collect());
+        }
+        let at = told.back().map_or(self.folded.last.1, |(at, _)| *at);
+        let notices: Vec<Notice> = told.into_iter().map(|(_, notice)| notice).collect();
+        let bell = rings(&self.folded.run.workflow().notify, &notices);
+        Ok(vec![update(at, notices, bell)])
+    }
+}
+
+/// Whether it is worth telling when it is over: a table shows the rest as it is now.
+fn is_history(notice: &Notice) -> bool {
+    !matches!(notice, Notice::Turn { .. } | Notice::Activity { .. } | Notice::Prompted { .. })
+}

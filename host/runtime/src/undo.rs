@@ -1,0 +1,52 @@
+//! Takes back what a run landed in its workspace. Holds the workspace while it does, so that no host works there; what is
+//! taken back, and how, is git's to say.
+
+use baton_core::RunId;
+use baton_core::action::Ending;
+use baton_core::view::RunStatus;
+use baton_store::StoreError;
+use baton_workspace::{Undoing, Workspace};
+
+use crate::actuate::trees_of;
+use crate::config::HostConfig;
+use crate::error::RuntimeError;
+use crate::query::{cannot_read, find_state, open_read_only, which_run};
+use crate::recover;
+
+/// What taking a run back came to, or would.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Undid {
+    /// Which run.
+    pub run: RunId,
+    /// Somebody may still go on with it, as if everything were there.
+    pub is_unfinished: bool,
+    /// What became of the workspace.
+    pub what: Undoing,
+}
+
+/// Takes back everything that a run landed, the newest run where none is named; with `dry_run` only says what would change.
+///
+/// # Errors
+/// [`RuntimeError::Busy`] while a host works there, [`RuntimeError::NoRuns`], [`RuntimeError::NoSuchRun`],
+/// [`RuntimeError::NotUndone`] where git refuses, and those of reading the journal.
+pub async fn undo(config: &HostConfig, run: Option<&RunId>, dry_run: bool) -> Result<Undid, RuntimeError> {
+    let state = find_state(config)?;
+    let _lock = state.lock().map_err(|source| match source {
+        StoreError::Locked { pid, .. } => RuntimeError::Busy { pid, workspace: config.workspace.clone() },
+        source => cannot_read(&state)(source),
+    })?;
+    let journal = open_read_only(&state)?;
+    let run = which_run(config, &journal, run)?;
+    let folded = recover::fold_run(&journal, &run).map_err(|error| error.in_dir(state.path()))?.run;
+    let workspace = Workspace::open(&config.workspace).map_err(|error| RuntimeError::Workspace {
+        workspace: config.workspace.clone(),
+        source: error.into(),
+    })?;
+    let trees = trees_of(&state, &workspace.with_own_folder(folded.task_folder()), &run);
+    let what = trees
+        .undo(dry_run)
+        .await
+        .map_err(|error| RuntimeError::NotUndone { run: run.clone(), source: error.into() })?;
+    let is_unfinished = !matches!(folded.status(), RunStatus::Ended(Ending::Done | Ending::Unfinished));
+    Ok(Undid { run, is_unfinished, what })
+}
