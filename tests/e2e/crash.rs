@@ -3,8 +3,6 @@
 
 mod support;
 
-use std::fs;
-use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use baton_runtime::core::action::Ending;
@@ -14,34 +12,11 @@ use support::Stage;
 /// Objectives of the quickstart.
 const OBJECTIVES: usize = 8;
 
-/// What a workspace holds at the end, without what Baton projects into it.
-fn files(root: &Path) -> Vec<(String, String)> {
-    let mut found = Vec::new();
-    let mut folders = vec![root.to_owned()];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder).unwrap().flatten() {
-            let path = entry.path();
-            if path.file_name().is_some_and(|name| name == ".baton") {
-                continue;
-            }
-            match path.is_dir() {
-                true => folders.push(path),
-                false => {
-                    let name = path.strip_prefix(root).unwrap().display().to_string();
-                    found.push((name, fs::read_to_string(&path).unwrap()));
-                }
-            }
-        }
-    }
-    found.sort();
-    found
-}
-
 /// What an undisturbed run leaves.
 fn undisturbed() -> Vec<(String, String)> {
     let stage = Stage::quickstart();
     stage.baton(&["run", "quickstart.toml"]).expect(0);
-    files(&stage.workspace)
+    stage.files()
 }
 
 /// Kills the host at one point and resumes. False where the run never came to that point.
@@ -76,7 +51,7 @@ fn survives(point: &str, ordinal: u64, expected: &[(String, String)]) -> bool {
     for prompt in &story.prompts {
         assert!(prompt.already_done.is_empty(), "{at}: {prompt:?} asks for what is done");
     }
-    assert_eq!(files(&stage.workspace), expected, "{at}: the workspace differs");
+    assert_eq!(stage.files(), expected, "{at}: the workspace differs");
     let twice =
         stage.artifacts().into_iter().find(|saved| saved.name.starts_with("handoffs/") && saved.version > 1);
     assert_eq!(twice, None, "{at}: a handoff was written twice");

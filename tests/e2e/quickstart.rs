@@ -164,7 +164,7 @@ fn a_live_host_is_asked_answered_and_stopped() {
     );
     std::fs::remove_file(stage.workspace.join("mark")).unwrap();
 
-    let mut host = stage.start(&["run", "job.toml"]);
+    let mut host = stage.start(&["run", "job.toml", "--restart"]);
     until("the second phase works", || stage.workspace.join("here").exists());
     let run = stage.story().view.run.to_string();
     assert_eq!(stage.story().view.questions.len(), 1);

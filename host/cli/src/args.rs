@@ -7,8 +7,8 @@ use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 
 use crate::commands::{
-    agents, answer, artifacts, check, classify, completions, gc, handoff, mcp, policy, report, resume, run,
-    schema, status, stop,
+    agents, answer, artifacts, attach, check, classify, completions, gc, handoff, mcp, policy, report,
+    resume, run, schema, status, stop, undo,
 };
 use crate::exit::Exit;
 
@@ -32,7 +32,9 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     Run(run::RunArgs),
     Resume(resume::ResumeArgs),
+    Attach(attach::AttachArgs),
     Stop(stop::StopArgs),
+    Undo(undo::UndoArgs),
     Answer(answer::AnswerArgs),
     Status(status::StatusArgs),
     Report(report::ReportArgs),

@@ -58,6 +58,11 @@ impl Exit {
         }
     }
 
+    /// What another `baton` ended with. One that nobody foresaw counts as work left undone.
+    pub(crate) fn of_code(code: i32) -> Exit {
+        Exit::ALL.into_iter().find(|exit| i32::from(exit.code()) == code).unwrap_or(Exit::Unfinished)
+    }
+
     /// What it means, for `--help`.
     pub(crate) const fn meaning(self) -> &'static str {
         match self {
@@ -136,6 +141,8 @@ mod tests {
     fn every_code_is_the_documented_one() {
         let codes: Vec<u8> = Exit::ALL.into_iter().map(Exit::code).collect();
         assert_eq!(codes, [0, 1, 2, 3, 4, 5, 130]);
+        assert!(Exit::ALL.into_iter().all(|exit| Exit::of_code(i32::from(exit.code())) == exit));
+        assert_eq!(Exit::of_code(101), Exit::Unfinished, "a panic is no success");
     }
 
     #[test]

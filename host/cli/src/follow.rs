@@ -1,61 +1,117 @@
-//! Runs a host and shows what it tells: the one loop behind `run`, `resume` and `answer --resume`. Judges nothing.
+//! Runs a host, or looks on while another one works, and shows what is told: the one loop behind `run`, `resume`,
+//! `answer --resume` and `attach`. Judges nothing.
 
-use std::io::IsTerminal as _;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use baton_runtime::core::RunId;
 use baton_runtime::core::view::RunView;
-use baton_runtime::{Start, Update};
+use baton_runtime::store::secrets::mask;
+use baton_runtime::{Attached, Start, attach};
+use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, watch};
 
 use crate::args::{Format, ViewArgs};
 use crate::exit::Exit;
+use crate::launch::Announcement;
 use crate::out;
 use crate::place::Place;
-use crate::render::live::Live;
-use crate::render::plain::Plain;
 use crate::render::{look, record, report};
+use crate::screen::Screen;
 
 /// Updates that may wait for a slow terminal; the host merges what is more, so that it never waits for one.
 const UPDATES_WAITING: usize = 64;
 /// How often the ages in the live table move.
 const REDRAW: Duration = Duration::from_secs(1);
 
-/// Runs until the host leaves, then writes the report to standard output.
-pub(crate) fn follow(place: &Place, start: Start, args: ViewArgs) -> anyhow::Result<Exit> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .context("starting the asynchronous runtime")?;
-    let result = runtime.block_on(host_and_view(place, start, args));
+/// Runs until the host leaves, then writes the report to standard output. A host that was launched to work by itself
+/// says so to whoever waits for it, once the run is in the journal.
+pub(crate) fn follow(
+    place: &Place,
+    start: Start,
+    args: ViewArgs,
+    announcement: Option<Announcement>,
+) -> anyhow::Result<Exit> {
+    let is_launched = announcement.is_some();
+    let runtime = multi_threaded()?;
+    let result = runtime.block_on(host_and_view(place, start, args, announcement));
     // A thread that still reads from somewhere must not hold the process: the host has ended what it started.
     runtime.shutdown_background();
     let view = result?;
-    let document = record::Run { place, view: &view, live: None };
-    match args.format.format {
-        Format::Text => out::data(&format!(
-            "\n{}",
-            report::report(&look::stdout(), &report::found(&view, Some(false)), place)
-        ))?,
-        Format::Json => out::data(&record::pretty(&document)?)?,
-        Format::Jsonl => out::data(&record::line(&document)?)?,
+    if is_launched {
+        let text = report::report(&look::stdout(), &report::found(&view, Some(false)), place);
+        out::data(&format!("\n{}", mask(&text)))?;
+        return Ok(Exit::of_view(&view));
     }
-    Ok(Exit::of_view(&view))
+    conclude(place, &view, args)
 }
 
-async fn host_and_view(place: &Place, start: Start, args: ViewArgs) -> anyhow::Result<RunView> {
+/// Looks on until the run ends, its host is gone, or the person leaves; the run goes on in any case.
+pub(crate) fn look_on(place: &Place, run: Option<RunId>, args: ViewArgs) -> anyhow::Result<Exit> {
+    let runtime = multi_threaded()?;
+    let result = runtime.block_on(attached_view(place, run, args));
+    runtime.shutdown_background();
+    let Attached { view, live } = result?;
+    if !live {
+        return conclude(place, &view, args);
+    }
+    let (run, flags) = (&view.run, &place.flags);
+    out::progress(&format!("left run {run}, which goes on: `baton attach {run}{flags}` looks on again"));
+    if args.format.format != Format::Text {
+        write_document(place, &view, Some(true), args.format.format)?;
+    }
+    Ok(Exit::Done)
+}
+
+fn multi_threaded() -> anyhow::Result<Runtime> {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .context("starting the asynchronous runtime")
+}
+
+/// The report of a run that nobody works on now, and the exit code that says how it stands.
+pub(crate) fn conclude(place: &Place, view: &RunView, args: ViewArgs) -> anyhow::Result<Exit> {
+    let found = report::found(view, Some(false));
+    match args.format.format {
+        Format::Text => out::data(&format!("\n{}", report::report(&look::stdout(), &found, place)))?,
+        format => write_document(place, view, None, format)?,
+    }
+    Ok(Exit::of_view(&found))
+}
+
+fn write_document(place: &Place, view: &RunView, live: Option<bool>, format: Format) -> anyhow::Result<()> {
+    let document = record::Run { place, view, live };
+    match format {
+        Format::Jsonl => out::data(&record::line(&document)?),
+        _ => out::data(&record::pretty(&document)?),
+    }
+}
+
+async fn host_and_view(
+    place: &Place,
+    start: Start,
+    args: ViewArgs,
+    mut announcement: Option<Announcement>,
+) -> anyhow::Result<RunView> {
     let (sender, mut updates) = mpsc::channel(UPDATES_WAITING);
     let (stop, stopped) = watch::channel(false);
     let mut interrupt = Interrupt::new(stop)?;
     let host = tokio::spawn(baton_runtime::run(place.config.clone(), start, sender, stopped));
-    let mut screen = Screen::new(args);
+    let mut screen = Screen::new(args, announcement.is_some());
     let mut redraw = tokio::time::interval(REDRAW);
     loop {
         tokio::select! {
             update = updates.recv() => match update {
-                Some(update) => screen.show(&update, place, args.format.format)?,
+                Some(update) => {
+                    // The first one comes after the first commit, when the control socket answers already.
+                    if let Some(announcement) = announcement.take() {
+                        announcement.make(place, &update.view.run)?;
+                    }
+                    screen.show(&update, place)?;
+                }
                 None => break,
             },
             _ = redraw.tick() => screen.redraw(),
@@ -66,7 +122,28 @@ async fn host_and_view(place: &Place, start: Start, args: ViewArgs) -> anyhow::R
     Ok(host.await.context("the host broke down")??)
 }
 
-/// The first interruption asks the host to stop; the second leaves at once.
+async fn attached_view(place: &Place, run: Option<RunId>, args: ViewArgs) -> anyhow::Result<Attached> {
+    let (sender, mut updates) = mpsc::channel(UPDATES_WAITING);
+    let (leave, left) = watch::channel(false);
+    let mut interrupt = Interrupt::new(leave)?;
+    let watcher = tokio::spawn(attach(place.config.clone(), run, sender, left));
+    let mut screen = Screen::new(args, false);
+    let mut redraw = tokio::time::interval(REDRAW);
+    loop {
+        tokio::select! {
+            update = updates.recv() => match update {
+                Some(update) => screen.show(&update, place)?,
+                None => break,
+            },
+            _ = redraw.tick() => screen.redraw(),
+            () = interrupt.wait() => drop(interrupt.stop.send_replace(true)),
+        }
+    }
+    screen.leave();
+    Ok(watcher.await.context("looking on broke down")??)
+}
+
+/// The first interruption asks to stop; a second one of a host leaves at once.
 struct Interrupt {
     keyboard: Signal,
     request: Signal,
@@ -97,57 +174,5 @@ impl Interrupt {
             std::process::exit(i32::from(Exit::Interrupted.code()));
         }
         screen.say("stopping: the agents are ended, everything is kept (interrupt again to leave at once)");
-    }
-}
-
-/// What people see of a run while it goes on.
-enum Screen {
-    /// Lines only.
-    Plain(Plain),
-    /// Lines that scroll, and below them a table.
-    Live(Box<Live>),
-}
-
-impl Screen {
-    fn new(args: ViewArgs) -> Self {
-        let look = look::stderr();
-        let capable = std::io::stderr().is_terminal() && !look.dumb;
-        if capable && !args.plain {
-            Screen::Live(Box::new(Live::new(look)))
-        } else {
-            Screen::Plain(Plain::new(look))
-        }
-    }
-
-    fn show(&mut self, update: &Update, place: &Place, format: Format) -> anyhow::Result<()> {
-        if format == Format::Jsonl {
-            for notice in &update.notices {
-                out::data(&record::line(&record::Told { at: update.at, run: &update.view.run, notice })?)?;
-            }
-        }
-        match self {
-            Screen::Plain(plain) => plain.lines(update, place).iter().for_each(|line| out::progress(line)),
-            Screen::Live(live) => live.show(update, place),
-        }
-        Ok(())
-    }
-
-    fn redraw(&mut self) {
-        if let Screen::Live(live) = self {
-            live.redraw();
-        }
-    }
-
-    fn say(&self, line: &str) {
-        match self {
-            Screen::Plain(_) => out::progress(line),
-            Screen::Live(live) => live.say(line),
-        }
-    }
-
-    fn leave(&self) {
-        if let Screen::Live(live) = self {
-            live.leave();
-        }
     }
 }

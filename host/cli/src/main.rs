@@ -6,10 +6,12 @@ mod args;
 mod commands;
 mod exit;
 mod follow;
+mod launch;
 mod out;
 mod place;
 mod policies;
 mod render;
+mod screen;
 
 use std::process::ExitCode;
 

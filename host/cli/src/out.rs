@@ -36,3 +36,9 @@ pub(crate) fn complain(error: &anyhow::Error) {
     }
     progress(&format!("baton: {said}"));
 }
+
+/// Rings the terminal's bell.
+pub(crate) fn bell() {
+    let mut stderr = io::stderr().lock();
+    let _ = stderr.write_all(b"\x07").and_then(|()| stderr.flush());
+}

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use baton_runtime::core::workflow::{Workflow, WorkspaceChoice};
 use baton_runtime::core::{RunId, UnixMs};
 use baton_runtime::store::StateDir;
-use baton_runtime::{HostConfig, RuntimeError, runs};
+use baton_runtime::{HostConfig, RuntimeError, make_repository, runs};
 
 use crate::args::PlaceArgs;
 use crate::exit::Usage;
@@ -34,7 +34,44 @@ impl Place {
         workflow: &Workflow,
         dry_run: bool,
     ) -> anyhow::Result<Place> {
+        if let Some(settled) = Place::settled(args, workflow)? {
+            return Ok(settled);
+        }
         let state_root = state_root(args)?;
+        let scratch = match dry_run {
+            true => current_dir()?,
+            // Later commands search the scratch folders, so they need no flag.
+            false => fresh_scratch(&state_root, &workflow.name)?,
+        };
+        if !dry_run && workflow.workspace == Some(WorkspaceChoice::ScratchGit) {
+            make_repository(&scratch)?;
+        }
+        Place::new(scratch, state_root, args)
+    }
+
+    /// Whether every run of this workflow gets a fresh folder.
+    pub(crate) fn is_fresh(args: &PlaceArgs, workflow: &Workflow) -> bool {
+        args.workspace.is_none() && workflow.workspace.as_ref().is_some_and(WorkspaceChoice::is_fresh)
+    }
+
+    /// Where runs of this workflow may have been before, the likeliest place first. Makes nothing.
+    pub(crate) fn of_earlier(args: &PlaceArgs, workflow: &Workflow) -> anyhow::Result<Vec<Place>> {
+        if let Some(settled) = Place::settled(args, workflow)? {
+            return Ok(vec![settled]);
+        }
+        let state_root = state_root(args)?;
+        let of_workflow = |folder: &PathBuf| {
+            let name = folder.file_name().and_then(|name| name.to_str());
+            let number = name.and_then(|name| name.strip_prefix(&workflow.name)?.strip_prefix('-'));
+            number.is_some_and(|number| number.parse::<u32>().is_ok())
+        };
+        let folders = scratch_folders(&state_root).into_iter().filter(of_workflow);
+        folders.map(|folder| Place::new(folder, state_root.clone(), args)).collect()
+    }
+
+    /// The folder that is named, by the command line or the workflow, or else the current one; nothing where the workflow
+    /// wants a fresh one.
+    fn settled(args: &PlaceArgs, workflow: &Workflow) -> anyhow::Result<Option<Place>> {
         let mut flags = args.clone();
         let workspace = match (&args.workspace, &workflow.workspace) {
             (Some(dir), _) => existing(dir)?,
@@ -42,12 +79,10 @@ impl Place {
                 flags.workspace = Some(PathBuf::from(dir));
                 existing(Path::new(dir))?
             }
-            (None, Some(WorkspaceChoice::Scratch)) if dry_run => current_dir()?,
-            // Later commands search the scratch folders, so they need no flag.
-            (None, Some(WorkspaceChoice::Scratch)) => fresh_scratch(&state_root, &workflow.name)?,
+            (None, Some(WorkspaceChoice::Scratch | WorkspaceChoice::ScratchGit)) => return Ok(None),
             (None, None) => current_dir()?,
         };
-        Place::new(workspace, state_root, &flags)
+        Place::new(workspace, state_root(args)?, &flags).map(Some)
     }
 
     /// The folder that is named, else the current one, whatever has run there.

@@ -9,6 +9,7 @@
 mod agent;
 mod scenario;
 mod scene;
+mod split;
 #[path = "../support/mod.rs"]
 mod support;
 
@@ -70,6 +71,11 @@ each_through_everything! {
 #[test]
 fn claude_finds_the_tools_by_searching() {
     scenario::tools(&CLAUDE_SEARCHING, "edit");
+}
+
+#[test]
+fn claude_asks_for_a_split_and_two_of_it_do_the_parts() {
+    split::split(&CLAUDE);
 }
 
 // Who logs in with a subscription is told more of a quota.

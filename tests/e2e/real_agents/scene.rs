@@ -56,7 +56,6 @@ impl<'a> Scene<'a> {
     /// None where the agent is not installed. `settings` are lines for the policy.
     pub(crate) fn of(agent: &'a RealAgent, settings: &str) -> Option<Self> {
         let role = agent.role()?;
-        let stage = Stage::new();
         let mut workflow = format!(
             "name = \"relay\"\ngoal = \"Three files.\"\n[roles.executor]\n{role}\n[limits]\nbackoff = \"1s\"\n\
              [policies.settings]\n{settings}\n[[phases]]\nid = \"write\"\ntitle = \"Write the three files\"\n\
@@ -67,16 +66,21 @@ impl<'a> Scene<'a> {
                 "[[phases.objectives]]\nid = \"{id}\"\ndescription = \"Write {id}.txt.\"\nfiles = [\"{id}.txt\"]\n"
             );
         }
+        Some(Self::on_stage(agent, &workflow))
+    }
+
+    /// This workflow on a stage of its own.
+    pub(crate) fn on_stage(agent: &'a RealAgent, workflow: &str) -> Self {
+        let stage = Stage::new();
         stage.write("relay.toml", workflow);
         let home = stage.path("home");
         fs::create_dir(&home).unwrap();
-        Some(Self { agent, stage, home, switches: Vec::new() })
+        Self { agent, stage, home, switches: Vec::new() }
     }
 
     /// The same with nothing to write: three objectives that are only reported, by an agent that may do so little.
     pub(crate) fn of_reports(agent: &'a RealAgent, permission: &str) -> Option<Self> {
         let role = agent.role_with(permission)?;
-        let stage = Stage::new();
         let mut workflow = format!(
             "name = \"relay\"\ngoal = \"Three reports.\"\n[roles.executor]\n{role}\n[limits]\nbackoff = \"1s\"\n\
              [[phases]]\nid = \"report\"\ntitle = \"Report three things\"\n"
@@ -85,12 +89,13 @@ impl<'a> Scene<'a> {
             workflow +=
                 &format!("[[phases.objectives]]\nid = \"{id}\"\ndescription = \"Say that {id} is done.\"\n");
         }
-        stage.write("relay.toml", workflow);
-        let home = stage.path("home");
-        fs::create_dir(&home).unwrap();
-        // Claude Code's; Codex always searches.
-        let searches = if agent.searches { "true" } else { "false" };
-        Some(Self { agent, stage, home, switches: vec![("ENABLE_TOOL_SEARCH", searches)] })
+        Some(Self::on_stage(agent, &workflow).with_tools())
+    }
+
+    /// The agent offers Baton's tools: Claude Code by itself or by its search, Codex always by its search.
+    pub(crate) fn with_tools(self) -> Self {
+        let searches = if self.agent.searches { "true" } else { "false" };
+        Self { switches: vec![("ENABLE_TOOL_SEARCH", searches)], ..self }
     }
 
     /// Writes `pages` of filler and the file itself, reports the objective done, and says so.

@@ -15,7 +15,7 @@ use baton_runtime::core::observation::ObjectiveStatus;
 use baton_runtime::core::view::RunView;
 use baton_runtime::core::{Action, Input, ObjectiveId, Run, SessionId};
 use baton_runtime::store::{ArtifactStore, Entry, Journal, StateDir};
-use rustix::process::Pid;
+use rustix::process::{Pid, Signal};
 
 /// Nothing that these suites wait for takes a tenth of this on an idle machine.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -73,11 +73,17 @@ impl Stage {
 
     /// The quickstart as it is handed out, without its pauses for the eye.
     pub fn quickstart() -> Self {
+        Self::example("quickstart")
+    }
+
+    /// An example as it is handed out, without its pauses for the eye.
+    pub fn example(name: &str) -> Self {
         let stage = Self::new();
         let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
         let read = |name: &str| fs::read_to_string(examples.join(name)).unwrap();
-        stage.write("quickstart.toml", read("quickstart.toml"));
-        let script = read("quickstart.rehearsal.toml");
+        stage.write(&format!("{name}.toml"), read(&format!("{name}.toml")));
+        let script_name = format!("{name}.rehearsal.toml");
+        let script = read(&script_name);
         let fast: String = script
             .lines()
             .map(|line| match line {
@@ -87,8 +93,53 @@ impl Stage {
             })
             .collect();
         assert_ne!(fast, script);
-        stage.write("quickstart.rehearsal.toml", &fast);
+        stage.write(&script_name, &fast);
         stage
+    }
+
+    /// Makes the workspace a git repository on the branch `main`, and commits what is in it.
+    pub fn make_repository(&self) {
+        self.git(&["init", "-q", "-b", "main"]);
+        self.git(&["add", "-A"]);
+        self.git(&["commit", "-q", "--allow-empty", "-m", "begin"]);
+    }
+
+    /// What git says in the workspace, as somebody of no name.
+    #[track_caller]
+    pub fn git(&self, arguments: &[&str]) -> String {
+        let output = Command::new("git")
+            .args(["-c", "user.name=Nobody", "-c", "user.email=nobody@localhost"])
+            .args(arguments)
+            .current_dir(&self.workspace)
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// What the workspace holds, without what git keeps and what Baton projects into it.
+    pub fn files(&self) -> Vec<(String, String)> {
+        let mut found = Vec::new();
+        let mut folders = vec![self.workspace.clone()];
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(folder).unwrap().flatten() {
+                let path = entry.path();
+                if path.file_name().is_some_and(|name| name == ".baton" || name == ".git") {
+                    continue;
+                }
+                match path.is_dir() {
+                    true => folders.push(path),
+                    false => {
+                        let name = path.strip_prefix(&self.workspace).unwrap().display().to_string();
+                        found.push((name, fs::read_to_string(&path).unwrap()));
+                    }
+                }
+            }
+        }
+        found.sort();
+        found
     }
 
     /// A job of one phase with the objectives of a rehearsal script, each a list of steps. `limits` are lines of that
@@ -159,7 +210,8 @@ impl Stage {
             .env("HOME", self.dir.path())
             .env("NO_COLOR", "1")
             .stdin(Stdio::null());
-        let placed = ["run", "resume", "stop", "answer", "status", "report", "artifacts", "gc"];
+        let placed =
+            ["run", "resume", "attach", "stop", "answer", "status", "report", "artifacts", "gc", "undo"];
         if arguments.first().is_some_and(|first| placed.contains(first)) {
             command.arg("--workspace").arg(&self.workspace).arg("--state-dir").arg(self.state_root());
         }
@@ -243,6 +295,15 @@ impl Stage {
             }
         }
         found
+    }
+
+    /// Whether a process has said that it minds an interrupt itself.
+    pub fn minds_interrupts(&self, process: u32) -> bool {
+        let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+        let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+        let caught = caught.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or_default();
+        // The mask has a bit for each signal, from 1.
+        caught & (1 << (Signal::INT.as_raw() - 1)) != 0
     }
 
     /// Waits until none of them is left.

@@ -1,5 +1,7 @@
 //! `baton answer`: what a person says to a question of a paused run.
 
+use baton_runtime::core::action::Ending;
+use baton_runtime::core::view::RunStatus;
 use baton_runtime::core::{ActionId, RunId};
 use baton_runtime::{Control, ControlReply, Start};
 use clap::Args;
@@ -7,7 +9,7 @@ use clap::Args;
 use super::{ask_host, current_is};
 use crate::args::{Answer, PlaceArgs, ViewArgs};
 use crate::exit::Exit;
-use crate::follow::follow;
+use crate::follow::{conclude, follow};
 use crate::out;
 use crate::place::Place;
 
@@ -47,9 +49,16 @@ pub(crate) fn answer(args: AnswerArgs) -> anyhow::Result<Exit> {
     let place = Place::to_change(&args.place, run.as_ref())?;
     let (view, _) = current_is(&place, run.as_ref())?;
     let message = Control::Answer { question: args.question.map(ActionId), choice: args.choice.into() };
-    let live = matches!(ask_host(&place, message)?, ControlReply::View { live: true, .. });
+    let (now, live) = match ask_host(&place, message)? {
+        ControlReply::View { view, live } => (*view, live),
+        _ => anyhow::bail!("the host answered another question than it was asked"),
+    };
+    if !live && let RunStatus::Ended(Ending::Done | Ending::Unfinished) = now.status {
+        // The answer was the last word: nothing is left to go on with.
+        return conclude(&place, &now, args.view);
+    }
     if args.resume && !live {
-        return follow(&place, Start::Resume { run: Some(view.run) }, args.view);
+        return follow(&place, Start::Resume { run: Some(view.run) }, args.view, None);
     }
     let goes_on = if live {
         "its host goes on".to_owned()

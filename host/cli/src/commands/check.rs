@@ -34,7 +34,7 @@ pub(crate) fn check(args: CheckArgs) -> anyhow::Result<Exit> {
     let (workflow, bundle) = read(&args.file, None)?;
     let place = Place::for_workflow(&args.place, &workflow, true)?;
     // A scratch folder is new for each run, and the current folder stands in for it here.
-    if args.place.workspace.is_some() || !matches!(workflow.workspace, Some(WorkspaceChoice::Scratch)) {
+    if args.place.workspace.is_some() || !workflow.workspace.as_ref().is_some_and(WorkspaceChoice::is_fresh) {
         expect_free_folder(&place.config, &workflow)?;
     }
     let plan = dry_run(&place.config, workflow.clone(), &bundle)?;
@@ -75,7 +75,7 @@ fn remarks(workflow: &Workflow) -> Vec<String> {
     let commands: Vec<&str> = workflow.setup.iter().chain(of_phases).map(String::as_str).collect();
     if !commands.is_empty() {
         remarks.push(format!(
-            "the init.sh of the task folder sets up with: {}; Baton itself does not run it",
+            "the init.sh of the task folder sets up with: {}; Baton itself runs it only in work trees that it makes",
             commands.join("; ")
         ));
     }

@@ -4,6 +4,7 @@ pub(crate) mod agent_processes;
 pub(crate) mod agents;
 pub(crate) mod answer;
 pub(crate) mod artifacts;
+pub(crate) mod attach;
 pub(crate) mod check;
 pub(crate) mod classify;
 pub(crate) mod completions;
@@ -17,6 +18,7 @@ pub(crate) mod run;
 pub(crate) mod schema;
 pub(crate) mod status;
 pub(crate) mod stop;
+pub(crate) mod undo;
 
 use baton_runtime::core::RunId;
 use baton_runtime::core::view::RunView;
@@ -31,7 +33,9 @@ pub(crate) fn dispatch(command: Command) -> anyhow::Result<Exit> {
     match command {
         Command::Run(args) => run::run(args),
         Command::Resume(args) => resume::resume(args),
+        Command::Attach(args) => attach::attach(args),
         Command::Stop(args) => stop::stop(args),
+        Command::Undo(args) => undo::undo(args),
         Command::Answer(args) => answer::answer(args),
         Command::Status(args) => status::status(args),
         Command::Report(args) => report::report(args),
@@ -48,10 +52,14 @@ pub(crate) fn dispatch(command: Command) -> anyhow::Result<Exit> {
     }
 }
 
+/// Waits for something short.
+fn block_on<T>(what: impl Future<Output = T>) -> anyhow::Result<T> {
+    Ok(tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(what))
+}
+
 /// Sends one message to the host of a workspace, or to its journal where there is none.
 fn ask_host(place: &Place, message: Control) -> anyhow::Result<ControlReply> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    match runtime.block_on(control(&place.config, message))? {
+    match block_on(control(&place.config, message))?? {
         ControlReply::Refused { why } => Err(RuntimeError::Refused(why).into()),
         reply => Ok(reply),
     }

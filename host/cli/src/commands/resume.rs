@@ -7,6 +7,7 @@ use clap::Args;
 use crate::args::{PlaceArgs, ViewArgs};
 use crate::exit::Exit;
 use crate::follow::follow;
+use crate::launch::HostArgs;
 use crate::place::Place;
 
 /// Take up a run that was interrupted, that crashed, or that a person has answered
@@ -25,10 +26,13 @@ pub(crate) struct ResumeArgs {
     place: PlaceArgs,
     #[command(flatten)]
     view: ViewArgs,
+    #[command(flatten)]
+    host: HostArgs,
 }
 
 pub(crate) fn resume(args: ResumeArgs) -> anyhow::Result<Exit> {
+    let announcement = args.host.settle()?;
     let run = args.run.map(RunId::new);
     let place = Place::to_change(&args.place, run.as_ref())?;
-    follow(&place, Start::Resume { run }, args.view)
+    follow(&place, Start::Resume { run }, args.view, announcement)
 }

@@ -1,29 +1,39 @@
-//! `baton run`: a workflow file goes in, agents work on it, a report comes out.
+//! `baton run`: a workflow file goes in, agents work on it, a report comes out. Where a run of it is unfinished, that one
+//! goes on (D8).
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use baton_runtime::agents::check_script;
 use baton_runtime::core::Workflow;
 use baton_runtime::core::workflow::{AgentKind, file};
-use baton_runtime::{PolicyBundle, Start, dry_run};
+use baton_runtime::{PolicyBundle, RuntimeError, Start, Unfinished, dry_run, set_aside, unfinished};
 use clap::{Args, ValueHint};
 
+use super::block_on;
 use crate::args::{Format, PlaceArgs, ViewArgs};
 use crate::exit::{Exit, Usage};
 use crate::follow::follow;
-use crate::place::Place;
-use crate::render::{look, plan, record};
+use crate::launch::{HostArgs, Launch, launch};
+use crate::place::{Place, shell_quoted};
+use crate::render::found::Found;
+use crate::render::{look, plan, record, report};
 use crate::{out, policies};
 
-/// Run a workflow
+/// Run a workflow, or go on with the run of it that is unfinished
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   baton run workflow.toml
   baton run workflow.toml --agent claude       the same work with Claude Code
   baton run workflow.toml --dry-run            what would be spawned, with which prompts
-  baton run workflow.toml --format jsonl       one JSON record a line, for programs")]
+  baton run workflow.toml --fresh              in the background; `baton attach` looks on
+  baton run workflow.toml --restart            anew, although a run of it is unfinished
+  baton run workflow.toml --format jsonl       one JSON record a line, for programs
+
+A run that was interrupted, that crashed or that a person has answered goes on by itself, with the workflow that it
+began with. Runs in the modes swarm and thorough work in the background, unless --inline is given.")]
 pub(crate) struct RunArgs {
     /// The workflow file; `baton schema` describes it
     #[arg(value_name = "WORKFLOW.toml", value_hint = ValueHint::FilePath)]
@@ -35,51 +45,197 @@ pub(crate) struct RunArgs {
     /// Show what would be spawned, and start nothing
     #[arg(long)]
     dry_run: bool,
+    /// Work in the background, in a process of its own [default for the modes swarm and thorough]
+    #[arg(long, visible_alias = "isolated", conflicts_with = "inline")]
+    fresh: bool,
+    /// Work in the foreground, whatever the mode [default for the other modes]
+    #[arg(long)]
+    inline: bool,
+    /// Begin anew where a run of this workflow is unfinished; that one is kept, and `baton resume` goes on with it
+    #[arg(long)]
+    restart: bool,
     #[command(flatten)]
     place: PlaceArgs,
     #[command(flatten)]
     view: ViewArgs,
+    #[command(flatten)]
+    host: HostArgs,
 }
 
 pub(crate) fn run(args: RunArgs) -> anyhow::Result<Exit> {
-    let (workflow, policies) = read(&args.file, args.agent)?;
-    let place = Place::for_workflow(&args.place, &workflow, args.dry_run)?;
-    if !args.dry_run {
-        return follow(&place, Start::New { workflow: Box::new(workflow), policies }, args.view);
+    let is_launched = args.host.is_launched();
+    let announcement = args.host.clone().settle()?;
+    let workflow = read_for(&args.file, args.agent.as_ref())?;
+    // Whoever launched this host has looked for an unfinished run already.
+    let looks = !args.dry_run && !is_launched;
+    if looks
+        && !args.restart
+        && let Some((place, found)) = find(&args, &workflow)?
+    {
+        return go_on(&args, &workflow, &place, &found);
     }
-    let plan = dry_run(&place.config, workflow.clone(), &policies)?;
-    match args.view.format.format {
-        Format::Text => out::data(&plan::text(&plan, &workflow, &place, &look::stdout()))?,
-        Format::Json => out::data(&record::pretty(&plan::json(&plan, &workflow))?)?,
-        Format::Jsonl => out::data(&record::line(&plan::json(&plan, &workflow))?)?,
+    let policies = bundle(&args.file, &workflow)?;
+    if looks && args.restart {
+        set_earlier_aside(&args.place, &workflow)?;
+    }
+    let place = Place::for_workflow(&args.place, &workflow, args.dry_run)?;
+    let way = Launch::of(args.fresh, args.inline || is_launched, workflow.mode);
+    if args.dry_run {
+        return show_plan(&place, workflow, &policies, way, args.view);
+    }
+    if way == Launch::Inline {
+        let start = Start::New { workflow: Box::new(workflow), policies };
+        return follow(&place, start, args.view, announcement);
+    }
+    let mut arguments: Vec<OsString> = vec!["run".into(), std::path::absolute(&args.file)?.into()];
+    if let Some(agent) = args.agent {
+        arguments.extend(["--agent".into(), String::from(agent).into()]);
+    }
+    launch(&place, &arguments, way, args.view.format.format)
+}
+
+fn show_plan(
+    place: &Place,
+    workflow: Workflow,
+    policies: &PolicyBundle,
+    way: Launch,
+    view: ViewArgs,
+) -> anyhow::Result<Exit> {
+    let plan = dry_run(&place.config, workflow.clone(), policies)?;
+    match view.format.format {
+        Format::Text => out::data(&plan::text(&plan, &workflow, place, way, &look::stdout()))?,
+        Format::Json => out::data(&record::pretty(&plan::json(&plan, &workflow, way))?)?,
+        Format::Jsonl => out::data(&record::line(&plan::json(&plan, &workflow, way))?)?,
     }
     Ok(Exit::Done)
 }
 
+// --- the run that is unfinished (D8) ----------------------------------------------------------------------------------
+
+/// The run that this invocation goes on with. Where each run has a folder of its own, one that a host works on is left
+/// to it; in a folder that they share, nothing else can be begun meanwhile.
+fn find(args: &RunArgs, workflow: &Workflow) -> anyhow::Result<Option<(Place, Unfinished)>> {
+    let apart = Place::is_fresh(&args.place, workflow);
+    for place in Place::of_earlier(&args.place, workflow)? {
+        let found = block_on(unfinished(&place.config, &workflow.name))?.map_err(|error| {
+            let broken = matches!(error, RuntimeError::BrokenJournal { .. });
+            let restart = restart(&args.file, &place);
+            let error = anyhow::Error::from(error);
+            match broken {
+                true => error.context(format!(
+                    "the last run of this workflow cannot be gone on with; `{restart}` begins anew"
+                )),
+                false => error,
+            }
+        })?;
+        match found {
+            Some(found) if !(apart && found.busy) => return Ok(Some((place, found))),
+            _ => {}
+        }
+    }
+    Ok(None)
+}
+
+/// Whether a file says something else than what the run began with. How many agents work at once is this machine's to say,
+/// where the file does not.
+fn has_changed(began_with: &Workflow, now: &Workflow) -> bool {
+    let mut now = now.clone();
+    if now.limits.agents == 0 {
+        now.limits.agents = began_with.limits.agents;
+    }
+    *began_with != now
+}
+
+/// Goes on with it, or shows the question that it waits for.
+fn go_on(args: &RunArgs, workflow: &Workflow, place: &Place, run: &Unfinished) -> anyhow::Result<Exit> {
+    let resume = Start::Resume { run: Some(run.view.run.clone()) };
+    if run.busy {
+        // The runtime says best who works there.
+        return follow(place, resume, args.view, None);
+    }
+    let restart = restart(&args.file, place);
+    let found = Found { run, changed: has_changed(&run.workflow, workflow), restart: &restart };
+    found.lines(&look::stderr()).iter().for_each(|line| out::progress(line));
+    if args.view.format.format == Format::Jsonl {
+        out::data(&record::line(&found.json())?)?;
+    }
+    if found.waits() {
+        let document = record::Run { place, view: &run.view, live: Some(false) };
+        match args.view.format.format {
+            Format::Text => {
+                out::data(&format!("\n{}", report::status(&look::stdout(), &run.view, place)))?;
+            }
+            Format::Json => out::data(&record::pretty(&document)?)?,
+            Format::Jsonl => out::data(&record::line(&document)?)?,
+        }
+        return Ok(Exit::Paused);
+    }
+    let way = Launch::of(args.fresh, args.inline, run.workflow.mode);
+    if way == Launch::Inline {
+        return follow(place, resume, args.view, None);
+    }
+    let arguments: Vec<OsString> = vec!["resume".into(), run.view.run.as_str().into()];
+    launch(place, &arguments, way, args.view.format.format)
+}
+
+fn set_earlier_aside(args: &PlaceArgs, workflow: &Workflow) -> anyhow::Result<()> {
+    let apart = Place::is_fresh(args, workflow);
+    for place in Place::of_earlier(args, workflow)? {
+        let runs = match block_on(set_aside(&place.config, &workflow.name))? {
+            // It goes on in its own folder.
+            Err(RuntimeError::Busy { .. }) if apart => continue,
+            runs => runs?,
+        };
+        for run in runs {
+            out::progress(&format!(
+                "run {run} is set aside and kept; `baton resume {run}{}` still goes on with it",
+                place.flags
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// "baton run w.toml --restart".
+fn restart(file: &Path, place: &Place) -> String {
+    format!("baton run {} --restart{}", shell_quoted(&file.to_string_lossy()), place.flags)
+}
+
+// --- reading the workflow ---------------------------------------------------------------------------------------------
+
 /// Reads a workflow file and what it names: policies, and the scripts that rehearsals play. Paths in it start from
 /// its folder.
 pub(crate) fn read(path: &Path, agent: Option<AgentKind>) -> anyhow::Result<(Workflow, PolicyBundle)> {
-    let mut workflow = read_file(path)?;
-    if let Some(agent) = agent {
-        // A path on the command line starts from where the person is, and the agent is started elsewhere.
-        let absolute = |path: &str| {
-            std::path::absolute(path)
-                .map_or_else(|_| path.to_owned(), |path| path.to_string_lossy().into_owned())
-        };
-        workflow = workflow.with_agent(agent.with_program(absolute));
-    }
+    let workflow = read_for(path, agent.as_ref())?;
+    let policies = bundle(path, &workflow)?;
+    Ok((workflow, policies))
+}
+
+/// Reads the file alone, with another agent where one is named.
+fn read_for(path: &Path, agent: Option<&AgentKind>) -> anyhow::Result<Workflow> {
+    let workflow = read_file(path)?;
+    let Some(agent) = agent else { return Ok(workflow) };
+    // A path on the command line starts from where the person is, and the agent is started elsewhere.
+    let absolute = |path: &str| {
+        std::path::absolute(path).map_or_else(|_| path.to_owned(), |path| path.to_string_lossy().into_owned())
+    };
+    Ok(workflow.with_agent(agent.clone().with_program(absolute)))
+}
+
+/// What a new run of it needs beside it.
+fn bundle(path: &Path, workflow: &Workflow) -> anyhow::Result<PolicyBundle> {
     for script in workflow.roles.values().filter_map(|role| role.script.as_deref()) {
         check_script(Path::new(script)).map_err(|error| Usage(error.to_string()))?;
     }
-    let policies = policies::bundle(&workflow, &folder_of(path)?)?;
-    Ok((workflow, policies))
+    policies::bundle(workflow, &folder_of(path)?)
 }
 
 /// Reads and checks the file alone.
 pub(crate) fn read_file(path: &Path) -> anyhow::Result<Workflow> {
     let text = fs::read_to_string(path).map_err(|error| unreadable(path, &error))?;
     let base = folder_of(path)?;
-    Ok(file::parse(&text, &path.display().to_string(), &base.to_string_lossy())?)
+    let mut read = |path: &str| fs::read_to_string(path).map_err(|error| error.to_string());
+    Ok(file::parse_with(&text, &path.display().to_string(), &base.to_string_lossy(), &mut read)?)
 }
 
 /// The folder that a file lies in, absolute.

@@ -70,6 +70,7 @@ fn all(rows: &[RunRow], live: Option<&Option<RunId>>, format: Format) -> anyhow:
             "live": is(live, row),
             "done": row.done,
             "objectives": row.objectives,
+            "set_aside": row.set_aside,
         })
     };
     match format {
@@ -101,8 +102,9 @@ fn list(look: &Look, rows: &[RunRow], live: Option<&Option<RunId>>) -> String {
             let (word, tone) = words::run(words::found(row.status, is(live, row)));
             let word = look.paint(tone, &format!("{word:11}"));
             let at = look.day_and_time(row.started_at);
+            let aside = if row.set_aside { "  set aside" } else { "" };
             format!(
-                "{:width$}  {at}  {word}  {:2} of {:2} objectives  {}\n",
+                "{:width$}  {at}  {word}  {:2} of {:2} objectives  {}{aside}\n",
                 row.run, row.done, row.objectives, row.workflow
             )
         })
@@ -125,6 +127,7 @@ mod tests {
             status,
             done,
             objectives: 8,
+            set_aside: run == "r-81a",
         };
         let rows = [row("r-7f", RunStatus::Ended(Ending::Done), 8), row("r-81a", RunStatus::Paused, 3)];
         insta::assert_snapshot!(list(&Look::bare(100), &rows, Some(&None)));

@@ -11,8 +11,13 @@ use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::look::{self, Look};
 use super::plain::Plain;
-use super::table::{Ages, table};
+use super::table::{Ages, table_within};
 use crate::place::Place;
+
+/// Lines of the terminal that the table leaves free: the one above it, the cursor's, and what just happened.
+const LINES_FREE: usize = 4;
+/// However small the terminal is: the header, one phase, and how many more there are.
+const LINES_MIN: usize = 3;
 
 /// A table below lines that scroll.
 pub(crate) struct Live {
@@ -46,6 +51,7 @@ impl Live {
             at: update.at,
             notices: update.notices.iter().filter(|notice| !in_the_table(notice)).cloned().collect(),
             view: update.view.clone(),
+            bell: update.bell,
         };
         for line in self.plain.lines(&scrolling, place) {
             self.say(&line);
@@ -60,8 +66,10 @@ impl Live {
                 |since: &Instant| DurationMs(u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX));
             let ages: Ages =
                 self.active.iter().map(|(session, since)| (session.clone(), age(since))).collect();
-            // Looked up anew, since a terminal may have been made wider or narrower.
-            self.below.set_message(format!("\n{}", table(view, &look::stderr(), &ages)));
+            // Looked up anew, since a terminal may have been made larger or smaller.
+            let look = look::stderr();
+            let lines_max = usize::from(look.height).saturating_sub(LINES_FREE).max(LINES_MIN);
+            self.below.set_message(format!("\n{}", table_within(view, &look, &ages, lines_max)));
             self.below.tick();
         }
     }

@@ -9,6 +9,8 @@ use jiff::tz::TimeZone;
 
 /// Width of a table where nobody reads it on a terminal: a file, a pipe, a log.
 const WIDTH_ELSEWHERE: u16 = 120;
+/// Lines of a terminal that does not say how many it has.
+const HEIGHT_ELSEWHERE: u16 = 24;
 /// Below this a table is no table; lines are then cut by the terminal.
 const WIDTH_MIN: u16 = 40;
 
@@ -19,6 +21,8 @@ pub(crate) struct Look {
     pub(crate) colour: bool,
     /// Columns of the terminal.
     pub(crate) width: u16,
+    /// Lines of the terminal.
+    pub(crate) height: u16,
     /// Lines are broken at the width; a log keeps them whole.
     pub(crate) wrap: bool,
     /// The terminal cannot move its cursor (`TERM=dumb`).
@@ -40,11 +44,13 @@ pub(crate) fn stderr() -> Look {
 fn detect(stream: &(impl IsTerminal + AsFd)) -> Look {
     let variable = |name: &str| std::env::var(name).ok();
     let terminal = stream.is_terminal();
-    let columns =
-        rustix::termios::tcgetwinsize(stream).ok().map(|size| size.ws_col).filter(|columns| *columns > 0);
+    let size = rustix::termios::tcgetwinsize(stream).ok();
+    let columns = size.map(|size| size.ws_col).filter(|columns| *columns > 0);
+    let lines = size.map(|size| size.ws_row).filter(|lines| *lines > 0);
     Look {
         colour: wants_colour(variable, terminal),
         width: columns.unwrap_or(WIDTH_ELSEWHERE).max(WIDTH_MIN),
+        height: lines.unwrap_or(HEIGHT_ELSEWHERE),
         wrap: terminal,
         dumb: variable("TERM").is_some_and(|term| term == "dumb"),
         zone: TimeZone::system(),
@@ -69,7 +75,7 @@ impl Look {
     /// Without anything that depends on a terminal: for tests.
     #[cfg(test)]
     pub(crate) fn bare(width: u16) -> Look {
-        Look { colour: false, width, wrap: false, dumb: false, zone: TimeZone::UTC }
+        Look { colour: false, width, height: HEIGHT_ELSEWHERE, wrap: false, dumb: false, zone: TimeZone::UTC }
     }
 
     /// "12:03:07" where the reader is.

@@ -1,5 +1,6 @@
 //! From notices and views to what people and programs read. The wording lives here; nothing is decided here.
 
+pub(crate) mod found;
 pub(crate) mod handoff;
 pub(crate) mod live;
 pub(crate) mod look;

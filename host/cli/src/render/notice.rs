@@ -11,6 +11,11 @@ use super::look::{Look, Tone};
 use super::words::{channel, choices, context_in_full, count, list, tokens, turns};
 use crate::place::Place;
 
+/// Files of a conflict that are named; the session that resolves it knows them all.
+const FILES_SHOWN: usize = 6;
+/// Enough of a commit to find it.
+const COMMIT_DIGITS: usize = 12;
+
 /// A notice in words.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Said {
@@ -34,6 +39,14 @@ pub(crate) fn say(notice: &Notice, run: &str, place: &Place, look: &Look) -> Sai
     let (word, tone, text) = match notice {
         Notice::PhaseStarted { title, objectives, .. } => {
             ("phase", Tone::Strong, format!("{title} ({})", count(*objectives, "objective")))
+        }
+        Notice::Budgeted { turns: given, of_table, reason, .. } => {
+            let text = match of_table {
+                0 => count(*given, "turn"),
+                table => format!("{} instead of {table}", count(*given, "turn")),
+            };
+            let reason = if reason.is_empty() { String::new() } else { format!(": {}", one_line(reason)) };
+            ("budget", Tone::Plain, format!("{text}{reason}"))
         }
         Notice::SessionStarted { agent, continuation: 0, max_turns, lead: false, .. } => {
             ("agent", Tone::Plain, format!("{agent} starts{}", up_to(*max_turns)))
@@ -91,7 +104,11 @@ pub(crate) fn say(notice: &Notice, run: &str, place: &Place, look: &Look) -> Sai
             )
         }
         Notice::HandedOff { path, remaining, .. } => {
-            ("handoff", Tone::Relay, format!("written to {path}; remaining: {}", list(remaining)))
+            let remaining = match remaining.as_slice() {
+                [] => "every objective is done".to_owned(),
+                remaining => format!("remaining: {}", list(remaining)),
+            };
+            ("handoff", Tone::Relay, format!("written to {path}; {remaining}"))
         }
         Notice::HandoffRepaired { score, findings, repair, .. } => {
             more.extend(findings.iter().map(|finding| match finding.line {
@@ -127,14 +144,61 @@ pub(crate) fn say(notice: &Notice, run: &str, place: &Place, look: &Look) -> Sai
             let when = if after.0 == 0 { "now".to_owned() } else { format!("in {after}") };
             ("retry", Tone::Warn, format!("{attempt} of {of} {when}: {because}"))
         }
-        Notice::Split { phase, sub_phases, objectives, reason } => {
-            more.extend(sub_phases.iter().map(|(id, title)| format!("{id}  {title}")));
+        Notice::Split { phase, sub_phases, objectives, reason, at_once } => {
+            let parts = u32::try_from(sub_phases.len()).unwrap_or(u32::MAX);
+            let launching = match *at_once {
+                0 | 1 => "launching one after the other".to_owned(),
+                places if places < parts => format!("launching in parallel, {places} at a time"),
+                _ => "launching in parallel".to_owned(),
+            };
             let text = format!(
-                "Phase {phase} too large ({}). Splitting into {}… {reason}",
+                "Phase {phase} too large ({}). Splitting into {}, {launching}…",
                 count(*objectives, "objective"),
-                count(u32::try_from(sub_phases.len()).unwrap_or(u32::MAX), "sub-phase")
+                count(parts, "sub-phase")
             );
+            more.extend((!reason.is_empty()).then(|| format!("because {}", one_line(reason))));
+            more.extend(sub_phases.iter().map(|(id, title)| format!("{id}  {}", one_line(title))));
             ("split", Tone::Relay, text)
+        }
+        Notice::Merged { phase, into, files } => {
+            ("merge", Tone::Good, format!("what {phase} made is in {into} ({})", count(*files, "file")))
+        }
+        Notice::Conflict { phase, into, files } => {
+            more.extend(files.iter().take(FILES_SHOWN).cloned());
+            let beyond = files.len().saturating_sub(FILES_SHOWN);
+            more.extend((beyond > 0).then(|| format!("and {beyond} more")));
+            let what = match phase == into {
+                true => format!("what has changed meanwhile where {into} began"),
+                false => format!("what {phase} made"),
+            };
+            (
+                "conflict",
+                Tone::Warn,
+                format!("{what} does not fit what is in {into} already; a session resolves it"),
+            )
+        }
+        Notice::Landed { commit, committed, files, .. } => {
+            let commit = commit.get(..COMMIT_DIGITS).unwrap_or(commit);
+            let files = count(*files, "file");
+            let text = match committed {
+                true => format!("the whole is where the phase began: commit {commit}, {files}"),
+                false => format!(
+                    "the whole is where the phase began: {files} beside the work that is not committed there"
+                ),
+            };
+            ("landed", Tone::Good, text)
+        }
+        Notice::KeptApart { tree, .. } => {
+            ("apart", Tone::Warn, format!("what it left is not merged; it is kept on the branch of {tree}"))
+        }
+        Notice::Reviewed { score, passed, summary, .. } => {
+            let (tone, word) = if *passed { (Tone::Good, "passed") } else { (Tone::Bad, "not enough") };
+            let summary = one_line(summary);
+            let colon = if summary.is_empty() { "" } else { ": " };
+            ("review", tone, format!("{score} of 100, {word}{colon}{summary}"))
+        }
+        Notice::Iterating { from, iteration, of, .. } => {
+            ("loop", Tone::Relay, format!("begins again at {from}, round {iteration} of {of}"))
         }
         Notice::Verified { passed: true, attempt, .. } => {
             let again = if *attempt > 1 { format!(" at attempt {attempt}") } else { String::new() };
@@ -155,6 +219,9 @@ pub(crate) fn say(notice: &Notice, run: &str, place: &Place, look: &Look) -> Sai
             ("policy", Tone::Warn, format!("{capability} was decided by {by}: {because}"))
         }
         Notice::ReportRefused { file, why } => ("report", Tone::Warn, format!("{file} was not taken: {why}")),
+        Notice::NotTold { event, why } => {
+            ("notify", Tone::Warn, format!("nobody was told of `{event}`: {}", one_line(why)))
+        }
         Notice::Paused { question, text, choices: answers, .. } => {
             let example = answers.first().map_or("CHOICE", |choice| choice.name());
             more.push(format!(
@@ -202,15 +269,23 @@ fn about(notice: &Notice) -> (Option<PhaseId>, Option<SessionId>) {
         | Notice::QuotaWait { phase, session, .. }
         | Notice::QuotaOver { phase, session, .. } => (Some(phase.clone()), Some(session.clone())),
         Notice::PhaseStarted { phase, .. }
+        | Notice::Budgeted { phase, .. }
         | Notice::ObjectiveDone { phase, .. }
         | Notice::HandoffReviewed { phase, .. }
         | Notice::Retrying { phase, .. }
         | Notice::Split { phase, .. }
+        | Notice::Merged { phase, .. }
+        | Notice::Conflict { phase, .. }
+        | Notice::Landed { phase, .. }
+        | Notice::KeptApart { phase, .. }
+        | Notice::Reviewed { phase, .. }
+        | Notice::Iterating { by: phase, .. }
         | Notice::Verified { phase, .. }
         | Notice::PhaseDone { phase } => (Some(phase.clone()), None),
         Notice::Paused { phase, .. } => (phase.clone(), None),
         Notice::FellBack { .. }
         | Notice::ReportRefused { .. }
+        | Notice::NotTold { .. }
         | Notice::Answered { .. }
         | Notice::Resumed { .. }
         | Notice::Finished { .. } => (None, None),
@@ -225,7 +300,7 @@ fn prompted(kind: BriefKind, focus: &str) -> String {
         BriefKind::Continuing => format!("goes on from the handoff: {focus}"),
         BriefKind::ReOriented => format!("where it stands, after making room: {focus}"),
         BriefKind::Nudged => format!("asked again: {focus}"),
-        BriefKind::Reviewing => format!("what the verification found: {focus}"),
+        BriefKind::Reviewing => format!("to be reviewed: {focus}"),
         BriefKind::Merging => format!("bring it to an end: {focus}"),
     }
 }

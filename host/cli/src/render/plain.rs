@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use baton_runtime::Update;
 use baton_runtime::core::notice::Notice;
-use baton_runtime::core::view::RunView;
+use baton_runtime::core::view::{Origin, RunView};
 use baton_runtime::core::{SessionId, UnixMs};
 
 use super::look::{Look, Tone};
@@ -36,6 +36,10 @@ impl Plain {
 
     /// The lines for an update, the first one with an introduction.
     pub(crate) fn lines(&mut self, update: &Update, place: &Place) -> Vec<String> {
+        let longest =
+            update.view.phases.iter().map(|phase| phase.id.as_str().len()).max().unwrap_or_default();
+        // One more, since a split adds a letter.
+        self.phase_width = self.phase_width.max((longest + 1).min(PHASE_WIDTH_MAX));
         let mut lines = if self.introduced { Vec::new() } else { self.introduction(&update.view, place) };
         for notice in &update.notices {
             if self.is_news(notice) {
@@ -48,19 +52,15 @@ impl Plain {
 
     fn introduction(&mut self, view: &RunView, place: &Place) -> Vec<String> {
         self.introduced = true;
-        let longest = view.phases.iter().map(|phase| phase.id.as_str().len()).max().unwrap_or_default();
-        // One more, since a split adds a letter.
-        self.phase_width = (longest + 1).min(PHASE_WIDTH_MAX);
-        let objectives: usize = view.phases.iter().map(|phase| phase.objectives.len()).sum();
-        let count = |n: usize, thing| words::count(u32::try_from(n).unwrap_or(u32::MAX), thing);
+        let phases = view.phases.iter().filter(|phase| phase.origin == Origin::Workflow).count();
         let name = self.look.paint(Tone::Strong, &view.workflow);
         vec![
             format!("{name}: {}", view.goal),
             format!(
                 "run {}, {}, {}",
                 view.run,
-                count(view.phases.len(), "phase"),
-                count(objectives, "objective")
+                words::count(u32::try_from(phases).unwrap_or(u32::MAX), "phase"),
+                words::count(view.objectives().1, "objective")
             ),
             format!("workspace {}", place.config.workspace.display()),
             String::new(),

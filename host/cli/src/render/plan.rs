@@ -1,6 +1,7 @@
 //! A dry run for people and programs: what would be spawned, with which prompts and budgets. Starts nothing.
 
 use baton_runtime::agents::preview_command;
+use baton_runtime::core::Tree;
 use baton_runtime::core::action::SpawnSpec;
 use baton_runtime::core::observation::BriefKind;
 use baton_runtime::core::workflow::{AgentKind, EXECUTOR, Limits, Permission, Role, Workflow};
@@ -9,21 +10,20 @@ use serde_json::{Value, json};
 
 use super::look::{Look, Tone};
 use super::words;
+use crate::launch::Launch;
 use crate::place::{Place, shell_quoted};
 
 /// Lines of a later prompt that are shown: its heading and its objective.
 const PROMPT_HEAD_LINES: usize = 6;
 
 /// For people.
-pub(crate) fn text(plan: &DryRun, workflow: &Workflow, place: &Place, look: &Look) -> String {
+pub(crate) fn text(plan: &DryRun, workflow: &Workflow, place: &Place, way: Launch, look: &Look) -> String {
     let mut text = format!("{}: {}\n", look.paint(Tone::Strong, &workflow.name), workflow.goal);
     text.push_str(
         "Nothing was started. This is what a run does if every agent does its work at the first try.\n\n",
     );
     let workspace = match &workflow.workspace {
-        Some(baton_runtime::core::workflow::WorkspaceChoice::Scratch)
-            if !place.flags.contains("--workspace") =>
-        {
+        Some(fresh) if fresh.is_fresh() && !place.flags.contains("--workspace") => {
             "a fresh scratch folder".to_owned()
         }
         _ => place.config.workspace.display().to_string(),
@@ -33,6 +33,9 @@ pub(crate) fn text(plan: &DryRun, workflow: &Workflow, place: &Place, look: &Loo
         workflow.mode.name(),
         limits(&workflow.limits)
     ));
+    if let Some(why) = way.why() {
+        text.push_str(&format!("launch     works by itself, {why}\n"));
+    }
     for command in &workflow.setup {
         text.push_str(&format!("setup      {command}\n"));
     }
@@ -116,12 +119,13 @@ fn command(session: &PlannedSession, workflow: &Workflow) -> Vec<String> {
         agent: session.role.agent.clone(),
         continuation: 0,
         max_turns: session.max_turns,
+        tree: Tree::workspace(),
     };
     preview_command(&spec, &session.role)
 }
 
 /// For programs, with every prompt in full.
-pub(crate) fn json(plan: &DryRun, workflow: &Workflow) -> Value {
+pub(crate) fn json(plan: &DryRun, workflow: &Workflow, way: Launch) -> Value {
     let sessions: Vec<Value> = plan
         .sessions
         .iter()
@@ -150,6 +154,7 @@ pub(crate) fn json(plan: &DryRun, workflow: &Workflow) -> Value {
         "record": "dry-run",
         "workflow": workflow.name,
         "mode": workflow.mode,
+        "detached": way != Launch::Inline,
         "limits": workflow.limits,
         "setup": workflow.setup,
         "pins": plan.pins,
@@ -186,7 +191,7 @@ fn kind(kind: BriefKind) -> &'static str {
         BriefKind::Continuing => "continuing",
         BriefKind::ReOriented => "after making room",
         BriefKind::Nudged => "asked again",
-        BriefKind::Reviewing => "what the verification found",
+        BriefKind::Reviewing => "to be reviewed",
         BriefKind::Merging => "putting the parts together",
     }
 }
@@ -199,7 +204,10 @@ mod tests {
     #[test]
     fn a_dry_run_shows_prompts_and_budgets() {
         let (workflow, plan) = (samples::workflow(), samples::plan());
-        insta::assert_snapshot!("dry_run", text(&plan, &workflow, &samples::place(), &Look::bare(100)));
-        insta::assert_json_snapshot!("dry_run_json", json(&plan, &workflow));
+        insta::assert_snapshot!(
+            "dry_run",
+            text(&plan, &workflow, &samples::place(), Launch::Inline, &Look::bare(100))
+        );
+        insta::assert_json_snapshot!("dry_run_json", json(&plan, &workflow, Launch::Inline));
     }
 }

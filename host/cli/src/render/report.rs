@@ -1,7 +1,10 @@
 //! What a run came to: the table, what each phase did, where its handoffs and artifacts lie, what to type next.
 
+use baton_runtime::core::PhaseId;
 use baton_runtime::core::action::Ending;
-use baton_runtime::core::view::{PhaseRow, QuestionRow, RunStatus, RunView, SessionRow};
+use baton_runtime::core::view::{
+    ObjectiveRow, Origin, PhaseRow, PhaseStatus, QuestionRow, RunStatus, RunView, SessionRow,
+};
 
 use super::look::{Look, Tone};
 use super::table::{Ages, table};
@@ -18,7 +21,7 @@ pub(crate) fn report(look: &Look, view: &RunView, place: &Place) -> String {
     let mut text = status(look, view, place);
     for phase in &view.phases {
         text.push('\n');
-        text.push_str(&phase_section(look, phase, view.status));
+        text.push_str(&phase_section(look, phase, view));
     }
     text.push('\n');
     text.push_str(&totals(view, place));
@@ -36,6 +39,12 @@ pub(crate) fn status(look: &Look, view: &RunView, place: &Place) -> String {
     if view.status == RunStatus::Ended(Ending::Interrupted) {
         text.push_str(&format!(
             "\nNo host works on it: `baton resume {}{}` goes on\n",
+            view.run, place.flags
+        ));
+    }
+    if view.set_aside {
+        text.push_str(&format!(
+            "\nIt was set aside by a later `baton run --restart`; only `baton resume {}{}` goes on with it\n",
             view.run, place.flags
         ));
     }
@@ -62,14 +71,29 @@ fn which(view: &RunView, question: &QuestionRow) -> String {
     if view.questions.len() > 1 { format!(" --question {}", question.id) } else { String::new() }
 }
 
-fn phase_section(look: &Look, phase: &PhaseRow, run: RunStatus) -> String {
+fn phase_section(look: &Look, phase: &PhaseRow, view: &RunView) -> String {
+    let run = view.status;
     let (word, tone) = words::phase(phase, run);
     let title = if phase.title == phase.id.as_str() { String::new() } else { format!("  {}", phase.title) };
     let id = look.paint(Tone::Strong, phase.id.as_str());
     let mut text = format!("{id}  {}{}{title}\n", look.paint(tone, &word), words::until(phase, look));
-    let width =
-        phase.objectives.iter().map(|objective| objective.id.as_str().len()).max().unwrap_or_default();
-    for objective in &phase.objectives {
+    let parts: Vec<&PhaseRow> = view
+        .phases
+        .iter()
+        .filter(|row| row.parent.as_ref() == Some(&phase.id) && row.origin == Origin::Split)
+        .collect();
+    if !parts.is_empty() {
+        let ids: Vec<&PhaseId> = parts.iter().map(|part| &part.id).collect();
+        let count = words::count(u32::try_from(ids.len()).unwrap_or(u32::MAX), "sub-phase");
+        text.push_str(&format!("  split into {count}: {}\n", look.wrap(&words::list(&ids), 4)));
+    }
+    // What a part holds is told there.
+    let elsewhere = |objective: &&ObjectiveRow| {
+        !parts.iter().flat_map(|part| &part.objectives).any(|held| held.id == objective.id)
+    };
+    let own: Vec<&ObjectiveRow> = phase.objectives.iter().filter(elsewhere).collect();
+    let width = own.iter().map(|objective| objective.id.as_str().len()).max().unwrap_or_default();
+    for objective in own {
         let (word, tone) = words::objective(objective.status);
         let by = objective.by.as_ref().map(|session| format!("by {session}")).unwrap_or_default();
         let line = format!("  {}  {:width$}  {by}", look.paint(tone, &format!("{word:11}")), objective.id);
@@ -82,6 +106,13 @@ fn phase_section(look: &Look, phase: &PhaseRow, run: RunStatus) -> String {
     if let Some(passed) = phase.verified {
         let word = if passed { "passed" } else { "failed" };
         text.push_str(&format!("  verification {word}\n"));
+    }
+    if let Some(score) = phase.score {
+        text.push_str(&format!("  review    {score} of 100\n"));
+    }
+    // Where it is done its tree is gone: what was in it is where its parent began.
+    if !phase.tree.is_workspace() && phase.status != PhaseStatus::Done {
+        text.push_str(&format!("  work tree {}\n", phase.tree));
     }
     for handoff in &phase.handoffs {
         text.push_str(&format!("  handoff   {}  left by {}\n", handoff.path, handoff.session));
@@ -119,8 +150,10 @@ fn totals(view: &RunView, place: &Place) -> String {
         0 => String::new(),
         _ => format!(", and {} of waiting for a provider, which does not count", view.quota_wait_ms),
     };
+    let (done, objectives) = view.objectives();
     format!(
-        "Time       {}{quota}\nBilled     {}\nWorkspace  {}\n",
+        "Done       {done} of {}\nTime       {}{quota}\nBilled     {}\nWorkspace  {}\n",
+        words::count(objectives, "objective"),
         view.active_ms,
         words::billed(&view.billed),
         place.config.workspace.display()
@@ -133,9 +166,14 @@ fn next(look: &Look, view: &RunView, place: &Place) -> String {
     let resume = format!("baton resume {run}{flags}");
     let artifacts = format!("baton artifacts ls {run}{flags}");
     let commands = match view.status {
+        RunStatus::Ended(Ending::Done | Ending::Unfinished)
+            if view.phases.iter().any(|phase| phase.split > 0) =>
+        {
+            vec![artifacts, format!("baton undo {run}{flags}")]
+        }
         RunStatus::Ended(Ending::Done | Ending::Unfinished) => vec![artifacts],
         RunStatus::Ended(Ending::Interrupted) => vec![resume, artifacts],
-        RunStatus::Running => vec![format!("baton status {run}{flags}"), resume],
+        RunStatus::Running => vec![format!("baton attach {run}{flags}"), format!("baton stop {run}{flags}")],
         RunStatus::Paused => match view.questions.first() {
             Some(question) => {
                 let choices: Vec<&str> = question.choices.iter().map(|choice| choice.name()).collect();
@@ -165,6 +203,15 @@ mod tests {
             "report_finished",
             report(&Look::bare(100), &samples::finished(), &samples::place())
         );
+    }
+
+    // D4
+    #[test]
+    fn a_split_run_tells_its_parts_in_the_same_table() {
+        let view = samples::split_and_done();
+        assert_eq!(view.objectives(), (5, 5), "each once");
+        insta::assert_snapshot!("report_split", report(&Look::bare(120), &view, &samples::place()));
+        assert_eq!(samples::split().objectives(), (3, 5), "what parts have done counts while they work");
     }
 
     #[test]

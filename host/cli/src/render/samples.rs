@@ -3,22 +3,25 @@
 use std::collections::BTreeMap;
 
 use baton_runtime::core::action::Ending;
-use baton_runtime::core::decision::{DecidedBy, Evidence, Finding, QuotaCause, Staleness};
-use baton_runtime::core::facts::{Billed, Channel, OccupancySource};
+use baton_runtime::core::decision::{Finding, QuotaCause, Staleness};
+use baton_runtime::core::facts::{Billed, OccupancySource};
 use baton_runtime::core::input::{ArtifactRef, Choice, Pin};
-use baton_runtime::core::notice::Notice;
 use baton_runtime::core::observation::{BriefKind, Capability, ObjectiveStatus, OccupancyView};
 use baton_runtime::core::view::{
-    HandoffRow, ObjectiveRow, PhaseRow, PhaseStatus, QuestionRow, QuotaRow, Repair, ReviewRow, RunStatus,
-    RunView, SessionRow,
+    HandoffRow, ObjectiveRow, Origin, PhaseRow, PhaseStatus, QuestionRow, QuotaRow, Repair, ReviewRow,
+    RunStatus, RunView, SessionRow,
 };
-use baton_runtime::core::workflow::{AgentKind, file};
-use baton_runtime::core::{
-    ActionId, Digest, DurationMs, ObjectiveId, PhaseId, Seq, SessionId, UnixMs, Workflow,
-};
-use baton_runtime::{DryRun, HostConfig, PlannedPrompt, PlannedSession, Update};
+use baton_runtime::core::workflow::file;
+use baton_runtime::core::{ActionId, Digest, DurationMs, SessionId, Tree, UnixMs, Workflow};
+use baton_runtime::{DryRun, HostConfig, PlannedPrompt, PlannedSession};
 
 use crate::place::Place;
+
+mod notices;
+mod splits;
+
+pub(crate) use notices::{turn, updates};
+pub(crate) use splits::{crowd, split, split_and_done};
 
 /// 2026-02-12, 10:30 UTC.
 const START: UnixMs = UnixMs(1_770_892_200_000);
@@ -48,149 +51,6 @@ fn occupancy(used_tokens: u64) -> OccupancyView {
         source: OccupancySource::Agent,
         age_ms: 0,
     }
-}
-
-pub(crate) fn turn(session: &str, turns: u32, used_tokens: u64) -> Notice {
-    let (phase, session) = ("build".into(), session.into());
-    Notice::Turn { phase, session, turns, max_turns: 25, occupancy: occupancy(used_tokens) }
-}
-
-/// One of each kind of notice, in an order that could happen.
-fn notices() -> Vec<Notice> {
-    let phase = || PhaseId::from("build");
-    let session = || SessionId::from("s3");
-    let question = ActionId(41);
-    let started = |continuation: u32, remaining: &[&str], max_turns| Notice::SessionStarted {
-        phase: phase(),
-        session: SessionId::new(format!("s{}", continuation + 3)),
-        agent: AgentKind::Rehearsal,
-        continuation,
-        of: 3,
-        remaining: ids(remaining),
-        max_turns,
-        lead: false,
-    };
-    let prompted = |kind, focus: &str| Notice::Prompted {
-        phase: phase(),
-        session: session(),
-        kind,
-        focus: vec![ObjectiveId::from(focus)],
-    };
-    vec![
-        Notice::PhaseStarted {
-            phase: phase(),
-            title: "Write the calculator and its tests".into(),
-            objectives: 4,
-        },
-        started(0, &[], 25),
-        prompted(BriefKind::First, "parser"),
-        Notice::Activity { phase: phase(), session: session(), what: "Write src/parser.sh".into() },
-        turn("s3", 1, 1_700),
-        Notice::ObjectiveDone { phase: phase(), objective: "parser".into(), done: 1, of: 4 },
-        prompted(BriefKind::Next, "evaluator"),
-        Notice::Warned {
-            phase: phase(),
-            session: session(),
-            occupancy: occupancy(7_040),
-            message: "the window is nearly full; finish the objective and write it down".into(),
-        },
-        Notice::Compacting {
-            phase: phase(),
-            session: session(),
-            reason: "the window is 74% full, at least 70% asks for room".into(),
-        },
-        Notice::Compacted {
-            phase: phase(),
-            session: session(),
-            asked: true,
-            before: Some(5_900),
-            after: Some(2_100),
-        },
-        Notice::Compacted { phase: phase(), session: session(), asked: false, before: None, after: None },
-        prompted(BriefKind::ReOriented, "evaluator"),
-        Notice::CompactionFailed {
-            phase: phase(),
-            session: session(),
-            text: "Not enough messages to compact.".into(),
-        },
-        prompted(BriefKind::Nudged, "evaluator"),
-        Notice::QuotaWait {
-            phase: phase(),
-            session: session(),
-            cause: QuotaCause::Rate,
-            since: at(20),
-            until: Some(at(24)),
-        },
-        Notice::QuotaOver { phase: phase(), session: session(), waited: DurationMs::from_secs(4) },
-        Notice::QuotaWait {
-            phase: phase(),
-            session: session(),
-            cause: QuotaCause::Overload,
-            since: at(25),
-            until: None,
-        },
-        Notice::Stopped {
-            phase: phase(),
-            session: session(),
-            verdict: "exhausted".into(),
-            evidence: vec![Evidence {
-                channel: Channel::ProviderError,
-                seq: Seq(118),
-                text: "prompt is too long: 8210 tokens > 8000 maximum".into(),
-            }],
-            reason: "the context window is used up".into(),
-        },
-        Notice::HandedOff {
-            phase: phase(),
-            session: session(),
-            path: ".baton/r-7f/handoffs/build-1.md".into(),
-            remaining: ids(&["printer", "tests"]),
-        },
-        started(1, &["printer", "tests"], 14),
-        prompted(BriefKind::Continuing, "printer"),
-        Notice::Retrying {
-            phase: phase(),
-            attempt: 1,
-            of: 2,
-            after: DurationMs::from_secs(5),
-            because: "the agent exited with 1 before it was ready".into(),
-        },
-        Notice::Split {
-            phase: "20".into(),
-            sub_phases: vec![("20a".into(), "Reading".into()), ("20b".into(), "Writing".into())],
-            objectives: 6,
-            reason: "two groups of files that nothing connects".into(),
-        },
-        prompted(BriefKind::Merging, "tests"),
-        Notice::Verified { phase: phase(), passed: false, code: Some(1), attempt: 1 },
-        Notice::Verified { phase: phase(), passed: false, code: None, attempt: 2 },
-        prompted(BriefKind::Reviewing, "tests"),
-        Notice::Verified { phase: phase(), passed: true, code: Some(0), attempt: 3 },
-        Notice::PhaseDone { phase: phase() },
-        Notice::FellBack {
-            capability: Capability::Splitting,
-            by: DecidedBy::BuiltIn,
-            because: "mine.wasm trapped: unreachable".into(),
-        },
-        Notice::Paused {
-            question,
-            phase: Some(phase()),
-            text: "3 continuations are used up and 2 objectives are open. What now?".into(),
-            choices: vec![Choice::Retry, Choice::Skip, Choice::Stop],
-        },
-        Notice::Answered { question, choice: Choice::Retry },
-        Notice::Resumed { lost: vec![] },
-        Notice::Resumed { lost: ids(&["s3", "s4"]) },
-        Notice::Finished { ending: Ending::Interrupted },
-        Notice::Finished { ending: Ending::Unfinished },
-        Notice::Finished { ending: Ending::Done },
-    ]
-}
-
-/// One notice an update, a second apart.
-pub(crate) fn updates() -> Vec<Update> {
-    let update = |(second, notice)| Update { at: at(second), notices: vec![notice], view: running() };
-    (0..).zip(notices()).map(update).collect()
 }
 
 fn artifact(name: &str, bytes: u64, summary: &str) -> ArtifactRef {
@@ -244,6 +104,10 @@ fn phase(
         quota: None,
         handoffs: Vec::new(),
         artifacts: Vec::new(),
+        origin: Origin::Workflow,
+        score: None,
+        iteration: 1,
+        tree: Tree::workspace(),
     }
 }
 
@@ -318,6 +182,7 @@ pub(crate) fn running() -> RunView {
     };
     let first = PhaseRow {
         parent: Some("20".into()),
+        origin: Origin::Split,
         quota: Some(QuotaRow { cause: QuotaCause::Rate, since: at(20), until: Some(at(24)) }),
         sessions: vec![SessionRow { window_tokens: None, ..session("s5", 0, "", 2, 122_400) }],
         turns: 2,
@@ -325,6 +190,7 @@ pub(crate) fn running() -> RunView {
     };
     let second = PhaseRow {
         parent: Some("20".into()),
+        origin: Origin::Split,
         ..phase("20b", "Writing", PhaseStatus::Pending, &[("write", Open, "")])
     };
     RunView {
@@ -339,6 +205,7 @@ pub(crate) fn running() -> RunView {
         billed: Billed { input_tokens: 60_000, output_tokens: 2_700, cost_microusd: Some(123_000) },
         phases: vec![survey, build, parent, first, second],
         questions: Vec::new(),
+        set_aside: false,
     }
 }
 

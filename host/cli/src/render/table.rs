@@ -2,10 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use baton_runtime::core::observation::ObjectiveStatus;
-use baton_runtime::core::view::{PhaseRow, RunStatus, RunView, SessionRow};
-use baton_runtime::core::{DurationMs, SessionId};
-use comfy_table::{Cell, Color, ColumnConstraint, ContentArrangement, Row, Table, presets};
+use baton_runtime::core::view::{Origin, PhaseRow, PhaseStatus, RunView, SessionRow};
+use baton_runtime::core::{DurationMs, PhaseId, SessionId};
+use comfy_table::{Cell, Color, ColumnConstraint, ContentArrangement, Table, presets};
 
 use super::look::{Look, Tone};
 use super::words;
@@ -14,13 +13,16 @@ use super::words;
 pub(crate) type Ages = BTreeMap<SessionId, DurationMs>;
 
 /// The columns, and what they are called.
-const HEADER: [&str; 9] = ["PHASE", "AGENT", "POLICY", "TURNS", "CTX", "DONE", "STATUS", "LAST", "SPLIT"];
+const HEADER: [&str; COLUMNS] =
+    ["PHASE", "AGENT", "POLICY", "TURNS", "CTX", "DONE", "STATUS", "CHECK", "LAST", "SPLIT"];
+const COLUMNS: usize = 10;
 const AGENT: usize = 1;
 const POLICY: usize = 2;
-const LAST: usize = 7;
-const SPLIT: usize = 8;
+const CHECK: usize = 7;
+const LAST: usize = 8;
+const SPLIT: usize = 9;
 /// What a narrow terminal goes without, in this order.
-const DISPENSABLE: [usize; 4] = [POLICY, SPLIT, LAST, AGENT];
+const DISPENSABLE: [usize; 5] = [POLICY, AGENT, LAST, SPLIT, CHECK];
 /// The last activity may be cut, but not below this: a file name should be recognised.
 const LAST_WIDTH_MIN: u16 = 16;
 /// Spaces between two columns.
@@ -28,8 +30,64 @@ const GAP: u16 = 2;
 /// From this width on there is room to say how long a wait will be.
 const UNTIL_FROM: u16 = 100;
 
-/// The table, without a line break at its end.
+/// One cell: what it says, and how it is meant.
+type Said = (String, Tone);
+
+/// The whole table, without a line break at its end.
 pub(crate) fn table(view: &RunView, look: &Look, ages: &Ages) -> String {
+    let all: Vec<usize> = (0..view.phases.len()).collect();
+    draw(view, &all, look, ages)
+}
+
+/// The table of a run at work, in at most so many lines: where there are more phases, those at work are shown first, and
+/// a line at the end counts the others.
+pub(crate) fn table_within(view: &RunView, look: &Look, ages: &Ages, lines_max: usize) -> String {
+    // The header has a line of its own.
+    let room = lines_max.saturating_sub(1).max(1);
+    // A review that is over has left its score, and a merge its files: neither needs a line any more.
+    let is_shown = |phase: &PhaseRow| phase.origin.is_part() || !is_over(phase);
+    let mut by_interest: Vec<usize> =
+        (0..view.phases.len()).filter(|index| is_shown(&view.phases[*index])).collect();
+    if by_interest.len() <= room {
+        return draw(view, &by_interest, look, ages);
+    }
+    by_interest.sort_by_key(|index| interest(&view.phases[*index]));
+    let rest = by_interest.split_off(room.saturating_sub(1));
+    by_interest.sort_unstable();
+    let counted = look.paint(Tone::Dim, &counted(view, &rest));
+    format!("{}\n{counted}", draw(view, &by_interest, look, ages))
+}
+
+fn is_over(phase: &PhaseRow) -> bool {
+    matches!(phase.status, PhaseStatus::Done | PhaseStatus::Skipped)
+}
+
+/// What is looked at first: whatever needs somebody, then whatever moves, then what comes next; what is over comes last.
+fn interest(phase: &PhaseRow) -> u8 {
+    match phase.status {
+        PhaseStatus::Paused | PhaseStatus::WaitingApproval => 0,
+        PhaseStatus::Split => 2,
+        PhaseStatus::Pending => 3,
+        _ if is_over(phase) => 4,
+        _ => 1,
+    }
+}
+
+/// "… and 9 done, 12 pending, 3 working".
+fn counted(view: &RunView, rest: &[usize]) -> String {
+    let mut counts: Vec<(String, u32)> = Vec::new();
+    for index in rest {
+        let word = words::phase(&view.phases[*index], view.status).0;
+        match counts.iter_mut().find(|(known, _)| *known == word) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((word, 1)),
+        }
+    }
+    let counts: Vec<String> = counts.into_iter().map(|(word, count)| format!("{count} {word}")).collect();
+    format!("… and {}", counts.join(", "))
+}
+
+fn draw(view: &RunView, shown: &[usize], look: &Look, ages: &Ages) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING).force_no_tty().set_width(look.width);
     table.set_content_arrangement(ContentArrangement::Dynamic);
@@ -37,14 +95,17 @@ pub(crate) fn table(view: &RunView, look: &Look, ages: &Ages) -> String {
         table.enforce_styling();
     }
     table.set_header(HEADER);
-    for (index, phase) in view.phases.iter().enumerate() {
-        let last_of_parent = !view.phases[index + 1..].iter().any(|later| later.parent == phase.parent);
-        let mut row = row(phase, view.status, last_of_parent, look, ages);
+    let rows: Vec<[Said; COLUMNS]> = shown.iter().map(|index| row(view, *index, shown, look, ages)).collect();
+    for row in &rows {
+        let cells = row.iter().map(|(text, tone)| toned(text, *tone));
+        let mut row = comfy_table::Row::from(cells.collect::<Vec<Cell>>());
         row.max_height(1);
         table.add_row(row);
     }
+    let says = |column: usize| rows.iter().any(|row| !matches!(row[column].0.as_str(), "" | "-"));
+    let said: Vec<bool> = (0..COLUMNS).map(|column| !DISPENSABLE.contains(&column) || says(column)).collect();
     let widths = table.column_max_content_widths();
-    for (index, shown) in shown(&widths, look.width).into_iter().enumerate() {
+    for (index, shown) in fitting(said, &widths, look.width).into_iter().enumerate() {
         if let Some(column) = table.column_mut(index) {
             column.set_padding((0, GAP));
             // What is free belongs to the last activity, the only column that may be cut.
@@ -58,13 +119,8 @@ pub(crate) fn table(view: &RunView, look: &Look, ages: &Ages) -> String {
     table.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
 }
 
-/// Which columns are shown: those that say something, less what does not fit.
-fn shown(widths: &[u16], room: u16) -> Vec<bool> {
-    let says_something = |(index, width): (usize, &u16)| {
-        let optional = DISPENSABLE.contains(&index);
-        !optional || usize::from(*width) > HEADER[index].len()
-    };
-    let mut shown: Vec<bool> = widths.iter().enumerate().map(says_something).collect();
+/// Of the columns that say something, those that fit.
+fn fitting(mut shown: Vec<bool>, widths: &[u16], room: u16) -> Vec<bool> {
     let needed = |shown: &[bool]| -> u16 {
         let width =
             |(index, width): (usize, &u16)| if index == LAST { (*width).min(LAST_WIDTH_MIN) } else { *width };
@@ -78,44 +134,61 @@ fn shown(widths: &[u16], room: u16) -> Vec<bool> {
     shown
 }
 
-fn row(phase: &PhaseRow, run: RunStatus, last_of_parent: bool, look: &Look, ages: &Ages) -> Row {
+fn row(view: &RunView, index: usize, shown: &[usize], look: &Look, ages: &Ages) -> [Said; COLUMNS] {
+    let phase = &view.phases[index];
     let session = phase.sessions.last();
-    let (mut status, tone) = words::phase(phase, run);
+    let (mut status, tone) = words::phase(phase, view.status);
     if look.width >= UNTIL_FROM {
         status.push_str(&words::until(phase, look));
     }
-    let (context, context_tone) = session.map_or(("-".to_owned(), Tone::Dim), context);
     let turns = match (phase.turns, phase.max_turns) {
         (0, 0) => "-".to_owned(),
         (used, 0) => used.to_string(),
         (used, max) => format!("{used}/{max}"),
     };
-    let done = phase.objectives.iter().filter(|objective| objective.status == ObjectiveStatus::Done).count();
+    let (done, objectives) = view.objectives_of(phase);
     let last = session.filter(|session| session.ending.is_empty()).map_or(String::new(), |session| {
         let age = ages.get(&session.id).filter(|age| age.0 >= 1000);
         let age = age.map(|age| format!(" {age}")).unwrap_or_default();
         format!("{}{age}", session.last)
     });
-    let mut row = Row::new();
-    row.add_cell(Cell::new(branch(phase, last_of_parent)))
-        .add_cell(Cell::new(agent(phase)))
-        .add_cell(Cell::new(policy(phase)))
-        .add_cell(Cell::new(turns))
-        .add_cell(toned(context, context_tone))
-        .add_cell(Cell::new(format!("{done}/{}", phase.objectives.len())))
-        .add_cell(toned(status, tone))
-        .add_cell(Cell::new(last))
-        .add_cell(Cell::new(split(phase)));
-    row
+    let plain = |text: String| (text, Tone::Plain);
+    [
+        plain(branch(view, index, shown)),
+        plain(agent(phase)),
+        plain(policy(phase)),
+        plain(turns),
+        session.map_or(("-".to_owned(), Tone::Dim), context),
+        plain(format!("{done}/{objectives}")),
+        (status, tone),
+        words::check(phase),
+        plain(last),
+        plain(split(phase)),
+    ]
 }
 
-/// "20", and below it "├20a", "└20b".
-fn branch(phase: &PhaseRow, last_of_parent: bool) -> String {
-    match (&phase.parent, last_of_parent) {
-        (None, _) => phase.id.to_string(),
-        (Some(_), false) => format!("├{}", phase.id),
-        (Some(_), true) => format!("└{}", phase.id),
+/// "20", and below it "├20a", "└20b"; a level deeper "│├20a-a". Only rows that are shown hold a line open.
+fn branch(view: &RunView, index: usize, shown: &[usize]) -> String {
+    let later = |parent: &PhaseId, after: usize| {
+        shown.iter().any(|other| *other > after && view.phases[*other].parent.as_ref() == Some(parent))
+    };
+    let mut lines = String::new();
+    let mut at = index;
+    while let Some(parent) = &view.phases[at].parent {
+        let line = match (at == index, later(parent, at)) {
+            (true, true) => '├',
+            (true, false) => '└',
+            (false, true) => '│',
+            (false, false) => ' ',
+        };
+        lines.insert(0, line);
+        // Parents stand before their parts, so this comes to an end.
+        match view.phases[..at].iter().rposition(|phase| phase.id == *parent) {
+            Some(above) => at = above,
+            None => break,
+        }
     }
+    format!("{lines}{}", view.phases[index].id)
 }
 
 /// "rehearsal s3→s4 1/3": who works, after whom, which continuation.
@@ -135,7 +208,7 @@ fn agent(phase: &PhaseRow) -> String {
 }
 
 /// The number, and a word where a policy warned.
-fn context(session: &SessionRow) -> (String, Tone) {
+fn context(session: &SessionRow) -> Said {
     let context = words::context(session.used_tokens, session.window_tokens, session.source);
     if session.warned { (format!("{context} ! warn"), Tone::Warn) } else { (context, Tone::Plain) }
 }
@@ -148,14 +221,23 @@ fn policy(phase: &PhaseRow) -> String {
     }
 }
 
+/// What a split has to do with a phase: "into 6", "of 20", and what the host made to bring it to an end.
 fn split(phase: &PhaseRow) -> String {
-    if phase.split == 0 {
-        return String::new();
+    let parent = phase.parent.as_ref().map(ToString::to_string).unwrap_or_default();
+    let of = match phase.origin {
+        Origin::Workflow => String::new(),
+        Origin::Split => format!("of {parent}"),
+        Origin::Review => format!("review of {parent}"),
+        Origin::Merge => format!("merge of {parent}"),
+    };
+    match phase.split {
+        0 => of,
+        parts if of.is_empty() => format!("into {parts}"),
+        parts => format!("{of}, into {parts}"),
     }
-    words::count(u32::try_from(phase.objectives.len()).unwrap_or(u32::MAX), "objective")
 }
 
-fn toned(text: String, tone: Tone) -> Cell {
+fn toned(text: &str, tone: Tone) -> Cell {
     let cell = Cell::new(text);
     match tone {
         Tone::Plain | Tone::Strong => cell,
@@ -191,6 +273,28 @@ mod tests {
                 assert!(line.chars().count() <= usize::from(width), "{width}: {line}");
             }
         }
+    }
+
+    // D3, D4: many at once.
+    #[test]
+    fn many_phases_stay_within_the_terminal() {
+        let view = samples::crowd(26);
+        let drawn = table_within(&view, &Look::bare(120), &Ages::new(), 12);
+        assert_eq!(drawn.lines().count(), 12);
+        insta::assert_snapshot!("table_crowd", drawn);
+        for lines_max in 1..40 {
+            let drawn = table_within(&view, &Look::bare(120), &Ages::new(), lines_max);
+            assert!(drawn.lines().count() <= lines_max.max(2), "{lines_max}:\n{drawn}");
+        }
+        assert_eq!(
+            table_within(&view, &Look::bare(120), &Ages::new(), 100),
+            table(&view, &Look::bare(120), &Ages::new())
+        );
+    }
+
+    #[test]
+    fn parts_of_parts_hang_below_them() {
+        insta::assert_snapshot!("table_split", table(&samples::split(), &Look::bare(120), &Ages::new()));
     }
 
     #[test]

@@ -128,6 +128,8 @@ pub(crate) fn phase(row: &PhaseRow, run: RunStatus) -> (String, Tone) {
         | PhaseStatus::Compacting
         | PhaseStatus::HandingOff
         | PhaseStatus::Verifying
+        | PhaseStatus::UnderReview
+        | PhaseStatus::Merging
             if run == RunStatus::Ended(Ending::Interrupted) =>
         {
             ("interrupted", Tone::Warn)
@@ -142,12 +144,32 @@ pub(crate) fn phase(row: &PhaseRow, run: RunStatus) -> (String, Tone) {
         PhaseStatus::Compacting => ("compacting", Tone::Plain),
         PhaseStatus::HandingOff => ("handing off", Tone::Relay),
         PhaseStatus::Verifying => ("verifying", Tone::Plain),
+        PhaseStatus::UnderReview => ("under review", Tone::Plain),
+        PhaseStatus::Merging => ("merging", Tone::Relay),
         PhaseStatus::Paused => ("paused", Tone::Warn),
+        // A split that is not through yet has no parts to count.
+        PhaseStatus::Split if row.split == 0 => ("splitting", Tone::Relay),
         PhaseStatus::Split => return (format!("split→{}", row.split), Tone::Relay),
         PhaseStatus::Done => ("done", Tone::Good),
         PhaseStatus::Skipped => ("skipped", Tone::Warn),
     };
-    (word.to_owned(), tone)
+    let round = match (row.iteration, row.status) {
+        (0 | 1, _) | (_, PhaseStatus::Pending) => String::new(),
+        (round, _) => format!(", round {round}"),
+    };
+    (format!("{word}{round}"), tone)
+}
+
+/// What the last check of a phase came to: its commands, and the score of its reviewer.
+pub(crate) fn check(row: &PhaseRow) -> (String, Tone) {
+    // While a reviewer looks at it, the last score is of what is no more.
+    let score = row.score.filter(|_| row.status != PhaseStatus::UnderReview);
+    let score = score.map(|score| format!(" {score}/100")).unwrap_or_default();
+    match row.verified {
+        Some(true) => (format!("passed{score}"), Tone::Good),
+        Some(false) => (format!("failed{score}"), Tone::Bad),
+        None => (score.trim_start().to_owned(), Tone::Plain),
+    }
 }
 
 /// " until 12:05:00", where a phase waits for a quota and anything said how long.

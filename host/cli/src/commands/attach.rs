@@ -1,0 +1,35 @@
+//! `baton attach`: looks on while a host works on a run, from any terminal and any number of them.
+
+use baton_runtime::core::RunId;
+use clap::Args;
+
+use crate::args::{PlaceArgs, ViewArgs};
+use crate::exit::Exit;
+use crate::follow::look_on;
+use crate::place::Place;
+
+/// Look on while a run goes on: its table and what happens, until it ends
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  baton attach                     the run that goes on in this folder, else the newest
+  baton attach 20260212-103000     this one
+  baton attach --format jsonl      what happened last and what happens, one JSON record a line
+
+Ctrl-C leaves, and the run goes on; `baton stop` ends it. When the run ends, its report is shown, and the exit code is
+the run's.")]
+pub(crate) struct AttachArgs {
+    /// Which run [default: the one that goes on, else the newest]
+    #[arg(value_name = "RUN")]
+    run: Option<String>,
+    #[command(flatten)]
+    place: PlaceArgs,
+    #[command(flatten)]
+    view: ViewArgs,
+}
+
+pub(crate) fn attach(args: AttachArgs) -> anyhow::Result<Exit> {
+    let run = args.run.map(RunId::new);
+    let place = Place::to_read(&args.place, run.as_ref())?;
+    look_on(&place, run, args.view)
+}

@@ -1,0 +1,289 @@
+//! A host that works by itself (A9): this program is started once more as a process with a session of its own, and left
+//! working when its run is in the journal and can be reached. What goes wrong before that is shown as if it had gone wrong
+//! here. What the run is and how it goes on is decided elsewhere.
+
+use std::ffi::OsString;
+use std::fs::{self, File, OpenOptions};
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use anyhow::Context as _;
+use baton_runtime::core::RunId;
+use baton_runtime::core::workflow::Mode;
+use baton_runtime::store::StateDir;
+use clap::Args;
+use rustix::process::{Pid, Signal, kill_process};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::args::Format;
+use crate::exit::Exit;
+use crate::out;
+use crate::place::Place;
+use crate::render::record;
+
+/// What a host that could not begin has written is an error of a few lines; a screenful of it is shown at most.
+const LOG_SHOWN_BYTES: u64 = 64 << 10;
+
+/// Whether a run is launched to work by itself, and what says so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Launch {
+    /// It goes on in this process.
+    Inline,
+    /// `--fresh`.
+    Asked,
+    /// Its mode is one whose runs take long.
+    ByMode(Mode),
+}
+
+impl Launch {
+    /// What the flags say, else the mode.
+    pub(crate) fn of(fresh: bool, inline: bool, mode: Mode) -> Self {
+        match mode {
+            _ if inline => Launch::Inline,
+            _ if fresh => Launch::Asked,
+            Mode::Swarm | Mode::Thorough => Launch::ByMode(mode),
+            Mode::Eco | Mode::Turbo | Mode::Standard => Launch::Inline,
+        }
+    }
+
+    /// Why it is not inline, as the end of a sentence; nothing where it is.
+    pub(crate) fn why(self) -> Option<String> {
+        match self {
+            Launch::Inline => None,
+            Launch::Asked => Some("as --fresh asks".to_owned()),
+            Launch::ByMode(mode) => {
+                Some(format!("as runs in mode {} do; --inline keeps one in the foreground", mode.name()))
+            }
+        }
+    }
+}
+
+/// How a host knows that it was launched. Nobody types this.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct HostArgs {
+    /// Be a host of its own session, whose standard error is this file
+    #[arg(long, value_name = "LOG", hide = true)]
+    as_host: Option<PathBuf>,
+}
+
+impl HostArgs {
+    pub(crate) fn is_launched(&self) -> bool {
+        self.as_host.is_some()
+    }
+
+    /// Leaves the session of whoever launched it, so that neither its terminal nor its end reaches this process. To be
+    /// called before anything else is done.
+    pub(crate) fn settle(self) -> anyhow::Result<Option<Announcement>> {
+        let Some(log) = self.as_host else { return Ok(None) };
+        rustix::process::setsid().context("beginning a session of its own")?;
+        Ok(Some(Announcement { log }))
+    }
+}
+
+/// What whoever launched a host waits for.
+#[derive(Debug)]
+pub(crate) struct Announcement {
+    log: PathBuf,
+}
+
+/// On one line of the host's standard output.
+#[derive(Debug, Serialize, Deserialize)]
+struct Announced {
+    run: RunId,
+    log: PathBuf,
+}
+
+impl Announcement {
+    /// Says that the run is at work. From then on standard output goes where standard error goes.
+    pub(crate) fn make(self, place: &Place, run: &RunId) -> anyhow::Result<()> {
+        let log = match beside_the_run(&self.log, place, run) {
+            Ok(log) => log,
+            // It has a name already; only `baton gc` will not find it.
+            Err(error) => {
+                out::progress(&format!("baton: {error:#}"));
+                self.log
+            }
+        };
+        out::data(&record::line(&Announced { run: run.clone(), log })?)?;
+        rustix::stdio::dup2_stdout(std::io::stderr()).context("turning standard output to the log")
+    }
+}
+
+/// Moves the log to what belongs to the run, so that it goes with it. Each host of a run has a log of its own.
+fn beside_the_run(log: &Path, place: &Place, run: &RunId) -> anyhow::Result<PathBuf> {
+    let state = open_state(place)?;
+    let folder = state.sessions().join(run.as_str());
+    fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(&folder)
+        .with_context(|| format!("making {}", folder.display()))?;
+    let mut own = folder.join("host.log");
+    let mut n = 1_u32;
+    while own.exists() {
+        n += 1;
+        own = folder.join(format!("host-{n}.log"));
+    }
+    fs::rename(log, &own).with_context(|| format!("moving the log to {}", own.display()))?;
+    Ok(own)
+}
+
+fn open_state(place: &Place) -> anyhow::Result<StateDir> {
+    Ok(StateDir::open(&place.config.state_root, &place.config.workspace)?)
+}
+
+/// Starts `baton` with these arguments as a host of its own, and returns when it is at work, or has failed.
+pub(crate) fn launch(
+    place: &Place,
+    arguments: &[OsString],
+    launch: Launch,
+    format: Format,
+) -> anyhow::Result<Exit> {
+    let log = open_state(place)?.path().join(format!("launch-{}.log", std::process::id()));
+    let mut child = start(place, arguments, &log)?;
+    match hear(&mut child)? {
+        Heard::AtWork(announced) => {
+            say(place, &announced, &child, launch, format)?;
+            Ok(Exit::Done)
+        }
+        Heard::Nothing => {
+            let status = child.wait().context("waiting for the host")?;
+            show_and_remove(&log);
+            match status.code() {
+                Some(code) => Ok(Exit::of_code(code)),
+                None => anyhow::bail!("the host was ended by a signal before its run was at work"),
+            }
+        }
+        Heard::Interrupted => {
+            // It may have begun already: then it ends its agents and keeps everything.
+            let _ = kill_process(Pid::from_child(&child), Signal::TERM);
+            child.wait().context("waiting for the host")?;
+            show_and_remove(&log);
+            out::progress("interrupted before the run was at work; what had begun is kept");
+            Ok(Exit::Interrupted)
+        }
+    }
+}
+
+fn start(place: &Place, arguments: &[OsString], log: &Path) -> anyhow::Result<Child> {
+    let file = OpenOptions::new().create(true).write(true).truncate(true).mode(0o600).open(log);
+    let file = file.with_context(|| format!("making the log {}", log.display()))?;
+    Command::new(&place.config.own_exe)
+        .args(arguments)
+        .arg("--as-host")
+        .arg(log)
+        .arg("--workspace")
+        .arg(&place.config.workspace)
+        .arg("--state-dir")
+        .arg(&place.config.state_root)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(file)
+        .spawn()
+        .with_context(|| format!("starting {}", place.config.own_exe.display()))
+}
+
+/// What came first.
+enum Heard {
+    AtWork(Announced),
+    /// The host closed its standard output without a word: it has failed.
+    Nothing,
+    Interrupted,
+}
+
+fn hear(child: &mut Child) -> anyhow::Result<Heard> {
+    let stdout = child.stdout.take().context("the host has no standard output")?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let heard = runtime.block_on(async {
+        let mut keyboard = signal(SignalKind::interrupt()).context("listening for signals")?;
+        let line = tokio::task::spawn_blocking(move || {
+            let mut line = String::new();
+            BufReader::new(stdout).read_line(&mut line).map(|_| line)
+        });
+        tokio::select! {
+            line = line => {
+                let line = line.context("listening to the host")?.context("listening to the host")?;
+                match line.as_str() {
+                    "" => Ok(Heard::Nothing),
+                    line => Ok(Heard::AtWork(serde_json::from_str(line).context("what the host said")?)),
+                }
+            }
+            _ = keyboard.recv() => Ok(Heard::Interrupted),
+        }
+    });
+    // The thread that reads ends with the host.
+    runtime.shutdown_background();
+    heard
+}
+
+/// What a host said that could not begin, as if it had been said here.
+fn show_and_remove(log: &Path) {
+    let mut said = Vec::new();
+    let read = File::open(log).and_then(|file| file.take(LOG_SHOWN_BYTES).read_to_end(&mut said));
+    if read.is_ok() && !said.is_empty() {
+        out::progress(String::from_utf8_lossy(&said).trim_end());
+    }
+    // Where it is beside a run already, it stays there.
+    let _ = fs::remove_file(log);
+}
+
+fn say(
+    place: &Place,
+    at_work: &Announced,
+    child: &Child,
+    launch: Launch,
+    format: Format,
+) -> anyhow::Result<()> {
+    let Announced { run, log } = at_work;
+    let (flags, why) = (&place.flags, launch.why().unwrap_or_default());
+    let attach = format!("baton attach {run}{flags}");
+    let stop = format!("baton stop {run}{flags}");
+    let document = json!({
+        "schema": record::SCHEMA,
+        "record": "launched",
+        "run": run,
+        "workspace": place.config.workspace.to_string_lossy(),
+        "process": child.id(),
+        "log": log.to_string_lossy(),
+        "why": why,
+        "attach": attach,
+        "stop": stop,
+    });
+    match format {
+        Format::Text => out::data(&format!(
+            "run {run} works by itself, {why}\nlog        {}\nlook on    {attach}\nstop it    {stop}\n",
+            log.display()
+        )),
+        Format::Json => out::data(&record::pretty(&document)?),
+        Format::Jsonl => out::data(&record::line(&document)?),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // A9
+    #[test]
+    fn long_modes_work_by_themselves_and_flags_win() {
+        use Launch::{Asked, ByMode, Inline};
+        for (mode, by_itself) in [
+            (Mode::Eco, Inline),
+            (Mode::Turbo, Inline),
+            (Mode::Standard, Inline),
+            (Mode::Thorough, ByMode(Mode::Thorough)),
+            (Mode::Swarm, ByMode(Mode::Swarm)),
+        ] {
+            assert_eq!(Launch::of(false, false, mode), by_itself);
+            assert_eq!(Launch::of(true, false, mode), Asked);
+            assert_eq!(Launch::of(false, true, mode), Inline);
+        }
+        assert!(
+            ByMode(Mode::Swarm).why().is_some_and(|why| why.contains("swarm") && why.contains("--inline"))
+        );
+    }
+}

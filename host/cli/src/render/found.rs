@@ -1,0 +1,139 @@
+//! What `baton run` says of the unfinished run that it finds (D8): for people and programs. Decides nothing.
+
+use baton_runtime::Unfinished;
+use baton_runtime::core::PhaseId;
+use baton_runtime::core::view::{PhaseStatus, RunStatus, RunView};
+use serde_json::{Value, json};
+
+use super::look::{Look, Tone};
+use super::words;
+
+/// Names in a line; of more than this only the number is said.
+const NAMED: usize = 8;
+
+/// What is said of a run that was found.
+pub(crate) struct Found<'a> {
+    /// The run.
+    pub(crate) run: &'a Unfinished,
+    /// The workflow file has changed since it began.
+    pub(crate) changed: bool,
+    /// What to type to begin anew instead.
+    pub(crate) restart: &'a str,
+}
+
+impl Found<'_> {
+    /// Nothing moves until a person answers.
+    pub(crate) fn waits(&self) -> bool {
+        self.run.view.status == RunStatus::Paused
+    }
+
+    /// For people, as lines.
+    pub(crate) fn lines(&self, look: &Look) -> Vec<String> {
+        let view = &self.run.view;
+        let (done, all) = view.objectives();
+        let word = look.paint(Tone::Relay, "found");
+        let (run, workflow) = (&view.run, &view.workflow);
+        let at = look.day_and_time(self.run.last_at);
+        let mut lines = vec![format!(
+            "{word}: run {run} of {workflow} is unfinished; it stopped at {at} with {done} of {} done",
+            words::count(all, "objective")
+        )];
+        let (closed, open) = phases(view);
+        for (word, phases) in [("done", closed), ("open", open)] {
+            if !phases.is_empty() {
+                lines.push(format!("  {word}  {}", named(&phases)));
+            }
+        }
+        for question in &view.questions {
+            let about = question.phase.as_ref().map(|phase| format!(" about {phase}")).unwrap_or_default();
+            let head = look.paint(Tone::Warn, &format!("question {}{about}", question.id));
+            lines.push(format!("  {head}: {}", look.wrap(&question.text, 4)));
+        }
+        if self.changed {
+            lines.push(
+                "  The workflow file has changed since: the run keeps to what it began with.".to_owned(),
+            );
+        }
+        let then = match self.waits() {
+            true => "It waits for a person, as below;",
+            false => "Going on with it;",
+        };
+        lines.push(format!("{then} `{}` begins anew and keeps this run.", self.restart));
+        lines
+    }
+
+    /// For programs.
+    pub(crate) fn json(&self) -> Value {
+        let view = &self.run.view;
+        let (done, objectives) = view.objectives();
+        let (closed, open) = phases(view);
+        json!({
+            "schema": super::record::SCHEMA,
+            "record": "found",
+            "run": view.run,
+            "workflow": view.workflow,
+            "stopped_at_ms": self.run.last_at,
+            "done": done,
+            "objectives": objectives,
+            "phases_done": closed,
+            "phases_open": open,
+            "questions": view.questions,
+            "changed": self.changed,
+            "goes_on": !self.waits(),
+        })
+    }
+}
+
+/// Phases that are over, and those that are not. One that was split is told by its parts.
+fn phases(view: &RunView) -> (Vec<&PhaseId>, Vec<&PhaseId>) {
+    let rows = view.phases.iter().filter(|phase| phase.split == 0 && phase.origin.is_part());
+    let (closed, open): (Vec<_>, Vec<_>) =
+        rows.partition(|phase| matches!(phase.status, PhaseStatus::Done | PhaseStatus::Skipped));
+    let ids = |rows: Vec<_>| rows.into_iter().map(|row: &_| id(row)).collect();
+    (ids(closed), ids(open))
+}
+
+fn id(row: &baton_runtime::core::view::PhaseRow) -> &PhaseId {
+    &row.id
+}
+
+fn named(phases: &[&PhaseId]) -> String {
+    match phases.len().checked_sub(NAMED) {
+        None | Some(0) => words::list(phases),
+        Some(more) => format!("{} and {more} more", words::list(&phases[..NAMED])),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::render::samples;
+    use baton_runtime::core::{DurationMs, UnixMs};
+
+    fn unfinished(view: RunView) -> Unfinished {
+        let last_at: UnixMs = view.started_at + DurationMs::from_secs(90);
+        Unfinished { view, workflow: Box::new(samples::workflow()), last_at, busy: false }
+    }
+
+    // D8
+    #[test]
+    fn what_is_found_is_said() {
+        let said = |view: RunView, changed| {
+            let run = unfinished(view);
+            let found = Found { run: &run, changed, restart: "baton run quickstart.toml --restart" };
+            found.lines(&Look::bare(100)).join("\n")
+        };
+        let texts = [said(samples::running(), true), said(samples::paused(), false)];
+        insta::assert_snapshot!("found", texts.join("\n\n"));
+        let run = unfinished(samples::paused());
+        insta::assert_json_snapshot!("found_json", Found { run: &run, changed: false, restart: "" }.json());
+    }
+
+    #[test]
+    fn many_phases_are_counted() {
+        let ids: Vec<PhaseId> = (1..=12).map(|n| PhaseId::new(n.to_string())).collect();
+        let all: Vec<&PhaseId> = ids.iter().collect();
+        assert_eq!(named(&all), "1, 2, 3, 4, 5, 6, 7, 8 and 4 more");
+        assert_eq!(named(&all[..8]), "1, 2, 3, 4, 5, 6, 7, 8");
+    }
+}

@@ -1,0 +1,84 @@
+//! What people see of a run while it goes on: lines, or lines above a table, and the bell. Whoever drives it (a host, or
+//! somebody who looks on) hands in updates; nothing is decided here.
+
+use std::io::IsTerminal as _;
+
+use baton_runtime::Update;
+use baton_runtime::store::secrets::mask;
+
+use crate::args::{Format, ViewArgs};
+use crate::out;
+use crate::place::Place;
+use crate::render::live::Live;
+use crate::render::plain::Plain;
+use crate::render::{look, record};
+
+/// Where progress is shown, and notices for programs.
+pub(crate) struct Screen {
+    canvas: Canvas,
+    format: Format,
+    has_bell: bool,
+    /// What is written goes to a file: whatever agents said in it, no secret is kept there.
+    is_kept: bool,
+}
+
+enum Canvas {
+    /// Lines only.
+    Plain(Plain),
+    /// Lines that scroll, and below them a table.
+    Live(Box<Live>),
+}
+
+impl Screen {
+    pub(crate) fn new(args: ViewArgs, is_kept: bool) -> Self {
+        let look = look::stderr();
+        let terminal = std::io::stderr().is_terminal();
+        let canvas = if terminal && !look.dumb && !args.plain && !is_kept {
+            Canvas::Live(Box::new(Live::new(look)))
+        } else {
+            Canvas::Plain(Plain::new(look))
+        };
+        Self { canvas, format: args.format.format, has_bell: terminal, is_kept }
+    }
+
+    pub(crate) fn show(&mut self, update: &Update, place: &Place) -> anyhow::Result<()> {
+        if self.format == Format::Jsonl {
+            for notice in &update.notices {
+                out::data(&record::line(&record::Told { at: update.at, run: &update.view.run, notice })?)?;
+            }
+        }
+        match &mut self.canvas {
+            Canvas::Plain(plain) => {
+                for line in plain.lines(update, place) {
+                    out::progress(&if self.is_kept { mask(&line) } else { line.into() });
+                }
+            }
+            Canvas::Live(live) => live.show(update, place),
+        }
+        if update.bell && self.has_bell {
+            out::bell();
+        }
+        Ok(())
+    }
+
+    pub(crate) fn redraw(&mut self) {
+        if let Canvas::Live(live) = &mut self.canvas {
+            live.redraw();
+        }
+    }
+
+    /// A line of the command's own.
+    pub(crate) fn say(&self, line: &str) {
+        match &self.canvas {
+            Canvas::Plain(_) => out::progress(line),
+            Canvas::Live(live) => live.say(line),
+        }
+    }
+
+    /// Takes away what does not scroll.
+    pub(crate) fn leave(&self) {
+        if let Canvas::Live(live) = &self.canvas {
+            live.leave();
+        }
+    }
+}

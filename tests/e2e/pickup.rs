@@ -1,0 +1,172 @@
+//! The next invocation goes on by itself (D8), and beginning anew keeps what there was. And who does not look is told:
+//! the notify command of a workflow.
+
+mod support;
+
+use std::fs;
+use std::process::Command;
+
+use baton_runtime::core::RunId;
+use baton_runtime::core::action::Ending;
+use baton_runtime::core::notice::Notice;
+use baton_runtime::core::view::RunStatus;
+use baton_runtime::store::Journal;
+use support::Stage;
+
+const WORKS: &str =
+    r#"{ write = "a.txt", content = "done" }, { say = "The file is written, as it was asked for." }"#;
+const WORKS_AGAIN: &str =
+    r#"{ write = "b.txt", content = "done" }, { say = "The second file is written, as it was asked for." }"#;
+
+/// A job whose host was killed in the middle of it.
+fn killed() -> Stage {
+    let stage = Stage::job(&[("a", WORKS), ("b", WORKS_AGAIN)], "");
+    let killed = stage.baton_with(&["run", "job.toml"], "BATON_KILL_AT", "effect-before:5");
+    assert_eq!(killed.code, None, "{killed:?}");
+    stage.expect_no_process();
+    stage
+}
+
+fn runs(stage: &Stage) -> Vec<RunId> {
+    let journal = Journal::open_read_only(&stage.state()).unwrap();
+    journal.runs().unwrap().into_iter().map(|run| run.run).collect()
+}
+
+// D8
+#[test]
+fn the_next_run_goes_on_where_the_last_one_was() {
+    let stage = killed();
+    let run = stage.story().view.run.to_string();
+    let plan = stage.baton(&["run", "job.toml", "--dry-run"]).expect(0);
+    assert!(!plan.stderr.contains("found"), "a dry run goes on with nothing: {}", plan.stderr);
+
+    let workflow = fs::read_to_string(stage.path("job.toml")).unwrap();
+    stage.write("job.toml", workflow.replace("Write b.txt.", "Write something else."));
+    let ended = stage.baton(&["run", "job.toml"]).expect(0);
+    ended.says(&[
+        "found",
+        &run,
+        "unfinished",
+        "has changed since",
+        "keeps to what it began with",
+        "--restart",
+    ]);
+    assert_eq!(runs(&stage).len(), 1);
+    let story = stage.story();
+    assert_eq!(story.view.run.as_str(), run);
+    assert_eq!(story.done().len(), 2);
+    assert!(story.prompts.iter().all(|prompt| prompt.already_done.is_empty()), "{:?}", story.prompts);
+
+    // It is over now, so there is nothing to go on with.
+    let anew = stage.baton(&["run", "job.toml"]).expect(0);
+    assert!(!anew.stderr.contains("found"), "{}", anew.stderr);
+    assert_eq!(runs(&stage).len(), 2);
+}
+
+// D8
+#[test]
+fn beginning_anew_keeps_the_old_run_and_leaves_it_alone() {
+    let stage = killed();
+    let old = stage.story().view.run;
+    stage.baton(&["run", "job.toml", "--restart"]).expect(0).says(&[
+        "set aside",
+        old.as_str(),
+        "baton resume",
+    ]);
+    let new = stage.story().view.run;
+    assert_ne!(old, new);
+
+    // Not even when the run that came after it is gone is it fallen upon again.
+    stage.baton(&["gc", "--run", new.as_str()]).expect(0);
+    assert_eq!(runs(&stage), std::slice::from_ref(&old));
+    let status = stage.baton(&["status"]).expect(0);
+    assert!(status.stdout.contains("set aside"), "{}", status.stdout);
+    let anew = stage.baton(&["run", "job.toml"]).expect(0);
+    assert!(!anew.stderr.contains("found"), "{}", anew.stderr);
+    assert_eq!(runs(&stage).len(), 2);
+
+    let resumed = stage.baton(&["resume", old.as_str()]).expect(0);
+    assert!(resumed.stdout.contains("2 of 2 objectives"), "{}", resumed.stdout);
+}
+
+// D8
+#[test]
+fn another_workflow_in_the_same_folder_is_not_mistaken_for_it() {
+    let stage = killed();
+    let workflow = fs::read_to_string(stage.path("job.toml")).unwrap();
+    stage.write("other.toml", workflow.replace("name = \"job\"", "name = \"other\""));
+    let other = stage.baton(&["run", "other.toml"]).expect(0);
+    assert!(!other.stderr.contains("found"), "{}", other.stderr);
+    stage.baton(&["run", "job.toml"]).expect(0).says(&["found"]);
+    assert_eq!(runs(&stage).len(), 2);
+}
+
+// D8
+#[test]
+fn a_run_in_a_scratch_folder_is_found_there() {
+    let stage = Stage::job(&[("a", WORKS), ("b", WORKS_AGAIN)], "");
+    let workflow = fs::read_to_string(stage.path("job.toml")).unwrap();
+    stage.write("job.toml", format!("workspace = \"scratch\"\n{workflow}"));
+    let run = |kill_at: &str, arguments: &[&str]| -> support::Ended {
+        // Without the flags of the stage: where it works is the workflow's to say.
+        let mut command = Command::new(env!("CARGO_BIN_EXE_baton"));
+        command.arg("run").arg("job.toml").args(arguments).current_dir(stage.path(".")).env_clear();
+        command.env("HOME", stage.path(".")).env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        command.env("BATON_KILL_AT", kill_at).output().unwrap().into()
+    };
+    assert_eq!(run("effect-before:5", &[]).code, None);
+    run("", &[]).expect(0).says(&["found", "unfinished", "scratch/job-1"]);
+    assert_eq!(run("effect-before:5", &[]).code, None, "a folder of its own");
+    run("", &["--restart"]).expect(0).says(&["set aside", "scratch/job-3"]);
+    run("", &[]).expect(0).says(&["scratch/job-4"]);
+}
+
+/// Its agent breaks once, and nothing may be tried again without a person.
+fn paused(top: &str) -> Stage {
+    let steps = format!(r#"{{ write = "mark", content = "" }}, {{ exit = 1, unless = "mark" }}, {WORKS}"#);
+    let stage = Stage::job(&[("a", &steps)], "retries = 0\ncontinuations = 0");
+    let workflow = fs::read_to_string(stage.path("job.toml")).unwrap();
+    stage.write("job.toml", workflow.replace("[[phases]]\n", &format!("{top}[[phases]]\n")));
+    stage.baton(&["run", "job.toml"]).expect(5);
+    stage
+}
+
+// D8
+#[test]
+fn a_run_that_waits_for_a_person_says_so_again() {
+    let stage = paused("");
+    let before = stage.story().entries;
+    let waits = stage.baton(&["run", "job.toml"]).expect(5);
+    assert!(waits.stdout.contains("baton answer") && waits.stdout.contains("retry"), "{}", waits.stdout);
+    waits.says(&["found", "question", "waits for a person"]);
+    assert_eq!(stage.story().entries, before, "nothing was begun");
+    let run = stage.story().view.run.to_string();
+    stage.baton(&["answer", &run, "retry"]).expect(0);
+    stage.baton(&["run", "job.toml"]).expect(0).says(&["found"]);
+    assert_eq!((runs(&stage).len(), stage.story().done().len()), (1, 1));
+}
+
+#[test]
+fn a_command_is_told_once_what_a_person_wants_to_know() {
+    let command =
+        r#"echo \"$BATON_EVENT $BATON_RUN $BATON_PHASE\" >> told.txt; test -n \"$BATON_TEXT\" || exit 1"#;
+    let stage = paused(&format!("[notify]\ncommand = \"{command}\"\nbell = true\n"));
+    let run = stage.story().view.run.to_string();
+    assert_eq!(stage.read("told.txt"), format!("paused {run} only\n"));
+    stage.baton(&["answer", &run, "retry"]).expect(0);
+    stage.baton(&["resume"]).expect(0);
+    assert_eq!(stage.read("told.txt"), format!("paused {run} only\nfinished {run} \n"), "each once");
+    assert_eq!(stage.story().count(|notice| matches!(notice, Notice::Paused { .. })), 1);
+}
+
+#[test]
+fn a_command_that_fails_or_cannot_be_started_changes_nothing() {
+    for command in ["exit 7", "/nowhere/nothing", "kill $$"] {
+        let stage = Stage::job(&[("a", WORKS)], "");
+        let workflow = fs::read_to_string(stage.path("job.toml")).unwrap();
+        let notify = format!("[notify]\ncommand = \"{command}\"\n[[phases]]\n");
+        stage.write("job.toml", workflow.replace("[[phases]]\n", &notify));
+        stage.baton(&["run", "job.toml"]).expect(0);
+        assert_eq!(stage.story().view.status, RunStatus::Ended(Ending::Done));
+    }
+}

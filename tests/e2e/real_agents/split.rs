@@ -1,0 +1,124 @@
+//! A phase that its agent finds too large: it asks for a split by Baton's own tool, and two sub-phases are worked on at
+//! once, each in a work tree of its own, verified, merged, and brought to where the phase began.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use baton_runtime::core::input::{Outcome, Report};
+use baton_runtime::core::notice::Notice;
+use baton_runtime::core::view::{Origin, PhaseStatus};
+use baton_runtime::core::{Action, Input, SessionId};
+use baton_runtime::store::{Entry, Journal};
+use baton_simulator::{Asked, Script, Simulator, Turn};
+use serde_json::json;
+
+use crate::agent::RealAgent;
+use crate::scene::{OBJECTIVES, Scene};
+use crate::support::Stage;
+
+/// What the agent says when it has asked; it has done nothing, and that is no failure.
+const ASKED: &str = "This is more than one session can do well, so I have asked for it to be split.";
+
+/// Its agent calls `split_request` instead of working, and two agents do the parts.
+pub(crate) fn split(agent: &RealAgent) {
+    // D2, D3, D4, D7
+    let limits = "agents = 2\n";
+    let Some(scene) = Scene::of_split(agent, limits) else { return };
+    scene.stage.make_repository();
+
+    let groups = json!([
+        { "title": "The first file", "objectives": ["alpha"] },
+        { "title": "The other two", "objectives": ["beta", "gamma"] },
+    ]);
+    let request = json!({ "groups": groups, "rationale": "they have nothing to do with each other" });
+    let asks = [Turn::mcp("baton", "split_request", request), Turn::say(ASKED)];
+    let trees = scene.stage.state().path().join("trees");
+    let script = OBJECTIVES.into_iter().fold(Script::new().on("# Phase write:", asks), |script, id| {
+        let trees = trees.clone();
+        let write = Turn::computed(move |asked| {
+            Turn::write(tree_of(asked, &trees).join(format!("{id}.txt")).display(), format!("{id}\n"))
+        });
+        let report = Turn::mcp("baton", "objective_update", json!({ "objective": id, "status": "done" }));
+        let say = Turn::say(format!("{id}.txt is written, as it was asked for, and reported."));
+        script.on(format!("- [{id}]"), [write, report, say])
+    });
+    let simulator = Simulator::start(script).unwrap();
+    let run = scene.run(&simulator);
+
+    let phases = &run.story.view.phases;
+    let ids: Vec<_> = phases.iter().map(|phase| (phase.id.as_str(), phase.status, phase.verified)).collect();
+    let done = |id| (id, PhaseStatus::Done, Some(true));
+    assert_eq!(ids, [done("write"), done("writea"), done("writeb")], "{:#?}", run.plot());
+    assert!(phases[1..].iter().all(|phase| phase.origin == Origin::Split && !phase.tree.is_workspace()));
+    assert!(run.reports.iter().any(|(_, report)| matches!(report, Report::SplitRequest { .. })));
+    assert_eq!(run.story.count(|notice| matches!(notice, Notice::Merged { .. })), 2);
+    assert_eq!(run.story.count(|notice| matches!(notice, Notice::Landed { committed: true, .. })), 1);
+    assert_eq!(most_at_once(&scene.stage), 2, "{:#?}", run.plot());
+
+    for id in OBJECTIVES {
+        assert_eq!(scene.stage.read(&format!("{id}.txt")), format!("{id}\n"));
+    }
+    let git = |arguments: &[&str]| scene.stage.git(arguments);
+    assert_eq!(git(&["status", "--porcelain", "--", ":(exclude).baton"]), "");
+    let merges = git(&["log", "--merges", "--reverse", "--format=%s"]);
+    assert_eq!(merges, "writea: The first file\nwriteb: The other two\n");
+    assert_eq!(git(&["worktree", "list"]).lines().count(), 1);
+    assert_eq!(scene.left(&run.groups), [""; 0]);
+}
+
+/// Where the sub-phase works that a prompt is for.
+fn tree_of(asked: &Asked, trees: &Path) -> PathBuf {
+    let phase = asked.line("# Phase ").and_then(|line| line.split(':').next()).unwrap_or_default();
+    let runs = fs::read_dir(trees).into_iter().flatten().flatten();
+    runs.map(|run| run.path().join(phase)).find(|tree| tree.is_dir()).unwrap_or_else(|| trees.join(phase))
+}
+
+/// The most agents that were up at one time.
+fn most_at_once(stage: &Stage) -> usize {
+    let journal = Journal::open_read_only(&stage.state()).unwrap();
+    let run = journal.latest().unwrap().expect("a run").run;
+    let mut spawns = Vec::new();
+    let (mut up, mut most) = (BTreeSet::<SessionId>::new(), 0);
+    for entry in journal.read(&run).unwrap() {
+        match entry.unwrap() {
+            Entry::Intent { intent, .. } => {
+                if let Action::Spawn(spec) = intent.action {
+                    spawns.push((intent.id, spec.session));
+                }
+            }
+            Entry::Input(stamped) => match stamped.input {
+                Input::Outcome { action, outcome: Outcome::Spawned { .. } } => {
+                    up.extend(
+                        spawns.iter().find(|(id, _)| *id == action).map(|(_, session)| session.clone()),
+                    );
+                }
+                Input::SessionEnded { session, .. } => {
+                    up.remove(&session);
+                }
+                _ => {}
+            },
+        }
+        most = most.max(up.len());
+    }
+    most
+}
+
+impl<'a> Scene<'a> {
+    /// Three objectives, each with a command that holds it to its file.
+    fn of_split(agent: &'a RealAgent, limits: &str) -> Option<Self> {
+        let role = agent.role()?;
+        let objectives = OBJECTIVES.map(|id| {
+            format!(
+                "[[phases.objectives]]\nid = \"{id}\"\ndescription = \"Write {id}.txt.\"\nfiles = [\"{id}.txt\"]\n\
+                 verify = \"test -s {id}.txt\"\n"
+            )
+        });
+        let workflow = format!(
+            "name = \"relay\"\ngoal = \"Three files.\"\n[roles.executor]\n{role}\n[limits]\nbackoff = \"1s\"\n{limits}\
+             [[phases]]\nid = \"write\"\ntitle = \"Write the three files\"\n{}",
+            objectives.concat()
+        );
+        Some(Self::on_stage(agent, &workflow).with_tools())
+    }
+}
