@@ -86,6 +86,7 @@ impl Recorder {
                 );
             }
             Action::Assess { .. } => self.take(done(Outcome::Assessed { facts: WorkspaceFacts::default() })),
+            Action::Checkpoint { .. } => self.take(done(Outcome::Checkpointed { base: None })),
             _ => self.take(done(Outcome::Announced)),
         }
     }

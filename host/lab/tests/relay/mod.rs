@@ -11,7 +11,7 @@ use baton_core::facts::{
 };
 use baton_core::input::{ArtifactRef, Report, ReportedHandoff};
 use baton_core::observation::{BriefKind, ObjectiveStatus};
-use baton_core::view::PhaseRow;
+use baton_core::view::{Origin, PhaseRow, RunView};
 use baton_core::workflow::file;
 use baton_core::{
     Digest, DurationMs, Input, ObjectiveId, Outcome, PhaseId, Run, Seq, SessionId, Stamped, UnixMs, named,
@@ -80,7 +80,10 @@ pub(crate) struct World {
     workspace: BTreeMap<String, ChangedFile>,
     /// The workspace at the start of each phase.
     starts: BTreeMap<PhaseId, BTreeMap<String, ChangedFile>>,
-    attempts: BTreeSet<String>,
+    /// What had changed for each phase when its host looked last; neighbours in the same folder go on after it.
+    seen: BTreeMap<PhaseId, Vec<String>>,
+    /// Which session tried what.
+    attempts: BTreeSet<(SessionId, String)>,
     saved: BTreeMap<String, String>,
     queue: VecDeque<Input>,
     pub(crate) packets: Vec<Packet>,
@@ -117,6 +120,7 @@ impl World {
             count: 0,
             workspace: BTreeMap::new(),
             starts: BTreeMap::new(),
+            seen: BTreeMap::new(),
             attempts: BTreeSet::new(),
             saved: BTreeMap::new(),
             queue: [started].into(),
@@ -157,8 +161,13 @@ impl World {
         };
         self.now = self.now + DurationMs(10);
         self.seq = self.seq.next();
-        if let Input::Reported { report: Report::AttemptRecord { approach, .. }, .. } = &input {
-            self.attempts.insert(approach.lines().next().unwrap().to_owned());
+        if let Input::Reported {
+            session: Some(session),
+            report: Report::AttemptRecord { approach, .. },
+            ..
+        } = &input
+        {
+            self.attempts.insert((session.clone(), approach.lines().next().unwrap().to_owned()));
         }
         let intents = self.run.apply(&Stamped { seq: self.seq, at: self.now, input }).unwrap();
         for intent in intents {
@@ -225,6 +234,8 @@ impl World {
                 if baseline {
                     self.starts.insert(phase.clone(), self.workspace.clone());
                 }
+                let changed = self.changed(&phase).into_iter().map(|file| file.path).collect();
+                self.seen.insert(phase.clone(), changed);
                 Outcome::Assessed { facts: self.facts(&phase) }
             }
             Action::Inspect { document, .. } => Outcome::Inspected {
@@ -254,6 +265,7 @@ impl World {
                 };
                 Outcome::HandoffWritten { path, artifact, index: None }
             }
+            Action::Checkpoint { .. } => Outcome::Checkpointed { base: None },
             Action::Ask { .. } | Action::Finish { .. } => Outcome::Announced,
             _ => Outcome::Delivered,
         };
@@ -287,6 +299,10 @@ impl World {
         let view = self.run.view(self.now).unwrap();
         let of_session = |row: &&PhaseRow| row.sessions.iter().any(|one| one.id == *session);
         let phase = view.phases.iter().find(of_session).unwrap();
+        if phase.sessions.len() == 1 {
+            // Nobody was there before: whoever brings parts together begins something of its own.
+            return;
+        }
         let newest = phase.handoffs.first();
         let saved = |path: &str| self.saved.get(path).cloned();
         let stem = newest.map(|row| row.path.trim_end_matches(".md").to_owned()).unwrap_or_default();
@@ -306,9 +322,25 @@ impl World {
             beside: beside.into_iter().chain(list).collect(),
             open: of(|status| status != ObjectiveStatus::Done),
             done: of(|status| status == ObjectiveStatus::Done),
-            changed: self.changed(&phase.id).into_iter().map(|file| file.path).collect(),
-            attempts: self.attempts.iter().cloned().collect(),
+            changed: self.seen.get(&phase.id).cloned().unwrap_or_default(),
+            attempts: self.attempts_known_to(&view, phase),
         });
+    }
+
+    /// What was tried in a phase, in those that it is a part of, and by whom it brings together. What its neighbours try
+    /// at the same time is theirs.
+    fn attempts_known_to(&self, view: &RunView, phase: &PhaseRow) -> Vec<String> {
+        let mut known = vec![phase];
+        while let Some(parent) = known.last().and_then(|part| part.parent.as_ref()) {
+            known.push(view.phases.iter().find(|row| row.id == *parent).unwrap());
+        }
+        if phase.origin == Origin::Merge {
+            known.extend(view.phases.iter().filter(|row| row.parent == phase.parent));
+        }
+        let is_theirs = |session: &SessionId| {
+            known.iter().any(|row| row.sessions.iter().any(|known| known.id == *session))
+        };
+        self.attempts.iter().filter(|(by, _)| is_theirs(by)).map(|(_, approach)| approach.clone()).collect()
     }
 
     fn say(&mut self, session: &SessionId, event: AgentEvent) {

@@ -1,0 +1,380 @@
+//! A thousand sessions at once, each saying twenty things a second, through everything that a real event goes through but
+//! an agent's process: stamped, applied to a run, journaled in SQLite with what follows from it, judged by the built-in
+//! component. `cargo bench -p baton-lab --bench scale` prints the table. Compare ratios, not times.
+
+mod scribe;
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+use std::sync::Arc;
+use std::time::Duration;
+
+use baton_core::decision::{Decision, Fault, Label};
+use baton_core::facts::{AgentEvent, Billed, Capabilities, Exit, OccupancySource, WorkspaceFacts};
+use baton_core::input::ArtifactRef;
+use baton_core::workflow::{AgentKind, Limits, Objective, Phase, Role, Workflow};
+use baton_core::{Action, Digest, Input, Intent, Outcome, PhaseId, RequestId, RunId, SessionId};
+use baton_engine::{Engine, EngineConfig, Router};
+use baton_store::{Journal, StateDir};
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+use scribe::Scribe;
+
+/// Results of decisions that wait for a loop, as in the real one.
+const RESULTS: usize = 64;
+/// An agent says something so often.
+const PAUSE: Duration = Duration::from_millis(50);
+/// How long each row of the table is measured, after everybody has begun to work.
+const MEASURED: Duration = Duration::from_secs(10);
+/// Events of one prompt: eight turns.
+const PROMPT_EVENTS: u64 = 80;
+/// Taken in before the next commit, as in the real loop.
+const BATCH: usize = 64;
+
+/// What one loop saw.
+#[derive(Default)]
+struct Seen {
+    events: u64,
+    /// From the moment at which an event was due until the decision on it was taken in, in µs.
+    decisions_us: Vec<u32>,
+}
+
+type Decided = (RequestId, Result<Decision, Fault>, Label, Instant);
+
+/// An agent without a process.
+struct Agent {
+    session: SessionId,
+    said: u64,
+    is_working: bool,
+}
+
+/// A run with its agents, on one loop like the real one.
+struct Loop {
+    scribe: Scribe,
+    router: Arc<Router>,
+    agents: Vec<Agent>,
+    /// When whom speaks next.
+    next: BinaryHeap<Reverse<(Instant, usize)>>,
+    decided: (mpsc::Sender<Decided>, mpsc::Receiver<Decided>),
+    from: Instant,
+    to: Instant,
+    seen: Seen,
+}
+
+impl Loop {
+    fn new(
+        journal: Journal,
+        run: &RunId,
+        phases: usize,
+        router: Arc<Router>,
+        from: Instant,
+        to: Instant,
+    ) -> Self {
+        let mut scribe = Scribe::new(run, journal);
+        let started = Input::Started {
+            run: run.clone(),
+            workflow: Box::new(workflow(phases)),
+            pins: Vec::new(),
+            task_folder: format!(".baton/{run}"),
+            utc_offset_minutes: 0,
+        };
+        scribe.take(started);
+        let (agents, next) = (Vec::new(), BinaryHeap::new());
+        Self {
+            scribe,
+            router,
+            agents,
+            next,
+            decided: mpsc::channel(RESULTS),
+            from,
+            to,
+            seen: Seen::default(),
+        }
+    }
+
+    async fn go(mut self) -> (Seen, Scribe) {
+        let mut caused = Instant::now();
+        while Instant::now() < self.to {
+            for intent in self.scribe.commit().await {
+                self.perform(intent, caused);
+            }
+            if !self.scribe.batch.is_empty() {
+                continue;
+            }
+            let wake = self.next.peek().map_or(self.to, |Reverse((at, _))| (*at).min(self.to));
+            tokio::select! {
+                Some(decided) = self.decided.1.recv() => caused = self.decided(decided),
+                () = tokio::time::sleep_until(wake) => {}
+            }
+            for _ in 1..BATCH {
+                match self.decided.1.try_recv() {
+                    Ok(decided) => caused = self.decided(decided),
+                    Err(_) => break,
+                }
+            }
+            if let Some(at) = self.speak() {
+                caused = at;
+            }
+        }
+        (self.seen, self.scribe)
+    }
+
+    fn decided(&mut self, (request, result, label, caused): Decided) -> Instant {
+        self.scribe.take(Input::Decided { request, result, label: Box::new(label) });
+        if caused >= self.from {
+            self.seen.decisions_us.push(caused.elapsed().as_micros().try_into().unwrap_or(u32::MAX));
+        }
+        caused
+    }
+
+    /// Everything that is due to be said, up to a batch.
+    fn speak(&mut self) -> Option<Instant> {
+        let mut last = None;
+        for _ in 0..BATCH {
+            let Some(Reverse((at, who))) = self.next.peek().copied() else { break };
+            if at > Instant::now() {
+                break;
+            }
+            self.next.pop();
+            let agent = &mut self.agents[who];
+            if !agent.is_working {
+                continue;
+            }
+            agent.said += 1;
+            let event = event(agent.said);
+            agent.is_working = !agent.said.is_multiple_of(PROMPT_EVENTS);
+            if agent.is_working {
+                self.next.push(Reverse((at + PAUSE, who)));
+            }
+            let session = agent.session.clone();
+            self.scribe.take(Input::Agent { session, event });
+            self.seen.events += u64::from(at >= self.from);
+            last = Some(at);
+        }
+        last
+    }
+
+    fn perform(&mut self, Intent { id, action }: Intent, caused: Instant) {
+        let outcome = match action {
+            Action::RequestDecision { request, question } => {
+                let (router, decided) = (Arc::clone(&self.router), self.decided.0.clone());
+                tokio::task::spawn_blocking(move || {
+                    let (result, label) = router.decide(&question);
+                    let _ = decided.blocking_send((request, result, label, caused));
+                });
+                return;
+            }
+            Action::Place { .. } | Action::Notify(_) => return,
+            Action::Spawn(spec) => {
+                self.agents.push(Agent { session: spec.session.clone(), said: 0, is_working: false });
+                let ready = AgentEvent::Ready { agent_session: None, model: None, version: None };
+                self.scribe.take(Input::Agent { session: spec.session, event: ready });
+                let capabilities =
+                    Capabilities { compacts: true, interrupts: true, ..Capabilities::default() };
+                Outcome::Spawned { group: 1, started: 1, capabilities }
+            }
+            Action::Prompt { session, .. } => {
+                if let Some(who) = self.agents.iter().position(|agent| agent.session == session) {
+                    self.agents[who].is_working = true;
+                    // Nobody speaks in time with the others.
+                    let offset = PAUSE.mul_f64(
+                        (who * 7 + self.scribe.id.as_str().len() * 13 + id.0 as usize) as f64 % 50.0 / 50.0,
+                    );
+                    self.next.push(Reverse((Instant::now() + offset, who)));
+                }
+                Outcome::Delivered
+            }
+            Action::End { session, .. } => {
+                let exit = Exit { code: Some(0), signal: None, by_host: true };
+                self.scribe.take(Input::SessionEnded { session, exit });
+                Outcome::Delivered
+            }
+            Action::Compact { .. } | Action::Interrupt { .. } => Outcome::Delivered,
+            Action::Assess { .. } => Outcome::Assessed { facts: WorkspaceFacts::default() },
+            Action::Ask { .. } | Action::Finish { .. } => Outcome::Announced,
+            Action::WriteHandoff { path, .. } => {
+                let summary = String::new();
+                let artifact = ArtifactRef {
+                    name: path.clone(),
+                    version: 1,
+                    digest: Digest::of(&path),
+                    bytes: 1,
+                    summary,
+                };
+                Outcome::HandoffWritten { path, artifact, index: None }
+            }
+            other => Outcome::Failed { error: format!("{} is not part of this", other.name()) },
+        };
+        self.scribe.take(Input::Outcome { action: id, outcome });
+    }
+}
+
+/// One turn is ten events: words, two calls of tools with what they printed, and what it cost.
+fn event(n: u64) -> AgentEvent {
+    if n.is_multiple_of(PROMPT_EVENTS) {
+        return AgentEvent::PromptEnded { stop_reason: "end_turn".into(), is_error: false };
+    }
+    let used = 20_000 + n % 5_000;
+    match n % 10 {
+        3 | 5 => AgentEvent::ToolCall {
+            id: format!("t{n}"),
+            name: "Read".into(),
+            reads: Some(format!("src/module{}.rs", n % 90)),
+            writes: None,
+        },
+        4 | 6 => AgentEvent::ToolOutput {
+            id: format!("t{}", n - 1),
+            bytes: 4_000,
+            text: "fn main() {}\n".repeat(40),
+        },
+        8 => AgentEvent::Occupancy {
+            used_tokens: Some(used),
+            window_tokens: Some(200_000),
+            source: OccupancySource::Agent,
+        },
+        9 => AgentEvent::Turn {
+            used_tokens: Some(used),
+            billed: Billed { input_tokens: used, output_tokens: 200, cost_microusd: None },
+        },
+        _ => AgentEvent::Text {
+            text: "The next thing to look at is how the parser takes an empty line. ".repeat(2),
+        },
+    }
+}
+
+/// So many phases side by side, with work for longer than is measured.
+fn workflow(phases: usize) -> Workflow {
+    let role = Role { max_turns: Some(100_000), ..Role::of(AgentKind::Rehearsal) };
+    let objective = |phase: usize, n: usize| Objective {
+        id: format!("o{phase}-{n}").as_str().into(),
+        description: format!("Do thing {n} of {phase}."),
+        files: Vec::new(),
+        verify: None,
+    };
+    let phase = |n: usize| Phase {
+        id: PhaseId::new(format!("{n}")),
+        title: format!("Phase {n}"),
+        depends_on: Vec::new(),
+        role: "executor".into(),
+        agent: None,
+        objectives: (0..20).map(|o| objective(n, o)).collect(),
+        verify: None,
+        complex: false,
+        wall_time: None,
+        tokens: None,
+        cost_microusd: None,
+        continuations: None,
+        setup: Vec::new(),
+        review: None,
+        repeat: None,
+    };
+    Workflow {
+        name: "scale".into(),
+        goal: "Hold many at once.".into(),
+        roles: [("executor".into(), role)].into(),
+        limits: Limits { parallel: phases as u32, ..Limits::default() },
+        phases: (1..=phases).map(phase).collect(),
+        ..Workflow::default()
+    }
+}
+
+/// CPU time of this process so far, and its resident memory in KiB.
+fn usage() -> (Duration, u64) {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let fields: Vec<u64> = stat
+        .rsplit(')')
+        .next()
+        .unwrap_or("")
+        .split_whitespace()
+        .map(|field| field.parse().unwrap_or(0))
+        .collect();
+    // utime and stime, in ticks of 10 ms; resident pages of 4 KiB.
+    let at = |i: usize| fields.get(i).copied().unwrap_or(0);
+    (Duration::from_millis((at(11) + at(12)) * 10), at(21) * 4)
+}
+
+/// A row of the table.
+struct Row {
+    what: String,
+    events_s: f64,
+    cpu_us: f64,
+    p50_ms: f64,
+    p99_ms: f64,
+    session_kib: f64,
+}
+
+async fn measure(runs: usize, phases: usize, router: &Arc<Router>) -> Row {
+    let dir = tempfile::tempdir().expect("a folder");
+    let workspace = dir.path().join("work");
+    std::fs::create_dir(&workspace).expect("a folder");
+    let state = StateDir::open(&dir.path().join("state"), &workspace).expect("a state directory");
+    let journal = Journal::open(&state).expect("a journal");
+    let (_, before_kib) = usage();
+    // Everybody gets to work first, a little after one another.
+    let sessions = runs * phases;
+    let from = Instant::now() + Duration::from_secs(3) + Duration::from_millis(6 * sessions as u64);
+    let to = from + MEASURED;
+    let mut loops = tokio::task::JoinSet::new();
+    for n in 0..runs {
+        let (journal, router) = (journal.clone(), Arc::clone(router));
+        let begin = Instant::now() + Duration::from_millis(4 * n as u64);
+        loops.spawn(async move {
+            tokio::time::sleep_until(begin).await;
+            Loop::new(journal, &RunId::new(format!("r{n}")), phases, router, from, to).go().await
+        });
+    }
+    tokio::time::sleep_until(from).await;
+    let (cpu_from, _) = usage();
+    tokio::time::sleep_until(to - Duration::from_millis(50)).await;
+    let (cpu_to, kib) = usage();
+    let all = loops.join_all().await;
+    let events: u64 = all.iter().map(|(seen, _)| seen.events).sum();
+    let mut decisions: Vec<u32> =
+        all.iter().flat_map(|(seen, _)| seen.decisions_us.iter().copied()).collect();
+    decisions.sort_unstable();
+    let at = |percent: usize| {
+        f64::from(decisions.get(decisions.len() * percent / 100).copied().unwrap_or(0)) / 1000.0
+    };
+    Row {
+        what: format!("{runs} x {phases}"),
+        events_s: events as f64 / MEASURED.as_secs_f64(),
+        cpu_us: (cpu_to - cpu_from).as_micros() as f64 / events as f64,
+        p50_ms: at(50),
+        p99_ms: at(99),
+        session_kib: kib.saturating_sub(before_kib) as f64 / sessions as f64,
+    }
+}
+
+fn main() {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(cores)
+        .max_blocking_threads(2 * cores)
+        .enable_all()
+        .build()
+        .expect("a runtime");
+    let engine = Engine::new(EngineConfig::default()).expect("an engine");
+    let router = Arc::new(Router::new(&engine, BTreeMap::new()).expect("a router"));
+    runtime.block_on(async {
+        // What is made once for all is there before anything is weighed.
+        measure(2, 1, &router).await;
+        println!(
+            "| runs x sessions | events/s | CPU per event | events/s a core | p50 | p99 | memory a session |"
+        );
+        println!("|---|---|---|---|---|---|---|");
+        for (runs, phases) in [(10, 1), (100, 1), (1000, 1), (1, 10), (1, 100), (1, 1000)] {
+            let row = measure(runs, phases, &router).await;
+            println!(
+                "| {} | {:.0} | {:.0} µs | {:.0} | {:.1} ms | {:.1} ms | {:.0} KiB |",
+                row.what,
+                row.events_s,
+                row.cpu_us,
+                1e6 / row.cpu_us,
+                row.p50_ms,
+                row.p99_ms,
+                row.session_kib
+            );
+        }
+    });
+}
