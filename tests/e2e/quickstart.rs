@@ -148,7 +148,18 @@ fn an_answer_can_end_the_run() {
     let run = stage.story().view.run.to_string();
     stage.baton(&["answer", &run, "stop"]).expect(0);
     assert_eq!(stage.story().view.status, RunStatus::Ended(Ending::Unfinished));
+    // Nobody comes after it: the files in the workspace tell so by then.
+    let progress = stage.read(&format!(".baton/{run}/progress.json"));
+    assert!(!progress.contains("\"paused\""), "{progress}");
     stage.baton(&["resume"]).expect(2).says(&["is over"]);
+}
+
+#[test]
+fn an_answer_that_ends_the_run_is_not_mistaken_for_an_error() {
+    let stage = paused();
+    let run = stage.story().view.run.to_string();
+    let ended = stage.baton(&["answer", &run, "skip", "--resume"]).expect(1);
+    assert!(ended.stdout.contains("unfinished") && ended.stderr.is_empty(), "{}", ended.stderr);
 }
 
 #[test]

@@ -194,3 +194,24 @@ fn the_example_shows_what_may_go_wrong_and_ends_well() {
     assert_eq!(stage.read("CHANGELOG.md").lines().count(), 2);
     assert!(stage.read("src/count.sh").starts_with("# Prints how many"));
 }
+
+#[test]
+fn without_git_the_parts_share_the_folder_and_one_brings_them_together() {
+    // C11
+    let stage = Stage::example("split");
+    let ended = stage.baton(&["run", "split.toml"]).expect(0);
+    let story = stage.story();
+    let view = &story.view;
+    assert_eq!(view.status, RunStatus::Ended(Ending::Done), "{}", ended.stderr);
+    assert!(view.phases.iter().all(|phase| phase.tree.is_workspace()));
+    let merging: Vec<&str> = view
+        .phases
+        .iter()
+        .filter(|phase| phase.origin == Origin::Merge)
+        .map(|phase| phase.id.as_str())
+        .collect();
+    assert_eq!(merging, ["20-merge-results"]);
+    assert_eq!(story.count(|notice| matches!(notice, Notice::Merged { .. } | Notice::Landed { .. })), 0);
+    assert_eq!(stage.read("CHANGELOG.md").lines().count(), 2);
+    stage.expect_no_process();
+}

@@ -55,7 +55,8 @@ pub(crate) fn answer(args: AnswerArgs) -> anyhow::Result<Exit> {
     };
     if !live && let RunStatus::Ended(Ending::Done | Ending::Unfinished) = now.status {
         // The answer was the last word: nothing is left to go on with.
-        return conclude(&place, &now, args.view);
+        let became = conclude(&place, &now, args.view)?;
+        return Ok(if args.resume { became } else { Exit::Done });
     }
     if args.resume && !live {
         return follow(&place, Start::Resume { run: Some(view.run) }, args.view, None);

@@ -120,10 +120,11 @@ impl Run {
         let begun = earlier > 1 || phase.goals.iter().any(|goal| goal.attempts > 0);
         let lead = self.session(p).is_some_and(|session| session.lead);
         let kind = match (phase.origin, begun, lead) {
-            (Origin::Review, ..) => BriefKind::Reviewing,
-            (Origin::Merge, ..) | (_, true, true) => BriefKind::Merging,
+            (_, true, true) => BriefKind::Merging,
             (_, true, false) => BriefKind::Continuing,
-            (_, false, _) => BriefKind::First,
+            (Origin::Review, false, _) => BriefKind::Reviewing,
+            (Origin::Merge, false, _) => BriefKind::Merging,
+            (Origin::Workflow | Origin::Split, false, _) => BriefKind::First,
         };
         self.recheck_or_brief(p, kind);
     }
