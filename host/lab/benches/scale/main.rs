@@ -26,7 +26,7 @@ const RESULTS: usize = 64;
 /// An agent says something so often.
 const PAUSE: Duration = Duration::from_millis(50);
 /// How long each row of the table is measured, after everybody has begun to work.
-const MEASURED: Duration = Duration::from_secs(10);
+const MEASURED: Duration = Duration::from_secs(6);
 /// Events of one prompt: eight turns.
 const PROMPT_EVENTS: u64 = 80;
 /// Taken in before the next commit, as in the real loop.
@@ -273,7 +273,7 @@ fn workflow(phases: usize) -> Workflow {
         name: "scale".into(),
         goal: "Hold many at once.".into(),
         roles: [("executor".into(), role)].into(),
-        limits: Limits { parallel: phases as u32, ..Limits::default() },
+        limits: Limits { split_depth: 0, parallel: phases as u32, ..Limits::default() },
         phases: (1..=phases).map(phase).collect(),
         ..Workflow::default()
     }
