@@ -4,7 +4,7 @@
 use baton_core::input::Choice;
 use baton_core::view::RunView;
 use baton_core::{Action, ActionId, Input, Outcome, Run};
-use baton_store::{ArtifactStore, Journal, StateDir, StoreError};
+use baton_store::{ArtifactStore, StateDir};
 use baton_workspace::Workspace;
 
 use crate::actuate::trees_of;
@@ -22,16 +22,7 @@ pub(crate) async fn answer(
     choice: Choice,
 ) -> Result<RunView, RuntimeError> {
     let state = query::find_state(config)?;
-    let cannot_write = |source: StoreError| match source {
-        StoreError::Locked { pid, .. } => RuntimeError::Busy { pid, workspace: config.workspace.clone() },
-        source => RuntimeError::State {
-            what: "cannot write the journal",
-            dir: state.path().to_owned(),
-            source: source.into(),
-        },
-    };
-    let _lock = state.lock().map_err(cannot_write)?;
-    let journal = Journal::open(&state).map_err(cannot_write)?;
+    let (_lock, journal) = query::open_to_write(config, &state)?;
     let id = query::which_run(config, &journal, None)?;
     let folded = recover::fold_run(&journal, &id).map_err(|error| error.in_dir(state.path()))?;
     let question = which_question(&folded.run, question, choice)?;

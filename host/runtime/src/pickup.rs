@@ -4,7 +4,6 @@
 use baton_core::action::Ending;
 use baton_core::view::{RunStatus, RunView};
 use baton_core::{Input, RunId, UnixMs, Workflow};
-use baton_store::{Journal, StoreError};
 
 use crate::config::HostConfig;
 use crate::control::{AtWork, at_work};
@@ -62,17 +61,8 @@ pub async fn set_aside(config: &HostConfig, workflow: &str) -> Result<Vec<RunId>
         Err(RuntimeError::NoRuns { .. }) => return Ok(Vec::new()),
         found => found?,
     };
-    let cannot_write = |source: StoreError| match source {
-        StoreError::Locked { pid, .. } => RuntimeError::Busy { pid, workspace: config.workspace.clone() },
-        source => RuntimeError::State {
-            what: "cannot write the journal",
-            dir: state.path().to_owned(),
-            source: source.into(),
-        },
-    };
-    let _lock = state.lock().map_err(cannot_write)?;
-    let journal = Journal::open(&state).map_err(cannot_write)?;
-    let runs = journal.runs().map_err(cannot_write)?;
+    let (_lock, journal) = query::open_to_write(config, &state)?;
+    let runs = journal.runs().map_err(query::cannot_read(&state))?;
     let mut set_aside = Vec::new();
     for run in runs.into_iter().filter(|run| run.workflow == workflow && !run.ended) {
         // What cannot be folded is not taken up either.

@@ -4,7 +4,7 @@ use baton_core::action::Ending;
 use baton_core::input::ArtifactRef;
 use baton_core::view::{RunStatus, RunView};
 use baton_core::{RunId, SessionId, UnixMs};
-use baton_store::{ArtifactStore, Journal, StateDir, StoreError, Version};
+use baton_store::{ArtifactStore, HostLock, Journal, StateDir, StoreError, Version};
 
 use crate::clock;
 use crate::config::HostConfig;
@@ -203,6 +203,24 @@ pub(crate) fn find_state(config: &HostConfig) -> Result<StateDir, RuntimeError> 
 
 pub(crate) fn open_read_only(state: &StateDir) -> Result<Journal, RuntimeError> {
     Journal::open_read_only(state).map_err(cannot_read(state))
+}
+
+/// The journal, for a command that writes into it while no host works there; the lock is to be held until it is done.
+pub(crate) fn open_to_write(
+    config: &HostConfig,
+    state: &StateDir,
+) -> Result<(HostLock, Journal), RuntimeError> {
+    let cannot_write = |source: StoreError| match source {
+        StoreError::Locked { pid, .. } => RuntimeError::Busy { pid, workspace: config.workspace.clone() },
+        source => RuntimeError::State {
+            what: "cannot write the journal",
+            dir: state.path().to_owned(),
+            source: source.into(),
+        },
+    };
+    let lock = state.lock().map_err(cannot_write)?;
+    let journal = Journal::open(state).map_err(cannot_write)?;
+    Ok((lock, journal))
 }
 
 pub(crate) fn cannot_read(state: &StateDir) -> impl Fn(StoreError) -> RuntimeError {
