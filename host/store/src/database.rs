@@ -24,7 +24,7 @@ pub(crate) struct Layout {
     /// `PRAGMA user_version` of `create`.
     pub(crate) version: u32,
     /// Makes the newest tables in an empty file.
-    pub(crate) create: &'static str,
+    pub(crate) create: &'static [&'static str],
     /// The last one leads to `version`, the one before to `version - 1`…
     pub(crate) steps: &'static [Step],
     /// A table by which a file of version 0 is known, from before files said whose they are.
@@ -118,7 +118,7 @@ impl Layout {
         let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate).map_err(sql)?;
         // Two processes may have found the file empty; the second one has nothing left to do.
         if self.version_of(&tx, path)?.is_none() {
-            tx.execute_batch(self.create).map_err(sql)?;
+            self.create.iter().try_for_each(|batch| tx.execute_batch(batch)).map_err(sql)?;
             self.stamp(&tx).map_err(sql)?;
         }
         tx.commit().map_err(sql)

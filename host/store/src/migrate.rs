@@ -8,14 +8,27 @@ use rusqlite::Transaction;
 use serde_json::Value;
 
 use crate::error::StoreError;
-use crate::schema::JOURNAL_V1;
+use crate::schema::{ENTRIES, NEVER_CHANGED, NEVER_DELETED, RUNS_AND_BLOBS};
+
+/// The entries of version 1, sorted by run in one tree.
+const ENTRIES_V1: &str = "
+    CREATE TABLE entry (
+        run    TEXT NOT NULL REFERENCES run (run),
+        seq    INTEGER NOT NULL CHECK (seq > 0),
+        at_ms  INTEGER NOT NULL,
+        kind   TEXT NOT NULL CHECK (kind IN ('input', 'intent')),
+        format INTEGER NOT NULL,
+        body   TEXT NOT NULL,
+        PRIMARY KEY (run, seq)
+    ) STRICT, WITHOUT ROWID;
+";
 
 /// Version 0 had one table for the rows, `journal (run, seq, row)` with the whole entry as one JSON value, and one
 /// for the bodies, `text (digest, body)`; runs were found by reading all rows. Version 1 has place, time and kind
 /// as columns, names the format of a body, and keeps a list of the runs.
 pub(crate) fn journal_v0_to_v1(tx: &Transaction<'_>, path: &Path) -> Result<(), StoreError> {
     let sql = |e| StoreError::sql("bring version 0 up to date", path)(e);
-    tx.execute_batch(JOURNAL_V1).map_err(sql)?;
+    execute(tx, &[RUNS_AND_BLOBS, ENTRIES_V1, NEVER_CHANGED, NEVER_DELETED]).map_err(sql)?;
     tx.execute("INSERT INTO blob (digest, bytes) SELECT digest, CAST(body AS BLOB) FROM text", [])
         .map_err(sql)?;
 
@@ -48,6 +61,25 @@ pub(crate) fn journal_v0_to_v1(tx: &Transaction<'_>, path: &Path) -> Result<(), 
     drop(rows);
     drop(old);
     tx.execute_batch("DROP TABLE journal; DROP TABLE text;").map_err(sql)
+}
+
+/// Version 2 keeps the entries in the order in which they came, with an index.
+pub(crate) fn journal_v1_to_v2(tx: &Transaction<'_>, path: &Path) -> Result<(), StoreError> {
+    let away = "
+        DROP TRIGGER entry_is_never_changed;
+        DROP TRIGGER entry_is_never_deleted;
+        ALTER TABLE entry RENAME TO entry_of_version_1;
+    ";
+    let over = "
+        INSERT INTO entry SELECT run, seq, at_ms, kind, format, body FROM entry_of_version_1 ORDER BY run, seq;
+        DROP TABLE entry_of_version_1;
+    ";
+    execute(tx, &[away, ENTRIES, over, NEVER_CHANGED, NEVER_DELETED])
+        .map_err(StoreError::sql("bring version 1 up to date", path))
+}
+
+fn execute(tx: &Transaction<'_>, batches: &[&str]) -> rusqlite::Result<()> {
+    batches.iter().try_for_each(|batch| tx.execute_batch(batch))
 }
 
 /// Version 2 says which tool call an artifact came from and since when it is archived, and finds rows by digest.

@@ -4,20 +4,19 @@ use crate::database::Layout;
 use crate::migrate;
 
 /// Version of the journal's tables (`PRAGMA user_version`).
-pub const JOURNAL_VERSION: u32 = 1;
+pub const JOURNAL_VERSION: u32 = 2;
 
 /// The journal. `entry` is append-only by trigger, so that not even a mistake in this crate rewrites history.
 pub(crate) const JOURNAL: Layout = Layout {
     what: "journal",
     application_id: 0x4261_744a, // "BatJ"
     version: JOURNAL_VERSION,
-    create: JOURNAL_V1,
-    steps: &[migrate::journal_v0_to_v1],
+    create: &[RUNS_AND_BLOBS, ENTRIES, NEVER_CHANGED, NEVER_DELETED],
+    steps: &[migrate::journal_v0_to_v1, migrate::journal_v1_to_v2],
     unversioned_table: Some("journal"),
 };
 
-/// Text and not id for the run: a row explains itself in a dump, and rows of a run lie together on disk.
-pub(crate) const JOURNAL_V1: &str = "
+pub(crate) const RUNS_AND_BLOBS: &str = "
     CREATE TABLE run (
         run           TEXT PRIMARY KEY,
         workflow      TEXT NOT NULL,
@@ -25,6 +24,16 @@ pub(crate) const JOURNAL_V1: &str = "
         finish_action INTEGER,
         ended         INTEGER NOT NULL DEFAULT 0
     ) STRICT;
+    CREATE TABLE blob (
+        digest TEXT PRIMARY KEY,
+        bytes  BLOB NOT NULL
+    ) STRICT;
+";
+
+/// Text and not id for the run: a row explains itself in a dump. Rows lie in the order in which they came, and an index
+/// finds those of a run: a row holds kilobytes, and a tree that is sorted by run would carry them in its inner pages and
+/// read them back to find the place of the next one.
+pub(crate) const ENTRIES: &str = "
     CREATE TABLE entry (
         run    TEXT NOT NULL REFERENCES run (run),
         seq    INTEGER NOT NULL CHECK (seq > 0),
@@ -32,19 +41,16 @@ pub(crate) const JOURNAL_V1: &str = "
         kind   TEXT NOT NULL CHECK (kind IN ('input', 'intent')),
         format INTEGER NOT NULL,
         body   TEXT NOT NULL,
-        PRIMARY KEY (run, seq)
-    ) STRICT, WITHOUT ROWID;
-    CREATE TABLE blob (
-        digest TEXT PRIMARY KEY,
-        bytes  BLOB NOT NULL
+        UNIQUE (run, seq)
     ) STRICT;
+";
+
+pub(crate) const NEVER_CHANGED: &str = "
     CREATE TRIGGER entry_is_never_changed BEFORE UPDATE ON entry
-        BEGIN SELECT RAISE(ABORT, 'the journal is append-only'); END;
-    CREATE TRIGGER entry_is_never_deleted BEFORE DELETE ON entry
         BEGIN SELECT RAISE(ABORT, 'the journal is append-only'); END;
 ";
 
-/// The trigger of [`JOURNAL_V1`] that retention takes away for the length of a transaction, and puts back.
+/// Retention takes it away for the length of a transaction, and puts it back.
 pub(crate) const NEVER_DELETED: &str = "
     CREATE TRIGGER entry_is_never_deleted BEFORE DELETE ON entry
         BEGIN SELECT RAISE(ABORT, 'the journal is append-only'); END;
@@ -55,7 +61,7 @@ pub(crate) const ARTIFACTS: Layout = Layout {
     what: "artifact index",
     application_id: 0x4261_7441, // "BatA"
     version: 2,
-    create: "
+    create: &["
         CREATE TABLE artifact (
             run            TEXT NOT NULL,
             name           TEXT NOT NULL,
@@ -75,7 +81,7 @@ pub(crate) const ARTIFACTS: Layout = Layout {
         ) STRICT, WITHOUT ROWID;
         CREATE INDEX artifact_by_digest ON artifact (digest);
         CREATE TABLE removing (run TEXT PRIMARY KEY) STRICT;
-    ",
+    "],
     steps: &[migrate::artifacts_v1_to_v2],
     unversioned_table: None,
 };

@@ -1,6 +1,7 @@
 //! The one thread that writes the journal. It takes what the producers queued, commits it together, and answers
 //! each of them: sixteen that wait share one sync of the disk.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,7 +20,7 @@ const TELEMETRY_WAIT: Duration = Duration::from_millis(50);
 /// Telemetry rows that are committed without waiting longer.
 const TELEMETRY_ROWS: usize = 256;
 /// Rows in one commit: bounds how long the first producer waits for those behind it.
-const COMMIT_ROWS: usize = 4096;
+const COMMIT_ROWS: usize = 1024;
 /// Appends that may wait in the queue; whoever comes after that waits too.
 pub(crate) const QUEUE_JOBS: usize = 1024;
 
@@ -47,11 +48,17 @@ pub(crate) enum Work {
 }
 
 impl Work {
+    /// Rows of any table.
     fn rows(&self) -> usize {
         match self {
             Work::Append { rows, .. } => rows.len(),
-            Work::Blob { .. } | Work::Flush => 1,
+            Work::Blob { .. } => 1,
+            Work::Flush => 0,
         }
+    }
+
+    fn entries(&self) -> usize {
+        if let Work::Append { rows, .. } = self { rows.len() } else { 0 }
     }
 }
 
@@ -68,7 +75,13 @@ pub(crate) struct Writer {
     pub(crate) path: PathBuf,
     pub(crate) options: JournalOptions,
     pub(crate) counters: Arc<Counters>,
+    /// A commit waits for the disk, as things are set now.
+    pub(crate) is_full: bool,
+    /// The last row of each run that was written to.
+    pub(crate) ends: Ends,
 }
+
+pub(crate) type Ends = HashMap<RunId, Seq>;
 
 impl Writer {
     /// Works until the last producer is gone and the queue is empty.
@@ -79,71 +92,70 @@ impl Writer {
         }
     }
 
-    /// Commits all jobs together; where that fails, each alone, so that each gets its own answer.
+    /// Commits all jobs together; where that fails, each alone, so that each gets its own answer and an append that is
+    /// refused takes no other with it.
     fn commit(&mut self, jobs: Vec<Job>) {
-        let answers = match self.try_commit(&jobs) {
-            Ok(answers) => answers,
-            Err(error) if jobs.len() == 1 => vec![Err(error)],
-            Err(_) => jobs.iter().map(|job| self.commit_alone(job)).collect(),
-        };
-        for (job, answer) in jobs.into_iter().zip(answers) {
+        let together = self.write_all(&jobs);
+        for job in jobs {
+            let written = match &together {
+                Ok(()) => Ok(()),
+                Err(_) => self.write_all(std::slice::from_ref(&job)),
+            };
+            let answer = match job.work {
+                // A checkpoint begins by syncing the log, and with it the telemetry that no durable commit followed.
+                Work::Flush => self.checkpoint(),
+                Work::Append { .. } | Work::Blob { .. } => written,
+            };
             (job.done)(answer);
         }
     }
 
-    fn commit_alone(&mut self, job: &Job) -> Result<(), StoreError> {
-        self.try_commit(std::slice::from_ref(job))?.pop().unwrap_or(Ok(()))
+    fn checkpoint(&self) -> Result<(), StoreError> {
+        self.conn
+            .query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()))
+            .map_err(StoreError::sql("sync", &self.path))
     }
 
-    /// One transaction, one savepoint a job: an append that is refused takes no other with it. An error of the whole
-    /// means that nothing was written.
-    fn try_commit(&mut self, jobs: &[Job]) -> Result<Vec<Result<(), StoreError>>, StoreError> {
-        let Self { conn, path, options, counters } = self;
+    /// One transaction for all of them. An error means that nothing was written, whichever of them it comes from.
+    fn write_all(&mut self, jobs: &[Job]) -> Result<(), StoreError> {
+        let written = self.transact(jobs);
+        if written.is_err() {
+            // What it says of them did not come to be.
+            self.ends.clear();
+        }
+        written
+    }
+
+    fn transact(&mut self, jobs: &[Job]) -> Result<(), StoreError> {
+        let Self { conn, path, options, counters, is_full, ends } = self;
         let sql = |e| StoreError::sql("append", path)(e);
+        let rows: usize = jobs.iter().map(|job| job.work.rows()).sum();
+        if rows == 0 {
+            return Ok(());
+        }
         // Telemetry alone need not wait for the disk: the next durable commit syncs the same log with all before it.
         let durable = jobs.iter().any(|job| job.durable);
-        conn.pragma_update(None, "synchronous", if durable { "full" } else { "normal" }).map_err(sql)?;
-
-        let mut tx = conn.transaction_with_behavior(TransactionBehavior::Immediate).map_err(sql)?;
-        let mut answers = Vec::with_capacity(jobs.len());
-        let (mut rows, mut written) = (0, false);
+        if *is_full != durable {
+            conn.pragma_update(None, "synchronous", if durable { "full" } else { "normal" }).map_err(sql)?;
+            *is_full = durable;
+        }
+        let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate).map_err(sql)?;
         for job in jobs {
-            let savepoint = tx.savepoint().map_err(sql)?;
-            match write(&savepoint, &job.work, path) {
-                Ok(()) => {
-                    savepoint.commit().map_err(sql)?;
-                    written |= !matches!(job.work, Work::Flush);
-                    rows += if let Work::Append { rows, .. } = &job.work { rows.len() } else { 0 };
-                    answers.push(Ok(()));
-                }
-                // A full disk can end the whole transaction, the savepoint with it.
-                Err(error) if savepoint.is_autocommit() => return Err(error),
-                Err(error) => {
-                    drop(savepoint);
-                    answers.push(Err(error));
-                }
-            }
+            write(&tx, &job.work, path, ends)?;
         }
-        if written {
-            let ordinal = counters.commits.load(Ordering::Relaxed) + 1;
-            if let Some(hook) = &options.before_commit {
-                hook(ordinal);
-            }
-            tx.commit().map_err(sql)?;
-            counters.rows.fetch_add(rows as u64, Ordering::Relaxed);
-            counters.commits.store(ordinal, Ordering::Relaxed);
-            counters.synced.fetch_add(u64::from(durable), Ordering::Relaxed);
-            if let Some(hook) = &options.after_commit {
-                hook(ordinal);
-            }
-        } else {
-            tx.rollback().map_err(sql)?;
+        let ordinal = counters.commits.load(Ordering::Relaxed) + 1;
+        if let Some(hook) = &options.before_commit {
+            hook(ordinal);
         }
-        if jobs.iter().any(|job| matches!(job.work, Work::Flush)) {
-            // A checkpoint begins by syncing the log, and with it the telemetry that no durable commit followed.
-            conn.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(())).map_err(sql)?;
+        tx.commit().map_err(sql)?;
+        let entries: usize = jobs.iter().map(|job| job.work.entries()).sum();
+        counters.rows.fetch_add(entries as u64, Ordering::Relaxed);
+        counters.commits.store(ordinal, Ordering::Relaxed);
+        counters.synced.fetch_add(u64::from(durable), Ordering::Relaxed);
+        if let Some(hook) = &options.after_commit {
+            hook(ordinal);
         }
-        Ok(answers)
+        Ok(())
     }
 }
 
@@ -170,9 +182,9 @@ fn collect(first: Job, queue: &Receiver<Job>) -> Vec<Job> {
     jobs
 }
 
-fn write(conn: &Connection, work: &Work, path: &Path) -> Result<(), StoreError> {
+fn write(conn: &Connection, work: &Work, path: &Path, ends: &mut Ends) -> Result<(), StoreError> {
     match work {
-        Work::Append { run, rows } => append(conn, run, rows, path),
+        Work::Append { run, rows } => append(conn, run, rows, path, ends),
         Work::Blob { digest, bytes } => {
             put_blob(conn, digest, bytes).map_err(StoreError::sql("add a blob", path))
         }
@@ -180,9 +192,17 @@ fn write(conn: &Connection, work: &Work, path: &Path) -> Result<(), StoreError> 
     }
 }
 
-fn append(conn: &Connection, run: &RunId, rows: &[Row], path: &Path) -> Result<(), StoreError> {
-    let sql = |e| StoreError::sql("append", path)(e);
-    let mut last = last_seq(conn, run).map_err(sql)?;
+fn append(
+    conn: &Connection,
+    run: &RunId,
+    rows: &[Row],
+    path: &Path,
+    ends: &mut Ends,
+) -> Result<(), StoreError> {
+    let mut last = match ends.get(run) {
+        Some(last) => *last,
+        None => last_seq(conn, run).map_err(StoreError::sql("append", path))?,
+    };
     for row in rows {
         let expected = last.next();
         if row.seq != expected {
@@ -195,6 +215,7 @@ fn append(conn: &Connection, run: &RunId, rows: &[Row], path: &Path) -> Result<(
         insert(conn, run, row, path)?;
         last = row.seq;
     }
+    ends.insert(run.clone(), last);
     Ok(())
 }
 

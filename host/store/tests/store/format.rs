@@ -88,7 +88,7 @@ fn a_journal_of_version_0_is_brought_up_to_date_and_a_copy_kept() {
     old.execute_batch(GOLDEN_V0).unwrap();
     drop(old);
     let error = Journal::open_read_only(&place.state).err().unwrap();
-    assert!(matches!(error, StoreError::Older { found: 0, supported: 1, .. }), "{error}");
+    assert!(matches!(error, StoreError::Older { found: 0, supported: 2, .. }), "{error}");
 
     let journal = place.journal();
     let (run, entries) = (samples::run(), samples::entries());
@@ -103,6 +103,42 @@ fn a_journal_of_version_0_is_brought_up_to_date_and_a_copy_kept() {
 
     let copy = Connection::open(place.state.path().join("journal.v0.sqlite")).unwrap();
     let kept: i64 = copy.query_row("SELECT count(*) FROM journal", [], |row| row.get(0)).unwrap();
+    assert_eq!(kept, entries.len() as i64);
+}
+
+#[test]
+fn a_journal_of_version_1_is_brought_up_to_date_and_a_copy_kept() {
+    let place = Place::new();
+    let (run, entries) = (samples::run(), samples::entries());
+    place.journal().append_wait(&run, entries.clone(), Durability::Durable).unwrap();
+    let raw = Connection::open(place.state.journal()).unwrap();
+    raw.execute_batch(
+        "CREATE TABLE old (run TEXT NOT NULL REFERENCES run (run), seq INTEGER NOT NULL CHECK (seq > 0),
+             at_ms INTEGER NOT NULL, kind TEXT NOT NULL, format INTEGER NOT NULL, body TEXT NOT NULL,
+             PRIMARY KEY (run, seq)) STRICT, WITHOUT ROWID;
+         INSERT INTO old SELECT * FROM entry;
+         DROP TABLE entry;
+         ALTER TABLE old RENAME TO entry;
+         CREATE TRIGGER entry_is_never_changed BEFORE UPDATE ON entry BEGIN SELECT 1; END;
+         CREATE TRIGGER entry_is_never_deleted BEFORE DELETE ON entry BEGIN SELECT 1; END;
+         PRAGMA user_version = 1;",
+    )
+    .unwrap();
+    drop(raw);
+    let error = Journal::open_read_only(&place.state).err().unwrap();
+    assert!(matches!(error, StoreError::Older { found: 1, supported: 2, .. }), "{error}");
+
+    let journal = place.journal();
+    assert_eq!(read(&journal, &run), entries);
+    journal.append_wait(&run, vec![said(entries.len() as u64 + 1, "goes on")], Durability::Durable).unwrap();
+    drop(journal);
+    let raw = Connection::open(place.state.journal()).unwrap();
+    for rewrite in ["UPDATE entry SET at_ms = 0", "DELETE FROM entry"] {
+        let error = raw.execute(rewrite, []).unwrap_err();
+        assert!(error.to_string().contains("append-only"), "{error}");
+    }
+    let copy = Connection::open(place.state.path().join("journal.v1.sqlite")).unwrap();
+    let kept: i64 = copy.query_row("SELECT count(*) FROM entry", [], |row| row.get(0)).unwrap();
     assert_eq!(kept, entries.len() as i64);
 }
 
@@ -139,8 +175,8 @@ fn a_newer_journal_is_left_alone() {
     let place = Place::new();
     drop(place.journal());
     Connection::open(place.state.journal()).unwrap().pragma_update(None, "user_version", 7).unwrap();
-    let error = refused_untouched(&place, &["version 7", "version 1", "not touched"]);
-    assert!(matches!(error, StoreError::Newer { found: 7, supported: 1, .. }));
+    let error = refused_untouched(&place, &["version 7", "version 2", "not touched"]);
+    assert!(matches!(error, StoreError::Newer { found: 7, supported: 2, .. }));
 }
 
 #[test]
