@@ -114,6 +114,15 @@ impl Workflow {
         }
     }
 
+    /// Whose quota a phase uses: the `provider` of its role, or else the agent that plays it.
+    pub fn provider_of<'a>(&'a self, phase: &'a Phase) -> &'a str {
+        match (self.roles.get(&phase.role), &phase.agent) {
+            (Some(role), Some(agent)) if role.agent != *agent => agent.name(),
+            (Some(role), _) => role.provider(),
+            (None, agent) => agent.as_ref().map_or("", AgentKind::name),
+        }
+    }
+
     /// The turns that a phase begins with, before a policy looks at its scope (A1): its role's own, else those of the mode,
     /// else the table's. `None` where none of them names any.
     pub fn base_turns(&self, phase: &Phase) -> Option<u32> {

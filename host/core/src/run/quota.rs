@@ -107,16 +107,13 @@ impl Run {
         }
     }
 
-    /// The wait of another phase whose agent has the same provider, as far as the kind of the agent tells.
+    /// The wait of another phase whose agent has the same provider.
     pub(super) fn wait_of_its_provider(&self, p: usize) -> Option<Wait> {
-        let agent = &self.workflow.role_of(&self.phases[p].spec).agent;
-        let others = self
-            .phases
-            .iter()
-            .enumerate()
-            .filter(|(other, phase)| *other != p && self.workflow.role_of(&phase.spec).agent == *agent);
-        let waits = others.filter_map(|(_, phase)| match phase.step {
-            Step::Quota { cause, until, retry_at, .. } if retry_at > self.now => {
+        let provider = self.provider_of(&self.phases[p]);
+        let waits = self.phases.iter().enumerate().filter_map(|(other, phase)| match phase.step {
+            Step::Quota { cause, until, retry_at, .. }
+                if other != p && retry_at > self.now && self.provider_of(phase) == provider =>
+            {
                 Some(Wait { cause, until, retry_at })
             }
             _ => None,

@@ -9,6 +9,7 @@ use crate::notice::Notice;
 use crate::observation::{Ask, BriefKind, ObjectiveStatus};
 use crate::time::DurationMs;
 use crate::view::{PhaseStatus, RunStatus};
+use crate::workflow::{AgentKind, Role};
 
 fn three() -> World {
     World::new(workflow(&[("1", &["a", "b", "c"])]))
@@ -238,6 +239,30 @@ fn phases_of_one_provider_wait_together() {
     assert!(prompts <= 2, "nobody was prompted into the limit");
     let view = world.run.view(world.now).unwrap();
     assert!(view.phases.iter().all(|phase| phase.continuation == 0), "a wait is no continuation");
+}
+
+#[test]
+fn what_counts_as_one_provider_is_what_the_roles_say() {
+    // B4
+    let waiting_at_once = |agent: AgentKind, providers: [&str; 2]| {
+        let mut workflow = super::world::workflow(&[("one", &["a"]), ("two", &["b", "c"])]);
+        workflow.limits.parallel = 2;
+        let role = |agent, provider: &str| Role { provider: Some(provider.to_owned()), ..Role::of(agent) };
+        workflow.roles.insert("executor".into(), role(AgentKind::Rehearsal, providers[0]));
+        workflow.roles.insert("other".into(), role(agent, providers[1]));
+        workflow.phases[1].role = "other".into();
+        let mut world = World::new(workflow);
+        world.script = [Does::Quota(Some(10))].into();
+        let mut most = 0;
+        while world.step() {
+            let view = world.run.view(world.now).unwrap();
+            most = most.max(view.phases.iter().filter(|phase| phase.quota.is_some()).count());
+        }
+        assert_eq!(world.ending(), Some(Ending::Done));
+        most
+    };
+    assert_eq!(waiting_at_once(AgentKind::Codex, ["shared", "shared"]), 2);
+    assert_eq!(waiting_at_once(AgentKind::Rehearsal, ["mine", "yours"]), 1);
 }
 
 #[test]
