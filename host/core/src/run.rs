@@ -3,6 +3,7 @@
 //! | file | part |
 //! |---|---|
 //! | `run/phase.rs`, `run/step.rs`, `run/session.rs`, `run/clock.rs` | the state |
+//! | `run/index.rs` | where in it something is |
 //! | `run/legal.rs` | which inputs can happen |
 //! | `run/pace.rs` | clocks and deadlines |
 //! | `run/begin.rs` | the first steps of a phase and of a session |
@@ -33,6 +34,7 @@ mod begin;
 mod clock;
 mod examine;
 mod handoff;
+mod index;
 mod inputs;
 mod join;
 mod judge;
@@ -59,22 +61,21 @@ mod walk;
 mod tests;
 
 use std::collections::BTreeMap;
-use std::mem::Discriminant;
 
 use crate::action::{Action, Ending, Intent};
 use crate::facts::AgentEvent;
 use crate::ids::{ActionId, PhaseId, RequestId, RunId, Seq, SessionId};
 use crate::input::{Choice, Input, Outcome, Pin, Stamped};
 use crate::notice::Notice;
-use crate::observation::{ItemView, SessionState};
+use crate::observation::ItemView;
 use crate::time::UnixMs;
 use crate::workflow::Workflow;
 use crate::workflow::paths::RunNames;
 
 use clock::Clock;
+use index::Index;
 use phase::Phase;
 use session::Session;
-use step::Step;
 
 pub use legal::IllegalInput;
 pub use offload::{question_alone, says_offload};
@@ -102,6 +103,7 @@ pub struct Run {
     actions: ActionId,
     requests: RequestId,
     phases: Vec<Phase>,
+    index: Index,
     sessions: BTreeMap<SessionId, Session>,
     pending: BTreeMap<ActionId, Intent>,
     questions: BTreeMap<ActionId, Question>,
@@ -139,6 +141,7 @@ impl Run {
             actions: ActionId(0),
             requests: RequestId(0),
             phases: Vec::new(),
+            index: Index::default(),
             sessions: BTreeMap::new(),
             pending: BTreeMap::new(),
             questions: BTreeMap::new(),
@@ -158,12 +161,13 @@ impl Run {
         self.check(stamped)?;
         self.seq = stamped.seq;
         // The clock of a machine may go back; the state's never does.
-        self.now = self.now.max(stamped.at);
-        self.advance_clocks(matches!(
-            stamped.input,
-            Input::Resumed | Input::Started { .. } | Input::SetAside
-        ));
-        let stood = self.standing_of(&stamped.input);
+        let before = self.now;
+        self.now = before.max(stamped.at);
+        if matches!(stamped.input, Input::Resumed | Input::SetAside) {
+            self.skip_clocks(before);
+        }
+        let about = self.phase_moved_by(&stamped.input);
+        let stood = about.map(|p| self.standing_of(p));
         match &stamped.input {
             Input::Started { run, workflow, pins, task_folder, utc_offset_minutes } => {
                 self.utc_offset_minutes = *utc_offset_minutes;
@@ -185,19 +189,22 @@ impl Run {
                 return Ok(Vec::new());
             }
         }
-        // Most of what agents say moves nobody: then nobody's turn has come, and every clock goes on as it goes.
-        if stood.is_none() || stood != self.standing_of(&stamped.input) {
+        // Most of what happens in a phase leaves it at work: then nobody's turn has come, and every clock goes on as it goes.
+        if stood.is_none() || stood != about.map(|p| self.standing_of(p)) {
             self.schedule(matches!(stamped.input, Input::Tick));
             self.set_paces();
         }
         Ok(std::mem::take(&mut self.out))
     }
 
-    /// Where the one phase stands that a fact from an agent can move; none for every other input.
-    fn standing_of(&self, input: &Input) -> Option<(Discriminant<Step>, SessionState)> {
-        let Input::Agent { session, .. } = input else { return None };
-        let p = self.phase_of(session)?;
-        Some((std::mem::discriminant(&self.phases[p].step), self.sessions.get(session)?.state))
+    /// The one phase that an input can move by itself; none where there may be others.
+    fn phase_moved_by(&self, input: &Input) -> Option<usize> {
+        match input {
+            Input::Agent { session, .. } | Input::SessionEnded { session, .. } => self.phase_of(session),
+            Input::Outcome { action, .. } => self.phase_waiting_for(*action),
+            Input::Decided { request, .. } => self.phase_asked_about(*request),
+            _ => None,
+        }
     }
 
     /// Durable intents without an outcome, oldest first.
@@ -260,7 +267,7 @@ impl Run {
         self.pins = pins.to_vec();
         task_folder.clone_into(&mut self.task_folder);
         self.started_at = self.now;
-        self.phases = workflow.phases.iter().cloned().map(Phase::new).collect();
+        self.begin_with(workflow.phases.iter().cloned().map(Phase::new).collect());
     }
 
     fn finish(&mut self, ending: Ending) {
@@ -304,14 +311,6 @@ impl Run {
                 each(self, p);
             }
         }
-    }
-
-    fn phase_index(&self, id: &PhaseId) -> Option<usize> {
-        self.phases.iter().position(|phase| &phase.spec.id == id)
-    }
-
-    fn phase_of(&self, session: &SessionId) -> Option<usize> {
-        self.phases.iter().position(|phase| phase.session.as_ref() == Some(session))
     }
 
     fn session(&self, p: usize) -> Option<&Session> {

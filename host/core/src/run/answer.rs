@@ -17,16 +17,16 @@ pub(super) const MOST_TURNS: u32 = 10;
 
 impl Run {
     pub(super) fn decided(&mut self, request: RequestId, result: &Result<Decision, Fault>, label: &Label) {
+        let about = self.phase_asked_about(request);
+        self.index.answered(request);
         if self.placed(request, result) || self.stopping || self.ending.is_some() {
             return;
         }
-        let waiting = self.phases.iter().position(|phase| phase.step.waits_for_answer(request));
-        if let Some(p) = waiting {
+        let Some(p) = about else { return };
+        if self.phases[p].step.waits_for_answer(request) {
             self.tell_fallback(label);
             self.take_answer(p, result);
-        } else if let Some(p) = (0..self.phases.len())
-            .find(|p| self.session(*p).is_some_and(|s| s.assessing.request == Some(request)))
-        {
+        } else if self.session(p).is_some_and(|s| s.assessing.request == Some(request)) {
             self.tell_fallback(label);
             self.take_assessment_at_work(p, result);
         }

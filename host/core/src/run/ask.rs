@@ -114,12 +114,12 @@ impl Run {
             });
         let of_phase = reached(
             [phase.spec.wall_time.map(|t| t.0), phase.spec.tokens, phase.spec.cost_microusd],
-            [phase.clock.active.0, phase.billed.tokens(), phase.billed.cost_microusd.unwrap_or(0)],
+            [phase.clock.at(self.now).0.0, phase.billed.tokens(), phase.billed.cost_microusd.unwrap_or(0)],
             times(phase.raised),
         );
         let of_run = reached(
             [limits.wall_time.map(|t| t.0), limits.tokens, limits.cost_microusd],
-            [self.clock.active.0, run_billed.tokens(), run_billed.cost_microusd.unwrap_or(0)],
+            [self.clock.at(self.now).0.0, run_billed.tokens(), run_billed.cost_microusd.unwrap_or(0)],
             times(self.raised),
         );
         let (about, whose, what) = match (of_phase, of_run) {

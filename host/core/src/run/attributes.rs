@@ -105,13 +105,8 @@ impl Run {
 
     /// The loop that a phase is walked in (B10).
     fn loop_of(&self, p: usize) -> Option<&Repeat> {
-        let id = &self.phases[p].spec.id;
-        let in_file = |id: &PhaseId| self.workflow.phases.iter().position(|spec| spec.id == *id);
-        let at = in_file(id)?;
-        self.workflow.phases.iter().enumerate().skip(at).find_map(|(_, spec)| {
-            let repeat = spec.repeat.as_ref()?;
-            (in_file(&repeat.from)? <= at).then_some(repeat)
-        })
+        let last = self.index.loop_over(&self.phases[p].spec.id)?;
+        self.workflow.phases[last].repeat.as_ref()
     }
 
     /// What a split may be: a policy that proposes more is refused.

@@ -89,7 +89,7 @@ impl Run {
         );
         session.next_heartbeat = self.now + self.heartbeat();
         session.lead = lead;
-        session.active_before = self.phases[p].clock.active;
+        session.active_before = self.phases[p].clock.at(self.now).0;
         self.notify(Notice::SessionStarted {
             phase: spec.phase.clone(),
             session: spec.session.clone(),
@@ -109,6 +109,7 @@ impl Run {
         phase.session = Some(spec.session.clone());
         phase.progress = 0;
         phase.before_session = phase.facts.clone();
+        self.index.spawned(spec.session.clone(), spec.phase.clone());
         self.sessions.insert(spec.session.clone(), session);
         let action = self.emit(Action::Spawn(spec));
         self.phases[p].step = Step::Readying { action };

@@ -268,13 +268,10 @@ impl Run {
         }
     }
 
-    /// Puts it after everything that belongs to the same phase.
     pub(super) fn add_own(&mut self, p: usize, own: Phase) {
         let parent = self.phases[p].spec.id.clone();
         let (depth, tree) = (self.phases[p].depth, self.phases[p].tree.clone());
-        let after = (p + 1..self.phases.len()).find(|q| self.phases[*q].depth <= depth);
-        let at = after.unwrap_or(self.phases.len());
-        self.phases.insert(at, Phase { parent: Some(parent), depth: depth + 1, tree, ..own });
+        self.put_below(p, [Phase { parent: Some(parent), depth: depth + 1, tree, ..own }]);
     }
 }
 

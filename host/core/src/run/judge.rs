@@ -33,6 +33,7 @@ impl Run {
             Some(_) => {
                 let request = self.ask_assessment(p, occasion, &focus);
                 if let Some(session) = self.session_mut(p) {
+                    session.used_when_asked = session.used_tokens;
                     session.assessing = RequestSlot { request: Some(request), again: false };
                 }
             }

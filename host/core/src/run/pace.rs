@@ -17,15 +17,13 @@ impl Run {
         self.phases.iter().filter_map(|phase| self.deadline_of(phase)).min()
     }
 
-    pub(super) fn advance_clocks(&mut self, nobody_was_there: bool) {
+    /// Nobody was there since then: that time counts nowhere.
+    pub(super) fn skip_clocks(&mut self, since: UnixMs) {
         let now = self.now;
         let clocks = self.phases.iter_mut().map(|phase| &mut phase.clock);
         for clock in clocks.chain(std::iter::once(&mut self.clock)) {
-            if nobody_was_there {
-                clock.skip_to(now);
-            } else {
-                clock.advance(now);
-            }
+            clock.advance(since);
+            clock.skip_to(now);
         }
     }
 

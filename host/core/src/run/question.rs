@@ -28,9 +28,10 @@ pub(super) const RECORDS: usize = 64;
 const ARTIFACTS: usize = 20;
 
 impl Run {
-    fn ask(&mut self, ask: Ask, texts: Vec<Text>) -> RequestId {
+    fn ask(&mut self, p: usize, ask: Ask, texts: Vec<Text>) -> RequestId {
         self.requests = self.requests.next();
         let request = self.requests;
+        self.index.asked(request, self.phases[p].spec.id.clone());
         self.emit(Action::RequestDecision { request, question: Question { ask, texts } });
         request
     }
@@ -57,7 +58,7 @@ impl Run {
             git: phase.facts.git.clone(),
             attributes: self.attributes(p),
         };
-        self.ask(Ask::Assess(Box::new(observation)), vec![Text::new(window)])
+        self.ask(p, Ask::Assess(Box::new(observation)), vec![Text::new(window)])
     }
 
     /// `items` are what could be replaced by references.
@@ -69,17 +70,17 @@ impl Run {
             items,
             attributes: self.attributes(p),
         };
-        self.ask(Ask::Compaction(Box::new(observation)), Vec::new())
+        self.ask(p, Ask::Compaction(Box::new(observation)), Vec::new())
     }
 
     pub(super) fn ask_split(&mut self, p: usize, occasion: SplitOccasion) -> RequestId {
         let observation = self.scope_view(p, occasion);
-        self.ask(Ask::Split(Box::new(observation)), Vec::new())
+        self.ask(p, Ask::Split(Box::new(observation)), Vec::new())
     }
 
     pub(super) fn ask_budget(&mut self, p: usize, base: u32) -> RequestId {
         let observation = self.scope_view(p, SplitOccasion::PhaseStart);
-        self.ask(Ask::Budget(Box::new(observation), base), Vec::new())
+        self.ask(p, Ask::Budget(Box::new(observation), base), Vec::new())
     }
 
     /// `references` stand for what is not embedded.
@@ -92,7 +93,7 @@ impl Run {
     ) -> RequestId {
         let (mut observation, mut texts) = self.brief_view(p, kind, focus);
         refer(&mut observation, &mut texts, references);
-        self.ask(Ask::Brief(Box::new(observation)), texts)
+        self.ask(p, Ask::Brief(Box::new(observation)), texts)
     }
 
     pub(super) fn brief_view(
@@ -118,7 +119,7 @@ impl Run {
         if withheld {
             texts = withhold_words(&mut observation);
         }
-        self.ask(Ask::Compose(Box::new(observation)), texts)
+        self.ask(p, Ask::Compose(Box::new(observation)), texts)
     }
 
     pub(super) fn ask_review(&mut self, p: usize, document: &Text, found: &Found) -> RequestId {
@@ -131,13 +132,13 @@ impl Run {
             open_objectives: self.remaining(p),
             attributes: self.attributes(p),
         };
-        self.ask(Ask::Review(Box::new(observation)), vec![document.clone()])
+        self.ask(p, Ask::Review(Box::new(observation)), vec![document.clone()])
     }
 
     fn session_view(&self, p: usize) -> SessionView {
         match self.session(p) {
             Some(session) => {
-                let active_ms = self.phases[p].clock.active.0.saturating_sub(session.active_before.0);
+                let active_ms = self.phases[p].clock.at(self.now).0.0.saturating_sub(session.active_before.0);
                 session.view(self.now, active_ms)
             }
             None => SessionView {

@@ -19,6 +19,7 @@ impl Run {
         self.stopping = false;
         // Whoever waited for these heard of the host's end, and kept its result.
         self.offers.clear();
+        self.index.nobody_answers();
         if self.ending.is_some() {
             return;
         }

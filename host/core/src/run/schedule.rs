@@ -2,6 +2,7 @@
 //! begun goes on before something new begins.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::mem::Discriminant;
 
 use crate::action::Ending;
 use crate::ids::PhaseId;
@@ -19,10 +20,31 @@ struct Crowd<'a> {
     roots: BTreeSet<&'a PhaseId>,
     /// Parts at work, by what they are parts of.
     parts: BTreeMap<&'a PhaseId, u32>,
-    providers: BTreeMap<String, u32>,
+    providers: BTreeMap<&'a str, u32>,
+    /// Providers whose limit somebody waits for.
+    limited: BTreeSet<&'a str>,
+}
+
+/// Where a phase stands, as far as it matters to others and to clocks.
+#[derive(Debug, PartialEq)]
+pub(super) struct Standing {
+    /// The step in which it takes no place; none while somebody is at work in it.
+    rests: Option<Discriminant<Step>>,
+    waits_for_provider: bool,
+    /// Phases in all: those that are added for it come behind it.
+    phases: usize,
 }
 
 impl Run {
+    pub(super) fn standing_of(&self, p: usize) -> Standing {
+        let phase = &self.phases[p];
+        Standing {
+            rests: (!phase.takes_place()).then(|| std::mem::discriminant(&phase.step)),
+            waits_for_provider: self.waits_for_provider(phase),
+            phases: self.phases.len(),
+        }
+    }
+
     /// Gives every free place to whoever may have it, and ends the run where nothing is left. What a person has answered
     /// goes on with the next tick alone: an answer may be given while no host is there.
     pub(super) fn schedule(&mut self, ticked: bool) {
@@ -82,7 +104,13 @@ impl Run {
     fn crowd(&self) -> Crowd<'_> {
         let mut crowd = Crowd::default();
         let mut count = 0;
-        for phase in self.phases.iter().filter(|phase| phase.takes_place()) {
+        for phase in &self.phases {
+            if self.waits_for_provider(phase) {
+                crowd.limited.insert(self.provider_of(phase));
+            }
+            if !phase.takes_place() {
+                continue;
+            }
             count += 1;
             crowd.roots.insert(self.root_of(phase));
             if let Some(parent) = &phase.parent {
@@ -107,18 +135,18 @@ impl Run {
             return false;
         }
         let provider = self.provider_of(&self.phases[p]);
-        let at_provider = crowd.providers.get(&provider).copied().unwrap_or(0);
-        if self.workflow.providers.get(&provider).is_some_and(|bound| at_provider >= *bound) {
+        let at_provider = crowd.providers.get(provider).copied().unwrap_or(0);
+        if self.workflow.providers.get(provider).is_some_and(|bound| at_provider >= *bound) {
             return false;
         }
         // Whoever begins now would only run into the limit that others wait for already.
-        self.phases[p].step != Step::Pending || !self.provider_makes_wait(&provider)
+        self.phases[p].step != Step::Pending || !crowd.limited.contains(provider)
     }
 
     /// How many parts of a phase may work at once, when nobody else does.
     pub(super) fn places_for(&self, phase: &Phase) -> u32 {
         let agents = Some(self.workflow.limits.agents).filter(|agents| *agents > 0);
-        let at_provider = self.workflow.providers.get(&self.provider_of(phase)).copied();
+        let at_provider = self.workflow.providers.get(self.provider_of(phase)).copied();
         agents.into_iter().chain(at_provider).min().unwrap_or(u32::MAX)
     }
 
@@ -132,17 +160,14 @@ impl Run {
     }
 
     /// Whose quota a phase uses.
-    pub(super) fn provider_of(&self, phase: &Phase) -> String {
-        self.workflow.role_of(&phase.spec).provider().to_owned()
+    pub(super) fn provider_of<'a>(&'a self, phase: &'a Phase) -> &'a str {
+        self.workflow.provider_of(&phase.spec)
     }
 
-    fn provider_makes_wait(&self, provider: &str) -> bool {
-        self.phases.iter().any(|phase| {
-            let session = phase.session.as_ref().and_then(|id| self.sessions.get(id));
-            let waits = matches!(phase.step, Step::Quota { .. })
-                || session.is_some_and(|session| session.state == SessionState::WaitingQuota);
-            waits && self.provider_of(phase) == provider
-        })
+    fn waits_for_provider(&self, phase: &Phase) -> bool {
+        let session = phase.session.as_ref().and_then(|id| self.sessions.get(id));
+        matches!(phase.step, Step::Quota { .. })
+            || session.is_some_and(|session| session.state == SessionState::WaitingQuota)
     }
 
     fn dependencies_done(&self, p: usize) -> bool {

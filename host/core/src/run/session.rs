@@ -75,6 +75,8 @@ pub(super) struct Session {
     pub(super) ending: String,
     /// The question about it that is under way while it works, and whether something new came since.
     pub(super) assessing: RequestSlot,
+    /// Tokens in the window when that question was put.
+    pub(super) used_when_asked: Option<u64>,
     turn: TurnView,
     compacted_at_turn: Option<u32>,
     used_before_compaction: Option<u64>,
@@ -124,6 +126,7 @@ impl Session {
             last: String::new(),
             ending: String::new(),
             assessing: RequestSlot::default(),
+            used_when_asked: None,
             turn: TurnView::default(),
             compacted_at_turn: None,
             used_before_compaction: None,
@@ -160,6 +163,15 @@ impl Session {
             window_tokens: self.window_tokens,
             source: self.source,
             age_ms: now.since(self.used_at).0,
+        }
+    }
+
+    /// Whether the window has filled, or emptied, by a hundredth since a policy was asked about it at work: less than that
+    /// waits for the end of the turn.
+    pub(super) fn has_filled(&self) -> bool {
+        match (self.used_when_asked, self.used_tokens, self.window_tokens) {
+            (Some(asked), Some(used), Some(window)) => used.abs_diff(asked).saturating_mul(100) >= window,
+            (asked, used, _) => used != asked,
         }
     }
 
@@ -398,6 +410,25 @@ mod tests {
         assert_eq!(s.refilled_within_turns, 0);
         s.observe(Seq(4), UnixMs(0), &turn(710));
         assert_eq!(s.refilled_within_turns, 2);
+    }
+
+    #[test]
+    fn a_window_that_hardly_fills_is_no_news() {
+        let mut s = session();
+        let mut fill = |used: u64, window_tokens: Option<u64>| {
+            let source = OccupancySource::Agent;
+            let event = AgentEvent::Occupancy { used_tokens: Some(used), window_tokens, source };
+            s.observe(Seq(1), UnixMs(0), &event);
+            let is_news = s.has_filled();
+            if is_news {
+                s.used_when_asked = s.used_tokens;
+            }
+            is_news
+        };
+        assert_eq!([10, 10, 11].map(|used| fill(used, None)), [true, false, true]);
+        let window = Some(100_000);
+        let told = [11_000, 11_999, 12_000, 11_500, 11_001, 11_000].map(|used| fill(used, window));
+        assert_eq!(told, [true, false, true, false, false, true]);
     }
 
     #[test]

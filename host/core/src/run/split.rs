@@ -141,10 +141,7 @@ impl Run {
             phase.tree = Tree::joining(&parent.spec.id, parent.splits);
         }
         phase.step = Step::Split;
-        // After what it has of earlier splits.
-        let after = (p + 1..self.phases.len()).find(|q| self.phases[*q].depth <= parent.depth);
-        let at = after.unwrap_or(self.phases.len());
-        self.phases.splice(at..at, forked);
+        self.put_below(p, forked);
     }
 }
 

@@ -28,9 +28,7 @@ impl Run {
     }
 
     pub(super) fn outcome_in_phase(&mut self, id: ActionId, outcome: &Outcome) {
-        let Some(p) = self.phases.iter().position(|phase| phase.step.waits_for_action(id)) else {
-            return;
-        };
+        let Some(p) = self.phase_waiting_for(id) else { return };
         if let Outcome::Assessed { facts } = outcome {
             self.phases[p].facts = facts.clone();
         }
@@ -124,8 +122,11 @@ impl Run {
                     max_turns: session.max_turns,
                     occupancy: session.occupancy(now),
                 };
+                let is_news = matches!(event, AgentEvent::Turn { .. }) || session.has_filled();
                 self.notify(notice);
-                self.assess_at_work(p, Occasion::Turn);
+                if is_news {
+                    self.assess_at_work(p, Occasion::Turn);
+                }
             }
             AgentEvent::ToolCall { .. } | AgentEvent::ApprovalRequested { .. } => {
                 let what = session.last.clone();
