@@ -164,6 +164,10 @@ fn wasmtime_config(limits: &Limits, decisions_in_flight: u32) -> Config {
         .cranelift_nan_canonicalization(true)
         .relaxed_simd_deterministic(true)
         .memory_init_cow(true)
+        // Bounds are checked in the code, not by pages without access: taking access away and giving it back for each
+        // instance costs more than the checks, and makes every core stop for it.
+        .signals_based_traps(false)
+        .memory_guard_size(0)
         // Neither is needed to stop a policy or to say why it failed, and without them its code is smaller and is
         // there at once.
         .native_unwind_info(false)
