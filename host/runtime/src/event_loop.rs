@@ -33,11 +33,11 @@ use crate::socket::Asked;
 use calls::{Calls, Kept, Weighed};
 
 /// Results of effects and decisions under way. Each phase at work has one or two; tasks wait when the loop is behind.
-pub(crate) const RESULTS: usize = 64;
+pub(crate) const RESULTS: usize = 256;
 /// Events of all agents together; drivers wait when the loop is behind, and so do their agents.
 pub(crate) const AGENT_EVENTS: usize = 256;
 /// Events taken in before the next commit, so that a flood of them shares one.
-const BATCH: usize = 64;
+const BATCH: usize = 256;
 /// How often the inbox is looked at while agents work.
 const LOOK: Duration = Duration::from_secs(1);
 /// A deadline that core names again after its tick is not retried faster than this.

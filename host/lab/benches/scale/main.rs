@@ -1,6 +1,7 @@
 //! A thousand sessions at once, each saying twenty things a second, through everything that a real event goes through but
 //! an agent's process: stamped, applied to a run, journaled in SQLite with what follows from it, judged by the built-in
-//! component. `cargo bench -p baton-lab --bench scale` prints the table. Compare ratios, not times.
+//! component. `cargo bench -p baton-lab --bench scale` prints the table, `-- 1000x1` one row of it. Compare ratios,
+//! not times.
 
 mod scribe;
 
@@ -22,15 +23,15 @@ use tokio::time::Instant;
 use scribe::Scribe;
 
 /// Results of decisions that wait for a loop, as in the real one.
-const RESULTS: usize = 64;
+const RESULTS: usize = 256;
 /// An agent says something so often.
 const PAUSE: Duration = Duration::from_millis(50);
 /// How long each row of the table is measured, after everybody has begun to work.
 const MEASURED: Duration = Duration::from_secs(6);
-/// Events of one prompt: eight turns.
-const PROMPT_EVENTS: u64 = 80;
+/// Events of the shortest prompt, and how many more the longest one has: six to ten turns.
+const PROMPT_EVENTS: (u64, u64) = (60, 41);
 /// Taken in before the next commit, as in the real loop.
-const BATCH: usize = 64;
+const BATCH: usize = 256;
 
 /// What one loop saw.
 #[derive(Default)]
@@ -46,6 +47,8 @@ type Decided = (RequestId, Result<Decision, Fault>, Label, Instant);
 struct Agent {
     session: SessionId,
     said: u64,
+    /// When what it says is the end of a prompt.
+    prompt_ends: u64,
     is_working: bool,
 }
 
@@ -142,8 +145,8 @@ impl Loop {
                 continue;
             }
             agent.said += 1;
-            let event = event(agent.said);
-            agent.is_working = !agent.said.is_multiple_of(PROMPT_EVENTS);
+            agent.is_working = agent.said < agent.prompt_ends;
+            let event = if agent.is_working { event(agent.said) } else { prompt_ended() };
             if agent.is_working {
                 self.next.push(Reverse((at + PAUSE, who)));
             }
@@ -167,7 +170,8 @@ impl Loop {
             }
             Action::Place { .. } | Action::Notify(_) => return,
             Action::Spawn(spec) => {
-                self.agents.push(Agent { session: spec.session.clone(), said: 0, is_working: false });
+                let session = spec.session.clone();
+                self.agents.push(Agent { session, said: 0, prompt_ends: 0, is_working: false });
                 let ready = AgentEvent::Ready { agent_session: None, model: None, version: None };
                 self.scribe.take(Input::Agent { session: spec.session, event: ready });
                 let capabilities =
@@ -176,11 +180,12 @@ impl Loop {
             }
             Action::Prompt { session, .. } => {
                 if let Some(who) = self.agents.iter().position(|agent| agent.session == session) {
-                    self.agents[who].is_working = true;
-                    // Nobody speaks in time with the others.
-                    let offset = PAUSE.mul_f64(
-                        (who * 7 + self.scribe.id.as_str().len() * 13 + id.0 as usize) as f64 % 50.0 / 50.0,
-                    );
+                    // Nobody speaks in time with the others, nor for as long.
+                    let chance = (who as u64 * 7 + self.scribe.id.as_str().len() as u64 * 13 + id.0) % 1_000;
+                    let offset = PAUSE.mul_f64(chance as f64 / 1_000.0);
+                    let agent = &mut self.agents[who];
+                    agent.is_working = true;
+                    agent.prompt_ends = agent.said + PROMPT_EVENTS.0 + chance % PROMPT_EVENTS.1;
                     self.next.push(Reverse((Instant::now() + offset, who)));
                 }
                 Outcome::Delivered
@@ -210,11 +215,12 @@ impl Loop {
     }
 }
 
+fn prompt_ended() -> AgentEvent {
+    AgentEvent::PromptEnded { stop_reason: "end_turn".into(), is_error: false }
+}
+
 /// One turn is ten events: words, two calls of tools with what they printed, and what it cost.
 fn event(n: u64) -> AgentEvent {
-    if n.is_multiple_of(PROMPT_EVENTS) {
-        return AgentEvent::PromptEnded { stop_reason: "end_turn".into(), is_error: false };
-    }
     let used = 20_000 + n % 5_000;
     match n % 10 {
         3 | 5 => AgentEvent::ToolCall {
@@ -363,7 +369,11 @@ fn main() {
             "| runs x sessions | events/s | CPU per event | events/s a core | p50 | p99 | memory a session |"
         );
         println!("|---|---|---|---|---|---|---|");
-        for (runs, phases) in [(10, 1), (100, 1), (1000, 1), (1, 10), (1, 100), (1, 1000)] {
+        let wanted: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with("--")).collect();
+        for (runs, phases) in [(10, 1), (100, 1), (1000, 1), (1, 100), (10, 100), (1, 1000)] {
+            if !wanted.is_empty() && !wanted.contains(&format!("{runs}x{phases}")) {
+                continue;
+            }
             let row = measure(runs, phases, &router).await;
             println!(
                 "| {} | {:.0} | {:.0} µs | {:.0} | {:.1} ms | {:.1} ms | {:.0} KiB |",
