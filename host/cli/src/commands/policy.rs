@@ -1,22 +1,18 @@
-//! `baton policy`: what a component decides and what can be set for it; and pinning components in `baton.lock`.
+//! `baton policy`: the components that judge how a run goes on. Each command is in a file of its own; pinning is here.
+
+mod inspect;
 
 use std::path::PathBuf;
 
-use anyhow::Context as _;
 use baton_registry::LOCK_FILE;
-use baton_runtime::core::Digest;
-use baton_runtime::core::workflow::SettingValue;
-use baton_runtime::engine::{Engine, EngineConfig, Setting};
 use clap::{Args, Subcommand, ValueHint};
-use serde_json::json;
 
 use super::run::{folder_of, read_file};
-use crate::args::{Format, FormatArg};
 use crate::exit::Exit;
-use crate::policies::{Named, refused};
-use crate::render::look::{self, Look, Tone};
-use crate::render::{record, words};
+use crate::render::words;
 use crate::{out, policies};
+
+use inspect::InspectArgs;
 
 /// Look at policies: the components that judge how a run goes on
 #[derive(Debug, Subcommand)]
@@ -28,21 +24,6 @@ Examples:
 pub(crate) enum PolicyCommand {
     Inspect(InspectArgs),
     Lock(LockArgs),
-}
-
-/// Show what a policy decides and what can be set for it
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  baton policy inspect
-  baton policy inspect careful.wasm
-  baton policy inspect builtin:resilience --format json")]
-pub(crate) struct InspectArgs {
-    /// A component, or a policy that is part of the host
-    #[arg(value_name = "FILE", default_value = "builtin:resilience", value_hint = ValueHint::FilePath)]
-    policy: String,
-    #[command(flatten)]
-    format: FormatArg,
 }
 
 /// Pin the components of a workflow by digest, in the `baton.lock` beside it
@@ -60,90 +41,8 @@ pub(crate) struct LockArgs {
 
 pub(crate) fn policy(command: PolicyCommand) -> anyhow::Result<Exit> {
     match command {
-        PolicyCommand::Inspect(args) => inspect(args),
+        PolicyCommand::Inspect(args) => inspect::inspect(args),
         PolicyCommand::Lock(args) => lock(args),
-    }
-}
-
-/// What is shown of a component.
-struct Inspected {
-    name: String,
-    digest: Digest,
-    bytes: usize,
-    decides: Vec<&'static str>,
-    settings: Vec<Setting>,
-}
-
-fn inspect(args: InspectArgs) -> anyhow::Result<Exit> {
-    let found = look_into(&args.policy)?;
-    let document = json!({
-        "schema": record::SCHEMA,
-        "record": "policy",
-        "policy": found.name,
-        "component": found.digest,
-        "bytes": found.bytes,
-        "decides": found.decides,
-        "settings": found.settings,
-    });
-    match args.format.format {
-        Format::Text => out::data(&text(&found, &look::stdout()))?,
-        Format::Json => out::data(&record::pretty(&document)?)?,
-        Format::Jsonl => out::data(&record::line(&document)?)?,
-    }
-    Ok(Exit::Done)
-}
-
-/// Loads a component exactly as a run does, without a cache: it is looked at once.
-fn look_into(reference: &str) -> anyhow::Result<Inspected> {
-    let Named { name, bytes, .. } = policies::named(reference)?;
-    let engine = Engine::new(EngineConfig::default()).context("starting the policy engine")?;
-    let policy = engine.load(&name, &bytes).map_err(|error| refused(reference, &error))?;
-    Ok(Inspected {
-        digest: policy.digest().clone(),
-        bytes: bytes.len(),
-        decides: policy.decides().iter().map(|capability| capability.name()).collect(),
-        settings: policy.schema().map_err(|fault| refused(reference, &format!("it {fault}")))?.to_vec(),
-        name,
-    })
-}
-
-fn text(found: &Inspected, look: &Look) -> String {
-    let name = look.paint(Tone::Strong, &found.name);
-    let size = words::bytes(found.bytes as u64);
-    let mut text = format!("{name}  {}  {size}\ndecides    {}\n", found.digest, found.decides.join(", "));
-    if found.settings.is_empty() {
-        text.push_str("settings   none\n");
-    }
-    for setting in &found.settings {
-        let key = look.paint(Tone::Strong, &setting.key);
-        text.push_str(&format!("\n{key} = {}{}\n", value(&setting.default), allowed(setting)));
-        text.push_str(&format!("    {}\n", look.wrap(&setting.doc.replace('\n', " "), 4)));
-    }
-    text
-}
-
-/// A value as it is written in a workflow file.
-fn value(value: &SettingValue) -> String {
-    let quoted = |text: &String| format!("{text:?}");
-    match value {
-        SettingValue::Flag(flag) => flag.to_string(),
-        SettingValue::Integer(number) => number.to_string(),
-        SettingValue::Number(number) => format!("{number:?}"),
-        SettingValue::Text(text) => quoted(text),
-        SettingValue::Texts(texts) => {
-            format!("[{}]", texts.iter().map(quoted).collect::<Vec<_>>().join(", "))
-        }
-    }
-}
-
-/// "  (0 to 100)", "  (one of eco, turbo)".
-fn allowed(setting: &Setting) -> String {
-    match (setting.minimum, setting.maximum) {
-        (Some(min), Some(max)) => format!("  ({min} to {max})"),
-        (Some(min), None) => format!("  (at least {min})"),
-        (None, Some(max)) => format!("  (at most {max})"),
-        (None, None) if setting.choices.is_empty() => String::new(),
-        (None, None) => format!("  (one of {})", setting.choices.join(", ")),
     }
 }
 
@@ -153,34 +52,4 @@ fn lock(args: LockArgs) -> anyhow::Result<Exit> {
     let pinned = words::count(pinned, "component");
     out::progress(&format!("pinned {pinned} in {}", base.join(LOCK_FILE).display()));
     Ok(Exit::Done)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn settings_are_shown_as_they_are_written() {
-        let setting = |key: &str, default, minimum, maximum, choices: &[&str]| Setting {
-            key: key.into(),
-            doc: format!("What `{key}` is for."),
-            default,
-            minimum,
-            maximum,
-            choices: choices.iter().map(|choice| (*choice).to_owned()).collect(),
-        };
-        let found = Inspected {
-            name: "careful".into(),
-            digest: Digest::of("careful"),
-            bytes: 61_234,
-            decides: vec!["exhaustion", "handoff"],
-            settings: vec![
-                setting("compact_at_percent", SettingValue::Integer(70), Some(10.0), Some(100.0), &[]),
-                setting("phrases", SettingValue::Texts(vec!["context limit".into()]), None, None, &[]),
-                setting("priority", SettingValue::Text("quality".into()), None, None, &["quality", "time"]),
-                setting("share", SettingValue::Number(1.0), Some(0.5), None, &[]),
-            ],
-        };
-        insta::assert_snapshot!("policy_inspect", text(&found, &Look::bare(100)));
-    }
 }
