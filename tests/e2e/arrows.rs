@@ -8,7 +8,7 @@ use cargo_metadata::{DependencyKind, MetadataCommand, Package};
 
 /// The arrows of the design, and there are no others. Test-only dependencies are not arrows.
 const ARROWS: &[(&str, &[&str])] = &[
-    ("baton-cli", &["baton-lab", "baton-registry", "baton-runtime"]),
+    ("baton-cli", &["baton-build", "baton-lab", "baton-registry", "baton-runtime"]),
     (
         "baton-runtime",
         &["baton-agents", "baton-core", "baton-engine", "baton-inbox", "baton-store", "baton-workspace"],

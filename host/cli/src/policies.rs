@@ -8,8 +8,9 @@ use std::path::Path;
 use anyhow::Context as _;
 use baton_registry::{Component, LOCK_FILE, Lock, ResolveError, Resolved, lock_key, resolve};
 use baton_runtime::core::observation::Capability;
+use baton_runtime::core::workflow::SettingValue;
 use baton_runtime::core::{Digest, Workflow};
-use baton_runtime::engine::{BUILTIN_NAME, Engine, EngineConfig, Router, builtin_bytes};
+use baton_runtime::engine::{BUILTIN_NAME, Configured, Engine, EngineConfig, Router, builtin_bytes};
 use baton_runtime::{PolicyBundle, PolicySource, RuntimeError};
 
 use crate::args::PlaceArgs;
@@ -46,15 +47,37 @@ pub(crate) fn named(reference: &str) -> anyhow::Result<Named> {
 /// The policy of a command line for one decision, with the host's own behind it, loaded as for a run.
 pub(crate) fn router(reference: &str, decides: Capability, place: &PlaceArgs) -> anyhow::Result<Router> {
     let named = named(reference)?;
-    let config = EngineConfig { cache_dir: place::policy_cache(place), ..EngineConfig::default() };
-    let engine = Engine::new(config).context("starting the policy engine")?;
+    let engine = engine(place)?;
     let mut configured = BTreeMap::new();
     if !named.built_in {
-        let policy = engine.load(&named.name, &named.bytes).map_err(|error| refused(reference, &error))?;
-        let policy = policy.configure(&BTreeMap::new()).map_err(|error| refused(reference, &error))?;
-        configured.insert(decides, policy);
+        configured.insert(decides, load(&engine, reference, &named, &BTreeMap::new())?);
     }
     Ok(Router::new(&engine, configured).map_err(|error| refused(reference, &error))?)
+}
+
+/// The engine of a run, with its cache of compiled policies.
+pub(crate) fn engine(place: &PlaceArgs) -> anyhow::Result<Engine> {
+    let config = EngineConfig { cache_dir: place::policy_cache(place), ..EngineConfig::default() };
+    Engine::new(config).context("starting the policy engine")
+}
+
+/// The policy of a command line with these settings, and nothing behind it.
+pub(crate) fn configured(
+    engine: &Engine,
+    reference: &str,
+    settings: &BTreeMap<String, SettingValue>,
+) -> anyhow::Result<Configured> {
+    Ok(load(engine, reference, &named(reference)?, settings)?)
+}
+
+fn load(
+    engine: &Engine,
+    reference: &str,
+    named: &Named,
+    settings: &BTreeMap<String, SettingValue>,
+) -> Result<Configured, RuntimeError> {
+    let policy = engine.load(&named.name, &named.bytes).map_err(|error| refused(reference, &error))?;
+    policy.configure(settings).map_err(|error| refused(reference, &error))
 }
 
 /// That a policy is not fit to decide.

@@ -7,6 +7,7 @@
 pub mod action;
 pub mod decision;
 pub mod facts;
+pub mod fits;
 pub mod ids;
 pub mod input;
 pub mod named;

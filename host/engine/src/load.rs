@@ -15,6 +15,7 @@ use crate::grants::Grants;
 use crate::imports::{ARTIFACTS, FREE};
 use crate::instance::Instance;
 use crate::limits::{ANSWER_ITEMS, COMPONENT_BYTES};
+use crate::outline::Outline;
 use crate::patterns::Prepared;
 use crate::settings::{self, Setting};
 use crate::state::State;
@@ -31,6 +32,7 @@ pub(crate) struct Loaded {
     pub(crate) exports: Exports,
     pub(crate) grants: Grants,
     decides: Vec<Capability>,
+    outline: Outline,
     /// Asked for in the trial, or where there was none now, when it is first needed.
     schema: OnceLock<Vec<Setting>>,
     from_cache: bool,
@@ -177,9 +179,9 @@ impl Engine {
         let contract = |detail: String| LoadError::Contract { policy: policy(), detail };
         let exports = Exports::find(component).map_err(contract)?;
         let decides = exports.decides();
+        let outline = Outline::of(component, &self.0.wasm);
         if decides.is_empty() {
-            let found: Vec<_> =
-                component.component_type().exports(&self.0.wasm).map(|(name, _)| name.to_owned()).collect();
+            let found = &outline.exports;
             let found = if found.is_empty() { "nothing".to_owned() } else { found.join(", ") };
             return Err(LoadError::NoDecision { policy: policy(), found });
         }
@@ -192,6 +194,7 @@ impl Engine {
             exports,
             grants,
             decides,
+            outline,
             schema: OnceLock::new(),
             from_cache: false,
         })
@@ -403,6 +406,11 @@ impl Policy {
     /// What it can be asked, in the order of [`Capability::ALL`].
     pub fn decides(&self) -> &[Capability] {
         &self.0.decides
+    }
+
+    /// What it imports and exports.
+    pub fn outline(&self) -> &Outline {
+        &self.0.outline
     }
 
     /// What can be set, in its own order; empty where it has no settings. A fault is one of the component, asked now

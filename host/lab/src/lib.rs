@@ -1,12 +1,15 @@
 //! What recorded runs and streams can teach. Judges a recorded stream (`classify`), folds a journal again through core and holds it to what it says (`refold`), and
-//! puts recorded questions to the policies again (`reevaluate`, `policies`), and any handoff document to a policy (`review`). Performs nothing: no agent is started, nothing written.
+//! puts recorded questions to the policies again (`reevaluate`, `policies`), or to a candidate instead (`trial`), any handoff document to a policy (`review`), and generated questions to a new one (`conformance`). Performs nothing: no agent is started, nothing written.
 #![forbid(unsafe_code)]
 
 mod classify;
+pub mod conformance;
+mod pairing;
 mod policies;
 mod reevaluate;
 mod refold;
 mod review;
+mod trial;
 
 use baton_core::decision::Label;
 use baton_core::observation::Question;
@@ -15,10 +18,11 @@ use baton_store::{Journal, StoreError};
 
 pub use baton_streams::Format as StreamFormat;
 pub use classify::{Classified, ClassifyError, Moment, classify, classify_remark};
-pub use policies::ask_again;
+pub use policies::{ask_again, candidate};
 pub use reevaluate::{Answer, Changed, DIFFERENCES_KEPT, Reevaluated, Reevaluation};
 pub use refold::{Divergence, Folded, Refold};
 pub use review::{Known, review};
+pub use trial::{Difference, Function, Outcome, Tally, Trial, Tried, try_on};
 
 /// What a recorded run is worth as evidence.
 #[derive(Clone, Debug, PartialEq)]
@@ -58,6 +62,18 @@ pub enum LabError {
         run: RunId,
         /// The decision.
         seq: Seq,
+    },
+    /// Core does not take today what it took then.
+    #[error(
+        "core refuses entry {seq} of run {run}: {why}. The journal was written by another version of baton, or is damaged"
+    )]
+    Refused {
+        /// Which run.
+        run: RunId,
+        /// The input.
+        seq: Seq,
+        /// Why.
+        why: String,
     },
 }
 

@@ -1,7 +1,7 @@
-//! Asks real policies again: the closure that `verify` wants, over the engine.
+//! Asks real policies: the closures that `verify` and `try_on` want, over the engine.
 
 use baton_core::Digest;
-use baton_core::decision::Label;
+use baton_core::decision::{Decision, Fault, Label};
 use baton_core::observation::Question;
 use baton_engine::Configured;
 
@@ -33,4 +33,9 @@ pub fn ask_again(policies: &[Configured], engine: &Digest) -> impl FnMut(&Questi
             },
         }
     }
+}
+
+/// Puts every question to this policy, and to none behind it.
+pub fn candidate(policy: &Configured) -> impl FnMut(&Question) -> Result<Decision, Fault> {
+    |question| policy.evaluate(question).result
 }

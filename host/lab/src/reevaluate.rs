@@ -1,21 +1,16 @@
 //! Replay of policies: every question that a component answered is put to it again, and must get the same answer for
 //! the same fuel. How a component is run is the caller's closure; which questions are asked again is decided here.
 
-use std::collections::BTreeMap;
-
-use baton_core::action::Action;
 use baton_core::decision::{DecidedBy, Decision, Fault, Label};
 use baton_core::observation::Question;
-use baton_core::{Input, RequestId, RunId, Seq};
+use baton_core::{RequestId, RunId, Seq};
 use baton_store::Entry;
 
 use crate::LabError;
+use crate::pairing::{Paired, Pairing};
 
 /// Differences that are kept to be shown; the rest is counted. A person reads the first few.
 pub const DIFFERENCES_KEPT: usize = 20;
-
-/// Questions that wait for their answer. Core has a few under way; a journal with more is not one of this host.
-const QUESTIONS_OPEN: usize = 4096;
 
 /// What the closure found.
 #[derive(Clone, Debug, PartialEq)]
@@ -81,39 +76,21 @@ pub struct Reevaluated {
 
 /// Takes the entries of one run in order and asks again as it goes.
 pub struct Reevaluation<E> {
-    run: RunId,
+    pairing: Pairing,
     evaluate: E,
-    open: BTreeMap<RequestId, Question>,
     found: Reevaluated,
 }
 
 impl<E: FnMut(&Question, &Label) -> Answer> Reevaluation<E> {
     /// Before the first entry.
     pub fn new(run: RunId, evaluate: E) -> Self {
-        Self { run, evaluate, open: BTreeMap::new(), found: Reevaluated::default() }
+        Self { pairing: Pairing::new(run), evaluate, found: Reevaluated::default() }
     }
 
     /// Takes the next entry. Fails for a decision without a question.
     pub fn take(&mut self, entry: &Entry) -> Result<(), LabError> {
-        match entry {
-            Entry::Intent { intent, .. } => {
-                if let Action::RequestDecision { request, question } = &intent.action {
-                    self.open.insert(*request, question.clone());
-                    // The oldest are those that a host took with it when it died; they are put again under a new id.
-                    if self.open.len() > QUESTIONS_OPEN {
-                        self.open.pop_first();
-                    }
-                }
-            }
-            Entry::Input(stamped) => {
-                if let Input::Decided { request, result, label } = &stamped.input {
-                    let question = self
-                        .open
-                        .remove(request)
-                        .ok_or_else(|| LabError::NoQuestion { run: self.run.clone(), seq: stamped.seq })?;
-                    self.ask_again(stamped.seq, *request, &question, result, label);
-                }
-            }
+        if let Some(paired) = self.pairing.take(entry)? {
+            self.ask_again(paired);
         }
         Ok(())
     }
@@ -123,14 +100,8 @@ impl<E: FnMut(&Question, &Label) -> Answer> Reevaluation<E> {
         self.found
     }
 
-    fn ask_again(
-        &mut self,
-        seq: Seq,
-        request: RequestId,
-        question: &Question,
-        recorded: &Result<Decision, Fault>,
-        label: &Label,
-    ) {
+    fn ask_again(&mut self, paired: Paired<'_>) {
+        let Paired { seq, request, question, recorded, label } = paired;
         let found = &mut self.found;
         if label.by == DecidedBy::Native || label.component.is_none() {
             found.native += 1;
@@ -140,7 +111,7 @@ impl<E: FnMut(&Question, &Label) -> Answer> Reevaluation<E> {
             found.watchdog += 1;
             return;
         }
-        match (self.evaluate)(question, label) {
+        match (self.evaluate)(&question, label) {
             Answer::Given { result, fuel } if result == *recorded && fuel == label.fuel => found.same += 1,
             Answer::Given { result, fuel } => {
                 found.differences += 1;

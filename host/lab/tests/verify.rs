@@ -1,183 +1,19 @@
 //! Recorded runs are replayed: what was recorded faithfully verifies, and any change to it is found.
 
+mod recorder;
+
 use std::collections::BTreeMap;
 
 use baton_core::action::{Action, Intent};
-use baton_core::decision::{
-    Assessment, Brief, CompactionAction, CompactionDecision, Composition, Continuer, DecidedBy, Decision,
-    Fault, Label, Recovery, Review, SplitAction, SplitDecision, Staleness, TurnBudget, Verdict,
-};
-use baton_core::facts::{AgentEvent, Capabilities, WorkspaceFacts};
-use baton_core::input::Outcome;
+use baton_core::decision::{DecidedBy, Fault, Label};
+use baton_core::facts::AgentEvent;
 use baton_core::observation::{Ask, Question};
-use baton_core::workflow::file;
-use baton_core::{Digest, Input, Run, RunId, Seq, SessionId, Stamped, UnixMs};
+use baton_core::{Digest, Input, RunId, Seq, SessionId, Stamped, UnixMs};
 use baton_engine::{BUILTIN_NAME, Engine, EngineConfig, Router, builtin_bytes};
 use baton_lab::{Answer, Divergence, LabError, ask_again, refold, verify};
-use baton_store::{Durability, Entry, Journal, StateDir};
-use tempfile::TempDir;
+use baton_store::Entry;
 
-const WORKFLOW: &str = r#"
-name = "lab"
-goal = "Something small."
-[[phases]]
-id = "10"
-title = "First"
-[[phases.objectives]]
-id = "a"
-description = "Write a."
-[[phases.objectives]]
-id = "b"
-description = "Write b."
-"#;
-
-/// Enough to see scope, spawn, prompt and several judgments.
-const ENTRIES: usize = 40;
-
-/// Who answers questions to a policy.
-type Decide<'a> = dyn FnMut(&Question) -> (Result<Decision, Fault>, Label) + 'a;
-
-/// Plays the host without agents: writes down what core takes and wants, and answers every intent with success.
-struct Recorder {
-    run: Run,
-    seq: Seq,
-    entries: Vec<Entry>,
-    wanted: Vec<Intent>,
-}
-
-impl Recorder {
-    fn take(&mut self, input: Input) {
-        let stamped = Stamped { seq: self.seq.next(), at: UnixMs(1_000 * self.seq.0), input };
-        let intents = self.run.apply(&stamped).unwrap();
-        self.seq = stamped.seq;
-        let at = stamped.at;
-        self.entries.push(Entry::Input(stamped));
-        for intent in intents.into_iter().filter(|intent| !matches!(intent.action, Action::Notify(_))) {
-            self.seq = self.seq.next();
-            self.entries.push(Entry::Intent { seq: self.seq, at, intent: intent.clone() });
-            self.wanted.push(intent);
-        }
-    }
-
-    fn perform(&mut self, intent: Intent, decide: &mut Decide<'_>) {
-        let done = |outcome| Input::Outcome { action: intent.id, outcome };
-        match &intent.action {
-            Action::RequestDecision { request, question } => {
-                let (result, label) = decide(question);
-                self.take(Input::Decided { request: *request, result, label: Box::new(label) });
-            }
-            Action::Spawn(spec) => {
-                self.take(done(Outcome::Spawned {
-                    group: 1,
-                    started: 1,
-                    capabilities: Capabilities::default(),
-                }));
-                let event = AgentEvent::Ready { agent_session: None, model: None, version: None };
-                self.take(Input::Agent { session: spec.session.clone(), event });
-            }
-            Action::Prompt { session, .. } => {
-                let session = session.clone();
-                self.take(done(Outcome::Delivered));
-                self.say(&session, AgentEvent::Text { text: "I did nothing of note in this turn.".into() });
-                self.say(&session, AgentEvent::Turn { used_tokens: Some(1_000), billed: Default::default() });
-                self.say(
-                    &session,
-                    AgentEvent::PromptEnded { stop_reason: "end_turn".into(), is_error: false },
-                );
-            }
-            Action::Assess { .. } => self.take(done(Outcome::Assessed { facts: WorkspaceFacts::default() })),
-            Action::Checkpoint { .. } => self.take(done(Outcome::Checkpointed { base: None })),
-            _ => self.take(done(Outcome::Announced)),
-        }
-    }
-
-    fn say(&mut self, session: &SessionId, event: AgentEvent) {
-        self.take(Input::Agent { session: session.clone(), event });
-    }
-}
-
-fn record(mut decide: impl FnMut(&Question) -> (Result<Decision, Fault>, Label)) -> Vec<Entry> {
-    let workflow = Box::new(file::parse(WORKFLOW, "lab.toml", "/").unwrap());
-    let mut recorder = Recorder { run: Run::new(), seq: Seq(0), entries: Vec::new(), wanted: Vec::new() };
-    let run = run_id();
-    recorder.take(Input::Started {
-        run,
-        workflow,
-        pins: Vec::new(),
-        task_folder: ".".into(),
-        utc_offset_minutes: 0,
-    });
-    while recorder.entries.len() < ENTRIES && !recorder.wanted.is_empty() {
-        let intent = recorder.wanted.remove(0);
-        recorder.perform(intent, &mut decide);
-    }
-    recorder.entries
-}
-
-fn run_id() -> RunId {
-    RunId::new("recorded")
-}
-
-fn journal_of(entries: Vec<Entry>) -> (TempDir, Journal) {
-    let folder = tempfile::tempdir().unwrap();
-    let state = StateDir::open(&folder.path().join("state"), folder.path()).unwrap();
-    let journal = Journal::open(&state).unwrap();
-    journal.append_wait(&run_id(), entries, Durability::Durable).unwrap();
-    (folder, journal)
-}
-
-/// A policy that is a function of the question alone.
-fn stub(question: &Question) -> Decision {
-    let reason = "as always".to_owned();
-    match &question.ask {
-        Ask::Assess(_) => Decision::Assess(Assessment {
-            verdict: Verdict::Completed,
-            evidence: Vec::new(),
-            warning: None,
-            recovery: Recovery::Wait,
-            reason,
-        }),
-        Ask::Budget(_, base) => Decision::Budget(TurnBudget { max_turns: *base, reason }),
-        Ask::Split(_) => Decision::Split(SplitDecision { action: SplitAction::Keep, reason }),
-        Ask::Brief(seen) => {
-            Decision::Brief(Brief { prompt: format!("Do {:?}.", seen.focus), left_out: Vec::new(), reason })
-        }
-        Ask::Compaction(_) => {
-            Decision::Compaction(CompactionDecision { action: CompactionAction::Keep, reason })
-        }
-        Ask::Compose(_) => {
-            let (document, index) = ("# Handoff".to_owned(), "# Index".to_owned());
-            Decision::Compose(Composition {
-                document,
-                index,
-                continuer: Continuer::Successor,
-                left_out: Vec::new(),
-                reason,
-            })
-        }
-        Ask::Review(_) => Decision::Review(Review {
-            score: 90,
-            findings: Vec::new(),
-            staleness: Staleness::Fresh,
-            accepted: true,
-            reason,
-        }),
-    }
-}
-
-fn label(question: &Question) -> Label {
-    Label {
-        by: DecidedBy::Configured,
-        capability: question.ask.capability(),
-        policy: "stub".into(),
-        component: Some(Digest::of("stub")),
-        settings: Some(Digest::of("settings")),
-        engine: Digest::of("engine"),
-        fuel: 100,
-        duration_us: 5,
-        faults: Vec::new(),
-    }
-}
+use recorder::{journal_of, label, record, run_id, stub};
 
 fn recorded_with_stub() -> Vec<Entry> {
     record(|question| (Ok(stub(question)), label(question)))

@@ -77,5 +77,5 @@ pub use project::{
     ReturnStatus, ReturnedArtifact, ReturnedError, WorkItem, WorkItemKind, WorkItems, expect_free_folder,
     progress_of,
 };
-pub use query::{ArtifactEntry, RunRow, artifact, artifacts, runs, view_of};
+pub use query::{ArtifactEntry, RunRow, artifact, artifacts, journal_of, runs, view_of};
 pub use undo::{Undid, undo};

@@ -107,6 +107,16 @@ pub(crate) fn unfinished(config: &HostConfig) -> Result<Option<RunId>, RuntimeEr
     Ok(None)
 }
 
+/// The journal of a workspace, to be read, and the run that is meant: the newest where none is named.
+///
+/// # Errors
+/// As for [`view_of`].
+pub fn journal_of(config: &HostConfig, run: Option<&RunId>) -> Result<(Journal, RunId), RuntimeError> {
+    let journal = open_read_only(&find_state(config)?)?;
+    let run = which_run(config, &journal, run)?;
+    Ok((journal, run))
+}
+
 /// The artifacts of a run, every version, by name; of the newest run where none is named.
 ///
 /// # Errors

@@ -37,11 +37,15 @@ fn module(policy: &Policy, toolchain: &Toolchain, target_dir: &Path) -> Result<P
         .env("RUSTC", &toolchain.rustc)
         // Separated by a byte that no path has, unlike RUSTFLAGS.
         .env("CARGO_ENCODED_RUSTFLAGS", flags(policy, toolchain).join("\u{1f}"))
-        .args(["build", "--locked", "--lib", "--target", TARGET, "--profile", PROFILE, "-p", &policy.package])
+        .args(["build", "--lib", "--target", TARGET, "--profile", PROFILE, "-p", &policy.package])
         .arg("--target-dir")
         .arg(target_dir)
         // What the build says is for the person who waits; stdout stays free for data.
         .stdout(Stdio::null());
+    // Where there is no lock yet, cargo makes it.
+    if policy.workspace.join("Cargo.lock").is_file() {
+        cargo.arg("--locked");
+    }
     if let Std::Built { linker } = &toolchain.std {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let path = std::env::join_paths(std::iter::once(linker.clone()).chain(std::env::split_paths(&path)));

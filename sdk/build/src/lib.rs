@@ -1,6 +1,7 @@
 //! Builds policy crates into WebAssembly components and holds the committed ones to their lock.
 //!
-//! [`build`] writes `<policies>/<name>.wasm` and `<policies>/policies.lock`; [`check`] rebuilds and compares;
+//! [`build_alone`] builds one policy crate, wherever it lies. For the reference policies, which lie in one folder and are
+//! committed as built, [`build`] writes `<policies>/<name>.wasm` and `<policies>/policies.lock`; [`check`] rebuilds and compares;
 //! [`verify`] compares sources and files with the lock and needs no compiler. It does not load or run a component.
 //!
 //! A component depends on the compiler that made it, so the lock records one. The same compiler that makes other
@@ -43,6 +44,9 @@ pub enum Error {
     /// There is no policy crate in the folder.
     #[error("no policy crate (a folder with a Cargo.toml) in {0}; name the folder that holds them")]
     NoPolicies(PathBuf),
+    /// The folder is no crate.
+    #[error("no Cargo.toml in {0}; name the folder of a policy crate, or make one with `baton policy new`")]
+    NoCrate(PathBuf),
     /// The folder belongs to no cargo workspace.
     #[error("no Cargo.lock in {0} or above it; run this inside the workspace that the policies belong to")]
     NoWorkspace(PathBuf),
@@ -121,6 +125,29 @@ pub enum Outcome {
         /// The compiler here.
         here: String,
     },
+}
+
+/// A component that was built.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Built {
+    /// Where it is.
+    pub component: PathBuf,
+    /// Its size.
+    pub bytes: u64,
+    /// `rustc --version` of the compiler that made it.
+    pub rustc: String,
+}
+
+/// Builds the policy crate in `folder`, which belongs to no house of policies, into `<folder>/<package>.wasm`.
+///
+/// # Errors
+/// [`Error`]; a component of an earlier build is then still there.
+pub fn build_alone(folder: &Path) -> Result<Built, Error> {
+    let policy = sources::alone(folder)?;
+    let toolchain = Toolchain::find()?;
+    let component = compile::component(&policy, &toolchain)?;
+    std::fs::write(&policy.component, &component).map_err(Error::file("write", &policy.component))?;
+    Ok(Built { component: policy.component, bytes: component.len() as u64, rustc: toolchain.version })
 }
 
 /// Builds every policy crate in `folder` and writes the components and their lock.

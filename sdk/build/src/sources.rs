@@ -56,6 +56,21 @@ pub fn discover(folder: &Path) -> Result<Vec<Policy>, Error> {
     if policies.is_empty() { Err(Error::NoPolicies(folder)) } else { Ok(policies) }
 }
 
+/// The policy crate in `folder`, with whatever workspace it belongs to.
+pub(crate) fn alone(folder: &Path) -> Result<Policy, Error> {
+    let manifest = folder.join("Cargo.toml");
+    if !manifest.is_file() {
+        return Err(Error::NoCrate(folder.to_owned()));
+    }
+    let folder = folder.canonicalize().map_err(Error::file("open", folder))?;
+    let package = package_name(&manifest)?;
+    let is_own = self::manifest(&manifest)?.get("workspace").is_some();
+    let locked = folder.ancestors().find(|above| above.join("Cargo.lock").is_file()).filter(|_| !is_own);
+    let workspace = locked.unwrap_or(&folder).to_owned();
+    let component = folder.join(format!("{package}.wasm"));
+    Ok(Policy { name: package.clone(), package, folder, component, workspace })
+}
+
 impl Policy {
     /// Digest of every source file that reaches the component: crate, local dependencies, contract, build profile.
     ///

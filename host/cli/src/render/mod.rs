@@ -1,5 +1,6 @@
 //! From notices and views to what people and programs read. The wording lives here; nothing is decided here.
 
+pub(crate) mod decision;
 pub(crate) mod found;
 pub(crate) mod handoff;
 pub(crate) mod live;
@@ -12,4 +13,5 @@ pub(crate) mod report;
 #[cfg(test)]
 pub(crate) mod samples;
 pub(crate) mod table;
+pub(crate) mod trial;
 pub(crate) mod words;

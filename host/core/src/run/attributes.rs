@@ -1,6 +1,7 @@
 //! What a policy is told of a phase by pairs of words, since the records of the contract are closed. Decides nothing.
 
 use crate::decision::Staleness;
+use crate::fits::{SPLIT_DEPTH, SPLIT_FAN_OUT};
 use crate::ids::PhaseId;
 use crate::observation::Attributes;
 use crate::view::Origin;
@@ -113,8 +114,8 @@ impl Run {
     pub(super) fn scope_attributes(&self, p: usize) -> Attributes {
         let limits = &self.workflow.limits;
         let mut attributes = self.attributes(p);
-        attributes.push(("split-fan-out".to_owned(), limits.split_fan_out.to_string()));
-        attributes.push(("split-depth".to_owned(), limits.split_depth.to_string()));
+        attributes.push((SPLIT_FAN_OUT.to_owned(), limits.split_fan_out.to_string()));
+        attributes.push((SPLIT_DEPTH.to_owned(), limits.split_depth.to_string()));
         attributes
     }
 }

@@ -94,6 +94,17 @@ impl Run {
         self.phases.iter().position(|phase| phase.step.waits_for_action(action))
     }
 
+    /// The phase about which an open question was asked, then those that it is a part of, from the inside out.
+    pub fn asked_about(&self, request: RequestId) -> Vec<&PhaseId> {
+        let mut found = Vec::new();
+        let mut inner = self.phase_asked_about(request);
+        while let Some(p) = inner {
+            found.push(&self.phases[p].spec.id);
+            inner = self.phases[p].parent.as_ref().and_then(|parent| self.phase_index(parent));
+        }
+        found
+    }
+
     /// The phase about which this was asked.
     pub(super) fn phase_asked_about(&self, request: RequestId) -> Option<usize> {
         self.phase_index(self.index.asked.get(&request)?)

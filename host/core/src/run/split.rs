@@ -1,11 +1,10 @@
 //! Splitting: a policy shapes it, this validates it and gives the letters (D2, D4). Sub-phases stand after their parent
 //! and hold its open objectives. How what they made comes together is in `join.rs`.
 
-use std::collections::BTreeMap;
-
 use crate::action::Action;
 use crate::decision::{Order, SubPhase};
-use crate::ids::{ObjectiveId, PhaseId};
+use crate::fits::{SplitBounds, split_fits};
+use crate::ids::PhaseId;
 use crate::input::Outcome;
 use crate::notice::Notice;
 use crate::tree::Tree;
@@ -22,32 +21,10 @@ use super::walk::why_failed;
 impl Run {
     /// Every open objective in exactly one part, no other, within depth and fan-out. An error says which rule.
     pub(super) fn check_split(&self, p: usize, parts: &[SubPhase]) -> Result<(), String> {
-        let phase = &self.phases[p];
-        let limits = &self.workflow.limits;
-        if phase.depth >= limits.split_depth {
-            return Err(format!("phase {} is at the deepest level, {}", phase.spec.id, limits.split_depth));
-        }
-        if parts.len() < 2 || parts.len() > limits.split_fan_out as usize {
-            return Err(format!("{} parts; allowed are 2 to {}", parts.len(), limits.split_fan_out));
-        }
-        let mut seen: BTreeMap<&ObjectiveId, u32> =
-            phase.open_goals().map(|(_, goal)| (&goal.spec.id, 0)).collect();
-        for part in parts {
-            if part.objectives.is_empty() {
-                return Err(format!("the part {:?} has no objective", part.title));
-            }
-            for id in &part.objectives {
-                match seen.get_mut(id) {
-                    Some(count) => *count += 1,
-                    None => return Err(format!("{id} is no open objective of phase {}", phase.spec.id)),
-                }
-            }
-        }
-        match seen.iter().find(|(_, count)| **count != 1) {
-            Some((id, 0)) => Err(format!("objective {id} is in no part")),
-            Some((id, count)) => Err(format!("objective {id} is in {count} parts")),
-            None => Ok(()),
-        }
+        let (phase, limits) = (&self.phases[p], &self.workflow.limits);
+        let bounds = SplitBounds { depth: limits.split_depth, fan_out: limits.split_fan_out };
+        let open = phase.open_goals().map(|(_, goal)| &goal.spec.id);
+        split_fits(&phase.spec.id, phase.depth, bounds, open, parts)
     }
 
     /// The state that the parts start from is kept first: what is there now, committed or not (D3).

@@ -1,0 +1,170 @@
+//! `baton policy try`: what a candidate would have decided, beside what was decided. Starts no agent, and changes nothing. How
+//! it looks is in `render/trial.rs`.
+
+mod question;
+mod sample;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use anyhow::Context as _;
+use baton_lab::{candidate, try_on};
+use baton_runtime::core::RunId;
+use baton_runtime::core::observation::Capability;
+use baton_runtime::core::workflow::SettingValue;
+use baton_runtime::engine::{Configured, Engine, Router};
+use baton_runtime::journal_of;
+use clap::{Args, ValueHint};
+
+use super::new::Decides;
+use crate::args::{Format, FormatArg, PlaceArgs};
+use crate::exit::{Exit, Usage};
+use crate::place::Place;
+use crate::render::trial::{Answered, OnQuestion, OnRun, written};
+use crate::render::{look, record, words};
+use crate::{out, policies};
+
+use sample::Sample;
+
+/// Try a policy on what a run asked, beside what was decided then
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  baton policy try my-split.wasm                            on the newest run of this folder
+  baton policy try my-split.wasm --on 20260212-103000       on this one
+  baton policy try builtin:resilience --set max-objectives=2
+  baton policy try --sample split > observation.json        a question to start from
+  baton policy try my-split.wasm --on observation.json      beside the built-in policy
+
+Every question that the run asked is put to the policy. Its answer is otherwise where the decision differs; another reason \
+for the same decision is not. After an answer that would have made the host do something else in a phase, the run would \
+have gone another way there: what would have come after it is not known, and what was asked after it is counted apart. \
+Exits with 0 whatever the policy decides.
+
+A question of a run, to change and ask again:
+  baton policy try my-split.wasm --format json | jq '.differences[0].question' > observation.json")]
+pub(crate) struct TryArgs {
+    /// A component, or a policy that is part of the host
+    #[arg(value_name = "FILE", required_unless_present = "sample", value_hint = ValueHint::FilePath)]
+    policy: Option<String>,
+    /// What to try it on: a run, or a file with one question, `-` for standard input [default: the newest run]
+    #[arg(long, value_name = "RUN|observation.json", value_hint = ValueHint::FilePath)]
+    on: Option<String>,
+    /// Only what is asked about this
+    #[arg(long, value_name = "DECISION", value_delimiter = ',')]
+    decides: Vec<Decides>,
+    /// A setting of the policy; a list as JSON
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = setting)]
+    settings: Vec<(String, SettingValue)>,
+    /// Differences to show
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u16).range(..=1000))]
+    differences: u16,
+    /// Print a question that --on takes, and try nothing
+    #[arg(long, value_name = "FUNCTION", conflicts_with_all = ["policy", "on", "decides", "settings"])]
+    sample: Option<Sample>,
+    #[command(flatten)]
+    place: PlaceArgs,
+    #[command(flatten)]
+    format: FormatArg,
+}
+
+pub(super) fn attempt(args: TryArgs) -> anyhow::Result<Exit> {
+    if let Some(sample) = args.sample {
+        out::data(&record::pretty(&written(&sample.question()))?)?;
+        return Ok(Exit::Done);
+    }
+    let reference = args.policy.as_deref().unwrap_or_default();
+    let engine = policies::engine(&args.place)?;
+    let policy = policies::configured(&engine, reference, &args.settings.iter().cloned().collect())?;
+    let decides = asked_about(&policy, &args.decides)?;
+    match args.on.as_deref() {
+        Some(on) if is_file(on) => on_question(&args, &engine, &policy, &decides, Path::new(on)),
+        on => on_run(&args, &policy, &decides, on.map(RunId::new).as_ref()),
+    }
+}
+
+fn on_run(
+    args: &TryArgs,
+    policy: &Configured,
+    decides: &BTreeSet<Capability>,
+    run: Option<&RunId>,
+) -> anyhow::Result<Exit> {
+    let place = Place::to_read(&args.place, run)?;
+    let (journal, run) = journal_of(&place.config, run)?;
+    let kept = usize::from(args.differences);
+    let tried = try_on(&journal, &run, decides.iter().copied(), kept, candidate(policy))?;
+    let found = OnRun { run: &run, policy: Answered::of(policy), decides, tried: &tried };
+    match args.format.format {
+        Format::Text => out::data(&found.text(&look::stdout()))?,
+        Format::Json => out::data(&record::pretty(&found.json())?)?,
+        Format::Jsonl => found.lines().try_for_each(|line| out::data(&record::line(&line)?))?,
+    }
+    Ok(Exit::Done)
+}
+
+fn on_question(
+    args: &TryArgs,
+    engine: &Engine,
+    policy: &Configured,
+    decides: &BTreeSet<Capability>,
+    file: &Path,
+) -> anyhow::Result<Exit> {
+    let question = question::read(file)?;
+    let asked = question.ask.capability();
+    if !decides.contains(&asked) {
+        let (file, name) = (file.display(), policy.policy().name());
+        let why =
+            format!("{file} asks {}, and {name} is asked about {}", question.ask.function(), list(decides));
+        return Err(Usage(why).into());
+    }
+    let built_in = Router::new(engine, BTreeMap::new()).context("loading the built-in policy")?;
+    let (current, label) = built_in.decide(&question);
+    let candidate = policy.evaluate(&question);
+    let found = OnQuestion {
+        question: &question,
+        policy: Answered::of(policy),
+        candidate: &candidate.result,
+        fuel: candidate.fuel,
+        current: &current,
+        label: &label,
+    };
+    match args.format.format {
+        Format::Text => out::data(&found.text(&look::stdout()))?,
+        Format::Json => out::data(&record::pretty(&found.json())?)?,
+        Format::Jsonl => out::data(&record::line(&found.json())?)?,
+    }
+    Ok(Exit::Done)
+}
+
+/// What a policy is asked about: what it decides, and of that what was named, if anything was.
+fn asked_about(policy: &Configured, named: &[Decides]) -> anyhow::Result<BTreeSet<Capability>> {
+    let can = policy.policy().decides();
+    let named: BTreeSet<Capability> = named.iter().map(|decides| decides.capability()).collect();
+    let both: BTreeSet<Capability> =
+        can.iter().copied().filter(|one| named.is_empty() || named.contains(one)).collect();
+    if both.is_empty() {
+        let (name, can) = (policy.policy().name(), words::list(can));
+        let why = format!("{name} does not decide {}: it decides {can}", list(&named));
+        return Err(Usage(why).into());
+    }
+    Ok(both)
+}
+
+fn list(of: &BTreeSet<Capability>) -> String {
+    words::list(&of.iter().collect::<Vec<_>>())
+}
+
+/// A run has no ending, and no folder, in its name.
+fn is_file(on: &str) -> bool {
+    on == "-" || on.ends_with(".json") || on.contains('/') || Path::new(on).is_file()
+}
+
+/// `key=value`: a value that is no JSON is a text.
+fn setting(given: &str) -> Result<(String, SettingValue), String> {
+    let (key, value) = given.split_once('=').ok_or("expected KEY=VALUE, like max-objectives=2")?;
+    let value = serde_json::from_str(value).unwrap_or_else(|_| SettingValue::Text(value.to_owned()));
+    Ok((key.to_owned(), value))
+}
+
+#[cfg(test)]
+mod tests;

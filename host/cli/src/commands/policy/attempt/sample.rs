@@ -1,0 +1,239 @@
+//! Questions to start from, one for each function of the contract. Made of core's own types, so that what is printed is what
+//! is read.
+
+use baton_runtime::core::facts::{Capabilities, Channel, GitFacts, OccupancySource};
+use baton_runtime::core::observation::{
+    Ask, BriefKind, BudgetView, CompactionObservation, ExhaustionObservation, HandoffObservation,
+    ObjectiveStatus, ObjectiveView, Occasion, OccupancyView, PhaseView, ProgressView, Question,
+    ReviewObservation, SessionState, SessionView, SignalView, Span, SplitOccasion, SplittingObservation,
+    TextId, TurnView,
+};
+use baton_runtime::core::{Seq, Text, UnixMs};
+use clap::ValueEnum;
+
+/// What an agent prints whose window is full; the window of signals in the sample of `assess`.
+const SAID: &str = "API Error: Prompt is too long";
+
+/// 2026-06-01 12:00 UTC.
+const NOW: UnixMs = UnixMs(1_780_315_200_000);
+
+/// A function of the contract, by the name that a question has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Sample {
+    /// exhaustion.assess: a prompt that ended, and why
+    #[value(alias = "exhaustion")]
+    Assess,
+    /// compaction.decide: a window that is three quarters full
+    Compaction,
+    /// splitting.evaluate: a phase that begins with six objectives
+    #[value(alias = "splitting")]
+    Split,
+    /// splitting.budget: the same, and 25 turns
+    Budget,
+    /// handoff.brief: the prompt of a successor
+    #[value(alias = "handoff")]
+    Brief,
+    /// handoff.compose: what an exhausted session leaves behind
+    Compose,
+    /// handoff.review: a document
+    Review,
+}
+
+impl Sample {
+    /// The question.
+    pub(super) fn question(self) -> Question {
+        let (ask, texts) = match self {
+            Sample::Assess => (Ask::Assess(Box::new(exhaustion())), vec![SAID]),
+            Sample::Compaction => (Ask::Compaction(Box::new(compaction())), Vec::new()),
+            Sample::Split => (Ask::Split(Box::new(splitting())), Vec::new()),
+            Sample::Budget => (Ask::Budget(Box::new(splitting()), 25), Vec::new()),
+            Sample::Brief => (Ask::Brief(Box::new(handoff())), spoken()),
+            Sample::Compose => (Ask::Compose(Box::new(handoff())), spoken()),
+            Sample::Review => (Ask::Review(Box::new(review())), vec!["# Handoff\n\nWhere it stands: TBD\n"]),
+        };
+        Question { ask, texts: texts.into_iter().map(Text::new).collect() }
+    }
+}
+
+/// The last words of the session before, and what a verification found.
+fn spoken() -> Vec<&'static str> {
+    vec!["The lexer is done; the parser reads expressions, and no statements yet.", ""]
+}
+
+fn session() -> SessionView {
+    SessionView {
+        agent: "claude".into(),
+        role: "executor".into(),
+        state: SessionState::Idle,
+        capabilities: Capabilities {
+            reports_occupancy: true,
+            compacts: true,
+            takes_mcp: true,
+            caps_turns: true,
+            interrupts: true,
+            reports_cost: true,
+        },
+        occupancy: OccupancyView {
+            used_tokens: Some(150_000),
+            window_tokens: Some(200_000),
+            source: OccupancySource::Agent,
+            age_ms: 0,
+        },
+        continuation: 0,
+        prompts: 2,
+        turns: 7,
+        max_turns: 25,
+        compactions: 0,
+        turns_since_compaction: 0,
+        billed_input_tokens: 400_000,
+        billed_output_tokens: 9_000,
+        idle_ms: 1_000,
+        active_ms: 120_000,
+        exit: None,
+        recent: vec![turn(6, 130_000), turn(7, 150_000)],
+    }
+}
+
+fn turn(ordinal: u32, used_tokens: u64) -> TurnView {
+    TurnView {
+        ordinal,
+        prompt: 2,
+        used_tokens: Some(used_tokens),
+        output_tokens: 500,
+        tool_calls: 2,
+        rereads: 0,
+        tool_output_bytes: 4_000,
+        text_bytes: 200,
+    }
+}
+
+fn phase(done: u32, open: u32) -> PhaseView {
+    PhaseView {
+        id: "build".into(),
+        title: "Build the parser".into(),
+        mode: "standard".into(),
+        depth: 0,
+        budget: BudgetView {
+            turns: 25,
+            turns_used: 7,
+            continuations: 3,
+            continuations_used: 0,
+            retries: 2,
+            retries_used: 0,
+        },
+        progress: ProgressView { done, open, failed: 0, done_by_session: done },
+        expects_files: true,
+    }
+}
+
+fn objective(id: &str, status: ObjectiveStatus) -> ObjectiveView {
+    ObjectiveView {
+        id: id.into(),
+        description: format!("Write src/{id}.rs, with tests."),
+        status,
+        attempts: 0,
+        files: 1,
+    }
+}
+
+fn git() -> GitFacts {
+    GitFacts { present: true, branch: "main".into(), ..GitFacts::default() }
+}
+
+fn exhaustion() -> ExhaustionObservation {
+    ExhaustionObservation {
+        occasion: Occasion::PromptEnded,
+        session: session(),
+        phase: phase(1, 1),
+        signals: vec![SignalView {
+            seq: Seq(40),
+            channel: Channel::ProviderError,
+            age_ms: 0,
+            prompt: 2,
+            code: "prompt_too_long".into(),
+            status: None,
+            resets_at_ms: None,
+            retrying: false,
+            text: Span { start: 0, end: SAID.len() as u32 },
+        }],
+        window: TextId(0),
+        answer_bytes: 0,
+        files_changed: 1,
+        files_missing: 0,
+        nudges: 0,
+        now_ms: NOW,
+        utc_offset_minutes: 0,
+        git: git(),
+        attributes: Vec::new(),
+    }
+}
+
+fn compaction() -> CompactionObservation {
+    CompactionObservation {
+        session: session(),
+        phase: phase(1, 1),
+        refilled_within_turns: 0,
+        items: Vec::new(),
+        attributes: Vec::new(),
+    }
+}
+
+fn splitting() -> SplittingObservation {
+    let ids = ["lexer", "parser", "checker", "printer", "repl", "docs"];
+    SplittingObservation {
+        occasion: SplitOccasion::PhaseStart,
+        phase: phase(0, ids.len() as u32),
+        objectives: ids.into_iter().map(|id| objective(id, ObjectiveStatus::Open)).collect(),
+        requested: None,
+        files_changed: 0,
+        workspace_files: 40,
+        recent: Vec::new(),
+        window_tokens: Some(200_000),
+        git: git(),
+        attributes: vec![("split-fan-out".into(), "26".into()), ("split-depth".into(), "2".into())],
+    }
+}
+
+fn handoff() -> HandoffObservation {
+    HandoffObservation {
+        kind: BriefKind::Continuing,
+        phase: phase(1, 1),
+        session: session(),
+        objectives: vec![
+            objective("lexer", ObjectiveStatus::Done),
+            objective("parser", ObjectiveStatus::InProgress),
+        ],
+        focus: vec!["parser".into()],
+        goal: "A parser for the little language.".into(),
+        changed_files: Vec::new(),
+        attempts: Vec::new(),
+        decisions: Vec::new(),
+        artifacts: Vec::new(),
+        handoff_path: ".baton/r1/handoffs/phase-build-handoff.md".into(),
+        inbox_path: ".baton/r1/inbox".into(),
+        because: "The context window is used up.".into(),
+        last_output: TextId(0),
+        findings: TextId(1),
+        git: git(),
+        now: NOW.rfc3339(),
+        gotchas: vec!["`cargo test` needs a network here; use `--offline`.".into()],
+        reported: None,
+        commits: Vec::new(),
+        verification: None,
+        remarks: Vec::new(),
+        facts_path: String::new(),
+        attributes: Vec::new(),
+    }
+}
+
+fn review() -> ReviewObservation {
+    ReviewObservation {
+        document: TextId(0),
+        missing_files: vec!["src/gone.rs".into()],
+        secrets: Vec::new(),
+        commits_since: 3,
+        diverged: false,
+        open_objectives: vec!["parser".into()],
+        attributes: Vec::new(),
+    }
+}

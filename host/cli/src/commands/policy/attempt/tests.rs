@@ -1,0 +1,183 @@
+//! What is typed for a trial, and how what came of one reads.
+
+use baton_lab::{Difference, Function, Tally, Tried};
+use baton_runtime::core::decision::{
+    DecidedBy, Decision, Fault, Label, Order, SplitAction, SplitDecision, SubPhase, TurnBudget,
+};
+use baton_runtime::core::{Digest, Seq};
+
+use super::*;
+use crate::render::look::Look;
+
+#[test]
+fn a_value_is_what_it_looks_like() {
+    let value = |given: &str| setting(given).unwrap().1;
+    assert_eq!(value("a=2"), SettingValue::Integer(2));
+    assert_eq!(value("a=0.5"), SettingValue::Number(0.5));
+    assert_eq!(value("a=true"), SettingValue::Flag(true));
+    assert_eq!(value("a=time"), SettingValue::Text("time".into()));
+    assert_eq!(value("a=\"2\""), SettingValue::Text("2".into()));
+    assert_eq!(value("a=[\"x\",\"y\"]"), SettingValue::Texts(vec!["x".into(), "y".into()]));
+    assert_eq!(value("a=x=y"), SettingValue::Text("x=y".into()));
+    assert!(setting("a").unwrap_err().contains("KEY=VALUE"));
+}
+
+#[test]
+fn a_file_and_a_run_are_told_apart() {
+    assert!(["-", "observation.json", "./seen", "there/is none"].into_iter().all(is_file));
+    assert!(!is_file("20260212-103000"));
+}
+
+fn keep(reason: &str) -> Result<Decision, Fault> {
+    Ok(Decision::Split(SplitDecision { action: SplitAction::Keep, reason: reason.into() }))
+}
+
+fn split() -> Result<Decision, Fault> {
+    let part = |title: &str, objectives: &[&str]| SubPhase {
+        title: title.into(),
+        objectives: objectives.iter().map(|id| (*id).into()).collect(),
+        order: Order::Direct,
+        max_turns: 0,
+    };
+    let sub_phases = vec![part("lexer, parser", &["lexer", "parser"]), part("checker", &["checker"])];
+    let reason = "6 objectives are more than the 2 that this house hands to one agent.".into();
+    Ok(Decision::Split(SplitDecision { action: SplitAction::Split { sub_phases }, reason }))
+}
+
+fn label() -> Label {
+    Label {
+        by: DecidedBy::Configured,
+        capability: Capability::Splitting,
+        policy: "resilience".into(),
+        component: Some(Digest::of("resilience")),
+        settings: Some(Digest::of("settings")),
+        engine: Digest::of("engine"),
+        fuel: 100,
+        duration_us: 5,
+        faults: Vec::new(),
+    }
+}
+
+fn difference(
+    seq: u64,
+    sample: Sample,
+    recorded: Result<Decision, Fault>,
+    candidate: Result<Decision, Fault>,
+) -> Difference {
+    Difference {
+        seq: Seq(seq),
+        phase: Some("build".into()),
+        question: sample.question(),
+        recorded,
+        label: label(),
+        candidate,
+        off_course: seq > 100,
+    }
+}
+
+fn tried() -> Tried {
+    let of = |same, other_words, differs, faults| Tally { same, other_words, differs, faults };
+    let (evaluate, budget) = (of(34, 2, 1, 1), of(2, 0, 0, 0));
+    let turns = |max_turns| Ok(Decision::Budget(TurnBudget { max_turns, reason: "A table.".into() }));
+    Tried {
+        functions: [
+            ("handoff.brief", Function { not_asked: 12, ..Function::default() }),
+            ("splitting.budget", Function { on_course: budget, off_course: of(0, 0, 1, 0), not_asked: 0 }),
+            (
+                "splitting.evaluate",
+                Function { on_course: evaluate, off_course: of(7, 0, 0, 0), not_asked: 0 },
+            ),
+        ]
+        .into(),
+        differences: vec![
+            difference(
+                17,
+                Sample::Split,
+                keep("6 objectives fit into one window."),
+                Err(Fault::OutOfFuel { limit: 1000 }),
+            ),
+            difference(41, Sample::Split, keep("6 objectives fit into one window."), split()),
+            difference(112, Sample::Budget, turns(25), turns(1)),
+        ],
+        differences_beyond: 3,
+    }
+}
+
+fn policy<'a>(component: &'a Digest, decides: &'a [Capability]) -> Answered<'a> {
+    Answered { name: "my-split", component, settings: component, decides }
+}
+
+#[test]
+fn a_trial_reads_as_a_person_would_tell_it() {
+    let (digest, run) = (Digest::of("my-split"), RunId::new("20260212-103000"));
+    let told = |can: &[Capability], tried: &Tried, width| {
+        let policy = policy(&digest, can);
+        let decides = can.iter().copied().collect();
+        OnRun { run: &run, policy, decides: &decides, tried }.text(&Look { wrap: true, ..Look::bare(width) })
+    };
+    let splitting = [Capability::Splitting];
+    insta::assert_snapshot!("try_run_120", told(&splitting, &tried(), 120));
+    insta::assert_snapshot!("try_run_80", told(&splitting, &tried(), 80));
+
+    let same = Function { on_course: Tally { same: 9, ..Tally::default() }, ..Function::default() };
+    let same = Tried { functions: [("splitting.evaluate", same)].into(), ..Tried::default() };
+    let both = [Capability::Splitting, Capability::Compaction];
+    insta::assert_snapshot!("try_run_same", told(&both, &same, 120));
+}
+
+#[test]
+fn no_line_is_wider_than_the_terminal() {
+    let (digest, run) = (Digest::of("my-split"), RunId::new("20260212-103000"));
+    let (decides, tried) = ([Capability::Splitting].into(), tried());
+    for width in [80, 100, 160] {
+        let found = OnRun {
+            run: &run,
+            policy: policy(&digest, &[Capability::Splitting]),
+            decides: &decides,
+            tried: &tried,
+        };
+        for line in found.text(&Look { wrap: true, ..Look::bare(width) }).lines() {
+            assert!(line.chars().count() <= usize::from(width), "{width}: {line}");
+        }
+    }
+}
+
+#[test]
+fn a_program_gets_the_counts_and_each_question() {
+    let (digest, run) = (Digest::of("my-split"), RunId::new("20260212-103000"));
+    let (decides, tried) = ([Capability::Splitting].into(), tried());
+    let found = OnRun {
+        run: &run,
+        policy: policy(&digest, &[Capability::Splitting]),
+        decides: &decides,
+        tried: &tried,
+    };
+    let document = found.json();
+    let lines: Vec<_> = found.lines().collect();
+    assert_eq!(lines.len(), 1 + tried.differences.len());
+    assert!(lines.iter().chain([&document]).all(|line| line["schema"] == record::SCHEMA));
+    let first = &document["differences"][0];
+    assert_eq!(first["question"], written(&Sample::Split.question()));
+    let mut head = lines.into_iter().next().unwrap();
+    head["difference"] = first.clone();
+    head["difference"]["question"] = "as --on takes it".into();
+    insta::assert_json_snapshot!("try_run_json", head);
+}
+
+#[test]
+fn an_answer_to_one_question_stands_beside_the_built_in_one() {
+    let digest = Digest::of("my-split");
+    let (question, label) = (Sample::Split.question(), label());
+    let told = |candidate: &Result<Decision, Fault>, current: &Result<Decision, Fault>| {
+        let policy = policy(&digest, &[Capability::Splitting]);
+        let question = &question;
+        OnQuestion { question, policy, candidate, fuel: 99, current, label: &label }.text(&Look::bare(100))
+    };
+    let texts = [
+        told(&split(), &keep("6 objectives fit into one window.")),
+        told(&keep("So."), &keep("6 objectives fit into one window.")),
+        told(&keep("So."), &keep("So.")),
+        told(&Err(Fault::Trap { message: "unreachable".into() }), &keep("So.")),
+    ];
+    insta::assert_snapshot!("try_question", texts.join("\n"));
+}

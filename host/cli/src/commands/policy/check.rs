@@ -1,0 +1,322 @@
+//! `baton policy check`: is a component fit to decide? Shows what it wants of the host, puts generated questions to it and
+//! says which rules its answers break. It judges no judgment: that is what `try` is for.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use baton_lab::conformance::{self, Plan, Report, RuleReport};
+use baton_runtime::engine::{ArtifactSource, Engine, EngineConfig, Grants, Outline};
+use clap::{Args, ValueHint};
+use serde::Serialize;
+use serde_json::json;
+
+use crate::args::{Format, FormatArg};
+use crate::exit::Exit;
+use crate::policies::{Named, refused};
+use crate::render::look::{self, Look, Tone};
+use crate::render::{record, words};
+use crate::{out, policies};
+
+/// Check whether a policy is fit to decide: generated questions, and rules that every answer has to keep
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  baton policy check careful.wasm
+  baton policy check careful.wasm --questions 100           while you work on it
+  baton policy check careful.wasm --save broken.json        with the smallest question that broke each rule
+  baton policy check careful.wasm --format json
+
+A policy that is fit does no harm; whether it decides well is for `baton policy try` to show.")]
+pub(crate) struct CheckArgs {
+    /// A component, or a policy that is part of the host
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    policy: String,
+    /// How many questions are put to it
+    #[arg(long, value_name = "N", default_value_t = conformance::QUESTIONS,
+          value_parser = clap::value_parser!(u64).range(1..))]
+    questions: u64,
+    /// Which questions: the same seed asks the same
+    #[arg(long, value_name = "N", default_value_t = Plan::default().seed)]
+    seed: u64,
+    /// Write the questions that broke a rule to this file, as JSON
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    save: Option<PathBuf>,
+    #[command(flatten)]
+    format: FormatArg,
+}
+
+/// What is known of a component.
+#[derive(Serialize)]
+struct Checked {
+    #[serde(rename = "policy")]
+    name: String,
+    bytes: usize,
+    decides: Vec<&'static str>,
+    #[serde(flatten)]
+    outline: Outline,
+    settings: usize,
+    fit: bool,
+    #[serde(rename = "conformance")]
+    report: Report,
+}
+
+pub(super) fn check(args: CheckArgs) -> anyhow::Result<Exit> {
+    let plan = Plan { seed: args.seed, questions: args.questions };
+    let checked = look_into(&args.policy, plan)?;
+    if let Some(path) = &args.save {
+        save(path, &checked.report)?;
+    }
+    let document = Record { schema: record::SCHEMA, record: "policy-check", checked: &checked };
+    match args.format.format {
+        Format::Text => out::data(&text(&checked, &look::stdout()))?,
+        Format::Json => out::data(&record::pretty(&document)?)?,
+        Format::Jsonl => out::data(&record::line(&document)?)?,
+    }
+    Ok(if checked.fit { Exit::Done } else { Exit::PolicyRefused })
+}
+
+#[derive(Serialize)]
+struct Record<'a> {
+    schema: u32,
+    record: &'static str,
+    #[serde(flatten)]
+    checked: &'a Checked,
+}
+
+/// What is granted for the check, so that a policy that reads artifacts can be asked: there are none.
+struct NoArtifacts;
+
+impl ArtifactSource for NoArtifacts {
+    fn names(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn read(&self, _name: &str) -> Option<Arc<[u8]>> {
+        None
+    }
+}
+
+fn look_into(reference: &str, plan: Plan) -> anyhow::Result<Checked> {
+    let Named { name, bytes, .. } = policies::named(reference)?;
+    let engine = Engine::new(EngineConfig::default()).context("starting the policy engine")?;
+    let grants = Grants { artifacts: Some(Arc::new(NoArtifacts)) };
+    let policy = engine.load_granted(&name, &bytes, grants).map_err(|error| refused(reference, &error))?;
+    let settings = policy.schema().map_err(|fault| refused(reference, &format!("it {fault}")))?.len();
+    let configured = policy.configure(&BTreeMap::new()).map_err(|error| refused(reference, &error))?;
+    let progress = Progress::new(plan.questions);
+    let report = conformance::check(&engine, &configured, plan, |asked| progress.0.set_position(asked));
+    progress.0.finish_and_clear();
+    Ok(Checked {
+        name,
+        bytes: bytes.len(),
+        decides: policy.decides().iter().map(|capability| capability.name()).collect(),
+        outline: policy.outline().clone(),
+        settings,
+        fit: report.is_fit(),
+        report,
+    })
+}
+
+/// A bar on a terminal, nothing elsewhere.
+struct Progress(indicatif::ProgressBar);
+
+impl Progress {
+    fn new(questions: u64) -> Self {
+        let bar = indicatif::ProgressBar::new(questions);
+        bar.set_message("questions");
+        Self(bar)
+    }
+}
+
+fn save(path: &std::path::Path, report: &Report) -> anyhow::Result<()> {
+    let broken: Vec<&RuleReport> = report.broken().collect();
+    let document = json!({
+        "schema": record::SCHEMA,
+        "record": "policy-counterexamples",
+        "component": report.component,
+        "engine": report.engine,
+        "seed": report.seed,
+        "broken": broken,
+    });
+    std::fs::write(path, record::pretty(&document)?)
+        .with_context(|| format!("writing the questions that broke a rule to {}", path.display()))?;
+    out::progress(&format!("{} in {}", count(broken.len(), "counterexample"), path.display()));
+    Ok(())
+}
+
+fn count(n: usize, thing: &str) -> String {
+    words::count(u32::try_from(n).unwrap_or(u32::MAX), thing)
+}
+
+fn text(checked: &Checked, look: &Look) -> String {
+    let Checked { name, bytes, decides, outline, settings, report, .. } = checked;
+    let name = look.paint(Tone::Strong, name);
+    let mut text = format!("{}\n\n", verdict(checked, look));
+    text.push_str(&format!("{name}  {}  {}\n", report.component, words::bytes(*bytes as u64)));
+    text.push_str(&format!("decides    {}\n", decides.join(", ")));
+    let names = |needs_grant| {
+        let wanted = outline.imports.iter().filter(move |import| import.needs_grant == needs_grant);
+        wanted.map(|import| import.name.as_str()).collect::<Vec<_>>().join(", ")
+    };
+    let (free, granted) = (names(false), names(true));
+    let free = if free.is_empty() { "nothing" } else { &free };
+    text.push_str(&format!("imports    {}\n", look.wrap(free, 11)));
+    if !granted.is_empty() {
+        let must = look.paint(Tone::Warn, "must be granted");
+        text.push_str(&format!("           {granted}  {must}, and reads nothing here\n"));
+    }
+    text.push_str(&format!("exports    {}\n", look.wrap(&outline.exports.join(", "), 11)));
+    let settings = if *settings == 0 { "none".to_owned() } else { settings.to_string() };
+    text.push_str(&format!("settings   {settings}, asked with their defaults\n"));
+    text.push_str(&format!(
+        "questions  {} of seed {}, on engine {}\n\n",
+        report.asked,
+        report.seed,
+        report.engine.short()
+    ));
+    text.push_str(&rules(report, look));
+    text.push('\n');
+    text.push_str(&functions(report));
+    text
+}
+
+/// "fit to decide: splitting", or how many rules are broken.
+fn verdict(checked: &Checked, look: &Look) -> String {
+    let report = &checked.report;
+    if checked.fit {
+        let decides = checked.decides.join(", ");
+        return format!("{}: {decides}", look.paint(Tone::Good, "fit to decide"));
+    }
+    let (broken, applied) = (report.broken().count(), report.applied().count());
+    let are = if broken == 1 { "is" } else { "are" };
+    let mut text =
+        format!("{}: {broken} of {applied} rules {are} broken", look.paint(Tone::Bad, "not fit to decide"));
+    if report.asked < report.wanted {
+        text.push_str(&format!(
+            "; it left so many questions unanswered that it was asked {} of {}",
+            report.asked, report.wanted
+        ));
+    }
+    text
+}
+
+/// The rules that say something of it, each with what broke it.
+fn rules(report: &Report, look: &Look) -> String {
+    let width = report.applied().map(|rule| rule.says.len()).max().unwrap_or(0);
+    let mut text = format!("{:width$}  {:>7}  {:>7}\n", "rule", "asked", "broken");
+    for rule in report.applied() {
+        let broken = match rule.broken {
+            0 => format!("{:>7}", "-"),
+            broken => look.paint(Tone::Bad, &format!("{broken:>7}")),
+        };
+        text.push_str(&format!("{:width$}  {:>7}  {broken}\n", rule.says, rule.asked));
+        if let Some(example) = &rule.counterexample {
+            let why = format!("question {}: {}", example.index, example.why.replace('\n', " "));
+            text.push_str(&format!("    {}\n", look.wrap(&why, 4)));
+            text.push_str(&format!("    {}\n", look.wrap(&format!("why it matters: {}", rule.because), 4)));
+        }
+    }
+    text
+}
+
+/// What answering took, beside what it may take.
+fn functions(report: &Report) -> String {
+    let limit = report.limits.fuel;
+    let width = report.functions.iter().map(|function| function.function.len()).max().unwrap_or(0).max(8);
+    let mut text = format!("{:width$}  {:>9}  {:>12}  of {limit}\n", "function", "asked", "worst fuel");
+    for function in &report.functions {
+        let percent = words::percent(function.worst_fuel, limit);
+        text.push_str(&format!(
+            "{:width$}  {:>9}  {:>12}  {percent:>3}%, question {}\n",
+            function.function, function.questions, function.worst_fuel, function.worst_question
+        ));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use baton_lab::conformance::{Answer, Bounds, Counterexample, FunctionReport, Kept};
+    use baton_runtime::core::Digest;
+    use baton_runtime::core::observation::{Ask, ReviewObservation, TextId};
+    use baton_runtime::engine::Import;
+
+    use super::*;
+
+    fn checked(broken: u64) -> Checked {
+        let seen = ReviewObservation {
+            document: TextId(0),
+            missing_files: Vec::new(),
+            secrets: Vec::new(),
+            commits_since: 0,
+            diverged: false,
+            open_objectives: Vec::new(),
+            attributes: Vec::new(),
+        };
+        let example = Counterexample {
+            index: 16,
+            why: "its reason is empty".to_owned(),
+            question: Kept { ask: Ask::Review(Box::new(seen)), texts: vec!["# Handoff".to_owned()] },
+            answer: Answer { decision: None, fault: None, fuel: 12 },
+            changed: None,
+            second_answer: None,
+        };
+        let rule = |says: &str, asked, broken| RuleReport {
+            name: says.replace(' ', "-"),
+            says: says.to_owned(),
+            because: "it is all that a person is shown of why".to_owned(),
+            asked,
+            broken,
+            counterexample: (broken > 0).then(|| example.clone()),
+        };
+        let report = Report {
+            component: Digest::of("careful"),
+            settings: Digest::of("settings"),
+            engine: Digest::of("engine"),
+            seed: 1,
+            wanted: 10_000,
+            asked: 10_000,
+            rules: vec![
+                rule("no question makes it trap", 10_000, 0),
+                rule("every decision has a reason", 10_000, broken),
+                rule("a larger base never gets fewer turns", 0, 0),
+            ],
+            functions: vec![FunctionReport {
+                function: "handoff.review".to_owned(),
+                questions: 41_802,
+                worst_fuel: 1_250_000,
+                worst_question: 1203,
+            }],
+            limits: Bounds {
+                fuel: 20_000_000,
+                memory_bytes: 64 << 20,
+                output_bytes: 128 << 10,
+                watchdog_ms: 2000,
+            },
+        };
+        let import = |name: &str, needs_grant| Import { name: name.to_owned(), needs_grant };
+        Checked {
+            name: "careful".to_owned(),
+            bytes: 61_234,
+            decides: vec!["handoff"],
+            outline: Outline {
+                imports: vec![
+                    import("baton:policy/types@0.1.0", false),
+                    import("baton:policy/artifacts@0.1.0", true),
+                ],
+                exports: vec!["baton:policy/handoff@0.1.0".to_owned()],
+            },
+            settings: 0,
+            fit: report.is_fit(),
+            report,
+        }
+    }
+
+    #[test]
+    fn the_verdict_comes_first_and_then_what_it_rests_on() {
+        insta::assert_snapshot!("policy_check_fit", text(&checked(0), &Look::bare(100)));
+        insta::assert_snapshot!("policy_check_broken", text(&checked(3), &Look::bare(100)));
+    }
+}

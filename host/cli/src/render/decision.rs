@@ -1,0 +1,160 @@
+//! A decision of a policy in a few words. Nothing that a policy wrote reaches a terminal as it is.
+
+use baton_runtime::core::decision::{
+    Assessment, Brief, CompactionAction, Composition, Decision, Fault, Recovery, SplitAction, Verdict,
+};
+
+use super::words;
+
+/// What is shown of one sentence of a policy; a cell with more is no cell.
+const SENTENCE_CHARS: usize = 240;
+/// What is shown of a line of a prompt or a document.
+const LINE_CHARS: usize = 100;
+
+/// A decision in a few words, and its reason. Of a long text only where it differs from the other one is shown.
+pub(crate) fn said(answer: &Result<Decision, Fault>, other: Option<&Decision>) -> (String, String) {
+    let decision = match answer {
+        Ok(decision) => decision,
+        Err(fault) => return (clean(&format!("fails: it {fault}"), SENTENCE_CHARS), String::new()),
+    };
+    let words = match (decision, other) {
+        (Decision::Assess(assessment), _) => assessed(assessment),
+        (Decision::Compaction(compaction), _) => match &compaction.action {
+            CompactionAction::Keep => "keep".to_owned(),
+            CompactionAction::Compact { .. } => "compact".to_owned(),
+            CompactionAction::Offload { items } => format!("offload {}", items.join(", ")),
+            CompactionAction::HandOff => "hand off".to_owned(),
+        },
+        (Decision::Split(split), _) => match &split.action {
+            SplitAction::Keep => "keep".to_owned(),
+            SplitAction::Split { sub_phases } => {
+                let titles: Vec<&str> = sub_phases.iter().map(|part| part.title.as_str()).collect();
+                format!("split into {}: {}", titles.len(), titles.join(" | "))
+            }
+            SplitAction::Pause { question } => format!("ask: {question}"),
+        },
+        (Decision::Budget(budget), _) => words::count(budget.max_turns, "turn"),
+        (Decision::Brief(brief), other) => {
+            let other = match other {
+                Some(Decision::Brief(Brief { prompt, .. })) => Some(prompt),
+                _ => None,
+            };
+            long("a prompt", &brief.prompt, other)
+        }
+        (Decision::Compose(composition), other) => {
+            let other = match other {
+                Some(Decision::Compose(Composition { document, .. })) => Some(document),
+                _ => None,
+            };
+            long("a document", &composition.document, other)
+        }
+        (Decision::Review(review), _) => {
+            let word = if review.accepted { "accepted" } else { "refused" };
+            format!("{word}, {} of 100, {}", review.score, review.staleness.name().replace('-', " "))
+        }
+    };
+    (clean(&words, SENTENCE_CHARS), clean(decision.reason(), SENTENCE_CHARS))
+}
+
+fn assessed(assessment: &Assessment) -> String {
+    let mut words = match &assessment.verdict {
+        Verdict::Quota { cause, .. } => format!("quota ({cause})"),
+        verdict => verdict.name().to_owned(),
+    };
+    if matches!(
+        assessment.verdict,
+        Verdict::Truncated | Verdict::Stalled | Verdict::Interrupted | Verdict::Failed
+    ) {
+        words.push_str(match assessment.recovery {
+            Recovery::Wait => ", wait",
+            Recovery::Nudge => ", nudge",
+            Recovery::Interrupt => ", interrupt",
+            Recovery::NewSession => ", new session",
+            Recovery::Pause { .. } => ", ask a person",
+        });
+    }
+    if let Some(warning) = &assessment.warning {
+        words.push_str(&format!(", and warns: {warning}"));
+    }
+    words
+}
+
+/// "a prompt of 1.2 kB; line 4: …", the first line that is not in the other one.
+fn long(what: &str, text: &str, other: Option<&String>) -> String {
+    let mut words = format!("{what} of {}", words::bytes(text.len() as u64));
+    let Some(other) = other.filter(|other| *other != text) else { return words };
+    let mut others = other.lines();
+    let first = text.lines().enumerate().find(|(_, line)| others.next() != Some(line));
+    match first {
+        Some((n, line)) => words.push_str(&format!("; line {}: {}", n + 1, clean(line, LINE_CHARS))),
+        None => words.push_str("; it ends before the other"),
+    }
+    words
+}
+
+/// One line without anything that a terminal would obey.
+fn clean(text: &str, chars_max: usize) -> String {
+    let mut line: String =
+        text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(chars_max).collect();
+    if text.chars().nth(chars_max).is_some() {
+        line.push('…');
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use baton_runtime::core::decision::{Assessment, QuotaCause, Review, Staleness, TurnBudget};
+
+    fn assess(verdict: Verdict, recovery: Recovery, warning: Option<&str>) -> Decision {
+        let (evidence, warning) = (Vec::new(), warning.map(str::to_owned));
+        Decision::Assess(Assessment { verdict, evidence, warning, recovery, reason: "So.".into() })
+    }
+
+    #[test]
+    fn a_decision_is_a_few_words() {
+        let words = |decision: Decision| said(&Ok(decision), None).0;
+        let quota = Verdict::Quota { cause: QuotaCause::Rate, until: None };
+        assert_eq!(words(assess(quota, Recovery::Wait, None)), "quota (rate limit)");
+        assert_eq!(words(assess(Verdict::Stalled, Recovery::NewSession, None)), "stalled, new session");
+        assert_eq!(words(assess(Verdict::Completed, Recovery::Nudge, None)), "completed");
+        assert_eq!(
+            words(assess(Verdict::Healthy, Recovery::Wait, Some("it fills up"))),
+            "healthy, and warns: it fills up"
+        );
+        assert_eq!(words(Decision::Budget(TurnBudget { max_turns: 1, reason: String::new() })), "1 turn");
+        let review = Review {
+            score: 40,
+            findings: Vec::new(),
+            staleness: Staleness::VeryStale,
+            accepted: false,
+            reason: String::new(),
+        };
+        assert_eq!(words(Decision::Review(review)), "refused, 40 of 100, very stale");
+        let fault: Result<Decision, Fault> = Err(Fault::OutOfFuel { limit: 7 });
+        assert_eq!(said(&fault, None).0, "fails: it used up its 7 units of fuel");
+    }
+
+    #[test]
+    fn of_a_long_text_the_first_line_that_differs_is_shown() {
+        let brief = |prompt: &str| {
+            Decision::Brief(Brief { prompt: prompt.into(), left_out: Vec::new(), reason: String::new() })
+        };
+        let words = |one: &str, other: &str| said(&Ok(brief(one)), Some(&brief(other))).0;
+        assert_eq!(words("a\nb", "a\nb"), "a prompt of 3 B");
+        assert_eq!(words("a\nb", "a\nc"), "a prompt of 3 B; line 2: b");
+        assert_eq!(words("a", "a\nc"), "a prompt of 1 B; it ends before the other");
+        assert_eq!(words("a\nc", "a"), "a prompt of 3 B; line 2: c");
+    }
+
+    // M6
+    #[test]
+    fn what_a_policy_writes_is_no_command_to_a_terminal() {
+        let reason = format!("\x1b[2Jgone\nnext{}", "x".repeat(1000));
+        let decision = Decision::Budget(TurnBudget { max_turns: 2, reason });
+        let shown = said(&Ok(decision), None).1;
+        assert!(shown.starts_with(" [2Jgone next") && shown.ends_with('…'), "{shown}");
+        assert_eq!(shown.chars().count(), SENTENCE_CHARS + 1);
+    }
+}

@@ -1,0 +1,370 @@
+//! What a trial of a policy came to, for people and programs. Compares nothing: that is the lab's.
+
+use std::collections::BTreeSet;
+
+use baton_lab::{Difference, Function, Outcome, Tally, Tried};
+use baton_runtime::core::decision::{Decision, Fault, Label};
+use baton_runtime::core::observation::{Capability, Question};
+use baton_runtime::core::{Digest, RunId};
+use baton_runtime::engine::Configured;
+use comfy_table::{ContentArrangement, Table, presets};
+use serde_json::{Value, json};
+
+use super::decision::said;
+use super::look::{Look, Tone};
+use super::{record, words};
+
+/// Spaces between two columns.
+const GAP: u16 = 2;
+
+/// Who was tried.
+pub(crate) struct Answered<'a> {
+    /// Its name.
+    pub(crate) name: &'a str,
+    /// Its component.
+    pub(crate) component: &'a Digest,
+    /// Its canonical settings.
+    pub(crate) settings: &'a Digest,
+    /// What it can be asked about.
+    pub(crate) decides: &'a [Capability],
+}
+
+impl<'a> Answered<'a> {
+    pub(crate) fn of(policy: &'a Configured) -> Self {
+        let settings = policy.settings_digest();
+        let policy = policy.policy();
+        Self { name: policy.name(), component: policy.digest(), settings, decides: policy.decides() }
+    }
+
+    fn json(&self) -> Value {
+        let Self { name, component, settings, decides } = self;
+        json!({ "name": name, "component": component, "settings": settings, "decides": decides })
+    }
+}
+
+/// A trial on a run.
+pub(crate) struct OnRun<'a> {
+    /// Which.
+    pub(crate) run: &'a RunId,
+    /// Who was asked.
+    pub(crate) policy: Answered<'a>,
+    /// About what.
+    pub(crate) decides: &'a BTreeSet<Capability>,
+    /// What came of it.
+    pub(crate) tried: &'a Tried,
+}
+
+impl OnRun<'_> {
+    /// In words first, then in numbers, then one by one.
+    pub(crate) fn text(&self, look: &Look) -> String {
+        let mut text = String::new();
+        for capability in self.decides {
+            text.push_str(&look.wrap(&self.in_words(*capability), 0));
+            text.push('\n');
+        }
+        for sentence in [self.off_course(), self.not_asked()].into_iter().flatten() {
+            text.push_str(&look.wrap(&sentence, 0));
+            text.push('\n');
+        }
+        if self.tallies().next().is_some() {
+            text.push_str(&format!("\n{}\n", self.numbers(look)));
+        }
+        let differences = &self.tried.differences;
+        if !differences.is_empty() {
+            text.push_str(&format!("\n{}\n", one_by_one(look, self.policy.name, differences)));
+        }
+        if self.tried.differences_beyond > 0 {
+            let beyond = self.tried.differences_beyond;
+            let more = format!("… and {beyond} more; `--differences N` shows the first N");
+            text.push_str(&format!("{}\n", look.paint(Tone::Dim, &more)));
+        }
+        text
+    }
+
+    /// "my-split would have decided 3 of 41 splitting questions otherwise".
+    fn in_words(&self, capability: Capability) -> String {
+        let Answered { name, .. } = self.policy;
+        let tally = self.sum(|function| function.on_course, capability);
+        let asked = tally.asked();
+        if asked + self.sum(|function| function.off_course, capability).asked() == 0 {
+            return format!(
+                "{name} was asked nothing about {capability}: nor was anybody in run {}",
+                self.run
+            );
+        }
+        let mut said = match tally.differs {
+            0 if asked == 0 => format!("{name} met no {capability} question on its course"),
+            0 if tally.faults == 0 => {
+                format!("{name} would have decided {} as it was", all(asked, capability))
+            }
+            differs => format!(
+                "{name} would have decided {differs} of {} otherwise",
+                counted(asked, &format!("{capability} question"))
+            ),
+        };
+        if tally.faults > 0 {
+            said.push_str(&format!(", and failed on {}", tally.faults));
+        }
+        if tally.other_words > 0 {
+            said.push_str(&format!("; {} in other words", tally.other_words));
+        }
+        said
+    }
+
+    fn off_course(&self) -> Option<String> {
+        let tally = self.sum_of_all(|function| function.off_course);
+        let asked = tally.asked();
+        let otherwise = tally.differs + tally.faults;
+        (asked > 0).then(|| {
+            format!(
+                "After an answer that would have made the host do something else, {} came; what would have come instead is not \
+                 known ({otherwise} of them it answers otherwise)",
+                counted(asked, "more question")
+            )
+        })
+    }
+
+    /// What it does not decide; what the command line left out needs no word.
+    fn not_asked(&self) -> Option<String> {
+        let mut left: Vec<String> = Vec::new();
+        for capability in Capability::ALL.into_iter().filter(|one| !self.policy.decides.contains(one)) {
+            let count: u64 = self.functions(capability).map(|(_, function)| function.not_asked).sum();
+            if count > 0 {
+                left.push(counted(count, &format!("{capability} question")));
+            }
+        }
+        (!left.is_empty()).then(|| format!("Not for it to decide: {}", left.join(", ")))
+    }
+
+    fn numbers(&self, look: &Look) -> String {
+        let mut table = bare(look);
+        table.set_header(["DECISION", "ASKED", "SAME", "OTHER WORDS", "OTHERWISE", "FAILED", "OFF COURSE"]);
+        for (name, function) in self.tallies() {
+            let Function { on_course: on, off_course: off, .. } = function;
+            let counts = [on.asked(), on.same, on.other_words, on.differs, on.faults, off.asked()];
+            let counts = counts.map(|count| count.to_string());
+            table.add_row([&[name.to_owned()], counts.as_slice()].concat());
+        }
+        drawn(&mut table)
+    }
+
+    /// The functions of which anything was asked.
+    fn tallies(&self) -> impl Iterator<Item = (&'static str, &Function)> {
+        let functions = self.tried.functions.iter().map(|(name, function)| (*name, function));
+        functions.filter(|(_, function)| function.on_course.asked() + function.off_course.asked() > 0)
+    }
+
+    fn functions(&self, capability: Capability) -> impl Iterator<Item = (&'static str, &Function)> {
+        let functions = self.tried.functions.iter().map(|(name, function)| (*name, function));
+        functions.filter(move |(name, _)| name.split('.').next() == Some(capability.name()))
+    }
+
+    fn sum(&self, of: impl Fn(&Function) -> Tally, capability: Capability) -> Tally {
+        self.functions(capability).map(|(_, function)| of(function)).sum()
+    }
+
+    fn sum_of_all(&self, of: impl Fn(&Function) -> Tally) -> Tally {
+        self.tried.functions.values().map(of).sum()
+    }
+
+    /// One document.
+    pub(crate) fn json(&self) -> Value {
+        let differences: Vec<Value> = self.tried.differences.iter().map(difference).collect();
+        let mut document = self.head();
+        document["differences"] = differences.into();
+        document
+    }
+
+    /// The counts, then each difference.
+    pub(crate) fn lines(&self) -> impl Iterator<Item = Value> {
+        let differences = self.tried.differences.iter().map(|one| {
+            let mut line = difference(one);
+            line["schema"] = record::SCHEMA.into();
+            line["record"] = "policy-try-difference".into();
+            line
+        });
+        std::iter::once(self.head()).chain(differences)
+    }
+
+    fn head(&self) -> Value {
+        let tally = |tally: &Tally| {
+            json!({
+                "asked": tally.asked(),
+                "same": tally.same,
+                "other_words": tally.other_words,
+                "differs": tally.differs,
+                "faults": tally.faults,
+            })
+        };
+        let functions = self.tried.functions.iter().map(|(name, function)| {
+            json!({
+                "function": name,
+                "on_course": tally(&function.on_course),
+                "off_course": tally(&function.off_course),
+                "not_asked": function.not_asked,
+            })
+        });
+        json!({
+            "schema": record::SCHEMA,
+            "record": "policy-try",
+            "run": self.run,
+            "policy": self.policy.json(),
+            "functions": functions.collect::<Vec<_>>(),
+            "differences_beyond": self.tried.differences_beyond,
+        })
+    }
+}
+
+/// A trial on one question.
+pub(crate) struct OnQuestion<'a> {
+    /// What was asked.
+    pub(crate) question: &'a Question,
+    /// Who was asked.
+    pub(crate) policy: Answered<'a>,
+    /// What it answers.
+    pub(crate) candidate: &'a Result<Decision, Fault>,
+    /// What it used for it.
+    pub(crate) fuel: u64,
+    /// What is answered without it.
+    pub(crate) current: &'a Result<Decision, Fault>,
+    /// By whom.
+    pub(crate) label: &'a Label,
+}
+
+impl OnQuestion<'_> {
+    /// Both answers, one below the other.
+    pub(crate) fn text(&self, look: &Look) -> String {
+        let name = look.paint(Tone::Strong, self.policy.name);
+        let current = look.paint(Tone::Strong, &format!("built-in {}", self.label.policy));
+        let verb = match Outcome::of(self.current, self.candidate) {
+            Outcome::Same => "decides as the built-in policy does",
+            Outcome::OtherWords => "decides as the built-in policy does, in other words",
+            Outcome::Differs => "decides otherwise than the built-in policy",
+            Outcome::Fault => "fails",
+        };
+        let answer = |answer: &Result<Decision, Fault>, other: &Result<Decision, Fault>| {
+            let (decision, reason) = said(answer, other.as_ref().ok());
+            let mut text = look.wrap(&decision, 4);
+            if !reason.is_empty() {
+                text.push_str(&format!("\n    {}", look.paint(Tone::Dim, &look.wrap(&reason, 4))));
+            }
+            text
+        };
+        format!(
+            "{}: {name} {verb}\n\n{name}\n    {}\n{current}\n    {}\n",
+            self.question.ask.function(),
+            answer(self.candidate, self.current),
+            answer(self.current, self.candidate),
+        )
+    }
+
+    pub(crate) fn json(&self) -> Value {
+        json!({
+            "schema": record::SCHEMA,
+            "record": "policy-try-question",
+            "function": self.question.ask.function(),
+            "policy": self.policy.json(),
+            "outcome": outcome(Outcome::of(self.current, self.candidate)),
+            "candidate": answer(self.candidate),
+            "fuel": self.fuel,
+            "current": answer(self.current),
+            "current_by": { "by": self.label.by, "policy": self.label.policy, "component": self.label.component },
+        })
+    }
+}
+
+/// The differences as a table, both answers side by side.
+fn one_by_one(look: &Look, name: &str, differences: &[Difference]) -> String {
+    let mut table = bare(look);
+    table.set_header(["ENTRY", "PHASE", "ASKED", "DECIDED THEN", &name.to_uppercase()]);
+    for one in differences {
+        let phase = one.phase.as_ref().map_or("-", |phase| phase.as_str());
+        let mut asked = one.question.ask.function().to_owned();
+        for more in [occasion(&one.question).as_deref(), one.off_course.then_some("off course")] {
+            asked.push_str(&more.map(|more| format!("\n{more}")).unwrap_or_default());
+        }
+        let cell = |answer: &Result<Decision, Fault>, other: &Result<Decision, Fault>| {
+            let (decision, reason) = said(answer, other.as_ref().ok());
+            format!("{decision}\n{reason}").trim_end().to_owned()
+        };
+        table.add_row([
+            one.seq.to_string(),
+            phase.to_owned(),
+            asked,
+            cell(&one.recorded, &one.candidate),
+            cell(&one.candidate, &one.recorded),
+        ]);
+    }
+    drawn(&mut table)
+}
+
+fn bare(look: &Look) -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).force_no_tty().set_width(look.width);
+    table.set_content_arrangement(ContentArrangement::Dynamic);
+    table
+}
+
+fn drawn(table: &mut Table) -> String {
+    for column in table.column_iter_mut() {
+        column.set_padding((0, GAP));
+    }
+    table.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
+}
+
+/// A question as a file has it: its texts are written out.
+pub(crate) fn written(question: &Question) -> Value {
+    let texts: Vec<&str> = question.texts.iter().map(|text| text.body().unwrap_or_default()).collect();
+    json!({ "ask": question.ask, "texts": texts })
+}
+
+/// A difference for programs; its question is as `--on` takes it.
+fn difference(one: &Difference) -> Value {
+    json!({
+        "seq": one.seq,
+        "phase": one.phase,
+        "function": one.question.ask.function(),
+        "occasion": occasion(&one.question),
+        "off_course": one.off_course,
+        "recorded": answer(&one.recorded),
+        "recorded_by": { "by": one.label.by, "policy": one.label.policy, "component": one.label.component },
+        "candidate": answer(&one.candidate),
+        "question": written(&one.question),
+    })
+}
+
+fn answer(answer: &Result<Decision, Fault>) -> Value {
+    match answer {
+        Ok(decision) => json!(decision),
+        Err(fault) => json!(fault),
+    }
+}
+
+fn outcome(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Same => "same",
+        Outcome::OtherWords => "other-words",
+        Outcome::Differs => "differs",
+        Outcome::Fault => "fault",
+    }
+}
+
+/// "phase-start", "prompt-ended", "continuing": the contract's own word for why it was asked.
+fn occasion(question: &Question) -> Option<String> {
+    let ask = serde_json::to_value(&question.ask).ok()?;
+    let seen = &ask["observation"];
+    let word = ["occasion", "kind"].into_iter().find_map(|key| seen[key].as_str());
+    word.map(str::to_owned)
+}
+
+fn counted(count: u64, thing: &str) -> String {
+    words::count(u32::try_from(count).unwrap_or(u32::MAX), thing)
+}
+
+/// "the one splitting question", "all 41 splitting questions".
+fn all(count: u64, capability: Capability) -> String {
+    match count {
+        1 => format!("the one {capability} question"),
+        count => format!("all {count} {capability} questions"),
+    }
+}

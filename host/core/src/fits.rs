@@ -1,0 +1,145 @@
+//! Whether a decision makes sense for what was asked, as far as the question itself tells. A run holds what it is told to
+//! the same rules and goes on without the decision; who tries a policy out before a run learns of it here.
+
+use std::collections::BTreeMap;
+
+use crate::decision::{CompactionAction, Decision, SplitAction, SubPhase, Verdict};
+use crate::ids::{ObjectiveId, PhaseId};
+use crate::observation::{Ask, CompactionObservation, ObjectiveStatus, Occasion, SplittingObservation};
+
+/// The attributes by which a scope is told what a split of it may be.
+pub(crate) const SPLIT_FAN_OUT: &str = "split-fan-out";
+/// See [`SPLIT_FAN_OUT`].
+pub(crate) const SPLIT_DEPTH: &str = "split-depth";
+
+/// Whether core could act on a decision. An error says which rule it breaks.
+pub fn fits(ask: &Ask, decision: &Decision) -> Result<(), String> {
+    match (ask, decision) {
+        (Ask::Assess(seen), Decision::Assess(answer)) => match seen.occasion {
+            Occasion::PromptEnded if answer.verdict == Verdict::Healthy => {
+                Err("it calls a prompt healthy that has ended".to_owned())
+            }
+            Occasion::SessionEnded if answer.verdict == Verdict::Healthy => {
+                Err("it calls a session healthy that has ended".to_owned())
+            }
+            _ => Ok(()),
+        },
+        (Ask::Compaction(seen), Decision::Compaction(answer)) => match &answer.action {
+            CompactionAction::Offload { items } => offload_fits(seen, items),
+            CompactionAction::Keep | CompactionAction::Compact { .. } | CompactionAction::HandOff => Ok(()),
+        },
+        (Ask::Split(seen), Decision::Split(answer)) => match &answer.action {
+            SplitAction::Split { sub_phases } => observed_split_fits(seen, sub_phases),
+            SplitAction::Pause { .. } | SplitAction::Keep => Ok(()),
+        },
+        (Ask::Brief(_), Decision::Brief(brief)) if brief.prompt.is_empty() => {
+            Err("its prompt is empty".to_owned())
+        }
+        (Ask::Budget(..), Decision::Budget(_))
+        | (Ask::Brief(_), Decision::Brief(_))
+        | (Ask::Compose(_), Decision::Compose(_))
+        | (Ask::Review(_), Decision::Review(_)) => Ok(()),
+        _ => Err("it answers another question than the one that was put".to_owned()),
+    }
+}
+
+/// What is offloaded was offered, and is something.
+fn offload_fits(seen: &CompactionObservation, items: &[String]) -> Result<(), String> {
+    if items.is_empty() {
+        return Err("it offloads nothing: that is `keep`".to_owned());
+    }
+    match items.iter().find(|id| seen.items.iter().all(|item| item.id != **id)) {
+        Some(id) => Err(format!("it offloads {id:?}, which was not offered")),
+        None => Ok(()),
+    }
+}
+
+fn observed_split_fits(seen: &SplittingObservation, parts: &[SubPhase]) -> Result<(), String> {
+    let number = |key: &str| {
+        let (_, value) = seen.attributes.iter().find(|(name, _)| name == key)?;
+        value.parse().ok()
+    };
+    let bounds = SplitBounds {
+        depth: number(SPLIT_DEPTH).unwrap_or(u32::MAX),
+        fan_out: number(SPLIT_FAN_OUT).unwrap_or(u32::MAX),
+    };
+    // What has failed is not done: it stays with its phase, and so with a part of it.
+    let open = seen.objectives.iter().filter(|objective| objective.status != ObjectiveStatus::Done);
+    split_fits(&seen.phase.id, seen.phase.depth, bounds, open.map(|objective| &objective.id), parts)
+}
+
+/// What a workflow allows a split to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SplitBounds {
+    /// The deepest level.
+    pub(crate) depth: u32,
+    /// Parts at most.
+    pub(crate) fan_out: u32,
+}
+
+/// Every open objective in exactly one part, no other, within depth and fan-out. An error says which rule.
+pub(crate) fn split_fits<'a>(
+    phase: &PhaseId,
+    depth: u32,
+    bounds: SplitBounds,
+    open: impl Iterator<Item = &'a ObjectiveId>,
+    parts: &'a [SubPhase],
+) -> Result<(), String> {
+    if depth >= bounds.depth {
+        return Err(format!("phase {phase} is at the deepest level, {}", bounds.depth));
+    }
+    if parts.len() < 2 || parts.len() > bounds.fan_out as usize {
+        return Err(format!("{} parts; allowed are 2 to {}", parts.len(), bounds.fan_out));
+    }
+    let mut seen: BTreeMap<&ObjectiveId, u32> = open.map(|id| (id, 0)).collect();
+    for part in parts {
+        if part.objectives.is_empty() {
+            return Err(format!("the part {:?} has no objective", part.title));
+        }
+        for id in &part.objectives {
+            match seen.get_mut(id) {
+                Some(count) => *count += 1,
+                None => return Err(format!("{id} is no open objective of phase {phase}")),
+            }
+        }
+    }
+    match seen.iter().find(|(_, count)| **count != 1) {
+        Some((id, 0)) => Err(format!("objective {id} is in no part")),
+        Some((id, count)) => Err(format!("objective {id} is in {count} parts")),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decision::Order;
+
+    fn parts(parts: &[&[&str]]) -> Vec<SubPhase> {
+        let part = |ids: &&[&str]| SubPhase {
+            title: String::new(),
+            objectives: ids.iter().map(|id| ObjectiveId::new(*id)).collect(),
+            order: Order::Direct,
+            max_turns: 0,
+        };
+        parts.iter().map(part).collect()
+    }
+
+    #[test]
+    fn a_split_holds_each_open_objective_once_and_no_other() {
+        // D2
+        let open = ["a", "b", "c"].map(ObjectiveId::new);
+        let bounds = SplitBounds { depth: 2, fan_out: 2 };
+        let at_depth =
+            |depth, parts: Vec<SubPhase>| split_fits(&"20".into(), depth, bounds, open.iter(), &parts);
+        let why = |ids: &[&[&str]]| at_depth(0, parts(ids)).unwrap_err();
+        assert_eq!(at_depth(1, parts(&[&["a", "c"], &["b"]])), Ok(()));
+        assert!(at_depth(2, parts(&[&["a", "c"], &["b"]])).unwrap_err().contains("deepest level"));
+        assert_eq!(why(&[&["a"], &["b"]]), "objective c is in no part");
+        assert_eq!(why(&[&["a", "c"], &["b", "c"]]), "objective c is in 2 parts");
+        assert_eq!(why(&[&["a", "b", "c"], &["d"]]), "d is no open objective of phase 20");
+        assert_eq!(why(&[&["a", "b", "c"]]), "1 parts; allowed are 2 to 2");
+        assert_eq!(why(&[&["a"], &["b"], &["c"]]), "3 parts; allowed are 2 to 2");
+        assert!(why(&[&["a", "b", "c"], &[]]).contains("has no objective"));
+    }
+}

@@ -1,0 +1,156 @@
+//! Is a policy fit to decide? Puts generated questions to it and holds its answers to rules that every policy has to keep.
+//! Passing says that it does no harm, and nothing about whether its judgment is any good.
+//!
+//! | file | part |
+//! |---|---|
+//! | `conformance/generate.rs`, `views.rs`, `dice.rs` | the questions |
+//! | `conformance/rules.rs`, `change.rs` | what must hold of the answers |
+//! | `conformance/tally.rs` | what was found, and the report of it |
+
+mod change;
+mod dice;
+mod generate;
+mod rules;
+mod tally;
+mod views;
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use baton_core::decision::Fault;
+use baton_core::observation::{Capability, Question};
+use baton_engine::{Configured, Engine, Evaluation};
+
+use dice::Dice;
+use generate::Function;
+use rules::{Held, RULES, Test};
+use tally::Tally;
+pub use tally::{Answer, Bounds, Counterexample, FunctionReport, Kept, Report, RuleReport};
+
+/// Enough for every rule to be asked some hundred times with every size and occasion, and done in a minute.
+pub const QUESTIONS: u64 = 10_000;
+
+/// Questions between two looks at whether to go on.
+const ROUND: u64 = 64;
+
+/// A policy that has left so many questions unanswered is not fit, and each may have taken all the time there is: no more
+/// are put to it.
+const FAULTS_ENOUGH: u64 = 20;
+
+/// What is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// The same seed gives the same questions.
+    pub seed: u64,
+    /// How many.
+    pub questions: u64,
+}
+
+impl Default for Plan {
+    fn default() -> Self {
+        Self { seed: 1, questions: QUESTIONS }
+    }
+}
+
+/// Asks a policy on as many threads as there are cores, and says what it broke. `progress` hears how many questions were
+/// put so far.
+pub fn check(engine: &Engine, policy: &Configured, plan: Plan, progress: impl FnMut(u64)) -> Report {
+    let ask = |question: &Question| policy.evaluate(question);
+    let tally = examine(&ask, policy.policy().decides(), plan, progress);
+    tally.into_report(
+        plan,
+        Bounds::from(engine.limits()),
+        policy.policy().digest(),
+        policy.settings_digest(),
+        engine.digest(),
+    )
+}
+
+/// Whoever answers questions.
+trait Subject: Fn(&Question) -> Evaluation + Sync {}
+impl<F: Fn(&Question) -> Evaluation + Sync> Subject for F {}
+
+/// The same for whatever answers. What comes out depends on the answers alone, not on which thread was quicker.
+fn examine(ask: &impl Subject, decides: &[Capability], plan: Plan, mut progress: impl FnMut(u64)) -> Tally {
+    let functions = &Function::of(decides);
+    let mut tally = Tally::default();
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut begin = 0;
+    while begin < plan.questions && !functions.is_empty() && tally.faults < FAULTS_ENOUGH {
+        let end = plan.questions.min(begin + ROUND);
+        let next = &AtomicU64::new(begin);
+        let work = || {
+            let mut tally = Tally::default();
+            loop {
+                let index = next.fetch_add(1, Ordering::Relaxed);
+                if index >= end {
+                    return tally;
+                }
+                put(ask, plan.seed, index, functions, &mut tally);
+            }
+        };
+        std::thread::scope(|scope| {
+            let working: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+            for worker in working {
+                match worker.join() {
+                    Ok(found) => tally.merge(found),
+                    Err(panic) => std::panic::resume_unwind(panic),
+                }
+            }
+        });
+        begin = end;
+        progress(begin);
+    }
+    tally
+}
+
+/// Puts one question, and those that the rules make of it.
+fn put(ask: &impl Subject, seed: u64, index: u64, functions: &[Function], tally: &mut Tally) {
+    let function = functions[(index % functions.len() as u64) as usize];
+    let question = generate::question(seed, index, function);
+    let first = ask(&question);
+    tally.answered(index, &question, &first);
+    for (place, rule) in RULES.iter().enumerate() {
+        match &rule.test {
+            Test::One(holds) => {
+                let held = holds(&question, &first.result);
+                tally.note(place, held, |why| Counterexample::new(index, why, &question, &first));
+            }
+            // What the watchdog ended is the machine's doing as well, and takes its time.
+            Test::Again if matches!(first.result, Err(Fault::Watchdog { .. })) => {}
+            Test::Again => {
+                let second = ask(&question);
+                let held = same(&first, &second);
+                tally.note(place, held, |why| {
+                    Counterexample::new(index, why, &question, &first).and(None, &second)
+                });
+            }
+            Test::Changed { change, holds } => {
+                let Ok(before) = &first.result else { continue };
+                let dice = &mut Dice::new(seed, index, 1 + place as u64);
+                let Some(changed) = change(&question, dice) else { continue };
+                let second = ask(&changed);
+                tally.worked(index, &changed, &second);
+                let held = match &second.result {
+                    Ok(after) => holds(&changed, before, after),
+                    Err(fault) => Held::No(format!("it was not decided: it {fault}")),
+                };
+                tally.note(place, held, |why| {
+                    Counterexample::new(index, why, &question, &first).and(Some(&changed), &second)
+                });
+            }
+        }
+    }
+}
+
+fn same(first: &Evaluation, second: &Evaluation) -> Held {
+    if first.result != second.result {
+        Held::No("its decision is another one".to_owned())
+    } else if first.fuel != second.fuel {
+        Held::No(format!("it used {} units of fuel, and then {}", first.fuel, second.fuel))
+    } else {
+        Held::Yes
+    }
+}

@@ -1,0 +1,133 @@
+//! Questions that differ in one thing from another, for the rules that compare two answers. Each gives nothing where the
+//! question has not what it would change.
+
+use baton_core::facts::Channel;
+use baton_core::observation::{Ask, Attributes, ObjectiveStatus, ObjectiveView, Question, SignalView, Span};
+use baton_core::{ObjectiveId, Seq, Text};
+
+use super::dice::Dice;
+use super::views;
+
+/// What a tool would print that reads a file about agents.
+const PRINTED: &str =
+    "error: prompt is too long: context window exceeded; usage limit reached, rate limit, 429";
+
+/// A tool prints something, after everything else.
+pub(super) fn a_tool_prints(question: &Question, _: &mut Dice) -> Option<Question> {
+    let mut changed = question.clone();
+    let Ask::Assess(seen) = &mut changed.ask else { return None };
+    if seen.signals.len() >= views::SIGNALS {
+        return None;
+    }
+    let window = changed.texts.get_mut(seen.window.0 as usize)?;
+    let text = format!("{}{PRINTED}", window.body()?);
+    let end = u32::try_from(text.len()).ok()?;
+    seen.signals.push(SignalView {
+        seq: seen.signals.last().map_or(Seq(1), |newest| newest.seq.next()),
+        channel: Channel::ToolOutput,
+        age_ms: 0,
+        prompt: seen.session.prompts,
+        code: String::new(),
+        status: None,
+        resets_at_ms: None,
+        retrying: false,
+        text: Span { start: end - PRINTED.len() as u32, end },
+    });
+    *window = Text::new(text);
+    Some(changed)
+}
+
+/// A session whose occupancy is known is fuller.
+pub(super) fn more_tokens(question: &Question, dice: &mut Dice) -> Option<Question> {
+    let mut changed = question.clone();
+    let session = match &mut changed.ask {
+        Ask::Assess(seen) => &mut seen.session,
+        Ask::Compaction(seen) => &mut seen.session,
+        _ => return None,
+    };
+    let used = session.occupancy.used_tokens?;
+    session.occupancy.used_tokens = Some(used.checked_add(1 + dice.number(300_000))?);
+    Some(changed)
+}
+
+/// One objective that was open is done.
+pub(super) fn one_done(question: &Question, dice: &mut Dice) -> Option<Question> {
+    let mut changed = question.clone();
+    let Ask::Split(seen) = &mut changed.ask else { return None };
+    let open = seen.objectives.iter_mut().filter(|objective| objective.status != ObjectiveStatus::Done);
+    let mut open: Vec<_> = open.collect();
+    if open.is_empty() {
+        return None;
+    }
+    let one = dice.below(open.len());
+    let progress = &mut seen.phase.progress;
+    match std::mem::replace(&mut open[one].status, ObjectiveStatus::Done) {
+        ObjectiveStatus::Failed => progress.failed -= 1,
+        _ => progress.open -= 1,
+    }
+    progress.done += 1;
+    Some(changed)
+}
+
+/// There is an objective more, and it is done.
+pub(super) fn one_done_more(question: &Question, dice: &mut Dice) -> Option<Question> {
+    let mut changed = question.clone();
+    let (Ask::Split(seen) | Ask::Budget(seen, _)) = &mut changed.ask else { return None };
+    if seen.objectives.len() >= views::OBJECTIVES {
+        return None;
+    }
+    seen.objectives.push(ObjectiveView {
+        id: ObjectiveId::new("done-before"),
+        description: dice.text(400),
+        status: ObjectiveStatus::Done,
+        attempts: 1,
+        files: dice.number32(100),
+    });
+    seen.phase.progress.done += 1;
+    Some(changed)
+}
+
+/// The table has more turns.
+pub(super) fn larger_base(question: &Question, dice: &mut Dice) -> Option<Question> {
+    let mut changed = question.clone();
+    let Ask::Budget(_, base_turns) = &mut changed.ask else { return None };
+    *base_turns += 1 + dice.number32(views::TURNS);
+    Some(changed)
+}
+
+/// A document has a secret more in it, or names a file more that is gone.
+pub(super) fn worse_document(question: &Question, dice: &mut Dice) -> Option<Question> {
+    let mut changed = question.clone();
+    let Ask::Review(seen) = &mut changed.ask else { return None };
+    match dice.coin() {
+        true => seen.secrets.push("api-key".to_owned()),
+        false => seen.missing_files.push("src/conformance/gone.rs".to_owned()),
+    }
+    Some(changed)
+}
+
+/// There were more commits since.
+pub(super) fn more_commits(question: &Question, dice: &mut Dice) -> Option<Question> {
+    let mut changed = question.clone();
+    let Ask::Review(seen) = &mut changed.ask else { return None };
+    seen.commits_since = seen.commits_since.checked_add(1 + dice.number32(1000))?;
+    Some(changed)
+}
+
+/// A later host says something that no policy of today knows.
+pub(super) fn unknown_attribute(question: &Question, dice: &mut Dice) -> Option<Question> {
+    let mut changed = question.clone();
+    let key = format!("conformance-{}", dice.number(u64::MAX));
+    attributes(&mut changed.ask).push((key, dice.line(40)));
+    Some(changed)
+}
+
+fn attributes(ask: &mut Ask) -> &mut Attributes {
+    match ask {
+        Ask::Assess(seen) => &mut seen.attributes,
+        Ask::Compaction(seen) => &mut seen.attributes,
+        Ask::Split(seen) | Ask::Budget(seen, _) => &mut seen.attributes,
+        Ask::Brief(seen) | Ask::Compose(seen) => &mut seen.attributes,
+        Ask::Review(seen) => &mut seen.attributes,
+    }
+}

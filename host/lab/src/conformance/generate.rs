@@ -1,0 +1,296 @@
+//! Questions that core could put, of every function and every shape. A question is a pure function of seed and index, so
+//! that whoever is shown one can ask it again. What must hold of the answers is in `rules.rs`.
+
+use baton_core::observation::{
+    ArtifactView, Ask, Attempt, BriefKind, Capability, ChangedFileView, CommitView, CompactionObservation,
+    ExhaustionObservation, HandoffObservation, ItemKind, ItemView, Occasion, Question, RemarkView,
+    ReportedHandoffView, ReviewObservation, SessionState, SplitGroup, SplitOccasion, SplitRequest,
+    SplittingObservation, TextId, VerificationView,
+};
+use baton_core::{Digest, ObjectiveId, Text, UnixMs};
+use baton_engine::limits::ANSWER_TEXT_BYTES;
+
+use super::dice::Dice;
+use super::views::{self, every};
+
+/// A function of the contract.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Function {
+    Assess,
+    Compaction,
+    Split,
+    Budget,
+    Brief,
+    Compose,
+    Review,
+}
+
+every! {
+    FUNCTIONS: Function = Assess, Compaction, Split, Budget, Brief, Compose, Review;
+    OCCASIONS: Occasion = Turn, Signal, PromptEnded, SessionEnded, Heartbeat;
+    SPLIT_OCCASIONS: SplitOccasion = PhaseStart, Boundary, Requested, OutOfContinuations;
+    KINDS: BriefKind = First, Next, Continuing, ReOriented, Nudged, Reviewing, Merging;
+    ITEM_KINDS: ItemKind = ToolResult, ToolInput;
+}
+
+impl Function {
+    fn capability(self) -> Capability {
+        match self {
+            Function::Assess => Capability::Exhaustion,
+            Function::Compaction => Capability::Compaction,
+            Function::Split | Function::Budget => Capability::Splitting,
+            Function::Brief | Function::Compose | Function::Review => Capability::Handoff,
+        }
+    }
+
+    /// Those by which these capabilities are asked.
+    pub(super) fn of(decides: &[Capability]) -> Vec<Function> {
+        FUNCTIONS.iter().copied().filter(|function| decides.contains(&function.capability())).collect()
+    }
+}
+
+/// Of core: records of a handoff, files and artifacts in it, items that could be replaced, files that a document names.
+const RECORDS: usize = 64;
+const CHANGED_FILES: usize = 100;
+const ARTIFACTS: usize = 20;
+const ITEMS: usize = 64;
+const MISSING: usize = 200;
+/// Of the reports of agents: bytes of a text, facts and files of a handoff.
+const REPORT_BYTES: usize = 8 << 10;
+const FACTS: usize = 5;
+const CRITICAL_FILES: usize = 20;
+/// Kinds of secrets that a host can tell apart.
+const SECRETS: usize = 20;
+/// Of texts that stay in the host: the tail of an answer, findings of a verification, a document as `compose` may write it.
+const TAIL_BYTES: usize = 4 << 10;
+const FINDINGS_BYTES: usize = 16 << 10;
+pub(super) const DOCUMENT_BYTES: usize = ANSWER_TEXT_BYTES;
+const PATH_BYTES: usize = 300;
+const FOLDERS: [&str; 3] = ["parser", "données", "部品"];
+/// The year 2100: no agent's clock is further on.
+const LATEST_MS: u64 = 4_102_444_800_000;
+
+/// The `index`th question of a seed to one function.
+pub(super) fn question(seed: u64, index: u64, function: Function) -> Question {
+    let dice = &mut Dice::new(seed, index, 0);
+    let (ask, texts) = match function {
+        Function::Assess => {
+            let (seen, window) = assess(dice);
+            (Ask::Assess(Box::new(seen)), vec![window])
+        }
+        Function::Compaction => (Ask::Compaction(Box::new(compaction(dice))), Vec::new()),
+        Function::Split => (Ask::Split(Box::new(scope(dice))), Vec::new()),
+        Function::Budget => {
+            let seen = SplittingObservation { occasion: SplitOccasion::PhaseStart, ..scope(dice) };
+            (Ask::Budget(Box::new(seen), dice.number32(views::TURNS)), Vec::new())
+        }
+        Function::Brief => (Ask::Brief(Box::new(handoff(dice))), handoff_texts(dice)),
+        Function::Compose => {
+            let seen = HandoffObservation { kind: BriefKind::Continuing, ..handoff(dice) };
+            (Ask::Compose(Box::new(seen)), handoff_texts(dice))
+        }
+        Function::Review => {
+            let (seen, document) = review(dice);
+            (Ask::Review(Box::new(seen)), vec![document])
+        }
+    };
+    Question { ask, texts: texts.into_iter().map(Text::new).collect() }
+}
+
+fn assess(dice: &mut Dice) -> (ExhaustionObservation, String) {
+    let occasion = dice.pick(OCCASIONS);
+    let state = match occasion {
+        Occasion::SessionEnded => SessionState::Ended,
+        Occasion::PromptEnded => dice.pick(&[SessionState::Idle, SessionState::Working, SessionState::Ended]),
+        Occasion::Turn => SessionState::Working,
+        Occasion::Signal | Occasion::Heartbeat => {
+            let (_, alive) = views::STATES.split_last().expect("there are states");
+            dice.pick(alive)
+        }
+    };
+    let session = views::session(dice, state);
+    let progress = views::progress(dice);
+    let depth = dice.number32(views::DEPTH);
+    let (signals, window) = views::signals(dice, session.prompts);
+    let seen = ExhaustionObservation {
+        occasion,
+        session,
+        phase: views::phase(dice, progress, depth),
+        signals,
+        window: TextId(0),
+        answer_bytes: dice.number(u64::MAX),
+        files_changed: dice.number32(u32::MAX),
+        files_missing: dice.number32(100),
+        nudges: dice.number32(20),
+        now_ms: UnixMs(dice.number(LATEST_MS)),
+        utc_offset_minutes: dice.pick(&[0, 1, -1, 60, 330, -720, 840]),
+        git: views::git(dice),
+        attributes: views::attributes(dice),
+    };
+    (seen, window)
+}
+
+fn compaction(dice: &mut Dice) -> CompactionObservation {
+    let session = views::session(dice, SessionState::Idle);
+    let progress = views::progress(dice);
+    let depth = dice.number32(views::DEPTH);
+    let items = if dice.coin() { dice.count(ITEMS) } else { 0 };
+    CompactionObservation {
+        session,
+        phase: views::phase(dice, progress, depth),
+        refilled_within_turns: dice.number32(views::TURNS),
+        items: (0..items)
+            .map(|place| ItemView {
+                id: format!("inputs/{place}.md"),
+                kind: dice.pick(ITEM_KINDS),
+                tokens: dice.number(1 << 40),
+            })
+            .collect(),
+        attributes: views::attributes(dice),
+    }
+}
+
+fn scope(dice: &mut Dice) -> SplittingObservation {
+    let occasion = dice.pick(SPLIT_OCCASIONS);
+    let objectives = views::objectives(dice);
+    let progress = views::progress_of(dice, &objectives);
+    let depth = dice.number32(views::DEPTH);
+    let requested =
+        (occasion == SplitOccasion::Requested).then(|| request(dice, views::open_ids(&objectives)));
+    let prompts = dice.number32(u32::MAX);
+    let mut attributes = views::attributes(dice);
+    let fan_out = 2 + dice.number32(views::OBJECTIVES as u32 - 2);
+    attributes.push(("split-fan-out".to_owned(), fan_out.to_string()));
+    attributes.push(("split-depth".to_owned(), dice.number32(views::DEPTH).to_string()));
+    SplittingObservation {
+        occasion,
+        phase: views::phase(dice, progress, depth),
+        objectives,
+        requested,
+        files_changed: dice.number32(u32::MAX),
+        workspace_files: dice.number32(10_000),
+        recent: views::turns(dice, prompts),
+        window_tokens: dice.maybe(views::window),
+        git: views::git(dice),
+        attributes,
+    }
+}
+
+/// Groups of what is open; agents forget some, name some twice, and make others up.
+fn request(dice: &mut Dice, open: Vec<ObjectiveId>) -> SplitRequest {
+    let count = 1 + dice.count(views::OBJECTIVES - 1);
+    let mut groups: Vec<SplitGroup> =
+        (0..count).map(|_| SplitGroup { title: dice.text(REPORT_BYTES), objectives: Vec::new() }).collect();
+    for id in open {
+        for _ in 0..dice.pick(&[1, 1, 1, 1, 0, 2]) {
+            let group = dice.below(count);
+            groups[group].objectives.push(id.clone());
+        }
+    }
+    // A report with an empty group is refused before core hears of it.
+    for group in groups.iter_mut().filter(|group| group.objectives.is_empty()) {
+        group.objectives.push(ObjectiveId::new("made-up"));
+    }
+    SplitRequest { groups, rationale: dice.text(REPORT_BYTES) }
+}
+
+fn attempt(dice: &mut Dice) -> Attempt {
+    Attempt { approach: dice.text(REPORT_BYTES), outcome: dice.text(REPORT_BYTES) }
+}
+
+fn handoff(dice: &mut Dice) -> HandoffObservation {
+    let kind = dice.pick(KINDS);
+    let state = dice.pick(&[SessionState::Starting, SessionState::Idle, SessionState::Ended]);
+    let objectives = views::objectives(dice);
+    let progress = views::progress_of(dice, &objectives);
+    let depth = dice.number32(views::DEPTH);
+    let mut focus = views::open_ids(&objectives);
+    focus.truncate(if dice.coin() { 1 } else { dice.count(views::OBJECTIVES) });
+    let now = UnixMs(dice.number(LATEST_MS)).rfc3339();
+    let remarks = objectives.iter().filter_map(|objective| {
+        let text = if dice.once_in(4) { dice.text(REPORT_BYTES) } else { String::new() };
+        (!text.is_empty()).then(|| RemarkView { objective: objective.id.clone(), text })
+    });
+    let remarks = remarks.collect();
+    HandoffObservation {
+        kind,
+        phase: views::phase(dice, progress, depth),
+        session: views::session(dice, state),
+        objectives,
+        focus,
+        goal: dice.text(REPORT_BYTES),
+        changed_files: dice.list(CHANGED_FILES, changed_file),
+        attempts: dice.list(RECORDS, attempt),
+        decisions: dice.list(RECORDS, attempt),
+        artifacts: dice.list(ARTIFACTS, |dice| ArtifactView {
+            name: dice.line(PATH_BYTES),
+            version: dice.number32(u32::MAX),
+            summary: dice.text(REPORT_BYTES),
+        }),
+        handoff_path: dice.maybe(|_| "docs/handoffs/20-3.md".to_owned()).unwrap_or_default(),
+        inbox_path: ".baton/tasks/r1/inbox".to_owned(),
+        because: if kind == BriefKind::First { String::new() } else { dice.text(REPORT_BYTES) },
+        last_output: TextId(0),
+        findings: TextId(1),
+        git: views::git(dice),
+        gotchas: dice.list(RECORDS, |dice| dice.text(REPORT_BYTES)),
+        reported: dice.maybe(|dice| ReportedHandoffView {
+            session: "s7".to_owned(),
+            current_state: dice.text(REPORT_BYTES),
+            immediate_next_action: dice.text(REPORT_BYTES),
+            critical_context: dice.list(FACTS, |dice| dice.text(REPORT_BYTES)),
+            critical_files: dice.list(CRITICAL_FILES, |dice| dice.line(PATH_BYTES)),
+        }),
+        commits: dice.list(views::COMMITS, |dice| CommitView {
+            id: "4f2c9e1d".to_owned(),
+            subject: dice.line(200),
+            by_session: dice.coin(),
+        }),
+        verification: dice.maybe(|dice| VerificationView {
+            passed: dice.coin(),
+            at: now.clone(),
+            artifact: dice.line(PATH_BYTES),
+        }),
+        remarks,
+        facts_path: dice.maybe(|_| "docs/handoffs/20-3-facts.json".to_owned()).unwrap_or_default(),
+        attributes: views::attributes(dice),
+        now,
+    }
+}
+
+fn changed_file(dice: &mut Dice) -> ChangedFileView {
+    let exists = !dice.once_in(4);
+    ChangedFileView {
+        path: format!("src/{}", dice.line(PATH_BYTES)),
+        bytes: if exists { dice.number(1 << 40) } else { 0 },
+        exists,
+        by_session: dice.coin(),
+        digest: (exists && dice.coin()).then(|| Digest::of("a file")),
+    }
+}
+
+fn handoff_texts(dice: &mut Dice) -> Vec<String> {
+    vec![dice.text_of_host(TAIL_BYTES), dice.text_of_host(FINDINGS_BYTES)]
+}
+
+/// What is missing is named in the document, since that is where the host has it from.
+fn review(dice: &mut Dice) -> (ReviewObservation, String) {
+    let open_objectives = views::open_ids(&views::objectives(dice));
+    let missing_files: Vec<String> = (0..dice.count(MISSING))
+        .map(|place| format!("src/{}/gone-{place}.rs", dice.pick(&FOLDERS)))
+        .collect();
+    let named: String = missing_files.iter().map(|path| format!("- `{path}`\n")).collect();
+    let document = format!("{}\n{named}", dice.text_of_host(DOCUMENT_BYTES - named.len() - 1));
+    let seen = ReviewObservation {
+        document: TextId(0),
+        missing_files,
+        secrets: dice.list(SECRETS, |dice| dice.pick(&["aws-access-key", "private-key", "jwt"]).to_owned()),
+        commits_since: dice.number32(u32::MAX),
+        diverged: dice.coin(),
+        open_objectives: if dice.coin() { open_objectives } else { Vec::new() },
+        attributes: views::attributes(dice),
+    };
+    // An empty document names nothing.
+    let document = if named.is_empty() { document.trim_end_matches('\n').to_owned() } else { document };
+    (seen, document)
+}

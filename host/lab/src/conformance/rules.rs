@@ -1,0 +1,307 @@
+//! What must hold of every policy, whatever it is for: rules of the contract (`wit/`), of the engine and of core. A rule
+//! that holds for good policies only most of the time is not here. Who asks, and how often, is in `conformance.rs`.
+
+use baton_core::decision::{Assessment, CompactionAction, Decision, Fault, SplitAction, Verdict};
+use baton_core::facts::Channel;
+use baton_core::fits::fits;
+use baton_core::observation::{Ask, ObjectiveStatus, Question, SignalView};
+use baton_core::{ObjectiveId, Seq};
+
+use super::change;
+use super::dice::Dice;
+
+/// A rule: what holds, why, and how it is found out.
+pub(super) struct Rule {
+    /// For programs.
+    pub(super) name: &'static str,
+    /// The sentence that holds.
+    pub(super) says: &'static str,
+    /// What goes wrong where it does not.
+    pub(super) because: &'static str,
+    pub(super) test: Test,
+}
+
+/// How a rule is found out.
+pub(super) enum Test {
+    /// By a question and what became of it.
+    One(fn(&Question, &Result<Decision, Fault>) -> Held),
+    /// By putting the same question again.
+    Again,
+    /// By putting a question that differs in one thing, where it can, and holding the second decision to the first.
+    Changed {
+        /// The other question.
+        change: fn(&Question, &mut Dice) -> Option<Question>,
+        /// Of the other question, the decision on the first, and that on the other.
+        holds: fn(&Question, &Decision, &Decision) -> Held,
+    },
+}
+
+/// What a rule says of an answer.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Held {
+    Yes,
+    /// It is broken, and how.
+    No(String),
+    /// It says nothing of this question.
+    NotAsked,
+}
+
+use Held::{No, NotAsked, Yes};
+
+fn unless(broken: bool, how: impl FnOnce() -> String) -> Held {
+    if broken { No(how()) } else { Yes }
+}
+
+pub(super) const RULES: &[Rule] = &[
+    Rule {
+        name: "no-trap",
+        says: "no question makes it trap",
+        because: "a trap is a decision that the next policy in the chain has to make",
+        test: Test::One(|_, result| match result {
+            Err(fault @ (Fault::Trap { .. } | Fault::Unloadable { .. })) => No(format!("it {fault}")),
+            _ => Yes,
+        }),
+    },
+    Rule {
+        name: "within-limits",
+        says: "no question takes more fuel, memory or time than there is",
+        because: "what takes longest is what a long run asks, so it fails where it is needed most",
+        test: Test::One(|_, result| match result {
+            Err(fault @ (Fault::OutOfFuel { .. } | Fault::OutOfMemory { .. } | Fault::Watchdog { .. })) => {
+                No(format!("it {fault}"))
+            }
+            _ => Yes,
+        }),
+    },
+    Rule {
+        name: "under-caps",
+        says: "no answer is longer than its cap",
+        because: "an answer over its cap is thrown away whole, and with it everything that is in it",
+        test: Test::One(|_, result| match result {
+            Err(fault @ Fault::TooLarge { .. }) => No(format!("it {fault}")),
+            _ => Yes,
+        }),
+    },
+    Rule {
+        name: "well-formed",
+        says: "every answer is of a form that the contract has",
+        because: "what cannot be read as an answer is none",
+        test: Test::One(|_, result| match result {
+            Err(fault @ Fault::Invalid { .. }) => No(format!("it {fault}")),
+            _ => Yes,
+        }),
+    },
+    Rule {
+        name: "same-again",
+        says: "the same question gets the same answer, for the same fuel",
+        because: "a run that does not replay exactly is no evidence of anything",
+        test: Test::Again,
+    },
+    Rule {
+        name: "makes-sense",
+        says: "every decision is one that a run can follow",
+        because: "a run refuses the others: the scope stays whole, the prompt is not sent, a person is asked",
+        test: Test::One(|question, result| match result {
+            Ok(decision) => fits(&question.ask, decision).map_or_else(No, |()| Yes),
+            Err(_) => NotAsked,
+        }),
+    },
+    Rule {
+        name: "gives-reason",
+        says: "every decision has a reason",
+        because: "it is all that a person is shown of why",
+        test: Test::One(|_, result| match result {
+            Ok(decision) => unless(decision.reason().trim().is_empty(), || "its reason is empty".to_owned()),
+            Err(_) => NotAsked,
+        }),
+    },
+    Rule {
+        name: "real-evidence",
+        says: "evidence names a signal that was there, and never what a tool printed",
+        because: "anybody can make a tool print anything; a session must not end for it",
+        test: Test::One(|question, result| match (&question.ask, result) {
+            (Ask::Assess(seen), Ok(Decision::Assess(answer))) => real_evidence(&seen.signals, answer),
+            _ => NotAsked,
+        }),
+    },
+    Rule {
+        name: "deaf-to-tools",
+        says: "what a tool prints changes no verdict",
+        because: "a file that says \"prompt is too long\" is no reason to end the session that reads it",
+        test: Test::Changed {
+            change: change::a_tool_prints,
+            holds: |_, before, after| match (before, after) {
+                (Decision::Assess(before), Decision::Assess(after)) => {
+                    unless(before.verdict != after.verdict, || became(&before.verdict, &after.verdict))
+                }
+                _ => NotAsked,
+            },
+        },
+    },
+    Rule {
+        name: "unknown-attributes",
+        says: "an attribute that no contract defines changes nothing",
+        because: "a later host may add one, and a policy built before it must decide as it did",
+        test: Test::Changed {
+            change: change::unknown_attribute,
+            holds: |_, before, after| unless(before != after, || "its decision is another one".to_owned()),
+        },
+    },
+    Rule {
+        name: "full-stays-full",
+        says: "more tokens used never take an exhaustion or a warning back",
+        because: "a session that is fuller is not better off",
+        test: Test::Changed {
+            change: change::more_tokens,
+            holds: |_, before, after| match (before, after) {
+                (Decision::Assess(before), Decision::Assess(after)) => {
+                    let healed = before.verdict == Verdict::Exhausted && after.verdict != Verdict::Exhausted;
+                    let silent = before.warning.is_some() && after.warning.is_none();
+                    unless(healed || silent, || match healed {
+                        true => became(&before.verdict, &after.verdict),
+                        false => "it warns no more".to_owned(),
+                    })
+                }
+                _ => NotAsked,
+            },
+        },
+    },
+    Rule {
+        name: "room-stays-needed",
+        says: "more tokens used never turn making room into keeping",
+        because: "a context that had to shrink has to shrink all the more when it is fuller",
+        test: Test::Changed {
+            change: change::more_tokens,
+            holds: |_, before, after| match (before, after) {
+                (Decision::Compaction(before), Decision::Compaction(after)) => {
+                    let keeps = |action: &CompactionAction| *action == CompactionAction::Keep;
+                    unless(!keeps(&before.action) && keeps(&after.action), || "it keeps now".to_owned())
+                }
+                _ => NotAsked,
+            },
+        },
+    },
+    Rule {
+        name: "done-stays-done",
+        says: "an objective that is done comes back in no part",
+        because: "work that is done would be done again, by an agent that does not know of it",
+        test: Test::Changed {
+            change: change::one_done,
+            holds: |question, _, after| match (&question.ask, after) {
+                (Ask::Split(seen), Decision::Split(after)) => {
+                    let done = seen.objectives.iter().filter(|o| o.status == ObjectiveStatus::Done);
+                    let back = done.map(|o| &o.id).find(|id| in_parts(&after.action).any(|part| part == *id));
+                    match back {
+                        Some(id) => No(format!("{id} is in a part")),
+                        None => Yes,
+                    }
+                }
+                _ => NotAsked,
+            },
+        },
+    },
+    Rule {
+        name: "done-adds-nothing",
+        says: "an objective more that is done already makes no scope larger",
+        because: "what is done needs no session, no turns and no split",
+        test: Test::Changed {
+            change: change::one_done_more,
+            holds: |_, before, after| match (before, after) {
+                (Decision::Split(before), Decision::Split(after)) => {
+                    let (fewer, more) = (in_parts(&before.action).count(), in_parts(&after.action).count());
+                    unless(more > fewer, || format!("{more} objectives are in parts, {fewer} were before"))
+                }
+                (Decision::Budget(before), Decision::Budget(after)) => {
+                    let (fewer, more) = (before.max_turns, after.max_turns);
+                    unless(more > fewer, || format!("it gives {more} turns, and gave {fewer}"))
+                }
+                _ => NotAsked,
+            },
+        },
+    },
+    Rule {
+        name: "more-turns-for-more",
+        says: "a larger base never gets fewer turns",
+        because: "a mode that is to be more thorough would be less so",
+        test: Test::Changed {
+            change: change::larger_base,
+            holds: |_, before, after| match (before, after) {
+                (Decision::Budget(before), Decision::Budget(after)) => {
+                    let (more, fewer) = (before.max_turns, after.max_turns);
+                    unless(fewer < more, || format!("it gives {fewer} turns, and gave {more}"))
+                }
+                _ => NotAsked,
+            },
+        },
+    },
+    Rule {
+        name: "score-adds-up",
+        says: "a score is 100 less what its findings cost",
+        because: "the contract says so, and a person reads the findings to see what would raise it",
+        test: Test::One(|_, result| match result {
+            Ok(Decision::Review(review)) => {
+                let costs = review.findings.iter().fold(0u32, |sum, f| sum.saturating_add(f.cost));
+                let score = 100u32.saturating_sub(costs);
+                unless(review.score != score, || {
+                    format!("it scores {}, its findings leave {score}", review.score)
+                })
+            }
+            _ => NotAsked,
+        }),
+    },
+    Rule {
+        name: "worse-is-no-better",
+        says: "a secret or a missing file more never scores higher",
+        because: "a handoff that got worse would be accepted",
+        test: Test::Changed {
+            change: change::worse_document,
+            holds: |_, before, after| match (before, after) {
+                (Decision::Review(before), Decision::Review(after)) => {
+                    let better = after.score > before.score || (after.accepted && !before.accepted);
+                    unless(better, || format!("it scores {} now, and scored {}", after.score, before.score))
+                }
+                _ => NotAsked,
+            },
+        },
+    },
+    Rule {
+        name: "no-younger",
+        says: "commits more since a handoff never make it fresher",
+        because: "a successor would trust what is no longer so",
+        test: Test::Changed {
+            change: change::more_commits,
+            holds: |_, before, after| match (before, after) {
+                (Decision::Review(before), Decision::Review(after)) => {
+                    let (now, then) = (after.staleness, before.staleness);
+                    unless((now as u8) < then as u8, || format!("{} now, {} before", now.name(), then.name()))
+                }
+                _ => NotAsked,
+            },
+        },
+    },
+];
+
+fn became(before: &Verdict, after: &Verdict) -> String {
+    format!("the verdict was {}, and is {}", before.name(), after.name())
+}
+
+fn real_evidence(signals: &[SignalView], answer: &Assessment) -> Held {
+    let known = |seq: Seq| seq.0 == 0 || signals.iter().any(|signal| signal.seq == seq);
+    for evidence in &answer.evidence {
+        if evidence.channel == Channel::ToolOutput {
+            return No(format!("it rests on what a tool printed: {:?}", evidence.text));
+        }
+        if !known(evidence.seq) {
+            return No(format!("it rests on signal {}, which was not there", evidence.seq));
+        }
+    }
+    Yes
+}
+
+fn in_parts(action: &SplitAction) -> impl Iterator<Item = &ObjectiveId> {
+    let parts = match action {
+        SplitAction::Split { sub_phases } => sub_phases.as_slice(),
+        SplitAction::Keep | SplitAction::Pause { .. } => &[],
+    };
+    parts.iter().flat_map(|part| &part.objectives)
+}

@@ -1,0 +1,318 @@
+//! What was found out about a policy, and the report of it, bound to the digests of what was asked. Asks nothing.
+
+use std::collections::BTreeMap;
+
+use baton_core::Digest;
+use baton_core::decision::{Decision, Fault};
+use baton_core::observation::{Ask, Question};
+use baton_engine::{Evaluation, Limits};
+use serde::{Deserialize, Serialize};
+
+use super::Plan;
+use super::rules::{Held, RULES};
+
+/// What a policy was found to be.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Report {
+    /// Digest of the component.
+    pub component: Digest,
+    /// Digest of its settings.
+    pub settings: Digest,
+    /// Digest of the engine: under another one it may use other fuel.
+    pub engine: Digest,
+    /// Of the questions.
+    pub seed: u64,
+    /// Questions that were to be put.
+    pub wanted: u64,
+    /// Questions that were put; fewer where too many were left unanswered.
+    pub asked: u64,
+    /// What had to hold.
+    pub rules: Vec<RuleReport>,
+    /// What was asked.
+    pub functions: Vec<FunctionReport>,
+    /// What one decision may use.
+    pub limits: Bounds,
+}
+
+impl Report {
+    /// It was asked everything and broke nothing.
+    pub fn is_fit(&self) -> bool {
+        self.broken().next().is_none() && self.asked == self.wanted
+    }
+
+    /// The rules that say something of this policy.
+    pub fn applied(&self) -> impl Iterator<Item = &RuleReport> {
+        self.rules.iter().filter(|rule| rule.asked > 0)
+    }
+
+    /// The rules that it broke.
+    pub fn broken(&self) -> impl Iterator<Item = &RuleReport> {
+        self.rules.iter().filter(|rule| rule.broken > 0)
+    }
+}
+
+/// A rule, and how often it was kept.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RuleReport {
+    /// For programs.
+    pub name: String,
+    /// The sentence that holds.
+    pub says: String,
+    /// What goes wrong where it does not.
+    pub because: String,
+    /// Answers that were held to it.
+    pub asked: u64,
+    /// Answers that broke it.
+    pub broken: u64,
+    /// The smallest question with such an answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counterexample: Option<Counterexample>,
+}
+
+/// A function of the contract, and what answering it took.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FunctionReport {
+    /// `interface.function`.
+    pub function: String,
+    /// Questions put, those that rules made of others included.
+    pub questions: u64,
+    /// The most fuel that one took.
+    pub worst_fuel: u64,
+    /// Which question of the seed that was, or was made of.
+    pub worst_question: u64,
+}
+
+/// What one decision may use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Bounds {
+    /// Fuel.
+    pub fuel: u64,
+    /// Linear memory.
+    pub memory_bytes: u64,
+    /// Bytes of one answer.
+    pub output_bytes: u64,
+    /// Wall time after which the host ends it.
+    pub watchdog_ms: u64,
+}
+
+impl From<&Limits> for Bounds {
+    fn from(limits: &Limits) -> Self {
+        let Limits { fuel, memory_bytes, output_bytes, watchdog_ms, .. } = *limits;
+        Self { fuel, memory_bytes, output_bytes, watchdog_ms }
+    }
+}
+
+/// A question whose answer broke a rule, with everything that is needed to put it again.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Counterexample {
+    /// Which question of the seed it is, or was made of.
+    pub index: u64,
+    /// How the rule was broken.
+    pub why: String,
+    /// The question.
+    pub question: Kept,
+    /// Its answer.
+    pub answer: Answer,
+    /// The question that differs in one thing, where the rule compares two.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changed: Option<Kept>,
+    /// The second answer, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub second_answer: Option<Answer>,
+}
+
+impl Counterexample {
+    pub(super) fn new(index: u64, why: String, question: &Question, answer: &Evaluation) -> Self {
+        let (question, answer) = (Kept::from(question), Answer::from(answer));
+        Self { index, why, question, answer, changed: None, second_answer: None }
+    }
+
+    pub(super) fn and(mut self, changed: Option<&Question>, second: &Evaluation) -> Self {
+        self.changed = changed.map(Kept::from);
+        self.second_answer = Some(Answer::from(second));
+        self
+    }
+
+    /// How much a person has to read.
+    fn bytes(&self) -> usize {
+        // A question is made of texts and numbers, which cannot fail to be written.
+        serde_json::to_string(&self.question).map_or(usize::MAX, |text| text.len())
+    }
+}
+
+/// A question with its texts in it: a [`Question`] itself keeps them by reference alone.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Kept {
+    /// What is asked.
+    pub ask: Ask,
+    /// The texts that it names.
+    pub texts: Vec<String>,
+}
+
+impl From<&Question> for Kept {
+    fn from(question: &Question) -> Self {
+        let texts = question.texts.iter().map(|text| text.body().unwrap_or_default().to_owned());
+        Self { ask: question.ask.clone(), texts: texts.collect() }
+    }
+}
+
+impl From<Kept> for Question {
+    fn from(kept: Kept) -> Self {
+        Question { ask: kept.ask, texts: kept.texts.into_iter().map(Into::into).collect() }
+    }
+}
+
+/// What became of a question.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Answer {
+    /// The decision.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decision: Option<Decision>,
+    /// Or why there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fault: Option<Fault>,
+    /// What it took.
+    pub fuel: u64,
+}
+
+impl From<&Evaluation> for Answer {
+    fn from(evaluation: &Evaluation) -> Self {
+        let (decision, fault) = match evaluation.result.clone() {
+            Ok(decision) => (Some(decision), None),
+            Err(fault) => (None, Some(fault)),
+        };
+        Self { decision, fault, fuel: evaluation.fuel }
+    }
+}
+
+/// What was found so far. Two of them merge to the same whole in whichever order.
+#[derive(Default)]
+pub(super) struct Tally {
+    asked: u64,
+    pub(super) faults: u64,
+    rules: BTreeMap<usize, Found>,
+    functions: BTreeMap<&'static str, Work>,
+}
+
+#[derive(Default)]
+struct Found {
+    asked: u64,
+    broken: u64,
+    smallest: Option<(usize, Counterexample)>,
+}
+
+#[derive(Clone, Copy)]
+struct Work {
+    questions: u64,
+    worst_fuel: u64,
+    worst_question: u64,
+}
+
+impl Work {
+    /// Of two that took as much, the earlier question counts.
+    fn merge(&mut self, other: Work) {
+        self.questions += other.questions;
+        let worse = (other.worst_fuel, std::cmp::Reverse(other.worst_question))
+            > (self.worst_fuel, std::cmp::Reverse(self.worst_question));
+        if worse {
+            (self.worst_fuel, self.worst_question) = (other.worst_fuel, other.worst_question);
+        }
+    }
+}
+
+impl Found {
+    fn keep(&mut self, bytes: usize, example: Counterexample) {
+        let smaller =
+            self.smallest.as_ref().is_none_or(|(most, kept)| (bytes, example.index) < (*most, kept.index));
+        if smaller {
+            self.smallest = Some((bytes, example));
+        }
+    }
+}
+
+impl Tally {
+    /// A question of the seed was put.
+    pub(super) fn answered(&mut self, index: u64, question: &Question, evaluation: &Evaluation) {
+        self.asked += 1;
+        self.faults += u64::from(evaluation.result.is_err());
+        self.worked(index, question, evaluation);
+    }
+
+    /// A question was put, of the seed or made of one.
+    pub(super) fn worked(&mut self, index: u64, question: &Question, evaluation: &Evaluation) {
+        let work = Work { questions: 1, worst_fuel: evaluation.fuel, worst_question: index };
+        self.add_work(question.ask.function(), work);
+    }
+
+    /// An answer was held to the rule at this place.
+    pub(super) fn note(&mut self, place: usize, held: Held, example: impl FnOnce(String) -> Counterexample) {
+        if held == Held::NotAsked {
+            return;
+        }
+        let rule = self.rules.entry(place).or_default();
+        rule.asked += 1;
+        if let Held::No(why) = held {
+            rule.broken += 1;
+            let example = example(why);
+            rule.keep(example.bytes(), example);
+        }
+    }
+
+    pub(super) fn merge(&mut self, other: Tally) {
+        self.asked += other.asked;
+        self.faults += other.faults;
+        for (place, found) in other.rules {
+            let rule = self.rules.entry(place).or_default();
+            rule.asked += found.asked;
+            rule.broken += found.broken;
+            if let Some((bytes, example)) = found.smallest {
+                rule.keep(bytes, example);
+            }
+        }
+        for (function, work) in other.functions {
+            self.add_work(function, work);
+        }
+    }
+
+    fn add_work(&mut self, function: &'static str, work: Work) {
+        self.functions.entry(function).and_modify(|known| known.merge(work)).or_insert(work);
+    }
+
+    pub(super) fn into_report(
+        mut self,
+        plan: Plan,
+        limits: Bounds,
+        component: &Digest,
+        settings: &Digest,
+        engine: &Digest,
+    ) -> Report {
+        let rules = RULES.iter().enumerate().map(|(place, rule)| {
+            let found = self.rules.remove(&place).unwrap_or_default();
+            RuleReport {
+                name: rule.name.to_owned(),
+                says: rule.says.to_owned(),
+                because: rule.because.to_owned(),
+                asked: found.asked,
+                broken: found.broken,
+                counterexample: found.smallest.map(|(_, example)| example),
+            }
+        });
+        let functions = self.functions.iter().map(|(function, work)| FunctionReport {
+            function: (*function).to_owned(),
+            questions: work.questions,
+            worst_fuel: work.worst_fuel,
+            worst_question: work.worst_question,
+        });
+        Report {
+            component: component.clone(),
+            settings: settings.clone(),
+            engine: engine.clone(),
+            seed: plan.seed,
+            wanted: plan.questions,
+            asked: self.asked,
+            functions: functions.collect(),
+            rules: rules.collect(),
+            limits,
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! The kit itself: its questions are what they are said to be, and each rule finds whoever breaks it and nobody else. What
+//! real components come to is in `tests/conformance.rs`.
+
+mod culprits;
+
+use std::collections::BTreeSet;
+use std::fmt::Debug;
+
+use baton_core::observation::{
+    Ask, Capability, Occasion, PhaseView, Question, SessionState, SessionView, SignalView,
+};
+
+use super::generate::{self, FUNCTIONS, Function};
+use super::views::{self, OBJECTIVES};
+
+/// A hundred of each function.
+const MANY: u64 = 700;
+
+fn questions(seed: u64, count: u64) -> impl Iterator<Item = Question> {
+    let function = |index: u64| FUNCTIONS[(index % FUNCTIONS.len() as u64) as usize];
+    (0..count).map(move |index| generate::question(seed, index, function(index)))
+}
+
+fn session_of(ask: &Ask) -> Option<&SessionView> {
+    match ask {
+        Ask::Assess(seen) => Some(&seen.session),
+        Ask::Compaction(seen) => Some(&seen.session),
+        Ask::Brief(seen) | Ask::Compose(seen) => Some(&seen.session),
+        Ask::Split(_) | Ask::Budget(..) | Ask::Review(_) => None,
+    }
+}
+
+fn phase_of(ask: &Ask) -> Option<&PhaseView> {
+    match ask {
+        Ask::Assess(seen) => Some(&seen.phase),
+        Ask::Compaction(seen) => Some(&seen.phase),
+        Ask::Split(seen) | Ask::Budget(seen, _) => Some(&seen.phase),
+        Ask::Brief(seen) | Ask::Compose(seen) => Some(&seen.phase),
+        Ask::Review(_) => None,
+    }
+}
+
+#[test]
+fn a_question_is_a_function_of_seed_and_index() {
+    assert!(questions(7, 200).eq(questions(7, 200)));
+    let alike = questions(7, 200).zip(questions(8, 200)).filter(|(one, other)| one == other).count();
+    assert_eq!(alike, 0, "another seed asks something else");
+    let all: BTreeSet<String> = questions(7, 200).map(|question| format!("{question:?}")).collect();
+    assert_eq!(all.len(), 200, "no question is put twice");
+}
+
+#[test]
+fn a_policy_is_asked_what_it_exports_and_nothing_else() {
+    assert_eq!(Function::of(&Capability::ALL), FUNCTIONS);
+    assert_eq!(Function::of(&[Capability::Splitting]), [Function::Split, Function::Budget]);
+    assert!(Function::of(&[]).is_empty());
+}
+
+#[test]
+fn every_variant_of_the_contract_is_asked() {
+    fn names<T: Debug>(of: &str, all: &[T]) -> Vec<String> {
+        all.iter().map(|one| format!("{of} {one:?}")).collect()
+    }
+    let mut seen = BTreeSet::new();
+    let mut saw = |of: &str, one: &dyn Debug| {
+        seen.insert(format!("{of} {one:?}"));
+    };
+    for Question { ask, .. } in questions(1, MANY) {
+        if let Some(session) = session_of(&ask) {
+            saw("state", &session.state);
+            saw("source", &session.occupancy.source);
+        }
+        match &ask {
+            Ask::Assess(asked) => {
+                saw("occasion", &asked.occasion);
+                asked.signals.iter().for_each(|signal| saw("channel", &signal.channel));
+            }
+            Ask::Compaction(asked) => asked.items.iter().for_each(|item| saw("item", &item.kind)),
+            Ask::Split(asked) | Ask::Budget(asked, _) => {
+                saw("split", &asked.occasion);
+                asked.objectives.iter().for_each(|objective| saw("status", &objective.status));
+            }
+            Ask::Brief(asked) | Ask::Compose(asked) => saw("kind", &asked.kind),
+            Ask::Review(_) => {}
+        }
+    }
+    let wanted: BTreeSet<String> = [
+        names("state", views::STATES),
+        names("source", views::SOURCES),
+        names("channel", views::CHANNELS),
+        names("status", views::STATUSES),
+        names("occasion", generate::OCCASIONS),
+        names("split", generate::SPLIT_OCCASIONS),
+        names("kind", generate::KINDS),
+        names("item", generate::ITEM_KINDS),
+    ]
+    .concat()
+    .into_iter()
+    .collect();
+    assert_eq!(seen, wanted);
+}
+
+#[test]
+fn questions_come_empty_huge_and_in_characters_of_every_width() {
+    let (mut widths, mut objectives, mut documents) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+    let (mut unknown_tokens, mut most_tokens) = (false, false);
+    for Question { ask, texts } in questions(1, MANY) {
+        let body = |place: usize| texts[place].body().expect("it is at hand");
+        (0..texts.len()).for_each(|place| widths.extend(body(place).chars().map(char::len_utf8)));
+        if let Some(session) = session_of(&ask) {
+            unknown_tokens |= session.occupancy.used_tokens.is_none();
+            most_tokens |= session.occupancy.used_tokens == Some(u64::MAX);
+        }
+        match &ask {
+            Ask::Split(seen) => {
+                objectives.insert(seen.objectives.len());
+            }
+            Ask::Review(_) => {
+                documents.insert(texts[0].len_bytes());
+            }
+            _ => {}
+        }
+    }
+    assert_eq!(widths, BTreeSet::from([1, 2, 3, 4]));
+    assert!(objectives.contains(&1) && objectives.contains(&OBJECTIVES), "{objectives:?}");
+    assert!(
+        documents.contains(&0) && documents.last() > Some(&(generate::DOCUMENT_BYTES as u64 / 2)),
+        "{documents:?}"
+    );
+    assert!(unknown_tokens && most_tokens);
+}
+
+/// Core puts no other questions, and a policy may rely on it.
+#[test]
+fn questions_keep_to_what_the_contract_promises() {
+    for Question { ask, texts } in questions(3, MANY) {
+        if let Some(session) = session_of(&ask) {
+            assert!(session.recent.len() <= 32);
+            assert!(session.recent.windows(2).all(|pair| pair[0].ordinal + 1 == pair[1].ordinal));
+            assert!(session.recent.windows(2).all(|pair| pair[0].prompt <= pair[1].prompt));
+            assert_eq!(session.exit.is_some(), session.state == SessionState::Ended);
+        }
+        if let Some(phase) = phase_of(&ask) {
+            assert!(phase.progress.done_by_session <= phase.progress.done);
+        }
+        match &ask {
+            Ask::Assess(seen) => {
+                let window = texts[seen.window.0 as usize].body().expect("it is at hand");
+                are_inside(&seen.signals, window);
+                assert!(seen.occasion != Occasion::SessionEnded || seen.session.exit.is_some());
+            }
+            Ask::Split(seen) | Ask::Budget(seen, _) => {
+                let ids: BTreeSet<_> = seen.objectives.iter().map(|objective| &objective.id).collect();
+                assert_eq!(ids.len(), seen.objectives.len(), "ids are unique");
+                let progress = &seen.phase.progress;
+                assert_eq!((progress.done + progress.open + progress.failed) as usize, ids.len());
+            }
+            Ask::Brief(seen) | Ask::Compose(seen) => {
+                let texts_there = [seen.last_output, seen.findings].map(|id| (id.0 as usize) < texts.len());
+                assert_eq!(texts_there, [true, true]);
+                assert!(seen.focus.iter().all(|id| seen.objectives.iter().any(|one| one.id == *id)));
+            }
+            Ask::Review(seen) => {
+                let document = texts[seen.document.0 as usize].body().expect("it is at hand");
+                assert!(document.len() <= generate::DOCUMENT_BYTES);
+                assert!(seen.missing_files.iter().all(|path| document.contains(path.as_str())));
+            }
+            Ask::Compaction(_) => {}
+        }
+    }
+}
+
+fn are_inside(signals: &[SignalView], window: &str) {
+    assert!(signals.len() <= views::SIGNALS);
+    assert!(
+        signals.windows(2).all(|pair| pair[0].seq < pair[1].seq && pair[0].text.end == pair[1].text.start)
+    );
+    for signal in signals {
+        let range = signal.text.start as usize..signal.text.end as usize;
+        assert!(window.get(range).is_some(), "{:?} is no place in {window:?}", signal.text);
+    }
+}

@@ -1,0 +1,329 @@
+//! Policies as functions: one that keeps every rule, and for each rule one that breaks it alone.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use baton_core::Seq;
+use baton_core::decision::{
+    Assessment, Brief, CompactionAction, CompactionDecision, Composition, Continuer, Decision, Evidence,
+    Fault, Finding, Order, Recovery, Review, SplitAction, SplitDecision, Staleness, SubPhase, TurnBudget,
+    Verdict,
+};
+use baton_core::facts::Channel;
+use baton_core::observation::{
+    Ask, Capability, ObjectiveStatus, Occasion, Question, ReviewObservation, SplittingObservation,
+};
+use baton_engine::Evaluation;
+
+use super::super::rules::RULES;
+use super::super::tally::Tally;
+use super::super::{Plan, Report, examine};
+
+const PLAN: Plan = Plan { seed: 5, questions: 210 };
+
+fn report_of(decides: &[Capability], ask: impl Fn(&Question) -> Result<Decision, Fault> + Sync) -> Report {
+    let evaluate = |question: &Question| Evaluation { fuel: 10, ..evaluation(ask(question)) };
+    report(examine(&evaluate, decides, PLAN, |_| ()))
+}
+
+fn evaluation(result: Result<Decision, Fault>) -> Evaluation {
+    Evaluation { result, fuel: 0, logs: Vec::new(), logs_dropped: 0 }
+}
+
+fn report(tally: Tally) -> Report {
+    let digest = &baton_core::Digest::of("a policy");
+    tally.into_report(PLAN, (&baton_engine::Limits::default()).into(), digest, digest, digest)
+}
+
+fn broken(report: &Report) -> Vec<&str> {
+    report.broken().map(|rule| rule.name.as_str()).collect()
+}
+
+const EXHAUSTION: &[Capability] = &[Capability::Exhaustion];
+const COMPACTION: &[Capability] = &[Capability::Compaction];
+const SPLITTING: &[Capability] = &[Capability::Splitting];
+const HANDOFF: &[Capability] = &[Capability::Handoff];
+
+const WHY: &str = "it is so";
+
+fn full(used_tokens: Option<u64>) -> bool {
+    used_tokens.is_some_and(|used| used > 100_000)
+}
+
+/// Decides something of its own wherever it may, so that no rule is kept by keeping still.
+fn good(question: &Question) -> Decision {
+    let reason = WHY.to_owned();
+    match &question.ask {
+        Ask::Assess(seen) => {
+            let over = matches!(seen.occasion, Occasion::PromptEnded | Occasion::SessionEnded);
+            let is_full = full(seen.session.occupancy.used_tokens);
+            let verdict = match (is_full, over) {
+                (true, _) => Verdict::Exhausted,
+                (false, true) => Verdict::Completed,
+                (false, false) => Verdict::Healthy,
+            };
+            let spoken = seen.signals.iter().find(|signal| signal.channel != Channel::ToolOutput);
+            let evidence = spoken.map(|signal| Evidence {
+                channel: signal.channel,
+                seq: signal.seq,
+                text: String::new(),
+            });
+            Decision::Assess(Assessment {
+                verdict,
+                evidence: evidence.into_iter().collect(),
+                warning: is_full.then(|| WHY.to_owned()),
+                recovery: Recovery::Wait,
+                reason,
+            })
+        }
+        Ask::Compaction(seen) => {
+            let action = match (seen.items.first(), full(seen.session.occupancy.used_tokens)) {
+                (Some(item), _) => CompactionAction::Offload { items: vec![item.id.clone()] },
+                (None, true) => CompactionAction::HandOff,
+                (None, false) => CompactionAction::Keep,
+            };
+            Decision::Compaction(CompactionDecision { action, reason })
+        }
+        Ask::Split(seen) => Decision::Split(SplitDecision { action: halves(seen, true), reason }),
+        Ask::Budget(_, base_turns) => {
+            Decision::Budget(TurnBudget { max_turns: base_turns.saturating_mul(2), reason })
+        }
+        Ask::Brief(_) => Decision::Brief(Brief { prompt: "Do it.".to_owned(), left_out: Vec::new(), reason }),
+        Ask::Compose(_) => Decision::Compose(Composition {
+            document: "# Handoff".to_owned(),
+            index: String::new(),
+            continuer: Continuer::Successor,
+            left_out: Vec::new(),
+            reason,
+        }),
+        Ask::Review(seen) => Decision::Review(judged(seen)),
+    }
+}
+
+/// Two parts, where a split may be; of what is open, or of everything.
+fn halves(seen: &SplittingObservation, open_alone: bool) -> SplitAction {
+    let number = |key: &str| {
+        let pair = seen.attributes.iter().find(|(name, _)| name == key);
+        pair.and_then(|(_, value)| value.parse::<u32>().ok()).expect("a scope says what it may be")
+    };
+    let wanted = |status| !open_alone || status != ObjectiveStatus::Done;
+    let objectives = seen.objectives.iter().filter(|objective| wanted(objective.status));
+    let mut ids: Vec<_> = objectives.map(|objective| objective.id.clone()).collect();
+    if ids.len() < 2 || seen.phase.depth >= number("split-depth") {
+        return SplitAction::Keep;
+    }
+    let rest = ids.split_off(1);
+    let part =
+        |objectives| SubPhase { title: "part".to_owned(), objectives, order: Order::Direct, max_turns: 0 };
+    SplitAction::Split { sub_phases: vec![part(ids), part(rest)] }
+}
+
+fn judged(seen: &ReviewObservation) -> Review {
+    let faults = seen.missing_files.len() + seen.secrets.len();
+    let finding = Finding { cost: 5, line: 0, text: WHY.to_owned() };
+    let score = 100u32.saturating_sub(5 * faults as u32);
+    Review {
+        score,
+        findings: vec![finding; faults],
+        staleness: if seen.commits_since > 10 { Staleness::Stale } else { Staleness::Fresh },
+        accepted: score >= 70,
+        reason: WHY.to_owned(),
+    }
+}
+
+/// The same as the good one, but for one kind of answer.
+fn but(
+    change: impl Fn(&Question, &mut Decision) + Sync,
+) -> impl Fn(&Question) -> Result<Decision, Fault> + Sync {
+    move |question| {
+        let mut decision = good(question);
+        change(question, &mut decision);
+        Ok(decision)
+    }
+}
+
+fn faulty(fault: Fault) -> Report {
+    report_of(&Capability::ALL, move |_| Err(fault.clone()))
+}
+
+/// For each rule, what comes of a policy that breaks it.
+fn culprit(rule: &str) -> Report {
+    match rule {
+        "no-trap" => faulty(Fault::Trap { message: "unreachable".to_owned() }),
+        "within-limits" => faulty(Fault::OutOfFuel { limit: 20 }),
+        "under-caps" => faulty(Fault::TooLarge { limit_bytes: 1024 }),
+        "well-formed" => faulty(Fault::Invalid { message: "a score of 101".to_owned() }),
+        "same-again" => {
+            let calls = AtomicU64::new(0);
+            let evaluate = |question: &Question| Evaluation {
+                fuel: calls.fetch_add(1, Ordering::Relaxed),
+                ..evaluation(Ok(good(question)))
+            };
+            report(examine(&evaluate, &Capability::ALL, PLAN, |_| ()))
+        }
+        "makes-sense" => report_of(
+            HANDOFF,
+            but(|_, decision| {
+                if let Decision::Brief(brief) = decision {
+                    brief.prompt.clear();
+                }
+            }),
+        ),
+        "gives-reason" => report_of(
+            SPLITTING,
+            but(|_, decision| {
+                if let Decision::Budget(budget) = decision {
+                    budget.reason = " ".to_owned();
+                }
+            }),
+        ),
+        "real-evidence" => report_of(
+            EXHAUSTION,
+            but(|_, decision| {
+                if let Decision::Assess(answer) = decision {
+                    answer.evidence.push(Evidence {
+                        channel: Channel::Terminal,
+                        seq: Seq(u64::MAX),
+                        text: String::new(),
+                    });
+                }
+            }),
+        ),
+        "deaf-to-tools" => report_of(
+            EXHAUSTION,
+            but(|question, decision| {
+                let said = question.texts.first().and_then(|text| text.body()).unwrap_or_default();
+                if let Decision::Assess(answer) = decision
+                    && said.ends_with("usage limit reached, rate limit, 429")
+                {
+                    answer.verdict = Verdict::Failed;
+                }
+            }),
+        ),
+        "unknown-attributes" => report_of(
+            HANDOFF,
+            but(|question, decision| {
+                if let (Ask::Compose(seen), Decision::Compose(answer)) = (&question.ask, decision) {
+                    answer.document = format!("{:?}", seen.attributes);
+                }
+            }),
+        ),
+        "full-stays-full" => report_of(
+            EXHAUSTION,
+            but(|question, decision| {
+                if let (Ask::Assess(seen), Decision::Assess(answer)) = (&question.ask, decision) {
+                    answer.warning = seen
+                        .session
+                        .occupancy
+                        .used_tokens
+                        .filter(|used| *used < 1000)
+                        .map(|_| WHY.to_owned());
+                }
+            }),
+        ),
+        "room-stays-needed" => report_of(
+            COMPACTION,
+            but(|question, decision| {
+                if let (Ask::Compaction(seen), Decision::Compaction(answer)) = (&question.ask, decision)
+                    && seen.session.occupancy.used_tokens.is_some_and(|used| used > 300_000)
+                {
+                    answer.action = CompactionAction::Keep;
+                }
+            }),
+        ),
+        "more-turns-for-more" => report_of(
+            SPLITTING,
+            but(|question, decision| {
+                if let (Ask::Budget(_, base_turns), Decision::Budget(answer)) = (&question.ask, decision) {
+                    answer.max_turns = u32::MAX - base_turns;
+                }
+            }),
+        ),
+        "done-adds-nothing" => report_of(
+            SPLITTING,
+            but(|question, decision| {
+                if let (Ask::Budget(seen, base_turns), Decision::Budget(answer)) = (&question.ask, decision) {
+                    answer.max_turns = base_turns + seen.objectives.len() as u32;
+                }
+            }),
+        ),
+        "score-adds-up" => report_of(
+            HANDOFF,
+            but(|_, decision| {
+                if let Decision::Review(review) = decision {
+                    review.score /= 2;
+                }
+            }),
+        ),
+        "worse-is-no-better" => report_of(
+            HANDOFF,
+            but(|question, decision| {
+                if let (Ask::Review(seen), Decision::Review(review)) = (&question.ask, decision) {
+                    review.accepted = !seen.secrets.is_empty();
+                }
+            }),
+        ),
+        "no-younger" => report_of(
+            HANDOFF,
+            but(|question, decision| {
+                if let (Ask::Review(seen), Decision::Review(review)) = (&question.ask, decision) {
+                    let odd = seen.commits_since % 2 == 1;
+                    review.staleness = if odd { Staleness::VeryStale } else { Staleness::Fresh };
+                }
+            }),
+        ),
+        // What brings work back that is done makes no sense to core either, which holds for this one alone.
+        "done-stays-done" => {
+            let report = report_of(
+                SPLITTING,
+                but(|question, decision| {
+                    if let (Ask::Split(seen), Decision::Split(answer)) = (&question.ask, decision) {
+                        answer.action = halves(seen, false);
+                    }
+                }),
+            );
+            let implied = ["makes-sense", "done-adds-nothing"];
+            let rules = report.rules.iter().filter(|rule| !implied.contains(&rule.name.as_str()));
+            Report { rules: rules.cloned().collect(), ..report }
+        }
+        other => panic!("nobody breaks the rule {other}"),
+    }
+}
+
+#[test]
+fn who_keeps_every_rule_is_fit() {
+    let report = report_of(&Capability::ALL, |question| Ok(good(question)));
+    assert_eq!(broken(&report), Vec::<&str>::new(), "{:#?}", report.broken().next());
+    assert!(report.is_fit());
+    assert_eq!(report.asked, PLAN.questions);
+    assert!(report.rules.iter().all(|rule| rule.asked > 5), "every rule is asked: {:#?}", report.rules);
+    assert_eq!(report.functions.len(), 7);
+}
+
+#[test]
+fn each_rule_finds_whoever_breaks_it_and_nobody_else() {
+    for rule in RULES {
+        let report = culprit(rule.name);
+        assert_eq!(broken(&report), [rule.name]);
+        assert!(!report.is_fit());
+        let found = report.broken().next().expect("it was found");
+        let example = found.counterexample.as_ref().expect("it is shown");
+        assert!(!example.why.is_empty());
+        let texts = serde_json::to_string(&report).expect("a report can be written");
+        assert_eq!(serde_json::from_str::<Report>(&texts).expect("and read"), report);
+    }
+}
+
+#[test]
+fn who_leaves_too_many_questions_unanswered_is_asked_no_more() {
+    let report = faulty(Fault::Watchdog { limit_ms: 2000 });
+    assert!(report.asked < PLAN.questions && !report.is_fit());
+}
+
+#[test]
+fn a_report_is_the_same_each_time() {
+    let odd = |question: &Question| match (question.texts.len(), good(question)) {
+        (1, _) => Err(Fault::Trap { message: "odd".to_owned() }),
+        (_, decision) => Ok(decision),
+    };
+    assert_eq!(report_of(&Capability::ALL, odd), report_of(&Capability::ALL, odd));
+}

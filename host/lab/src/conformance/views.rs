@@ -1,0 +1,283 @@
+//! The records that several observations share, as core fills them: sessions, phases, objectives, signals, git. Bounds
+//! are those of the workflow file, of core and of the reports of agents. Whole questions are made in `generate.rs`.
+
+use baton_core::facts::{COMMITS_NAMED, Capabilities, Channel, Exit, GitFacts, OccupancySource};
+use baton_core::observation::{
+    Attributes, BudgetView, ObjectiveStatus, ObjectiveView, OccupancyView, PhaseView, ProgressView,
+    SessionState, SessionView, SignalView, Span, TurnView,
+};
+use baton_core::{ObjectiveId, PhaseId, Seq, UnixMs};
+
+use super::dice::{Dice, Size};
+
+/// Declares all variants of an enum. One that is missing does not compile, so that no question leaves it out.
+macro_rules! every {
+    ($($(#[$doc:meta])* $name:ident: $type:ident = $($variant:ident),+;)*) => {$(
+        $(#[$doc])*
+        pub(super) const $name: &[$type] = {
+            const fn is_listed(value: $type) {
+                match value { $($type::$variant => ()),+ }
+            }
+            let all = &[$($type::$variant),+];
+            is_listed(all[0]);
+            all
+        };
+    )*};
+}
+pub(super) use every;
+
+every! {
+    CHANNELS: Channel = AgentEvent, ProviderError, AgentText, Terminal, ToolOutput;
+    SOURCES: OccupancySource = Unknown, Agent, LastCall, Estimate;
+    STATES: SessionState = Starting, Idle, Working, WaitingApproval, WaitingQuota, Compacting, Ended;
+    STATUSES: ObjectiveStatus = Open, InProgress, Done, Failed;
+}
+
+/// Of a workflow file: objectives of a phase, characters of a text, turns, tokens of a window, levels, tries.
+pub(super) const OBJECTIVES: usize = 200;
+const TEXT_BYTES: usize = 8000;
+pub(super) const TURNS: u32 = 10_000;
+const WINDOW_TOKENS: u64 = 10_000_000;
+pub(super) const DEPTH: u32 = 4;
+const TRIES: u32 = 20;
+/// Of core: turns and signals of a session, bytes of the signals together and of the tail of an answer.
+const RECENT: usize = 32;
+const SIGNALS_BYTES: usize = 8 << 10;
+const ANSWER_TAIL_BYTES: usize = 4 << 10;
+
+/// The most signals of an observation.
+pub(super) const SIGNALS: usize = 32;
+
+const AGENTS: [&str; 8] = ["claude", "codex", "gemini", "opencode", "acp", "process", "rehearsal", ""];
+const ROLES: [&str; 4] = ["executor", "reviewer", "planner", "merger"];
+const MODES: [&str; 5] = ["eco", "turbo", "standard", "thorough", "swarm"];
+const CODES: [&str; 12] = [
+    "",
+    "end_turn",
+    "prompt_too_long",
+    "context_length_exceeded",
+    "rate_limit",
+    "overloaded_error",
+    "usage_limit_reached",
+    "max_turns",
+    "max_tokens",
+    "cancelled",
+    "api_error",
+    "weiß nicht",
+];
+const HTTP: [u16; 9] = [0, 200, 400, 402, 413, 429, 500, 529, u16::MAX];
+const EXITS: [i32; 8] = [0, 1, 53, 129, 130, 143, i32::MAX, i32::MIN];
+const DEATHS: [i32; 6] = [1, 2, 6, 9, 11, 15];
+
+pub(super) fn session(dice: &mut Dice, state: SessionState) -> SessionView {
+    let prompts = dice.number32(u32::MAX);
+    let recent = turns(dice, prompts);
+    let last = recent.last().map_or(0, |turn| turn.ordinal);
+    let compactions = dice.number32(TRIES);
+    SessionView {
+        agent: dice.pick(&AGENTS).to_owned(),
+        role: dice.pick(&ROLES).to_owned(),
+        state,
+        capabilities: Capabilities {
+            reports_occupancy: dice.coin(),
+            compacts: dice.coin(),
+            takes_mcp: dice.coin(),
+            caps_turns: dice.coin(),
+            interrupts: dice.coin(),
+            reports_cost: dice.coin(),
+        },
+        occupancy: OccupancyView {
+            used_tokens: dice.maybe(tokens),
+            window_tokens: dice.maybe(window),
+            source: dice.pick(SOURCES),
+            age_ms: dice.number(u64::MAX),
+        },
+        continuation: dice.number32(TRIES),
+        prompts,
+        turns: last,
+        max_turns: dice.number32(TURNS),
+        compactions,
+        turns_since_compaction: if compactions == 0 { 0 } else { dice.number32(last) },
+        billed_input_tokens: dice.number(u64::MAX),
+        billed_output_tokens: dice.number(u64::MAX),
+        idle_ms: dice.number(u64::MAX),
+        active_ms: dice.number(u64::MAX),
+        exit: (state == SessionState::Ended).then(|| exit(dice)),
+        recent,
+    }
+}
+
+/// What agents say of their windows is not to be relied on, so it may be any number.
+fn tokens(dice: &mut Dice) -> u64 {
+    if dice.once_in(4) { dice.number(u64::MAX) } else { dice.number(2 * 200_000) }
+}
+
+pub(super) fn window(dice: &mut Dice) -> u64 {
+    if dice.coin() { 200_000 } else { dice.number(WINDOW_TOKENS) }
+}
+
+fn exit(dice: &mut Dice) -> Exit {
+    match dice.below(3) {
+        0 => Exit { code: None, signal: Some(dice.pick(&DEATHS)), by_host: dice.coin() },
+        1 => Exit { code: Some(dice.pick(&EXITS)), signal: None, by_host: dice.coin() },
+        _ => Exit { code: None, signal: None, by_host: false },
+    }
+}
+
+/// The newest turns: their ordinals go on by one, their prompts by one or not at all, up to that of the session.
+pub(super) fn turns(dice: &mut Dice, prompts: u32) -> Vec<TurnView> {
+    let count = u32::try_from(dice.count(RECENT)).unwrap_or(0);
+    let before = dice.number32(TURNS);
+    let mut prompt = prompts.saturating_sub(count).max(1);
+    let mut turn = |ordinal| {
+        prompt = prompt.saturating_add(u32::from(dice.once_in(3))).min(prompts.max(1));
+        TurnView {
+            ordinal,
+            prompt,
+            used_tokens: dice.maybe(tokens),
+            output_tokens: dice.number(u64::MAX),
+            tool_calls: dice.number32(u32::MAX),
+            rereads: dice.number32(TURNS),
+            tool_output_bytes: dice.number(u64::MAX),
+            text_bytes: dice.number(u64::MAX),
+        }
+    };
+    (1..=count).map(|n| turn(before + n)).collect()
+}
+
+pub(super) fn phase(dice: &mut Dice, progress: ProgressView, depth: u32) -> PhaseView {
+    PhaseView {
+        id: PhaseId::new(["20", "20a", "20a-a", "20a-a-b", "20a-a-b-c"][depth.min(DEPTH) as usize]),
+        title: dice.line(TEXT_BYTES),
+        mode: dice.pick(&MODES).to_owned(),
+        depth,
+        budget: BudgetView {
+            turns: dice.number32(TURNS),
+            turns_used: dice.number32(u32::MAX),
+            continuations: dice.number32(TRIES),
+            continuations_used: dice.number32(TRIES),
+            retries: dice.number32(TRIES),
+            retries_used: dice.number32(TRIES),
+        },
+        progress,
+        expects_files: dice.coin(),
+    }
+}
+
+/// Of a phase whose objectives are not listed.
+pub(super) fn progress(dice: &mut Dice) -> ProgressView {
+    let most = (OBJECTIVES / 3) as u32;
+    let (done, open, failed) = (dice.number32(most), dice.number32(most), dice.number32(most));
+    ProgressView { done, open, failed, done_by_session: dice.number32(done) }
+}
+
+pub(super) fn progress_of(dice: &mut Dice, objectives: &[ObjectiveView]) -> ProgressView {
+    let count = |wanted: &[ObjectiveStatus]| {
+        objectives.iter().filter(|objective| wanted.contains(&objective.status)).count() as u32
+    };
+    let done = count(&[ObjectiveStatus::Done]);
+    ProgressView {
+        done,
+        open: count(&[ObjectiveStatus::Open, ObjectiveStatus::InProgress]),
+        failed: count(&[ObjectiveStatus::Failed]),
+        done_by_session: dice.number32(done),
+    }
+}
+
+/// At least one: a phase without any is refused before a run.
+pub(super) fn objectives(dice: &mut Dice) -> Vec<ObjectiveView> {
+    let count = dice.count(OBJECTIVES).max(1);
+    // Some phases are all open, some all done.
+    let statuses = if dice.once_in(4) { &[dice.pick(STATUSES)] } else { STATUSES };
+    (0..count).map(|place| objective(dice, place, statuses)).collect()
+}
+
+fn objective(dice: &mut Dice, place: usize, statuses: &[ObjectiveStatus]) -> ObjectiveView {
+    ObjectiveView {
+        id: id(dice, place),
+        description: dice.text(TEXT_BYTES),
+        status: dice.pick(statuses),
+        attempts: dice.number32(u32::MAX),
+        files: dice.number32(100),
+    }
+}
+
+/// Unique by its place; from one character to forty, as a workflow file allows.
+fn id(dice: &mut Dice, place: usize) -> ObjectiveId {
+    let short = format!("o{place}");
+    ObjectiveId::new(match dice.below(4) {
+        0 => format!("test-parser.{place}"),
+        1 => format!("{short}{:_<width$}", "", width = 40 - short.len()),
+        _ => short,
+    })
+}
+
+/// What is not done; what has failed is still to be done.
+pub(super) fn open_ids(objectives: &[ObjectiveView]) -> Vec<ObjectiveId> {
+    let open = objectives.iter().filter(|objective| objective.status != ObjectiveStatus::Done);
+    open.map(|objective| objective.id.clone()).collect()
+}
+
+/// Signals, and the window with their texts one after the other.
+pub(super) fn signals(dice: &mut Dice, prompts: u32) -> (Vec<SignalView>, String) {
+    let mut window = String::new();
+    let mut seq = dice.number(1 << 40);
+    let signals = (0..dice.count(SIGNALS)).map(|_| {
+        let channel = dice.pick(CHANNELS);
+        let cap = if channel == Channel::AgentText { ANSWER_TAIL_BYTES } else { 2048 };
+        let start = window.len();
+        window.push_str(&dice.text_of_host(cap.min(SIGNALS_BYTES.saturating_sub(start))));
+        seq += 1 + dice.number(3);
+        SignalView {
+            seq: Seq(seq),
+            channel,
+            age_ms: dice.number(u64::MAX),
+            prompt: dice.number32(prompts),
+            code: dice.pick(&CODES).to_owned(),
+            status: dice.maybe(|dice| dice.pick(&HTTP)),
+            resets_at_ms: dice.maybe(|dice| UnixMs(dice.number(u64::MAX))),
+            retrying: dice.coin(),
+            text: Span { start: start as u32, end: window.len() as u32 },
+        }
+    });
+    let signals = signals.collect();
+    (signals, window)
+}
+
+pub(super) fn git(dice: &mut Dice) -> GitFacts {
+    if dice.size == Size::Empty || dice.coin() {
+        return GitFacts::default();
+    }
+    GitFacts {
+        present: true,
+        branch: dice.line(120),
+        head: "4f2c9e1d".to_owned(),
+        commits_since: dice.number32(u32::MAX),
+        dirty_files: dice.number32(10_000),
+        commits: Vec::new(),
+    }
+}
+
+/// Pairs that hosts add; a policy knows some of them.
+pub(super) fn attributes(dice: &mut Dice) -> Attributes {
+    const KNOWN: [(&str, &str); 12] = [
+        ("complex", "true"),
+        ("order", "mini-plan"),
+        ("origin", "split"),
+        ("origin", "review"),
+        ("origin", "merge"),
+        ("split-requested", "true"),
+        ("tree", "20a"),
+        ("lead", "true"),
+        ("words-withheld", "true"),
+        ("changed-files-beyond", "400"),
+        ("attempts-beyond", "9936"),
+        ("handoff-staleness", "very-stale"),
+    ];
+    dice.list(6, |dice| {
+        let (key, value) = dice.pick(&KNOWN);
+        (key.to_owned(), value.to_owned())
+    })
+}
+
+pub(super) const COMMITS: usize = COMMITS_NAMED;

@@ -1,0 +1,69 @@
+//! Which recorded answer belongs to which recorded question. Asks nobody.
+
+use std::collections::BTreeMap;
+
+use baton_core::action::Action;
+use baton_core::decision::{Decision, Fault, Label};
+use baton_core::observation::Question;
+use baton_core::{Input, RequestId, RunId, Seq};
+use baton_store::Entry;
+
+use crate::LabError;
+
+/// Questions that wait for their answer. Core has a few under way; a journal with more is not one of this host.
+const QUESTIONS_OPEN: usize = 4096;
+
+/// The questions of one run that have no answer yet.
+pub(crate) struct Pairing {
+    run: RunId,
+    open: BTreeMap<RequestId, Question>,
+}
+
+/// A question with its recorded answer.
+pub(crate) struct Paired<'a> {
+    /// Where the answer stands.
+    pub(crate) seq: Seq,
+    /// Which question.
+    pub(crate) request: RequestId,
+    /// What was asked.
+    pub(crate) question: Question,
+    /// What was answered.
+    pub(crate) recorded: &'a Result<Decision, Fault>,
+    /// By whom.
+    pub(crate) label: &'a Label,
+}
+
+impl Pairing {
+    /// Before the first entry.
+    pub(crate) fn new(run: RunId) -> Self {
+        Self { run, open: BTreeMap::new() }
+    }
+
+    /// Whose entries these are.
+    pub(crate) fn run(&self) -> &RunId {
+        &self.run
+    }
+
+    /// Takes the next entry; gives back the pair that it completes. Fails for an answer without a question.
+    pub(crate) fn take<'a>(&mut self, entry: &'a Entry) -> Result<Option<Paired<'a>>, LabError> {
+        match entry {
+            Entry::Intent { intent, .. } => {
+                if let Action::RequestDecision { request, question } = &intent.action {
+                    self.open.insert(*request, question.clone());
+                    // The oldest are those that a host took with it when it died; they are put again under a new id.
+                    if self.open.len() > QUESTIONS_OPEN {
+                        self.open.pop_first();
+                    }
+                }
+                Ok(None)
+            }
+            Entry::Input(stamped) => {
+                let Input::Decided { request, result, label } = &stamped.input else { return Ok(None) };
+                let (seq, request) = (stamped.seq, *request);
+                let unasked = || LabError::NoQuestion { run: self.run.clone(), seq };
+                let question = self.open.remove(&request).ok_or_else(unasked)?;
+                Ok(Some(Paired { seq, request, question, recorded: result, label }))
+            }
+        }
+    }
+}

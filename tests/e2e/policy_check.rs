@@ -1,0 +1,88 @@
+//! `baton policy check`, from the outside: a verdict in words and for programs, an exit code, and the engine's own words
+//! where a component cannot even be asked.
+
+#[path = "../hostile/guests.rs"]
+mod guests;
+mod support;
+
+use guests::Guest;
+use serde_json::Value;
+use support::Stage;
+
+#[test]
+fn a_policy_that_breaks_no_rule_is_fit() {
+    let stage = Stage::new();
+    stage.write("calm.wasm", Guest::good("there is room").build());
+    let ended = stage.baton(&["policy", "check", "calm.wasm", "--questions", "64"]).expect(0);
+    let text = ended.stdout;
+    assert!(text.starts_with("fit to decide: compaction\n"), "{text}");
+    for shown in [
+        "decides    compaction",
+        "imports    ",
+        "exports    baton:policy/compaction@0.1.0",
+        "compaction.decide",
+    ] {
+        assert!(text.contains(shown), "{shown}: {text}");
+    }
+    let again = stage.baton(&["policy", "check", "calm.wasm", "--questions", "64"]).expect(0);
+    assert_eq!(again.stdout, text, "the same check says the same");
+}
+
+#[test]
+fn a_policy_that_breaks_a_rule_is_refused_and_shown_with_what() {
+    let stage = Stage::new();
+    stage.write("mute.wasm", Guest::good("").build());
+    let json =
+        ["policy", "check", "mute.wasm", "--questions", "64", "--format", "json", "--save", "broken.json"];
+    let ended = stage.baton(&json).expect(3);
+    let record: Value = serde_json::from_str(&ended.stdout).expect("it is JSON");
+    assert_eq!((&record["schema"], &record["record"]), (&1.into(), &"policy-check".into()));
+    assert_eq!(record["fit"], false);
+    let report = &record["conformance"];
+    assert!(report["component"].as_str().is_some_and(|digest| digest.starts_with("sha256:")), "{report}");
+    assert_eq!((&report["asked"], &report["seed"]), (&64.into(), &1.into()));
+    let rules = report["rules"].as_array().expect("rules");
+    let broken: Vec<&Value> = rules.iter().filter(|rule| rule["broken"] != 0).collect();
+    assert_eq!(broken.len(), 1);
+    assert_eq!(broken[0]["name"], "gives-reason");
+    assert_eq!(broken[0]["counterexample"]["question"]["ask"]["function"], "compaction");
+
+    let saved = std::fs::read_to_string(stage.path("broken.json")).expect("it was saved");
+    let saved: Value = serde_json::from_str(&saved).expect("it is JSON");
+    assert_eq!(&saved["broken"][0], broken[0]);
+}
+
+#[test]
+fn a_policy_that_answers_nothing_is_not_asked_for_ever() {
+    let stage = Stage::new();
+    stage.write("trap.wasm", Guest::deciding("unreachable").build());
+    let ended = stage.baton(&["policy", "check", "trap.wasm"]).expect(3);
+    let text = ended.stdout;
+    assert!(text.starts_with("not fit to decide: 1 of "), "{text}");
+    assert!(text.contains("of 10000") && text.contains("trapped"), "{text}");
+}
+
+#[test]
+fn what_is_no_policy_is_refused_in_the_words_of_the_engine() {
+    let stage = Stage::new();
+    stage.write("text.wasm", "(component)");
+    stage.baton(&["policy", "check", "text.wasm"]).expect(3).says(&["not a WebAssembly component"]);
+
+    let wasi = Guest::good("ok")
+        .with_package("package wasi:clocks@0.2.0; interface wall-clock { now: func() -> u64; }")
+        .contract("world imports {", "world imports { import wasi:clocks/wall-clock@0.2.0;")
+        .import("wall-clock", "now");
+    stage.write("wasi.wasm", wasi.build());
+    stage.baton(&["policy", "check", "wasi.wasm"]).expect(3).says(&["wasi:clocks/wall-clock@0.2.0"]);
+
+    stage.baton(&["policy", "check", "nowhere.wasm"]).expect(2).says(&["nowhere.wasm"]);
+}
+
+#[test]
+fn what_must_be_granted_is_said() {
+    let stage = Stage::new();
+    let reads = Guest::good("there is room").import("artifacts", "names");
+    stage.write("reads.wasm", reads.build());
+    let text = stage.baton(&["policy", "check", "reads.wasm", "--questions", "8"]).expect(0).stdout;
+    assert!(text.contains("baton:policy/artifacts@0.1.0  must be granted"), "{text}");
+}
