@@ -1,6 +1,5 @@
 //! What time means to a run: what it counts as for every phase, and when somebody who waits for it goes on.
 
-use crate::observation::SessionState;
 use crate::time::{DurationMs, UnixMs};
 
 use super::Run;
@@ -30,8 +29,7 @@ impl Run {
     pub(super) fn set_paces(&mut self) {
         let mut run = Pace::Stopped;
         for p in 0..self.phases.len() {
-            let waiting = matches!(self.phases[p].step, Step::Quota { .. })
-                || self.session(p).is_some_and(|s| s.state == SessionState::WaitingQuota);
+            let waiting = self.waits_for_provider(&self.phases[p]);
             let pace = match (self.phases[p].is_active() && self.ending.is_none(), waiting) {
                 (false, _) => Pace::Stopped,
                 (true, true) => Pace::Waiting,

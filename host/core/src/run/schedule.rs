@@ -164,7 +164,7 @@ impl Run {
         self.workflow.provider_of(&phase.spec)
     }
 
-    fn waits_for_provider(&self, phase: &Phase) -> bool {
+    pub(super) fn waits_for_provider(&self, phase: &Phase) -> bool {
         let session = phase.session.as_ref().and_then(|id| self.sessions.get(id));
         matches!(phase.step, Step::Quota { .. })
             || session.is_some_and(|session| session.state == SessionState::WaitingQuota)
