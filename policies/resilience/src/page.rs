@@ -131,15 +131,14 @@ pub(crate) fn count(attributes: &[(String, String)], key: &str) -> usize {
 /// Words of an agent, a tool or a file, as one quote on one line: `"…"`. Nothing in it can end the quote, begin a line, a
 /// heading, a fence or a comment, or hide itself, so it cannot pass for a part of the page.
 pub(crate) fn said(text: &str, limit: usize) -> String {
-    let plain: String = text
-        .chars()
-        .map(|c| match c {
-            '"' | '`' | '“' | '”' | '„' | '«' | '»' => '\'',
-            c if c.is_control() || is_invisible(c) => ' ',
-            c => c,
-        })
-        .collect();
-    format!("\"{}\"", one_line(&plain, limit).replace("<!--", "< !--").replace("-->", "-- >"))
+    let plain = text.chars().map(|c| match c {
+        '"' | '`' | '“' | '”' | '„' | '«' | '»' => '\'',
+        c if c.is_control() || is_invisible(c) => ' ',
+        c => c,
+    });
+    let line = joined(plain, limit);
+    let line = if line.contains("--") { line.replace("<!--", "< !--").replace("-->", "-- >") } else { line };
+    format!("\"{line}\"")
 }
 
 /// Characters that turn the direction of a text or cannot be seen.
@@ -157,12 +156,23 @@ fn is_invisible(c: char) -> bool {
 
 /// One line of at most `limit` bytes: line breaks become spaces, the end is cut with a mark.
 pub(crate) fn one_line(text: &str, limit: usize) -> String {
+    joined(text.chars(), limit)
+}
+
+/// The words, with a space between two of them. It reads no further than it has room: what is quoted may be long.
+fn joined(chars: impl Iterator<Item = char>, limit: usize) -> String {
     let mut line = String::new();
-    for word in text.split_whitespace() {
-        if !line.is_empty() {
-            line.push(' ');
+    let mut space = false;
+    for c in chars {
+        if c.is_whitespace() {
+            space = !line.is_empty();
+            continue;
         }
-        line.push_str(word);
+        if space {
+            line.push(' ');
+            space = false;
+        }
+        line.push(c);
         if line.len() > limit {
             line.truncate(line.floor_char_boundary(limit));
             line.push('…');

@@ -1,11 +1,16 @@
 //! Whether a handoff document is fit to start a successor (C8), and how old it is (C9). Reads any markdown with headings;
 //! of documents that `compose` made it knows more: which lines name files and objectives, and which are quotes.
 
+mod names;
 mod placeholder;
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use baton_sdk::Host;
 use baton_sdk::handoff::{Finding, ReviewObservation, ReviewResult, Staleness};
 use baton_sdk::types::Span;
+
+use names::{Names, is_word};
 
 /// Costs in points of 100. Each of these alone refuses a document at the default of 70: a secret, a placeholder, a
 /// section that is required or empty, a file that is not there, an open objective that is not named.
@@ -37,9 +42,11 @@ pub(crate) fn review(host: &impl Host, o: &ReviewObservation) -> ReviewResult {
     for (line, what) in placeholder::find(host, o.document, &page).into_iter().take(NAMED) {
         cost(PLACEHOLDER, line, format!("a placeholder ({what}); fill it in"));
     }
+    let mut required: Vec<usize> = Vec::new();
     for section in host.texts("required-sections") {
-        if page.section(&section).is_none() {
-            cost(REQUIRED_SECTION, 0, format!("the section \"{}\" is missing", first_of(&section)));
+        match page.section(&section) {
+            Some(place) => required.push(place),
+            None => cost(REQUIRED_SECTION, 0, format!("the section \"{}\" is missing", first_of(&section))),
         }
     }
     for section in host.texts("expected-sections") {
@@ -47,13 +54,13 @@ pub(crate) fn review(host: &impl Host, o: &ReviewObservation) -> ReviewResult {
             cost(EXPECTED_SECTION, 0, format!("the section \"{}\" is missing", first_of(&section)));
         }
     }
-    let required: Vec<usize> =
-        host.texts("required-sections").iter().filter_map(|section| page.section(section)).collect();
-    for heading in page.headings().filter(|at| page.is_empty(*at, required.contains(at))).take(NAMED) {
-        cost(EMPTY_SECTION, heading + 1, format!("the section \"{}\" is empty", cut(page.title(heading))));
+    let empty = |place: &usize| page.is_empty(*place, required.contains(place));
+    for heading in (0..page.headings.len()).filter(empty).take(NAMED).map(|place| &page.headings[place]) {
+        cost(EMPTY_SECTION, heading.at + 1, format!("the section \"{}\" is empty", cut(heading.title)));
     }
+    let claims = page.claims(host, &o.missing_files);
     let missing: Vec<(usize, &String)> =
-        o.missing_files.iter().filter_map(|path| Some((page.claims(host, path)?, path))).collect();
+        claims.into_iter().zip(&o.missing_files).filter_map(|(line, path)| Some((line?, path))).collect();
     for (line, path) in missing.iter().take(NAMED) {
         cost(MISSING_FILE, *line, format!("it names {}, which does not exist", cut(path)));
     }
@@ -75,121 +82,192 @@ pub(crate) fn review(host: &impl Host, o: &ReviewObservation) -> ReviewResult {
     ReviewResult { score, findings, staleness: staleness(host, o, missing.len()), accepted, reason }
 }
 
-/// A document by its lines.
+/// A document by its lines and headings.
 struct Document<'t> {
+    text: &'t str,
     lines: Vec<&'t str>,
+    /// Where each line begins, in bytes of the text.
+    starts: Vec<usize>,
+    headings: Vec<Heading<'t>>,
+}
+
+/// A line that is a heading.
+struct Heading<'t> {
+    /// Index of the line.
+    at: usize,
+    /// How deep: 1 to 6.
+    level: usize,
+    title: &'t str,
 }
 
 impl<'t> Document<'t> {
+    /// What is fenced is no heading.
     fn read(text: &'t str) -> Self {
-        Self { lines: text.lines().collect() }
-    }
-
-    /// Indices of the lines that are headings, first the ones that stand first. What is fenced is no heading.
-    fn headings(&self) -> impl Iterator<Item = usize> + '_ {
+        let (mut starts, mut lines, mut headings) = (Vec::new(), Vec::new(), Vec::new());
+        let mut start = 0;
         let mut fenced = false;
-        self.lines.iter().enumerate().filter_map(move |(at, line)| {
-            if line.trim_start().starts_with("```") {
+        for whole in text.split_inclusive('\n') {
+            let line = whole.strip_suffix('\n').map_or(whole, |line| line.strip_suffix('\r').unwrap_or(line));
+            if is_fence(line) {
                 fenced = !fenced;
             }
-            (!fenced && level(line) > 0).then_some(at)
-        })
+            let level = level(line);
+            if !fenced && level > 0 {
+                headings.push(Heading { at: lines.len(), level, title: line[level..].trim() });
+            }
+            starts.push(start);
+            start += whole.len();
+            lines.push(line);
+        }
+        Self { text, lines, starts, headings }
     }
 
-    fn title(&self, at: usize) -> &'t str {
-        self.lines[at].trim_start_matches('#').trim()
+    /// The index of the line in which a byte of the text stands.
+    fn line_of(&self, byte: usize) -> usize {
+        self.starts.partition_point(|start| *start <= byte).saturating_sub(1)
     }
 
     /// The first heading with one of these names, apart by `|`. A heading may go on after the name ("References (read…").
     fn section(&self, names: &str) -> Option<usize> {
-        self.headings().find(|at| {
-            let title = self.title(*at);
-            names
-                .split('|')
-                .map(str::trim)
-                .any(|name| title.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name)))
-        })
+        let names: Vec<&str> = names.split('|').map(str::trim).collect();
+        let is_named = |title: &str, name: &str| {
+            title.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name))
+        };
+        self.headings.iter().position(|heading| names.iter().any(|name| is_named(heading.title, name)))
     }
 
     /// The lines below a heading, up to the next one that is not below it.
-    fn below(&self, at: usize) -> &[&'t str] {
-        let own = level(self.lines[at]);
-        let end = self.headings().find(|next| *next > at && level(self.lines[*next]) <= own);
-        &self.lines[at + 1..end.unwrap_or(self.lines.len())]
+    fn below(&self, place: usize) -> &[&'t str] {
+        let own = &self.headings[place];
+        let next = self.headings[place + 1..].iter().find(|next| next.level <= own.level);
+        &self.lines[own.at + 1..next.map_or(self.lines.len(), |next| next.at)]
     }
 
     /// Nothing stands below a heading. That there is none is an answer, but not to what has to be done next.
-    fn is_empty(&self, at: usize, required: bool) -> bool {
+    fn is_empty(&self, place: usize, required: bool) -> bool {
         let mut filled =
-            self.below(at).iter().filter(|line| line.chars().any(char::is_alphanumeric)).peekable();
+            self.below(place).iter().filter(|line| line.chars().any(char::is_alphanumeric)).peekable();
         let nothing = |line: &&&str| {
             let words = line.trim_matches(|c: char| !c.is_alphanumeric());
             ["none", "n/a", "nothing", "na"].iter().any(|word| words.eq_ignore_ascii_case(word))
         };
+        // Of the required sections, only decisions may be none.
+        let may_be_none = || self.headings[place].title.to_ascii_lowercase().contains("decision");
         match filled.peek() {
             None => true,
-            Some(_) => required && self.is_first_required(at) && filled.all(|line| nothing(&line)),
+            Some(_) => required && !may_be_none() && filled.all(|line| nothing(&line)),
         }
     }
 
-    /// Of the required sections, only decisions may be none.
-    fn is_first_required(&self, at: usize) -> bool {
-        !self.title(at).to_ascii_lowercase().contains("decision")
-    }
-
-    /// The first line, from 1, that claims that a path is there. One that says it was deleted, is to be made, or did not
-    /// work, claims nothing. A path that is in no line (it was written in another way) counts for the whole.
-    fn claims(&self, host: &impl Host, path: &str) -> Option<usize> {
-        let (gone, to_come) = (host.texts("gone-words"), host.texts("to-come-words"));
-        let mut named = false;
-        let mut section = "";
-        for (at, line) in self.lines.iter().enumerate() {
-            if level(line) > 0 {
-                section = self.title(at);
-            }
-            if !line.contains(path) {
-                continue;
-            }
-            named = true;
-            let section = section.to_ascii_lowercase();
-            // A path may hold any of these words itself.
-            let around = line.replace(path, " ");
-            let says = |words: &[String]| words.iter().any(|word| has_word(&around, word));
-            let excused = section.starts_with("what not")
-                || section.starts_with("do not")
-                || says(&gone)
-                || ((section.contains("next") || section.contains("pending")) && says(&to_come));
-            if !excused {
-                return Some(at + 1);
+    /// For each path, the first line, from 1, that claims that it is there. One that says it was deleted, is to be made, or
+    /// did not work, claims nothing. A path that is in no line (it was written in another way) counts for the whole: 0.
+    fn claims(&self, host: &impl Host, paths: &[String]) -> Vec<Option<usize>> {
+        let mut named: BTreeMap<usize, Vec<Named>> = BTreeMap::new();
+        Names::new(paths.iter().map(String::as_str)).find(self.text, |from, to, path| {
+            let line = self.line_of(from);
+            let start = self.starts[line];
+            named.entry(line).or_default().push(Named { path, from: from - start, to: to - start });
+        });
+        let lower = |words: Vec<String>| words.iter().map(|word| word.to_ascii_lowercase()).collect();
+        let mut words: Vec<String> = lower(host.texts("gone-words"));
+        let gone = words.len();
+        words.extend::<Vec<String>>(lower(host.texts("to-come-words")));
+        let words = Names::new(words.iter().map(String::as_str));
+        let mut claims: Vec<Option<usize>> = vec![Some(0); paths.len()];
+        for (line, named) in named {
+            let (is_gone, is_to_come) = excuses(self.lines[line], &named, &words, gone);
+            let excused = is_gone || self.is_excused(line, is_to_come);
+            for Named { path, .. } in named {
+                claims[path] = match claims[path] {
+                    Some(0) | None if !excused => Some(line + 1),
+                    Some(0) | None => None,
+                    claimed => claimed,
+                };
             }
         }
-        (!named).then_some(0)
+        claims
+    }
+
+    /// Whether the section of a line says that what it names need not be there.
+    fn is_excused(&self, line: usize, is_to_come: bool) -> bool {
+        let above = self.headings.partition_point(|heading| heading.at <= line).checked_sub(1);
+        let section = above.map_or("", |place| self.headings[place].title).to_ascii_lowercase();
+        section.starts_with("what not")
+            || section.starts_with("do not")
+            || (is_to_come && (section.contains("next") || section.contains("pending")))
     }
 
     /// Open objectives that it does not name. Where it lists them behind "open:", that list counts; an id may be a word
     /// that stands everywhere. A list that says how many more there are may leave out as many.
     fn dropped<'o>(&self, open: &'o [String]) -> Vec<&'o String> {
-        let lists: Vec<&str> = self
-            .lines
-            .iter()
-            .filter_map(|line| {
-                let (label, ids) = line.split_once("open: ")?;
-                let label = label.trim_start_matches(['-', '*', ' ']);
-                ["", "journal: ", "journal: failed, so still "].contains(&label).then_some(ids)
-            })
-            .collect();
-        let ids: Vec<&str> = lists.iter().flat_map(|ids| ids.split(", ")).map(str::trim).collect();
-        let elsewhere: usize = ids
-            .iter()
-            .filter_map(|id| id.strip_prefix("… and ")?.split(' ').next()?.parse::<usize>().ok())
-            .sum();
-        let named = |id: &&String| match lists.is_empty() {
-            true => self.lines.iter().any(|line| has_word(line, id)),
-            false => ids.contains(&id.trim()),
-        };
-        let dropped: Vec<&String> = open.iter().filter(|id| !named(id)).collect();
+        let mut lists: Vec<&str> = Vec::new();
+        for (at, open) in self.text.match_indices("open: ") {
+            let line = self.line_of(at);
+            let (label, ids) = self.lines[line].split_at(at - self.starts[line]);
+            let label = label.trim_start_matches(['-', '*', ' ']);
+            if ["", "journal: ", "journal: failed, so still "].contains(&label) {
+                lists.push(&ids[open.len()..]);
+            }
+        }
+        if lists.is_empty() {
+            let named = self.named(open);
+            return open.iter().zip(named).filter_map(|(id, named)| (!named).then_some(id)).collect();
+        }
+        let wanted: BTreeSet<&str> = open.iter().map(|id| id.trim()).collect();
+        let mut named: BTreeSet<&str> = BTreeSet::new();
+        let mut elsewhere: usize = 0;
+        for id in lists.iter().flat_map(|ids| ids.split(", ")).map(str::trim) {
+            if wanted.contains(id) {
+                named.insert(id);
+            } else if let Some(more) = id.strip_prefix("… and ").and_then(|more| more.split(' ').next()) {
+                elsewhere = elsewhere.saturating_add(more.parse().unwrap_or(0));
+            }
+        }
+        let dropped: Vec<&String> = open.iter().filter(|id| !named.contains(id.trim())).collect();
         if dropped.len() <= elsewhere { Vec::new() } else { dropped }
     }
+
+    /// For each id, whether it stands somewhere as a word.
+    fn named(&self, ids: &[String]) -> Vec<bool> {
+        let text = self.text.to_ascii_lowercase();
+        let lower: Vec<String> = ids.iter().map(|id| id.to_ascii_lowercase()).collect();
+        let mut named = vec![false; ids.len()];
+        Names::new(lower.iter().map(String::as_str)).find(&text, |from, to, id| {
+            if !named[id] && is_word(&text, from, to) {
+                named[id] = true;
+            }
+        });
+        named
+    }
+}
+
+/// A path in a line.
+struct Named {
+    path: usize,
+    from: usize,
+    to: usize,
+}
+
+/// Whether one of the first `gone` words stands in a line, and whether one of the others does. A path may hold such a word
+/// itself; there it says nothing.
+fn excuses(line: &str, paths: &[Named], words: &Names<'_>, gone: usize) -> (bool, bool) {
+    let line = line.to_ascii_lowercase();
+    let (mut is_gone, mut is_to_come) = (false, false);
+    // Both come in the order of the line.
+    let mut paths = paths.iter().peekable();
+    let mut covered = 0;
+    words.find(&line, |from, to, word| {
+        while let Some(path) = paths.next_if(|path| path.from <= from) {
+            covered = covered.max(path.to);
+        }
+        let says = if word < gone { &mut is_gone } else { &mut is_to_come };
+        *says |= from >= covered && is_word(&line, from, to);
+    });
+    (is_gone, is_to_come)
+}
+
+fn is_fence(line: &str) -> bool {
+    line.trim_start().starts_with("```")
 }
 
 /// How deep a heading is; 0 for any other line.
@@ -197,18 +275,6 @@ fn level(line: &str) -> usize {
     let marks = line.bytes().take_while(|byte| *byte == b'#').count();
     let is_heading = (1..=6).contains(&marks) && line[marks..].starts_with([' ', '\t']);
     if is_heading { marks } else { 0 }
-}
-
-/// The word stands in the line, by itself; ASCII letters are folded.
-fn has_word(line: &str, word: &str) -> bool {
-    if word.is_empty() {
-        return false;
-    }
-    let (line, word) = (line.to_ascii_lowercase(), word.to_ascii_lowercase());
-    let inside = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_' || c == '-');
-    line.match_indices(&word).any(|(at, _)| {
-        !inside(line[..at].chars().next_back()) && !inside(line[at + word.len()..].chars().next())
-    })
 }
 
 fn first_of(names: &str) -> &str {

@@ -1,11 +1,15 @@
 //! Whether a scope is too large, where it comes apart, and how many turns it may take (D2, D9, D10, D11, A2, A8).
 
+use std::collections::BTreeMap;
+
 use baton_sdk::Host;
-use baton_sdk::splitting::{Action, Decision, Observation, Occasion, Order, Request, SubPhase, TurnBudget};
+use baton_sdk::splitting::{
+    Action, Decision, Group, Observation, Occasion, Order, Request, SubPhase, TurnBudget,
+};
 use baton_sdk::types::{Objective, ObjectiveStatus};
 
 use crate::page::{attribute, count};
-use crate::seams;
+use crate::seams::{self, Holders, Subjects};
 
 /// Bytes of a description, files and failed prompts that each count as one more objective (D10).
 const DESCRIPTION_BYTES: usize = 400;
@@ -75,11 +79,9 @@ pub(crate) fn budget(host: &impl Host, o: &Observation, base_turns: u32) -> Turn
     }
 }
 
+/// Everything that is not done. What has failed is still to be done: it goes with a part, or core refuses the split.
 fn open(o: &Observation) -> Vec<&Objective> {
-    let is_open = |objective: &&Objective| {
-        matches!(objective.status, ObjectiveStatus::Open | ObjectiveStatus::InProgress)
-    };
-    o.objectives.iter().filter(is_open).collect()
+    o.objectives.iter().filter(|objective| objective.status != ObjectiveStatus::Done).collect()
 }
 
 /// What makes it too large, if anything (D10).
@@ -141,7 +143,8 @@ fn parts(host: &impl Host, o: &Observation, open: &[&Objective], stuck: bool) ->
     let parts = match &o.requested {
         Some(request) if o.occasion == Occasion::Requested => requested(request, open),
         _ => {
-            let together = seams::groups(open);
+            let all: Vec<usize> = (0..open.len()).collect();
+            let together = Subjects::of(open).groups(&all);
             if together.len() < 2 && stuck {
                 plain((0..open.len()).map(|place| vec![place]).collect())
             } else {
@@ -163,41 +166,38 @@ fn parts(host: &impl Host, o: &Observation, open: &[&Objective], stuck: bool) ->
 /// The agent's groups, taken as they are where they hold, and repaired where they do not: an objective is in the first
 /// group that names it, one that is in none goes to what it belongs to, and tests go to what they test (C14).
 fn requested(request: &Request, open: &[&Objective]) -> Vec<Part> {
-    let mut left: Vec<usize> = (0..open.len()).collect();
-    let mut parts: Vec<Part> = Vec::new();
-    for group in &request.groups {
-        let (members, rest): (Vec<usize>, Vec<usize>) =
-            left.into_iter().partition(|place| group.objectives.contains(&open[*place].id));
-        left = rest;
-        parts.push(Part { members, title: Some(first_line(&group.title, "")) });
-    }
-    let mut forgotten = Vec::new();
-    for place in left {
-        let kin =
-            |part: &&mut Part| part.members.iter().any(|member| seams::belong(open[*member], open[place]));
-        match parts.iter_mut().find(kin) {
-            Some(part) => part.members.push(place),
-            None => forgotten.push(place),
+    let mut first_with: BTreeMap<&str, usize> = BTreeMap::new();
+    for (part, group) in request.groups.iter().enumerate() {
+        for id in &group.objectives {
+            first_with.entry(id).or_insert(part);
         }
     }
-    for (test, tested) in seams::tests(open) {
-        let holds = |place: usize| move |part: &Part| part.members.contains(&place);
-        let (Some(from), Some(to)) =
-            (parts.iter().position(holds(test)), parts.iter().position(holds(tested)))
-        else {
-            continue;
-        };
-        parts[from].members.retain(|member| *member != test);
-        parts[to].members.push(test);
+    let mut part_of: Vec<Option<usize>> =
+        open.iter().map(|objective| first_with.get(objective.id.as_str()).copied()).collect();
+    let subjects = Subjects::of(open);
+    let mut holders = Holders::new(&subjects);
+    for (place, part) in part_of.iter().enumerate() {
+        part.iter().for_each(|part| holders.add(place, *part));
+    }
+    for (place, part) in part_of.iter_mut().enumerate().filter(|(_, part)| part.is_none()) {
+        *part = holders.first(place);
+        part.iter().for_each(|part| holders.add(place, *part));
+    }
+    for (test, tested) in subjects.tests() {
+        if part_of[test].is_some() && part_of[tested].is_some() {
+            part_of[test] = part_of[tested];
+        }
+    }
+    let titled = |group: &Group| Part { members: Vec::new(), title: Some(first_line(&group.title, "")) };
+    let mut parts: Vec<Part> = request.groups.iter().map(titled).collect();
+    let mut forgotten = Vec::new();
+    for (place, part) in part_of.into_iter().enumerate() {
+        part.map_or(&mut forgotten, |part| &mut parts[part].members).push(place);
     }
     // What the agent forgot, and nothing else belongs to, still has to be done.
-    let others: Vec<&Objective> = forgotten.iter().map(|place| open[*place]).collect();
-    parts.extend(seams::groups(&others).into_iter().map(|group| Part {
-        members: group.into_iter().map(|member| forgotten[member]).collect(),
-        title: None,
-    }));
+    let others = subjects.groups(&forgotten).into_iter();
+    parts.extend(others.map(|members| Part { members, title: None }));
     parts.retain(|part| !part.members.is_empty());
-    parts.iter_mut().for_each(|part| part.members.sort_unstable());
     parts
 }
 

@@ -140,3 +140,44 @@ fn files_that_were_changed_count_with_those_that_are_to_come() {
     assert!(matches!(decision.action, Action::Split(_)), "{}", decision.reason);
     assert!(decision.reason.contains("24 files changed, and 2 to produce"), "{}", decision.reason);
 }
+
+#[test]
+fn what_has_failed_goes_with_a_part() {
+    // D2: core holds a split to every objective that is not done.
+    let mut all = objectives(&FOUR);
+    all[0].status = ObjectiveStatus::Failed;
+    all[1].status = ObjectiveStatus::Done;
+    all[2].status = ObjectiveStatus::InProgress;
+    let mut o = requested(all.clone(), &[("a", &["search"]), ("b", &["export"])]);
+    assert_eq!(
+        shaped(o.clone()),
+        [part("a", &["search"]), part("b", &["export"]), part("Fix auth", &["auth"])]
+    );
+    o.occasion = Occasion::OutOfContinuations;
+    o.requested = None;
+    assert_eq!(
+        shaped(o),
+        [part("Fix auth", &["auth"]), part("Fix search", &["search"]), part("Fix export", &["export"])]
+    );
+}
+
+#[test]
+fn the_largest_scope_that_a_workflow_may_have_is_split() {
+    // D9, D10: two hundred objectives, each with its tests, in at most two parts.
+    let all: Vec<(String, String)> = (0..100)
+        .flat_map(|n| {
+            [(format!("f{n}x"), format!("Write src/f{n}.rs")), (format!("f{n}x-tests"), "Test it".into())]
+        })
+        .collect();
+    let mut o = sample::splitting_observation();
+    o.objectives = all.iter().map(|(id, text)| sample::objective(id, text)).collect();
+    o.attributes = vec![("split-fan-out".into(), "2".into())];
+    let shaped = shaped(o);
+    assert_eq!(shaped.len(), 2);
+    assert_eq!(shaped.iter().map(|(_, ids)| ids.len()).sum::<usize>(), 200);
+    for (_, ids) in shaped {
+        for id in ids.iter().filter(|id| !id.ends_with("-tests")) {
+            assert!(ids.contains(&format!("{id}-tests")), "{id} lost its tests");
+        }
+    }
+}

@@ -2,60 +2,62 @@
 //! (`{name}`, `<what to do>`, `[Describe …]`, `___`). A quote may speak of such things ("replace every TODO"): in one, only
 //! what stands at its beginning counts.
 
+use std::collections::BTreeMap;
+
 use baton_sdk::Host;
 use baton_sdk::types::{Span, TextId};
 
-use super::Document;
+use super::{Document, NAMED, is_fence};
 
 /// Hits of phrases that are looked at.
 const HITS: u32 = 64;
 /// Longest name of a blank; between two braces further apart stands code.
 const BLANK_BYTES: usize = 80;
 
-/// The lines, from 1, each once, with what was found.
+/// The first lines, from 1, each once, with what was found.
 pub(super) fn find(host: &impl Host, text: TextId, page: &Document<'_>) -> Vec<(usize, String)> {
-    let mut found: Vec<(usize, String)> = Vec::new();
+    let mut found: BTreeMap<usize, String> = BTreeMap::new();
     let whole = Span { start: 0, end: u32::MAX };
-    let starts = line_starts(host, text, page);
     let phrases = host.texts("placeholder-phrases");
+    let mut here: Option<(usize, Quotes<'_>)> = None;
     for hit in host.find_setting(text, whole, "placeholder-phrases", HITS) {
-        let at = starts.partition_point(|start| *start <= hit.at.start as usize).saturating_sub(1);
+        let at = page.line_of(hit.at.start as usize);
         let Some(line) = page.lines.get(at) else { continue };
-        let from = (hit.at.start as usize).saturating_sub(starts[at]).min(line.len());
-        let to = (hit.at.end as usize).saturating_sub(starts[at]).min(line.len());
+        let from = (hit.at.start as usize).saturating_sub(page.starts[at]).min(line.len());
+        let to = (hit.at.end as usize).saturating_sub(page.starts[at]).min(line.len());
         let phrase = phrases.get(hit.pattern as usize).map_or("", String::as_str);
+        let (_, quotes) = match here.take().filter(|(known, _)| *known == at) {
+            Some(same) => here.insert(same),
+            None => here.insert((at, Quotes::of(line))),
+        };
         let meant = !is_capital(phrase) || stands_for_words(line, phrase, from, to);
         if meant
-            && counts(line, from)
+            && !found.contains_key(&at)
             && is_whole(line, from, to)
-            && !found.iter().any(|(known, _)| *known == at + 1)
+            && quotes.count(from)
+            && let Some(words) = line.get(from..to)
         {
-            found.push((at + 1, line[from..to].to_owned()));
+            found.insert(at, words.to_owned());
         }
     }
     let mut fenced = false;
+    let mut blanks = 0;
     for (at, line) in page.lines.iter().enumerate() {
-        if line.trim_start().starts_with("```") {
+        if is_fence(line) {
             fenced = !fenced;
         }
         if !fenced
-            && !found.iter().any(|(known, _)| *known == at + 1)
+            && !found.contains_key(&at)
             && let Some(blank) = blank(line)
         {
-            found.push((at + 1, blank.to_owned()));
+            found.insert(at, blank.to_owned());
+            blanks += 1;
+            if blanks == NAMED {
+                break;
+            }
         }
     }
-    found.sort();
-    found
-}
-
-/// Where each line begins, in bytes of the text.
-fn line_starts(host: &impl Host, text: TextId, page: &Document<'_>) -> Vec<usize> {
-    let body = host.text_slice(text, Span { start: 0, end: u32::MAX });
-    let mut starts = vec![0];
-    starts.extend(body.match_indices('\n').map(|(at, _)| at + 1));
-    starts.truncate(page.lines.len());
-    starts
+    found.into_iter().take(NAMED).map(|(at, what)| (at + 1, what)).collect()
 }
 
 /// "TODO", "TBD": in other letters they are words ("a todo list").
@@ -89,12 +91,31 @@ fn is_whole(line: &str, from: usize, to: usize) -> bool {
         && !joined(phrase.chars().next_back(), behind.chars().next())
 }
 
-/// A place outside of quotes and code, or at the beginning of a quote.
-fn counts(line: &str, at: usize) -> bool {
-    let before = &line[..line.floor_char_boundary(at)];
-    let inside = |mark: char| before.matches(mark).count() % 2 == 1;
-    let begins = before.trim_end_matches(['[', '(', '<', '{', ' ', '*', '_']).ends_with(['"', '`']);
-    (!inside('"') && !inside('`')) || begins
+/// Quotes and code in a line, read on from place to place.
+struct Quotes<'l> {
+    line: &'l str,
+    read: usize,
+    quoted: bool,
+    code: bool,
+}
+
+impl<'l> Quotes<'l> {
+    fn of(line: &'l str) -> Self {
+        Self { line, read: 0, quoted: false, code: false }
+    }
+
+    /// Whether a place, behind those asked for before, is outside of quotes and code, or at the beginning of a quote.
+    fn count(&mut self, at: usize) -> bool {
+        let at = self.line.floor_char_boundary(at).max(self.read);
+        for byte in self.line[self.read..at].bytes() {
+            self.quoted ^= byte == b'"';
+            self.code ^= byte == b'`';
+        }
+        self.read = at;
+        let begins =
+            || self.line[..at].trim_end_matches(['[', '(', '<', '{', ' ', '*', '_']).ends_with(['"', '`']);
+        (!self.quoted && !self.code) || begins()
+    }
 }
 
 /// A blank of a template in a line, outside of quotes and code, or as all that a quote says.
@@ -104,18 +125,26 @@ fn blank(line: &str) -> Option<&str> {
     if !only.is_empty() && only.len() >= 3 && only.chars().all(|c| matches!(c, '_' | '.' | '…')) {
         return Some(only);
     }
-    if content.contains("____") {
+    // Most lines have nothing of it, and end here.
+    let has = |mark: char| line.contains(mark);
+    if has('_') && content.contains("____") {
         return Some("____");
     }
-    for (open, close) in [("{{", "}}"), ("{", "}"), ("<", ">"), ("[", "]"), ("((", "))")] {
+    for (mark, open, close) in
+        [('{', "{{", "}}"), ('{', "{", "}"), ('<', "<", ">"), ('[', "[", "]"), ('(', "((", "))")]
+    {
+        if !has(mark) {
+            continue;
+        }
         let mut from = 0;
+        let mut quotes = Quotes::of(line);
         while let Some(start) = line[from..].find(open).map(|at| from + at) {
             let inside = start + open.len();
             let Some(end) = line[inside..].find(close).map(|at| inside + at) else { break };
             let name = line[inside..end].trim();
             let behind = line[end + close.len()..].chars().next();
             let before = line[..start].chars().next_back();
-            if counts(line, start) && is_blank(open, name, before, behind) {
+            if is_blank(open, name, before, behind) && quotes.count(start) {
                 return line.get(start..end + close.len());
             }
             from = end + close.len();
