@@ -3,11 +3,25 @@
 use crate::host::Host;
 
 /// The words that observations and decisions share (`wit/types.wit`).
+///
+/// ```
+/// use baton_sdk::types::{Objective, ObjectiveStatus};
+///
+/// fn open(objectives: &[Objective]) -> usize {
+///     objectives.iter().filter(|objective| objective.status != ObjectiveStatus::Done).count()
+/// }
+/// assert_eq!(open(&[baton_sdk::sample::objective("lexer", "Write src/lexer.rs")]), 1);
+/// ```
 pub mod types {
     pub use crate::bindings::shared::baton::policy::types::*;
 
     impl Occupancy {
         /// How full the window is, in percent; nothing where either number is unknown or the window is empty.
+        ///
+        /// ```
+        /// assert_eq!(baton_sdk::sample::occupancy(150_000, 200_000).percent(), Some(75.0));
+        /// assert_eq!(baton_sdk::sample::occupancy(150_000, 0).percent(), None);
+        /// ```
         pub fn percent(&self) -> Option<f64> {
             match (self.used_tokens, self.window_tokens) {
                 (Some(used), Some(window)) if window > 0 => Some(used as f64 * 100.0 / window as f64),
@@ -18,6 +32,19 @@ pub mod types {
 }
 
 /// How is this session, or why did it stop?
+///
+/// ```
+/// use baton_sdk::exhaustion::{Assessment, Recovery, Verdict};
+///
+/// let assessment = Assessment {
+///     verdict: Verdict::Stalled,
+///     evidence: Vec::new(),
+///     warning: None,
+///     recovery: Recovery::Nudge,
+///     reason: "nothing was heard for ten minutes".into(),
+/// };
+/// assert_eq!(assessment.recovery, Recovery::Nudge);
+/// ```
 pub mod exhaustion {
     pub use crate::bindings::exhaustion::exports::baton::policy::exhaustion::{
         Assessment, Observation, Occasion, Quota, QuotaCause, Recovery, Verdict,
@@ -25,6 +52,13 @@ pub mod exhaustion {
 }
 
 /// Is it time to make room, and how?
+///
+/// ```
+/// use baton_sdk::compaction::{Action, Decision};
+///
+/// let decision = Decision::new(Action::Compact("Keep the plan.".into()), "75 % of the window are used");
+/// assert!(matches!(decision.action, Action::Compact(_)));
+/// ```
 pub mod compaction {
     pub use crate::bindings::compaction::exports::baton::policy::compaction::{
         Action, Decision, Item, ItemKind, Observation,
@@ -32,6 +66,13 @@ pub mod compaction {
 
     impl Decision {
         /// This action, for this reason: one sentence for a person.
+        ///
+        /// ```
+        /// use baton_sdk::compaction::{Action, Decision};
+        ///
+        /// let decision = Decision::new(Action::Keep, "there is room");
+        /// assert_eq!(decision.reason, "there is room");
+        /// ```
         pub fn new(action: Action, reason: impl Into<String>) -> Self {
             Self { action, reason: reason.into() }
         }
@@ -39,6 +80,19 @@ pub mod compaction {
 }
 
 /// Is this scope too large, and where are its seams?
+///
+/// ```
+/// use baton_sdk::splitting::{Action, Decision, Order, SubPhase};
+///
+/// let part = |title: &str, objectives: &[&str]| SubPhase {
+///     title: title.into(),
+///     objectives: objectives.iter().map(|&id| id.into()).collect(),
+///     order: Order::Direct,
+///     max_turns: 0, // Left to `budget`.
+/// };
+/// let parts = vec![part("Lexer", &["lexer"]), part("Parser", &["parser", "tests"])];
+/// assert_eq!(Decision::new(Action::Split(parts), "two seams").reason, "two seams");
+/// ```
 pub mod splitting {
     pub use crate::bindings::splitting::exports::baton::policy::splitting::{
         Action, Decision, Group, Observation, Occasion, Order, Request, SubPhase, TurnBudget,
@@ -46,6 +100,13 @@ pub mod splitting {
 
     impl Decision {
         /// This action, for this reason: one sentence for a person.
+        ///
+        /// ```
+        /// use baton_sdk::splitting::{Action, Decision};
+        ///
+        /// let decision = Decision::new(Action::Keep, "two objectives are few enough");
+        /// assert_eq!(decision.action, Action::Keep);
+        /// ```
         pub fn new(action: Action, reason: impl Into<String>) -> Self {
             Self { action, reason: reason.into() }
         }
@@ -53,6 +114,14 @@ pub mod splitting {
 }
 
 /// What does the next session get?
+///
+/// ```
+/// use baton_sdk::handoff::Briefing;
+///
+/// let briefing =
+///     Briefing { prompt: "Write src/lexer.rs.".into(), left_out: Vec::new(), reason: "one objective".into() };
+/// assert!(briefing.prompt.len() < 32 << 10);
+/// ```
 pub mod handoff {
     pub use crate::bindings::handoff::exports::baton::policy::handoff::{
         Artifact, Attempt, Briefing, Commit, Composition, Continuer, Finding, Kind, Observation, Remark,
@@ -61,23 +130,90 @@ pub mod handoff {
 }
 
 /// What can be set?
+///
+/// ```
+/// use baton_sdk::{schema, settings::Setting};
+///
+/// let setting: Setting = schema::integer("objectives-at-most", 4, 1..=100, "Split a phase that has more.");
+/// assert_eq!(setting.key, "objectives-at-most");
+/// ```
 pub mod settings {
     pub use crate::bindings::settings::exports::baton::policy::settings::{Problem, Setting};
 }
 
 /// Answers `exhaustion`: how a session is, or why it stopped, and what to do with one that hangs or failed.
+///
+/// ```
+/// use baton_sdk::exhaustion::{Assessment, Observation, Occasion, Recovery, Verdict};
+/// use baton_sdk::prelude::*;
+///
+/// struct Trusting;
+///
+/// impl Exhaustion for Trusting {
+///     fn assess(_: &impl Host, o: Observation) -> Assessment {
+///         let verdict = match o.occasion {
+///             Occasion::PromptEnded | Occasion::SessionEnded => Verdict::Completed,
+///             _ => Verdict::Healthy,
+///         };
+///         let reason = "whatever ends was answered".into();
+///         Assessment { verdict, evidence: Vec::new(), warning: None, recovery: Recovery::Wait, reason }
+///     }
+/// }
+///
+/// export_policy!(Trusting: exhaustion);
+/// ```
 pub trait Exhaustion {
     /// Judges one session. The verdict may be `Healthy` only while the session lives.
     fn assess(host: &impl Host, observation: exhaustion::Observation) -> exhaustion::Assessment;
 }
 
 /// Answers `compaction`: whether to make room between two prompts, and how.
+///
+/// ```
+/// use baton_sdk::compaction::{Action, Decision, Observation};
+/// use baton_sdk::prelude::*;
+///
+/// struct HandsOff;
+///
+/// impl Compaction for HandsOff {
+///     fn decide(_: &impl Host, o: Observation) -> Decision {
+///         match o.session.occupancy.percent() {
+///             Some(percent) if percent > 80.0 => Decision::new(Action::HandOff, "a fresh session does better"),
+///             _ => Decision::new(Action::Keep, "there is room, or nobody knows"),
+///         }
+///     }
+/// }
+///
+/// export_policy!(HandsOff: compaction);
+/// ```
 pub trait Compaction {
     /// Keep, compact, offload or hand off.
     fn decide(host: &impl Host, observation: compaction::Observation) -> compaction::Decision;
 }
 
 /// Answers `splitting`: whether a scope is too large, and how many turns it may take.
+///
+/// ```
+/// use baton_sdk::prelude::*;
+/// use baton_sdk::splitting::{Action, Decision, Observation, TurnBudget};
+///
+/// struct Asking;
+///
+/// impl Splitting for Asking {
+///     fn evaluate(_: &impl Host, o: Observation) -> Decision {
+///         match o.objectives.len() {
+///             many @ 10.. => Decision::new(Action::Pause(format!("Split {many} objectives?")), "it is large"),
+///             _ => Decision::new(Action::Keep, "it is small enough"),
+///         }
+///     }
+///
+///     fn budget(_: &impl Host, _: Observation, base_turns: u32) -> TurnBudget {
+///         TurnBudget { max_turns: base_turns, reason: "the table's value".into() }
+///     }
+/// }
+///
+/// export_policy!(Asking: splitting);
+/// ```
 pub trait Splitting {
     /// Keep, split into sub-phases, or ask a person.
     fn evaluate(host: &impl Host, observation: splitting::Observation) -> splitting::Decision;
@@ -91,6 +227,44 @@ pub trait Splitting {
 }
 
 /// Answers `handoff`: what the next prompt says, and what a session leaves to its successor.
+///
+/// ```
+/// use baton_sdk::handoff::{
+///     Briefing, Composition, Continuer, Observation, ReviewObservation, ReviewResult, Staleness,
+/// };
+/// use baton_sdk::prelude::*;
+///
+/// struct Terse;
+///
+/// impl Handoff for Terse {
+///     fn brief(_: &impl Host, o: Observation) -> Briefing {
+///         Briefing { prompt: o.focus.join("\n"), left_out: Vec::new(), reason: "the focus".into() }
+///     }
+///
+///     fn compose(_: &impl Host, o: Observation) -> Composition {
+///         Composition {
+///             document: format!("# {}\n", o.phase.title),
+///             index: String::new(),
+///             continuer: Continuer::Successor,
+///             left_out: Vec::new(),
+///             reason: "a title".into(),
+///         }
+///     }
+///
+///     fn review(_: &impl Host, o: ReviewObservation) -> ReviewResult {
+///         let accepted = o.secrets.is_empty();
+///         ReviewResult {
+///             score: 100,
+///             findings: Vec::new(),
+///             staleness: Staleness::Fresh,
+///             accepted,
+///             reason: "only secrets are looked for".into(),
+///         }
+///     }
+/// }
+///
+/// export_policy!(Terse: handoff);
+/// ```
 pub trait Handoff {
     /// The prompt of the next message to an agent, at most 32 KiB.
     fn brief(host: &impl Host, observation: handoff::Observation) -> handoff::Briefing;
@@ -103,6 +277,22 @@ pub trait Handoff {
 }
 
 /// Answers `settings`: what can be set. Asked once before a run starts; it reads no host.
+///
+/// ```
+/// use baton_sdk::prelude::*;
+///
+/// struct Calm;
+///
+/// impl Settings for Calm {
+///     fn schema() -> Vec<settings::Setting> {
+///         vec![schema::number("compact-percent", 70.0, 1.0..=99.0, "Compact from this occupancy, in percent.")]
+///     }
+/// }
+///
+/// export_policy!(Calm: settings);
+/// let values = Calm::validate(vec![("compact-percent".into(), SettingValue::Integer(60))]);
+/// assert_eq!(values, Ok(vec![("compact-percent".into(), SettingValue::Number(60.0))]));
+/// ```
 pub trait Settings {
     /// Every setting, with its default and bounds.
     fn schema() -> Vec<settings::Setting>;

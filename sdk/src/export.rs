@@ -1,13 +1,62 @@
 //! `export_policy!`: checks natively that a policy answers what it says, and in a component exports exactly that.
 
-/// Exports a policy's decisions: `export_policy!(MyPolicy: splitting, handoff)`.
+/// Exports a policy's decisions.
 ///
-/// Natively it only checks that the traits are implemented. In a component each named decision becomes an export,
-/// and nothing else does.
+/// Natively it checks that the traits are implemented, and implements `Policy` with them for the tests. In a component
+/// each named decision becomes an export, and nothing else does.
+///
+/// ```
+/// use baton_sdk::prelude::*;
+///
+/// pub struct Calm;
+///
+/// impl Compaction for Calm {
+///     fn decide(_: &impl Host, _: compaction::Observation) -> compaction::Decision {
+///         compaction::Decision::new(compaction::Action::Keep, "there is always room")
+///     }
+/// }
+///
+/// export_policy!(Calm: compaction);
+/// ```
 #[macro_export]
 macro_rules! export_policy {
     ($policy:ty: $($decision:ident),+ $(,)?) => {
         $( $crate::__export_decision!($policy, $decision); )+
+
+        #[cfg(not(target_arch = "wasm32"))]
+        impl $crate::Policy for $policy {
+            fn answer(host: &impl $crate::Host, ask: $crate::Ask) -> Option<$crate::Answer> {
+                $(
+                    let ask = match $crate::by::$decision::<$policy>(host, ask) {
+                        Ok(answer) => return Some(answer),
+                        Err(ask) => ask,
+                    };
+                )+
+                drop(ask);
+                None
+            }
+
+            fn validate(
+                given: Vec<(String, $crate::types::SettingValue)>,
+            ) -> Result<Vec<(String, $crate::types::SettingValue)>, Vec<$crate::settings::Problem>> {
+                $crate::__validate!($policy, given, $($decision)+)
+            }
+        }
+    };
+}
+
+/// The validation of a policy that exports `settings`, or of one that does not.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __validate {
+    ($policy:ty, $given:ident, settings $($rest:ident)*) => {
+        <$policy as $crate::Settings>::validate($given)
+    };
+    ($policy:ty, $given:ident, $other:ident $($rest:ident)*) => {
+        $crate::__validate!($policy, $given, $($rest)*)
+    };
+    ($policy:ty, $given:ident,) => {
+        $crate::by::none($given)
     };
 }
 

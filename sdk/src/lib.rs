@@ -38,18 +38,34 @@
 //! baton_sdk::export_policy!(Early: splitting);
 //! ```
 #![forbid(unsafe_code)]
+#![deny(missing_docs)]
 
 #[doc(hidden)]
 pub mod bindings;
+pub mod caps;
+#[cfg(not(target_arch = "wasm32"))]
+mod case;
 mod decisions;
 mod export;
+#[cfg(not(target_arch = "wasm32"))]
+pub mod golden;
 mod host;
+#[cfg(not(target_arch = "wasm32"))]
+mod json;
+#[cfg(not(target_arch = "wasm32"))]
+mod judged;
 #[cfg(not(target_arch = "wasm32"))]
 mod mock;
 #[cfg(not(target_arch = "wasm32"))]
+pub mod rules;
+#[cfg(not(target_arch = "wasm32"))]
 pub mod sample;
 pub mod schema;
+#[cfg(all(feature = "proptest", not(target_arch = "wasm32")))]
+pub mod strategy;
 
+#[cfg(not(target_arch = "wasm32"))]
+pub use case::{Answer, Ask, Case, Policy, by};
 pub use decisions::{
     Compaction, Exhaustion, Handoff, Settings, Splitting, compaction, exhaustion, handoff, settings,
     splitting, types,
@@ -59,13 +75,37 @@ pub use decisions::{
 pub use host::Imports;
 pub use host::{Hit, Host, Level, ReadError};
 #[cfg(not(target_arch = "wasm32"))]
+pub use judged::Judged;
+#[cfg(not(target_arch = "wasm32"))]
 pub use mock::MockHost;
 
+/// The contract that this SDK is made for: the version of `baton:policy` in `wit/`. A host serves components of every
+/// version that it knows, and says of the others what they were made for.
+///
+/// ```
+/// assert_eq!(baton_sdk::CONTRACT, "0.1.0");
+/// ```
+pub const CONTRACT: &str = "0.1.0";
+
 /// Everything a policy usually needs.
+///
+/// ```
+/// use baton_sdk::prelude::*;
+///
+/// fn note(host: &impl Host) {
+///     host.log(Level::Debug, "nothing to decide");
+/// }
+/// note(&baton_sdk::MockHost::new());
+/// ```
 pub mod prelude {
     pub use crate::types::*;
     pub use crate::{
-        Compaction, Exhaustion, Handoff, Hit, Host, Level, ReadError, Settings, Splitting, compaction,
+        Compaction, Exhaustion, Handoff, Hit, Host, Level, ReadError, Settings, Splitting, caps, compaction,
         exhaustion, export_policy, handoff, schema, settings, splitting,
     };
 }
+
+/// The guide, so that its examples are compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Guide;

@@ -18,6 +18,15 @@ const LOG_BYTES: usize = 1 << 10;
 const ARTIFACT_NAMES: usize = 256;
 
 /// A host in memory.
+///
+/// ```
+/// use baton_sdk::{Host, MockHost, types::Span};
+///
+/// let mut host = MockHost::new();
+/// let text = host.add_text("the context window is full");
+/// let hits = host.find_any(text, Span { start: 0, end: u32::MAX }, &["Window".into()], 1);
+/// assert_eq!((hits[0].pattern, hits[0].at.start), (0, 12));
+/// ```
 #[derive(Debug, Default)]
 pub struct MockHost {
     settings: BTreeMap<String, SettingValue>,
@@ -28,6 +37,12 @@ pub struct MockHost {
 
 impl MockHost {
     /// A host without any setting.
+    ///
+    /// ```
+    /// use baton_sdk::{Host, MockHost};
+    ///
+    /// assert_eq!(MockHost::new().text_len(0), 0);
+    /// ```
     pub fn new() -> Self {
         Self::default()
     }
@@ -36,6 +51,20 @@ impl MockHost {
     ///
     /// # Panics
     /// Where the policy refuses what is given; a test should hear of it.
+    ///
+    /// ```
+    /// use baton_sdk::prelude::*;
+    /// use baton_sdk::MockHost;
+    ///
+    /// struct Calm;
+    /// impl Settings for Calm {
+    ///     fn schema() -> Vec<settings::Setting> {
+    ///         vec![schema::integer("turns", 25, 1..=200, "Turns of a session.")]
+    ///     }
+    /// }
+    /// assert_eq!(MockHost::with_settings_of::<Calm>(&[]).integer("turns"), 25);
+    /// assert_eq!(MockHost::with_settings_of::<Calm>(&[("turns", SettingValue::Integer(30))]).integer("turns"), 30);
+    /// ```
     pub fn with_settings_of<P: Settings>(given: &[(&str, SettingValue)]) -> Self {
         let given = given.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect();
         match P::validate(given) {
@@ -44,18 +73,54 @@ impl MockHost {
         }
     }
 
+    /// A host with these settings, as they are.
+    ///
+    /// ```
+    /// use baton_sdk::{Host, MockHost, types::SettingValue};
+    ///
+    /// let host = MockHost::with_settings([("loud".to_owned(), SettingValue::Flag(true))]);
+    /// assert!(host.flag("loud"));
+    /// ```
+    pub fn with_settings(values: impl IntoIterator<Item = (String, SettingValue)>) -> Self {
+        Self { settings: values.into_iter().collect(), ..Self::default() }
+    }
+
     /// Adds a text and returns its id, counted from 0.
+    ///
+    /// ```
+    /// use baton_sdk::{Host, MockHost};
+    ///
+    /// let mut host = MockHost::new();
+    /// let text = host.add_text("as long as a novel");
+    /// assert_eq!(host.text_len(text), 18);
+    /// ```
     pub fn add_text(&mut self, text: impl Into<String>) -> TextId {
         self.texts.push(text.into());
         self.texts.len() as TextId - 1
     }
 
     /// Grants an artifact.
+    ///
+    /// ```
+    /// use baton_sdk::{Host, MockHost};
+    ///
+    /// let mut host = MockHost::new();
+    /// host.add_artifact("reports/lint", "clean");
+    /// assert_eq!(host.read_artifact("reports/lint", 0, 100).unwrap(), "clean");
+    /// ```
     pub fn add_artifact(&mut self, name: impl Into<String>, body: impl Into<Vec<u8>>) {
         self.artifacts.insert(name.into(), body.into());
     }
 
     /// What was logged so far.
+    ///
+    /// ```
+    /// use baton_sdk::{Host, Level, MockHost};
+    ///
+    /// let host = MockHost::new();
+    /// host.log(Level::Debug, "two parts");
+    /// assert_eq!(host.logs(), [(Level::Debug, "two parts".to_owned())]);
+    /// ```
     pub fn logs(&self) -> Vec<(Level, String)> {
         self.logs.borrow().clone()
     }

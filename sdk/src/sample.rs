@@ -1,5 +1,13 @@
 //! Observations to start a native test from: a session of the second prompt, healthy, in a phase of two objectives.
 //! A test changes the fields that it is about.
+//!
+//! ```
+//! use baton_sdk::sample;
+//!
+//! let mut observation = sample::splitting_observation();
+//! observation.objectives = (1..=6).map(|n| sample::objective(&format!("o{n}"), "Write a file")).collect();
+//! assert_eq!(observation.objectives[5].id, "o6");
+//! ```
 
 use crate::types::{
     Budget, Capabilities, Channel, GitFacts, Objective, ObjectiveStatus, Occupancy, OccupancySource, Phase,
@@ -8,6 +16,11 @@ use crate::types::{
 use crate::{compaction, exhaustion, handoff, splitting};
 
 /// A session between two prompts, at half of a window of 200,000 tokens.
+///
+/// ```
+/// let session = baton_sdk::sample::session();
+/// assert_eq!(session.occupancy.percent(), Some(50.0));
+/// ```
 pub fn session() -> Session {
     Session {
         agent: "rehearsal".into(),
@@ -31,6 +44,10 @@ pub fn session() -> Session {
 }
 
 /// Fresh numbers from the agent itself.
+///
+/// ```
+/// assert_eq!(baton_sdk::sample::occupancy(150_000, 200_000).percent(), Some(75.0));
+/// ```
 pub fn occupancy(used_tokens: u64, window_tokens: u64) -> Occupancy {
     Occupancy {
         used_tokens: Some(used_tokens),
@@ -41,6 +58,11 @@ pub fn occupancy(used_tokens: u64, window_tokens: u64) -> Occupancy {
 }
 
 /// A turn of the second prompt.
+///
+/// ```
+/// let turn = baton_sdk::sample::turn(7, 100_000);
+/// assert_eq!((turn.ordinal, turn.used_tokens), (7, Some(100_000)));
+/// ```
 pub fn turn(ordinal: u32, used_tokens: u64) -> Turn {
     Turn {
         ordinal,
@@ -55,6 +77,11 @@ pub fn turn(ordinal: u32, used_tokens: u64) -> Turn {
 }
 
 /// A phase with one of two objectives done.
+///
+/// ```
+/// let phase = baton_sdk::sample::phase();
+/// assert_eq!((phase.progress.done, phase.progress.open), (1, 1));
+/// ```
 pub fn phase() -> Phase {
     Phase {
         id: "build".into(),
@@ -75,6 +102,13 @@ pub fn phase() -> Phase {
 }
 
 /// An open objective that should produce one file.
+///
+/// ```
+/// use baton_sdk::types::ObjectiveStatus;
+///
+/// let lexer = baton_sdk::sample::objective("lexer", "Write src/lexer.rs");
+/// assert_eq!(lexer.status, ObjectiveStatus::Open);
+/// ```
 pub fn objective(id: &str, description: &str) -> Objective {
     Objective {
         id: id.into(),
@@ -86,11 +120,25 @@ pub fn objective(id: &str, description: &str) -> Objective {
 }
 
 /// A work tree on `main`, clean.
+///
+/// ```
+/// assert_eq!(baton_sdk::sample::git().branch, "main");
+/// ```
 pub fn git() -> GitFacts {
     GitFacts { present: true, branch: "main".into(), commits_since: 0, dirty_files: 0 }
 }
 
 /// A signal of the second prompt, just now, whose text fills the whole of a window of `bytes`.
+///
+/// ```
+/// use baton_sdk::{MockHost, Host, sample, types::Channel};
+///
+/// let said = "429: too many requests";
+/// let mut host = MockHost::new();
+/// let window = host.add_text(said);
+/// let signal = sample::signal(Channel::ProviderError, "rate_limit", said.len() as u32);
+/// assert_eq!(host.text_slice(window, signal.text), said);
+/// ```
 pub fn signal(channel: Channel, code: &str, bytes: u32) -> Signal {
     Signal {
         seq: 40,
@@ -106,6 +154,14 @@ pub fn signal(channel: Channel, code: &str, bytes: u32) -> Signal {
 }
 
 /// A prompt that ended with a good answer and a changed file, without any signal.
+///
+/// ```
+/// use baton_sdk::{MockHost, sample};
+///
+/// let mut host = MockHost::new();
+/// let observation = sample::exhaustion_observation(host.add_text(""));
+/// assert!(observation.signals.is_empty() && observation.answer_bytes > 0);
+/// ```
 pub fn exhaustion_observation(window: TextId) -> exhaustion::Observation {
     exhaustion::Observation {
         occasion: exhaustion::Occasion::PromptEnded,
@@ -125,6 +181,14 @@ pub fn exhaustion_observation(window: TextId) -> exhaustion::Observation {
 }
 
 /// Between two prompts, nothing to do.
+///
+/// ```
+/// use baton_sdk::sample;
+///
+/// let mut observation = sample::compaction_observation();
+/// observation.session.occupancy = sample::occupancy(150_000, 200_000);
+/// assert!(observation.items.is_empty());
+/// ```
 pub fn compaction_observation() -> compaction::Observation {
     compaction::Observation {
         session: session(),
@@ -136,6 +200,12 @@ pub fn compaction_observation() -> compaction::Observation {
 }
 
 /// A phase that is about to start with two small objectives.
+///
+/// ```
+/// let mut observation = baton_sdk::sample::splitting_observation();
+/// assert_eq!(observation.objectives.len(), 2);
+/// observation.attributes.push(("split-fan-out".into(), "4".into()));
+/// ```
 pub fn splitting_observation() -> splitting::Observation {
     splitting::Observation {
         occasion: splitting::Occasion::PhaseStart,
@@ -155,6 +225,14 @@ pub fn splitting_observation() -> splitting::Observation {
 }
 
 /// A document to review that nothing was found wrong with.
+///
+/// ```
+/// use baton_sdk::{MockHost, sample};
+///
+/// let mut host = MockHost::new();
+/// let mut observation = sample::review_observation(host.add_text("# Handoff"));
+/// observation.secrets.push("api-key".into());
+/// ```
 pub fn review_observation(document: TextId) -> handoff::ReviewObservation {
     handoff::ReviewObservation {
         document,
@@ -168,6 +246,15 @@ pub fn review_observation(document: TextId) -> handoff::ReviewObservation {
 }
 
 /// The first prompt of a phase.
+///
+/// ```
+/// use baton_sdk::{MockHost, handoff::Kind, sample};
+///
+/// let mut host = MockHost::new();
+/// let (last_output, findings) = (host.add_text("The lexer is done."), host.add_text(""));
+/// let observation = sample::handoff_observation(Kind::Continuing, last_output, findings);
+/// assert_eq!(observation.focus, ["parser"]);
+/// ```
 pub fn handoff_observation(
     kind: handoff::Kind,
     last_output: TextId,

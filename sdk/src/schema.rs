@@ -1,5 +1,21 @@
 //! Settings: short builders for a schema, and the whole validation of given values against it.
 //! Nothing here reads a setting at run time; [`Host`](crate::Host) does.
+//!
+//! ```
+//! use baton_sdk::prelude::*;
+//!
+//! struct MySplit;
+//!
+//! impl Settings for MySplit {
+//!     fn schema() -> Vec<settings::Setting> {
+//!         vec![
+//!             schema::integer("objectives-at-most", 4, 1..=100, "Split a phase that has more open objectives."),
+//!             schema::choice("priority", "quality", &["quality", "time"], "What matters more."),
+//!         ]
+//!     }
+//! }
+//! assert_eq!(MySplit::schema().len(), 2);
+//! ```
 
 use std::ops::RangeInclusive;
 
@@ -14,11 +30,21 @@ fn setting(key: &str, default: SettingValue, doc: &str) -> Setting {
 }
 
 /// A setting that is on or off.
+///
+/// ```
+/// let loud = baton_sdk::schema::flag("loud", false, "Say more.");
+/// assert_eq!(loud.default, baton_sdk::types::SettingValue::Flag(false));
+/// ```
 pub fn flag(key: &str, default: bool, doc: &str) -> Setting {
     setting(key, SettingValue::Flag(default), doc)
 }
 
 /// A whole number within bounds.
+///
+/// ```
+/// let turns = baton_sdk::schema::integer("turns", 25, 1..=200, "Turns of a session.");
+/// assert_eq!((turns.minimum, turns.maximum), (Some(1.0), Some(200.0)));
+/// ```
 pub fn integer(key: &str, default: i64, bounds: RangeInclusive<i64>, doc: &str) -> Setting {
     Setting {
         minimum: Some(*bounds.start() as f64),
@@ -28,6 +54,11 @@ pub fn integer(key: &str, default: i64, bounds: RangeInclusive<i64>, doc: &str) 
 }
 
 /// A number within bounds.
+///
+/// ```
+/// let percent = baton_sdk::schema::number("percent", 70.0, 1.0..=99.0, "Compact from this occupancy.");
+/// assert_eq!(percent.maximum, Some(99.0));
+/// ```
 pub fn number(key: &str, default: f64, bounds: RangeInclusive<f64>, doc: &str) -> Setting {
     Setting {
         minimum: Some(*bounds.start()),
@@ -37,16 +68,33 @@ pub fn number(key: &str, default: f64, bounds: RangeInclusive<f64>, doc: &str) -
 }
 
 /// Any text.
+///
+/// ```
+/// let rules = baton_sdk::schema::text("rules", "", "What every prompt ends with.");
+/// assert!(rules.choices.is_empty());
+/// ```
 pub fn text(key: &str, default: &str, doc: &str) -> Setting {
     setting(key, SettingValue::Text(default.into()), doc)
 }
 
 /// One of some texts.
+///
+/// ```
+/// let priority = baton_sdk::schema::choice("priority", "quality", &["quality", "time"], "What matters.");
+/// assert_eq!(priority.choices, ["quality", "time"]);
+/// ```
 pub fn choice(key: &str, default: &str, choices: &[&str], doc: &str) -> Setting {
     Setting { choices: choices.iter().map(|&choice| choice.into()).collect(), ..text(key, default, doc) }
 }
 
 /// A list of texts.
+///
+/// ```
+/// use baton_sdk::types::SettingValue;
+///
+/// let phrases = baton_sdk::schema::texts("phrases", &["too long"], "What an agent says.");
+/// assert_eq!(phrases.default, SettingValue::Texts(vec!["too long".into()]));
+/// ```
 pub fn texts(key: &str, default: &[&str], doc: &str) -> Setting {
     setting(key, SettingValue::Texts(default.iter().map(|&entry| entry.into()).collect()), doc)
 }
@@ -58,6 +106,17 @@ pub fn texts(key: &str, default: &[&str], doc: &str) -> Setting {
 /// # Errors
 /// Every problem by key: an unknown key (with a suggestion), a key given twice, a wrong type, a value out of bounds or
 /// not among the choices.
+///
+/// ```
+/// use baton_sdk::{schema, types::SettingValue};
+///
+/// let schema = [schema::number("percent", 70.0, 1.0..=99.0, "Compact from this occupancy.")];
+/// let values = schema::validate(&schema, vec![("percent".into(), SettingValue::Integer(60))]);
+/// assert_eq!(values, Ok(vec![("percent".into(), SettingValue::Number(60.0))]));
+///
+/// let problems = schema::validate(&schema, vec![("percnt".into(), SettingValue::Integer(60))]).unwrap_err();
+/// assert_eq!(problems[0].message, "there is no such setting; did you mean `percent`?");
+/// ```
 pub fn validate(
     schema: &[Setting],
     given: Vec<(String, SettingValue)>,

@@ -61,7 +61,7 @@ pub fn check(engine: &Engine, policy: &Configured, plan: Plan, progress: impl Fn
     let tally = examine(&ask, policy.policy().decides(), plan, progress);
     tally.into_report(
         plan,
-        Bounds::from(engine.limits()),
+        Bounds::from(policy.policy().limits()),
         policy.policy().digest(),
         policy.settings_digest(),
         engine.digest(),

@@ -1,9 +1,10 @@
 //! What recorded runs and streams can teach. Judges a recorded stream (`classify`), folds a journal again through core and holds it to what it says (`refold`), and
-//! puts recorded questions to the policies again (`reevaluate`, `policies`), or to a candidate instead (`trial`), any handoff document to a policy (`review`), and generated questions to a new one (`conformance`). Performs nothing: no agent is started, nothing written.
+//! puts recorded questions to the policies again (`reevaluate`, `policies`), or to a candidate instead (`trial`), any handoff document to a policy (`review`), and generated questions (`conformance`) or those of golden files (`golden`) to a new one. Performs nothing: no agent is started, nothing written.
 #![forbid(unsafe_code)]
 
 mod classify;
 pub mod conformance;
+pub mod golden;
 mod pairing;
 mod policies;
 mod reevaluate;
@@ -22,7 +23,7 @@ pub use policies::{ask_again, candidate};
 pub use reevaluate::{Answer, Changed, DIFFERENCES_KEPT, Reevaluated, Reevaluation};
 pub use refold::{Divergence, Folded, Refold};
 pub use review::{Known, review};
-pub use trial::{Difference, Function, Outcome, Tally, Trial, Tried, try_on};
+pub use trial::{Difference, Function, Tally, Trial, Tried, try_on};
 
 /// What a recorded run is worth as evidence.
 #[derive(Clone, Debug, PartialEq)]

@@ -2,6 +2,7 @@
 //! real components come to is in `tests/conformance.rs`.
 
 mod culprits;
+mod golden;
 
 use std::collections::BTreeSet;
 use std::fmt::Debug;

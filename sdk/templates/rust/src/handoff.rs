@@ -19,28 +19,28 @@ pub(crate) fn settings() -> Vec<settings::Setting> {
 
 impl Handoff for {{Type}} {
     fn brief(host: &impl Host, o: Observation) -> Briefing {
-        let mut prompt = format!("Goal of the whole run: {}\n\n", o.goal);
+        let rules = host.text("rules");
+        let mut page = Page::up_to(caps::TEXT_BYTES.saturating_sub(rules.len() + 2));
+        page.line(&format!("Goal of the whole run: {}\n", o.goal));
         if !o.because.is_empty() {
-            prompt.push_str(&format!("You continue somebody's work: {}.\n", o.because));
+            page.line(&format!("You continue somebody's work: {}.", o.because));
         }
         if !o.handoff_path.is_empty() {
-            prompt.push_str(&format!("Read {} first.\n", o.handoff_path));
+            page.line(&format!("Read {} first.", o.handoff_path));
         }
-        prompt.push_str("Do this:\n");
-        for objective in o
-            .objectives
-            .iter()
-            .filter(|objective| o.focus.contains(&objective.id))
-        {
-            prompt.push_str(&format!("- {}: {}\n", objective.id, objective.description));
+        page.line("Do this:");
+        let in_focus = |objective: &&Objective| o.focus.contains(&objective.id);
+        for objective in o.objectives.iter().filter(in_focus) {
+            page.line(&format!("- {}: {}", objective.id, objective.description));
         }
-        let rules = host.text("rules");
+        let left_out = page.left_out(&o.facts_path);
+        let mut prompt = page.text;
         if !rules.is_empty() {
             prompt.push_str(&format!("\n{rules}\n"));
         }
         Briefing {
-            prompt,
-            left_out: Vec::new(),
+            prompt: caps::cut(&prompt, caps::TEXT_BYTES).into(),
+            left_out,
             reason: "one prompt for what is in focus".into(),
         }
     }
@@ -50,72 +50,104 @@ impl Handoff for {{Type}} {
             .objectives
             .iter()
             .partition(|objective| objective.status == ObjectiveStatus::Done);
-        let mut document = format!("# Handoff of {}\n\n{}\n", o.phase.title, o.because);
-        for (title, objectives) in [("Done", done), ("Immediate next action", open)] {
-            document.push_str(&format!("\n## {title}\n\n"));
+        let mut page = Page::up_to(caps::TEXT_BYTES);
+        page.line(&format!("# Handoff of {}\n", o.phase.title));
+        page.line(&o.because);
+        // What is to be done comes first: where there is little room, it is what a successor needs.
+        for (title, objectives) in [("Immediate next action", open), ("Done", done)] {
+            page.line(&format!("\n## {title}\n"));
             for objective in objectives {
-                document.push_str(&format!("- {}: {}\n", objective.id, objective.description));
+                page.line(&format!("- {}: {}", objective.id, objective.description));
             }
         }
-        document.push_str("\n## Changed files\n\n");
+        page.line("\n## Changed files\n");
         for file in &o.changed_files {
-            document.push_str(&format!("- `{}`\n", file.path));
+            page.line(&format!("- `{}`", file.path));
         }
-        let index = format!("- {}: {}\n", o.now, o.phase.title);
-        let reason = "objectives and files, as the host knows them".into();
+        let title = caps::cut(&o.phase.title, 200);
         Composition {
-            document,
-            index,
+            index: format!("- {}: {title}\n", o.now),
             continuer: Continuer::Successor,
-            left_out: Vec::new(),
-            reason,
+            left_out: page.left_out(&o.facts_path),
+            document: page.text,
+            reason: "objectives and files, as the host knows them".into(),
         }
     }
 
     fn review(host: &impl Host, o: ReviewObservation) -> ReviewResult {
         let mut findings = Vec::new();
         let mut find = |cost, text: String| {
-            findings.push(Finding {
-                cost,
-                line: 0,
-                text,
-            })
+            if findings.len() < caps::ITEMS {
+                let text = caps::cut(&text, caps::REASON_BYTES).into();
+                findings.push(Finding {
+                    cost,
+                    line: 0,
+                    text,
+                });
+            }
         };
         for secret in &o.secrets {
             find(100, format!("it contains a secret: {secret}"));
-        }
-        for path in &o.missing_files {
-            find(10, format!("it names `{path}`, which is not there"));
         }
         let whole = Span {
             start: 0,
             end: host.text_len(o.document),
         };
-        for objective in &o.open_objectives {
-            if host
-                .find_any(o.document, whole, std::slice::from_ref(objective), 1)
-                .is_empty()
-            {
-                find(
-                    20,
-                    format!("it does not name the open objective {objective}"),
-                );
+        for id in &o.open_objectives {
+            let named = host.find_any(o.document, whole, std::slice::from_ref(id), 1);
+            if named.is_empty() {
+                find(20, format!("it does not name the open objective {id}"));
             }
+        }
+        for path in &o.missing_files {
+            find(10, format!("it names `{path}`, which is not there"));
         }
         let cost: u32 = findings.iter().map(|finding| finding.cost).sum();
         let score = 100 - cost.min(100);
-        let staleness = if o.commits_since == 0 {
-            Staleness::Fresh
-        } else {
-            Staleness::SlightlyStale
+        let staleness = match o.commits_since {
+            0 => Staleness::Fresh,
+            _ => Staleness::SlightlyStale,
         };
-        let accepted = score >= 70;
         ReviewResult {
             score,
             findings,
             staleness,
-            accepted,
+            accepted: score >= 70,
             reason: format!("{score} of 100"),
+        }
+    }
+}
+
+/// A text that grows by lines as long as there is room; what has none is counted.
+struct Page {
+    text: String,
+    bytes_max: usize,
+    lines_beyond: usize,
+}
+
+impl Page {
+    fn up_to(bytes_max: usize) -> Self {
+        Self {
+            text: String::new(),
+            bytes_max,
+            lines_beyond: 0,
+        }
+    }
+
+    fn line(&mut self, line: &str) {
+        if self.text.len() + line.len() < self.bytes_max {
+            self.text.push_str(line);
+            self.text.push('\n');
+        } else {
+            self.lines_beyond += 1;
+        }
+    }
+
+    /// What the page leaves out, and where that stands.
+    fn left_out(&self, facts_path: &str) -> Vec<String> {
+        match self.lines_beyond {
+            0 => Vec::new(),
+            beyond => vec![format!("{beyond} lines; see {facts_path}")],
         }
     }
 }

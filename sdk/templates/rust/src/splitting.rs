@@ -24,14 +24,18 @@ impl Splitting for {{Type}} {
             .map(|objective| objective.id.clone())
             .collect();
         let most = host.integer("objectives-at-most").max(1) as usize;
-        // What is a part already stays whole: the host bounds how deep splits go, and so does this policy.
-        if open.len() <= most || o.phase.depth > 0 {
-            return Decision::new(
-                Action::Keep,
-                format!("{} open objectives are few enough", open.len()),
-            );
+        if open.len() <= most {
+            let reason = format!("{} open objectives are few enough", open.len());
+            return Decision::new(Action::Keep, reason);
         }
-        let parts = parts(&open, most, fan_out(&o));
+        // What is a part already stays whole; how deep splits may go is the workflow's to say.
+        let depth = allowed(&o, "split-depth").unwrap_or(1).min(1);
+        let fan_out = allowed(&o, "split-fan-out").unwrap_or(8);
+        if o.phase.depth as usize >= depth || fan_out < 2 {
+            let reason = "it is large, and the workflow allows no split of it";
+            return Decision::new(Action::Keep, reason);
+        }
+        let parts = parts(&open, most, fan_out);
         let reason = format!(
             "{} open objectives are more than {most}: {} parts",
             open.len(),
@@ -48,17 +52,17 @@ impl Splitting for {{Type}} {
     }
 }
 
-/// How many parts the host allows.
-fn fan_out(o: &Observation) -> usize {
-    let told = o.attributes.iter().find(|(key, _)| key == "split-fan-out");
-    told.and_then(|(_, value)| value.parse().ok()).unwrap_or(8)
+/// What the workflow allows, as the host tells it.
+fn allowed(o: &Observation, what: &str) -> Option<usize> {
+    let (_, value) = o.attributes.iter().find(|(key, _)| key == what)?;
+    value.parse().ok()
 }
 
 /// Parts of equal size, in the order of the file; every open objective is in exactly one.
 fn parts(open: &[String], most: usize, fan_out: usize) -> Vec<SubPhase> {
-    let size = open.len().div_ceil(fan_out.max(2)).max(most);
+    let size = open.len().div_ceil(fan_out).max(most);
     let part = |objectives: &[String]| SubPhase {
-        title: objectives.join(", "),
+        title: caps::cut(&objectives.join(", "), 200).into(),
         objectives: objectives.to_vec(),
         order: Order::Direct,
         max_turns: 0,

@@ -2,42 +2,47 @@
 
 use baton_sdk::exhaustion::{Assessment, Occasion, Verdict};
 use baton_sdk::prelude::*;
-use baton_sdk::{MockHost, sample};
-use {{crate}}::{{Type}};
+use baton_sdk::{MockHost, assert_decision, rules, sample, strategy};
+use proptest::prelude::*;
 
-/// What is said of a prompt that ended with these words on this channel.
+use {{crate}}::{{Type}} as Policy;
+
+/// What is said of a prompt with these words on this channel.
 fn assess(channel: Channel, words: &str, occasion: Occasion) -> Assessment {
-    let mut host = MockHost::with_settings_of::<{{Type}}>(&[]);
+    let mut host = MockHost::with_settings_of::<Policy>(&[]);
     let window = host.add_text(words);
     let mut observation = sample::exhaustion_observation(window);
     observation.occasion = occasion;
     observation.signals = vec![sample::signal(channel, "", words.len() as u32)];
-    {{Type}}::assess(&host, observation)
+    Policy::assess(&host, observation)
 }
 
 #[test]
 fn a_context_that_is_used_up_is_told_by_the_words() {
-    let assessment = assess(
-        Channel::ProviderError,
-        "400: Prompt is too long",
-        Occasion::PromptEnded,
-    );
-    assert_eq!(assessment.verdict, Verdict::Exhausted);
-    insta::assert_debug_snapshot!("exhausted", assessment);
+    let said = "400: Prompt is too long";
+    let assessment = assess(Channel::ProviderError, said, Occasion::PromptEnded);
+    assert_decision!(assessment, Verdict::Exhausted, because "used up");
+    assert_eq!(assessment.evidence[0].text, said);
 }
 
 #[test]
 fn what_a_tool_printed_is_no_evidence() {
     let assessment = assess(Channel::ToolOutput, "context window", Occasion::PromptEnded);
-    assert_eq!(assessment.verdict, Verdict::Completed);
+    assert_decision!(assessment, Verdict::Completed);
 }
 
 #[test]
 fn nobody_who_works_is_given_up() {
-    let assessment = assess(
-        Channel::AgentText,
-        "the context window is small",
-        Occasion::Turn,
+    let said = "the context window is small";
+    assert_decision!(
+        assess(Channel::AgentText, said, Occasion::Turn),
+        Verdict::Healthy
     );
-    assert_eq!(assessment.verdict, Verdict::Healthy);
+}
+
+proptest! {
+    #[test]
+    fn no_rule_of_exhaustion_is_broken(case in strategy::exhaustion()) {
+        rules::check::<Policy>(&case);
+    }
 }

@@ -1,0 +1,91 @@
+//! One format, two readers: whatever the host can ask and a policy can answer goes through a golden file in the SDK's hands and
+//! comes back.
+
+use baton_core::observation::Capability;
+use baton_engine::{BUILTIN_NAME, Engine, EngineConfig, builtin_bytes};
+use baton_sdk::golden::{from_text, to_text};
+use serde_json::{Value, json};
+
+use super::super::rules::RULES;
+use super::{MANY, questions};
+use crate::golden::{Golden, Replayed};
+
+/// A question as the host writes it.
+fn written(question: &baton_core::observation::Question) -> Value {
+    let texts: Vec<&str> = question.texts.iter().map(|text| text.body().unwrap_or_default()).collect();
+    json!({ "ask": question.ask, "texts": texts })
+}
+
+#[test]
+fn host_and_sdk_read_and_write_the_same_files() {
+    // M4
+    let engine = Engine::new(EngineConfig::default()).unwrap();
+    let policy = engine.load(BUILTIN_NAME, builtin_bytes()).unwrap();
+    assert_eq!(policy.decides().len(), Capability::ALL.len());
+    for question in questions(11, MANY) {
+        let asked = Golden::parse(&written(&question).to_string()).unwrap();
+        assert_eq!(asked.question, question);
+        let Replayed::Differs { places, decision } = asked.replay(&policy).unwrap() else {
+            panic!(
+                "a file without a decision has none to stand, and the built-in policy answers: {question:?}"
+            )
+        };
+        assert!(places.is_empty());
+
+        // What the host writes is what the SDK reads, and what that writes is read by both.
+        let text = asked.with_decision(&decision);
+        let (case, answer) = from_text(&text).unwrap_or_else(|wrong| panic!("{wrong}: {text}"));
+        let again = to_text(&case, answer.as_ref());
+        assert_eq!(from_text(&again), Ok((case, answer)));
+        let golden = Golden::parse(&again).unwrap_or_else(|wrong| panic!("{wrong}: {again}"));
+        assert_eq!(golden.decision.as_ref(), Some(&decision));
+        // And the policy cannot tell the two questions apart.
+        assert_eq!(golden.replay(&policy).unwrap(), Replayed::Stands, "{again}");
+    }
+}
+
+#[test]
+fn the_rules_of_the_sdk_are_those_of_the_check() {
+    for rule in baton_sdk::rules::RULES {
+        let here = RULES.iter().find(|here| here.name == rule.name);
+        assert_eq!(here.map(|here| here.says), Some(rule.says), "{}", rule.name);
+    }
+    use baton_engine::limits::{ANSWER_ITEMS, ANSWER_TEXT_BYTES, EVIDENCE_BYTES, REASON_BYTES};
+    use baton_sdk::caps;
+    assert_eq!((caps::TEXT_BYTES, caps::REASON_BYTES), (ANSWER_TEXT_BYTES, REASON_BYTES));
+    assert_eq!((caps::ITEMS, caps::EVIDENCE_BYTES), (ANSWER_ITEMS, EVIDENCE_BYTES));
+}
+
+#[test]
+fn another_decision_is_told_by_its_place() {
+    let engine = Engine::new(EngineConfig::default()).unwrap();
+    let policy = engine.load(BUILTIN_NAME, builtin_bytes()).unwrap();
+    let question = questions(11, 2).nth(1).unwrap();
+    let mut document = written(&question);
+    document["decision"] = json!({ "function": "compaction", "answer": { "action": { "action": "keep" }, "reason": "because" } });
+    let golden = Golden::parse(&document.to_string()).unwrap();
+    let Replayed::Differs { places, decision } = golden.replay(&policy).unwrap() else {
+        panic!("it differs")
+    };
+    assert!(
+        places.iter().any(|place| place.starts_with("decision.answer.reason was \"because\"")),
+        "{places:?}"
+    );
+    let stands = Golden::parse(&golden.with_decision(&decision)).unwrap();
+    assert_eq!(stands.replay(&policy), Ok(Replayed::Stands));
+
+    document["settings"] = json!({ "no-such-setting": 1 });
+    let refused = Golden::parse(&document.to_string()).unwrap().replay(&policy).unwrap_err();
+    assert!(refused.contains("no-such-setting"), "{refused}");
+    for (field, value, wrong) in [
+        ("schema", json!(2), ": schema: 2 is not known"),
+        ("settings", json!({ "a": null }), ": settings.a: is no value"),
+        ("decision", json!({ "function": "compaction", "answer": {} }), ": decision.answer"),
+        ("because", json!(1), "unknown field `because`"),
+    ] {
+        let mut document = document.clone();
+        document[field] = value;
+        let said = Golden::parse(&document.to_string()).unwrap_err();
+        assert!(said.contains(wrong), "{said}");
+    }
+}

@@ -1,0 +1,56 @@
+//! How long an answer may be. The host throws an answer away whole that passes a cap, so a policy that may have much to say
+//! looks at these first.
+//!
+//! ```
+//! use baton_sdk::caps;
+//!
+//! let mut document = String::from("# Handoff\n");
+//! let mut left_out = 0;
+//! for line in ["- the lexer is done\n", "- the parser is open\n"] {
+//!     match document.len() + line.len() <= caps::TEXT_BYTES {
+//!         true => document.push_str(line),
+//!         false => left_out += 1,
+//!     }
+//! }
+//! assert_eq!((document.lines().count(), left_out), (3, 0));
+//! ```
+
+/// Bytes of a prompt, a document, an index, and of the instructions of a compaction.
+///
+/// ```
+/// assert_eq!(baton_sdk::caps::TEXT_BYTES, 32_768);
+/// ```
+pub const TEXT_BYTES: usize = 32 << 10;
+
+/// Bytes of a reason, and of every other short text: a question, a title, an id, a warning, a finding.
+///
+/// ```
+/// assert_eq!(baton_sdk::caps::REASON_BYTES, 1_024);
+/// ```
+pub const REASON_BYTES: usize = 1 << 10;
+
+/// Entries of a list.
+///
+/// ```
+/// assert_eq!(baton_sdk::caps::ITEMS, 256);
+/// ```
+pub const ITEMS: usize = 256;
+
+/// Bytes of a piece of evidence; the host cuts what is longer.
+///
+/// ```
+/// assert_eq!(baton_sdk::caps::EVIDENCE_BYTES, 200);
+/// ```
+pub const EVIDENCE_BYTES: usize = 200;
+
+/// The beginning of a text, at most so many bytes, of whole characters.
+///
+/// ```
+/// use baton_sdk::caps::cut;
+///
+/// assert_eq!(cut("größer", 3), "gr");
+/// assert_eq!(cut("größer", 99), "größer");
+/// ```
+pub fn cut(text: &str, bytes: usize) -> &str {
+    &text[..text.floor_char_boundary(bytes)]
+}

@@ -1,0 +1,335 @@
+//! One question to a policy with everything that goes with it, and the answer: what golden files hold, what rules are held
+//! against, and what strategies make. For native tests only; nothing here reads a file.
+
+use std::collections::BTreeMap;
+
+use crate::types::SettingValue;
+use crate::{Host, MockHost, Settings, compaction, exhaustion, handoff, schema, settings, splitting};
+
+/// A call of one function of the contract.
+///
+/// ```
+/// use baton_sdk::{Ask, sample};
+///
+/// let ask = Ask::Split(sample::splitting_observation());
+/// assert_eq!(ask.function(), "split");
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub enum Ask {
+    /// `exhaustion.assess`.
+    Assess(exhaustion::Observation),
+    /// `compaction.decide`.
+    Compaction(compaction::Observation),
+    /// `splitting.evaluate`.
+    Split(splitting::Observation),
+    /// `splitting.budget`, with the turns of the table.
+    Budget(splitting::Observation, u32),
+    /// `handoff.brief`.
+    Brief(handoff::Observation),
+    /// `handoff.compose`.
+    Compose(handoff::Observation),
+    /// `handoff.review`.
+    Review(handoff::ReviewObservation),
+}
+
+impl Ask {
+    /// The name that a file with a question gives the function.
+    ///
+    /// ```
+    /// use baton_sdk::{Ask, sample};
+    ///
+    /// assert_eq!(Ask::Budget(sample::splitting_observation(), 25).function(), "budget");
+    /// ```
+    pub fn function(&self) -> &'static str {
+        match self {
+            Ask::Assess(_) => "assess",
+            Ask::Compaction(_) => "compaction",
+            Ask::Split(_) => "split",
+            Ask::Budget(..) => "budget",
+            Ask::Brief(_) => "brief",
+            Ask::Compose(_) => "compose",
+            Ask::Review(_) => "review",
+        }
+    }
+}
+
+/// What a policy answered, by the function that was asked.
+///
+/// ```
+/// use baton_sdk::splitting::TurnBudget;
+/// use baton_sdk::Answer;
+///
+/// let answer = Answer::Budget(TurnBudget { max_turns: 25, reason: "the table's value".into() });
+/// assert_eq!(answer.reason(), "the table's value");
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub enum Answer {
+    /// Of `exhaustion.assess`.
+    Assess(exhaustion::Assessment),
+    /// Of `compaction.decide`.
+    Compaction(compaction::Decision),
+    /// Of `splitting.evaluate`.
+    Split(splitting::Decision),
+    /// Of `splitting.budget`.
+    Budget(splitting::TurnBudget),
+    /// Of `handoff.brief`.
+    Brief(handoff::Briefing),
+    /// Of `handoff.compose`.
+    Compose(handoff::Composition),
+    /// Of `handoff.review`.
+    Review(handoff::ReviewResult),
+}
+
+impl Answer {
+    /// The sentence for a person.
+    ///
+    /// ```
+    /// use baton_sdk::{Answer, compaction::{Action, Decision}};
+    ///
+    /// let answer = Answer::Compaction(Decision::new(Action::Keep, "there is room"));
+    /// assert_eq!(answer.reason(), "there is room");
+    /// ```
+    pub fn reason(&self) -> &str {
+        match self {
+            Answer::Assess(answer) => &answer.reason,
+            Answer::Compaction(answer) => &answer.reason,
+            Answer::Split(answer) => &answer.reason,
+            Answer::Budget(answer) => &answer.reason,
+            Answer::Brief(answer) => &answer.reason,
+            Answer::Compose(answer) => &answer.reason,
+            Answer::Review(answer) => &answer.reason,
+        }
+    }
+}
+
+/// A whole policy, whatever it decides. [`export_policy!`](crate::export_policy) implements it, so that golden files, rules
+/// and strategies can put any question to any policy.
+///
+/// ```
+/// use baton_sdk::prelude::*;
+/// use baton_sdk::{Ask, MockHost, Policy, sample};
+///
+/// struct Calm;
+/// impl Compaction for Calm {
+///     fn decide(_: &impl Host, _: compaction::Observation) -> compaction::Decision {
+///         compaction::Decision::new(compaction::Action::Keep, "there is always room")
+///     }
+/// }
+/// export_policy!(Calm: compaction);
+///
+/// let host = MockHost::new();
+/// let answer = Calm::answer(&host, Ask::Compaction(sample::compaction_observation())).unwrap();
+/// assert_eq!(answer.reason(), "there is always room");
+/// // It does not decide this.
+/// assert!(Calm::answer(&host, Ask::Split(sample::splitting_observation())).is_none());
+/// ```
+pub trait Policy {
+    /// The answer; nothing where the policy does not decide what is asked.
+    fn answer(host: &impl Host, ask: Ask) -> Option<Answer>;
+
+    /// The canonical settings, as [`Settings::validate`] gives them; a policy without settings takes none.
+    ///
+    /// # Errors
+    /// What is wrong, by key.
+    fn validate(
+        given: Vec<(String, SettingValue)>,
+    ) -> Result<Vec<(String, SettingValue)>, Vec<settings::Problem>>;
+}
+
+/// A question with the texts, settings and artifacts that go with it.
+///
+/// ```
+/// use baton_sdk::prelude::*;
+/// use baton_sdk::{Ask, Case, sample};
+///
+/// # struct Calm;
+/// # impl Exhaustion for Calm {
+/// #     fn assess(host: &impl Host, o: exhaustion::Observation) -> exhaustion::Assessment {
+/// #         exhaustion::Assessment {
+/// #             verdict: exhaustion::Verdict::Completed, evidence: vec![], warning: None,
+/// #             recovery: exhaustion::Recovery::Wait, reason: format!("{} bytes were said", host.text_len(o.window)),
+/// #         }
+/// #     }
+/// # }
+/// # export_policy!(Calm: exhaustion);
+/// // The first text has id 0, the next one 1.
+/// let case = Case::new(Ask::Assess(sample::exhaustion_observation(0))).with_text("done!");
+/// assert_eq!(case.answer::<Calm>().reason(), "5 bytes were said");
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Case {
+    /// What is asked.
+    pub ask: Ask,
+    /// The texts that the observation names, by index.
+    pub texts: Vec<String>,
+    /// Settings that differ from the policy's defaults.
+    pub settings: BTreeMap<String, SettingValue>,
+    /// Artifacts that the policy may read, by name.
+    pub artifacts: BTreeMap<String, String>,
+}
+
+impl Case {
+    /// A question under the policy's defaults.
+    ///
+    /// ```
+    /// use baton_sdk::{Ask, Case, sample};
+    ///
+    /// let case = Case::new(Ask::Compaction(sample::compaction_observation()));
+    /// assert!(case.texts.is_empty() && case.settings.is_empty());
+    /// ```
+    pub fn new(ask: Ask) -> Self {
+        Self { ask, texts: Vec::new(), settings: BTreeMap::new(), artifacts: BTreeMap::new() }
+    }
+
+    /// Adds a text; the first has id 0.
+    ///
+    /// ```
+    /// use baton_sdk::{Ask, Case, sample};
+    ///
+    /// let case = Case::new(Ask::Review(sample::review_observation(0))).with_text("# Handoff");
+    /// assert_eq!(case.texts, ["# Handoff"]);
+    /// ```
+    #[must_use]
+    pub fn with_text(mut self, text: impl Into<String>) -> Self {
+        self.texts.push(text.into());
+        self
+    }
+
+    /// Sets something otherwise than by default.
+    ///
+    /// ```
+    /// use baton_sdk::{Ask, Case, sample, types::SettingValue};
+    ///
+    /// let case = Case::new(Ask::Split(sample::splitting_observation()))
+    ///     .with_setting("objectives-at-most", SettingValue::Integer(2));
+    /// assert_eq!(case.settings["objectives-at-most"], SettingValue::Integer(2));
+    /// ```
+    #[must_use]
+    pub fn with_setting(mut self, key: impl Into<String>, value: SettingValue) -> Self {
+        self.settings.insert(key.into(), value);
+        self
+    }
+
+    /// Grants an artifact.
+    ///
+    /// ```
+    /// use baton_sdk::{Ask, Case, sample};
+    ///
+    /// let case = Case::new(Ask::Split(sample::splitting_observation())).with_artifact("reports/lint", "clean");
+    /// assert_eq!(case.artifacts["reports/lint"], "clean");
+    /// ```
+    #[must_use]
+    pub fn with_artifact(mut self, name: impl Into<String>, body: impl Into<String>) -> Self {
+        self.artifacts.insert(name.into(), body.into());
+        self
+    }
+
+    /// The host that a policy is asked by.
+    ///
+    /// # Panics
+    /// Where the policy refuses the settings.
+    ///
+    /// ```
+    /// use baton_sdk::prelude::*;
+    /// use baton_sdk::{Ask, Case, sample};
+    ///
+    /// # struct Calm;
+    /// # export_policy!(Calm: settings);
+    /// # impl Settings for Calm { fn schema() -> Vec<settings::Setting> { vec![schema::flag("loud", false, "Say more.")] } }
+    /// let host = Case::new(Ask::Compaction(sample::compaction_observation())).host::<Calm>();
+    /// assert!(!host.flag("loud"));
+    /// ```
+    #[track_caller]
+    pub fn host<P: Policy>(&self) -> MockHost {
+        let given = self.settings.iter().map(|(key, value)| (key.clone(), value.clone())).collect();
+        let mut host = match P::validate(given) {
+            Ok(values) => MockHost::with_settings(values),
+            Err(problems) => panic!("the policy refuses these settings: {problems:?}"),
+        };
+        for text in &self.texts {
+            host.add_text(text.as_str());
+        }
+        for (name, body) in &self.artifacts {
+            host.add_artifact(name.as_str(), body.as_bytes());
+        }
+        host
+    }
+
+    /// Puts the question.
+    ///
+    /// # Panics
+    /// Where the policy refuses the settings, or does not decide what is asked.
+    ///
+    /// ```
+    /// use baton_sdk::prelude::*;
+    /// use baton_sdk::{Ask, Case, sample};
+    ///
+    /// # struct Calm;
+    /// # impl Compaction for Calm {
+    /// #     fn decide(_: &impl Host, _: compaction::Observation) -> compaction::Decision {
+    /// #         compaction::Decision::new(compaction::Action::Keep, "there is always room")
+    /// #     }
+    /// # }
+    /// # export_policy!(Calm: compaction);
+    /// let answer = Case::new(Ask::Compaction(sample::compaction_observation())).answer::<Calm>();
+    /// assert_eq!(answer.reason(), "there is always room");
+    /// ```
+    #[track_caller]
+    pub fn answer<P: Policy>(&self) -> Answer {
+        match P::answer(&self.host::<P>(), self.ask.clone()) {
+            Some(answer) => answer,
+            None => {
+                panic!("the policy is asked `{}`, and does not export that decision", self.ask.function())
+            }
+        }
+    }
+}
+
+/// What `export_policy!` puts together: each decision answers what is asked of it and hands the rest on.
+#[doc(hidden)]
+#[allow(clippy::result_large_err, reason = "what comes back is the question, handed on, and no error")]
+pub mod by {
+    use super::*;
+
+    pub fn exhaustion<P: crate::Exhaustion>(host: &impl Host, ask: Ask) -> Result<Answer, Ask> {
+        match ask {
+            Ask::Assess(seen) => Ok(Answer::Assess(P::assess(host, seen))),
+            other => Err(other),
+        }
+    }
+
+    pub fn compaction<P: crate::Compaction>(host: &impl Host, ask: Ask) -> Result<Answer, Ask> {
+        match ask {
+            Ask::Compaction(seen) => Ok(Answer::Compaction(P::decide(host, seen))),
+            other => Err(other),
+        }
+    }
+
+    pub fn splitting<P: crate::Splitting>(host: &impl Host, ask: Ask) -> Result<Answer, Ask> {
+        match ask {
+            Ask::Split(seen) => Ok(Answer::Split(P::evaluate(host, seen))),
+            Ask::Budget(seen, base_turns) => Ok(Answer::Budget(P::budget(host, seen, base_turns))),
+            other => Err(other),
+        }
+    }
+
+    pub fn handoff<P: crate::Handoff>(host: &impl Host, ask: Ask) -> Result<Answer, Ask> {
+        match ask {
+            Ask::Brief(seen) => Ok(Answer::Brief(P::brief(host, seen))),
+            Ask::Compose(seen) => Ok(Answer::Compose(P::compose(host, seen))),
+            Ask::Review(seen) => Ok(Answer::Review(P::review(host, seen))),
+            other => Err(other),
+        }
+    }
+
+    pub fn settings<P: Settings>(_: &impl Host, ask: Ask) -> Result<Answer, Ask> {
+        Err(ask)
+    }
+
+    /// Settings of a policy that has none.
+    pub fn none(
+        given: Vec<(String, SettingValue)>,
+    ) -> Result<Vec<(String, SettingValue)>, Vec<settings::Problem>> {
+        schema::validate(&[], given)
+    }
+}

@@ -1,0 +1,349 @@
+//! Every record and word of the contract as JSON. The names are those of the contract; where the host's own form has
+//! more or other fields, it is written out by hand.
+
+use serde_json::{Map, Value, json};
+
+use super::{Fields, Json, Wrong};
+use crate::types::{
+    Budget, Capabilities, ChangedFile, Channel, Evidence, Exit, GitFacts, Objective, ObjectiveStatus,
+    Occupancy, OccupancySource, Phase, Progress, Session, SessionState, Signal, Span, Turn,
+};
+use crate::{Answer, Ask, compaction, exhaustion, handoff, splitting};
+
+/// A word of the contract, from that of Rust: `ToolOutput` is `tool-output`.
+fn kebab(word: &str) -> String {
+    let mut kebab = String::new();
+    for (place, letter) in word.char_indices() {
+        if letter.is_ascii_uppercase() && place > 0 {
+            kebab.push('-');
+        }
+        kebab.push(letter.to_ascii_lowercase());
+    }
+    kebab
+}
+
+fn says_nothing<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+/// Enums without payload: a word each.
+macro_rules! words {
+    ($($type:ty: $($word:ident)+;)+) => {$(
+        impl Json for $type {
+            fn read(value: Value) -> Result<Self, Wrong> {
+                let word = String::read(value)?;
+                $( if word == kebab(stringify!($word)) { return Ok(Self::$word); } )+
+                let known = [$( kebab(stringify!($word)) ),+].join(", ");
+                Err(Wrong::new(format!("`{word}` is none of {known}")))
+            }
+
+            fn write(&self) -> Value {
+                match self { $( Self::$word => json!(kebab(stringify!($word))) ),+ }
+            }
+        }
+    )+};
+}
+
+/// Records: each field under its own name; behind `or-default`, those that are left out where they say nothing.
+macro_rules! records {
+    ($($type:ty: $($field:ident)+ $(, or_default $($later:ident)+)?;)+) => {$(
+        impl Json for $type {
+            fn read(value: Value) -> Result<Self, Wrong> {
+                let mut fields = Fields::of(value)?;
+                let record = Self {
+                    $( $field: fields.take(stringify!($field))?, )+
+                    $($( $later: fields.take_or_default(stringify!($later))?, )+)?
+                };
+                fields.finish().map(|()| record)
+            }
+
+            fn write(&self) -> Value {
+                let mut fields = Map::new();
+                $( fields.insert(stringify!($field).to_owned(), self.$field.write()); )+
+                $($(
+                    if !says_nothing(&self.$later) {
+                        fields.insert(stringify!($later).to_owned(), self.$later.write());
+                    }
+                )+)?
+                Value::Object(fields)
+            }
+        }
+    )+};
+}
+
+/// Variants: an object whose `tag` is the word, with a payload under a name.
+macro_rules! variants {
+    ($($type:ty, $tag:literal: $($word:ident)*, $($with:ident($payload:ident))+;)+) => {$(
+        impl Json for $type {
+            fn read(value: Value) -> Result<Self, Wrong> {
+                let mut fields = Fields::of(value)?;
+                let word: String = fields.take($tag)?;
+                let variant = match word.as_str() {
+                    $( word if word == kebab(stringify!($word)) => Self::$word, )*
+                    $( word if word == kebab(stringify!($with)) => Self::$with(fields.take(stringify!($payload))?), )+
+                    other => {
+                        let known = [$( kebab(stringify!($word)), )* $( kebab(stringify!($with)), )+].join(", ");
+                        return Err(Wrong::new(format!("`{other}` is none of {known}")).inside($tag));
+                    }
+                };
+                fields.finish().map(|()| variant)
+            }
+
+            fn write(&self) -> Value {
+                match self {
+                    $( Self::$word => json!({ $tag: kebab(stringify!($word)) }), )*
+                    $( Self::$with(payload) => {
+                        json!({ $tag: kebab(stringify!($with)), stringify!($payload): payload.write() })
+                    } )+
+                }
+            }
+        }
+    )+};
+}
+
+words! {
+    Channel: AgentEvent ProviderError AgentText Terminal ToolOutput;
+    OccupancySource: Unknown Agent LastCall Estimate;
+    SessionState: Starting Idle Working WaitingApproval WaitingQuota Compacting Ended;
+    ObjectiveStatus: Open InProgress Done Failed;
+    exhaustion::Occasion: Turn Signal PromptEnded SessionEnded Heartbeat;
+    exhaustion::QuotaCause: Usage Billing Rate Overload;
+    compaction::ItemKind: ToolResult ToolInput;
+    splitting::Occasion: PhaseStart Boundary Requested OutOfContinuations;
+    splitting::Order: MiniPlan Direct;
+    handoff::Kind: First Next Continuing ReOriented Nudged Reviewing Merging;
+    handoff::Continuer: Successor Lead;
+    handoff::Staleness: Fresh SlightlyStale Stale VeryStale;
+}
+
+records! {
+    Span: start end;
+    Signal: seq channel age_ms prompt code status resets_at_ms retrying text;
+    Occupancy: used_tokens window_tokens source age_ms;
+    Exit: code signal by_host;
+    Turn: ordinal prompt used_tokens output_tokens tool_calls rereads tool_output_bytes text_bytes;
+    Session: agent role state capabilities occupancy continuation prompts turns max_turns compactions
+        turns_since_compaction billed_input_tokens billed_output_tokens idle_ms active_ms exit recent;
+    Objective: id description status attempts files;
+    Progress: done open failed done_by_session;
+    Budget: turns turns_used continuations continuations_used retries retries_used;
+    Phase: id title mode depth budget progress expects_files;
+    Evidence: channel seq text;
+    exhaustion::Observation: occasion session phase signals window answer_bytes files_changed files_missing nudges git
+        attributes, or_default now_ms utc_offset_minutes;
+    exhaustion::Assessment: verdict evidence warning recovery reason;
+    compaction::Item: id kind tokens;
+    compaction::Observation: session phase refilled_within_turns items attributes;
+    compaction::Decision: action reason;
+    splitting::Group: title objectives;
+    splitting::Request: groups rationale;
+    splitting::Observation: occasion phase objectives requested files_changed workspace_files recent window_tokens git
+        attributes;
+    splitting::SubPhase: title objectives order max_turns;
+    splitting::Decision: action reason;
+    splitting::TurnBudget: max_turns reason;
+    handoff::Artifact: name version summary;
+    handoff::Attempt: approach outcome;
+    handoff::ReportedHandoff: session current_state immediate_next_action critical_context critical_files;
+    handoff::Commit: id subject by_session;
+    handoff::Verification: passed at artifact;
+    handoff::Remark: objective text;
+    handoff::Observation: kind phase session objectives focus goal changed_files attempts decisions artifacts handoff_path
+        inbox_path because last_output findings git now attributes,
+        or_default gotchas reported commits verification remarks facts_path;
+    handoff::Briefing: prompt reason, or_default left_out;
+    handoff::Composition: document index continuer reason, or_default left_out;
+    handoff::ReviewObservation: document missing_files secrets commits_since diverged attributes,
+        or_default open_objectives;
+    handoff::Finding: cost text, or_default line;
+    handoff::ReviewResult: score findings staleness accepted reason;
+}
+
+variants! {
+    exhaustion::Recovery, "recovery": Wait Nudge Interrupt NewSession, Pause(question);
+    compaction::Action, "action": Keep HandOff, Compact(instructions) Offload(items);
+    splitting::Action, "action": Keep, Split(sub_phases) Pause(question);
+    Answer, "function": , Assess(answer) Compaction(answer) Split(answer) Budget(answer) Brief(answer) Compose(answer)
+        Review(answer);
+}
+
+impl Json for Ask {
+    fn read(value: Value) -> Result<Self, Wrong> {
+        let mut fields = Fields::of(value)?;
+        let function: String = fields.take("function")?;
+        let ask = match function.as_str() {
+            "assess" => Ask::Assess(fields.take("observation")?),
+            "compaction" => Ask::Compaction(fields.take("observation")?),
+            "split" => Ask::Split(fields.take("observation")?),
+            "budget" => {
+                let (seen, base_turns) = fields.take("observation")?;
+                Ask::Budget(seen, base_turns)
+            }
+            "brief" => Ask::Brief(fields.take("observation")?),
+            "compose" => Ask::Compose(fields.take("observation")?),
+            "review" => Ask::Review(fields.take("observation")?),
+            other => {
+                let known = "assess, compaction, split, budget, brief, compose, review";
+                return Err(Wrong::new(format!("`{other}` is none of {known}")).inside("function"));
+            }
+        };
+        fields.finish().map(|()| ask)
+    }
+
+    fn write(&self) -> Value {
+        let observation = match self {
+            Ask::Assess(seen) => seen.write(),
+            Ask::Compaction(seen) => seen.write(),
+            Ask::Split(seen) => seen.write(),
+            Ask::Budget(seen, base_turns) => json!([seen.write(), base_turns]),
+            Ask::Brief(seen) | Ask::Compose(seen) => seen.write(),
+            Ask::Review(seen) => seen.write(),
+        };
+        json!({ "function": self.function(), "observation": observation })
+    }
+}
+
+/// The cause and the time stand beside the word.
+impl Json for exhaustion::Verdict {
+    fn read(value: Value) -> Result<Self, Wrong> {
+        use exhaustion::Verdict;
+        let mut fields = Fields::of(value)?;
+        let word: String = fields.take("verdict")?;
+        let verdict = match VERDICTS.iter().find(|verdict| verdict_word(verdict) == word) {
+            Some(verdict) => *verdict,
+            None if word == "quota" => Verdict::Quota(exhaustion::Quota {
+                cause: fields.take("cause")?,
+                until_ms: fields.take("until")?,
+            }),
+            None => {
+                let known: String = VERDICTS.iter().map(|verdict| verdict_word(verdict) + ", ").collect();
+                return Err(Wrong::new(format!("`{word}` is none of {known}quota")).inside("verdict"));
+            }
+        };
+        fields.finish().map(|()| verdict)
+    }
+
+    fn write(&self) -> Value {
+        match self {
+            exhaustion::Verdict::Quota(quota) => {
+                json!({ "verdict": "quota", "cause": quota.cause.write(), "until": quota.until_ms.write() })
+            }
+            plain => json!({ "verdict": verdict_word(plain) }),
+        }
+    }
+}
+
+/// Every verdict without a payload.
+const VERDICTS: [exhaustion::Verdict; 9] = {
+    use exhaustion::Verdict::*;
+    [Healthy, Completed, Exhausted, TurnLimit, BudgetLimit, Truncated, Stalled, Interrupted, Failed]
+};
+
+fn verdict_word(verdict: &exhaustion::Verdict) -> String {
+    use exhaustion::Verdict::*;
+    kebab(match verdict {
+        Healthy => "Healthy",
+        Completed => "Completed",
+        Exhausted => "Exhausted",
+        Quota(_) => "Quota",
+        TurnLimit => "TurnLimit",
+        BudgetLimit => "BudgetLimit",
+        Truncated => "Truncated",
+        Stalled => "Stalled",
+        Interrupted => "Interrupted",
+        Failed => "Failed",
+    })
+}
+
+/// Flags by name.
+const CAPABILITIES: [(&str, Capabilities); 6] = [
+    ("reports_occupancy", Capabilities::REPORTS_OCCUPANCY),
+    ("compacts", Capabilities::COMPACTS),
+    ("takes_mcp", Capabilities::TAKES_MCP),
+    ("caps_turns", Capabilities::CAPS_TURNS),
+    ("interrupts", Capabilities::INTERRUPTS),
+    ("reports_cost", Capabilities::REPORTS_COST),
+];
+
+impl Json for Capabilities {
+    fn read(value: Value) -> Result<Self, Wrong> {
+        let mut fields = Fields::of(value)?;
+        let mut can = Capabilities::empty();
+        for (name, flag) in CAPABILITIES {
+            can.set(flag, fields.take(name)?);
+        }
+        fields.finish().map(|()| can)
+    }
+
+    fn write(&self) -> Value {
+        let flag = |(name, flag): (&str, Capabilities)| (name.to_owned(), json!(self.contains(flag)));
+        Value::Object(CAPABILITIES.into_iter().map(flag).collect())
+    }
+}
+
+/// The host knows the commits by name; a policy is told how many there are.
+impl Json for GitFacts {
+    fn read(value: Value) -> Result<Self, Wrong> {
+        let mut fields = Fields::of(value)?;
+        fields.ignore("head");
+        fields.ignore("commits");
+        let facts = Self {
+            present: fields.take("present")?,
+            branch: fields.take("branch")?,
+            commits_since: fields.take("commits_since")?,
+            dirty_files: fields.take("dirty_files")?,
+        };
+        fields.finish().map(|()| facts)
+    }
+
+    fn write(&self) -> Value {
+        json!({
+            "present": self.present,
+            "branch": self.branch,
+            "head": "",
+            "commits_since": self.commits_since,
+            "dirty_files": self.dirty_files,
+        })
+    }
+}
+
+/// The host knows the whole digest, and tells a policy this much of it.
+const DIGEST_TOLD: usize = 12;
+const DIGEST_DIGITS: usize = 64;
+
+impl Json for ChangedFile {
+    fn read(value: Value) -> Result<Self, Wrong> {
+        let mut fields = Fields::of(value)?;
+        let digest: Option<String> = fields.take("digest")?;
+        let told =
+            |digest: String| match digest.strip_prefix("sha256:").and_then(|hex| hex.get(..DIGEST_TOLD)) {
+                Some(told) => Ok(told.to_owned()),
+                None => {
+                    Err(Wrong::new(format!("expected sha256: and 64 digits, not `{digest}`"))
+                        .inside("digest"))
+                }
+            };
+        let file = Self {
+            path: fields.take("path")?,
+            bytes: fields.take("bytes")?,
+            exists: fields.take("exists")?,
+            by_session: fields.take("by_session")?,
+            digest: digest.map(told).transpose()?.unwrap_or_default(),
+        };
+        fields.finish().map(|()| file)
+    }
+
+    fn write(&self) -> Value {
+        let mut fields = Map::new();
+        fields.insert("path".to_owned(), json!(self.path));
+        fields.insert("bytes".to_owned(), json!(self.bytes));
+        fields.insert("exists".to_owned(), json!(self.exists));
+        fields.insert("by_session".to_owned(), json!(self.by_session));
+        if !self.digest.is_empty() {
+            // What a policy is not told is nothing that a decision could depend on.
+            let digest = format!("sha256:{:0<DIGEST_DIGITS$}", self.digest);
+            fields.insert("digest".to_owned(), json!(digest));
+        }
+        Value::Object(fields)
+    }
+}

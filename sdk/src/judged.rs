@@ -1,0 +1,107 @@
+//! `assert_decision!`: what was decided, as a pattern, and in what words. Every decision is held to have a reason as well,
+//! because it is all that a person is shown.
+
+use std::fmt::Debug;
+
+use crate::{Answer, compaction, exhaustion, handoff, splitting};
+
+/// A decision that [`assert_decision!`](crate::assert_decision) takes: what it comes to, and why.
+///
+/// ```
+/// use baton_sdk::{Judged, compaction::{Action, Decision}};
+///
+/// let decision = Decision::new(Action::Keep, "there is room");
+/// assert_eq!((decision.judgment(), decision.why()), (&Action::Keep, "there is room"));
+/// ```
+pub trait Judged: Debug {
+    /// What a test asks for first.
+    type Judgment: Debug;
+
+    /// The action, the verdict, the turns, the prompt, who continues, or whether it is accepted.
+    fn judgment(&self) -> &Self::Judgment;
+
+    /// The sentence for a person.
+    fn why(&self) -> &str;
+}
+
+macro_rules! judged {
+    ($($type:ty: $judgment:ident as $as:ty;)+) => {$(
+        impl Judged for $type {
+            type Judgment = $as;
+
+            fn judgment(&self) -> &$as {
+                &self.$judgment
+            }
+
+            fn why(&self) -> &str {
+                &self.reason
+            }
+        }
+    )+};
+}
+
+judged! {
+    exhaustion::Assessment: verdict as exhaustion::Verdict;
+    compaction::Decision: action as compaction::Action;
+    splitting::Decision: action as splitting::Action;
+    splitting::TurnBudget: max_turns as u32;
+    handoff::Briefing: prompt as String;
+    handoff::Composition: continuer as handoff::Continuer;
+    handoff::ReviewResult: accepted as bool;
+}
+
+/// Of any function; what is matched is the whole answer.
+impl Judged for Answer {
+    type Judgment = Answer;
+
+    fn judgment(&self) -> &Answer {
+        self
+    }
+
+    fn why(&self) -> &str {
+        self.reason()
+    }
+}
+
+/// Asserts what was decided: a pattern of the action, verdict, turns, prompt, continuer or acceptance, and behind `because`,
+/// words that the reason has.
+///
+/// ```
+/// use baton_sdk::assert_decision;
+/// use baton_sdk::compaction::{Action, Decision};
+///
+/// let decision = Decision::new(Action::Compact("keep the plan".into()), "75 % of the window are used");
+/// assert_decision!(decision, Action::Compact(_));
+/// assert_decision!(decision, Action::Compact(what) if what.contains("plan"), because "75 %");
+/// ```
+///
+/// It says of a decision that does not fit what it is, and why:
+///
+/// ```should_panic
+/// use baton_sdk::assert_decision;
+/// use baton_sdk::splitting::TurnBudget;
+///
+/// let budget = TurnBudget { max_turns: 25, reason: "the table's value".into() };
+/// // expected 30; the decision is 25, because: the table's value
+/// assert_decision!(budget, 30);
+/// ```
+#[macro_export]
+macro_rules! assert_decision {
+    ($decision:expr, $pattern:pat $(if $guard:expr)? $(, because $words:expr)? $(,)?) => {
+        match &$decision {
+            decision => {
+                let (judgment, why) = ($crate::Judged::judgment(decision), $crate::Judged::why(decision));
+                assert!(
+                    matches!(judgment, $pattern $(if $guard)?),
+                    "expected {}; the decision is {judgment:?}, because: {why}",
+                    stringify!($pattern $(if $guard)?)
+                );
+                assert!(!why.trim().is_empty(), "the decision has no reason: {decision:?}");
+                $(
+                    let words: &str = $words;
+                    assert!(why.contains(words), "expected the reason to have {words:?}: {why}");
+                )?
+            }
+        }
+    };
+}

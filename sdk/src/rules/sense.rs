@@ -1,0 +1,78 @@
+//! Whether a run could follow a decision, as far as the question tells: what the host holds it to before it acts.
+
+use std::collections::BTreeMap;
+
+use crate::compaction::Action as Room;
+use crate::exhaustion::{Occasion, Verdict};
+use crate::splitting::{Action as Scope, Observation, SubPhase};
+use crate::types::ObjectiveStatus;
+use crate::{Answer, Ask};
+
+/// What is wrong with it.
+pub(super) fn broken(ask: &Ask, answer: &Answer) -> Option<String> {
+    match (ask, answer) {
+        (Ask::Assess(seen), Answer::Assess(answer)) => {
+            let ended = matches!(seen.occasion, Occasion::PromptEnded | Occasion::SessionEnded);
+            (ended && answer.verdict == Verdict::Healthy)
+                .then(|| "it calls healthy what has ended".to_owned())
+        }
+        (Ask::Compaction(seen), Answer::Compaction(answer)) => match &answer.action {
+            Room::Offload(items) if items.is_empty() => {
+                Some("it offloads nothing: that is `keep`".to_owned())
+            }
+            Room::Offload(items) => {
+                let stranger = items.iter().find(|id| seen.items.iter().all(|item| item.id != **id));
+                stranger.map(|id| format!("it offloads {id:?}, which was not offered"))
+            }
+            Room::Keep | Room::Compact(_) | Room::HandOff => None,
+        },
+        (Ask::Split(seen), Answer::Split(answer)) => match &answer.action {
+            Scope::Split(parts) => bad_split(seen, parts),
+            Scope::Keep | Scope::Pause(_) => None,
+        },
+        (Ask::Brief(_), Answer::Brief(answer)) => {
+            answer.prompt.is_empty().then(|| "its prompt is empty".to_owned())
+        }
+        (Ask::Budget(..), Answer::Budget(_))
+        | (Ask::Compose(_), Answer::Compose(_))
+        | (Ask::Review(_), Answer::Review(_)) => None,
+        _ => Some("it answers another question than the one that was put".to_owned()),
+    }
+}
+
+/// Every open objective in exactly one part, no other, within what the workflow allows.
+fn bad_split(seen: &Observation, parts: &[SubPhase]) -> Option<String> {
+    let allowed = |key: &str| {
+        let told = seen.attributes.iter().find(|(name, _)| name == key);
+        told.and_then(|(_, value)| value.parse::<usize>().ok()).unwrap_or(usize::MAX)
+    };
+    if parts.len() < 2 {
+        return Some(format!("a split has at least two parts, this one has {}", parts.len()));
+    }
+    let (fan_out, depth) = (allowed("split-fan-out"), allowed("split-depth"));
+    if parts.len() > fan_out {
+        return Some(format!("{} parts are more than the {fan_out} that the workflow allows", parts.len()));
+    }
+    if seen.phase.depth as usize >= depth {
+        return Some(format!("a phase of depth {} is not split any further", seen.phase.depth));
+    }
+    let mut places: BTreeMap<&str, u32> = seen
+        .objectives
+        .iter()
+        .filter(|objective| objective.status != ObjectiveStatus::Done)
+        .map(|objective| (objective.id.as_str(), 0))
+        .collect();
+    for part in parts {
+        if part.objectives.is_empty() {
+            return Some(format!("the part {:?} has no objective", part.title));
+        }
+        for id in &part.objectives {
+            match places.get_mut(id.as_str()) {
+                Some(count) => *count += 1,
+                None => return Some(format!("{id:?} is in a part, and is no open objective of the phase")),
+            }
+        }
+    }
+    let (id, count) = places.into_iter().find(|(_, count)| *count != 1)?;
+    Some(format!("{id:?} is in {count} parts; every open objective belongs to exactly one"))
+}

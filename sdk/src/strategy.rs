@@ -1,0 +1,264 @@
+//! Strategies for `proptest`: whole questions of every shape that the host may put, from empty to full, with texts in scripts
+//! of all lengths. Behind the feature `proptest`; what is asked is bounded as the host bounds it.
+//!
+//! ```
+//! # use baton_sdk::prelude::*;
+//! # struct Calm;
+//! # impl Compaction for Calm {
+//! #     fn decide(_: &impl Host, _: compaction::Observation) -> compaction::Decision {
+//! #         compaction::Decision::new(compaction::Action::Keep, "there is always room")
+//! #     }
+//! # }
+//! # export_policy!(Calm: compaction);
+//! use baton_sdk::{rules, strategy};
+//! use proptest::prelude::*;
+//!
+//! proptest! {
+//!     // In a test file: #[test]
+//!     fn no_rule_is_broken(case in strategy::compaction()) {
+//!         rules::check::<Calm>(&case);
+//!     }
+//! }
+//! # no_rule_is_broken();
+//! ```
+
+mod parts;
+
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+use proptest::sample::select;
+
+use crate::compaction::{Item, ItemKind};
+use crate::exhaustion::Occasion;
+use crate::handoff::{Artifact, Attempt, Commit, Kind, ReportedHandoff, Verification};
+use crate::splitting::{Group, Request};
+use crate::{Ask, Case, compaction as room, exhaustion as health, handoff as work, splitting as scope};
+
+use parts::{attributes, changed_file, git, line, objectives, phase, prose, session, turn, words};
+
+/// `exhaustion.assess`: sessions that work, hang, have ended or were refused, with up to eight signals of every channel.
+///
+/// ```
+/// use baton_sdk::{Ask, strategy};
+/// use proptest::strategy::{Strategy, ValueTree};
+/// use proptest::test_runner::TestRunner;
+///
+/// let case = strategy::exhaustion().new_tree(&mut TestRunner::deterministic()).unwrap().current();
+/// assert!(matches!(case.ask, Ask::Assess(_)));
+/// ```
+pub fn exhaustion() -> impl Strategy<Value = Case> {
+    use Occasion::*;
+    let occasion = select(vec![Turn, Signal, PromptEnded, SessionEnded, Heartbeat]);
+    let counts = (0..100_000_u64, 0..50_u32, 0..50_u32, 0..6_u32);
+    (occasion, session(), phase(), parts::signals(), counts, git(), attributes()).prop_map(
+        |(occasion, session, phase, (signals, window), counts, git, attributes)| {
+            let (answer_bytes, files_changed, files_missing, nudges) = counts;
+            let seen = health::Observation {
+                occasion,
+                session,
+                phase,
+                signals,
+                window: 0,
+                answer_bytes,
+                files_changed,
+                files_missing,
+                nudges,
+                now_ms: 1_780_315_200_000, // 2026-06-01 12:00 UTC
+                utc_offset_minutes: 120,
+                git,
+                attributes,
+            };
+            Case::new(Ask::Assess(seen)).with_text(window)
+        },
+    )
+}
+
+/// `compaction.decide`: windows of every size and fill, known or not, and now and then items that could be offloaded.
+///
+/// ```
+/// use baton_sdk::{Ask, strategy};
+/// use proptest::strategy::{Strategy, ValueTree};
+/// use proptest::test_runner::TestRunner;
+///
+/// let case = strategy::compaction().new_tree(&mut TestRunner::deterministic()).unwrap().current();
+/// assert!(matches!(case.ask, Ask::Compaction(_)));
+/// ```
+pub fn compaction() -> impl Strategy<Value = Case> {
+    let item = (select(vec![ItemKind::ToolResult, ItemKind::ToolInput]), 0..200_000_u64);
+    let items = prop_oneof![3 => Just(Vec::new()), 1 => vec(item, 1..12)];
+    (session(), phase(), 0..8_u32, items, attributes()).prop_map(
+        |(session, phase, refilled_within_turns, items, attributes)| {
+            let item = |(place, (kind, tokens))| Item { id: format!("item-{place}"), kind, tokens };
+            let items = (0..).zip(items).map(|(place, item): (u32, _)| (place, item)).map(item).collect();
+            Case::new(Ask::Compaction(room::Observation {
+                session,
+                phase,
+                refilled_within_turns,
+                items,
+                attributes,
+            }))
+        },
+    )
+}
+
+/// `splitting.evaluate` and `splitting.budget`: phases of no objective to forty, in every state, on every occasion.
+///
+/// ```
+/// use baton_sdk::{Ask, strategy};
+/// use proptest::strategy::{Strategy, ValueTree};
+/// use proptest::test_runner::TestRunner;
+///
+/// let case = strategy::splitting().new_tree(&mut TestRunner::deterministic()).unwrap().current();
+/// assert!(matches!(case.ask, Ask::Split(_) | Ask::Budget(..)));
+/// ```
+pub fn splitting() -> impl Strategy<Value = Case> {
+    use scope::Occasion::*;
+    let occasion = select(vec![PhaseStart, Boundary, Requested, OutOfContinuations]);
+    let numbers = (0..200_u32, 0..10_000_u32, option::of(select(vec![32_000_u64, 200_000, 1_000_000])));
+    // A host that does not say what the workflow allows is possible, too.
+    let allowed = option::weighted(0.9, (2..10_u32, 0..4_u32));
+    let base_turns = option::of(1..200_u32);
+    (occasion, phase(), objectives(), numbers, vec(turn(), 0..6), git(), allowed, base_turns).prop_map(
+        |(occasion, mut phase, objectives, numbers, recent, git, allowed, base_turns)| {
+            phase.progress = parts::progress(&objectives);
+            let (files_changed, workspace_files, window_tokens) = numbers;
+            let requested = (occasion == Requested).then(|| requested(&objectives));
+            let told = |(fan_out, depth): (u32, u32)| {
+                vec![("split-fan-out".into(), fan_out.to_string()), ("split-depth".into(), depth.to_string())]
+            };
+            let seen = scope::Observation {
+                occasion,
+                phase,
+                objectives,
+                requested,
+                files_changed,
+                workspace_files,
+                recent,
+                window_tokens,
+                git,
+                attributes: allowed.map(told).unwrap_or_default(),
+            };
+            Case::new(match base_turns {
+                Some(base_turns) => Ask::Budget(seen, base_turns),
+                None => Ask::Split(seen),
+            })
+        },
+    )
+}
+
+/// What an agent would ask for: two groups, the second with everything but the first objective.
+fn requested(objectives: &[crate::types::Objective]) -> Request {
+    let (first, rest) = objectives.split_at(objectives.len().min(1));
+    let group = |title: &str, of: &[crate::types::Objective]| Group {
+        title: title.into(),
+        objectives: of.iter().map(|objective| objective.id.clone()).collect(),
+    };
+    Request { groups: vec![group("first", first), group("rest", rest)], rationale: "It is too much.".into() }
+}
+
+/// `handoff.brief`, `handoff.compose` and `handoff.review`: prompts of every kind, sessions with much and little to hand on,
+/// documents good and bad.
+///
+/// ```
+/// use baton_sdk::{Ask, strategy};
+/// use proptest::strategy::{Strategy, ValueTree};
+/// use proptest::test_runner::TestRunner;
+///
+/// let case = strategy::handoff().new_tree(&mut TestRunner::deterministic()).unwrap().current();
+/// assert!(matches!(case.ask, Ask::Brief(_) | Ask::Compose(_) | Ask::Review(_)));
+/// ```
+pub fn handoff() -> impl Strategy<Value = Case> {
+    prop_oneof![2 => continued(), 1 => reviewed()]
+}
+
+fn continued() -> impl Strategy<Value = Case> {
+    use Kind::*;
+    let kind = select(vec![First, Next, Continuing, ReOriented, Nudged, Reviewing, Merging]);
+    let tried = (prose(), prose()).prop_map(|(approach, outcome)| Attempt { approach, outcome });
+    let artifact =
+        (line(), 1..9_u32, line()).prop_map(|(name, version, summary)| Artifact { name, version, summary });
+    let commit = (line(), any::<bool>()).prop_map(|(subject, by_session)| Commit {
+        id: "0123abc".into(),
+        subject,
+        by_session,
+    });
+    let reported = (prose(), prose(), vec(prose(), 0..5), vec(line(), 0..20)).prop_map(
+        |(current_state, immediate_next_action, critical_context, critical_files)| ReportedHandoff {
+            session: "s1".into(),
+            current_state,
+            immediate_next_action,
+            critical_context,
+            critical_files,
+        },
+    );
+    let facts = (
+        vec(changed_file(), 0..20),
+        vec(tried, 0..6),
+        vec(artifact, 0..6),
+        vec(commit, 0..6),
+        option::of(reported),
+        option::of(any::<bool>()),
+        vec(prose(), 0..4),
+    );
+    let place = (any::<bool>(), any::<bool>(), prose());
+    (kind, session(), phase(), objectives(), facts, place, words(), words(), git()).prop_map(
+        |(kind, session, mut phase, objectives, facts, place, last_output, findings, git)| {
+            phase.progress = parts::progress(&objectives);
+            let (changed_files, attempts, artifacts, commits, reported, passed, gotchas) = facts;
+            let (composes, continues, because) = place;
+            let verification = passed.map(|passed| Verification {
+                passed,
+                at: "2026-03-01T11:58:00Z".into(),
+                artifact: "verify-20".into(),
+            });
+            let seen = work::Observation {
+                kind,
+                focus: objectives.iter().take(1).map(|objective| objective.id.clone()).collect(),
+                phase,
+                session,
+                objectives,
+                goal: "A parser for the little language.".into(),
+                changed_files,
+                decisions: attempts.clone(),
+                attempts,
+                artifacts,
+                handoff_path: if continues { ".baton/r1/handoff/20.md".into() } else { String::new() },
+                inbox_path: ".baton/r1/inbox".into(),
+                because,
+                last_output: 0,
+                findings: 1,
+                git,
+                now: "2026-03-01T12:00:00Z".into(),
+                gotchas,
+                reported,
+                commits,
+                verification,
+                remarks: Vec::new(),
+                facts_path: ".baton/r1/facts/20.md".into(),
+                attributes: Vec::new(),
+            };
+            let ask = if composes { Ask::Compose(seen) } else { Ask::Brief(seen) };
+            Case::new(ask).with_text(last_output).with_text(findings)
+        },
+    )
+}
+
+fn reviewed() -> impl Strategy<Value = Case> {
+    let missing = prop_oneof![9 => vec(line(), 0..5), 1 => vec(line(), 200..300)];
+    let found = (missing, vec(select(vec!["api-key".to_owned(), "password".to_owned()]), 0..2));
+    let since = (0..40_u32, any::<bool>());
+    (words(), found, since, vec("[a-z]{1,8}", 0..6)).prop_map(|(document, found, since, open_objectives)| {
+        let ((missing_files, secrets), (commits_since, diverged)) = (found, since);
+        Case::new(Ask::Review(work::ReviewObservation {
+            document: 0,
+            missing_files,
+            secrets,
+            commits_since,
+            diverged,
+            open_objectives,
+            attributes: Vec::new(),
+        }))
+        .with_text(document)
+    })
+}

@@ -1,0 +1,195 @@
+//! Each rule finds whoever breaks it: one policy for each, wrong in one thing.
+
+use baton_sdk::exhaustion::{Assessment, Occasion, Recovery, Verdict};
+use baton_sdk::handoff::{
+    Briefing, Composition, Continuer, Finding, Kind, ReviewObservation, ReviewResult, Staleness,
+};
+use baton_sdk::prelude::*;
+use baton_sdk::splitting::{Order, SubPhase, TurnBudget};
+use baton_sdk::{Ask, Case, Policy, assert_decision, rules, sample};
+
+/// The rules that a policy breaks on a case, by name.
+fn broken<P: Policy>(case: &Case) -> Vec<String> {
+    let name = |line: String| line.split(':').next().unwrap_or_default().to_owned();
+    rules::broken::<P>(case).into_iter().map(name).collect()
+}
+
+/// Whatever it was wrong in, under the setting of this name.
+struct Culprit;
+
+impl Settings for Culprit {
+    fn schema() -> Vec<settings::Setting> {
+        vec![schema::text("wrong-in", "", "What it is wrong in.")]
+    }
+}
+
+fn is_wrong(host: &impl Host, what: &str) -> bool {
+    host.text("wrong-in") == what
+}
+
+impl Exhaustion for Culprit {
+    fn assess(host: &impl Host, o: exhaustion::Observation) -> Assessment {
+        let used = o.session.occupancy.used_tokens.unwrap_or(0);
+        let hears_tools =
+            is_wrong(host, "tools") && o.signals.iter().any(|s| s.channel == Channel::ToolOutput);
+        let healed = is_wrong(host, "full") && used > 150_000;
+        let ended = matches!(o.occasion, Occasion::PromptEnded | Occasion::SessionEnded);
+        let evidence = Evidence { channel: Channel::Terminal, seq: 7, text: "somewhere".into() };
+        Assessment {
+            verdict: match () {
+                () if hears_tools || (used >= 100_000 && !healed) => Verdict::Exhausted,
+                () if ended && !is_wrong(host, "sense") => Verdict::Completed,
+                () => Verdict::Healthy,
+            },
+            evidence: if is_wrong(host, "evidence") { vec![evidence] } else { Vec::new() },
+            warning: None,
+            recovery: Recovery::Wait,
+            reason: "by the tokens".into(),
+        }
+    }
+}
+
+impl Compaction for Culprit {
+    fn decide(host: &impl Host, o: compaction::Observation) -> compaction::Decision {
+        let used = o.session.occupancy.used_tokens.unwrap_or(0);
+        let keeps = used < 100_000 || (is_wrong(host, "full") && used > 150_000);
+        let action = match o.attributes.is_empty() || !is_wrong(host, "attributes") {
+            true if keeps => compaction::Action::Keep,
+            true if is_wrong(host, "sense") => compaction::Action::Offload(vec!["none".into()]),
+            true => compaction::Action::HandOff,
+            false => compaction::Action::Keep,
+        };
+        compaction::Decision::new(action, if is_wrong(host, "reason") { " " } else { "by the tokens" })
+    }
+}
+
+impl Splitting for Culprit {
+    fn evaluate(host: &impl Host, o: splitting::Observation) -> splitting::Decision {
+        let open = |objective: &&Objective| objective.status != ObjectiveStatus::Done;
+        let ids =
+            |objectives: Vec<&Objective>| objectives.iter().map(|o| o.id.clone()).collect::<Vec<String>>();
+        let open = match is_wrong(host, "done") {
+            true => ids(o.objectives.iter().collect()),
+            false => ids(o.objectives.iter().filter(open).collect()),
+        };
+        let part = |objectives: &[String]| SubPhase {
+            title: "part".into(),
+            objectives: objectives.to_vec(),
+            order: Order::Direct,
+            max_turns: 0,
+        };
+        match open.split_first() {
+            Some((first, rest)) if !rest.is_empty() => splitting::Decision::new(
+                splitting::Action::Split(vec![part(std::slice::from_ref(first)), part(rest)]),
+                "one and the rest",
+            ),
+            _ => splitting::Decision::new(splitting::Action::Keep, "there is one"),
+        }
+    }
+
+    fn budget(host: &impl Host, o: splitting::Observation, base_turns: u32) -> TurnBudget {
+        let max_turns = match () {
+            () if is_wrong(host, "base") => 200_u32.saturating_sub(base_turns),
+            () if is_wrong(host, "done") => base_turns + o.objectives.len() as u32,
+            () => base_turns,
+        };
+        TurnBudget { max_turns, reason: "the table's value".into() }
+    }
+}
+
+impl Handoff for Culprit {
+    fn brief(host: &impl Host, _: handoff::Observation) -> Briefing {
+        let prompt = match () {
+            () if is_wrong(host, "cap") => "x".repeat(33 << 10),
+            () if is_wrong(host, "sense") => String::new(),
+            () => "Go on.".into(),
+        };
+        Briefing { prompt, left_out: Vec::new(), reason: "short".into() }
+    }
+
+    fn compose(_: &impl Host, _: handoff::Observation) -> Composition {
+        Composition {
+            document: String::new(),
+            index: String::new(),
+            continuer: Continuer::Successor,
+            left_out: Vec::new(),
+            reason: "empty".into(),
+        }
+    }
+
+    fn review(host: &impl Host, o: ReviewObservation) -> ReviewResult {
+        let cost = match is_wrong(host, "worse") {
+            true => 50 - 10 * o.secrets.len().min(5) as u32,
+            false => 10 * o.secrets.len().min(5) as u32,
+        };
+        let findings = vec![Finding { cost, line: 0, text: "secrets".into() }];
+        let staleness = match (o.commits_since > 3, is_wrong(host, "younger")) {
+            (true, true) | (false, false) => Staleness::Fresh,
+            _ => Staleness::Stale,
+        };
+        let score = if is_wrong(host, "score") { 99 } else { 100 - cost };
+        ReviewResult { score, findings, staleness, accepted: score > 60, reason: "by the secrets".into() }
+    }
+}
+
+export_policy!(Culprit: exhaustion, compaction, splitting, handoff, settings);
+
+fn cases() -> Vec<Case> {
+    let mut splitting = sample::splitting_observation();
+    splitting.objectives.push(sample::objective("tests", "Write tests"));
+    let words = |ask| Case::new(ask).with_text("").with_text("");
+    let mut quiet = sample::exhaustion_observation(0);
+    quiet.session.occupancy = sample::occupancy(1_000, 200_000);
+    vec![
+        words(Ask::Assess(sample::exhaustion_observation(0))),
+        words(Ask::Assess(quiet)),
+        Case::new(Ask::Compaction(sample::compaction_observation())),
+        Case::new(Ask::Split(splitting.clone())),
+        Case::new(Ask::Budget(splitting, 25)),
+        words(Ask::Brief(sample::handoff_observation(Kind::First, 0, 1))),
+        words(Ask::Compose(sample::handoff_observation(Kind::First, 0, 1))),
+        words(Ask::Review(sample::review_observation(0))),
+    ]
+}
+
+#[test]
+fn each_rule_finds_whoever_breaks_it_and_nobody_else() {
+    // M4
+    let all = |wrong: &str| {
+        let mut names: Vec<String> = cases()
+            .into_iter()
+            .map(|case| case.with_setting("wrong-in", SettingValue::Text(wrong.into())))
+            .flat_map(|case| broken::<Culprit>(&case))
+            .collect();
+        names.sort();
+        names.dedup();
+        names
+    };
+    assert_eq!(all(""), [""; 0]);
+    for (wrong, rules) in [
+        ("cap", &["under-caps"][..]),
+        ("sense", &["makes-sense"]),
+        ("reason", &["gives-reason"]),
+        ("evidence", &["real-evidence"]),
+        ("tools", &["deaf-to-tools"]),
+        ("attributes", &["unknown-attributes"]),
+        ("full", &["full-stays-full", "room-stays-needed"]),
+        ("done", &["done-adds-nothing", "done-stays-done"]),
+        ("base", &["more-turns-for-more"]),
+        ("score", &["score-adds-up"]),
+        ("worse", &["worse-is-no-better"]),
+        ("younger", &["no-younger"]),
+    ] {
+        assert_eq!(all(wrong), rules, "wrong in {wrong}");
+    }
+}
+
+#[test]
+fn a_decision_is_matched_with_its_guard_and_its_words() {
+    let answer = cases()[3].answer::<Culprit>();
+    assert_decision!(answer, baton_sdk::Answer::Split(_), because "the rest");
+    let case = &cases()[2];
+    let Ask::Compaction(seen) = case.ask.clone() else { unreachable!("the third is about compaction") };
+    let decision = Culprit::decide(&case.host::<Culprit>(), seen);
+    assert_decision!(decision, compaction::Action::HandOff, because "tokens");
+}
