@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 use wit_component::ComponentEncoder;
 
 use crate::toolchain::clean;
+use crate::wants::{Wants, stamp};
 use crate::{Error, Policy, Std, Toolchain};
 
 /// What policies are compiled for. It has no operating system, so nothing but the contract can be imported.
@@ -19,14 +20,18 @@ pub const PROFILE: &str = "policy";
 /// page of stack is plenty for a policy that does not recurse.
 pub const FLAGS: [&str; 1] = ["-Clink-arg=-zstack-size=65536"];
 
-/// Builds a policy: the bytes of its component.
+/// Builds a policy: the bytes of its component, with what it wants written into it.
 pub(crate) fn component(policy: &Policy, toolchain: &Toolchain) -> Result<Vec<u8>, Error> {
+    // Before the minutes of a build: a manifest that says it wrongly is soon put right.
+    let wants = Wants::of_manifest(&policy.folder.join("Cargo.toml"))?;
     let target_dir = policy.workspace.join("target/wasm");
     let module = module(policy, toolchain, &target_dir)?;
     let bytes = std::fs::read(&module).map_err(Error::file("read", &module))?;
     let encoded =
         ComponentEncoder::default().validate(true).module(&bytes).and_then(|encoder| encoder.encode());
-    encoded.map_err(|error| Error::Component { policy: policy.name.clone(), message: format!("{error:#}") })
+    let encoded = encoded
+        .map_err(|error| Error::Component { policy: policy.name.clone(), message: format!("{error:#}") })?;
+    stamp(&encoded, &wants)
 }
 
 /// Runs cargo: the path of the compiled module.

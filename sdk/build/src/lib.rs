@@ -9,16 +9,22 @@
 #![forbid(unsafe_code)]
 
 mod compile;
+mod freeze;
 mod lock;
+mod script;
 mod sources;
 mod toolchain;
+mod wants;
 
 use std::path::{Path, PathBuf};
 
 pub use compile::{FLAGS, PROFILE, TARGET};
+pub use freeze::{DRAFT, FROZEN, Frozen, freeze};
 pub use lock::{LOCK_FILE, Lock, Locked};
+pub use script::{Script, Scripted};
 pub use sources::{Policy, discover};
 pub use toolchain::{Std, Toolchain};
+pub use wants::{SECTION, Wants, stamp};
 
 /// Why a policy could not be built or checked.
 #[derive(Debug, thiserror::Error)]
@@ -77,6 +83,17 @@ pub enum Error {
         policy: String,
         /// What wit-component said.
         message: String,
+    },
+    /// A version of the contract that components out there are built against reads differently now.
+    #[error(
+        "version {version} of the contract is released, and no longer reads like its copy in {folder}; take the change back, \
+         or give the package a new version and freeze that"
+    )]
+    Released {
+        /// Which.
+        version: String,
+        /// Its copy.
+        folder: PathBuf,
     },
     /// The committed files and the sources are not of one piece.
     #[error("{policy}: {problem}; run `cargo run -p baton-build -- {folder}` and commit what it writes")]

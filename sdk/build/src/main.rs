@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use baton_build::Outcome;
 use clap::Parser;
 
-/// Builds the policy crates of a folder into components, and their lock.
+/// Builds the policy crates of a folder into components, and their lock; or freezes the contract.
 #[derive(Parser)]
 #[command(version)]
 struct Arguments {
@@ -16,10 +16,22 @@ struct Arguments {
     /// Rebuild and compare with the committed components; write nothing there.
     #[arg(long)]
     check: bool,
+    /// Copy the contract in FOLDER to the folder of its version, `released/VERSION`; compile nothing.
+    #[arg(long, conflicts_with = "check")]
+    freeze: bool,
+    /// With --freeze: for the last time, since this version is released now.
+    #[arg(long, requires = "freeze")]
+    release: bool,
 }
 
 fn main() -> anyhow::Result<()> {
     let arguments = Arguments::parse();
+    if arguments.freeze {
+        let frozen = baton_build::freeze(&arguments.folder, arguments.release)?;
+        let state = if frozen.changed { "copied" } else { "as before" };
+        println!("{}: {state} in {}", frozen.version, frozen.folder.display());
+        return Ok(());
+    }
     let reports = if arguments.check {
         baton_build::check(&arguments.folder)
     } else {

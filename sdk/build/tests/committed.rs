@@ -46,10 +46,13 @@ fn a_component_imports_only_what_a_policy_may_and_exports_only_decisions() {
             assert!(allowed.contains(&import), "{} imports {import}", policy.name);
         }
         let decisions = ["exhaustion", "compaction", "splitting", "handoff", "settings"];
-        let mut exports = names(world.exports.keys().collect());
-        exports.sort();
-        let mut expected = decisions.map(|name| format!("baton:policy/{name}@0.1.0"));
-        expected.sort();
-        assert_eq!(exports, expected);
+        let allowed = decisions.map(|name| format!("baton:policy/{name}@0.1.0"));
+        let exports = names(world.exports.keys().collect());
+        for export in &exports {
+            assert!(allowed.contains(export), "{} exports {export}", policy.name);
+        }
+        // Settings answer nothing by themselves, and the default policy answers everything.
+        let least = if policy.name == "resilience" { allowed.len() } else { 2 };
+        assert!(exports.len() >= least, "{} exports {exports:?}", policy.name);
     }
 }
