@@ -1,0 +1,225 @@
+//! Policies in JavaScript and Python: the templates and the reference policies are built by the real tools, tested natively,
+//! checked, held to their golden decisions, and one of each decides in a live run.
+//!
+//! A language whose variable names nothing is skipped with a word: `BATON_TEST_COMPONENTIZE_JS` names a `node_modules` folder with
+//! `@bytecodealliance/componentize-js` in it, `BATON_TEST_COMPONENTIZE_PY` an executable `componentize-py`. `.ci/run` installs
+//! both and sets them.
+
+mod support;
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use support::Stage;
+
+/// One phase with more objectives than the policies leave together, and room for what an interpreter takes.
+const WORKFLOW: &str = r#"
+name = "own"
+goal = "Write six files."
+
+[policies]
+splitting = { component = "my-split/my-split.wasm", grants = { fuel = 200000000 } }
+
+[roles.executor]
+script = "script.toml"
+
+[[phases]]
+id = "20"
+title = "Many files"
+objectives = [
+  { id = "a", description = "Write a.txt", files = ["a.txt"] },
+  { id = "b", description = "Write b.txt", files = ["b.txt"] },
+  { id = "c", description = "Write c.txt", files = ["c.txt"] },
+  { id = "d", description = "Write d.txt", files = ["d.txt"] },
+  { id = "e", description = "Write e.txt", files = ["e.txt"] },
+  { id = "f", description = "Write f.txt", files = ["f.txt"] },
+]
+"#;
+
+/// Enough to meet every function with every size; `baton policy check` by itself asks ten thousand.
+const FEW: &str = "56";
+
+/// A language with what builds its components.
+struct Language {
+    /// As `baton policy new` has it.
+    name: &'static str,
+    /// The reference policy that is written in it.
+    reference: &'static str,
+    /// What runs its native tests, one command after the other.
+    tests: &'static [&'static [&'static str]],
+    tool: PathBuf,
+}
+
+impl Language {
+    /// With the tool that a variable names; nothing, and a word, where it names none.
+    fn of(name: &'static str) -> Option<Self> {
+        let (variable, reference, tests): (_, _, &[&[&str]]) = match name {
+            "js" => (
+                "BATON_TEST_COMPONENTIZE_JS",
+                "shortstop",
+                &[&["node", "--import", "./tests/register.mjs", "--test"]],
+            ),
+            _ => (
+                "BATON_TEST_COMPONENTIZE_PY",
+                "by-folder",
+                &[&["python3", "build.py", "bindings"], &["python3", "-m", "unittest"]],
+            ),
+        };
+        let tool = std::env::var_os(variable).filter(|tool| !tool.is_empty()).map(PathBuf::from);
+        let Some(tool) = tool else {
+            eprintln!("skipped: {variable} names nothing that builds components from {name}");
+            return None;
+        };
+        assert!(tool.exists(), "{variable} names {}, which is not there", tool.display());
+        Some(Self { name, reference, tests, tool })
+    }
+
+    /// Puts the tool where the build script of a folder looks for it.
+    fn install(&self, folder: &Path) {
+        if self.name == "js" {
+            std::os::unix::fs::symlink(&self.tool, folder.join("node_modules")).unwrap();
+        }
+    }
+
+    /// The path with the tool on it.
+    fn path(&self) -> OsString {
+        let own = self.tool.parent().map(Path::to_owned).into_iter();
+        let known = std::env::var_os("PATH").unwrap_or_default();
+        std::env::join_paths(own.chain(std::env::split_paths(&known))).unwrap()
+    }
+
+    fn test(&self, folder: &Path) {
+        for command in self.tests {
+            let output = Command::new(command[0])
+                .args(&command[1..])
+                .current_dir(folder)
+                .env("PATH", self.path())
+                .output()
+                .unwrap();
+            let said = [output.stdout, output.stderr].map(|said| String::from_utf8_lossy(&said).into_owned());
+            assert!(output.status.success(), "{command:?} in {}\n{}", folder.display(), said.concat());
+        }
+    }
+
+    /// Builds the policy of a folder on the stage, and checks it with its golden decisions.
+    fn build_and_check(&self, stage: &Stage, folder: &str, name: &str) {
+        self.install(&stage.path(folder));
+        self.test(&stage.path(folder));
+        let build = stage.command(&["policy", "build", folder]).env("PATH", self.path()).output().unwrap();
+        support::Ended::from(build).expect(0);
+        let (component, golden) = (format!("{folder}/{name}.wasm"), format!("{folder}/golden"));
+        let check = ["policy", "check", &component, "--questions", FEW, "--golden", &golden];
+        let checked = stage.baton(&check).expect(0).stdout;
+        assert!(checked.starts_with("fit to decide: "), "{checked}");
+        let files = std::fs::read_dir(stage.path(&golden)).unwrap().count();
+        assert!(files > 0 && checked.contains(&format!("{files} of {files} stand")), "{checked}");
+    }
+}
+
+// M4
+fn everything_is_built_and_fit(name: &'static str) {
+    let Some(language) = Language::of(name) else { return };
+    let stage = Stage::new();
+    stage.baton(&["policy", "new", "my-all", "--language", language.name]).expect(0).says(&["policy build"]);
+    language.build_and_check(&stage, "my-all", "my-all");
+}
+
+// M3 M4
+fn one_decision_decides_in_a_run(name: &'static str) {
+    let Some(language) = Language::of(name) else { return };
+    let stage = Stage::new();
+    let new = ["policy", "new", "my-split", "--decides", "splitting", "--language", language.name];
+    stage.baton(&new).expect(0);
+    language.build_and_check(&stage, "my-split", "my-split");
+
+    stage.write("own.toml", WORKFLOW);
+    let step = |id: &str| {
+        format!("[objectives.{id}]\nsteps = [{{ write = \"{id}.txt\", content = \"done\", tokens = 100 }}]\n")
+    };
+    // The parts share a folder, so somebody makes one result of theirs.
+    let script: String = ["a", "b", "c", "d", "e", "f", "merge-20-results"].map(step).concat();
+    stage.write("script.toml", format!("window_tokens = 100000\n{script}"));
+    stage.baton(&["run", "own.toml"]).expect(0);
+    let story = stage.story();
+    let parts = story.view.phases.iter().filter(|phase| phase.parent.is_some()).count();
+    assert!(parts >= 2, "{parts}");
+    assert!(story.done().len() >= 6, "{:?}", story.done());
+
+    let (workspace, state) =
+        (stage.workspace.display().to_string(), stage.state_root().display().to_string());
+    let tried = ["policy", "try", "my-split/my-split.wasm", "--workspace", &workspace, "--state-dir", &state];
+    let tried = stage.baton(&tried).expect(0).stdout;
+    assert!(tried.contains("splitting"), "{tried}");
+}
+
+// M4
+fn the_reference_policy_is_built_and_fit(name: &'static str) {
+    let Some(language) = Language::of(name) else { return };
+    let stage = Stage::new();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    for folder in [format!("policies/{}", language.reference), "wit".to_owned()] {
+        copy(&root.join(&folder), &stage.path(&folder));
+    }
+    language.build_and_check(&stage, &format!("policies/{}", language.reference), language.reference);
+}
+
+/// What is of the sources; what somebody built or installed there is not.
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap();
+        if path.is_dir()
+            && !["build", "node_modules", "__pycache__", ".venv"].iter().any(|made| name == *made)
+        {
+            copy(&path, &to.join(name));
+        } else if path.is_file() {
+            std::fs::copy(&path, to.join(name)).unwrap();
+        }
+    }
+}
+
+mod js {
+    #[test]
+    fn everything_is_built_and_fit() {
+        super::everything_is_built_and_fit("js");
+    }
+
+    #[test]
+    fn one_decision_decides_in_a_run() {
+        super::one_decision_decides_in_a_run("js");
+    }
+
+    #[test]
+    fn the_reference_policy_is_built_and_fit() {
+        super::the_reference_policy_is_built_and_fit("js");
+    }
+}
+
+mod python {
+    #[test]
+    fn everything_is_built_and_fit() {
+        super::everything_is_built_and_fit("python");
+    }
+
+    #[test]
+    fn one_decision_decides_in_a_run() {
+        super::one_decision_decides_in_a_run("python");
+    }
+
+    #[test]
+    fn the_reference_policy_is_built_and_fit() {
+        super::the_reference_policy_is_built_and_fit("python");
+    }
+}
+
+// M4: what is missing is said, with what to run.
+#[test]
+fn a_tool_that_is_not_installed_is_named() {
+    let stage = Stage::new();
+    stage.baton(&["policy", "new", "my-js", "--decides", "compaction", "--language", "js"]).expect(0);
+    stage.baton(&["policy", "build", "my-js"]).expect(1).says(&["npm install"]);
+    let with_sdk = ["policy", "new", "my-py", "--language", "python", "--sdk", "."];
+    stage.baton(&with_sdk).expect(2).says(&["--sdk is for --language rust"]);
+}
