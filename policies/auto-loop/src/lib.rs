@@ -1,0 +1,160 @@
+//! A single session that loops for hours: it compacts in time, and waits for quotas. Decides `compaction` and `exhaustion`,
+//! by the rules of the second source (requirements B; *Context window management & quota exhaustion handling*).
+//!
+//! | rule of the source | here |
+//! |---|---|
+//! | Before each iteration, compact at 70 % and more (B1) | `compaction` compacts from `compact-percent`, and does nothing else: no handoff, no offloading |
+//! | After it the agent reads where it is, the status and the task again (B2, B3) | the instructions say what has to survive for that |
+//! | A message with "rate limit", "quota exceeded", "usage limit" … is a quota (B4) | `exhaustion` says so, from `quota-phrases` or a status 429 |
+//! | It is **not** a stall (B5) | a limit is looked for before silence is |
+//! | While it waits, look for recovery only (B7); new output ends it (B8) | what was heard after the message says that it is over |
+//!
+//! What makes a verdict here is what an agent's protocol, its provider or its terminal say. The source reads the whole
+//! screen; an agent that works on a rate limiter would never get out of the wait then, so its own words do not count,
+//! and what a tool printed never does.
+//!
+//! The source knows no exhaustion: its loop compacts before there is any. What ends without an answer is prompted again,
+//! then gets a new session. `builtin:resilience` tells the cases apart; take this one for agents that compact well, and
+//! let another policy decide the rest.
+#![forbid(unsafe_code)]
+
+use baton_sdk::prelude::*;
+use baton_sdk::{compaction, exhaustion};
+use exhaustion::{Assessment, Observation, Occasion, Quota, QuotaCause, Recovery, Verdict};
+
+/// HTTP: too many requests.
+const TOO_MANY: u16 = 429;
+/// Bytes of a message that are quoted as evidence (`wit/types.wit`).
+const EVIDENCE_BYTES: u32 = 200;
+
+/// The policy.
+#[derive(Clone, Copy, Debug)]
+pub struct AutoLoop;
+
+impl Compaction for AutoLoop {
+    fn decide(host: &impl Host, o: compaction::Observation) -> compaction::Decision {
+        let threshold = host.number("compact-percent");
+        let keep = |reason: &str| compaction::Decision::new(compaction::Action::Keep, reason);
+        if !o.items.is_empty() {
+            return keep("nothing is offloaded: the loop writes summaries instead");
+        }
+        match o.session.occupancy.percent() {
+            None => keep("nobody knows how full the window is"),
+            Some(percent) if percent < threshold => keep("there is room for one more iteration"),
+            Some(_) if !o.session.capabilities.contains(Capabilities::COMPACTS) => {
+                keep("it is time to compact, and this agent cannot")
+            }
+            Some(percent) => {
+                let progress = &o.phase.progress;
+                let all = progress.done + progress.open + progress.failed;
+                let instructions = format!(
+                    "{}\nPhase {}, prompt {}; {} of {all} objectives are done.",
+                    host.text("compact-instructions"),
+                    o.phase.id,
+                    o.session.prompts,
+                    progress.done
+                );
+                let reason =
+                    format!("{} % are used; the loop compacts from {} %", percent as u64, threshold as u64);
+                compaction::Decision::new(compaction::Action::Compact(instructions), reason)
+            }
+        }
+    }
+}
+
+impl Exhaustion for AutoLoop {
+    fn assess(host: &impl Host, o: Observation) -> Assessment {
+        // A turn or an answer is output: whatever was said before it is over (B8).
+        let answered = o.answer_bytes > 0 || o.files_changed > 0;
+        match o.occasion {
+            Occasion::Turn => return plain(Verdict::Healthy, Recovery::Wait, "it works"),
+            Occasion::PromptEnded if answered => {
+                return plain(Verdict::Completed, Recovery::Wait, "it answered");
+            }
+            _ => {}
+        }
+        if let Some((quota, evidence)) = quota(host, &o) {
+            return Assessment {
+                verdict: Verdict::Quota(quota),
+                evidence: vec![evidence],
+                warning: None,
+                recovery: Recovery::Wait,
+                reason: "a quota is used up: that is no stall, and the clocks stand still".into(),
+            };
+        }
+        let again = if o.nudges == 0 { Recovery::Nudge } else { Recovery::NewSession };
+        match o.occasion {
+            Occasion::PromptEnded => plain(Verdict::Truncated, again, "it ended without an answer"),
+            Occasion::SessionEnded if answered => {
+                plain(Verdict::Completed, Recovery::NewSession, "it answered, and left")
+            }
+            Occasion::SessionEnded => {
+                plain(Verdict::Failed, Recovery::NewSession, "it left without an answer")
+            }
+            _ if o.session.state == SessionState::Working
+                && i64::try_from(o.session.idle_ms).unwrap_or(i64::MAX) >= host.integer("stall-ms") =>
+            {
+                let can = o.session.capabilities.contains(Capabilities::INTERRUPTS);
+                let recovery = if o.nudges == 0 && can { Recovery::Interrupt } else { Recovery::NewSession };
+                plain(Verdict::Stalled, recovery, "nothing was heard of it for too long")
+            }
+            _ => plain(Verdict::Healthy, Recovery::Wait, "nothing is wrong"),
+        }
+    }
+}
+
+impl Settings for AutoLoop {
+    fn schema() -> Vec<settings::Setting> {
+        vec![
+            schema::number(
+                "compact-percent",
+                70.0,
+                1.0..=99.0,
+                "Compact from this occupancy, in percent, before the next iteration (B1).",
+            ),
+            schema::text(
+                "compact-instructions",
+                "Keep where the loop is (iteration and step), the status of every objective, and a summary of the task.",
+                "What a compaction has to keep, so that the loop goes on (B2, B3).",
+            ),
+            schema::texts(
+                "quota-phrases",
+                &["rate limit", "rate_limit", "quota exceeded", "usage limit", "too many requests"],
+                "Messages with one of these, in any case, are about a quota (B4).",
+            ),
+            schema::integer(
+                "stall-ms",
+                600_000,
+                1_000..=86_400_000,
+                "A session at work that says nothing for so long, in ms, is stalled; never while it waits for a quota (B5).",
+            ),
+        ]
+    }
+}
+
+export_policy!(AutoLoop: compaction, exhaustion, settings);
+
+fn plain(verdict: Verdict, recovery: Recovery, reason: &str) -> Assessment {
+    Assessment { verdict, evidence: Vec::new(), warning: None, recovery, reason: reason.into() }
+}
+
+/// The newest message about a quota, unless the session was heard of since (B4, B8). The source makes no difference between
+/// a rate and an allowance: either is waited for.
+fn quota(host: &impl Host, o: &Observation) -> Option<(Quota, Evidence)> {
+    let may_say = |signal: &&Signal| {
+        let channel =
+            matches!(signal.channel, Channel::AgentEvent | Channel::ProviderError | Channel::Terminal);
+        let over = o.occasion == Occasion::Heartbeat && o.session.idle_ms < signal.age_ms;
+        channel && signal.prompt == o.session.prompts && !over
+    };
+    let is_quota = |signal: &&Signal| {
+        signal.status == Some(TOO_MANY)
+            || signal.code.contains("rate_limit")
+            || !host.find_setting(o.window, signal.text, "quota-phrases", 1).is_empty()
+    };
+    let signal = o.signals.iter().rev().filter(may_say).find(is_quota)?;
+    let end = signal.text.end.min(signal.text.start.saturating_add(EVIDENCE_BYTES));
+    let text = host.text_slice(o.window, Span { start: signal.text.start, end });
+    let evidence = Evidence { channel: signal.channel, seq: signal.seq, text };
+    Some((Quota { cause: QuotaCause::Usage, until_ms: signal.resets_at_ms }, evidence))
+}

@@ -1,0 +1,1 @@
+"""Native tests, with the host in memory of the template."""

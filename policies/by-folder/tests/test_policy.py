@@ -1,0 +1,57 @@
+"""What is split along which folders, natively; golden/ holds whole decisions of the component.
+
+`python3 build.py bindings`, then `python3 -m unittest`.
+"""
+
+import unittest
+from types import SimpleNamespace as Seen
+
+from tests.host import host, types
+import policy
+from wit_world.exports.splitting import Action_Keep, Action_Pause, Occasion, Order
+
+OPEN = types.ObjectiveStatus.OPEN
+
+
+def decide(descriptions, occasion=Occasion.PHASE_START, attributes=(), **given):
+    host(policy, [(key.replace("_", "-"), types.SettingValue_Integer(value)) for key, value in given.items()])
+    objectives = [Seen(id=f"o{n}", description=text, status=OPEN) for n, text in enumerate(descriptions, 1)]
+    seen = Seen(objectives=objectives, occasion=occasion, attributes=attributes, phase=Seen(id="20", depth=0))
+    return policy.Splitting().evaluate(seen)
+
+
+FIVE = [
+    "Write src/lexer/mod.rs",
+    "Write `src/parser/mod.rs`, with errors",
+    "Cover tests/lexer/all.rs",
+    "Say it in the README",
+    "Mend src/parser/expr.rs.",
+]
+
+
+class ByFolderTest(unittest.TestCase):
+    def test_one_part_a_folder_with_its_tests(self):
+        parts = decide(FIVE).action.value
+        self.assertEqual(
+            [(one.title, one.objectives, one.order) for one in parts],
+            [
+                ("lexer", ["o1", "o3"], Order.MINI_PLAN),
+                ("parser", ["o2", "o5"], Order.MINI_PLAN),
+                ("everything else", ["o4"], Order.DIRECT),
+            ],
+        )
+
+    def test_the_smallest_folders_are_put_together(self):
+        parts = decide([*FIVE, "Mend src/parser/x.rs"], attributes=[("split-fan-out", "2")]).action.value
+        self.assertEqual([one.objectives for one in parts], [["o1", "o3", "o4"], ["o2", "o5", "o6"]])
+
+    def test_what_is_small_or_in_one_folder_is_kept(self):
+        self.assertEqual(decide(FIVE[:4]).action, Action_Keep())
+        self.assertEqual(decide(["Write src/lexer.rs", "Cover tests/lexer_test.rs"] * 3).action, Action_Keep())
+        self.assertEqual(decide(FIVE, Occasion.BOUNDARY).action, Action_Keep())
+        self.assertIsInstance(decide(FIVE[:1], Occasion.OUT_OF_CONTINUATIONS).action, Action_Pause)
+
+    def test_the_depth_of_folders_is_a_setting(self):
+        deep = [f"Write src/a/{name}/x.rs" for name in "abcde"]
+        self.assertEqual(decide(deep).action, Action_Keep())
+        self.assertEqual(len(decide(deep, folder_depth=2).action.value), 5)
