@@ -1,9 +1,31 @@
-//! Where policy components come from: references, digests, and the lock that pins them. Reads files and nothing
-//! else; whether the bytes are a component that may run here is for the engine to say.
+//! Where policy components come from: references and digests, registries, signatures and whose are believed, the store of what
+//! was pulled, and the lock that pins it. Whether the bytes are a component that may run here is for the engine to say.
+//!
+//! Everything here waits for what it asks: a caller in an async runtime gives it a thread.
 #![forbid(unsafe_code)]
 
+mod artifact;
+mod auth;
+mod client;
+mod content;
+mod credentials;
+mod depot;
+mod error;
+mod http;
 mod lock;
+mod oci;
 mod reference;
+mod sign;
+pub mod trust;
 
-pub use lock::{LOCK_FILE, Lock, LockError, Pinned};
+pub use artifact::{Artifact, COMPONENT_TYPE, CONFIG_TYPE, MANIFEST_TYPE};
+pub use client::{Options, Pulled, Registry};
+pub use content::{Entry, Kept, Store};
+pub use credentials::Credentials;
+pub use depot::{Delivered, Depot};
+pub use error::RegistryError;
+pub use http::Patience;
+pub use lock::{LOCK_FILE, Lock, LockError, OciPin, Pinned};
+pub use oci::{BadOciReference, OciReference, SCHEME};
 pub use reference::{COMPONENT_BYTES_MAX, Component, ResolveError, Resolved, lock_key, resolve};
+pub use sign::{KeyError, PAYLOAD_TYPE, PublicKey, SIGNATURE_ANNOTATION, Signature, SigningKey};

@@ -8,18 +8,37 @@ use std::path::{Path, PathBuf};
 use baton_core::Digest;
 use serde::{Deserialize, Serialize};
 
+use crate::oci::OciReference;
+
 /// Its name, beside the workflow file.
 pub const LOCK_FILE: &str = "baton.lock";
 
-/// Version of the file's format.
-const VERSION: u32 = 1;
+/// Versions of the file's format: with the second came policies of registries, and a lock without any is still written in
+/// the first.
+const VERSION_OF_FILES: u32 = 1;
+const VERSION: u32 = 2;
 
 const HEADER: &str = "# The policy components that this folder's workflows agreed to, by digest. Written by baton; keep it in git.\n\n";
 
 /// The pins of one folder.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Lock {
-    pins: BTreeMap<String, Digest>,
+    pins: BTreeMap<String, Pin>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Pin {
+    component: Digest,
+    manifest: Option<Digest>,
+}
+
+/// What a policy of a registry is pinned to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OciPin {
+    /// The digest of its manifest, by which it is found again.
+    pub manifest: Digest,
+    /// The digest of its component.
+    pub component: Digest,
 }
 
 /// How a component stands to the lock.
@@ -81,6 +100,8 @@ struct LockFile {
 struct PinnedComponent {
     reference: String,
     digest: Digest,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    manifest: Option<Digest>,
 }
 
 impl Lock {
@@ -98,15 +119,22 @@ impl Lock {
     pub fn parse(text: &str, path: &Path) -> Result<Self, LockError> {
         let malformed = |why: String| LockError::Malformed { path: path.to_owned(), why };
         let file: LockFile = toml::from_str(text).map_err(|e| malformed(e.to_string()))?;
-        if file.version != VERSION {
+        if !(VERSION_OF_FILES..=VERSION).contains(&file.version) {
             return Err(malformed(format!(
-                "it has version {}, and this baton reads version {VERSION}",
+                "it has version {}, and this baton reads up to version {VERSION}",
                 file.version
             )));
         }
         let mut pins = BTreeMap::new();
         for component in file.components {
-            if pins.insert(component.reference.clone(), component.digest).is_some() {
+            let pin = Pin { component: component.digest, manifest: component.manifest };
+            if OciReference::is_meant(&component.reference) != pin.manifest.is_some() {
+                return Err(malformed(format!(
+                    "{:?} has to have a manifest exactly when it is in a registry",
+                    component.reference
+                )));
+            }
+            if pins.insert(component.reference.clone(), pin).is_some() {
                 return Err(malformed(format!("it pins {:?} twice", component.reference)));
             }
         }
@@ -118,9 +146,15 @@ impl Lock {
         let components = self
             .pins
             .iter()
-            .map(|(r, d)| PinnedComponent { reference: r.clone(), digest: d.clone() })
+            .map(|(reference, pin)| PinnedComponent {
+                reference: reference.clone(),
+                digest: pin.component.clone(),
+                manifest: pin.manifest.clone(),
+            })
             .collect();
-        let file = LockFile { version: VERSION, components };
+        let of_registries = self.pins.values().any(|pin| pin.manifest.is_some());
+        let version = if of_registries { VERSION } else { VERSION_OF_FILES };
+        let file = LockFile { version, components };
         let body = toml::to_string(&file).expect("texts and a number are always TOML");
         format!("{HEADER}{body}")
     }
@@ -138,19 +172,39 @@ impl Lock {
         write().inspect_err(|_| drop(std::fs::remove_file(&unfinished))).map_err(io)
     }
 
-    /// What is pinned under a reference (see [`lock_key`](crate::lock_key)).
+    /// The component that is pinned under a reference (see [`lock_key`](crate::lock_key)).
     pub fn get(&self, reference: &str) -> Option<&Digest> {
-        self.pins.get(reference)
+        self.pins.get(reference).map(|pin| &pin.component)
+    }
+
+    /// What a policy of a registry is pinned to.
+    pub fn oci(&self, reference: &OciReference) -> Option<OciPin> {
+        let pin = self.pins.get(&reference.to_string())?;
+        Some(OciPin { manifest: pin.manifest.clone()?, component: pin.component.clone() })
+    }
+
+    /// Everything that is pinned, in order: reference, component, and manifest where it is in a registry.
+    pub fn pins(&self) -> impl Iterator<Item = (&str, &Digest, Option<&Digest>)> {
+        self.pins.iter().map(|(reference, pin)| (reference.as_str(), &pin.component, pin.manifest.as_ref()))
     }
 
     /// Pins a reference; gives back what was pinned before.
     pub fn pin(&mut self, reference: impl Into<String>, digest: Digest) -> Option<Digest> {
-        self.pins.insert(reference.into(), digest)
+        let pin = Pin { component: digest, manifest: None };
+        self.pins.insert(reference.into(), pin).map(|before| before.component)
+    }
+
+    /// Pins a policy of a registry; gives back what was pinned before.
+    pub fn pin_oci(&mut self, reference: &OciReference, pin: OciPin) -> Option<OciPin> {
+        let before = self.oci(reference);
+        let pin = Pin { component: pin.component, manifest: Some(pin.manifest) };
+        self.pins.insert(reference.to_string(), pin);
+        before
     }
 
     /// Compares a component with the lock.
     pub fn check(&self, reference: &str, found: &Digest) -> Result<Pinned, LockError> {
-        match self.pins.get(reference) {
+        match self.get(reference) {
             None => Ok(Pinned::New),
             Some(expected) if expected == found => Ok(Pinned::Same),
             Some(expected) => Err(LockError::Changed {
@@ -185,6 +239,25 @@ mod tests {
     }
 
     #[test]
+    fn a_policy_of_a_registry_has_its_manifest_pinned_too() {
+        let path = Path::new(LOCK_FILE);
+        let mut lock = Lock::default();
+        lock.pin("a.wasm", Digest::of("file"));
+        assert!(lock.to_toml().contains("version = 1\n"), "an older baton reads it");
+
+        let reference: OciReference = "oci://example.org/a:1".parse().unwrap();
+        assert_eq!(lock.oci(&reference), None);
+        let pin = |n: &str| OciPin { manifest: Digest::of(format!("m{n}")), component: Digest::of(n) };
+        assert_eq!(lock.pin_oci(&reference, pin("1")), None);
+        assert!(lock.to_toml().contains("version = 2\n"));
+        assert_eq!(Lock::parse(&lock.to_toml(), path).unwrap(), lock);
+        assert_eq!(lock.pin_oci(&reference, pin("2")), Some(pin("1")));
+        assert_eq!(lock.oci(&reference), Some(pin("2")));
+        assert_eq!(lock.get("oci://example.org/a:1"), Some(&pin("2").component));
+        assert_eq!(lock.pins().count(), 2);
+    }
+
+    #[test]
     fn a_changed_component_is_noticed() {
         let mut lock = Lock::default();
         lock.pin("a.wasm", Digest::of("old"));
@@ -199,7 +272,10 @@ mod tests {
         let digest = Digest::of("");
         let entry = format!("[[component]]\nreference = \"a.wasm\"\ndigest = \"{digest}\"\n");
         for (text, hint) in [
-            ("version = 2\n".to_owned(), "version 2"),
+            ("version = 3\n".to_owned(), "version 3"),
+            ("version = 0\n".to_owned(), "version 0"),
+            (format!("version = 2\n{entry}manifest = \"{digest}\"\n"), "in a registry"),
+            (format!("version = 2\n{}", entry.replace("a.wasm", "oci://h/a:1")), "in a registry"),
             ("version = 1\nfrozen = true\n".to_owned(), "frozen"),
             (format!("version = 1\n{entry}signed = true\n"), "signed"),
             (format!("version = 1\n{entry}{entry}"), "twice"),

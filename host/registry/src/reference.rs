@@ -1,11 +1,13 @@
-//! A reference of the workflow file ("builtin:resilience", "policies/strict.wasm@sha256:…") and the bytes behind
-//! it. Nothing is fetched from a network.
+//! A reference of the workflow file ("builtin:resilience", "policies/strict.wasm@sha256:…", "oci://host/name:tag") and the
+//! bytes behind it, where it is a file. Nothing is fetched from a network: that is `depot.rs`.
 
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use baton_core::Digest;
+
+use crate::oci::{BadOciReference, OciReference};
 
 /// Largest component: a hundred times the default policy, and small enough to read and hash before anybody trusts it.
 pub const COMPONENT_BYTES_MAX: u64 = 32 * 1024 * 1024;
@@ -25,6 +27,8 @@ pub enum Resolved {
     },
     /// A component that was read from a file.
     File(Component),
+    /// A policy in a registry, which [`Depot::get`](crate::Depot::get) fetches.
+    Registry(OciReference),
 }
 
 /// A component's bytes and where they came from. Its pin, if any, has been checked.
@@ -52,12 +56,15 @@ pub enum ResolveError {
     },
     /// It has a scheme that this version does not read.
     #[error(
-        "cannot take a policy from {reference:?}: this version reads components from files and \"builtin:\" only. Download it, check it, and write the path of the .wasm file"
+        "cannot take a policy from {reference:?}: components come from files, \"oci://\" and \"builtin:\". Download it, check it, and write the path of the .wasm file"
     )]
     Scheme {
         /// As it was written.
         reference: String,
     },
+    /// It begins like a policy in a registry, and is none.
+    #[error(transparent)]
+    Oci(#[from] BadOciReference),
     /// Its pin is no digest.
     #[error("the pin of {reference:?} is no digest: expected \"@sha256:\" and 64 lower-case hex digits")]
     BadPin {
@@ -116,6 +123,9 @@ impl ResolveError {
 
 /// Follows a reference. Paths are relative to `base`, the folder of the file that names them.
 pub fn resolve(reference: &str, base: &Path) -> Result<Resolved, ResolveError> {
+    if OciReference::is_meant(reference) {
+        return Ok(Resolved::Registry(reference.parse()?));
+    }
     let (place, pin) = split(reference)?;
     if let Some(name) = place.strip_prefix("builtin:") {
         if name.is_empty() {
@@ -138,8 +148,11 @@ pub fn resolve(reference: &str, base: &Path) -> Result<Resolved, ResolveError> {
 }
 
 /// Under which name the lock knows a reference: without its pin, and a path below `base` relative to it, so that
-/// the lock says the same on every machine.
+/// the lock says the same on every machine. A policy of a registry keeps its digest, which says where it is.
 pub fn lock_key(reference: &str, base: &Path) -> String {
+    if let Ok(reference) = reference.parse::<OciReference>() {
+        return reference.to_string();
+    }
     let place = reference.rfind(PIN).map_or(reference, |at| &reference[..at]);
     match Path::new(place).strip_prefix(base) {
         Ok(relative) if !base.as_os_str().is_empty() => relative.to_string_lossy().into_owned(),
@@ -215,11 +228,20 @@ mod tests {
     }
 
     #[test]
+    fn one_in_a_registry_is_left_to_the_depot() {
+        let resolved = resolve("oci://example.org/policies/strict:1", Path::new("/nowhere")).unwrap();
+        let Resolved::Registry(reference) = resolved else { panic!("in a registry") };
+        assert_eq!((reference.place().as_str(), reference.tag()), ("example.org/policies/strict", Some("1")));
+    }
+
+    #[test]
     fn what_cannot_be_read_is_refused_by_name() {
         let folder = folder_with("x.wasm", b"");
-        for remote in ["oci://example.org/policies/strict:1", "https://example.org/strict.wasm"] {
+        for remote in
+            ["https://example.org/strict.wasm", "OCI://example.org/strict:1", "oci://example.org/strict"]
+        {
             let error = resolve(remote, folder.path()).unwrap_err();
-            assert!(error.to_string().contains(remote) && error.to_string().contains("files"), "{error}");
+            assert!(error.to_string().contains(remote) && error.to_string().contains("oci://"), "{error}");
         }
         assert!(matches!(resolve("", folder.path()), Err(ResolveError::Empty { .. })));
         assert!(matches!(resolve(".", folder.path()), Err(ResolveError::NotAFile { .. })));
@@ -241,5 +263,7 @@ mod tests {
         let pinned = format!("policies/strict.wasm@{}", Digest::of(""));
         assert_eq!(lock_key(&pinned, base), "policies/strict.wasm");
         assert_eq!(lock_key("builtin:resilience", base), "builtin:resilience");
+        let remote = format!("oci://Example.org/strict:1@{}", Digest::of(""));
+        assert_eq!(lock_key(&remote, base), remote.replace("Example", "example"));
     }
 }

@@ -1,0 +1,229 @@
+//! `baton policy list`: the policies that were pulled, and those that the `baton.lock` of a folder pins. Asks no registry.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use baton_registry::trust::Verdict;
+use baton_registry::{Depot, LOCK_FILE, Lock, OciReference};
+use baton_runtime::core::Digest;
+use clap::Args;
+use serde::Serialize;
+use serde_json::json;
+
+use super::outside::outside;
+use crate::args::{Format, FormatArg, PlaceArgs};
+use crate::exit::Exit;
+use crate::out;
+use crate::place::Place;
+use crate::registries::{self, RegistryArgs};
+use crate::render::look::{self, Look, Tone};
+use crate::render::{record, words};
+
+/// List the policies that were pulled, and those that are pinned here
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  baton policy list
+  baton policy list --workspace ~/app       with what is pinned in another folder
+  baton policy list --format json")]
+pub(crate) struct ListArgs {
+    #[command(flatten)]
+    place: PlaceArgs,
+    #[command(flatten)]
+    format: FormatArg,
+}
+
+/// A policy that was pulled, or is pinned, or both.
+#[derive(Debug, Serialize)]
+struct Row {
+    reference: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tag: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    manifest: Option<Digest>,
+    component: Digest,
+    /// It was pulled, and needs no network.
+    kept: bool,
+    /// The lock of this folder names it.
+    pinned: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bytes: Option<u64>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    decides: Vec<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    verdict: Option<Verdict>,
+    /// Why it would not be used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    refused: Option<String>,
+}
+
+impl Row {
+    /// What the lock alone says.
+    fn pinned(reference: &str, component: &Digest, manifest: Option<&Digest>) -> Self {
+        Row {
+            reference: reference.to_owned(),
+            tag: reference.parse::<OciReference>().ok().and_then(|r| r.tag().map(str::to_owned)),
+            manifest: manifest.cloned(),
+            component: component.clone(),
+            kept: false,
+            pinned: true,
+            bytes: None,
+            decides: Vec::new(),
+            verdict: None,
+            refused: None,
+        }
+    }
+}
+
+pub(super) fn list(args: ListArgs) -> anyhow::Result<Exit> {
+    let place = Place::here(&args.place)?;
+    let path = place.config.workspace.join(LOCK_FILE);
+    let depot = registries::depot(&RegistryArgs::of(&args.place))?;
+    let rows = rows(&args.place, &depot, &Lock::read(&path)?)?;
+    match args.format.format {
+        Format::Text => {
+            out::data(&text(&rows, &look::stdout()))?;
+            if rows.is_empty() {
+                out::progress(&nothing(&path));
+            }
+        }
+        Format::Json => out::data(&record::pretty(&json!({
+            "schema": record::SCHEMA,
+            "record": "policies",
+            "lock": path,
+            "policies": rows,
+        }))?)?,
+        Format::Jsonl => {
+            for row in &rows {
+                out::data(&record::line(&Line { schema: record::SCHEMA, record: "policy-kept", row })?)?;
+            }
+        }
+    }
+    Ok(Exit::Done)
+}
+
+#[derive(Serialize)]
+struct Line<'a> {
+    schema: u32,
+    record: &'static str,
+    #[serde(flatten)]
+    row: &'a Row,
+}
+
+fn nothing(lock: &Path) -> String {
+    format!("no policy was pulled, and none is pinned in {}; `baton policy pull` pulls one", lock.display())
+}
+
+/// By reference and manifest: a tag may have led to several, and one manifest may have several tags.
+fn rows(place: &PlaceArgs, depot: &Depot, lock: &Lock) -> anyhow::Result<Vec<Row>> {
+    let mut found: BTreeMap<(String, Option<Digest>), Row> = BTreeMap::new();
+    for (reference, component, manifest) in lock.pins() {
+        let row = Row::pinned(reference, component, manifest);
+        found.insert((reference.to_owned(), manifest.cloned()), row);
+    }
+    for entry in depot.store().entries()? {
+        // One whose files were removed by hand is as good as never pulled.
+        let kept = match depot.store().get(&entry.manifest) {
+            Ok(None) => continue,
+            Ok(Some(kept)) => Ok(kept),
+            Err(error) => Err(error.to_string()),
+        };
+        for reference in &entry.references {
+            let Ok(remote) = reference.parse::<OciReference>() else { continue };
+            let key = (reference.clone(), Some(entry.manifest.clone()));
+            let row = found.entry(key).or_insert_with(|| Row {
+                pinned: false,
+                ..Row::pinned(reference, &entry.component, Some(&entry.manifest))
+            });
+            let kept = match &kept {
+                Ok(kept) => kept,
+                Err(error) => {
+                    row.refused = Some(error.clone());
+                    continue;
+                }
+            };
+            (row.kept, row.bytes) = (true, Some(kept.bytes.len() as u64));
+            match depot.judge(&remote, &kept.entry) {
+                Ok(verdict) => row.verdict = Some(verdict),
+                Err(error) => row.refused = Some(error.to_string()),
+            }
+            match outside(place, reference, remote.short_name(), &kept.bytes) {
+                Ok(outside) => row.decides = outside.decides,
+                Err(error) => row.refused = Some(format!("{error:#}")),
+            }
+        }
+    }
+    Ok(found.into_values().collect())
+}
+
+fn text(rows: &[Row], look: &Look) -> String {
+    let mut text = String::new();
+    for row in rows {
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        text.push_str(&format!("{}\n", look.paint(Tone::Strong, &row.reference)));
+        if let Some(manifest) = &row.manifest {
+            text.push_str(&format!("    manifest   {manifest}\n"));
+        }
+        let size = row.bytes.map(|bytes| format!("  {}", words::bytes(bytes))).unwrap_or_default();
+        text.push_str(&format!("    component  {}{size}\n", row.component));
+        if !row.decides.is_empty() {
+            text.push_str(&format!("    decides    {}\n", row.decides.join(", ")));
+        }
+        if let Some(verdict) = &row.verdict {
+            text.push_str(&format!("    trust      {}\n", registries::verdict(verdict)));
+        }
+        if let Some(refused) = &row.refused {
+            let refused = look.wrap(refused, 15);
+            text.push_str(&format!("    {}    {refused}\n", look.paint(Tone::Bad, "refused")));
+        }
+        let here = match (row.kept, row.pinned) {
+            (true, true) => "pinned in this folder; needs no network",
+            (true, false) => "needs no network",
+            (false, true) if row.manifest.is_none() || row.refused.is_some() => "pinned in this folder",
+            (false, true) => "pinned in this folder; the next run pulls it",
+            (false, false) => "what was pulled cannot be used",
+        };
+        text.push_str(&format!("    {here}\n"));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_policy_is_shown_with_what_is_known_of_it() {
+        let row = |reference: &str| Row {
+            kept: true,
+            bytes: Some(61_234),
+            decides: vec!["splitting", "handoff"],
+            verdict: Some(Verdict::Signed { by: "acme.pub".into(), key: Digest::of("key") }),
+            ..Row::pinned(reference, &Digest::of("component"), Some(&Digest::of("manifest")))
+        };
+        let rows = [
+            row("oci://registry.example/acme/strict:1"),
+            Row {
+                pinned: false,
+                verdict: Some(Verdict::Unsigned),
+                ..row("oci://registry.example/acme/other:1")
+            },
+            Row {
+                verdict: None,
+                refused: Some(
+                    "it is not signed, and the rule for \"registry.example/*\" refuses what is not".into(),
+                ),
+                ..row("oci://registry.example/acme/stranger:1")
+            },
+            Row::pinned(
+                "oci://registry.example/acme/away:1",
+                &Digest::of("component"),
+                Some(&Digest::of("manifest")),
+            ),
+            Row::pinned("mine.wasm", &Digest::of("mine"), None),
+        ];
+        insta::assert_snapshot!("policy_list", text(&rows, &Look::bare(100)));
+    }
+}

@@ -1,0 +1,60 @@
+//! `baton policy pull`: a policy comes from a registry, is believed by the rules of trust or not kept at all. Uses it for
+//! nothing.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueHint};
+
+use super::outside::{outside, remote, write_whole};
+use crate::exit::Exit;
+use crate::out;
+use crate::registries::{self, RegistryArgs};
+use crate::render::words;
+
+/// Pull a policy from a registry
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  baton policy pull oci://registry.example/acme/careful:1.0
+  baton policy pull oci://registry.example/acme/careful:1.0 -o careful.wasm
+  baton policy pull oci://registry.example/acme/careful@sha256:…
+
+What was pulled before needs no network when it is named by its digest.
+
+A workflow that names such a reference needs no pull: the first run pulls it and pins it in `baton.lock`. Whose policies \
+are believed stands in [trust] of ~/.config/baton/config.toml:
+
+  [[trust.rule]]
+  from = \"registry.example/acme/*\"
+  keys = [\"acme.pub\"]              # beside the config; what is not signed by it is refused")]
+pub(crate) struct PullArgs {
+    /// Which one: oci://host/name:tag or oci://host/name@sha256:…
+    #[arg(value_name = "REFERENCE")]
+    reference: String,
+    /// Write the component to this file as well
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    registry: RegistryArgs,
+}
+
+pub(super) fn pull(args: PullArgs) -> anyhow::Result<Exit> {
+    let reference = remote(&args.reference)?;
+    let depot = registries::depot(&args.registry)?;
+    let delivered = depot.get(&reference, None)?;
+    let outside = outside(&args.registry.place(), &args.reference, &delivered.name, &delivered.bytes)?;
+    if let Some(output) = &args.output {
+        write_whole(output, &delivered.bytes)?;
+    }
+    let did = if delivered.fetched { "pulled" } else { "had" };
+    let size = words::bytes(delivered.bytes.len() as u64);
+    out::progress(&format!(
+        "{did} {}  {}  {size}, {}; it {}",
+        delivered.name,
+        delivered.pin.component,
+        registries::verdict(&delivered.verdict),
+        outside.sentence()
+    ));
+    out::data(&format!("{}\n", reference.at(&delivered.pin.manifest)))?;
+    Ok(Exit::Done)
+}

@@ -1,0 +1,44 @@
+//! `baton policy push`: a component goes to a registry, in the layout in which registries hold WebAssembly. Judges nothing.
+
+use baton_registry::Artifact;
+use clap::{Args, ValueHint};
+
+use super::outside::{outside, remote};
+use crate::exit::Exit;
+use crate::policies::Named;
+use crate::registries::{self, RegistryArgs};
+use crate::render::words;
+use crate::{out, policies};
+
+/// Push a policy to a registry, under a tag
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  baton policy push careful.wasm oci://registry.example/acme/careful:1.0
+  baton policy push careful.wasm oci://127.0.0.1:5000/careful:dev
+
+Credentials are those of the Docker config (`docker login`). The same component always gives the same digest, which is \
+written to standard output; `baton policy sign` signs it.")]
+pub(crate) struct PushArgs {
+    /// A component
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    file: String,
+    /// Where it goes: oci://host/name:tag
+    #[arg(value_name = "REFERENCE")]
+    reference: String,
+    #[command(flatten)]
+    registry: RegistryArgs,
+}
+
+pub(super) fn push(args: PushArgs) -> anyhow::Result<Exit> {
+    let reference = remote(&args.reference)?;
+    let Named { name, bytes, .. } = policies::named(&args.file)?;
+    let outside = outside(&args.registry.place(), &args.file, &name, &bytes)?;
+    let imports: Vec<String> = outside.outline.imports.iter().map(|import| import.name.clone()).collect();
+    let artifact = Artifact::new(bytes.into_owned(), &imports, &outside.outline.exports);
+    let digest = registries::depot(&args.registry)?.registry().push(&reference, &artifact)?;
+    let size = words::bytes(artifact.component_bytes());
+    out::progress(&format!("pushed {name}  {}  {size}, which {}", artifact.component(), outside.sentence()));
+    out::data(&format!("{}\n", reference.at(&digest)))?;
+    Ok(Exit::Done)
+}

@@ -1,0 +1,131 @@
+//! `baton policy verify`: is a policy signed by somebody who is believed? Keeps what is, and changes nothing else.
+
+use std::path::{Path, PathBuf};
+
+use baton_registry::trust::{Trust, TrustedKey, Verdict};
+use baton_registry::{LOCK_FILE, Lock, OciReference};
+use baton_runtime::core::Digest;
+use clap::{Args, ValueHint};
+use serde_json::json;
+
+use super::outside::{beside, remote};
+use super::sign::file_of;
+use crate::args::{Format, FormatArg};
+use crate::exit::{Exit, Usage};
+use crate::out;
+use crate::policies::{self, refused};
+use crate::registries::{self, RegistryArgs};
+use crate::render::look::{self, Tone};
+use crate::render::record;
+
+/// Largest signature of a file: base64 of some seventy bytes.
+const SIGNATURE_BYTES_MAX: u64 = 4 * 1024;
+
+/// Verify who signed a policy, in a registry or in a file
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  baton policy verify oci://registry.example/acme/careful:1.0 --key acme.pub
+  baton policy verify oci://registry.example/acme/careful:1.0        by [trust] in your config
+  baton policy verify careful.wasm --key acme.pub           by careful.wasm.sig beside it
+
+Ends with 0 only where a key that is believed has signed it.")]
+pub(crate) struct VerifyArgs {
+    /// A component, or oci://host/name:tag
+    #[arg(value_name = "FILE|REFERENCE", value_hint = ValueHint::FilePath)]
+    policy: String,
+    /// The public key that has to have signed it (PEM)
+    #[arg(long, value_name = "PUB.pem", value_hint = ValueHint::FilePath)]
+    key: Option<PathBuf>,
+    #[command(flatten)]
+    registry: RegistryArgs,
+    #[command(flatten)]
+    format: FormatArg,
+}
+
+/// What was found.
+struct Verified {
+    component: Digest,
+    /// Of a policy in a registry.
+    manifest: Option<Digest>,
+    verdict: Verdict,
+}
+
+pub(super) fn verify(args: VerifyArgs) -> anyhow::Result<Exit> {
+    let key = args.key.as_deref().map(TrustedKey::read).transpose().map_err(Usage)?;
+    let verified = match OciReference::is_meant(&args.policy) {
+        true => of_registry(&args, key)?,
+        false => of_file(&args.policy, key)?,
+    };
+    let is_signed = matches!(verified.verdict, Verdict::Signed { .. });
+    let document = json!({
+        "schema": record::SCHEMA,
+        "record": "policy-verify",
+        "policy": args.policy,
+        "component": verified.component,
+        "manifest": verified.manifest,
+        "verified": is_signed,
+        "verdict": verified.verdict,
+    });
+    match args.format.format {
+        Format::Text => {
+            let look = look::stdout();
+            let (word, tone) = if is_signed { ("verified", Tone::Good) } else { ("not verified", Tone::Bad) };
+            let (word, why) = (look.paint(tone, word), registries::verdict(&verified.verdict));
+            let digest = verified.manifest.as_ref().unwrap_or(&verified.component);
+            out::data(&format!("{word}: {}  {digest}\n{why}\n", args.policy))?;
+        }
+        Format::Json => out::data(&record::pretty(&document)?)?,
+        Format::Jsonl => out::data(&record::line(&document)?)?,
+    }
+    if !is_signed {
+        out::progress(
+            "no rule refuses it, so that it would be used all the same; --key PUB.pem, or a rule in [trust], says who has to have signed it",
+        );
+    }
+    Ok(if is_signed { Exit::Done } else { Exit::PolicyRefused })
+}
+
+fn of_registry(args: &VerifyArgs, key: Option<TrustedKey>) -> anyhow::Result<Verified> {
+    let reference = remote(&args.policy)?;
+    let depot = match key {
+        Some(key) => registries::depot_believing(&args.registry, Trust::only(key))?,
+        None => registries::depot(&args.registry)?,
+    };
+    // What this folder agreed to is what is meant here.
+    let pin = Lock::read(Path::new(LOCK_FILE))?.oci(&reference);
+    let delivered = depot.get(&reference, pin.as_ref())?;
+    let (manifest, component) = (Some(delivered.pin.manifest), delivered.pin.component);
+    Ok(Verified { component, manifest, verdict: delivered.verdict })
+}
+
+fn of_file(reference: &str, key: Option<TrustedKey>) -> anyhow::Result<Verified> {
+    use std::io::Read as _;
+    let Some(key) = key else {
+        return Err(Usage(
+            "the rules of [trust] are about registries; of a file, name the key with --key PUB.pem".into(),
+        )
+        .into());
+    };
+    let named = policies::named(reference)?;
+    let path = beside(&file_of(reference), "sig");
+    let unread = |error: std::io::Error| {
+        Usage(format!(
+            "the signature {}: {error}; `baton policy sign {reference} --key KEY.pem` makes one",
+            path.display()
+        ))
+    };
+    let mut signature = String::new();
+    let file = std::fs::File::open(&path).map_err(unread)?;
+    file.take(SIGNATURE_BYTES_MAX).read_to_string(&mut signature).map_err(unread)?;
+    if !key.key.has_signed(&named.bytes, &signature) {
+        let why = format!(
+            "{} is not by {} over these bytes: another key signed it, or the file changed since",
+            path.display(),
+            key.name
+        );
+        return Err(refused(reference, &why).into());
+    }
+    let verdict = Verdict::Signed { by: key.name, key: key.key.id() };
+    Ok(Verified { component: Digest::of(&named.bytes), manifest: None, verdict })
+}

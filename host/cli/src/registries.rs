@@ -1,0 +1,109 @@
+//! Opens the way to registries for a command: what was pulled, the user's credentials, and whose policies the user believes.
+//! Fetches nothing by itself.
+
+use std::cell::OnceCell;
+use std::path::{Path, PathBuf};
+
+use baton_registry::trust::{Rules, Trust, Verdict};
+use baton_registry::{
+    Credentials, Delivered, Depot, OciPin, OciReference, Options, Patience, Registry, RegistryError, Store,
+};
+use clap::{Args, ValueHint};
+
+use crate::args::PlaceArgs;
+use crate::exit::Usage;
+use crate::{layers, place};
+
+/// How registries are asked, and where what they give is kept.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct RegistryArgs {
+    /// Ask this registry by plain HTTP, as this machine always is; may be given several times
+    #[arg(long, value_name = "HOST[:PORT]")]
+    insecure: Vec<String>,
+    /// Folder that keeps what was pulled [default: $XDG_STATE_HOME/baton or ~/.local/state/baton]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    state_dir: Option<PathBuf>,
+}
+
+impl RegistryArgs {
+    /// Where what was pulled is kept.
+    pub(crate) fn place(&self) -> PlaceArgs {
+        PlaceArgs { state_dir: self.state_dir.clone(), ..PlaceArgs::default() }
+    }
+
+    /// The usual way to ask, with what was pulled in this place.
+    pub(crate) fn of(place: &PlaceArgs) -> Self {
+        Self { insecure: Vec::new(), state_dir: place.state_dir.clone() }
+    }
+}
+
+/// Registries, what was pulled from them, and who is believed.
+pub(crate) fn depot(args: &RegistryArgs) -> anyhow::Result<Depot> {
+    let (rules, base) = rules()?;
+    let trust = rules.ready(&base).map_err(RegistryError::from)?;
+    depot_with(args, rules, trust)
+}
+
+/// The same, with other keys than the user's rules name.
+pub(crate) fn depot_believing(args: &RegistryArgs, trust: Trust) -> anyhow::Result<Depot> {
+    depot_with(args, rules()?.0, trust)
+}
+
+fn depot_with(args: &RegistryArgs, rules: Rules, trust: Trust) -> anyhow::Result<Depot> {
+    let options = Options {
+        credentials: Credentials::of_user(|name| std::env::var_os(name)),
+        plain_http: args.insecure.iter().cloned().chain(rules.plain_http).collect(),
+        patience: Patience::default(),
+    };
+    Ok(Depot::new(Registry::new(options), Store::below(&place::state_root(&args.place())?), trust))
+}
+
+/// What references of a workflow to registries lead to. Rules and credentials are looked at when the first one comes.
+pub(crate) struct Remotes<'a> {
+    place: &'a PlaceArgs,
+    depot: OnceCell<Depot>,
+}
+
+impl<'a> Remotes<'a> {
+    pub(crate) fn new(place: &'a PlaceArgs) -> Self {
+        Self { place, depot: OnceCell::new() }
+    }
+
+    /// The policy of a reference; see [`Depot::get`].
+    pub(crate) fn get(&self, reference: &OciReference, pin: Option<&OciPin>) -> anyhow::Result<Delivered> {
+        let depot = match self.depot.get() {
+            Some(depot) => depot,
+            None => {
+                let opened = depot(&RegistryArgs::of(self.place))?;
+                self.depot.get_or_init(|| opened)
+            }
+        };
+        Ok(depot.get(reference, pin)?)
+    }
+}
+
+/// The user's rules, and the folder that their paths start from. Without a config there are none.
+fn rules() -> anyhow::Result<(Rules, PathBuf)> {
+    let Some(path) = layers::user_config() else { return Ok(Default::default()) };
+    let base = path.parent().unwrap_or(Path::new("/")).to_owned();
+    match std::fs::read_to_string(&path) {
+        Ok(text) => {
+            let rules = Rules::of_config(&text, &path).map_err(RegistryError::from)?;
+            Ok((rules, base))
+        }
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok((Rules::default(), base)),
+        Err(error) => Err(Usage(format!("the config {} cannot be read: {error}", path.display())).into()),
+    }
+}
+
+/// "signed by acme.pub".
+pub(crate) fn verdict(verdict: &Verdict) -> String {
+    match verdict {
+        Verdict::Signed { by, .. } => format!("signed by {by}"),
+        Verdict::Unjudged { signatures: 1 } => "1 signature, and no rule says whose counts".to_owned(),
+        Verdict::Unjudged { signatures } => {
+            format!("{signatures} signatures, and no rule says whose count")
+        }
+        Verdict::Unsigned => "not signed".to_owned(),
+    }
+}

@@ -1,0 +1,231 @@
+//! Why something could not be had from a registry, put there, or believed. Each kind says what was tried, where, and what to
+//! do next.
+
+use std::path::PathBuf;
+
+use baton_core::Digest;
+
+use crate::trust::TrustError;
+
+/// Most of what a registry says that is passed on to a person.
+const SAID_CHARS_MAX: usize = 300;
+
+/// Why a registry, or the store of what was pulled from it, is of no use.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RegistryError {
+    /// Nobody answers, or not in a way that is understood.
+    #[error(
+        "cannot reach the registry at {url}: {why}. What was pulled before needs no network where it is pinned, or named by its digest"
+    )]
+    Unreachable {
+        /// What was asked for.
+        url: String,
+        /// What went wrong.
+        why: String,
+    },
+    /// It answers too slowly, or not any more.
+    #[error("the registry at {url} did not answer in time ({why}); nothing was kept of it. Try again")]
+    TimedOut {
+        /// What was asked for.
+        url: String,
+        /// Which time ran out.
+        why: String,
+    },
+    /// The connection ended before the answer did.
+    #[error(
+        "the connection to {url} broke off before everything had come: {why}; nothing was kept of it. Try again"
+    )]
+    BrokeOff {
+        /// What was asked for.
+        url: String,
+        /// What went wrong.
+        why: String,
+    },
+    /// It wants credentials that are not there, or others.
+    #[error(
+        "the registry {host} refuses {what}: {}. `docker login {host}` writes credentials where baton looks for them",
+        if *had_credentials { "the credentials of the Docker config are not enough" } else { "the Docker config has no credentials for it" }
+    )]
+    Unauthorized {
+        /// Host and port.
+        host: String,
+        /// What was tried.
+        what: String,
+        /// Whether credentials were sent.
+        had_credentials: bool,
+    },
+    /// The Docker config, or what it names, gives no credentials.
+    #[error("the credentials for {host} cannot be had: {why}")]
+    Credentials {
+        /// Host and port.
+        host: String,
+        /// What went wrong.
+        why: String,
+    },
+    /// Credentials would go over the network for everybody to read.
+    #[error(
+        "the registry {host} sends whoever logs in to {realm}, which is neither HTTPS nor this machine; no credentials were sent"
+    )]
+    OpenRealm {
+        /// Host and port.
+        host: String,
+        /// Where the token would be fetched.
+        realm: String,
+    },
+    /// There is nothing under this reference.
+    #[error(
+        "there is no {reference}: {}",
+        if reference.contains('@') { "what has this digest was removed, or never was there" } else { "the tag was removed, or never was there. Where you know the digest, write it instead" }
+    )]
+    NotFound {
+        /// What was asked for.
+        reference: String,
+    },
+    /// It answers with a status that is of no use.
+    #[error("the registry answers {status} at {url}{}", if said.is_empty() { String::new() } else { format!(": {said}") })]
+    Status {
+        /// The HTTP status.
+        status: u16,
+        /// What was asked for.
+        url: String,
+        /// What it says about it.
+        said: String,
+    },
+    /// The answer is larger than it may be.
+    #[error("{what} at {url} has more than {max} bytes, which is more than a policy needs; it was not read")]
+    TooLarge {
+        /// What was asked for.
+        what: &'static str,
+        /// Where.
+        url: String,
+        /// The bound.
+        max: u64,
+    },
+    /// The bytes are not those that were asked for.
+    #[error(
+        "{what} of {reference} has the digest {found}, but {expected} is asked for: it was changed in the registry or on the way. Nothing was kept of it; tell its publisher"
+    )]
+    WrongDigest {
+        /// "the manifest", "the component".
+        what: &'static str,
+        /// Which policy.
+        reference: String,
+        /// What was asked for.
+        expected: Digest,
+        /// What came.
+        found: Digest,
+    },
+    /// It is an image, a chart, an index.
+    #[error("{reference} is no policy: its {what} is {found:?}, and {expected:?} is needed")]
+    MediaType {
+        /// Which policy.
+        reference: String,
+        /// "manifest", "config", "layer".
+        what: &'static str,
+        /// What is needed.
+        expected: &'static str,
+        /// What it is.
+        found: String,
+    },
+    /// Its manifest is not to be understood.
+    #[error("the manifest of {reference} is none of a policy: {why}")]
+    Manifest {
+        /// Which policy.
+        reference: String,
+        /// What is wrong.
+        why: String,
+    },
+    /// What was asked for cannot be pushed.
+    #[error("cannot push to {reference}: {why}")]
+    Push {
+        /// The reference.
+        reference: String,
+        /// What is wrong.
+        why: String,
+    },
+    /// What was pinned has become another.
+    #[error(
+        "{reference} is pinned to the component {expected}, but its manifest names {found}; the pin was changed by hand. Run `baton policy lock` after a look at what is new"
+    )]
+    PinMismatch {
+        /// Which policy.
+        reference: String,
+        /// What the lock says.
+        expected: Digest,
+        /// What the manifest says.
+        found: Digest,
+    },
+    /// A file of the store is not what it was.
+    #[error(
+        "{} is not what was pulled: it has the digest {found}, and its name says {expected}. Delete it, and it is pulled again", path.display()
+    )]
+    Tampered {
+        /// The file.
+        path: PathBuf,
+        /// What its name says.
+        expected: Digest,
+        /// What it has.
+        found: Digest,
+    },
+    /// The store cannot be read or written.
+    #[error("cannot {doing} {}: {source}", path.display())]
+    Store {
+        /// "read", "write".
+        doing: &'static str,
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// It is not trusted.
+    #[error(transparent)]
+    Trust(#[from] TrustError),
+}
+
+impl RegistryError {
+    /// Whether something came, and was refused for what it is. Everything else is a matter of the network, the disk or the
+    /// reference.
+    pub fn is_refusal(&self) -> bool {
+        match self {
+            Self::WrongDigest { .. }
+            | Self::MediaType { .. }
+            | Self::Manifest { .. }
+            | Self::TooLarge { .. }
+            | Self::PinMismatch { .. }
+            | Self::Tampered { .. } => true,
+            Self::Trust(error) => error.is_refusal(),
+            _ => false,
+        }
+    }
+
+    /// Whether the reference, or the place that it names, is what is wrong.
+    pub fn is_usage(&self) -> bool {
+        match self {
+            Self::NotFound { .. } | Self::Push { .. } => true,
+            Self::Trust(error) => !error.is_refusal(),
+            _ => false,
+        }
+    }
+}
+
+/// What a stranger says, fit for a terminal: short, in one line, without control characters.
+pub(crate) fn said(text: &[u8]) -> String {
+    let text = String::from_utf8_lossy(text);
+    let mut short: String = text.trim().chars().take(SAID_CHARS_MAX).collect();
+    if short.len() < text.trim().len() {
+        short.push('…');
+    }
+    short.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_stranger_says_does_no_harm_to_a_terminal() {
+        assert_eq!(said(b" no\x1b[2J\nsuch \xff "), "no [2J such \u{fffd}");
+        assert_eq!(said(&[b'a'; 1000]).chars().count(), SAID_CHARS_MAX + 1);
+    }
+}

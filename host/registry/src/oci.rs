@@ -1,0 +1,295 @@
+//! A policy in a registry: `oci://host[:port]/name:tag`, `oci://host/name@sha256:…`, or both at once. Only reads and
+//! writes such references; nothing is fetched here.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::str::FromStr;
+
+use baton_core::Digest;
+
+/// What every reference of this kind begins with.
+pub const SCHEME: &str = "oci://";
+
+/// Longest reference that is read: host, name and tag are each far shorter.
+const REFERENCE_BYTES_MAX: usize = 1024;
+
+/// Longest tag, as the distribution specification has it.
+const TAG_BYTES_MAX: usize = 128;
+
+/// Where a policy lies in a registry. It has a tag, or a digest, or both; the digest is that of the manifest.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct OciReference {
+    host: String,
+    name: String,
+    tag: Option<String>,
+    digest: Option<Digest>,
+}
+
+/// A text that names no policy in a registry.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{reference:?} names no policy in a registry: {why}. Write \"oci://host/name:tag\" or \"oci://host/name@sha256:…\""
+)]
+pub struct BadOciReference {
+    /// As it was written; shortened where it is very long.
+    pub reference: String,
+    /// What is wrong with it.
+    pub why: &'static str,
+}
+
+impl OciReference {
+    /// Whether a text is meant to be one.
+    pub fn is_meant(reference: &str) -> bool {
+        reference.starts_with(SCHEME)
+    }
+
+    /// Host and port, as they are asked.
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// The name in the registry, which may have slashes.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The tag, which its publisher may move.
+    pub fn tag(&self) -> Option<&str> {
+        self.tag.as_deref()
+    }
+
+    /// The digest of the manifest, which cannot move.
+    pub fn digest(&self) -> Option<&Digest> {
+        self.digest.as_ref()
+    }
+
+    /// "host/name", as trust rules and signatures have it.
+    pub fn place(&self) -> String {
+        format!("{}/{}", self.host, self.name)
+    }
+
+    /// What a person calls the policy: the last part of its name.
+    pub fn short_name(&self) -> &str {
+        self.name.rsplit('/').next().unwrap_or(&self.name)
+    }
+
+    /// The same place, with this digest.
+    #[must_use]
+    pub fn at(&self, digest: &Digest) -> Self {
+        Self { digest: Some(digest.clone()), ..self.clone() }
+    }
+
+    /// The same place, under this tag and no digest. The tag is one of ours, not of a person.
+    pub(crate) fn tagged(&self, tag: String) -> Self {
+        Self { tag: Some(tag), digest: None, ..self.clone() }
+    }
+
+    /// What a registry is asked for: the digest where there is one, since it cannot move.
+    pub(crate) fn wanted(&self) -> &str {
+        match (&self.digest, &self.tag) {
+            (Some(digest), _) => digest.as_str(),
+            (None, Some(tag)) => tag,
+            (None, None) => unreachable!("a reference has a tag or a digest"),
+        }
+    }
+}
+
+/// Whether a host is this machine, where nobody listens in on the way.
+pub(crate) fn is_loopback(host: &str) -> bool {
+    let name = match host.strip_prefix('[') {
+        Some(rest) => rest.split(']').next().unwrap_or_default(),
+        None => host.split(':').next().unwrap_or_default(),
+    };
+    name == "localhost" || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+impl FromStr for OciReference {
+    type Err = BadOciReference;
+
+    fn from_str(reference: &str) -> Result<Self, BadOciReference> {
+        let bad = |why| BadOciReference { reference: reference.chars().take(200).collect(), why };
+        if reference.len() > REFERENCE_BYTES_MAX {
+            return Err(bad("it is too long"));
+        }
+        let rest = reference.strip_prefix(SCHEME).ok_or(bad("it does not begin with oci://"))?;
+        let (host, rest) = rest.split_once('/').ok_or(bad("after the host comes a slash and a name"))?;
+        if host.contains('@') {
+            return Err(bad(
+                "it names a user; credentials are taken from the Docker config, as `docker login` writes it",
+            ));
+        }
+        let host = host.to_ascii_lowercase();
+        if !is_host(&host) {
+            return Err(bad("its host is none"));
+        }
+        let (rest, digest) = match rest.split_once('@') {
+            None => (rest, None),
+            Some((rest, digest)) => {
+                let digest =
+                    digest.parse().map_err(|_| bad("after the @ stands no sha256: and 64 hex digits"))?;
+                (rest, Some(digest))
+            }
+        };
+        let (name, tag) = match rest.split_once(':') {
+            None => (rest, None),
+            Some((name, tag)) => (name, Some(tag)),
+        };
+        if !is_name(name) {
+            return Err(bad(
+                "its name has other characters than small letters, digits and single . _ - / between them",
+            ));
+        }
+        if tag.is_some_and(|tag| !is_tag(tag)) {
+            return Err(bad("its tag has other characters than letters, digits, . _ and -, or too many"));
+        }
+        if tag.is_none() && digest.is_none() {
+            return Err(bad("it has neither a tag nor a digest"));
+        }
+        Ok(Self { host, name: name.to_owned(), tag: tag.map(str::to_owned), digest })
+    }
+}
+
+impl fmt::Display for OciReference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{SCHEME}{}/{}", self.host, self.name)?;
+        if let Some(tag) = &self.tag {
+            write!(f, ":{tag}")?;
+        }
+        if let Some(digest) = &self.digest {
+            write!(f, "@{digest}")?;
+        }
+        Ok(())
+    }
+}
+
+/// "registry.example", "127.0.0.1:5000", "[::1]:5000".
+pub(crate) fn is_host(host: &str) -> bool {
+    let (name, port) = match host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        Some((address, "")) => return address.parse::<std::net::Ipv6Addr>().is_ok(),
+        Some((address, port)) if address.parse::<std::net::Ipv6Addr>().is_ok() => {
+            ("v6", port.strip_prefix(':').or(Some("")))
+        }
+        Some(_) => return false,
+        None => match host.split_once(':') {
+            Some((name, port)) => (name, Some(port)),
+            None => (host, None),
+        },
+    };
+    let is_label = |label: &str| {
+        let inside = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        !label.is_empty() && label.chars().all(inside) && !label.starts_with('-') && !label.ends_with('-')
+    };
+    let is_port = |port: &str| {
+        let digits = !port.is_empty() && port.bytes().all(|b| b.is_ascii_digit());
+        digits && port.parse::<u16>().is_ok_and(|port| port > 0)
+    };
+    name.split('.').all(is_label) && port.is_none_or(is_port)
+}
+
+/// Parts of small letters and digits, with one `.`, one or two `_`, or any `-` between them.
+fn is_name(name: &str) -> bool {
+    let alphanumeric = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    let is_part = |part: &str| {
+        let ends = part.starts_with(alphanumeric) && part.ends_with(alphanumeric);
+        let mut between = part.split(alphanumeric);
+        ends && between.all(|sign| matches!(sign, "" | "." | "_" | "__") || sign.bytes().all(|b| b == b'-'))
+    };
+    name.split('/').all(is_part)
+}
+
+fn is_tag(tag: &str) -> bool {
+    let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    tag.len() <= TAG_BYTES_MAX
+        && tag.starts_with(word)
+        && tag.chars().all(|c| word(c) || c == '.' || c == '-')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn parse(text: &str) -> Result<OciReference, BadOciReference> {
+        text.parse()
+    }
+
+    #[test]
+    fn a_reference_has_a_place_and_a_tag_or_a_digest() {
+        let digest = Digest::of("manifest");
+        let whole = parse(&format!("oci://127.0.0.1:5000/acme/strict:1.2@{digest}")).unwrap();
+        assert_eq!((whole.host(), whole.name()), ("127.0.0.1:5000", "acme/strict"));
+        assert_eq!((whole.tag(), whole.digest()), (Some("1.2"), Some(&digest)));
+        assert_eq!((whole.place().as_str(), whole.short_name()), ("127.0.0.1:5000/acme/strict", "strict"));
+        assert_eq!(whole.wanted(), digest.as_str());
+        assert_eq!(parse("oci://registry.example/a:latest").unwrap().wanted(), "latest");
+        assert_eq!(parse("oci://REGISTRY.example/a:V1").unwrap().to_string(), "oci://registry.example/a:V1");
+        assert_eq!(parse("oci://[::1]:5000/a:1").unwrap().host(), "[::1]:5000");
+    }
+
+    #[test]
+    fn everything_else_is_refused_with_a_reason() {
+        let long = format!("oci://h/{}:1", "a".repeat(2000));
+        for (text, hint) in [
+            ("registry.example/a:1", "does not begin"),
+            ("oci://registry.example", "slash"),
+            ("oci://registry.example/a", "neither a tag"),
+            ("oci:///a:1", "host"),
+            ("oci://-x/a:1", "host"),
+            ("oci://host:0/a:1", "host"),
+            ("oci://host:99999/a:1", "host"),
+            ("oci://ho st/a:1", "host"),
+            ("oci://[::1/a:1", "host"),
+            ("oci://me:pw@host/a:1", "Docker config"),
+            ("oci://host/A:1", "name"),
+            ("oci://host/:1", "name"),
+            ("oci://host/a//b:1", "name"),
+            ("oci://host/../b:1", "name"),
+            ("oci://host/a..b:1", "name"),
+            ("oci://host/a?x=1:1", "name"),
+            ("oci://host/a:", "tag"),
+            ("oci://host/a:-1", "tag"),
+            ("oci://host/a:1/2", "tag"),
+            ("oci://host/a@sha256:abc", "64 hex digits"),
+            ("oci://host/a@md5:00", "64 hex digits"),
+            (long.as_str(), "too long"),
+        ] {
+            let error = parse(text).unwrap_err().to_string();
+            assert!(error.contains(hint), "{text}: {error}");
+            assert!(error.len() < 600, "{error}");
+        }
+    }
+
+    #[test]
+    fn only_this_machine_is_loopback() {
+        for host in ["localhost", "localhost:5000", "127.0.0.1:5000", "127.9.9.9", "[::1]:5000"] {
+            assert!(is_loopback(host), "{host}");
+        }
+        for host in ["localhost.example", "10.0.0.1", "127.0.0.1.example", "[::2]:80", "example.org"] {
+            assert!(!is_loopback(host), "{host}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_makes_it_panic(text in ".{0,80}", after in "oci://.{0,60}") {
+            let _ = parse(&text);
+            let _ = parse(&after);
+        }
+
+        #[test]
+        fn what_is_read_is_written_the_same(
+            host in "[a-z0-9]{1,8}(\\.[a-z0-9]{1,8}){0,2}(:[1-9][0-9]{0,3})?",
+            name in "[a-z0-9]{1,6}((\\.|_|__|-{1,3})[a-z0-9]{1,6}){0,2}(/[a-z0-9]{1,6}){0,3}",
+            tag in proptest::option::of("[A-Za-z0-9_][A-Za-z0-9._-]{0,20}"),
+            content in proptest::option::of(".*"),
+        ) {
+            prop_assume!(tag.is_some() || content.is_some());
+            let mut text = format!("oci://{host}/{name}");
+            if let Some(tag) = &tag { text.push_str(&format!(":{tag}")); }
+            if let Some(content) = &content { text.push_str(&format!("@{}", Digest::of(content))); }
+            let reference = parse(&text).unwrap();
+            prop_assert_eq!(reference.to_string(), text.clone());
+            prop_assert_eq!(parse(&reference.to_string()).unwrap(), reference);
+        }
+    }
+}

@@ -1,0 +1,358 @@
+//! Whose policies are believed: the rules of `[trust]` in a config, and what they say of one policy. Fetches nothing.
+
+use std::path::{Path, PathBuf};
+
+use baton_core::Digest;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::oci::{OciReference, is_host};
+use crate::sign::{KeyError, PublicKey, Signature};
+
+/// Largest file with a key: a key has two hundred bytes.
+const KEY_BYTES_MAX: u64 = 16 * 1024;
+
+/// The table `[trust]`, as it is written.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Rules {
+    /// What becomes of a policy without a signature where no rule is about its place.
+    #[serde(default)]
+    pub unsigned: Unsigned,
+    /// Registries that are asked by plain HTTP: "host:port". This machine always is.
+    #[serde(default)]
+    pub plain_http: Vec<String>,
+    /// The first one whose `from` fits a policy is the one that counts.
+    #[serde(default, rename = "rule")]
+    pub rules: Vec<Rule>,
+}
+
+/// One `[[trust.rule]]`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Rule {
+    /// Which policies: "host", "host/name", and `*` for any characters, as in "registry.example/acme/*".
+    pub from: String,
+    /// Whose signature counts: files with public keys, relative to the config, or the keys themselves ("-----BEGIN…").
+    #[serde(default)]
+    pub keys: Vec<String>,
+    /// What becomes of a policy without a signature.
+    #[serde(default = "Unsigned::refuse")]
+    pub unsigned: Unsigned,
+}
+
+/// What becomes of a policy without a signature.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Unsigned {
+    /// It is taken.
+    #[default]
+    Allow,
+    /// It is not.
+    Refuse,
+}
+
+impl Unsigned {
+    fn refuse() -> Self {
+        Unsigned::Refuse
+    }
+}
+
+/// The rules with their keys.
+#[derive(Clone, Debug, Default)]
+pub struct Trust {
+    unsigned: Unsigned,
+    rules: Vec<(Rule, Vec<TrustedKey>)>,
+}
+
+/// A key, and where it was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TrustedKey {
+    /// Its file, or the beginning of its digest.
+    pub name: String,
+    /// The key.
+    pub key: PublicKey,
+}
+
+/// Why a policy is believed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case", tag = "trust")]
+pub enum Verdict {
+    /// Its signature is by a key that a rule names.
+    Signed {
+        /// What the key is called.
+        by: String,
+        /// Its digest.
+        key: Digest,
+    },
+    /// It has signatures, and no rule says whose count.
+    Unjudged {
+        /// How many.
+        signatures: usize,
+    },
+    /// It has none, and need not.
+    Unsigned,
+}
+
+/// Why a policy is not believed, or the rules cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TrustError {
+    /// It has no signature.
+    #[error(
+        "{reference} is not signed, and {rule} refuses what is not. Ask its publisher to sign it (`baton policy sign`), or change the rule"
+    )]
+    Unsigned {
+        /// Which policy.
+        reference: String,
+        /// Which rule says so.
+        rule: String,
+    },
+    /// Nobody who is trusted has signed it.
+    #[error(
+        "{reference} is signed, but not by {}: none of its {signatures} signatures is by {}. Where its publisher has a new key, add it to {rule} after a look at who says so", keys.join(" or "),
+        if keys.len() == 1 { "this key" } else { "one of these keys" }
+    )]
+    WrongKey {
+        /// Which policy.
+        reference: String,
+        /// Which rule says so.
+        rule: String,
+        /// The keys that are trusted.
+        keys: Vec<String>,
+        /// How many signatures there are.
+        signatures: usize,
+    },
+    /// What is signed is something else.
+    #[error(
+        "the signature of {reference} by {key} is of another policy, {signed}, not of {found}: somebody put it where it does not belong. Do not use it, and tell its publisher"
+    )]
+    OtherManifest {
+        /// Which policy.
+        reference: String,
+        /// Who signed.
+        key: String,
+        /// What was signed.
+        signed: Digest,
+        /// What is there.
+        found: Digest,
+    },
+    /// A rule trusts nobody.
+    #[error("{reference} is refused: {rule} has no keys, so that nothing from there is trusted")]
+    Nobody {
+        /// Which policy.
+        reference: String,
+        /// Which rule says so.
+        rule: String,
+    },
+    /// A key cannot be read.
+    #[error("the key {key} of {rule} cannot be used: {why}")]
+    Key {
+        /// As it is written.
+        key: String,
+        /// Where.
+        rule: String,
+        /// What is wrong.
+        why: String,
+    },
+    /// A rule says nothing.
+    #[error("{rule} in [trust] is about nothing: write \"host/name\", where * stands for any characters")]
+    From {
+        /// As it is written.
+        rule: String,
+    },
+    /// The table itself is not what it should be.
+    #[error("[trust] in {}: {why}", path.display())]
+    Config {
+        /// The config.
+        path: PathBuf,
+        /// What is wrong, with its line.
+        why: String,
+    },
+    /// A host is none.
+    #[error("plain_http in [trust] names {host:?}, which is no \"host\" and no \"host:port\"")]
+    Host {
+        /// As it is written.
+        host: String,
+    },
+}
+
+impl TrustError {
+    /// Whether a policy was refused; otherwise the rules themselves are wrong.
+    pub fn is_refusal(&self) -> bool {
+        !matches!(self, Self::Key { .. } | Self::From { .. } | Self::Config { .. } | Self::Host { .. })
+    }
+}
+
+impl Rules {
+    /// The table `[trust]` of a config with others beside it, which are nobody's business here. `path` is for messages.
+    pub fn of_config(text: &str, path: &Path) -> Result<Self, TrustError> {
+        #[derive(Deserialize)]
+        struct Config {
+            #[serde(default)]
+            trust: Rules,
+        }
+        let config: Result<Config, _> = toml::from_str(text);
+        config
+            .map(|config| config.trust)
+            .map_err(|e| TrustError::Config { path: path.to_owned(), why: e.to_string() })
+    }
+
+    /// Reads the keys. Relative paths start from `base`, the folder of the config.
+    pub fn ready(&self, base: &Path) -> Result<Trust, TrustError> {
+        if let Some(host) = self.plain_http.iter().find(|host| !is_host(host)) {
+            return Err(TrustError::Host { host: host.clone() });
+        }
+        let mut rules = Vec::new();
+        for rule in &self.rules {
+            if rule.from.is_empty() || rule.from.contains("://") {
+                return Err(TrustError::From { rule: named(&rule.from) });
+            }
+            let keys = rule.keys.iter().map(|key| {
+                read_key(key, base).map_err(|why| TrustError::Key {
+                    key: if is_inline(key) { "written there".to_owned() } else { key.clone() },
+                    rule: named(&rule.from),
+                    why,
+                })
+            });
+            rules.push((rule.clone(), keys.collect::<Result<_, _>>()?));
+        }
+        Ok(Trust { unsigned: self.unsigned, rules })
+    }
+}
+
+impl TrustedKey {
+    /// Reads one from a file.
+    pub fn read(path: &Path) -> Result<Self, String> {
+        let name = path.display().to_string();
+        let pem = read_bounded(path).map_err(|e| format!("{name}: {e}"))?;
+        PublicKey::from_pem(&pem).map(|key| Self { name, key }).map_err(|e: KeyError| e.to_string())
+    }
+}
+
+impl Trust {
+    /// Believes what this key has signed, and nothing else.
+    pub fn only(key: TrustedKey) -> Self {
+        let rule = Rule { from: "*".into(), keys: Vec::new(), unsigned: Unsigned::Refuse };
+        Self { unsigned: Unsigned::Refuse, rules: vec![(rule, vec![key])] }
+    }
+
+    /// Whether signatures decide anything about a policy.
+    pub fn wants_signatures(&self, reference: &OciReference) -> bool {
+        self.rule(reference).map_or(self.unsigned == Unsigned::Refuse, |_| true)
+    }
+
+    /// Whether a policy with these signatures is believed.
+    pub fn judge(
+        &self,
+        reference: &OciReference,
+        manifest: &Digest,
+        signatures: &[Signature],
+    ) -> Result<Verdict, TrustError> {
+        let of_it = || reference.at(manifest).to_string();
+        let Some((rule, keys)) = self.rule(reference) else {
+            return match (signatures.len(), self.unsigned) {
+                (0, Unsigned::Refuse) => {
+                    Err(TrustError::Unsigned { reference: of_it(), rule: "`unsigned` in [trust]".into() })
+                }
+                (0, Unsigned::Allow) => Ok(Verdict::Unsigned),
+                (_, Unsigned::Refuse) => {
+                    Err(TrustError::Nobody { reference: of_it(), rule: "[trust] outside its rules".into() })
+                }
+                (signatures, Unsigned::Allow) => Ok(Verdict::Unjudged { signatures }),
+            };
+        };
+        let rule_name = named(&rule.from);
+        if signatures.is_empty() && rule.unsigned == Unsigned::Allow {
+            return Ok(Verdict::Unsigned);
+        }
+        if keys.is_empty() {
+            return match rule.unsigned {
+                Unsigned::Allow => Ok(Verdict::Unjudged { signatures: signatures.len() }),
+                Unsigned::Refuse => Err(TrustError::Nobody { reference: of_it(), rule: rule_name }),
+            };
+        }
+        if signatures.is_empty() {
+            return Err(TrustError::Unsigned { reference: of_it(), rule: rule_name });
+        }
+        let mut of_another = None;
+        for signature in signatures {
+            let Some(by) = keys.iter().find(|trusted| signature.is_by(&trusted.key)) else { continue };
+            match signature.manifest() {
+                Some(signed) if signed == *manifest => {
+                    return Ok(Verdict::Signed { by: by.name.clone(), key: by.key.id() });
+                }
+                Some(signed) => of_another = Some((by.name.clone(), signed)),
+                None => {}
+            }
+        }
+        Err(match of_another {
+            Some((key, signed)) => {
+                TrustError::OtherManifest { reference: of_it(), key, signed, found: manifest.clone() }
+            }
+            None => TrustError::WrongKey {
+                reference: of_it(),
+                rule: rule_name,
+                keys: keys.iter().map(|key| key.name.clone()).collect(),
+                signatures: signatures.len(),
+            },
+        })
+    }
+
+    fn rule(&self, reference: &OciReference) -> Option<&(Rule, Vec<TrustedKey>)> {
+        let place = reference.place();
+        self.rules.iter().find(|(rule, _)| {
+            let pattern = rule.from.to_ascii_lowercase();
+            fits(&pattern, &place) || (!pattern.contains('/') && fits(&format!("{pattern}/*"), &place))
+        })
+    }
+}
+
+fn named(from: &str) -> String {
+    format!("the rule for {from:?}")
+}
+
+fn is_inline(key: &str) -> bool {
+    key.trim_start().starts_with("-----BEGIN")
+}
+
+fn read_key(key: &str, base: &Path) -> Result<TrustedKey, String> {
+    if is_inline(key) {
+        let key = PublicKey::from_pem(key).map_err(|e| e.to_string())?;
+        return Ok(TrustedKey { name: key.id().short().to_owned(), key });
+    }
+    let path: PathBuf = base.join(key);
+    TrustedKey::read(&path)
+}
+
+/// A small text file.
+fn read_bounded(path: &Path) -> std::io::Result<String> {
+    use std::io::Read as _;
+    let mut text = String::new();
+    // Looked at before it is opened: opening a pipe would wait for a writer.
+    if !path.metadata()?.is_file() {
+        return Err(std::io::Error::other("it is not a file"));
+    }
+    std::fs::File::open(path)?.take(KEY_BYTES_MAX).read_to_string(&mut text)?;
+    Ok(text)
+}
+
+/// Whether a text fits a pattern, in which `*` stands for any characters.
+fn fits(pattern: &str, text: &str) -> bool {
+    let mut parts = pattern.split('*');
+    let first = parts.next().unwrap_or_default();
+    let Some(mut rest) = text.strip_prefix(first) else { return false };
+    let mut parts: Vec<&str> = parts.collect();
+    let Some(last) = parts.pop() else { return rest.is_empty() };
+    for part in parts {
+        // The earliest place leaves most for what follows.
+        match rest.find(part) {
+            Some(at) => rest = &rest[at + part.len()..],
+            None => return false,
+        }
+    }
+    rest.ends_with(last)
+}
+
+#[cfg(test)]
+mod tests;

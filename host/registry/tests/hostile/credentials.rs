@@ -1,0 +1,72 @@
+//! Where credentials go, and where they never do.
+
+use std::path::Path;
+
+use baton_core::Digest;
+use baton_registry::{Artifact, Credentials, Options, Registry, RegistryError};
+
+use crate::fake::{Fake, Reply};
+use crate::{COMPONENT, Scene, is_component, options};
+
+/// Credentials of "ada:secret" for a host.
+fn ada(folder: &Path, host: &str) -> Credentials {
+    let config = folder.join("config.json");
+    std::fs::write(&config, format!(r#"{{"auths": {{"{host}": {{"auth": "YWRhOnNlY3JldA=="}}}}}}"#)).unwrap();
+    Credentials::of(config)
+}
+
+#[test]
+fn credentials_go_to_their_registry_and_nowhere_else() {
+    let (scene, elsewhere) = (Scene::new(), Fake::start());
+    let folder = tempfile::tempdir().unwrap();
+    let registry = Registry::new(Options { credentials: ada(folder.path(), &scene.fake.host), ..options() });
+    let blob = format!("/v2/acme/strict/blobs/{}", Digest::of(COMPONENT));
+    elsewhere.put(&blob, "application/octet-stream", COMPONENT);
+
+    // Basic credentials, and a layer that lies on another host.
+    let location = format!("http://{}{blob}", elsewhere.host);
+    scene.fake.twist(move |seen| match &seen.authorization {
+        None => Some(Reply::of(401, "").with("www-authenticate", "Basic realm=\"x\"")),
+        Some(_) if is_component(&seen.path) => Some(Reply::of(307, "").with("location", location.clone())),
+        Some(_) => None,
+    });
+    assert_eq!(registry.pull(&scene.reference).unwrap().bytes, COMPONENT);
+    let there = scene.fake.seen();
+    assert!(there.iter().any(|seen| seen.authorization.as_deref() == Some("Basic YWRhOnNlY3JldA==")));
+    assert_eq!(there.iter().filter(|seen| seen.authorization.is_none()).count(), 1, "asked once");
+    let seen = elsewhere.seen();
+    assert!(seen.len() == 1 && seen[0].authorization.is_none(), "{seen:?}");
+
+    // A token of a server that the registry names; the password goes there alone.
+    let realm = format!("http://{}/token", elsewhere.host);
+    elsewhere.twist(|seen| {
+        assert!(seen.path.contains("scope=repository%3Aacme%2Fstrict%3Apull"), "{}", seen.path);
+        let known = seen.authorization.as_deref() == Some("Basic YWRhOnNlY3JldA==");
+        Some(if known { Reply::of(200, r#"{"token":"abc"}"#) } else { Reply::of(401, "") })
+    });
+    scene.fake.twist(move |seen| {
+        let challenge = format!("Bearer realm=\"{realm}\",service=\"s\"");
+        let admitted = seen.authorization.as_deref() == Some("Bearer abc");
+        (!admitted).then(|| Reply::of(401, "").with("www-authenticate", challenge))
+    });
+    let registry = Registry::new(Options { credentials: ada(folder.path(), &scene.fake.host), ..options() });
+    assert_eq!(registry.pull(&scene.reference).unwrap().bytes, COMPONENT);
+    let anonymous = Registry::new(options()).pull(&scene.reference).unwrap_err();
+    assert!(matches!(anonymous, RegistryError::Unauthorized { had_credentials: false, .. }), "{anonymous}");
+
+    // An upload that is sent to another host takes no credentials along.
+    let other = format!("http://{}/upload", elsewhere.host);
+    elsewhere.twist(|_| Some(Reply::of(201, "")));
+    elsewhere.seen();
+    scene.fake.twist(move |seen| match seen.method.as_str() {
+        _ if seen.authorization.is_none() => {
+            Some(Reply::of(401, "").with("www-authenticate", "Basic realm=\"x\""))
+        }
+        "POST" => Some(Reply::of(202, "").with("location", other.clone())),
+        _ => None,
+    });
+    let registry = Registry::new(Options { credentials: ada(folder.path(), &scene.fake.host), ..options() });
+    registry.push(&scene.reference, &Artifact::new(b"\0asm: new".to_vec(), &[], &[])).unwrap();
+    let seen = elsewhere.seen();
+    assert!(!seen.is_empty() && seen.iter().all(|seen| seen.authorization.is_none()), "{seen:?}");
+}

@@ -1,0 +1,215 @@
+//! A registry of a few lines on this machine, which can be told to misbehave. It speaks the distribution protocol as far as
+//! Baton does, one request a connection.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+
+use baton_core::Digest;
+use baton_registry::MANIFEST_TYPE;
+
+/// A request that came.
+#[derive(Clone, Debug)]
+pub(crate) struct Seen {
+    pub(crate) method: String,
+    pub(crate) path: String,
+    pub(crate) authorization: Option<String>,
+    pub(crate) body: Vec<u8>,
+}
+
+/// What is answered.
+#[derive(Clone, Debug)]
+pub(crate) struct Reply {
+    pub(crate) status: u16,
+    pub(crate) headers: Vec<(&'static str, String)>,
+    pub(crate) body: Vec<u8>,
+    pub(crate) then: Then,
+}
+
+/// How an answer ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Then {
+    /// As it should.
+    Close,
+    /// The connection is closed after half of the body.
+    CutInHalf,
+    /// Nothing more comes, and the connection stays open.
+    Silence,
+    /// The body never ends.
+    Endless,
+}
+
+/// What makes it misbehave: an answer of its own, or nothing where the registry answers.
+type Twist = Box<dyn Fn(&Seen) -> Option<Reply> + Send + Sync>;
+
+/// What lies there: manifests and blobs by path, with their media types.
+type Shelf = Mutex<BTreeMap<String, (String, Vec<u8>)>>;
+
+/// The registry. It stops when it is dropped.
+pub(crate) struct Fake {
+    pub(crate) host: String,
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+struct Shared {
+    shelf: Shelf,
+    seen: Mutex<Vec<Seen>>,
+    twist: Mutex<Option<Twist>>,
+    over: AtomicBool,
+}
+
+impl Reply {
+    pub(crate) fn of(status: u16, body: impl Into<Vec<u8>>) -> Self {
+        Self { status, headers: Vec::new(), body: body.into(), then: Then::Close }
+    }
+
+    #[must_use]
+    pub(crate) fn with(mut self, name: &'static str, value: impl Into<String>) -> Self {
+        self.headers.push((name, value.into()));
+        self
+    }
+
+    #[must_use]
+    pub(crate) fn then(self, then: Then) -> Self {
+        Self { then, ..self }
+    }
+}
+
+impl Fake {
+    pub(crate) fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let host = listener.local_addr().unwrap().to_string();
+        let shared = Arc::new(Shared {
+            shelf: Mutex::default(),
+            seen: Mutex::default(),
+            twist: Mutex::default(),
+            over: AtomicBool::new(false),
+        });
+        let of_thread = Arc::clone(&shared);
+        let thread = std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                if of_thread.over.load(Ordering::SeqCst) {
+                    return;
+                }
+                let shared = Arc::clone(&of_thread);
+                // Whoever stays silent must not keep others waiting.
+                std::thread::spawn(move || drop(serve(stream, &shared)));
+            }
+        });
+        Self { host, shared, thread: Some(thread) }
+    }
+
+    /// From now on it answers so.
+    pub(crate) fn twist(&self, twist: impl Fn(&Seen) -> Option<Reply> + Send + Sync + 'static) {
+        *self.shared.twist.lock().unwrap() = Some(Box::new(twist));
+    }
+
+    /// From now on it behaves.
+    pub(crate) fn behave(&self) {
+        *self.shared.twist.lock().unwrap() = None;
+    }
+
+    /// What was asked so far; forgotten with that.
+    pub(crate) fn seen(&self) -> Vec<Seen> {
+        std::mem::take(&mut self.shared.seen.lock().unwrap())
+    }
+
+    /// Puts something there.
+    pub(crate) fn put(&self, path: &str, media_type: &str, bytes: &[u8]) {
+        self.shared.shelf.lock().unwrap().insert(path.to_owned(), (media_type.to_owned(), bytes.to_vec()));
+    }
+}
+
+impl Drop for Fake {
+    fn drop(&mut self) {
+        self.shared.over.store(true, Ordering::SeqCst);
+        drop(TcpStream::connect(&self.host));
+        if let Some(thread) = self.thread.take() {
+            drop(thread.join());
+        }
+    }
+}
+
+fn serve(stream: TcpStream, shared: &Shared) -> std::io::Result<()> {
+    let mut reader = BufReader::new(stream.try_clone()?);
+    let mut line = String::new();
+    reader.read_line(&mut line)?;
+    let mut words = line.split_whitespace().map(str::to_owned);
+    let (Some(method), Some(path)) = (words.next(), words.next()) else { return Ok(()) };
+    let (mut length, mut authorization) = (0, None);
+    loop {
+        let mut header = String::new();
+        reader.read_line(&mut header)?;
+        let Some((name, value)) = header.trim().split_once(':') else { break };
+        match name.to_ascii_lowercase().as_str() {
+            "content-length" => length = value.trim().parse().unwrap_or(0),
+            "authorization" => authorization = Some(value.trim().to_owned()),
+            _ => {}
+        }
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body)?;
+    let seen = Seen { method, path, authorization, body };
+    shared.seen.lock().unwrap().push(seen.clone());
+    let twisted = shared.twist.lock().unwrap().as_ref().and_then(|twist| twist(&seen));
+    let reply = twisted.unwrap_or_else(|| registry(&seen, &shared.shelf));
+    write(stream, &seen, &reply)
+}
+
+/// What a registry answers.
+fn registry(seen: &Seen, shelf: &Shelf) -> Reply {
+    let mut shelf = shelf.lock().unwrap();
+    match seen.method.as_str() {
+        "GET" | "HEAD" => match shelf.get(&seen.path) {
+            Some((media_type, bytes)) => Reply::of(200, bytes.clone()).with("content-type", media_type),
+            None => Reply::of(404, r#"{"errors":[{"code":"MANIFEST_UNKNOWN"}]}"#),
+        },
+        "POST" => Reply::of(202, "").with("location", format!("{}1?state=x", seen.path)),
+        _ => {
+            let digest = Digest::of(&seen.body);
+            if let Some((folder, asked)) = seen.path.split_once("/uploads/1?state=x&digest=") {
+                if asked != digest.as_str() {
+                    return Reply::of(400, "DIGEST_INVALID");
+                }
+                let blob = ("application/octet-stream".to_owned(), seen.body.clone());
+                shelf.insert(format!("{folder}/{digest}"), blob);
+            } else {
+                let (folder, _) = seen.path.rsplit_once('/').unwrap();
+                let manifest = (MANIFEST_TYPE.to_owned(), seen.body.clone());
+                shelf.insert(format!("{folder}/{digest}"), manifest.clone());
+                shelf.insert(seen.path.clone(), manifest);
+            }
+            Reply::of(201, "").with("docker-content-digest", digest.as_str())
+        }
+    }
+}
+
+fn write(mut stream: TcpStream, seen: &Seen, reply: &Reply) -> std::io::Result<()> {
+    let mut head = format!("HTTP/1.1 {} X\r\nconnection: close\r\n", reply.status);
+    for (name, value) in &reply.headers {
+        head.push_str(&format!("{name}: {value}\r\n"));
+    }
+    if reply.then != Then::Endless {
+        head.push_str(&format!("content-length: {}\r\n", reply.body.len()));
+    }
+    stream.write_all(format!("{head}\r\n").as_bytes())?;
+    if seen.method == "HEAD" {
+        return Ok(());
+    }
+    match reply.then {
+        Then::Close => stream.write_all(&reply.body),
+        Then::CutInHalf => stream.write_all(&reply.body[..reply.body.len() / 2]),
+        Then::Silence => {
+            stream.write_all(&reply.body[..reply.body.len() / 2])?;
+            // Until whoever waits has given up.
+            stream.read(&mut [0]).map(drop)
+        }
+        Then::Endless => loop {
+            stream.write_all(&[0; 64 * 1024])?;
+        },
+    }
+}
