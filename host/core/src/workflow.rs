@@ -4,11 +4,16 @@ mod agent;
 pub mod file;
 pub mod org;
 pub mod paths;
+mod policies;
 mod role;
 pub mod turns;
 
 pub use agent::{AgentError, AgentKind, CommandLine};
 pub use paths::Paths;
+pub use policies::{
+    BREAKER_FAULTS, BUILTIN, Candidate, Layer, Origin, Policies, PoliciesSaid, PolicyChoice, PolicyLayer,
+    Scope, SettingValue,
+};
 pub use role::{AgentPlace, Permission, PromptWay, Role, RoleServer};
 
 use std::borrow::Cow;
@@ -18,7 +23,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{ObjectiveId, PhaseId, RoleName};
-use crate::observation::{Capability, is_default};
+use crate::observation::is_default;
 use crate::time::DurationMs;
 
 /// A validated workflow: ids are unique, `depends_on` names phases and has no cycle, every role exists.
@@ -35,6 +40,7 @@ pub struct Workflow {
     /// Bounds of the whole run.
     pub limits: Limits,
     /// Which policy decides what.
+    #[serde(default)]
     pub policies: Policies,
     /// In the order of the file.
     pub phases: Vec<Phase>,
@@ -226,53 +232,6 @@ impl Default for Limits {
             backoff: DurationMs::from_secs(5),
         }
     }
-}
-
-/// Which policy decides what.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Policies {
-    /// For every capability that is not named below.
-    pub all: PolicyChoice,
-    /// By capability.
-    pub by_capability: BTreeMap<Capability, PolicyChoice>,
-}
-
-impl Policies {
-    /// The choice for a capability.
-    pub fn choice(&self, capability: Capability) -> &PolicyChoice {
-        self.by_capability.get(&capability).unwrap_or(&self.all)
-    }
-}
-
-/// A component and what is set for it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct PolicyChoice {
-    /// `builtin:resilience`, or the path of a component, absolute after reading the file.
-    pub component: String,
-    /// As given; the component's own `settings.validate` makes them canonical.
-    pub settings: BTreeMap<String, SettingValue>,
-}
-
-impl Default for PolicyChoice {
-    fn default() -> Self {
-        Self { component: "builtin:resilience".to_owned(), settings: BTreeMap::new() }
-    }
-}
-
-/// The value of a policy's setting (WIT `types.setting-value`).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(untagged)]
-pub enum SettingValue {
-    /// true or false.
-    Flag(bool),
-    /// A whole number.
-    Integer(i64),
-    /// A number.
-    Number(f64),
-    /// A text.
-    Text(String),
-    /// A list of texts.
-    Texts(Vec<String>),
 }
 
 /// A step with objectives and a verification.

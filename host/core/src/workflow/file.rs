@@ -1,4 +1,5 @@
-//! Reads a workflow from TOML; every mistake is named with its line and what to do. Opens no file itself.
+//! Reads a workflow from TOML, and the files of users and workspaces that lie beneath it; every mistake is named with its
+//! line and what to do. Opens no file itself.
 //!
 //! Three steps, one file each: `shape` says what may stand in the file and is the source of its JSON Schema;
 //! `conform` holds the text to that schema, so that unknown keys, wrong types and values out of bounds are
@@ -20,9 +21,11 @@ mod values;
 
 pub use problem::{Problem, WorkflowError};
 
+use serde::de::DeserializeOwned;
+
 use problem::Problems;
 
-use crate::workflow::Workflow;
+use crate::workflow::{Layer, PoliciesSaid, Workflow};
 
 /// A workflow file may have this many bytes: a thousand objectives with a page each fit, a mistaken path to a log
 /// or an archive does not.
@@ -37,25 +40,97 @@ pub fn parse(text: &str, origin: &str, base: &str) -> Result<Workflow, WorkflowE
     parse_with(text, origin, base, &mut |_| Err("nothing is read from files here".to_owned()))
 }
 
-/// Reads and checks a workflow.
-///
-/// `origin` is what messages call the file. `base` is the folder that relative paths of scripts, policies and the
-/// workspace start from; give an absolute one, since agents and policies are opened from elsewhere. `read` gives the text
-/// of a file at a path that begins with `base`, or says why it cannot.
+/// Reads and checks a workflow, with no layer beneath it.
 ///
 /// # Errors
-/// [`WorkflowError`] lists what is wrong, each with line, column, key and what to do.
+/// As for [`read`].
 pub fn parse_with(
     text: &str,
     origin: &str,
     base: &str,
-    read: &mut dyn FnMut(&str) -> Result<String, String>,
+    read_file: &mut dyn FnMut(&str) -> Result<String, String>,
 ) -> Result<Workflow, WorkflowError> {
+    Ok(read(text, origin, base, read_file)?.over([]))
+}
+
+/// A workflow that was read, before the layers that are farther than it are laid beneath.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reading {
+    workflow: Workflow,
+    said: PoliciesSaid,
+}
+
+impl Reading {
+    /// Everything but the policies of the run.
+    pub fn workflow(&self) -> &Workflow {
+        &self.workflow
+    }
+
+    /// The workflow over what files of other layers say of policies, the farthest first.
+    pub fn over(self, farther: impl IntoIterator<Item = PoliciesSaid>) -> Workflow {
+        let Self { mut workflow, said } = self;
+        workflow.policies.lay(farther.into_iter().chain([said]));
+        workflow
+    }
+}
+
+/// Reads and checks a workflow.
+///
+/// `origin` is what messages call the file. `base` is the folder that relative paths of scripts, policies and the
+/// workspace start from; give an absolute one, since agents and policies are opened from elsewhere. `read_file` gives the
+/// text of a file at a path that begins with `base`, or says why it cannot.
+///
+/// # Errors
+/// [`WorkflowError`] lists what is wrong, each with line, column, key and what to do.
+pub fn read(
+    text: &str,
+    origin: &str,
+    base: &str,
+    read_file: &mut dyn FnMut(&str) -> Result<String, String>,
+) -> Result<Reading, WorkflowError> {
     let mut problems = Problems::new(origin, text);
+    let shape = shape_of(text, "a workflow", &schema(), &mut problems)?;
+    let (workflow, said) = check::check(shape, base, read_file, &mut problems);
+    problems.done()?;
+    Ok(Reading { workflow, said })
+}
+
+/// Reads and checks what a file of another layer says of policies: `config.toml` of a user, or `baton.toml` of a workspace.
+/// `origin` and `base` are as for [`read`]. Whom to trust is in the user's file as well, and read by whoever asks a registry.
+///
+/// # Errors
+/// As for [`read`].
+pub fn policies_file(
+    text: &str,
+    origin: &str,
+    base: &str,
+    layer: Layer,
+) -> Result<PoliciesSaid, WorkflowError> {
+    let mut problems = Problems::new(origin, text);
+    let shape: shape::ConfigurationShape =
+        shape_of(text, "a configuration", &configuration_schema(), &mut problems)?;
+    if let Some(trust) = shape.trust.as_ref().filter(|_| layer == Layer::Workspace) {
+        let what = "[trust] is not for the file of a workspace".to_owned();
+        let hint =
+            "whoever brings a folder does not decide whom its user trusts: write it in your own config.toml";
+        problems.at(trust.span(), "trust", what, hint);
+    }
+    let said = policies::Choices { base, problems: &mut problems }.said(layer, shape.policies);
+    problems.done()?;
+    Ok(said)
+}
+
+/// The text as a shape, held to its schema first.
+fn shape_of<T: DeserializeOwned>(
+    text: &str,
+    what: &str,
+    schema: &serde_json::Value,
+    problems: &mut Problems<'_>,
+) -> Result<T, WorkflowError> {
     if text.len() > FILE_BYTES_MAX {
-        let what = format!("the file has {} bytes, and a workflow may have {FILE_BYTES_MAX}", text.len());
+        let what = format!("the file has {} bytes, and {what} may have {FILE_BYTES_MAX}", text.len());
         problems.add(0, "", what, "is this the right file?".to_owned());
-        return Err(problems.into_error());
+        problems.done()?;
     }
     let (document, mistakes) = toml::de::DeTable::parse_recoverable(text);
     for mistake in mistakes {
@@ -64,28 +139,24 @@ pub fn parse_with(
         problems.add(at, "", what, String::new());
     }
     problems.done()?;
-
-    let schema = schema();
-    conform::hold_to(&document, &schema, &mut problems);
+    conform::hold_to(&document, schema, problems);
     problems.done()?;
-
-    let shape = match toml::from_str::<shape::WorkflowShape>(text) {
-        Ok(shape) => shape,
+    toml::from_str(text).map_err(|mistake: toml::de::Error| {
         // `conform` has found every mistake that the schema knows, so this is one that it does not.
-        Err(mistake) => {
-            let at = mistake.span().map_or(0, |span| span.start);
-            problems.add(at, "", mistake.message().to_owned(), String::new());
-            return Err(problems.into_error());
-        }
-    };
-    let workflow = check::check(shape, base, read, &mut problems);
-    problems.done()?;
-    Ok(workflow)
+        let at = mistake.span().map_or(0, |span| span.start);
+        problems.add(at, "", mistake.message().to_owned(), String::new());
+        problems.take()
+    })
 }
 
 /// The JSON Schema of a workflow file, for editors; `baton schema` prints it.
 pub fn schema() -> serde_json::Value {
     schemars::schema_for!(shape::WorkflowShape).to_value()
+}
+
+/// The JSON Schema of `config.toml` and `baton.toml`.
+pub fn configuration_schema() -> serde_json::Value {
+    schemars::schema_for!(shape::ConfigurationShape).to_value()
 }
 
 #[cfg(test)]

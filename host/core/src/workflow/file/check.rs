@@ -6,21 +6,28 @@
 use std::path::Path;
 
 use super::limits::notify;
+use super::policies::Choices;
 use super::problem::Problems;
 use super::shape::{At, PhaseShape, WorkflowShape};
 use super::values::{ID_RULE, is_id};
-use crate::workflow::{AgentKind, AgentPlace, EXECUTOR, Limits, Role, Workflow, WorkspaceChoice};
+use crate::workflow::{
+    AgentKind, AgentPlace, EXECUTOR, Layer, Limits, PoliciesSaid, Role, Workflow, WorkspaceChoice,
+};
 
 /// Gives the text of a file that the workflow names, or says why not.
 pub(super) type Reader<'r> = dyn FnMut(&str) -> Result<String, String> + 'r;
 
-/// Makes the model. What it returns is only good where no problem was added.
+/// Makes the model, and gives apart from it what the file says of policies for the whole run. What it returns is only good
+/// where no problem was added.
 pub(super) fn check(
-    shape: WorkflowShape,
+    mut shape: WorkflowShape,
     base: &str,
     read: &mut Reader<'_>,
     problems: &mut Problems<'_>,
-) -> Workflow {
+) -> (Workflow, PoliciesSaid) {
+    let mut choices = Choices { base, problems };
+    let said = choices.said(Layer::Workflow, std::mem::take(&mut shape.policies));
+    let policies = choices.scoped(&mut shape);
     let mut checker = Checker { base, read, problems };
     checker.id("name", "at the top level", &shape.name);
     let agent = shape.agent.as_ref().and_then(|agent| checker.agent("at the top level", agent));
@@ -35,12 +42,11 @@ pub(super) fn check(
     let mode = checker.modes(shape.mode, shape.modes, &shape.mode_files, &mut roles, &cast);
     let paths = checker.paths(&shape.paths);
     let limits = checker.limits(&shape.limits);
-    let said = shape.limits.continuations;
-    let continuations = mode.continuations.or(said).or(mode.continuations_of_org);
+    let of_file = shape.limits.continuations;
+    let continuations = mode.continuations.or(of_file).or(mode.continuations_of_org);
     let providers = checker.providers(&shape.limits.providers, &roles, &mode.providers);
-    let policies = checker.policies(shape.policies);
     let phases = shape.phases.into_iter().map(|phase| checker.phase(phase.into_inner())).collect();
-    Workflow {
+    let workflow = Workflow {
         name: shape.name.into_inner(),
         goal: shape.goal.into_inner().trim().to_owned(),
         mode: shape.mode,
@@ -58,7 +64,8 @@ pub(super) fn check(
         turns: mode.turns,
         providers,
         notify: notify(shape.notify),
-    }
+    };
+    (workflow, said)
 }
 
 /// A path of the file, from the folder that the file lies in. `Path::join` only joins text; nothing is opened.

@@ -89,6 +89,10 @@ struct Walk<'a, 't> {
 
 impl<'a> Walk<'a, '_> {
     fn value(&mut self, value: &Spanned<DeValue<'_>>, schema: &'a Value, place: &Place) {
+        if *schema == Value::Bool(true) {
+            // Whoever it is for reads it.
+            return;
+        }
         let hint = schema["x-hint"].as_str().unwrap_or_default();
         let given = kind(value.get_ref());
         let choices = self.choices(schema);
@@ -138,7 +142,7 @@ impl<'a> Walk<'a, '_> {
             let name: &str = key.get_ref();
             if let Some(schema) = known.and_then(|known| known.get(name)) {
                 self.value(value, schema, &place.under(name));
-            } else if schema["additionalProperties"].is_object() {
+            } else if schema["additionalProperties"].is_object() || schema["additionalProperties"] == true {
                 self.value(value, &schema["additionalProperties"], &place.under(name));
             } else {
                 let what = format!("unknown key `{name}` {}", place.describe());

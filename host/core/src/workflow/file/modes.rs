@@ -99,6 +99,12 @@ impl Checker<'_, '_> {
                 );
                 self.problems.at(shape.span(), "roles", what, role_hint(&name, roles));
             }
+            if let Some(policies) = &shape.get().policies {
+                let what = format!("`policies` {place} is not different in a mode");
+                let hint =
+                    format!("a mode changes who works, not who judges it: write [roles.{name}.policies]");
+                self.problems.at(policies.span(), "policies", what, hint);
+            }
             let name = RoleName::new(name);
             let role = roles.get(&name).cloned().unwrap_or_else(|| cast.role());
             let role = self.role_over(&place, role, shape.into_inner());

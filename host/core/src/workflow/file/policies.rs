@@ -1,29 +1,89 @@
-//! The table `[policies]` of a workflow file: which component decides what. Loads none.
+//! The tables `[policies]`, wherever one stands: which component decides what, with what set for it. Loads none, and does not
+//! know what can be set.
 
-use std::collections::BTreeMap;
-
-use super::check::{Checker, join};
-use super::problem::suggest;
-use super::shape::{At, PoliciesShape, PolicyShape};
+use super::check::join;
+use super::problem::{Problems, suggest};
+use super::shape::{At, ChoicesShape, GrantsShape, PoliciesShape, PolicyShape, WorkflowShape};
+use crate::grants::Grants;
+use crate::ids::{PhaseId, RoleName};
 use crate::observation::Capability;
-use crate::workflow::{Policies, PolicyChoice, SettingValue};
+use crate::workflow::{BUILTIN, Layer, Origin, Policies, PoliciesSaid, PolicyChoice, PolicyLayer};
 
 /// The policies that are part of the host.
-const BUILT_IN: [&str; 1] = ["builtin:resilience"];
+const BUILT_IN: [&str; 1] = [BUILTIN];
+/// How a reference to a registry begins.
+const OCI: &str = "oci://";
+/// What a component can be, for messages.
+const REFERENCES: &str =
+    "write the path of a component, \"builtin:resilience\", or \"oci://host/name:tag\" for one of a registry";
+/// Why a workspace grants nothing.
+const NO_GRANTS: &str = "whoever brings a policy into this folder would grant it what it asks for: grant it in the workflow, or \
+                         in your own config.toml";
+/// Why a workspace has nothing watched.
+const NO_WATCH: &str = "agents write in this folder, and would choose who judges them: say it in the workflow, or in your own \
+                        config.toml";
 
-impl Checker<'_, '_> {
-    pub(super) fn policies(&mut self, shape: PoliciesShape) -> Policies {
-        let mut all = match &shape.all {
-            Some(choice) => self.policy("all", choice),
-            None => PolicyChoice::default(),
-        };
+/// Reads the tables of one file.
+pub(super) struct Choices<'a, 't> {
+    /// The folder that paths start from.
+    pub(super) base: &'a str,
+    pub(super) problems: &'a mut Problems<'t>,
+}
+
+impl Choices<'_, '_> {
+    /// `[policies]` of a file.
+    pub(super) fn said(&mut self, layer: Layer, mut shape: PoliciesShape) -> PoliciesSaid {
+        let place = "in [policies]";
+        let choices = shape.take_choices();
+        let shadow = shape.shadow.map(|shadow| {
+            shadow.iter().map(|candidate| self.shadow(place, layer, candidate)).collect::<Vec<_>>()
+        });
+        if let Some(watch) = shape.watch.as_ref().filter(|watch| layer == Layer::Workspace && *watch.get()) {
+            let what = format!("`watch` {place} is not for the file of a workspace");
+            self.problems.at(watch.span(), "watch", what, NO_WATCH);
+        }
+        PoliciesSaid {
+            layer: self.layer(place, layer, choices),
+            shadow,
+            watch: shape.watch.map(At::into_inner),
+            breaker: shape.breaker,
+        }
+    }
+
+    /// `[roles.….policies]` and `policies` of phases, taken out of the shape. What holds once for the run is not in it.
+    pub(super) fn scoped(&mut self, shape: &mut WorkflowShape) -> Policies {
+        let mut policies = Policies::default();
+        for (name, role) in &mut shape.roles {
+            if let Some(said) = role.get_mut().policies.take() {
+                let place = format!("in [roles.{}.policies]", name.escape_debug());
+                let layer = self.layer(&place, Layer::Role, said.into_inner().into());
+                policies.roles.insert(RoleName::from(name.as_str()), layer);
+            }
+        }
+        for phase in &mut shape.phases {
+            let phase = phase.get_mut();
+            if let Some(said) = phase.policies.take() {
+                let id = phase.id.get();
+                let place = format!("in the policies of phase `{}`", id.escape_debug());
+                let layer = self.layer(&place, Layer::Phase, said.into());
+                policies.phases.insert(PhaseId::from(id.as_str()), layer);
+            }
+        }
+        policies
+    }
+
+    /// What one table says of the decisions.
+    pub(super) fn layer(&mut self, place: &str, layer: Layer, shape: ChoicesShape) -> PolicyLayer {
+        let mut all = shape.all.as_ref().map(|choice| self.choice("all", place, layer, choice));
         if let Some(settings) = shape.settings {
             if matches!(shape.all.as_ref().map(At::get), Some(PolicyShape::Set(_))) {
-                let what = "`settings` in [policies] stands beside `all`, which is a table".to_owned();
+                let what = format!("`settings` {place} stands beside `all`, which is a table");
                 let hint = "write them as all = { component = \"…\", settings = { … } }";
                 self.problems.at(settings.span(), "settings", what, hint);
             }
-            all.settings = settings.into_inner();
+            let from = self.origin(layer, &settings);
+            let choice = all.get_or_insert_with(|| PolicyChoice { from, ..PolicyChoice::default() });
+            choice.settings = settings.into_inner();
         }
         let named = [
             (Capability::Exhaustion, shape.exhaustion),
@@ -33,27 +93,106 @@ impl Checker<'_, '_> {
         ];
         let by_capability = named
             .into_iter()
-            .filter_map(|(capability, choice)| Some((capability, self.policy(capability.name(), &choice?))))
+            .filter_map(|(capability, choice)| {
+                Some((capability, self.choice(capability.name(), place, layer, &choice?)))
+            })
             .collect();
-        Policies { all, by_capability }
+        PolicyLayer { all, by_capability }
     }
 
-    fn policy(&mut self, key: &str, choice: &At<PolicyShape>) -> PolicyChoice {
-        let (component, settings): (&str, BTreeMap<String, SettingValue>) = match choice.get() {
-            PolicyShape::Component(component) => (component, BTreeMap::new()),
-            PolicyShape::Set(table) => (&table.component, table.settings.clone()),
+    fn shadow(&mut self, place: &str, layer: Layer, choice: &At<PolicyShape>) -> PolicyChoice {
+        let candidate = self.choice("shadow", place, layer, choice);
+        if candidate.component.is_none() {
+            let what = format!("`shadow` {place} names no component");
+            let hint = "write the path of one, or { component = \"…\", settings = { … } }";
+            self.problems.at(choice.span(), "shadow", what, hint);
+        }
+        candidate
+    }
+
+    fn choice(&mut self, key: &str, place: &str, layer: Layer, choice: &At<PolicyShape>) -> PolicyChoice {
+        let from = self.origin(layer, choice);
+        let table = match choice.get() {
+            PolicyShape::Component(component) => {
+                let component = Some(self.component(key, place, choice, component));
+                return PolicyChoice { component, from, ..PolicyChoice::default() };
+            }
+            PolicyShape::Set(table) => table.clone(),
         };
-        let built_in = component.starts_with("builtin:");
-        if built_in && !BUILT_IN.contains(&component) {
-            let what =
-                format!("`{key}` in [policies] names `{}`, which is not built in", component.escape_debug());
-            self.problems.at(choice.span(), key, what, suggest(component, BUILT_IN));
-        } else if component.contains("://") {
-            let what = format!("`{key}` in [policies] names \"{}\"", component.escape_debug());
-            let hint = "this version reads components from files; give the path of one";
+        if table.component.is_none() && table.settings.is_empty() && table.grants.is_none() {
+            let what = format!("`{key}` {place} says nothing");
+            let hint = "name a component, or settings that are laid over what a farther layer chose";
             self.problems.at(choice.span(), key, what, hint);
         }
-        let component = if built_in { component.to_owned() } else { join(self.base, component) };
-        PolicyChoice { component, settings }
+        let has_component = table.component.is_some();
+        PolicyChoice {
+            component: table.component.map(|component| self.component(key, place, choice, &component)),
+            settings: table.settings,
+            grants: table
+                .grants
+                .map(|grants| self.grants(key, place, choice, layer, has_component, grants))
+                .unwrap_or_default(),
+            from,
+        }
+    }
+
+    /// What is granted is granted to a component, by somebody who may.
+    fn grants(
+        &mut self,
+        key: &str,
+        place: &str,
+        choice: &At<PolicyShape>,
+        layer: Layer,
+        has_component: bool,
+        shape: GrantsShape,
+    ) -> Grants {
+        let GrantsShape { artifacts, fuel, memory_mib } = shape;
+        let grants = Grants { artifacts, fuel, memory_mib };
+        let what = format!("`grants` of `{key}` {place}");
+        if layer == Layer::Workspace {
+            let what = format!("{what} is not for the file of a workspace");
+            self.problems.at(choice.span(), "grants", what, NO_GRANTS);
+        } else if !has_component && !grants.is_empty() {
+            let what = format!("{what} names no component");
+            let hint = "a grant is for one component: name it beside it, as component = \"…\"";
+            self.problems.at(choice.span(), "grants", what, hint);
+        } else if let Err(error) = grants.check() {
+            self.problems.at(choice.span(), "grants", format!("{what}: {error}"), "");
+        }
+        grants
+    }
+
+    /// A reference, with a path made absolute.
+    fn component(&mut self, key: &str, place: &str, choice: &At<PolicyShape>, component: &str) -> String {
+        let shown = component.escape_debug();
+        if component.starts_with("builtin:") {
+            if !BUILT_IN.contains(&component) {
+                let what = format!("`{key}` {place} names `{shown}`, which is not built in");
+                self.problems.at(choice.span(), key, what, suggest(component, BUILT_IN));
+            }
+            return component.to_owned();
+        }
+        if let Some(rest) = component.strip_prefix(OCI) {
+            let named = rest.split_once('/').is_some_and(|(host, name)| !host.is_empty() && !name.is_empty());
+            if !named || rest.contains(char::is_whitespace) {
+                let what = format!("`{key}` {place} names \"{shown}\", which is no place in a registry");
+                let hint = "write oci://host/name:tag, or oci://host/name@sha256:… for exactly one";
+                self.problems.at(choice.span(), key, what, hint);
+            }
+            return component.to_owned();
+        }
+        if component.contains("://") {
+            let what = format!("`{key}` {place} names \"{shown}\", and policies are not taken from there");
+            self.problems.at(choice.span(), key, what, REFERENCES);
+        }
+        join(self.base, component)
+    }
+
+    fn origin<T>(&self, layer: Layer, at: &At<T>) -> Origin {
+        Origin {
+            layer,
+            file: self.problems.origin().to_owned(),
+            line: self.problems.line_of(at.span().start),
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! What is wrong with a workflow file, and where. Knows nothing of workflows.
+//! What is wrong with a file, and where. Knows nothing of workflows.
 
 use std::fmt;
 use std::ops::Range;
@@ -21,7 +21,7 @@ pub struct Problem {
     pub hint: String,
 }
 
-/// A file that is no workflow.
+/// A file that is no workflow, or no configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkflowError {
     /// Name of the file, as the caller gave it.
@@ -67,10 +67,25 @@ impl<'t> Problems<'t> {
         Self { origin, text, found: Vec::new() }
     }
 
+    /// What the file is called.
+    pub(super) fn origin(&self) -> &'t str {
+        self.origin
+    }
+
+    /// The text before a byte offset.
+    fn before(&self, at: usize) -> &'t str {
+        let at = (0..=at.min(self.text.len())).rev().find(|at| self.text.is_char_boundary(*at)).unwrap_or(0);
+        &self.text[..at]
+    }
+
+    /// The line of a byte offset, from 1.
+    pub(super) fn line_of(&self, at: usize) -> u32 {
+        u32::try_from(self.before(at).matches('\n').count() + 1).unwrap_or(u32::MAX)
+    }
+
     /// Adds one at a byte offset of the text.
     pub(super) fn add(&mut self, at: usize, key: &str, what: String, hint: String) {
-        let at = (0..=at.min(self.text.len())).rev().find(|at| self.text.is_char_boundary(*at)).unwrap_or(0);
-        let before = &self.text[..at];
+        let before = self.before(at);
         let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
         let problem = Problem {
             line: before.matches('\n').count() + 1,
@@ -79,7 +94,7 @@ impl<'t> Problems<'t> {
             what,
             hint,
         };
-        self.found.push((at, problem));
+        self.found.push((before.len(), problem));
     }
 
     /// Adds one at the beginning of a span.
@@ -92,11 +107,8 @@ impl<'t> Problems<'t> {
         if self.found.is_empty() { Ok(()) } else { Err(self.take()) }
     }
 
-    pub(super) fn into_error(mut self) -> WorkflowError {
-        self.take()
-    }
-
-    fn take(&mut self) -> WorkflowError {
+    /// Everything that was found, as an error.
+    pub(super) fn take(&mut self) -> WorkflowError {
         let mut found = std::mem::take(&mut self.found);
         found.sort_by_key(|(at, _)| *at);
         let beyond = found.len().saturating_sub(PROBLEMS_MAX);

@@ -16,7 +16,9 @@ use serde::Deserialize;
 pub(super) use limits::{CONTINUATIONS_MAX, LimitsShape, NotifyShape};
 use limits::{COST_USD_MAX, COST_USD_MIN, TOKENS_MAX};
 pub(super) use modes::{ModeShape, ModesShape};
-pub(super) use policies::{PoliciesShape, PolicyShape};
+pub(super) use policies::{
+    ChoicesShape, ConfigurationShape, GrantsShape, PoliciesShape, PolicyShape, ScopedPoliciesShape,
+};
 
 use crate::workflow::{AgentKind, Mode, Permission, PromptWay};
 
@@ -55,6 +57,10 @@ impl<T> At<T> {
 
     pub(super) fn get(&self) -> &T {
         self.0.get_ref()
+    }
+
+    pub(super) fn get_mut(&mut self) -> &mut T {
+        self.0.get_mut()
     }
 
     pub(super) fn into_inner(self) -> T {
@@ -182,6 +188,9 @@ pub(super) struct RoleShape {
     #[serde(default)]
     #[schemars(with = "BTreeMap<String, ServerShape>")]
     pub(super) mcp: BTreeMap<String, At<ServerShape>>,
+    /// Which policy decides what about the phases of this role, where no phase says more.
+    #[schemars(with = "Option<ScopedPoliciesShape>")]
+    pub(super) policies: Option<At<ScopedPoliciesShape>>,
 }
 
 /// An MCP server, started by the agent in the workspace.
@@ -272,6 +281,8 @@ pub(super) struct PhaseShape {
     #[serde(default)]
     #[schemars(length(max = SETUP_MAX), inner(length(min = 1, max = TEXT_CHARS_MAX)))]
     pub(super) setup: Vec<String>,
+    /// Which policy decides what about this phase, with every part that it is split into.
+    pub(super) policies: Option<ScopedPoliciesShape>,
     /// What is to be done, at least one thing.
     #[schemars(length(min = 1, max = OBJECTIVES_MAX))]
     pub(super) objectives: Vec<At<ObjectiveShape>>,

@@ -2,6 +2,7 @@
 
 mod modes;
 mod phases;
+mod policies;
 
 use super::*;
 use crate::time::DurationMs;
@@ -240,7 +241,8 @@ fn a_workspace_may_be_a_folder_beside_the_file() {
 fn settings_keep_their_kinds() {
     let top = "[policies.settings]\na = true\nb = 3\nc = 0.5\nd = \"x\"\ne = [\"y\"]";
     let workflow = parse(&with(top, ""), "w.toml", "/home/ada").unwrap();
-    let values: Vec<&SettingValue> = workflow.policies.all.settings.values().collect();
+    let values: Vec<&SettingValue> =
+        workflow.policies.layers[0].all.as_ref().unwrap().settings.values().collect();
     let expected = [
         &SettingValue::Flag(true),
         &SettingValue::Integer(3),
@@ -322,7 +324,7 @@ fn ids_are_unique_and_plain() {
 fn roles_files_policies_and_variables_are_checked() {
     let top = "agent = \"claude\"\n[roles.executor]\nscript = \"x.toml\"\nenv = [\"A=1\"]\n[limits]\nbackoff = \"1h\"\n\
                heartbeat = \"often\"\n[policies]\nall = { component = \"builtin:resilence\" }\nsettings = { a = 1 }\n\
-               handoff = \"oci://registry.example/policy\"";
+               handoff = \"ftp://registry.example/policy\"";
     let end = "files = [\"../secrets\", \"/etc/passwd\", \"src/a.sh\"]\n[[phases]]\nid = \"x\"\nrole = \"reviwer\"\n\
                objectives = [{ id = \"o\", description = \"Do.\" }]";
     insta::assert_snapshot!(refused(&with(top, end)));
@@ -348,5 +350,6 @@ proptest::proptest! {
     fn no_text_makes_the_reader_panic(text in "[a-z\\[\\]=\"\\.\\n {},0-9é#-]{0,200}") {
         let _ = parse(&text, "w.toml", "/");
         let _ = parse(&with(&text, &text), "w.toml", "/");
+        let _ = policies_file(&text, "baton.toml", "/", crate::workflow::Layer::Workspace);
     }
 }

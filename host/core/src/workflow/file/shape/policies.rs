@@ -1,4 +1,4 @@
-//! `[policies]`: what may stand there. Nothing is checked here.
+//! `[policies]`, of a workflow, a role, a phase, or a file of its own: what may stand there. Nothing is checked here.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,26 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::At;
+use crate::grants::{FUEL_MAX, MEMORY_MIB_MAX, PATTERNS_MAX};
 use crate::workflow::SettingValue;
+
+/// Candidates that are asked beside the one that decides: each costs as much as the decision itself.
+pub(crate) const SHADOWS_MAX: usize = 8;
+/// Faults in a row that are still waited for: beyond it nobody takes a policy back.
+pub(crate) const BREAKER_MAX: u32 = 1000;
+
+/// `config.toml` of the user, and `baton.toml` of a workspace: what holds for every workflow.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(title = "Baton configuration", rename = "Configuration")]
+pub(crate) struct ConfigurationShape {
+    /// Which policy decides what, where no workflow says more.
+    #[serde(default)]
+    pub(crate) policies: PoliciesShape,
+    /// Whose signatures are asked for. Only in the user's own config.toml: a workspace does not decide whom its user trusts.
+    #[schemars(with = "Option<BTreeMap<String, serde_json::Value>>")]
+    pub(crate) trust: Option<At<toml::Table>>,
+}
 
 /// Which policy decides what.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -14,38 +33,119 @@ use crate::workflow::SettingValue;
 #[schemars(rename = "Policies")]
 pub(crate) struct PoliciesShape {
     /// Everything that is not named below. Default: "builtin:resilience".
-    pub(crate) all: Option<At<PolicyShape>>,
+    all: Option<At<PolicyShape>>,
     /// How a session is, and why it stopped.
-    pub(crate) exhaustion: Option<At<PolicyShape>>,
+    exhaustion: Option<At<PolicyShape>>,
     /// When to make room in a context, and how.
-    pub(crate) compaction: Option<At<PolicyShape>>,
+    compaction: Option<At<PolicyShape>>,
     /// Whether a phase is too large, and where its seams are.
-    pub(crate) splitting: Option<At<PolicyShape>>,
+    splitting: Option<At<PolicyShape>>,
     /// What the next session gets.
+    handoff: Option<At<PolicyShape>>,
+    /// Settings of the policy that `all` names, here or in a farther layer. `baton policy inspect` lists what can be set.
+    settings: Option<At<BTreeMap<String, SettingValue>>>,
+    /// Components that are asked the same and decide nothing; where they differ is reported: shadow = ["candidate.wasm"]
+    #[schemars(length(max = SHADOWS_MAX))]
+    pub(crate) shadow: Option<Vec<At<PolicyShape>>>,
+    /// Whether a component that changes on disk decides from then on, while the run goes on. Default: false. Not in a
+    /// workspace's baton.toml.
+    pub(crate) watch: Option<At<bool>>,
+    /// Faults in a row after which the policy before decides again; 0 for never. Default: 3.
+    #[schemars(range(min = 0, max = BREAKER_MAX))]
+    pub(crate) breaker: Option<u32>,
+}
+
+/// Which policy decides what, in a role or a phase.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "ScopedPolicies")]
+pub(crate) struct ScopedPoliciesShape {
+    /// Everything that is not named below.
+    all: Option<At<PolicyShape>>,
+    /// How a session is, and why it stopped.
+    exhaustion: Option<At<PolicyShape>>,
+    /// When to make room in a context, and how.
+    compaction: Option<At<PolicyShape>>,
+    /// Whether a phase is too large, and where its seams are.
+    splitting: Option<At<PolicyShape>>,
+    /// What the next session gets.
+    handoff: Option<At<PolicyShape>>,
+    /// Settings of the policy that `all` names, here or in a farther layer. `baton policy inspect` lists what can be set.
+    settings: Option<At<BTreeMap<String, SettingValue>>>,
+}
+
+/// What both kinds of tables have.
+#[derive(Debug, Default)]
+pub(crate) struct ChoicesShape {
+    pub(crate) all: Option<At<PolicyShape>>,
+    pub(crate) exhaustion: Option<At<PolicyShape>>,
+    pub(crate) compaction: Option<At<PolicyShape>>,
+    pub(crate) splitting: Option<At<PolicyShape>>,
     pub(crate) handoff: Option<At<PolicyShape>>,
-    /// Settings of the policy that `all` names. `baton policy inspect` lists what can be set.
     pub(crate) settings: Option<At<BTreeMap<String, SettingValue>>>,
 }
 
-/// A policy component: "builtin:resilience", a path relative to this file, or a table with settings.
+impl PoliciesShape {
+    /// The choices; what holds once for the run stays.
+    pub(crate) fn take_choices(&mut self) -> ChoicesShape {
+        ChoicesShape {
+            all: self.all.take(),
+            exhaustion: self.exhaustion.take(),
+            compaction: self.compaction.take(),
+            splitting: self.splitting.take(),
+            handoff: self.handoff.take(),
+            settings: self.settings.take(),
+        }
+    }
+}
+
+impl From<ScopedPoliciesShape> for ChoicesShape {
+    fn from(shape: ScopedPoliciesShape) -> Self {
+        let ScopedPoliciesShape { all, exhaustion, compaction, splitting, handoff, settings } = shape;
+        Self { all, exhaustion, compaction, splitting, handoff, settings }
+    }
+}
+
+/// A policy component: "builtin:resilience", a path relative to this file, a reference to a registry
+/// ("oci://host/name:tag"), or a table.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(untagged)]
 #[schemars(rename = "Policy")]
 pub(crate) enum PolicyShape {
-    /// "builtin:resilience", or the path of a component relative to this file.
+    /// "builtin:resilience", the path of a component relative to this file, or "oci://host/name:tag".
     Component(#[schemars(length(min = 1))] String),
-    /// A component with settings.
+    /// A component with settings or grants, or settings alone.
     Set(PolicyTable),
 }
 
-/// A policy component with settings.
+/// A policy component with settings and grants; or settings alone, which are laid over what a farther layer chose.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PolicyTable {
-    /// "builtin:resilience", or the path of a component relative to this file.
+    /// "builtin:resilience", the path of a component relative to this file, or "oci://host/name:tag". Without it the
+    /// settings are laid over what a farther layer chose.
     #[schemars(length(min = 1))]
-    pub(crate) component: String,
+    pub(crate) component: Option<String>,
     /// What is set for it. `baton policy inspect` lists what can be set.
     #[serde(default)]
     pub(crate) settings: BTreeMap<String, SettingValue>,
+    /// What the component may have beyond the usual. Not in a workspace's baton.toml.
+    pub(crate) grants: Option<GrantsShape>,
+}
+
+/// What is granted to a component. `baton policy inspect` shows what it asks for.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Grants")]
+pub(crate) struct GrantsShape {
+    /// Artifacts that it may read, by name; `*` stands for any characters: artifacts = ["reports/*.md"]
+    #[serde(default)]
+    #[schemars(length(max = PATTERNS_MAX), inner(length(min = 1)))]
+    pub(crate) artifacts: Vec<String>,
+    /// Fuel of one decision, where it is more than every policy has.
+    #[schemars(range(min = 1, max = FUEL_MAX))]
+    pub(crate) fuel: Option<u64>,
+    /// Memory of one decision in MiB, where it is more than every policy has.
+    #[schemars(range(min = 1, max = MEMORY_MIB_MAX))]
+    pub(crate) memory_mib: Option<u32>,
 }

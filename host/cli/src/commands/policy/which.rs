@@ -1,0 +1,141 @@
+//! `baton policy which`: who decides what where, and which file says so. Starts nothing. How it looks is in
+//! `render/which.rs`.
+
+mod gather;
+
+use std::path::PathBuf;
+
+use baton_runtime::core::workflow::{Policies, Scope};
+use baton_runtime::core::{PhaseId, RoleName, RunId, Workflow};
+use clap::{Args, ValueHint};
+
+use crate::args::{Format, FormatArg, PlaceArgs};
+use crate::commands::run::{folder_of, read_over_layers};
+use crate::exit::{Exit, Usage};
+use crate::layers::{Layers, placed};
+use crate::place::Place;
+use crate::policies::Pinning;
+use crate::render::which::{Of, Which};
+use crate::render::{look, record};
+use crate::{out, policies};
+
+use gather::{Gatherer, effective};
+
+/// Show which policy decides what, and which file says so
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  baton policy which                               what you and this folder choose everywhere
+  baton policy which workflow.toml                 what would decide in a run of it
+  baton policy which workflow.toml --phase build   in this phase alone
+  baton policy which --run                         what decides in the newest run now
+  baton policy which --run 20260212-103000 --format json
+
+The closest layer that names a policy wins: built in < ~/.config/baton/config.toml < baton.toml in the workspace < the \
+workflow < its role < its phase < `baton policy use` on a live run. Files are read once, when a run begins; what changes \
+in them later is for the next run.")]
+pub(crate) struct WhichArgs {
+    /// The workflow file [default: only what is the same for every workflow]
+    #[arg(value_name = "WORKFLOW.toml", value_hint = ValueHint::FilePath, conflicts_with = "run")]
+    file: Option<PathBuf>,
+    /// What decides in a run now [default of RUN: the newest]
+    #[arg(long, value_name = "RUN", num_args = 0..=1)]
+    run: Option<Option<String>>,
+    /// Only what decides in this phase of the workflow
+    #[arg(long, value_name = "PHASE", conflicts_with = "role")]
+    phase: Option<String>,
+    /// Only what decides in phases of this role that say nothing themselves
+    #[arg(long, value_name = "ROLE")]
+    role: Option<String>,
+    #[command(flatten)]
+    place: PlaceArgs,
+    #[command(flatten)]
+    format: FormatArg,
+}
+
+pub(super) fn which(args: WhichArgs) -> anyhow::Result<Exit> {
+    let which = match (&args.run, &args.file) {
+        (Some(run), _) => of_run(&args, run.as_deref().map(RunId::new).as_ref())?,
+        (None, Some(file)) => of_file(&args, file)?,
+        (None, None) => of_layers(&args)?,
+    };
+    match args.format.format {
+        Format::Text => out::data(&which.text(&look::stdout()))?,
+        Format::Json => out::data(&record::pretty(&which.json())?)?,
+        Format::Jsonl => out::data(&record::line(&which.json())?)?,
+    }
+    Ok(Exit::Done)
+}
+
+/// What would decide in a run of a workflow.
+fn of_file(args: &WhichArgs, file: &std::path::Path) -> anyhow::Result<Which> {
+    let (workflow, layers) = read_over_layers(file, &args.place)?;
+    let place = Place::for_workflow(&args.place, &workflow, true)?;
+    let bundle = policies::bundle(&workflow, &folder_of(file)?, &args.place, Pinning::Leave)
+        .map_err(placed(&workflow.policies))?;
+    let of = Of::Workflow { name: workflow.name.clone(), file: file.display().to_string() };
+    planned(args, &workflow, &layers, of, &place, Gatherer::of_bundle(&args.place, bundle)?)
+}
+
+/// What is the same for every workflow.
+fn of_layers(args: &WhichArgs) -> anyhow::Result<Which> {
+    let place = Place::here(&args.place)?;
+    let layers = Layers::read(Some(&place.config.workspace))?;
+    let mut policies = Policies::default();
+    policies.lay(layers.said());
+    let workflow = Workflow { policies, ..Workflow::default() };
+    let bundle = policies::bundle(&workflow, &place.config.workspace, &args.place, Pinning::Leave)
+        .map_err(placed(&workflow.policies))?;
+    planned(args, &workflow, &layers, Of::Everything, &place, Gatherer::of_bundle(&args.place, bundle)?)
+}
+
+fn planned(
+    args: &WhichArgs,
+    workflow: &Workflow,
+    layers: &Layers,
+    of: Of,
+    place: &Place,
+    gatherer: Gatherer,
+) -> anyhow::Result<Which> {
+    let scope = scope(args, workflow)?;
+    let seats = gatherer.planned(&place.config, workflow).map_err(placed(&workflow.policies))?;
+    let mut which = Which::new(of, workflow, effective(seats, scope.as_ref(), workflow));
+    which.look_at(layers);
+    Ok(which)
+}
+
+/// What decides in a run now, by its journal.
+fn of_run(args: &WhichArgs, run: Option<&RunId>) -> anyhow::Result<Which> {
+    let place = Place::to_read(&args.place, run)?;
+    let (run, gatherer) = Gatherer::of_run(&args.place, &place.config, run)?;
+    let workflow = run.workflow();
+    let scope = scope(args, workflow)?;
+    let seats = effective(gatherer.seats_of(&run)?, scope.as_ref(), workflow);
+    let of = Of::Run { run: run.id().clone(), workflow: workflow.name.clone() };
+    Ok(Which::new(of, workflow, seats))
+}
+
+/// The one scope that is asked about, if one is.
+fn scope(args: &WhichArgs, workflow: &Workflow) -> Result<Option<Scope>, Usage> {
+    let unknown = |what: &str, name: &str, known: Vec<&str>| match known.as_slice() {
+        [] => Usage(format!("--{what} is about a workflow: name its file, or a run with --run")),
+        known => Usage(format!("there is no {what} {name}; one of: {}", known.join(", "))),
+    };
+    if let Some(name) = &args.phase {
+        let mut known = workflow.phases.iter().map(|phase| phase.id.as_str());
+        if !known.any(|known| known == name) {
+            return Err(unknown(
+                "phase",
+                name,
+                workflow.phases.iter().map(|phase| phase.id.as_str()).collect(),
+            ));
+        }
+        return Ok(Some(Scope::Phase { phase: PhaseId::new(name.as_str()) }));
+    }
+    let Some(name) = &args.role else { return Ok(None) };
+    let role = RoleName::from(name.as_str());
+    if !workflow.roles.contains_key(&role) {
+        return Err(unknown("role", name, workflow.roles.keys().map(RoleName::as_str).collect()));
+    }
+    Ok(Some(Scope::Role { role }))
+}

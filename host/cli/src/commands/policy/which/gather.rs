@@ -1,0 +1,231 @@
+//! Finds who decides where, with what is set and granted: of files as a start would, of a run by its journal. Draws nothing.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use baton_runtime::core::input::Pin;
+use baton_runtime::core::observation::Capability;
+use baton_runtime::core::workflow::{Candidate, Origin, PolicyChoice, Scope, SettingValue};
+use baton_runtime::core::{Digest, RoleName, Run, RunId, Workflow};
+use baton_runtime::engine::{
+    ArtifactSource, BUILTIN_NAME, Engine, Grants as Granted, Policy, Setting, builtin_bytes,
+};
+use baton_runtime::store::{Entry, Journal};
+use baton_runtime::{HostConfig, PolicyBundle, RuntimeError, journal_of, pins};
+
+use crate::args::PlaceArgs;
+use crate::render::which::{Decides, Seat, Set, Stands};
+use crate::{out, policies};
+
+/// Where components and settings are taken from.
+pub(super) struct Gatherer {
+    engine: Engine,
+    from: From,
+}
+
+enum From {
+    /// What was read beside the files.
+    Bundle(PolicyBundle),
+    Journal(Journal),
+}
+
+/// Nothing is read while nothing is decided.
+struct NoArtifacts;
+
+impl ArtifactSource for NoArtifacts {
+    fn list(&self) -> Vec<(String, Digest)> {
+        Vec::new()
+    }
+
+    fn read(&self, _digest: &Digest) -> Option<Arc<[u8]>> {
+        None
+    }
+}
+
+impl Gatherer {
+    pub(super) fn of_bundle(place: &PlaceArgs, bundle: PolicyBundle) -> anyhow::Result<Self> {
+        Ok(Self { engine: policies::engine(place)?, from: From::Bundle(bundle) })
+    }
+
+    /// The same for a run, and where its journal leaves it.
+    pub(super) fn of_run(
+        place: &PlaceArgs,
+        config: &HostConfig,
+        run: Option<&RunId>,
+    ) -> anyhow::Result<(Run, Self)> {
+        let (journal, id) = journal_of(config, run)?;
+        let mut run = Run::new();
+        for entry in journal.read(&id)? {
+            // What followed from an input follows again.
+            let Entry::Input(stamped) = entry? else { continue };
+            run.apply(&stamped).map_err(|illegal| RuntimeError::BrokenJournal {
+                run: id.clone(),
+                seq: stamped.seq,
+                why: illegal.to_string(),
+            })?;
+        }
+        Ok((run, Self { engine: policies::engine(place)?, from: From::Journal(journal) }))
+    }
+
+    /// Who would decide in a run of the workflow.
+    pub(super) fn planned(&self, config: &HostConfig, workflow: &Workflow) -> anyhow::Result<Vec<Seat>> {
+        let From::Bundle(bundle) = &self.from else { return Ok(Vec::new()) };
+        let mut seats: BTreeMap<(Scope, Capability), Vec<Pin>> = BTreeMap::new();
+        for pin in pins(config, workflow, bundle)? {
+            seats.entry((pin.scope.clone(), pin.capability)).or_default().push(pin);
+        }
+        let seats = seats.into_values().filter_map(|mut pins| pins.pop().map(|pin| (pin, pins)));
+        seats.map(|(pin, behind)| self.seat(workflow, &pin, &behind, 0)).collect()
+    }
+
+    /// Who decides in a run.
+    pub(super) fn seats_of(&self, run: &Run) -> anyhow::Result<Vec<Seat>> {
+        let workflow = run.workflow();
+        run.seats().map(|seat| self.seat(workflow, seat.pin, seat.behind, seat.faults_in_row)).collect()
+    }
+
+    fn seat(&self, workflow: &Workflow, pin: &Pin, behind: &[Pin], faults: u32) -> anyhow::Result<Seat> {
+        let behind = behind.iter().rev().map(|pin| Stands {
+            policy: pin.policy.clone(),
+            component: pin.component.clone(),
+            from: pin.from.clone(),
+        });
+        Ok(Seat {
+            scope: pin.scope.clone(),
+            capability: pin.capability,
+            decides: self.decides(workflow, pin)?,
+            behind: behind.collect(),
+            faults_in_row: faults,
+        })
+    }
+
+    fn decides(&self, workflow: &Workflow, pin: &Pin) -> anyhow::Result<Decides> {
+        let bytes = self.component(pin)?;
+        let mut decides = Decides {
+            policy: pin.policy.clone(),
+            component: pin.component.clone(),
+            bytes: bytes.as_ref().map(Vec::len),
+            from: pin.from.clone(),
+            set: Vec::new(),
+            asked: Default::default(),
+            granted: pin.grants.clone(),
+        };
+        let Some(bytes) = bytes else { return Ok(decides) };
+        let granted = Granted::of(&pin.grants, Arc::new(NoArtifacts));
+        match self.engine.load_granted(&pin.policy, &bytes, granted) {
+            Ok(policy) => {
+                decides.asked = policy.wants().clone();
+                decides.set = self.set(workflow, pin, &policy)?;
+            }
+            // What it once decided stands, whatever this host thinks of it now.
+            Err(error) => out::progress(&format!("what is set for it cannot be told: {error}")),
+        }
+        Ok(decides)
+    }
+
+    /// The component of a pin, where it is at hand.
+    fn component(&self, pin: &Pin) -> anyhow::Result<Option<Vec<u8>>> {
+        match &self.from {
+            From::Journal(journal) => Ok(journal.blob(&pin.component)?),
+            From::Bundle(_) if pin.policy == BUILTIN_NAME && pin.component == Digest::of(builtin_bytes()) => {
+                Ok(Some(builtin_bytes().to_vec()))
+            }
+            From::Bundle(bundle) => {
+                let mut known = bundle.components.values().filter_map(|source| source.bytes.as_ref());
+                Ok(known.find(|bytes| Digest::of(bytes) == pin.component).cloned())
+            }
+        }
+    }
+
+    /// What is set otherwise than by default, and by which layer.
+    fn set(&self, workflow: &Workflow, pin: &Pin, policy: &Policy) -> anyhow::Result<Vec<Set>> {
+        let is_pinned = |said: &Said| {
+            policy.configure(&said.settings).is_ok_and(|found| *found.settings_digest() == pin.settings)
+        };
+        let said = said(workflow, pin).into_iter().find(is_pinned).unwrap_or_default();
+        let values = match &self.from {
+            From::Journal(journal) => match journal.blob(&pin.settings)? {
+                Some(settings) => serde_json::from_slice(&settings)?,
+                None => return Ok(Vec::new()),
+            },
+            From::Bundle(_) => policy.configure(&said.settings)?.settings().clone(),
+        };
+        // A policy that answered this when it was loaded answers it again.
+        let schema = policy.schema().unwrap_or_default();
+        let differing =
+            schema.iter().filter_map(|setting| differs(setting, &values, &said.set_by, &pin.from));
+        Ok(differing.collect())
+    }
+}
+
+/// What layers set for a policy.
+#[derive(Default)]
+struct Said {
+    settings: BTreeMap<String, SettingValue>,
+    set_by: BTreeMap<String, Origin>,
+}
+
+/// A setting that is not its default; by whoever chose the policy, where no layer says it.
+fn differs(
+    setting: &Setting,
+    values: &BTreeMap<String, SettingValue>,
+    set_by: &BTreeMap<String, Origin>,
+    otherwise: &Origin,
+) -> Option<Set> {
+    let value = values.get(&setting.key).filter(|value| **value != setting.default)?;
+    Some(Set {
+        key: setting.key.clone(),
+        value: value.clone(),
+        default: setting.default.clone(),
+        from: set_by.get(&setting.key).unwrap_or(otherwise).clone(),
+    })
+}
+
+/// What the layers say of whoever they put there. Two that are named in one line are told apart by what is pinned.
+fn said(workflow: &Workflow, pin: &Pin) -> Vec<Said> {
+    let role = match &pin.scope {
+        Scope::Phase { phase } => role_of(workflow, phase.as_str()),
+        Scope::Shadow { .. } => {
+            let shadows = workflow.policies.shadow.iter().filter(|choice| choice.from == pin.from);
+            return shadows.map(said_of_shadow).collect();
+        }
+        Scope::Run | Scope::Role { .. } => None,
+    };
+    let found = workflow.policies.candidates(&pin.scope, role, pin.capability).into_iter();
+    found
+        .filter(|candidate| candidate.from == pin.from)
+        .map(|Candidate { settings, set_by, .. }| Said { settings, set_by })
+        .collect()
+}
+
+fn said_of_shadow(choice: &PolicyChoice) -> Said {
+    let set_by = choice.settings.keys().map(|key| (key.clone(), choice.from.clone()));
+    Said { settings: choice.settings.clone(), set_by: set_by.collect() }
+}
+
+fn role_of<'w>(workflow: &'w Workflow, phase: &str) -> Option<&'w RoleName> {
+    workflow.phases.iter().find(|known| known.id.as_str() == phase).map(|phase| &phase.role)
+}
+
+/// Of all seats those that decide in one scope: for each decision the narrowest. Without a scope all of them. Shadows are
+/// asked everywhere.
+pub(super) fn effective(seats: Vec<Seat>, scope: Option<&Scope>, workflow: &Workflow) -> Vec<Seat> {
+    let Some(scope) = scope else { return seats };
+    let role = match scope {
+        Scope::Phase { phase } => role_of(workflow, phase.as_str()),
+        Scope::Role { role } => Some(role),
+        Scope::Run | Scope::Shadow { .. } => None,
+    };
+    let role = role.map(|role| Scope::Role { role: role.clone() });
+    let ways: Vec<&Scope> = [Some(scope), role.as_ref(), Some(&Scope::Run)].into_iter().flatten().collect();
+    let mut found: BTreeMap<Capability, (usize, Seat)> = BTreeMap::new();
+    let (shadows, seats): (Vec<Seat>, Vec<Seat>) =
+        seats.into_iter().partition(|seat| matches!(seat.scope, Scope::Shadow { .. }));
+    for seat in seats {
+        let Some(rank) = ways.iter().position(|way| **way == seat.scope) else { continue };
+        if found.get(&seat.capability).is_none_or(|(known, _)| rank < *known) {
+            found.insert(seat.capability, (rank, seat));
+        }
+    }
+    found.into_values().map(|(_, seat)| seat).chain(shadows).collect()
+}

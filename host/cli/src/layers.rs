@@ -1,0 +1,204 @@
+//! What lies beneath a workflow: the configuration of the user and the `baton.toml` of the workspace. They are read once,
+//! before a run begins, and frozen with it: what an agent writes into its workspace while it works changes nothing of the run
+//! that it works for. What may stand in them is core's to say.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, ErrorKind, Read as _};
+use std::path::{Path, PathBuf};
+
+use baton_registry::LockError;
+use baton_runtime::core::Workflow;
+use baton_runtime::core::workflow::file::{FILE_BYTES_MAX, Reading, policies_file};
+use baton_runtime::core::workflow::{Layer, Origin, Policies, PoliciesSaid, PolicyChoice};
+
+use crate::exit::Usage;
+
+/// The file of a workspace, in its root alone: what a folder above says is not meant for this one.
+const WORKSPACE_FILE: &str = "baton.toml";
+/// The file of a user, in the folder of configurations.
+const USER_FILE: &str = "baton/config.toml";
+
+/// The files that were looked for, the farthest first.
+pub(crate) struct Layers {
+    files: Vec<LayerFile>,
+}
+
+/// A file that was looked for.
+pub(crate) struct LayerFile {
+    pub(crate) layer: Layer,
+    pub(crate) path: PathBuf,
+    /// What it says; nothing where there is no such file.
+    pub(crate) said: Option<PoliciesSaid>,
+}
+
+impl Layers {
+    /// Reads what is there. A run in a fresh folder has no workspace to be read yet.
+    pub(crate) fn read(workspace: Option<&Path>) -> anyhow::Result<Layers> {
+        let user = user_config().map(|path| (Layer::User, path));
+        let workspace = workspace.map(|folder| (Layer::Workspace, folder.join(WORKSPACE_FILE)));
+        let files = user.into_iter().chain(workspace).map(|(layer, path)| {
+            let said = read(&path)?.map(|text| {
+                policies_file(&text, &path.to_string_lossy(), &folder_of(&path).to_string_lossy(), layer)
+            });
+            Ok(LayerFile { layer, said: said.transpose()?, path })
+        });
+        Ok(Layers { files: files.collect::<anyhow::Result<_>>()? })
+    }
+
+    /// The workflow with what was read laid beneath it.
+    pub(crate) fn beneath(&self, reading: Reading) -> Workflow {
+        reading.over(self.said())
+    }
+
+    /// What was read, the farthest first.
+    pub(crate) fn said(&self) -> impl Iterator<Item = PoliciesSaid> {
+        self.files.iter().filter_map(|file| file.said.clone())
+    }
+
+    /// The files that were looked for, the farthest first.
+    pub(crate) fn files(&self) -> &[LayerFile] {
+        &self.files
+    }
+}
+
+/// Says which file and line an error about a policy comes from: what names it, or what sets for it what it does not take.
+pub(crate) fn placed(policies: &Policies) -> impl Fn(anyhow::Error) -> anyhow::Error + use<> {
+    let choices: Vec<PolicyChoice> = policies.choices().cloned().collect();
+    move |error| {
+        let mut places: Vec<String> = Vec::new();
+        for choice in blamed(&choices, &error) {
+            let Origin { file, line, .. } = &choice.from;
+            let place = format!("{file}:{line}");
+            if !file.is_empty() && !places.contains(&place) {
+                places.push(place);
+            }
+        }
+        if places.is_empty() { error } else { error.context(places.join(", ")) }
+    }
+}
+
+/// The choices that an error is about.
+fn blamed<'c>(choices: &'c [PolicyChoice], error: &anyhow::Error) -> Vec<&'c PolicyChoice> {
+    let said = error.to_string();
+    let pinned = match error.downcast_ref::<LockError>() {
+        Some(LockError::Changed { reference, .. }) => Some(reference),
+        _ => None,
+    };
+    let is_named = |choice: &PolicyChoice| {
+        let Some(component) = &choice.component else { return false };
+        said.contains(component.as_str()) || pinned.is_some_and(|key| Path::new(component).ends_with(key))
+    };
+    let sets = |choice: &PolicyChoice| {
+        let wrong = choice.settings.keys().any(|key| said.contains(&format!("setting `{key}`")));
+        wrong && (choice.component.is_none() || is_named(choice))
+    };
+    let setting: Vec<&PolicyChoice> = choices.iter().filter(|choice| sets(choice)).collect();
+    if setting.is_empty() { choices.iter().filter(|choice| is_named(choice)).collect() } else { setting }
+}
+
+/// The configuration of the user, where there is a place for one.
+pub(crate) fn user_config() -> Option<PathBuf> {
+    user_file(|name| std::env::var_os(name))
+}
+
+/// `$XDG_CONFIG_HOME/baton/config.toml`, else `~/.config/baton/config.toml`. By the rule of the XDG base directories a path
+/// that is not absolute is ignored.
+fn user_file(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+    let absolute = |name: &str| variable(name).map(PathBuf::from).filter(|dir| dir.is_absolute());
+    let config_home = absolute("XDG_CONFIG_HOME").or_else(|| Some(absolute("HOME")?.join(".config")))?;
+    Some(config_home.join(USER_FILE))
+}
+
+/// The folder that paths in a file start from.
+fn folder_of(path: &Path) -> &Path {
+    path.parent().unwrap_or(Path::new("/"))
+}
+
+/// The text of a file, where there is one. Whoever made the workspace made what lies in it: a pipe is not waited for, and a
+/// file without an end is not read to it.
+fn read(path: &Path) -> Result<Option<String>, Usage> {
+    let unreadable = |error: io::Error| Usage(format!("{} cannot be read: {error}", path.display()));
+    let metadata = match path.metadata() {
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            return Ok(None);
+        }
+        metadata => metadata.map_err(unreadable)?,
+    };
+    if !metadata.is_file() {
+        return Err(Usage(format!("{} is not a file", path.display())));
+    }
+    let mut text = String::new();
+    let file = File::open(path).map_err(unreadable)?;
+    // One byte more than may be there, so that whoever reads the text sees that it is too long.
+    file.take(FILE_BYTES_MAX as u64 + 1).read_to_string(&mut text).map_err(unreadable)?;
+    Ok(Some(text))
+}
+
+#[cfg(test)]
+mod tests {
+    use baton_runtime::RuntimeError;
+    use baton_runtime::core::Digest;
+
+    use super::*;
+
+    #[test]
+    fn the_user_is_asked_where_xdg_says() {
+        let with = |xdg: Option<&str>, home: Option<&str>| {
+            user_file(|name| match name {
+                "XDG_CONFIG_HOME" => xdg.map(OsString::from),
+                _ => home.map(OsString::from),
+            })
+        };
+        assert_eq!(with(Some("/x"), Some("/h")), Some("/x/baton/config.toml".into()));
+        assert_eq!(with(Some("relative"), Some("/h")), Some("/h/.config/baton/config.toml".into()));
+        assert_eq!(with(None, Some("/h")), Some("/h/.config/baton/config.toml".into()));
+        assert_eq!(with(None, None), None);
+    }
+
+    #[test]
+    fn an_error_about_a_policy_says_where_it_was_chosen() {
+        // M4
+        let user = "[policies]\nall = \"mine.wasm\"\nsettings = { a = 1, b = 1 }\nhandoff = \"other.wasm\"";
+        let flow = "[policies]\nsplitting = { settings = { b = 2 } }";
+        let mut policies = Policies::default();
+        policies.lay([
+            policies_file(user, "/c/config.toml", "/c", Layer::User).unwrap(),
+            policies_file(flow, "/w/baton.toml", "/w", Layer::Workspace).unwrap(),
+        ]);
+        let says = |error: anyhow::Error| placed(&policies)(error).to_string();
+        let refused = |policy: &str, why: &str| {
+            says(RuntimeError::PolicyRefused { policy: policy.into(), why: why.into() }.into())
+        };
+        assert_eq!(refused("/c/other.wasm", "it decides nothing"), "/c/config.toml:4");
+        assert_eq!(refused("/c/mine.wasm", "setting `a`: there is none"), "/c/config.toml:2");
+        assert_eq!(refused("/c/mine.wasm", "setting `b`: too small"), "/c/config.toml:2, /w/baton.toml:2");
+        assert_eq!(refused("/x/new.wasm", "why"), "policy /x/new.wasm is refused: why");
+        let error = placed(&policies)(
+            RuntimeError::PolicyRefused { policy: "/c/other.wasm".into(), why: "no".into() }.into(),
+        );
+        assert!(error.downcast_ref::<RuntimeError>().is_some(), "its kind decides the exit code");
+        let changed = LockError::Changed {
+            reference: "other.wasm".into(),
+            expected: Digest::of("a"),
+            found: Digest::of("b"),
+        };
+        assert_eq!(says(changed.into()), "/c/config.toml:4");
+    }
+
+    #[test]
+    fn only_a_file_of_a_sensible_size_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(WORKSPACE_FILE);
+        assert!(read(&path).unwrap().is_none());
+        assert!(read(&path.join("below")).unwrap().is_none());
+        std::fs::write(&path, "#").unwrap();
+        assert_eq!(read(&path).unwrap().as_deref(), Some("#"));
+        assert!(read(&path.join("below")).unwrap().is_none());
+        assert!(read(folder.path()).unwrap_err().to_string().contains("is not a file"));
+        File::create(&path).unwrap().set_len(FILE_BYTES_MAX as u64 * 2).unwrap();
+        assert_eq!(read(&path).unwrap().map(|text| text.len()), Some(FILE_BYTES_MAX + 1));
+        std::fs::write(&path, b"\xff").unwrap();
+        assert!(read(&path).unwrap_err().to_string().contains(WORKSPACE_FILE));
+    }
+}

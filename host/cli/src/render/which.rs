@@ -1,0 +1,342 @@
+//! Who decides what where, for people and programs. Finds nothing out.
+
+use baton_runtime::core::grants::{Grants, Wants};
+use baton_runtime::core::input::Pin;
+use baton_runtime::core::observation::Capability;
+use baton_runtime::core::workflow::{Layer, Origin, Scope, SettingValue};
+use baton_runtime::core::{Digest, RunId, Workflow};
+use serde_json::{Map, Value, json};
+
+use super::look::{Look, Tone};
+use super::{record, words};
+use crate::layers::Layers;
+
+/// What was asked about.
+pub(crate) enum Of {
+    /// What is the same for every workflow.
+    Everything,
+    /// A workflow that is not started.
+    Workflow {
+        /// Its name.
+        name: String,
+        /// Its file.
+        file: String,
+    },
+    /// A run, as it stands now.
+    Run {
+        /// Its id.
+        run: RunId,
+        /// The name of its workflow.
+        workflow: String,
+    },
+}
+
+/// Who decides.
+pub(crate) struct Which {
+    of: Of,
+    /// The files that were looked for, and whether there is one.
+    files: Vec<(Layer, String, bool)>,
+    seats: Vec<Seat>,
+    /// Who is asked beside them and decides nothing.
+    shadows: Vec<Seat>,
+    watch: bool,
+    breaker: u32,
+}
+
+/// Who decides one thing in one scope.
+#[derive(Clone, Debug)]
+pub(crate) struct Seat {
+    pub(crate) scope: Scope,
+    pub(crate) capability: Capability,
+    pub(crate) decides: Decides,
+    /// Who is taken where it is taken back, the next one first.
+    pub(crate) behind: Vec<Stands>,
+    pub(crate) faults_in_row: u32,
+}
+
+/// A policy that decides.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Decides {
+    pub(crate) policy: String,
+    pub(crate) component: Digest,
+    /// Its size, where it is at hand.
+    pub(crate) bytes: Option<usize>,
+    pub(crate) from: Origin,
+    /// What is not its default.
+    pub(crate) set: Vec<Set>,
+    pub(crate) asked: Wants,
+    pub(crate) granted: Grants,
+}
+
+/// A setting that is not its default.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Set {
+    pub(crate) key: String,
+    pub(crate) value: SettingValue,
+    pub(crate) default: SettingValue,
+    pub(crate) from: Origin,
+}
+
+/// A policy that stands behind.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Stands {
+    pub(crate) policy: String,
+    pub(crate) component: Digest,
+    pub(crate) from: Origin,
+}
+
+impl Which {
+    pub(crate) fn new(of: Of, workflow: &Workflow, mut seats: Vec<Seat>) -> Self {
+        // Phases stand as they do in the file.
+        let place = |scope: &Scope| match scope {
+            Scope::Phase { phase } => workflow.phases.iter().position(|known| known.id == *phase),
+            Scope::Run | Scope::Role { .. } | Scope::Shadow { .. } => None,
+        };
+        seats.sort_by_cached_key(|seat| (place(&seat.scope), seat.scope.clone(), seat.capability));
+        let (shadows, seats) = seats.into_iter().partition(|seat| matches!(seat.scope, Scope::Shadow { .. }));
+        let policies = &workflow.policies;
+        Self { of, files: Vec::new(), seats, shadows, watch: policies.watch, breaker: policies.breaker }
+    }
+
+    /// Names the files that were looked for.
+    pub(crate) fn look_at(&mut self, layers: &Layers) {
+        let files = layers.files().iter();
+        self.files =
+            files.map(|file| (file.layer, file.path.display().to_string(), file.said.is_some())).collect();
+    }
+
+    /// For people.
+    pub(crate) fn text(&self, look: &Look) -> String {
+        let mut text = match &self.of {
+            Of::Everything => "Who decides where no workflow says more\n".to_owned(),
+            Of::Workflow { name, .. } => format!("Who would decide in a run of {name}\n"),
+            Of::Run { run, workflow } => format!("Who decides in run {run} of {workflow} now\n"),
+        };
+        text.push_str(&self.layers(look));
+        for group in self.seats.chunk_by(|a, b| a.scope == b.scope) {
+            let Some(first) = group.first() else { continue };
+            text.push_str(&format!("\n{}\n", look.paint(Tone::Strong, &scope(&first.scope))));
+            text.push_str(&self.seats(group, look));
+        }
+        if !self.shadows.is_empty() {
+            text.push_str(&format!(
+                "\n{}\n",
+                look.paint(Tone::Strong, "asked beside them, deciding nothing")
+            ));
+        }
+        text.push_str(&self.seats(&self.shadows, look));
+        text.push('\n');
+        text.push_str(&match self.breaker {
+            0 => "A policy that keeps failing is not taken back: the one behind it answers each time.\n"
+                .to_owned(),
+            most => {
+                format!("After {} in a row the policy behind decides instead.\n", words::count(most, "fault"))
+            }
+        });
+        if self.watch {
+            text.push_str("Files are watched: a component that changes on disk decides from then on.\n");
+        }
+        text
+    }
+
+    /// Which files were read, where it is about files.
+    fn layers(&self, look: &Look) -> String {
+        let mut files: Vec<(&str, String)> = self
+            .files
+            .iter()
+            .map(|(layer, file, found)| {
+                let absent = if *found { "" } else { "  not there" };
+                (words::layer(*layer), format!("{file}{}", look.paint(Tone::Dim, absent)))
+            })
+            .collect();
+        if let Of::Workflow { file, .. } = &self.of {
+            files.push((words::layer(Layer::Workflow), file.clone()));
+        }
+        files.into_iter().map(|(layer, file)| format!("  {layer:9}  {file}\n")).collect()
+    }
+
+    /// The seats of one scope; decisions about which the same is to be said share a line.
+    fn seats(&self, seats: &[Seat], look: &Look) -> String {
+        let mut rows: Vec<(Vec<&str>, &Seat)> = Vec::new();
+        for seat in seats {
+            let is_like = |(_, other): &&mut (Vec<&str>, &Seat)| {
+                (&other.decides, &other.behind, other.faults_in_row)
+                    == (&seat.decides, &seat.behind, seat.faults_in_row)
+            };
+            match rows.iter_mut().find(is_like) {
+                Some((names, _)) => names.push(seat.capability.name()),
+                None => rows.push((vec![seat.capability.name()], seat)),
+            }
+        }
+        let rows: Vec<(String, String, &Seat)> = rows
+            .into_iter()
+            .map(|(names, seat)| {
+                (names.join(", "), name(&seat.decides.policy, &seat.decides.component), seat)
+            })
+            .collect();
+        let widest = |of: fn(&(String, String, &Seat)) -> usize| rows.iter().map(of).max().unwrap_or(0);
+        let (what, who) = (widest(|row| row.0.chars().count()), widest(|row| row.1.chars().count()));
+        let mut text = String::new();
+        for (names, policy, seat) in &rows {
+            let size = seat.decides.bytes.map(|bytes| words::bytes(bytes as u64)).unwrap_or_default();
+            let from = origin(&seat.decides.from, look);
+            text.push_str(format!("  {names:what$}  {policy:who$}  {size:>8}  {from}").trim_end());
+            text.push('\n');
+            for line in self.details(seat, look) {
+                text.push_str(&format!("    {line}\n"));
+            }
+        }
+        text
+    }
+
+    fn details(&self, seat: &Seat, look: &Look) -> Vec<String> {
+        let Decides { set, asked, granted, .. } = &seat.decides;
+        let mut lines: Vec<String> = set
+            .iter()
+            .map(|set| {
+                let default = look.paint(Tone::Dim, &format!("by default {}", words::setting(&set.default)));
+                let from = origin(&set.from, look);
+                format!("{} = {}  {default}  {from}", set.key, words::setting(&set.value))
+            })
+            .collect();
+        let refused = granted.lacks(asked);
+        if !asked.is_empty() {
+            lines.push(format!("asks for {}", words::grants(asked)));
+        }
+        if !granted.is_empty() {
+            lines.push(format!("is granted {}", words::grants(granted)));
+        }
+        if !refused.is_empty() {
+            let word = look.paint(Tone::Warn, "is not granted");
+            lines.push(format!("{word} {}", words::grants(&refused)));
+        }
+        if seat.faults_in_row > 0 {
+            let faults = format!("{} in a row", words::count(seat.faults_in_row, "fault"));
+            lines.push(look.paint(Tone::Warn, &faults));
+        }
+        if !seat.behind.is_empty() {
+            let behind: Vec<String> = seat.behind.iter().map(stands).collect();
+            lines.push(look.paint(Tone::Dim, &format!("behind it: {}", behind.join(", then "))));
+        }
+        lines
+    }
+
+    /// For programs.
+    pub(crate) fn json(&self) -> Value {
+        let mut document = Map::new();
+        document.insert("schema".into(), record::SCHEMA.into());
+        document.insert("record".into(), "policy-which".into());
+        match &self.of {
+            Of::Everything => {}
+            Of::Workflow { name, file } => {
+                document.insert("workflow".into(), json!(name));
+                document.insert("file".into(), json!(file));
+            }
+            Of::Run { run, workflow } => {
+                document.insert("run".into(), json!(run));
+                document.insert("workflow".into(), json!(workflow));
+            }
+        }
+        let files: Vec<Value> = self
+            .files
+            .iter()
+            .map(|(layer, file, found)| json!({ "layer": layer, "file": file, "found": found }))
+            .collect();
+        document.insert("layers".into(), files.into());
+        document.insert("seats".into(), self.seats.iter().map(seat).collect::<Vec<_>>().into());
+        document.insert("shadows".into(), self.shadows.iter().map(seat).collect::<Vec<_>>().into());
+        document.insert("watch".into(), self.watch.into());
+        document.insert("breaker".into(), self.breaker.into());
+        document.into()
+    }
+}
+
+/// Of the pins that a run begins with those that decide; the rest stands behind.
+pub(crate) fn in_place(pins: &[Pin]) -> Vec<&Pin> {
+    let is_seat = |pin: &Pin, other: &Pin| pin.scope == other.scope && pin.capability == other.capability;
+    let later = |index: usize, pin: &Pin| pins[index + 1..].iter().any(|other| is_seat(pin, other));
+    pins.iter().enumerate().filter(|(index, pin)| !later(*index, pin)).map(|(_, pin)| pin).collect()
+}
+
+/// "run", "role reviewer", "phase build".
+pub(crate) fn scope(scope: &Scope) -> String {
+    match scope {
+        Scope::Run => "run".to_owned(),
+        Scope::Role { role } => format!("role {role}"),
+        Scope::Phase { phase } => format!("phase {phase}"),
+        Scope::Shadow { policy } => format!("shadow {policy}"),
+    }
+}
+
+fn name(policy: &str, component: &Digest) -> String {
+    format!("{policy}@{}", component.short())
+}
+
+/// "built in", "workspace  /home/ada/app/baton.toml:3".
+fn origin(origin: &Origin, look: &Look) -> String {
+    let layer = words::layer(origin.layer);
+    match (origin.file.as_str(), origin.line) {
+        ("", _) => layer.to_owned(),
+        (file, 0) => format!("{layer}  {}", look.paint(Tone::Dim, file)),
+        (file, line) => format!("{layer}  {}", look.paint(Tone::Dim, &format!("{file}:{line}"))),
+    }
+}
+
+/// "resilience@104f07d826e4 (built in)".
+fn stands(behind: &Stands) -> String {
+    format!("{} ({})", name(&behind.policy, &behind.component), words::layer(behind.from.layer))
+}
+
+fn seat(seat: &Seat) -> Value {
+    let Seat { decides, behind, .. } = seat;
+    let set: Map<String, Value> = decides
+        .set
+        .iter()
+        .map(|set| {
+            let said = json!({ "value": set.value, "default": set.default, "from": from(&set.from) });
+            (set.key.clone(), said)
+        })
+        .collect();
+    let behind: Vec<Value> = behind
+        .iter()
+        .map(|behind| {
+            json!({ "policy": behind.policy, "component": behind.component, "from": from(&behind.from) })
+        })
+        .collect();
+    let mut document = json!({
+        "decision": seat.capability,
+        "policy": decides.policy,
+        "component": decides.component,
+        "bytes": decides.bytes,
+        "from": from(&decides.from),
+        "settings": set,
+        "grants": {
+            "asked": decides.asked,
+            "granted": decides.granted,
+            "refused": decides.granted.lacks(&decides.asked),
+        },
+        "faults_in_row": seat.faults_in_row,
+        "behind": behind,
+    });
+    let scope = json!(seat.scope);
+    if let (Some(document), Value::Object(mut scope)) = (document.as_object_mut(), scope) {
+        // A shadow is called after its policy, with a number where two have one name.
+        if let Some(shadow) = scope.remove("policy") {
+            scope.insert("shadow".to_owned(), shadow);
+        }
+        document.extend(scope);
+    }
+    document
+}
+
+/// A place, with every key whether it says something or not.
+fn from(origin: &Origin) -> Value {
+    let Origin { layer, file, line } = origin;
+    match file.as_str() {
+        "" => json!({ "layer": layer, "file": null, "line": null }),
+        file => json!({ "layer": layer, "file": file, "line": line }),
+    }
+}
+
+#[cfg(test)]
+mod tests;

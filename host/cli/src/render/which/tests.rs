@@ -1,0 +1,93 @@
+//! What `baton policy which` shows, in full.
+
+use super::*;
+
+fn at(layer: Layer, file: &str, line: u32) -> Origin {
+    Origin { layer, file: file.to_owned(), line }
+}
+
+fn stands(policy: &str, from: Origin) -> Stands {
+    Stands { policy: policy.to_owned(), component: Digest::of(policy), from }
+}
+
+fn decides(policy: &str, from: Origin) -> Decides {
+    Decides {
+        policy: policy.to_owned(),
+        component: Digest::of(policy),
+        bytes: Some(338_412),
+        from,
+        set: Vec::new(),
+        asked: Wants::default(),
+        granted: Grants::default(),
+    }
+}
+
+fn which(of: Of) -> Which {
+    let run = |capability, decides, behind| Seat {
+        scope: Scope::Run,
+        capability,
+        decides,
+        behind,
+        faults_in_row: 0,
+    };
+    let built_in = || decides("resilience", Origin::default());
+    let user = || at(Layer::User, "/home/ada/.config/baton/config.toml", 2);
+    let mut compaction = built_in();
+    compaction.set = vec![Set {
+        key: "compact-at-percent".into(),
+        value: SettingValue::Integer(75),
+        default: SettingValue::Integer(70),
+        from: at(Layer::Workflow, "flow.toml", 9),
+    }];
+    let mut reader = decides("reader", at(Layer::Phase, "flow.toml", 21));
+    reader.asked = Wants { artifacts: vec!["reports/*".into()], fuel: Some(40_000_000), memory_mib: None };
+    reader.granted = Grants { artifacts: vec!["reports/*".into()], ..Grants::default() };
+    let behind = || vec![stands("resilience", Origin::default())];
+    let phase = Scope::Phase { phase: "build".into() };
+    Which {
+        of,
+        files: vec![
+            (Layer::User, "/home/ada/.config/baton/config.toml".into(), true),
+            (Layer::Workspace, "/home/ada/app/baton.toml".into(), false),
+        ],
+        seats: vec![
+            run(Capability::Exhaustion, built_in(), Vec::new()),
+            run(Capability::Compaction, compaction, behind()),
+            run(Capability::Splitting, decides("eager-split", user()), behind()),
+            run(Capability::Handoff, built_in(), Vec::new()),
+            Seat { scope: phase, faults_in_row: 2, ..run(Capability::Handoff, reader, Vec::new()) },
+        ],
+        shadows: vec![Seat {
+            scope: Scope::Shadow { policy: "next".into() },
+            ..run(Capability::Splitting, decides("next", at(Layer::Workflow, "flow.toml", 12)), Vec::new())
+        }],
+        watch: true,
+        breaker: 3,
+    }
+}
+
+#[test]
+fn what_decides_is_shown_with_the_file_that_says_so() {
+    // M4, M6
+    let file = || Of::Workflow { name: "flow".into(), file: "flow.toml".into() };
+    insta::assert_snapshot!("which", which(file()).text(&Look::bare(100)));
+    insta::assert_json_snapshot!("which_json", which(file()).json());
+    let mut now = which(Of::Run { run: RunId::new("20260212-103000"), workflow: "flow".into() });
+    (now.files, now.shadows, now.watch, now.breaker) = (Vec::new(), Vec::new(), false, 0);
+    insta::assert_snapshot!("which_run", now.text(&Look::bare(100)));
+}
+
+#[test]
+fn of_two_pins_for_a_seat_the_later_decides() {
+    // M3
+    use crate::render::samples::pin;
+    let build = || Scope::Phase { phase: "build".into() };
+    let pins = [
+        pin("resilience", Capability::Handoff, Scope::Run),
+        pin("mine", Capability::Handoff, Scope::Run),
+        pin("resilience", Capability::Splitting, Scope::Run),
+        pin("other", Capability::Handoff, build()),
+    ];
+    let names: Vec<_> = in_place(&pins).into_iter().map(|pin| pin.policy.as_str()).collect();
+    assert_eq!(names, ["mine", "resilience", "other"]);
+}

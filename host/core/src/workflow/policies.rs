@@ -1,0 +1,298 @@
+//! Which policy is asked for what, as people wrote it: layers of choices, the closest one wins. A pure function of what was
+//! read; which component really decides what is known once it is loaded, and that is not done here.
+
+mod written;
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::grants::Grants;
+use crate::ids::{PhaseId, RoleName};
+use crate::observation::{Capability, is_default};
+
+/// How a workflow names the component that is part of the host.
+pub const BUILTIN: &str = "builtin:resilience";
+
+/// Faults in a row after which the one before decides again (M3): one may be a slip of an odd question, three are none.
+pub const BREAKER_FAULTS: u32 = 3;
+
+/// Which policy decides what.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(from = "written::Written", into = "written::Written")]
+pub struct Policies {
+    /// For the whole run, the farthest first: of the user, of the workspace, of the workflow.
+    pub layers: Vec<PolicyLayer>,
+    /// For the phases of a role.
+    pub roles: BTreeMap<RoleName, PolicyLayer>,
+    /// For a phase of the workflow, with every part that it is split into.
+    pub phases: BTreeMap<PhaseId, PolicyLayer>,
+    /// Components that are asked the same and decide nothing; their differences are reported.
+    pub shadow: Vec<PolicyChoice>,
+    /// Whether a component that changes on disk is swapped in while the run goes on.
+    pub watch: bool,
+    /// Faults in a row after which the one before decides again; 0 never.
+    pub breaker: u32,
+}
+
+impl Default for Policies {
+    fn default() -> Self {
+        Self {
+            layers: Vec::new(),
+            roles: BTreeMap::new(),
+            phases: BTreeMap::new(),
+            shadow: Vec::new(),
+            watch: false,
+            breaker: BREAKER_FAULTS,
+        }
+    }
+}
+
+/// What one file, role or phase says.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct PolicyLayer {
+    /// For every capability that is not named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub all: Option<PolicyChoice>,
+    /// By capability.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub by_capability: BTreeMap<Capability, PolicyChoice>,
+}
+
+/// What the file of one layer says for the whole run; what holds only once may be left to farther layers.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PoliciesSaid {
+    /// Who decides what.
+    pub layer: PolicyLayer,
+    /// Who is asked beside them.
+    pub shadow: Option<Vec<PolicyChoice>>,
+    /// Whether components that change on disk are swapped in.
+    pub watch: Option<bool>,
+    /// Faults in a row after which the one before decides again.
+    pub breaker: Option<u32>,
+}
+
+/// A component and what is set for it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct PolicyChoice {
+    /// `builtin:resilience`, a reference to a registry, or the path of a component, absolute after reading the file. Where
+    /// absent, only settings are laid over what farther layers chose.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub component: Option<String>,
+    /// As given; the component's own `settings.validate` makes them canonical.
+    #[serde(default)]
+    pub settings: BTreeMap<String, SettingValue>,
+    /// What the component may have beyond the usual (M6).
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub grants: Grants,
+    /// Where it was written.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub from: Origin,
+}
+
+/// Where a choice was written.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Origin {
+    /// How close to the work.
+    pub layer: Layer,
+    /// The file, as messages name it; empty for what the host has of its own.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub file: String,
+    /// From 1; 0 where there is no file.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub line: u32,
+}
+
+/// How close to the work a choice stands. The closest one wins.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Layer {
+    /// Part of the host.
+    #[default]
+    BuiltIn,
+    /// The configuration of the user.
+    User,
+    /// `baton.toml` of the workspace.
+    Workspace,
+    /// The workflow.
+    Workflow,
+    /// A role of the workflow.
+    Role,
+    /// A phase of the workflow.
+    Phase,
+    /// A person's command to a live run.
+    Command,
+}
+
+/// Where in a run a policy decides.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", tag = "scope")]
+pub enum Scope {
+    /// Wherever no narrower scope has one.
+    #[default]
+    Run,
+    /// In the phases of a role.
+    Role {
+        /// Which.
+        role: RoleName,
+    },
+    /// In a phase of the workflow, with its parts.
+    Phase {
+        /// Which.
+        phase: PhaseId,
+    },
+    /// Nowhere: it is asked what another one decides, and what it says is written down.
+    Shadow {
+        /// What it is called; two shadows of one name are two.
+        policy: String,
+    },
+}
+
+/// A component that may decide, with everything that was laid over it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Candidate {
+    /// Its reference.
+    pub component: String,
+    /// What is set for it, by all layers.
+    pub settings: BTreeMap<String, SettingValue>,
+    /// Where each of its settings was written.
+    pub set_by: BTreeMap<String, Origin>,
+    /// What it is granted, by the layer that named it.
+    pub grants: Grants,
+    /// Where it was named.
+    pub from: Origin,
+    /// Whether it was named for this capability, and not for all of them: then it must decide it.
+    pub explicit: bool,
+}
+
+impl Policies {
+    /// Lays what files say over what is here, the farthest first. Of shadows, watching and the breaker the closest word
+    /// counts.
+    pub fn lay(&mut self, said: impl IntoIterator<Item = PoliciesSaid>) {
+        for PoliciesSaid { layer, shadow, watch, breaker } in said {
+            if layer != PolicyLayer::default() {
+                self.layers.push(layer);
+            }
+            self.shadow = shadow.unwrap_or_else(|| std::mem::take(&mut self.shadow));
+            self.watch = watch.unwrap_or(self.watch);
+            self.breaker = breaker.unwrap_or(self.breaker);
+        }
+    }
+
+    /// The same without the places in which it was written: a line that moves in a file changes nothing.
+    #[must_use]
+    pub fn without_places(mut self) -> Self {
+        let scoped = self.roles.values_mut().chain(self.phases.values_mut());
+        let layers = self.layers.iter_mut().chain(scoped);
+        let choices = layers.flat_map(|layer| layer.all.iter_mut().chain(layer.by_capability.values_mut()));
+        choices.chain(&mut self.shadow).for_each(|choice| choice.from = Origin::default());
+        self
+    }
+
+    /// The scopes in which something is said, the widest first. Seats of the run exist in any case.
+    pub fn scopes(&self) -> impl Iterator<Item = Scope> + '_ {
+        let roles = self.roles.keys().map(|role| Scope::Role { role: role.clone() });
+        let phases = self.phases.keys().map(|phase| Scope::Phase { phase: phase.clone() });
+        std::iter::once(Scope::Run).chain(roles).chain(phases)
+    }
+
+    /// Who may decide in a scope, the closest first; the built-in policy is always the last. `role` is the role of the phase,
+    /// where the scope is one. Settings without a component are laid over the closest that was chosen so far: those for a
+    /// capability over whoever may decide it, those for all over whoever was named for all.
+    pub fn candidates(
+        &self,
+        scope: &Scope,
+        role: Option<&RoleName>,
+        capability: Capability,
+    ) -> Vec<Candidate> {
+        let (role, phase) = match scope {
+            Scope::Run | Scope::Shadow { .. } => (None, None),
+            Scope::Role { role } => (Some(role), None),
+            Scope::Phase { phase } => (role, Some(phase)),
+        };
+        let narrow = role.and_then(|role| self.roles.get(role));
+        let narrowest = phase.and_then(|phase| self.phases.get(phase));
+        let layers = self.layers.iter().chain(narrow).chain(narrowest);
+        let mut found = vec![Candidate::built_in()];
+        for layer in layers {
+            let choices = [(false, layer.all.as_ref()), (true, layer.by_capability.get(&capability))];
+            for (explicit, choice) in
+                choices.into_iter().filter_map(|(explicit, choice)| Some((explicit, choice?)))
+            {
+                match &choice.component {
+                    Some(component) => found.push(Candidate::of(component, choice, explicit)),
+                    None => {
+                        let beneath = |chosen: &&mut Candidate| explicit || !chosen.explicit;
+                        if let Some(chosen) = found.iter_mut().rev().find(beneath) {
+                            chosen.set(choice);
+                        }
+                    }
+                }
+            }
+        }
+        found.reverse();
+        found
+    }
+
+    /// Everything that any file, role or phase says, shadows included.
+    pub fn choices(&self) -> impl Iterator<Item = &PolicyChoice> {
+        let layers = self.layers.iter().chain(self.roles.values()).chain(self.phases.values());
+        let choices = layers.flat_map(|layer| layer.all.iter().chain(layer.by_capability.values()));
+        choices.chain(&self.shadow)
+    }
+
+    /// Every reference that any layer or shadow names, each once.
+    pub fn references(&self) -> Vec<&str> {
+        let mut named: Vec<&str> = self.choices().filter_map(|choice| choice.component.as_deref()).collect();
+        named.sort_unstable();
+        named.dedup();
+        named
+    }
+}
+
+impl Candidate {
+    /// The one that is part of the host.
+    fn built_in() -> Self {
+        Self::of(BUILTIN, &PolicyChoice::default(), false)
+    }
+
+    fn of(component: &str, choice: &PolicyChoice, explicit: bool) -> Self {
+        let mut candidate = Self {
+            component: component.to_owned(),
+            settings: BTreeMap::new(),
+            set_by: BTreeMap::new(),
+            grants: choice.grants.clone(),
+            from: choice.from.clone(),
+            explicit,
+        };
+        candidate.set(choice);
+        candidate
+    }
+
+    fn set(&mut self, choice: &PolicyChoice) {
+        self.settings.extend(choice.settings.clone());
+        self.set_by.extend(choice.settings.keys().map(|key| (key.clone(), choice.from.clone())));
+    }
+}
+
+/// The value of a policy's setting (WIT `types.setting-value`).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum SettingValue {
+    /// true or false.
+    Flag(bool),
+    /// A whole number.
+    Integer(i64),
+    /// A number.
+    Number(f64),
+    /// A text.
+    Text(String),
+    /// A list of texts.
+    Texts(Vec<String>),
+}
+
+#[cfg(test)]
+mod tests;
