@@ -51,7 +51,7 @@ impl Machine {
 
     fn perform(&mut self, action: baton_core::ActionId, what: Action) {
         let outcome = match what {
-            Action::RequestDecision { request, question } => {
+            Action::RequestDecision { request, question, .. } => {
                 let (result, label) = decide(&question);
                 return self.queue.push_back(Input::Decided {
                     request,
@@ -109,6 +109,7 @@ fn decide(question: &Question) -> (Decision, Label) {
         engine: Digest::of(""),
         fuel: 0,
         duration_us: 0,
+        artifacts: Default::default(),
         faults: Vec::new(),
     };
     (decision, label)

@@ -9,7 +9,7 @@ use crate::notice::Notice;
 use crate::observation::{BriefKind, Question, is_default};
 use crate::text::Text;
 use crate::tree::Tree;
-use crate::workflow::AgentKind;
+use crate::workflow::{AgentKind, Scope};
 
 /// An action with the id under which its outcome comes back.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -76,6 +76,9 @@ pub enum Action {
         request: RequestId,
         /// What is asked, with the texts.
         question: Question,
+        /// Of whom: the policy that decides there.
+        #[serde(default, skip_serializing_if = "is_default")]
+        scope: Scope,
     },
     /// Save a handoff as an artifact and project it into the workspace.
     WriteHandoff {

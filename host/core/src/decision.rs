@@ -1,5 +1,7 @@
 //! What a policy answers, why there may be none, and who decided. The records mirror `wit/` one to one.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::facts::Channel;
@@ -421,6 +423,9 @@ pub struct Label {
     pub fuel: u64,
     /// Wall time of the whole chain, in µs. The only part of a label that a replay does not reproduce.
     pub duration_us: u64,
+    /// The artifacts that the policy was shown, by name: part of what it saw, where it is granted any (M6).
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub artifacts: BTreeMap<String, Digest>,
     /// Faults of those that were asked before, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<FaultRecord>,

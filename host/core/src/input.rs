@@ -4,10 +4,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::decision::{Decision, Fault, Label};
 use crate::facts::{AgentEvent, Capabilities, Exit, WorkspaceFacts};
+use crate::grants::{Grants, Wants};
 use crate::ids::{ActionId, Digest, ObjectiveId, RequestId, RunId, Seq, SessionId};
 use crate::observation::{Attempt, Capability, ItemView, ObjectiveStatus, SplitGroup, is_default};
 use crate::time::UnixMs;
-use crate::workflow::Workflow;
+use crate::workflow::{Origin, Scope, Workflow};
 
 /// An input with its place in the journal and its time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -30,7 +31,8 @@ pub enum Input {
         run: RunId,
         /// What to do, frozen for the run.
         workflow: Box<Workflow>,
-        /// The components that decide, pinned by digest.
+        /// The components that decide, pinned by digest. Of two for the same seat the later one decides, and the other
+        /// stands behind it.
         pins: Vec<Pin>,
         /// Where artifacts and reports are projected, workspace-relative ("." for the workspace itself).
         task_folder: String,
@@ -99,6 +101,20 @@ pub enum Input {
     StopRequested,
     /// A person began the same work anew while nobody worked on this run: it is not taken up by itself any more (D8).
     SetAside,
+    /// Other components decide from the next question on (M3). They are loaded, and in the journal.
+    PolicyChanged {
+        /// What is put in place.
+        pins: Vec<Pin>,
+        /// Why.
+        cause: ChangeCause,
+    },
+    /// A component that was to decide was refused; whoever decided before goes on (M3).
+    PolicyRefused {
+        /// Which, as it was named.
+        policy: String,
+        /// Why.
+        why: String,
+    },
 }
 
 impl Input {
@@ -117,6 +133,8 @@ impl Input {
             Input::Answered { .. } => "answered",
             Input::StopRequested => "stop-requested",
             Input::SetAside => "set-aside",
+            Input::PolicyChanged { .. } => "policy-changed",
+            Input::PolicyRefused { .. } => "policy-refused",
         }
     }
 }
@@ -132,6 +150,37 @@ pub struct Pin {
     pub component: Digest,
     /// Digest of its canonical settings.
     pub settings: Digest,
+    /// Where it decides.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub scope: Scope,
+    /// What it asks for beyond the usual.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub wants: Wants,
+    /// What of that, or else, it is granted.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub grants: Grants,
+    /// Where somebody chose it.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub from: Origin,
+}
+
+impl Pin {
+    /// Whether the same component decides with the same settings and grants, wherever somebody chose it.
+    pub fn is_same_as(&self, other: &Self) -> bool {
+        (&self.component, &self.settings, &self.grants) == (&other.component, &other.settings, &other.grants)
+    }
+}
+
+/// Why another policy decides from now on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ChangeCause {
+    /// A person said so.
+    Command,
+    /// Its file changed, and the workflow wants files to be watched.
+    File,
+    /// A person wants the one before.
+    Rollback,
 }
 
 /// What an agent may report (the tools of the inbox, C19).

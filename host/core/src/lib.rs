@@ -5,9 +5,11 @@
 #![forbid(unsafe_code)]
 
 pub mod action;
+pub mod agreement;
 pub mod decision;
 pub mod facts;
 pub mod fits;
+pub mod grants;
 pub mod ids;
 pub mod input;
 pub mod named;

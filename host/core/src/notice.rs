@@ -4,8 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::action::Ending;
 use crate::decision::{DecidedBy, Evidence, Finding, QuotaCause, Staleness};
+use crate::grants::{Grants, Wants};
 use crate::ids::{ActionId, ObjectiveId, PhaseId, SessionId};
-use crate::input::Choice;
+use crate::input::{ChangeCause, Choice, Pin};
 use crate::observation::{BriefKind, Capability, OccupancyView};
 use crate::time::{DurationMs, UnixMs};
 use crate::tree::Tree;
@@ -97,6 +98,14 @@ pub enum Notice {
     PhaseDone { phase: PhaseId },
     /// A decision was not made by the component configured for it, or was refused.
     FellBack { capability: Capability, by: DecidedBy, because: String },
+    /// A policy asks for more than every policy has; said before it is asked anything.
+    PolicyWants { policy: String, wants: Wants, granted: Grants, refused: Wants },
+    /// Others decide from now on; `was` names those before, where there was somebody in that very scope.
+    PolicyChanged { pins: Vec<Pin>, was: Vec<String>, cause: ChangeCause },
+    /// A policy had so many faults in a row that the one before it decides again.
+    PolicyTakenBack { policy: String, to: Box<Pin>, faults: u32, because: String },
+    /// A policy that was to decide was refused; nothing has changed.
+    PolicyRefused { policy: String, why: String },
     /// A report through a file was refused; the reason is beside the file as well.
     ReportRefused { file: String, why: String },
     /// The `[notify]` command did not do its work.

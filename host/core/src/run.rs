@@ -49,6 +49,7 @@ mod recording;
 mod report;
 mod resume;
 mod schedule;
+mod seats;
 mod seen;
 mod session;
 mod show;
@@ -75,11 +76,13 @@ use crate::workflow::paths::RunNames;
 use clock::Clock;
 use index::Index;
 use phase::Phase;
+use seats::Seats;
 use session::Session;
 
 pub use legal::IllegalInput;
 pub use offload::{question_alone, says_offload};
 pub use recording::Recording;
+pub use seats::SeatView;
 
 /// The question about a session at work that is under way: its answer changes the course only where it must, so
 /// nobody waits for it. One at a time; what comes meanwhile asks once more.
@@ -94,7 +97,7 @@ struct RequestSlot {
 pub struct Run {
     id: RunId,
     workflow: Workflow,
-    pins: Vec<Pin>,
+    seats: Seats,
     task_folder: String,
     started_at: UnixMs,
     utc_offset_minutes: i32,
@@ -132,7 +135,7 @@ impl Run {
         Self {
             id: RunId::new(""),
             workflow: Workflow::default(),
-            pins: Vec::new(),
+            seats: Seats::default(),
             task_folder: String::new(),
             started_at: UnixMs(0),
             utc_offset_minutes: 0,
@@ -183,6 +186,10 @@ impl Run {
             Input::Offered { session, item } => self.offered(session, item),
             Input::Answered { question, choice } => self.answered(*question, *choice),
             Input::StopRequested => self.stop(),
+            Input::PolicyChanged { pins, cause } => self.change_pins(pins, *cause),
+            Input::PolicyRefused { policy, why } => {
+                self.notify(Notice::PolicyRefused { policy: policy.clone(), why: why.clone() });
+            }
             Input::SetAside => {
                 // Nobody is there to perform what could begin now.
                 self.set_aside = true;
@@ -222,11 +229,6 @@ impl Run {
         &self.workflow
     }
 
-    /// The components that decide.
-    pub fn pins(&self) -> &[Pin] {
-        &self.pins
-    }
-
     /// The run's id; empty before `Started`.
     pub fn id(&self) -> &RunId {
         &self.id
@@ -264,7 +266,8 @@ impl Run {
     fn start(&mut self, run: &RunId, workflow: &Workflow, pins: &[Pin], task_folder: &str) {
         self.id = run.clone();
         self.workflow = workflow.clone();
-        self.pins = pins.to_vec();
+        self.seats = Seats::from_pins(pins);
+        self.tell_wants(pins);
         task_folder.clone_into(&mut self.task_folder);
         self.started_at = self.now;
         self.begin_with(workflow.phases.iter().cloned().map(Phase::new).collect());

@@ -88,7 +88,7 @@ impl Bench {
 
     fn perform(&mut self, action: baton_core::ActionId, what: Action) {
         let outcome = match what {
-            Action::RequestDecision { request, question } => {
+            Action::RequestDecision { request, question, .. } => {
                 let (result, capability) = (Ok(decide(&question.ask)), question.ask.capability());
                 let label = Box::new(Label {
                     by: DecidedBy::Configured,
@@ -99,6 +99,7 @@ impl Bench {
                     engine: Digest::of("engine"),
                     fuel: 0,
                     duration_us: 0,
+                    artifacts: Default::default(),
                     faults: Vec::new(),
                 });
                 return self.queue.push_back(Input::Decided { request, result, label });

@@ -3,7 +3,7 @@
 //! asks for the path of a file, and what finds nothing to hide (`build.rs` says which, and why).
 //!
 //! They are read at build time from crates that carry them (`rules/Cargo.toml` says which) and that are not linked:
-//! the scanners that crates.io has bring a C++ engine, a GPU's, exact versions of half a workspace, a compiler newer
+//! the scanners that there are as crates bring a C++ engine, a GPU's, exact versions of half a workspace, a compiler newer
 //! than ours, or few rules of their own. A text costs one pass of an Aho-Corasick automaton over the rules' keywords;
 //! the automaton is built with the first text, a rule's expression is compiled when its keywords first occur together,
 //! and runs only on texts with them.

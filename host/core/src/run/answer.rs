@@ -18,6 +18,9 @@ pub(super) const MOST_TURNS: u32 = 10;
 impl Run {
     pub(super) fn decided(&mut self, request: RequestId, result: &Result<Decision, Fault>, label: &Label) {
         let about = self.phase_asked_about(request);
+        if let Some(p) = about {
+            self.judge_the_judge(&self.scope_of(p, label.capability), label);
+        }
         self.index.answered(request);
         if self.placed(request, result) || self.stopping || self.ending.is_some() {
             return;

@@ -32,7 +32,8 @@ impl Run {
         self.requests = self.requests.next();
         let request = self.requests;
         self.index.asked(request, self.phases[p].spec.id.clone());
-        self.emit(Action::RequestDecision { request, question: Question { ask, texts } });
+        let scope = self.scope_of(p, ask.capability());
+        self.emit(Action::RequestDecision { request, question: Question { ask, texts }, scope });
         request
     }
 

@@ -4,7 +4,7 @@ use crate::action::Ending;
 use crate::facts::Billed;
 use crate::ids::PhaseId;
 use crate::input::ArtifactRef;
-use crate::observation::{Attempt, SessionState};
+use crate::observation::{Attempt, Capability, SessionState};
 use crate::time::UnixMs;
 use crate::view::{
     HandoffRow, ObjectiveRow, PhaseRow, PhaseStatus, QuestionRow, QuotaRow, RunStatus, RunView, SessionRow,
@@ -78,13 +78,6 @@ impl Run {
 
     fn phase_row(&self, p: usize) -> PhaseRow {
         let phase = &self.phases[p];
-        let policy = match self.pins.first() {
-            Some(pin) if self.pins.iter().all(|other| other.component == pin.component) => {
-                format!("{}@{}", pin.policy, pin.component.short())
-            }
-            Some(_) => "several".to_owned(),
-            None => String::new(),
-        };
         PhaseRow {
             id: phase.spec.id.clone(),
             parent: phase.parent.clone(),
@@ -106,7 +99,7 @@ impl Run {
             continuation: phase.continuations,
             continuations: self.continuations_allowed(p),
             billed: phase.billed,
-            policy,
+            policy: self.policy_of(p),
             split: phase.split,
             verified: phase.verified,
             quota: self.quota_row(p),
@@ -116,6 +109,18 @@ impl Run {
             score: phase.score,
             iteration: phase.iteration,
             tree: phase.tree.clone(),
+        }
+    }
+
+    /// "name@digest" of the one that decides everything about a phase.
+    fn policy_of(&self, p: usize) -> String {
+        let mut pins = Capability::ALL.into_iter().filter_map(|capability| self.pin_for(p, capability));
+        match pins.next() {
+            Some(pin) if pins.all(|other| other.component == pin.component) => {
+                format!("{}@{}", pin.policy, pin.component.short())
+            }
+            Some(_) => "several".to_owned(),
+            None => String::new(),
         }
     }
 

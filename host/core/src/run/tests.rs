@@ -6,6 +6,7 @@ mod inputs;
 mod mind;
 mod offload;
 mod properties;
+mod seats;
 mod splits;
 mod walks;
 mod world;

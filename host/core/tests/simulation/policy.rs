@@ -215,6 +215,7 @@ fn label(capability: Capability, by: DecidedBy) -> Label {
         engine: Digest::of("engine"),
         fuel: 0,
         duration_us: 0,
+        artifacts: Default::default(),
         faults: Vec::new(),
     }
 }

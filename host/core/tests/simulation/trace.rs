@@ -60,7 +60,7 @@ impl Trace {
     pub(crate) fn intent(&mut self, intent: &Intent) {
         self.line(|| {
             let what = match &intent.action {
-                Action::RequestDecision { request, question } => {
+                Action::RequestDecision { request, question, .. } => {
                     format!("ask {request} {}", question.ask.function())
                 }
                 Action::Notify(notice) => format!("told {notice:?}"),

@@ -29,6 +29,10 @@ fn fill(state: &StateDir, n: usize, blob: u8, artifacts: &[u8]) {
         policy: "p".into(),
         component: shared,
         settings: journal.put_blob(format!("settings of {n}")).unwrap(),
+        scope: Default::default(),
+        wants: Default::default(),
+        grants: Default::default(),
+        from: Default::default(),
     };
     let input = Input::Started {
         run: run.clone(),

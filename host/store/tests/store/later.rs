@@ -4,10 +4,14 @@
 use std::path::Path;
 
 use baton_core::action::OffloadedInput;
-use baton_core::ids::ActionId;
-use baton_core::input::{Outcome, Report, ReportedHandoff};
-use baton_core::observation::{ItemKind, ItemView};
-use baton_core::workflow::{AgentKind, Limits, Notify, Objective, Phase, Repeat, ReviewBy, Role};
+use baton_core::decision::{DecidedBy, Decision, Label, SplitAction, SplitDecision};
+use baton_core::grants::Grants;
+use baton_core::ids::{ActionId, RequestId};
+use baton_core::input::{ChangeCause, Outcome, Pin, Report, ReportedHandoff};
+use baton_core::observation::{Capability, ItemKind, ItemView};
+use baton_core::workflow::{
+    AgentKind, Layer, Limits, Notify, Objective, Origin, Phase, Repeat, ReviewBy, Role, Scope,
+};
 use baton_core::{Action, Digest, Input, RunId, SessionId, Text, Tree, Workflow};
 use baton_store::{Durability, Entry};
 use serde_json::Value;
@@ -109,6 +113,40 @@ fn inputs() -> Vec<Input> {
     ]
 }
 
+/// Of policies that are chosen by layers, swapped, and granted something.
+fn of_policies() -> Vec<Input> {
+    let grants = Grants { artifacts: vec!["reports/*".into()], fuel: Some(40_000_000), memory_mib: Some(96) };
+    let pin = Pin {
+        capability: Capability::Splitting,
+        policy: "my-split".into(),
+        component: Digest::of("component"),
+        settings: Digest::of("settings"),
+        scope: Scope::Phase { phase: "20".into() },
+        wants: grants.clone(),
+        grants,
+        from: Origin { layer: Layer::Workspace, file: "baton.toml".into(), line: 3 },
+    };
+    let shadow = Pin { scope: Scope::Shadow { policy: "candidate".into() }, ..pin.clone() };
+    let label = Label {
+        by: DecidedBy::Configured,
+        capability: Capability::Splitting,
+        policy: "my-split".into(),
+        component: Some(Digest::of("component")),
+        settings: Some(Digest::of("settings")),
+        engine: Digest::of("engine"),
+        fuel: 1,
+        duration_us: 2,
+        artifacts: [("reports/a.md".to_owned(), Digest::of("a"))].into(),
+        faults: Vec::new(),
+    };
+    let kept = SplitDecision { action: SplitAction::Keep, reason: "it is small".into() };
+    vec![
+        Input::PolicyChanged { pins: vec![pin, shadow], cause: ChangeCause::File },
+        Input::PolicyRefused { policy: "my-split.wasm".into(), why: "it is no component".into() },
+        Input::Decided { request: RequestId(3), result: Ok(Decision::Split(kept)), label: Box::new(label) },
+    ]
+}
+
 /// What a workflow may say that it could not before.
 fn workflow() -> Workflow {
     let objective = Objective {
@@ -166,7 +204,7 @@ fn entries() -> Vec<Entry> {
     }
     let told = outcomes().into_iter().zip(1..);
     let told = told.map(|(outcome, id)| Input::Outcome { action: ActionId(id), outcome });
-    for new in inputs().into_iter().chain(told) {
+    for new in inputs().into_iter().chain(told).chain(of_policies()) {
         entries.push(input(entries.len() as u64 + 1, new));
     }
     entries

@@ -10,6 +10,7 @@ use baton_core::facts::{
     AgentEvent, Billed, Capabilities, ChangedFile, Channel, Exit, GitFacts, OccupancySource, Signal,
     WorkspaceFacts,
 };
+use baton_core::grants::Grants;
 use baton_core::ids::{ActionId, ObjectiveId, PhaseId, RequestId, RoleName};
 use baton_core::input::{ArtifactRef, Choice, Outcome, Pin, Report};
 use baton_core::observation::{
@@ -17,7 +18,8 @@ use baton_core::observation::{
     PhaseView, Question, SessionState, SessionView, TurnView,
 };
 use baton_core::workflow::{
-    AgentKind, Objective, Permission, Phase, Policies, PolicyChoice, Role, SettingValue,
+    AgentKind, Objective, Origin, Permission, Phase, Policies, PolicyChoice, PolicyLayer, Role, Scope,
+    SettingValue,
 };
 use baton_core::{Digest, Input, RunId, SessionId, Text, Tree, UnixMs, Workflow};
 use baton_store::Entry;
@@ -108,14 +110,18 @@ fn workflow() -> Workflow {
         ("strict".to_owned(), SettingValue::Flag(true)),
         ("weight".to_owned(), SettingValue::Number(0.5)),
     ]);
-    let choice = PolicyChoice { component: "builtin:resilience".into(), settings };
+    let choice =
+        PolicyChoice { component: Some("builtin:resilience".into()), settings, ..PolicyChoice::default() };
     Workflow {
         name: "quickstart".into(),
         goal: "A parser with its tests.".into(),
         roles: BTreeMap::from([(RoleName::new("executor"), role)]),
         policies: Policies {
-            all: PolicyChoice::default(),
-            by_capability: BTreeMap::from([(Capability::Handoff, choice)]),
+            layers: vec![PolicyLayer {
+                by_capability: BTreeMap::from([(Capability::Handoff, choice)]),
+                ..PolicyLayer::default()
+            }],
+            ..Policies::default()
         },
         phases: vec![Phase {
             id: PhaseId::new("20"),
@@ -149,6 +155,10 @@ fn pin() -> Pin {
         policy: "resilience".into(),
         component: Digest::of("component"),
         settings: Digest::of("settings"),
+        scope: Scope::Run,
+        wants: Default::default(),
+        grants: Grants::default(),
+        from: Origin::default(),
     }
 }
 
@@ -180,7 +190,11 @@ fn actions(session: &SessionId, phase: &PhaseId) -> Vec<Action> {
             expected: vec!["src/parser.rs".into()],
             tree: Tree::workspace(),
         },
-        Action::RequestDecision { request: RequestId(1), question: question(session, phase) },
+        Action::RequestDecision {
+            request: RequestId(1),
+            question: question(session, phase),
+            scope: Scope::Run,
+        },
         Action::WriteHandoff {
             phase: phase.clone(),
             session: session.clone(),
@@ -315,6 +329,7 @@ fn label() -> Label {
         engine: Digest::of("engine"),
         fuel: 12_345,
         duration_us: 67,
+        artifacts: Default::default(),
         faults: vec![FaultRecord {
             by: DecidedBy::Configured,
             policy: "strict".into(),

@@ -39,7 +39,7 @@ fn offer(world: &mut World, n: usize) -> Vec<Action> {
 
 fn asked(actions: &[Action]) -> RequestId {
     match actions {
-        [Action::RequestDecision { request, question }] => {
+        [Action::RequestDecision { request, question, .. }] => {
             assert!(matches!(&question.ask, Ask::Compaction(o) if o.items.len() == 1));
             *request
         }

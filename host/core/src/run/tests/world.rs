@@ -80,7 +80,7 @@ pub(super) struct World {
     /// How often each objective was really worked on to its end.
     pub(super) worked: BTreeMap<ObjectiveId, u32>,
     last: BTreeMap<SessionId, &'static str>,
-    queue: VecDeque<Input>,
+    pub(super) queue: VecDeque<Input>,
 }
 
 pub(super) fn workflow(phases: &[(&str, &[&str])]) -> Workflow {
@@ -278,7 +278,7 @@ impl World {
                 self.notices.push(notice);
                 return;
             }
-            Action::RequestDecision { request, question } => {
+            Action::RequestDecision { request, question, .. } => {
                 let result = Ok(self.decide(&question.ask));
                 let label = Box::new(label(question.ask.capability()));
                 return self.put(Input::Decided { request, result, label });
@@ -431,6 +431,7 @@ pub(super) fn label(capability: Capability) -> Label {
         engine: Digest::of("engine"),
         fuel: 0,
         duration_us: 0,
+        artifacts: Default::default(),
         faults: Vec::new(),
     }
 }

@@ -21,7 +21,7 @@ impl World<'_> {
             return Ok(());
         }
         let outcome = match &action {
-            Action::RequestDecision { request, question } => {
+            Action::RequestDecision { request, question, .. } => {
                 let fan_out = self.workflow.limits.split_fan_out;
                 let (result, label) =
                     policy::decide(&question.ask, self.now, fan_out, &mut self.dice, &self.temper);

@@ -1,0 +1,229 @@
+//! Who decides where: the pins of a run, what stands behind each, and the breaker that takes one back that keeps failing (M3).
+//! A question goes to the narrowest scope that has a pin. Loads nothing: the host follows what is said here.
+
+use std::collections::BTreeMap;
+
+use crate::decision::{DecidedBy, Label};
+use crate::ids::PhaseId;
+use crate::input::{ChangeCause, Pin};
+use crate::notice::Notice;
+use crate::observation::Capability;
+use crate::workflow::Scope;
+
+use super::Run;
+
+/// Pins that are remembered behind the one that decides. A person who rolls back goes one step, seldom two.
+const BEHIND: usize = 8;
+
+/// Everything that is pinned.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Seats {
+    seats: BTreeMap<(Scope, Capability), Seat>,
+    changes: u64,
+}
+
+/// Who decides one thing in one scope.
+#[derive(Clone, Debug, PartialEq)]
+struct Seat {
+    pin: Pin,
+    /// It has decided without a fault.
+    proven: bool,
+    faults_in_row: u32,
+    /// What is taken where it is taken back, the newest last.
+    behind: Vec<Pin>,
+}
+
+/// Who decides one thing in one scope, for people and for the host.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SeatView<'a> {
+    /// Who decides.
+    pub pin: &'a Pin,
+    /// Who is taken where it is taken back, the newest last.
+    pub behind: &'a [Pin],
+    /// Faults since it last decided.
+    pub faults_in_row: u32,
+}
+
+impl Seats {
+    /// In order; of two for the same seat the later one decides, and the other stands behind it.
+    pub(super) fn from_pins(pins: &[Pin]) -> Self {
+        let mut seats = Self::default();
+        for pin in pins {
+            seats.put(pin, true);
+        }
+        seats
+    }
+
+    fn key(pin: &Pin) -> (Scope, Capability) {
+        (pin.scope.clone(), pin.capability)
+    }
+
+    /// `keep` tells whether the one before is good enough to come back.
+    fn put(&mut self, pin: &Pin, keep: bool) {
+        self.changes += 1;
+        let seat = Seat { pin: pin.clone(), proven: false, faults_in_row: 0, behind: Vec::new() };
+        match self.seats.get_mut(&Self::key(pin)) {
+            Some(old) => {
+                let before = std::mem::replace(old, seat);
+                old.behind = before.behind;
+                // Whoever comes back does not stand behind itself.
+                old.behind.retain(|other| !other.is_same_as(pin));
+                if keep && !before.pin.is_same_as(pin) {
+                    old.behind.push(before.pin);
+                }
+                let over = old.behind.len().saturating_sub(BEHIND);
+                // The first of them is what the run began with; that one stays.
+                old.behind.drain(1.min(over)..over + 1.min(over));
+            }
+            None => {
+                self.seats.insert(Self::key(pin), seat);
+            }
+        }
+    }
+}
+
+impl Run {
+    /// The components that decide, by scope and capability.
+    pub fn pins(&self) -> impl Iterator<Item = &Pin> {
+        self.seats.seats.values().map(|seat| &seat.pin)
+    }
+
+    /// The same, with what stands behind each.
+    pub fn seats(&self) -> impl Iterator<Item = SeatView<'_>> {
+        self.seats.seats.values().map(|seat| SeatView {
+            pin: &seat.pin,
+            behind: &seat.behind,
+            faults_in_row: seat.faults_in_row,
+        })
+    }
+
+    /// How often a pin was put; whoever follows the pins compares it.
+    pub fn pin_changes(&self) -> u64 {
+        self.seats.changes
+    }
+
+    /// The narrowest scope of a phase in which somebody is pinned for this.
+    pub(super) fn scope_of(&self, p: usize, capability: Capability) -> Scope {
+        let has = |scope: &Scope| self.seats.seats.contains_key(&(scope.clone(), capability));
+        let phase = Scope::Phase { phase: self.workflow_phase(p).clone() };
+        if has(&phase) {
+            return phase;
+        }
+        let role = Scope::Role { role: self.phases[p].spec.role.clone() };
+        if has(&role) { role } else { Scope::Run }
+    }
+
+    /// Who decides this about a phase.
+    pub(super) fn pin_for(&self, p: usize, capability: Capability) -> Option<&Pin> {
+        self.seats.seats.get(&(self.scope_of(p, capability), capability)).map(|seat| &seat.pin)
+    }
+
+    /// The phase of the workflow that a phase is, or is a part of.
+    fn workflow_phase(&self, p: usize) -> &PhaseId {
+        let mut p = p;
+        // Each parent stands before its parts, so this ends.
+        while let Some(parent) = self.phases[p].parent.as_ref().and_then(|id| self.phase_index(id)) {
+            if parent >= p {
+                break;
+            }
+            p = parent;
+        }
+        &self.phases[p].spec.id
+    }
+
+    /// What policies ask for beyond the usual, and what of it they get, is told before they are asked anything (M6).
+    pub(super) fn tell_wants(&mut self, pins: &[Pin]) {
+        let mut told: Vec<&Pin> = Vec::new();
+        for pin in pins.iter().filter(|pin| !pin.wants.is_empty()) {
+            if told.iter().any(|other| other.component == pin.component && other.grants == pin.grants) {
+                continue;
+            }
+            told.push(pin);
+            let refused = pin.grants.lacks(&pin.wants);
+            let (policy, wants, granted) = (pin.policy.clone(), pin.wants.clone(), pin.grants.clone());
+            self.notify(Notice::PolicyWants { policy, wants, granted, refused });
+        }
+    }
+
+    /// A person, or a file that changed, has put others in place.
+    pub(super) fn change_pins(&mut self, pins: &[Pin], cause: ChangeCause) {
+        self.tell_wants(pins);
+        let mut was = Vec::new();
+        for pin in pins {
+            let before = self.seats.seats.get(&Seats::key(pin));
+            let proven = before.is_some_and(|seat| seat.proven);
+            was.extend(before.map(|seat| seat.pin.policy.clone()));
+            self.seats.put(pin, proven && cause != ChangeCause::Rollback);
+        }
+        was.dedup();
+        self.notify(Notice::PolicyChanged { pins: pins.to_vec(), was, cause });
+    }
+
+    /// Remembers how the one that is configured did; after enough faults in a row the one behind it decides again.
+    pub(super) fn judge_the_judge(&mut self, scope: &Scope, label: &Label) {
+        let most = self.workflow.policies.breaker;
+        let key = (scope.clone(), label.capability);
+        let Some(seat) = self.seats.seats.get_mut(&key) else { return };
+        let own = seat.pin.component.clone();
+        if label.by == DecidedBy::Configured && label.component.as_ref() == Some(&own) {
+            seat.proven = true;
+            seat.faults_in_row = 0;
+            return;
+        }
+        // Answers of one that has been replaced meanwhile say nothing about this one.
+        let own_fault =
+            label.faults.iter().find(|record| record.by == DecidedBy::Configured && record.component == own);
+        let Some(record) = own_fault else { return };
+        seat.faults_in_row = seat.faults_in_row.saturating_add(1);
+        if most == 0 || seat.faults_in_row < most {
+            return;
+        }
+        let (faults, because) = (seat.faults_in_row, record.fault.to_string());
+        let Some(back) = seat.behind.pop() else { return };
+        let from = std::mem::replace(&mut seat.pin, back);
+        seat.proven = false;
+        seat.faults_in_row = 0;
+        let to = Box::new(seat.pin.clone());
+        self.seats.changes += 1;
+        self.notify(Notice::PolicyTakenBack { policy: from.policy, to, faults, because });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::Digest;
+
+    fn pin(policy: &str) -> Pin {
+        Pin {
+            capability: Capability::Splitting,
+            policy: policy.to_owned(),
+            component: Digest::of(policy),
+            settings: Digest::of("{}"),
+            scope: Scope::Run,
+            wants: Default::default(),
+            grants: Default::default(),
+            from: Default::default(),
+        }
+    }
+
+    fn behind(seats: &Seats) -> Vec<&str> {
+        let seat = &seats.seats[&(Scope::Run, Capability::Splitting)];
+        seat.behind.iter().map(|pin| pin.policy.as_str()).collect()
+    }
+
+    #[test]
+    fn what_was_good_stands_behind_and_the_first_one_stays() {
+        // M3
+        let mut seats = Seats::from_pins(&[pin("built-in"), pin("a")]);
+        assert_eq!(behind(&seats), ["built-in"]);
+        seats.put(&pin("b"), false);
+        assert_eq!(behind(&seats), ["built-in"], "one that never decided is nothing to go back to");
+        seats.put(&pin("built-in"), true);
+        assert_eq!(behind(&seats), ["b"], "whoever comes back does not stand behind itself");
+        for n in 0..20 {
+            seats.put(&pin(&n.to_string()), true);
+        }
+        assert_eq!(behind(&seats), ["b", "12", "13", "14", "15", "16", "17", "18"]);
+    }
+}

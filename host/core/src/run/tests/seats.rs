@@ -1,0 +1,193 @@
+//! Who decides where, other policies put in place on the way, and the breaker (M3).
+
+use super::world::{World, label, workflow};
+use crate::action::Action;
+use crate::decision::{CompactionAction, CompactionDecision, DecidedBy, Decision, Fault, FaultRecord, Label};
+use crate::ids::{Digest, RequestId};
+use crate::input::{ChangeCause, Input, Pin, Stamped};
+use crate::notice::Notice;
+use crate::observation::{Capability, ItemKind, ItemView};
+use crate::workflow::{Scope, Workflow};
+
+const ASKED: Capability = Capability::Compaction;
+
+fn pin(policy: &str, scope: Scope) -> Pin {
+    Pin {
+        capability: ASKED,
+        policy: policy.to_owned(),
+        component: Digest::of(policy),
+        settings: Digest::of("{}"),
+        scope,
+        wants: Default::default(),
+        grants: Default::default(),
+        from: Default::default(),
+    }
+}
+
+fn in_phase(phase: &str) -> Scope {
+    Scope::Phase { phase: phase.into() }
+}
+
+/// A run with these pins, whose only session works.
+fn at_work(workflow: Workflow, begins_with: &[Pin]) -> World {
+    let mut world = World::new(workflow);
+    let Some(Input::Started { pins, .. }) = world.queue.front_mut() else { panic!("it starts") };
+    *pins = begins_with.to_vec();
+    while !world.notices.iter().any(|notice| matches!(notice, Notice::Prompted { .. })) {
+        assert!(world.step(), "a session begins");
+    }
+    world
+}
+
+fn apply(world: &mut World, input: Input) -> Vec<Action> {
+    let stamped = Stamped { seq: world.run.seq().next(), at: world.now, input };
+    world.run.apply(&stamped).unwrap().into_iter().map(|intent| intent.action).collect()
+}
+
+/// Makes it ask something.
+fn ask(world: &mut World, n: usize) -> (RequestId, Scope) {
+    let session = world.run.live_sessions()[0].clone();
+    let item = ItemView { id: format!("result-{n}"), kind: ItemKind::ToolResult, tokens: 25_000 };
+    match apply(world, Input::Offered { session, item }).as_slice() {
+        [Action::RequestDecision { request, scope, .. }] => (*request, scope.clone()),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn by(policy: &str, faulty: &[&str]) -> Label {
+    let record = |policy: &&str| FaultRecord {
+        by: DecidedBy::Configured,
+        policy: (*policy).to_owned(),
+        component: Digest::of(*policy),
+        fault: Fault::Trap { message: "unreachable".into() },
+    };
+    Label {
+        by: if faulty.is_empty() { DecidedBy::Configured } else { DecidedBy::BuiltIn },
+        policy: policy.to_owned(),
+        component: Some(Digest::of(policy)),
+        faults: faulty.iter().map(record).collect(),
+        ..label(ASKED)
+    }
+}
+
+fn answer(world: &mut World, n: usize, label: Label) -> Vec<Action> {
+    let (request, _) = ask(world, n);
+    let kept = CompactionDecision { action: CompactionAction::Keep, reason: "small".into() };
+    apply(world, Input::Decided { request, result: Ok(Decision::Compaction(kept)), label: Box::new(label) })
+}
+
+fn deciding(world: &World) -> Vec<&str> {
+    world.run.pins().map(|pin| pin.policy.as_str()).collect()
+}
+
+fn taken_back(actions: &[Action]) -> bool {
+    actions.iter().any(|action| matches!(action, Action::Notify(Notice::PolicyTakenBack { faults: 3, .. })))
+}
+
+#[test]
+fn after_three_faults_in_a_row_the_one_behind_decides_again() {
+    // M3
+    let pins = [pin("built-in", Scope::Run), pin("mine", Scope::Run)];
+    let mut world = at_work(workflow(&[("1", &["a", "b"])]), &pins);
+    assert_eq!(deciding(&world), ["mine"]);
+    let course = [
+        by("built-in", &["mine"]),
+        by("built-in", &["mine"]),
+        by("mine", &[]),
+        by("built-in", &["mine"]),
+        by("built-in", &["mine"]),
+    ];
+    for (n, label) in course.into_iter().enumerate() {
+        assert!(!taken_back(&answer(&mut world, n, label)), "two in a row are not three");
+    }
+    assert_eq!(deciding(&world), ["mine"]);
+    assert!(taken_back(&answer(&mut world, 5, by("built-in", &["mine"]))));
+    assert_eq!(deciding(&world), ["built-in"]);
+    for n in 6..12 {
+        assert!(!taken_back(&answer(&mut world, n, by("native", &["built-in"]))), "nothing is behind it");
+    }
+}
+
+#[test]
+fn the_breaker_can_be_set_and_turned_off() {
+    // M3
+    for (breaker, faults) in [(1, Some(1)), (5, Some(5)), (0, None)] {
+        let mut workflow = workflow(&[("1", &["a", "b"])]);
+        workflow.policies.breaker = breaker;
+        let mut world = at_work(workflow, &[pin("built-in", Scope::Run), pin("mine", Scope::Run)]);
+        let broke = (1..=10).find(|n| {
+            answer(&mut world, *n, by("built-in", &["mine"]));
+            deciding(&world) == ["built-in"]
+        });
+        assert_eq!(broke, faults);
+    }
+}
+
+#[test]
+fn faults_of_one_that_was_replaced_are_not_its_successors() {
+    // M3
+    let mut world =
+        at_work(workflow(&[("1", &["a", "b"])]), &[pin("built-in", Scope::Run), pin("old", Scope::Run)]);
+    answer(&mut world, 1, by("built-in", &["old"]));
+    answer(&mut world, 2, by("built-in", &["old"]));
+    let (under_way, _) = ask(&mut world, 3);
+    let change = Input::PolicyChanged { pins: vec![pin("new", Scope::Run)], cause: ChangeCause::Command };
+    let told = apply(&mut world, change);
+    assert!(
+        matches!(&told[..], [Action::Notify(Notice::PolicyChanged { was, .. })] if *was == ["old"]),
+        "{told:?}"
+    );
+    let fault = by("built-in", &["old"]);
+    apply(
+        &mut world,
+        Input::Decided {
+            request: under_way,
+            result: Err(Fault::Trap { message: "late".into() }),
+            label: Box::new(fault),
+        },
+    );
+    answer(&mut world, 4, by("built-in", &["new"]));
+    answer(&mut world, 5, by("built-in", &["new"]));
+    assert_eq!(deciding(&world), ["new"]);
+    let seat = world.run.seats().next().unwrap();
+    assert_eq!(
+        (seat.faults_in_row, seat.behind.len()),
+        (2, 1),
+        "the old one never decided, so it is nothing to go back to"
+    );
+}
+
+#[test]
+fn a_question_goes_to_the_narrowest_scope() {
+    // M4
+    let role = Scope::Role { role: "executor".into() };
+    let cases = [
+        (vec![pin("run", Scope::Run)], Scope::Run),
+        (vec![pin("run", Scope::Run), pin("role", role.clone())], role.clone()),
+        (vec![pin("phase", in_phase("1")), pin("run", Scope::Run), pin("role", role)], in_phase("1")),
+        (vec![pin("run", Scope::Run), pin("other", in_phase("2"))], Scope::Run),
+    ];
+    for (pins, scope) in cases {
+        let mut world = at_work(workflow(&[("1", &["a", "b"]), ("2", &["c"])]), &pins);
+        assert_eq!(ask(&mut world, 0).1, scope);
+    }
+}
+
+#[test]
+fn a_change_is_the_same_when_the_journal_is_folded_again() {
+    // M3
+    let mut world = at_work(workflow(&[("1", &["a", "b"])]), &[pin("built-in", Scope::Run)]);
+    world
+        .queue
+        .push_back(Input::PolicyChanged { pins: vec![pin("mine", in_phase("1"))], cause: ChangeCause::File });
+    world
+        .queue
+        .push_back(Input::PolicyRefused { policy: "other.wasm".into(), why: "it is no component".into() });
+    world.go();
+    let mut again = crate::Run::new();
+    for stamped in &world.journal {
+        again.apply(stamped).unwrap();
+    }
+    assert_eq!(again, world.run);
+    assert_eq!(deciding(&world), ["built-in", "mine"]);
+}
