@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use baton_core::decision::{DecidedBy, Decision, Recovery, Verdict};
 use baton_core::observation::{Ask, Capability, Occasion, Question, ReviewObservation};
@@ -15,15 +16,17 @@ use baton_engine::{
 use crate::guests::{ANSWER, Guest};
 use crate::{configured, engine, message, questions, refused};
 
+const PLAN: &str = "there is a plan";
+
 struct OneArtifact;
 
 impl ArtifactSource for OneArtifact {
-    fn names(&self) -> Vec<String> {
-        vec!["plan.md".to_owned()]
+    fn list(&self) -> Vec<(String, Digest)> {
+        vec![("plan.md".to_owned(), Digest::of(PLAN))]
     }
 
-    fn read(&self, name: &str) -> Option<Arc<[u8]>> {
-        (name == "plan.md").then(|| Arc::from("there is a plan".as_bytes()))
+    fn read(&self, digest: &Digest) -> Option<Arc<[u8]>> {
+        (*digest == Digest::of(PLAN)).then(|| Arc::from(PLAN.as_bytes()))
     }
 }
 
@@ -52,7 +55,7 @@ fn artifacts_are_read_only_where_granted() {
     assert!(error.contains("imports `baton:policy/artifacts@0.1.0`, which was not granted to it"), "{error}");
 
     let engine = engine();
-    let grants = Grants { artifacts: Some(Arc::new(OneArtifact)) };
+    let grants = Grants { artifacts: Some(Arc::new(OneArtifact)), ..Grants::default() };
     let reason = |name: &str| {
         let policy = engine.load_granted("reader", &reader(name).build(), grants.clone()).expect("it loads");
         let policy = policy.configure(&BTreeMap::new()).expect("it has no settings");
@@ -60,6 +63,49 @@ fn artifacts_are_read_only_where_granted() {
     };
     assert_eq!(reason("plan.md"), "is a plan");
     assert_eq!(reason("secrets"), "");
+}
+
+/// An artifact of a megabyte, and how often it was read.
+#[derive(Default)]
+struct Large(AtomicU32);
+
+impl Large {
+    const BYTES: usize = 1 << 20;
+}
+
+impl ArtifactSource for Large {
+    fn list(&self) -> Vec<(String, Digest)> {
+        vec![("plan.md".to_owned(), Digest::of(PLAN))]
+    }
+
+    fn read(&self, _: &Digest) -> Option<Arc<[u8]>> {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        Some(Arc::from("x".repeat(Self::BYTES).as_bytes()))
+    }
+}
+
+/// A policy that reads one byte at a time makes the host read no more than it pays for.
+#[test]
+fn an_artifact_is_read_once_and_paid_for_as_a_whole() {
+    let engine = engine();
+    let source = Arc::new(Large::default());
+    let grants = Grants { artifacts: Some(source.clone()), ..Grants::default() };
+    let nibbles = Guest::deciding(
+        "(local $times i32)
+         (loop $again
+            (call $read (i32.const 1024) (i32.const 7) (i64.const 9) (i32.const 1) (i32.const 64))
+            (global.set $heap (i32.const 65536))
+            (br_if $again (i32.lt_u (local.tee $times (i32.add (local.get $times) (i32.const 1))) (i32.const 500))))
+         (i64.store (i32.const 64) (i64.const 0)) (i32.const 64)",
+    )
+    .import("artifacts", "read")
+    .data(1024, "plan.md");
+    let policy = engine.load_granted("nibbles", &nibbles.build(), grants).expect("it loads");
+    let policy = policy.configure(&BTreeMap::new()).expect("it has no settings");
+    let evaluation = policy.evaluate(&questions::compaction());
+    assert!(evaluation.result.is_ok(), "{:?}", evaluation.result);
+    assert_eq!(source.0.load(Ordering::Relaxed), 1);
+    assert!(evaluation.fuel > Large::BYTES as u64, "{}", evaluation.fuel);
 }
 
 /// Every component of the chain fails: the host answers by itself, keeps what is, and asks a person where it cannot.

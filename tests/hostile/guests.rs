@@ -15,7 +15,7 @@ use wit_parser::{
 const MANGLING: ManglingAndAbi = ManglingAndAbi::Legacy(LiftLowerAbi::Sync);
 
 /// The contract, as one text, so that a test can change a line of it.
-fn contract() -> String {
+pub fn contract() -> String {
     [
         include_str!("../../wit/types.wit"),
         include_str!("../../wit/imports.wit"),
@@ -146,6 +146,12 @@ impl Guest {
     pub fn contract(mut self, from: &str, to: &str) -> Self {
         assert!(self.wit.contains(from), "the contract has no {from:?}");
         self.wit = self.wit.replacen(from, to, 1);
+        self
+    }
+
+    /// Builds it against this contract.
+    pub fn written_against(mut self, contract: &str) -> Self {
+        self.wit = contract.to_owned();
         self
     }
 

@@ -33,6 +33,9 @@ const MAX_RECORD_BYTES: u64 = 4096;
 /// Components kept; the oldest go first. Each leaves one for each engine it met.
 const MAX_FILES: usize = 64;
 
+/// Bytes kept: several interpreters, each some hundred MiB of code at most. Components of strangers are not to fill the disk.
+const MAX_BYTES: u64 = 1 << 30;
+
 /// Longer than a tick of any clock that a file system takes its times from (10 ms at most): whatever is done to a
 /// file after this has another time than what was done before.
 const CLOCK_TICK: Duration = Duration::from_millis(20);
@@ -179,14 +182,21 @@ impl Cache {
         let mut files: Vec<_> = fs::read_dir(&self.folder)?
             .filter_map(|entry| {
                 let path = entry.ok()?.path();
-                let age = fs::symlink_metadata(&path).ok()?.modified().ok()?;
-                path.extension().is_some_and(|end| end == CODE).then_some((age, path))
+                let metadata = fs::symlink_metadata(&path).ok()?;
+                let file = (metadata.modified().ok()?, metadata.len(), path);
+                file.2.extension().is_some_and(|end| end == CODE).then_some(file)
             })
             .collect();
         files.sort();
-        for (_, path) in files.iter().take(files.len().saturating_sub(MAX_FILES)) {
-            fs::remove_file(path)?;
-            fs::remove_file(path.with_extension(RECORD))?;
+        let mut kept_bytes = 0u64;
+        for (place, (_, bytes, path)) in files.iter().rev().enumerate() {
+            kept_bytes = kept_bytes.saturating_add(*bytes);
+            // The newest stays, however large: it was asked for just now.
+            if place > 0 && (place >= MAX_FILES || kept_bytes > MAX_BYTES) {
+                fs::remove_file(path)?;
+                // Code without a record is not trusted; a record without code means nothing.
+                let _ = fs::remove_file(path.with_extension(RECORD));
+            }
         }
         Ok(())
     }

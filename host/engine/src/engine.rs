@@ -6,13 +6,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use baton_core::Digest;
+use baton_core::grants::MEMORY_MIB_MAX;
 use sha2::{Digest as _, Sha256};
 use wasmtime::component::Linker;
 use wasmtime::{Config, Enabled, InstanceAllocationStrategy, PoolingAllocationConfig};
 
 use crate::cache::Cache;
-use crate::gate::Gate;
-use crate::imports::{self, BYTE_FUEL, CALL_FUEL, PATTERN_BYTE_FUEL};
+use crate::gate::Places;
+use crate::imports::{self, BYTE_FUEL, CALL_FUEL, ENTRY_BYTES, PATTERN_BYTE_FUEL};
 use crate::limits::{EngineConfig, Limits, MAX_DECISIONS_IN_FLIGHT};
 use crate::state::State;
 use crate::watchdog::Watchdog;
@@ -25,7 +26,7 @@ pub(crate) struct Inner {
     pub(crate) wasm: wasmtime::Engine,
     pub(crate) linker: Linker<State>,
     pub(crate) limits: Limits,
-    pub(crate) gate: Gate,
+    pub(crate) places: Places,
     pub(crate) watchdog: Watchdog,
     pub(crate) cache: Option<Cache>,
     cache_problem: Option<String>,
@@ -65,9 +66,9 @@ pub enum EngineError {
 /// instance. Without `PAGEMAP_SCAN` (Linux 6.7) all of them would be cleared by hand each time, which costs more.
 const KEEP_RESIDENT_BYTES: usize = 2 << 20;
 
-/// A component made by `wit-component` is three core instances (the module, its shim, its fixup); more come from
-/// adapters.
-const CORE_INSTANCES: u32 = 8;
+/// A component made by `wit-component` is three core instances (the module, its shim, its fixup); a whole Python
+/// interpreter with its libraries is 38. They are counted, not reserved.
+const CORE_INSTANCES: u32 = 64;
 
 /// One for the module, one for the shim, and room.
 const TABLES: u32 = 4;
@@ -91,7 +92,7 @@ impl Engine {
         Ok(Self(Arc::new(Inner {
             watchdog: Watchdog::start(wasm.clone())?,
             digest: engine_digest(&compatible, &limits),
-            gate: Gate::new(decisions_in_flight),
+            places: Places::new(decisions_in_flight),
             wasm,
             linker,
             limits,
@@ -119,7 +120,7 @@ impl Engine {
 
     /// The most instances that ever lived at a time; never more than `decisions_in_flight`.
     pub fn peak_instances(&self) -> u32 {
-        self.0.gate.peak()
+        self.0.places.peak()
     }
 
     /// Instances that live now, as wasmtime's pool counts them.
@@ -149,7 +150,9 @@ fn wasmtime_config(limits: &Limits, decisions_in_flight: u32) -> Config {
         .max_memories_per_component(1)
         .total_tables(decisions_in_flight * TABLES)
         .max_tables_per_component(TABLES)
-        .max_memory_size(usize::try_from(limits.memory_bytes).unwrap_or(usize::MAX));
+        .max_memory_size(
+            usize::try_from(limits.memory_bytes.max(u64::from(MEMORY_MIB_MAX) << 20)).unwrap_or(usize::MAX),
+        );
     if PoolingAllocationConfig::is_pagemap_scan_available() {
         pool.linear_memory_keep_resident(KEEP_RESIDENT_BYTES)
             .table_keep_resident(KEEP_RESIDENT_BYTES)
@@ -197,7 +200,7 @@ fn engine_digest(compatible: &Digest, limits: &Limits) -> Digest {
     let Limits { fuel, watchdog_ms: _, memory_bytes, output_bytes, input_bytes, log_lines: _, log_bytes: _ } =
         limits;
     Digest::of(format!(
-        "baton:policy@0.1 on {compatible}; fuel {fuel}, call {CALL_FUEL}, byte {BYTE_FUEL}, pattern byte \
-         {PATTERN_BYTE_FUEL}; memory {memory_bytes}, output {output_bytes}, input {input_bytes}"
+        "baton:policy@0.1 on {compatible}; fuel {fuel}, call {CALL_FUEL}, byte {BYTE_FUEL}, entry {ENTRY_BYTES}, \
+         pattern byte {PATTERN_BYTE_FUEL}; memory {memory_bytes}, output {output_bytes}, input {input_bytes}"
     ))
 }

@@ -1,8 +1,8 @@
 //! One question, one fresh instance, one answer or one fault. Who is asked next after a fault is the router's.
 
-use baton_core::Text;
 use baton_core::decision::{Decision, Fault};
 use baton_core::observation::{Ask, Capability, Question};
+use baton_core::{Digest, Text};
 use std::sync::Arc;
 
 use crate::convert;
@@ -24,11 +24,13 @@ pub struct Evaluation {
     pub logs: Vec<LogLine>,
     /// Messages beyond the bound.
     pub logs_dropped: u32,
+    /// The artifacts that it was shown, by name and digest; empty where it asked for none.
+    pub artifacts: Vec<(String, Digest)>,
 }
 
 impl From<Fault> for Evaluation {
     fn from(fault: Fault) -> Self {
-        Self { result: Err(fault), fuel: 0, logs: Vec::new(), logs_dropped: 0 }
+        Self { result: Err(fault), fuel: 0, logs: Vec::new(), logs_dropped: 0, artifacts: Vec::new() }
     }
 }
 
@@ -42,12 +44,18 @@ impl Configured {
         }
         let mut instance = match Instance::start(policy, question.texts.clone(), Arc::clone(&self.settings)) {
             Ok(instance) => instance,
-            Err(fault) => return fault.into(),
+            Err(fault) => {
+                policy.share.set_back();
+                return fault.into();
+            }
         };
         let result = ask(&mut instance, &policy.exports, &question.ask).and_then(shape::check);
         let fuel = instance.fuel_used();
-        let log = instance.into_log();
-        Evaluation { result, fuel, logs: log.lines, logs_dropped: log.dropped }
+        let (log, artifacts) = instance.into_records();
+        if result.is_err() {
+            policy.share.set_back();
+        }
+        Evaluation { result, fuel, logs: log.lines, logs_dropped: log.dropped, artifacts }
     }
 }
 

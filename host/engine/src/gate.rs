@@ -1,10 +1,85 @@
-//! Counts the instances that live, and lets a caller wait while there are as many as the pool holds. Knows nothing
-//! of instances itself.
+//! Counts the instances that live, and lets a caller wait while there are as many as the pool holds, or while its policy has
+//! its share of them. Knows nothing of instances itself.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use rustix::time::{ClockId, clock_gettime};
+
+/// A decision that takes a core for longer is slow: a realistic one takes a fiftieth of it, one of a whole interpreter a
+/// third. What has no end within its fuel takes some times as long.
+const SLOW: Duration = Duration::from_millis(5);
+
+/// The places of the pool, and how they are shared out: one policy never takes the last place, and those that were slow or
+/// failed when they were last asked have one place together. So whatever some policies do, the others find a place, and a core.
+pub(crate) struct Places {
+    all: Gate,
+    slow: Gate,
+    a_policy: u32,
+}
+
+/// What one policy has of the places.
+pub(crate) struct Share {
+    own: Gate,
+    set_back: AtomicBool,
+}
+
+impl Share {
+    /// It failed: until it does not, it has a place only when no other such policy has one.
+    pub(crate) fn set_back(&self) {
+        self.set_back.store(true, Ordering::Relaxed);
+    }
+}
+
+/// A place for one decision. It notices how much of a core was used while it was held, so it stays with its thread.
+pub(crate) struct Place<'a> {
+    share: &'a Share,
+    began: Duration,
+    _all: Ticket<'a>,
+    _share: Ticket<'a>,
+}
+
+impl Places {
+    pub(crate) fn new(places: u32) -> Self {
+        Self { all: Gate::new(places), slow: Gate::new(1), a_policy: places.saturating_sub(1).max(1) }
+    }
+
+    /// The share of one more policy.
+    pub(crate) fn share(&self) -> Share {
+        Share { own: Gate::new(self.a_policy), set_back: AtomicBool::new(false) }
+    }
+
+    /// Waits for a place and takes it until it is dropped.
+    pub(crate) fn enter<'a>(&'a self, share: &'a Share) -> Place<'a> {
+        let set_back = share.set_back.load(Ordering::Relaxed);
+        let own = if set_back { self.slow.enter() } else { share.own.enter() };
+        // Whoever waits here holds a share but no place, and those inside wait for nobody: it comes to an end.
+        let all = self.all.enter();
+        Place { share, began: core_time(), _all: all, _share: own }
+    }
+
+    /// The most places there ever were taken at a time.
+    pub(crate) fn peak(&self) -> u32 {
+        self.all.peak()
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        // Time in which the thread had no core is no fault of the policy.
+        let took = core_time().saturating_sub(self.began);
+        self.share.set_back.store(took > SLOW, Ordering::Relaxed);
+    }
+}
+
+/// For how long this thread has had a core.
+fn core_time() -> Duration {
+    Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default()
+}
 
 /// A counting gate.
-pub(crate) struct Gate {
+struct Gate {
     places: u32,
     state: Mutex<State>,
     left: Condvar,
@@ -17,12 +92,12 @@ struct State {
 }
 
 impl Gate {
-    pub(crate) fn new(places: u32) -> Self {
+    fn new(places: u32) -> Self {
         Self { places, state: Mutex::default(), left: Condvar::new() }
     }
 
     /// Waits for a place and takes it until the ticket is dropped.
-    pub(crate) fn enter(&self) -> Ticket<'_> {
+    fn enter(&self) -> Ticket<'_> {
         let mut state = self.lock();
         while state.inside >= self.places {
             state = self.left.wait(state).unwrap_or_else(PoisonError::into_inner);
@@ -33,7 +108,7 @@ impl Gate {
     }
 
     /// The most tickets there ever were at a time.
-    pub(crate) fn peak(&self) -> u32 {
+    fn peak(&self) -> u32 {
         self.lock().peak
     }
 
@@ -44,7 +119,7 @@ impl Gate {
 }
 
 /// A place behind the gate.
-pub(crate) struct Ticket<'a>(&'a Gate);
+struct Ticket<'a>(&'a Gate);
 
 impl Drop for Ticket<'_> {
     fn drop(&mut self) {
@@ -56,6 +131,54 @@ impl Drop for Ticket<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Another thread enters and leaves; meanwhile `while_it_waits` looks.
+    fn waits(places: &Places, share: &Share, leave: Place<'_>, while_it_waits: impl FnOnce()) {
+        let waiting = AtomicBool::new(true);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                drop(places.enter(share));
+                waiting.store(false, Ordering::SeqCst);
+            });
+            while_it_waits();
+            assert!(waiting.load(Ordering::SeqCst), "it does not get in");
+            drop(leave);
+        });
+        assert!(!waiting.load(Ordering::SeqCst));
+    }
+
+    #[test]
+    fn one_policy_never_takes_the_last_place() {
+        let places = Places::new(4);
+        let (greedy, modest) = (places.share(), places.share());
+        let mut held: Vec<_> = (0..3).map(|_| places.enter(&greedy)).collect();
+        let leave = held.pop().expect("three");
+        waits(&places, &greedy, leave, || drop(places.enter(&modest)));
+        assert_eq!(places.all.lock().inside, 2);
+    }
+
+    #[test]
+    fn slow_policies_have_one_place_together() {
+        let places = Places::new(4);
+        let (one, other, quick) = (places.share(), places.share(), places.share());
+        one.set_back();
+        other.set_back();
+        let leave = places.enter(&one);
+        waits(&places, &other, leave, || (0..9).for_each(|_| drop(places.enter(&quick))));
+        assert!(!other.set_back.load(Ordering::Relaxed), "it was quick this time");
+    }
+
+    #[test]
+    fn who_takes_a_core_for_long_is_slow_until_it_does_not() {
+        let places = Places::new(1);
+        let share = places.share();
+        let place = places.enter(&share);
+        while core_time() < place.began + 2 * SLOW {}
+        drop(place);
+        assert!(share.set_back.load(Ordering::Relaxed));
+        drop(places.enter(&share));
+        assert!(!share.set_back.load(Ordering::Relaxed));
+    }
 
     #[test]
     fn no_more_than_its_places_are_inside_and_everyone_gets_in() {

@@ -2,6 +2,9 @@
 //! fuel, so that it is deterministic and a flood of calls ends like any other loop. There is no clock here, no
 //! randomness, no file.
 
+use std::sync::Arc;
+
+use baton_core::Digest;
 use baton_core::observation::Span;
 use baton_core::workflow::SettingValue;
 use wasmtime::StoreContextMut;
@@ -9,6 +12,8 @@ use wasmtime::component::Linker;
 
 use crate::bindings::artifacts::ReadError;
 use crate::bindings::{log, text, types};
+use crate::contract::interface;
+use crate::grants::ArtifactSource;
 use crate::patterns::{Patterns, TooManyPatterns, clip};
 use crate::state::{LogLevel, State};
 
@@ -25,14 +30,14 @@ pub(crate) const CALL_FUEL: u64 = 1_000;
 /// Fuel for a byte that is scanned or copied.
 pub(crate) const BYTE_FUEL: u64 = 1;
 
+/// Handing over an entry of a list costs as much as so many bytes, whatever is in it.
+pub(crate) const ENTRY_BYTES: usize = 32;
+
 /// Fuel for a byte of a pattern that comes with the call: an automaton is built from it.
 pub(crate) const PATTERN_BYTE_FUEL: u64 = 2_000;
 
 /// Most bytes of one slice or read (as `wit/imports.wit` promises).
 pub(crate) const SLICE_BYTES: usize = 64 << 10;
-
-/// Most names listed (as `wit/imports.wit` promises).
-const ARTIFACT_NAMES: usize = 256;
 
 /// A call that the contract does not allow; it traps.
 #[derive(Debug, thiserror::Error)]
@@ -66,7 +71,7 @@ fn for_bytes(bytes: usize) -> u64 {
 
 /// Defines everything a policy may import; the loader has refused what a component was not granted.
 pub(crate) fn define(linker: &mut Linker<State>) -> wasmtime::Result<()> {
-    linker.instance("baton:policy/types@0.1.0")?;
+    linker.instance(&interface("types"))?;
     define_log(linker)?;
     define_config(linker)?;
     define_text(linker)?;
@@ -74,7 +79,7 @@ pub(crate) fn define(linker: &mut Linker<State>) -> wasmtime::Result<()> {
 }
 
 fn define_log(linker: &mut Linker<State>) -> wasmtime::Result<()> {
-    let mut log = linker.instance("baton:policy/log@0.1.0")?;
+    let mut log = linker.instance(&interface("log"))?;
     log.func_wrap("write", |mut store: Store<'_>, (level, message): (log::Level, String)| {
         pay(&mut store, for_bytes(message.len()))?;
         let level = match level {
@@ -92,7 +97,7 @@ fn define_config(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     macro_rules! getter {
         ($config:expr, $name:literal, $wanted:literal, $variant:ident, |$value:ident| $bytes:expr) => {
             $config.func_wrap($name, |mut store: Store<'_>, (key,): (String,)| -> Answer<_> {
-                let settings = std::sync::Arc::clone(&store.data().settings);
+                let settings = Arc::clone(&store.data().settings);
                 match settings.values.get(&key) {
                     Some(SettingValue::$variant($value)) => {
                         pay(&mut store, for_bytes($bytes))?;
@@ -103,13 +108,18 @@ fn define_config(linker: &mut Linker<State>) -> wasmtime::Result<()> {
             })?;
         };
     }
-    let mut config = linker.instance("baton:policy/config@0.1.0")?;
+    let mut config = linker.instance(&interface("config"))?;
     getter!(config, "get-flag", "a flag", Flag, |value| 0);
     getter!(config, "get-integer", "an integer", Integer, |value| 0);
     getter!(config, "get-number", "a number", Number, |value| 0);
     getter!(config, "get-text", "a text", Text, |value| value.len());
-    getter!(config, "get-texts", "texts", Texts, |value| value.iter().map(String::len).sum());
+    getter!(config, "get-texts", "texts", Texts, |value| list_bytes(value));
     Ok(())
+}
+
+/// What a list costs: its entries, each of which the guest makes room for, and their bytes.
+fn list_bytes(entries: &[String]) -> usize {
+    entries.iter().map(|entry| entry.len() + ENTRY_BYTES).sum()
 }
 
 fn wrong_setting(key: String, wanted: &'static str, found: Option<&SettingValue>) -> wasmtime::Error {
@@ -129,7 +139,7 @@ pub(crate) fn type_name(value: &SettingValue) -> &'static str {
 }
 
 fn define_text(linker: &mut Linker<State>) -> wasmtime::Result<()> {
-    let mut text = linker.instance("baton:policy/text@0.1.0")?;
+    let mut text = linker.instance(&interface("text"))?;
     text.func_wrap("len", |mut store: Store<'_>, (id,): (u32,)| -> Answer<u32> {
         pay(&mut store, CALL_FUEL)?;
         Ok((store.data().text(id).len() as u32,))
@@ -151,7 +161,7 @@ fn define_text(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     text.func_wrap(
         "find-setting",
         |store: Store<'_>, (id, range, key, limit): (u32, types::Span, String, u32)| {
-            let settings = std::sync::Arc::clone(&store.data().settings);
+            let settings = Arc::clone(&store.data().settings);
             match settings.patterns(&key) {
                 Some(patterns) => find(store, id, span(range), patterns, limit),
                 None => {
@@ -178,6 +188,9 @@ fn find(
     let (start, end) = clip(store.data().text(id).len(), range);
     pay(&mut store, for_bytes(end - start))?;
     let hits = patterns.find(&store.data_mut().folded(id), range, limit);
+    // Behind each hit the search may have looked ahead as far as the longest pattern goes, and turned back. What that
+    // costs is known only now; a call that cannot pay for it is the last one.
+    pay(&mut store, BYTE_FUEL.saturating_mul(patterns.longest_bytes().saturating_mul(hits.len()) as u64))?;
     let hit = |hit: &crate::patterns::Hit| text::Hit {
         pattern: hit.pattern,
         at: types::Span { start: hit.at.start, end: hit.at.end },
@@ -196,13 +209,29 @@ fn widened(text: &str, range: Span) -> &str {
     &text[start..text.ceil_char_boundary(end).min(longest)]
 }
 
+/// The text of an artifact. The host reads it whole, so all of it is paid for, once: it stays at hand for the reads that
+/// follow, as long as they are of the same one.
+fn artifact(
+    store: &mut Store<'_>,
+    source: &dyn ArtifactSource,
+    digest: &Digest,
+) -> wasmtime::Result<Result<Arc<str>, ReadError>> {
+    if let Some((_, text)) = store.data().read.as_ref().filter(|(read, _)| read == digest) {
+        return Ok(Ok(Arc::clone(text)));
+    }
+    let Some(bytes) = source.read(digest) else { return Ok(Err(ReadError::NotFound)) };
+    pay(store, BYTE_FUEL.saturating_mul(bytes.len() as u64))?;
+    let Ok(text) = std::str::from_utf8(&bytes) else { return Ok(Err(ReadError::NotText)) };
+    let text: Arc<str> = text.into();
+    store.data_mut().read = Some((digest.clone(), Arc::clone(&text)));
+    Ok(Ok(text))
+}
+
 fn define_artifacts(linker: &mut Linker<State>) -> wasmtime::Result<()> {
-    let mut artifacts = linker.instance("baton:policy/artifacts@0.1.0")?;
+    let mut artifacts = linker.instance(&interface("artifacts"))?;
     artifacts.func_wrap("names", |mut store: Store<'_>, (): ()| -> Answer<Vec<String>> {
-        let mut names =
-            store.data().grants.artifacts.as_ref().map(|source| source.names()).unwrap_or_default();
-        names.truncate(ARTIFACT_NAMES);
-        pay(&mut store, for_bytes(names.iter().map(String::len).sum()))?;
+        let names: Vec<String> = store.data_mut().artifacts().iter().map(|(name, _)| name.clone()).collect();
+        pay(&mut store, for_bytes(list_bytes(&names)))?;
         Ok((names,))
     })?;
     artifacts.func_wrap(
@@ -214,13 +243,18 @@ fn define_artifacts(linker: &mut Linker<State>) -> wasmtime::Result<()> {
             let Some(source) = store.data().grants.artifacts.clone() else {
                 return Ok((Err(ReadError::NotGranted),));
             };
-            if !source.names().contains(&name) {
+            let listed = store.data_mut().artifacts();
+            let Some(digest) =
+                listed.iter().find(|(known, _)| *known == name).map(|(_, digest)| digest.clone())
+            else {
                 return Ok((Err(ReadError::NotGranted),));
-            }
-            let Some(bytes) = source.read(&name) else { return Ok((Err(ReadError::NotFound),)) };
-            let Ok(text) = std::str::from_utf8(&bytes) else { return Ok((Err(ReadError::NotText),)) };
+            };
+            let text = match artifact(&mut store, source.as_ref(), &digest)? {
+                Ok(text) => text,
+                Err(error) => return Ok((Err(error),)),
+            };
             let start = u32::try_from(offset).unwrap_or(u32::MAX);
-            let part = widened(text, Span { start, end: start.saturating_add(limit) }).to_owned();
+            let part = widened(&text, Span { start, end: start.saturating_add(limit) }).to_owned();
             pay(&mut store, BYTE_FUEL.saturating_mul(part.len() as u64))?;
             Ok((Ok(part),))
         },

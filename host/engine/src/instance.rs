@@ -3,33 +3,31 @@
 
 use std::sync::Arc;
 
-use baton_core::Text;
 use baton_core::decision::Fault;
+use baton_core::{Digest, Text};
 use wasmtime::component::{ComponentExportIndex, ComponentNamedList, Lift, Lower};
 use wasmtime::{Store, Trap};
 
-use crate::gate::Ticket;
+use crate::gate::Place;
 use crate::imports::Misuse;
 use crate::limits::{Limits, START_FUEL};
 use crate::load::Loaded;
 use crate::patterns::Prepared;
+use crate::plain::{self, MESSAGE_BYTES};
 use crate::state::{Log, State};
 use crate::watchdog::{Watch, Watchdog};
-
-/// Bytes kept of what a trap says.
-const MESSAGE_BYTES: usize = 300;
 
 /// How wasmtime says that an answer, or an argument of an import, is over the size limit. Its error type is private;
 /// a test holds this text to the version in use.
 const TOO_MUCH_DATA: &str = "too much data is being copied between the host and the guest";
 
-/// A live instance. The fields drop in this order: the place in the pool is free before the ticket is.
+/// A live instance. The fields drop in this order: the pool's place is free before the next one is let in.
 pub(crate) struct Instance<'p> {
     store: Store<State>,
     instance: wasmtime::component::Instance,
     limits: &'p Limits,
     _watch: Watch<'p>,
-    _ticket: Ticket<'p>,
+    _place: Place<'p>,
 }
 
 impl<'p> Instance<'p> {
@@ -40,8 +38,8 @@ impl<'p> Instance<'p> {
         settings: Arc<Prepared>,
     ) -> Result<Self, Fault> {
         let engine = &*policy.engine.0;
-        let limits = &engine.limits;
-        let ticket = engine.gate.enter();
+        let limits = &policy.limits;
+        let place = engine.places.enter(&policy.share);
         let watch = engine.watchdog.watch();
         let mut store = Store::new(&engine.wasm, State::new(limits, texts, settings, policy.grants.clone()));
         store.limiter(|state| &mut state.memory);
@@ -54,7 +52,7 @@ impl<'p> Instance<'p> {
         })?;
         // What starting takes differs between platforms, so the decision is metered from here.
         store.set_fuel(limits.fuel).map_err(|error| Fault::Unloadable { message: first_line(&error) })?;
-        Ok(Self { store, instance, limits, _watch: watch, _ticket: ticket })
+        Ok(Self { store, instance, limits, _watch: watch, _place: place })
     }
 
     /// Compares the types of a function with those of the contract.
@@ -87,9 +85,10 @@ impl<'p> Instance<'p> {
         self.limits.fuel.saturating_sub(self.store.get_fuel().unwrap_or_default())
     }
 
-    /// Ends the instance and keeps what it wrote.
-    pub(crate) fn into_log(self) -> Log {
-        self.store.into_data().log
+    /// Ends the instance and keeps what it wrote, and what it was shown of artifacts.
+    pub(crate) fn into_records(self) -> (Log, Vec<(String, Digest)>) {
+        let state = self.store.into_data();
+        (state.log, state.artifacts.unwrap_or_default())
     }
 }
 
@@ -128,5 +127,5 @@ fn first_line(error: &wasmtime::Error) -> String {
     };
     let line = text.lines().next().unwrap_or_default();
     let line = line.strip_prefix("wasm trap: ").unwrap_or(line);
-    line[..line.floor_char_boundary(MESSAGE_BYTES)].to_owned()
+    plain::line(line, MESSAGE_BYTES)
 }

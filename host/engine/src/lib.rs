@@ -9,7 +9,10 @@
 #[doc(hidden)]
 pub mod bare;
 mod bindings;
+mod bounds;
 mod cache;
+mod compiler;
+mod contract;
 mod convert;
 mod engine;
 mod evaluate;
@@ -22,12 +25,16 @@ mod load;
 mod native;
 mod outline;
 mod patterns;
+mod plain;
 mod router;
 mod settings;
 mod shape;
 mod state;
+mod unfold;
+mod wants;
 mod watchdog;
 
+pub use contract::CONTRACTS;
 pub use engine::{Engine, EngineError};
 pub use evaluate::Evaluation;
 pub use grants::{ArtifactSource, Grants};

@@ -51,7 +51,7 @@ pub struct Limits {
 /// A hundred times what a realistic decision uses (some 200,000), and still only a few ms.
 pub const FUEL: u64 = 20_000_000;
 
-/// Fuel ends what computes too long. This is for what fuel does not see (a loop of huge `memory.fill`s), and so
+/// Fuel ends what computes too long. This is for what fuel does not see (a machine that swaps, a call of the host), and so
 /// long that a loaded machine does not end an honest decision.
 pub const WATCHDOG_MS: u64 = 2_000;
 

@@ -5,20 +5,27 @@ use std::sync::{Arc, OnceLock};
 
 use baton_core::Digest;
 use baton_core::decision::Fault;
+use baton_core::grants::Wants;
 use baton_core::observation::Capability;
 use wasmtime::component::{Component, ComponentExportIndex, ComponentNamedList, InstancePre, Lift, Lower};
 
 use crate::bindings::{compaction, exhaustion, handoff, settings as wit_settings, splitting, types};
+use crate::bounds::{self, Excess};
 use crate::cache::{Entry, Kept};
+use crate::compiler;
+use crate::contract;
 use crate::engine::Engine;
+use crate::gate::Share;
 use crate::grants::Grants;
 use crate::imports::{ARTIFACTS, FREE};
 use crate::instance::Instance;
-use crate::limits::{ANSWER_ITEMS, COMPONENT_BYTES};
+use crate::limits::{COMPONENT_BYTES, Limits};
 use crate::outline::Outline;
 use crate::patterns::Prepared;
+use crate::plain::{self, MESSAGE_BYTES};
 use crate::settings::{self, Setting};
 use crate::state::State;
+use crate::wants;
 
 /// A component that was checked and can be asked, once it is configured. Cheap to clone.
 #[derive(Clone)]
@@ -31,8 +38,11 @@ pub(crate) struct Loaded {
     pub(crate) pre: InstancePre<State>,
     pub(crate) exports: Exports,
     pub(crate) grants: Grants,
+    pub(crate) limits: Limits,
+    pub(crate) share: Share,
     decides: Vec<Capability>,
     outline: Outline,
+    wants: Wants,
     /// Asked for in the trial, or where there was none now, when it is first needed.
     schema: OnceLock<Vec<Setting>>,
     from_cache: bool,
@@ -69,6 +79,14 @@ pub enum LoadError {
         /// What wasmtime said.
         detail: String,
     },
+    /// There is more of it to compile than is compiled for a stranger.
+    #[error("policy {policy}: is not compiled: {why}")]
+    Bounds {
+        /// Its name.
+        policy: String,
+        /// What there is too much of.
+        why: String,
+    },
     /// It wants more than a policy may have.
     #[error("policy {policy}: imports `{import}`, {why}")]
     Import {
@@ -89,6 +107,14 @@ pub enum LoadError {
         policy: String,
         /// What it exports.
         found: String,
+    },
+    /// It says in the wrong way what it wants.
+    #[error("policy {policy}: {why}; ask its author for a build that says it rightly")]
+    Wants {
+        /// Its name.
+        policy: String,
+        /// What is wrong.
+        why: String,
     },
     /// Its types are not those of the contract.
     #[error(
@@ -152,12 +178,13 @@ impl Engine {
             // It passed its trial with this engine, and a trial comes out the same each time.
             return Ok(Policy(Arc::new(Loaded {
                 from_cache: true,
-                ..self.checked(name, &component, digest, grants)?
+                ..self.checked(name, bytes, &component, digest, grants)?
             })));
         }
-        let component = Component::from_binary(&inner.wasm, bytes)
-            .map_err(|error| LoadError::Compile { policy: name.to_owned(), detail: format!("{error:#}") })?;
-        let loaded = self.checked(name, &component, Digest::of(bytes), grants)?;
+        check_bounds(name, bytes)?;
+        let component = compiler::compile(&inner.wasm, bytes)
+            .map_err(|error| LoadError::Compile { policy: name.to_owned(), detail: shown(&error) })?;
+        let loaded = self.checked(name, bytes, &component, Digest::of(bytes), grants)?;
         let _ = loaded.schema.set(loaded.try_out()?);
         if let Some((cache, entry)) = kept {
             // A full disk costs the next start a compilation, and this one nothing.
@@ -170,31 +197,36 @@ impl Engine {
     fn checked(
         &self,
         name: &str,
+        bytes: &[u8],
         component: &Component,
         digest: Digest,
         grants: Grants,
     ) -> Result<Loaded, LoadError> {
         let policy = || name.to_owned();
+        let wants = wants::read(bytes).map_err(|why| LoadError::Wants { policy: policy(), why })?;
         self.check_imports(name, component, &grants)?;
-        let contract = |detail: String| LoadError::Contract { policy: policy(), detail };
-        let exports = Exports::find(component).map_err(contract)?;
+        let unfit = |detail: String| LoadError::Contract { policy: policy(), detail: line(&detail) };
+        let exports = Exports::find(component).map_err(unfit)?;
         let decides = exports.decides();
         let outline = Outline::of(component, &self.0.wasm);
         if decides.is_empty() {
             let found = &outline.exports;
-            let found = if found.is_empty() { "nothing".to_owned() } else { found.join(", ") };
+            let found = if found.is_empty() { "nothing".to_owned() } else { line(&found.join(", ")) };
             return Err(LoadError::NoDecision { policy: policy(), found });
         }
-        let pre = self.0.linker.instantiate_pre(component).map_err(|error| contract(format!("{error:#}")))?;
+        let pre = self.0.linker.instantiate_pre(component).map_err(|error| unfit(shown(&error)))?;
         Ok(Loaded {
             engine: self.clone(),
             name: policy(),
             digest,
             pre,
             exports,
+            limits: grants.widen(self.limits()),
+            share: self.0.places.share(),
             grants,
             decides,
             outline,
+            wants,
             schema: OnceLock::new(),
             from_cache: false,
         })
@@ -203,7 +235,7 @@ impl Engine {
     fn check_imports(&self, policy: &str, component: &Component, grants: &Grants) -> Result<(), LoadError> {
         for (import, _) in component.component_type().imports(&self.0.wasm) {
             if let Some(why) = forbidden(import, grants) {
-                return Err(LoadError::Import { policy: policy.to_owned(), import: import.to_owned(), why });
+                return Err(LoadError::Import { policy: policy.to_owned(), import: line(import), why });
             }
         }
         Ok(())
@@ -212,19 +244,20 @@ impl Engine {
 
 /// Why an import is refused, by its name alone.
 fn forbidden(import: &str, grants: &Grants) -> Option<&'static str> {
-    let Some((interface, version)) =
-        import.strip_prefix("baton:policy/").and_then(|name| name.split_once('@'))
-    else {
+    let name = import.strip_prefix(contract::PACKAGE).and_then(|name| name.strip_prefix('/'));
+    let Some((interface, version)) = name.and_then(|name| name.split_once('@')) else {
         return Some(
             "which no policy may have: it is a pure function with types, log, config, text and, where granted, \
              artifacts of baton:policy",
         );
     };
-    if !version.starts_with("0.1.") {
+    if !contract::speaks(version) {
         return Some("which this host does not know: it has version 0.1 of baton:policy");
     }
     match interface {
-        ARTIFACTS if grants.artifacts.is_none() => Some("which was not granted to it"),
+        ARTIFACTS if grants.artifacts.is_none() => Some(
+            "which was not granted to it; where the workflow names it, `grants = { artifacts = [\"NAME\"] }` grants it",
+        ),
         ARTIFACTS => None,
         _ if FREE.contains(&interface) => None,
         _ => Some(
@@ -250,11 +283,28 @@ fn check_kind(policy: &str, bytes: &[u8]) -> Result<(), LoadError> {
     Err(LoadError::NotAComponent { policy: policy.to_owned(), what })
 }
 
+/// Holds it to what is compiled for a stranger; what cannot be read is no component.
+fn check_bounds(policy: &str, bytes: &[u8]) -> Result<(), LoadError> {
+    let policy = || policy.to_owned();
+    bounds::check(bytes).map_err(|excess| match excess {
+        Excess::Malformed(_) => LoadError::Compile { policy: policy(), detail: line(&excess.to_string()) },
+        _ => LoadError::Bounds { policy: policy(), why: excess.to_string() },
+    })
+}
+
+/// What wasmtime says of a component, where names from the component may stand in it.
+fn shown(error: &wasmtime::Error) -> String {
+    line(&format!("{error:#}"))
+}
+
+fn line(text: &str) -> String {
+    plain::line(text, MESSAGE_BYTES)
+}
+
 impl Exports {
     /// An interface that is missing is no error, a function of an interface is.
     fn find(component: &Component) -> Result<Self, String> {
-        let interface =
-            |name: &str| component.get_export_index(None, format!("baton:policy/{name}@0.1.0").as_str());
+        let interface = |name: &str| component.get_export_index(None, contract::interface(name).as_str());
         let function = |of: &ComponentExportIndex, interface: &str, name: &str| {
             component
                 .get_export_index(Some(of), name)
@@ -380,15 +430,9 @@ impl Loaded {
         let mut instance = Instance::start(self, Vec::new(), Arc::new(Prepared::none())).map_err(trial)?;
         self.exports
             .check_types(&mut instance)
-            .map_err(|detail| LoadError::Contract { policy: self.name.clone(), detail })?;
+            .map_err(|detail| LoadError::Contract { policy: self.name.clone(), detail: line(&detail) })?;
         let Some(functions) = &self.exports.settings else { return Ok(Vec::new()) };
-        let schema = settings::schema(&mut instance, &functions.schema).map_err(trial)?;
-        if schema.len() > ANSWER_ITEMS {
-            let message =
-                format!("its schema has {} settings, at most {ANSWER_ITEMS} are read", schema.len());
-            return Err(trial(Fault::Invalid { message }));
-        }
-        Ok(schema)
+        settings::schema(&mut instance, &functions.schema).map_err(trial)
     }
 }
 
@@ -411,6 +455,16 @@ impl Policy {
     /// What it imports and exports.
     pub fn outline(&self) -> &Outline {
         &self.0.outline
+    }
+
+    /// What it says that it wants beyond the usual. Nothing of it is granted by that.
+    pub fn wants(&self) -> &Wants {
+        &self.0.wants
+    }
+
+    /// What a decision of it may take: the engine's limits, widened by what was granted to it.
+    pub fn limits(&self) -> &Limits {
+        &self.0.limits
     }
 
     /// What can be set, in its own order; empty where it has no settings. A fault is one of the component, asked now

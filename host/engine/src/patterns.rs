@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use aho_corasick::{AhoCorasick, MatchKind};
+use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use baton_core::Digest;
 use baton_core::observation::Span;
 use baton_core::workflow::SettingValue;
@@ -12,17 +12,22 @@ use baton_core::workflow::SettingValue;
 /// Most hits of one call (as `wit/imports.wit` promises).
 pub(crate) const MAX_HITS: usize = 256;
 
-/// Most patterns of one list, and most bytes of them together: a phrase list has some dozens, and the automaton
-/// takes about a hundred bytes for each byte of pattern.
+/// Most patterns of one list, and most bytes of them together: a phrase list has some dozens.
 pub(crate) const MAX_PATTERNS: usize = 1024;
 /// See [`MAX_PATTERNS`].
 pub(crate) const MAX_PATTERN_BYTES: usize = 32 << 10;
+
+/// The fastest automaton takes up to a KiB for each byte of pattern, so longer lists get a slower one, which takes some
+/// twenty bytes. Phrase lists have some hundred bytes.
+const FAST_PATTERN_BYTES: usize = 4 << 10;
 
 /// A list of phrases, ready to be searched for.
 #[derive(Clone, Debug)]
 pub(crate) struct Patterns {
     /// Absent where nothing can match.
     automaton: Option<AhoCorasick>,
+    /// Bytes of the longest pattern.
+    longest_bytes: usize,
     /// Place in the original list of each pattern of the automaton, since empty ones are left out.
     places: Vec<u32>,
 }
@@ -62,10 +67,18 @@ impl Patterns {
             // Folding both sides beforehand leaves the search its vector instructions, which case-insensitive
             // automata do without: that makes it some ten times faster.
             let folded = kept().map(|(pattern, _)| pattern.to_ascii_lowercase());
-            let automaton = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(folded);
+            let kind = (size.bytes > FAST_PATTERN_BYTES).then_some(AhoCorasickKind::ContiguousNFA);
+            let automaton =
+                AhoCorasick::builder().kind(kind).match_kind(MatchKind::LeftmostLongest).build(folded);
             Some(automaton.map_err(|_| size)?)
         };
-        Ok(Self { automaton, places })
+        let longest_bytes = kept().map(|(pattern, _)| pattern.len()).max().unwrap_or_default();
+        Ok(Self { automaton, longest_bytes, places })
+    }
+
+    /// How far a search may look ahead behind a hit.
+    pub(crate) fn longest_bytes(&self) -> usize {
+        self.longest_bytes
     }
 
     /// The first `limit` hits in `range` of a text that is [`folded`]; the range is clipped to the text.
@@ -175,6 +188,14 @@ mod tests {
     fn lists_are_bounded() {
         assert!(Patterns::new(&vec!["a"; MAX_PATTERNS + 1]).is_err());
         assert!(Patterns::new(&["a".repeat(MAX_PATTERN_BYTES + 1)]).is_err());
+    }
+
+    #[test]
+    fn no_list_takes_much_memory() {
+        let odd = |seed: u32, n: u32| char::from_u32(0x80 + (seed * 31 + n * 7) % 0x700).unwrap();
+        let list: Vec<String> = (0..100).map(|seed| (0..160).map(|n| odd(seed, n)).collect()).collect();
+        let automaton = Patterns::new(&list).unwrap().automaton.unwrap();
+        assert!(automaton.memory_usage() < 1 << 20, "{}", automaton.memory_usage());
     }
 
     #[test]

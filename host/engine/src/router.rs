@@ -3,12 +3,14 @@
 //! the others did. A fault never stops the work.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use baton_core::Digest;
 use baton_core::decision::{DecidedBy, Decision, Fault, FaultRecord, Label};
 use baton_core::observation::{Capability, Question};
+use baton_core::workflow::Scope;
 
 use crate::engine::Engine;
 use crate::evaluate::{Evaluation, askable};
@@ -58,8 +60,10 @@ pub struct Router {
     engine: Digest,
     limits: Limits,
     built_in: Configured,
-    slots: BTreeMap<Capability, Mutex<Slot>>,
+    slots: Mutex<Slots>,
 }
+
+type Slots = BTreeMap<(Scope, Capability), Slot>;
 
 struct Slot {
     configured: Configured,
@@ -96,47 +100,74 @@ impl Router {
         for capability in Capability::ALL {
             let configured = configured.remove(&capability).unwrap_or_else(|| built_in.clone());
             can_decide(&configured, capability)?;
-            slots.insert(capability, Mutex::new(Slot { configured, last_good: None }));
+            slots.insert((Scope::Run, capability), Slot { configured, last_good: None });
         }
-        Ok(Self { engine: engine.digest().clone(), limits: *engine.limits(), built_in, slots })
+        Ok(Self {
+            engine: engine.digest().clone(),
+            limits: *engine.limits(),
+            built_in,
+            slots: Mutex::new(slots),
+        })
     }
 
-    /// Puts another component in place for a capability, between two decisions (M3): a decision under way is not
-    /// disturbed, and the one before stays at hand as the last good one.
-    pub fn configure(&self, capability: Capability, configured: Configured) -> Result<(), RouterError> {
+    /// Puts another component in place, between two decisions (M3): a decision under way is not disturbed, and the last
+    /// good one stays at hand.
+    pub fn configure(
+        &self,
+        scope: Scope,
+        capability: Capability,
+        configured: Configured,
+    ) -> Result<(), RouterError> {
         can_decide(&configured, capability)?;
-        self.slot(capability).configured = configured;
+        match self.slots().entry((scope, capability)) {
+            Entry::Occupied(mut slot) => slot.get_mut().configured = configured,
+            Entry::Vacant(place) => {
+                place.insert(Slot { configured, last_good: None });
+            }
+        }
         Ok(())
     }
 
-    /// The component configured for a capability.
-    pub fn configured(&self, capability: Capability) -> Configured {
-        self.slot(capability).configured.clone()
+    /// Says which one is asked after the one in place, until that has decided without a fault itself.
+    pub fn stand_behind(
+        &self,
+        scope: &Scope,
+        capability: Capability,
+        good: Configured,
+    ) -> Result<(), RouterError> {
+        can_decide(&good, capability)?;
+        self.remember(scope, capability, good);
+        Ok(())
     }
 
-    /// Decides, and says who did. The result is a fault only where the question itself cannot be put (a text that is
+    /// Who is asked first for a capability in a scope.
+    pub fn configured(&self, scope: &Scope, capability: Capability) -> Configured {
+        slot(&self.slots(), scope, capability).configured.clone()
+    }
+
+    /// Decides for the run as a whole, and says who did. The result is a fault only where the question itself cannot be put (a text that is
     /// not at hand, or far too long), since then nobody could answer it.
     pub fn decide(&self, question: &Question) -> (Result<Decision, Fault>, Label) {
-        let Decided { result, label, .. } = self.decide_with_log(question);
+        let Decided { result, label, .. } = self.decide_in(&Scope::Run, question);
         (result, label)
     }
 
-    /// The same, with what the policies wrote.
-    pub fn decide_with_log(&self, question: &Question) -> Decided {
+    /// The same with what the policies wrote, by those who decide in a scope.
+    pub fn decide_in(&self, scope: &Scope, question: &Question) -> Decided {
         let started = Instant::now();
-        let mut decided = self.ask_the_chain(question);
+        let mut decided = self.ask_the_chain(scope, question);
         decided.label.duration_us = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
         decided
     }
 
-    fn ask_the_chain(&self, question: &Question) -> Decided {
+    fn ask_the_chain(&self, scope: &Scope, question: &Question) -> Decided {
         let capability = question.ask.capability();
         let mut asked = Asked::default();
         if let Err(fault) = askable(question, &self.limits) {
             return asked.done(Err(fault), self.native_label(capability));
         }
-        for (by, configured) in self.chain(capability) {
-            let Evaluation { result, fuel, logs, logs_dropped } = configured.evaluate(question);
+        for (by, configured) in self.chain(scope, capability) {
+            let Evaluation { result, fuel, logs, logs_dropped, artifacts } = configured.evaluate(question);
             asked.logs.extend(logs);
             asked.logs_dropped = asked.logs_dropped.saturating_add(logs_dropped);
             let component = configured.policy().digest().clone();
@@ -149,10 +180,11 @@ impl Router {
                         component: Some(component),
                         settings: Some(configured.settings_digest().clone()),
                         fuel,
+                        artifacts: artifacts.into_iter().collect(),
                         ..self.native_label(capability)
                     };
                     if by == DecidedBy::Configured {
-                        self.remember(capability, configured);
+                        self.remember(scope, capability, configured);
                     }
                     return asked.done(Ok(decision), label);
                 }
@@ -163,8 +195,9 @@ impl Router {
     }
 
     /// Those with a component, in order; each component with the same settings once.
-    fn chain(&self, capability: Capability) -> Vec<(DecidedBy, Configured)> {
-        let slot = self.slot(capability);
+    fn chain(&self, scope: &Scope, capability: Capability) -> Vec<(DecidedBy, Configured)> {
+        let slots = self.slots();
+        let slot = slot(&slots, scope, capability);
         let mut chain = vec![(DecidedBy::Configured, slot.configured.clone())];
         let behind =
             [(DecidedBy::LastGood, slot.last_good.as_ref()), (DecidedBy::BuiltIn, Some(&self.built_in))];
@@ -179,8 +212,9 @@ impl Router {
     }
 
     /// It decided without a fault: where the one configured after it fails, it is asked again.
-    fn remember(&self, capability: Capability, good: Configured) {
-        let mut slot = self.slot(capability);
+    fn remember(&self, scope: &Scope, capability: Capability, good: Configured) {
+        let mut slots = self.slots();
+        let Some(slot) = slots.get_mut(&(scope.clone(), capability)) else { return };
         if !slot.last_good.as_ref().is_some_and(|last| last.same_as(&good)) {
             slot.last_good = Some(good);
         }
@@ -197,13 +231,14 @@ impl Router {
             engine: self.engine.clone(),
             fuel: 0,
             duration_us: 0,
+            artifacts: BTreeMap::new(),
             faults: Vec::new(),
         }
     }
 
-    fn slot(&self, capability: Capability) -> MutexGuard<'_, Slot> {
-        // A slot is replaced whole, so a poisoned lock is as good as any; all four are there from the start.
-        self.slots[&capability].lock().unwrap_or_else(PoisonError::into_inner)
+    fn slots(&self) -> MutexGuard<'_, Slots> {
+        // A slot is replaced whole, so a poisoned lock is as good as any.
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -220,6 +255,11 @@ impl Asked {
         let Asked { faults, logs, logs_dropped } = self;
         Decided { result, label: Label { faults, ..label }, logs, logs_dropped }
     }
+}
+
+/// The place of a scope; where it has none, that of the run, which has one for every capability from the start.
+fn slot<'s>(slots: &'s Slots, scope: &Scope, capability: Capability) -> &'s Slot {
+    slots.get(&(scope.clone(), capability)).unwrap_or_else(|| &slots[&(Scope::Run, capability)])
 }
 
 fn can_decide(configured: &Configured, capability: Capability) -> Result<(), RouterError> {

@@ -1,7 +1,7 @@
 //! What can be set: a component's own schema, and canonical values from what a person wrote. The host checks types,
 //! bounds and choices; the component then judges the values, and fills in the defaults.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use baton_core::Digest;
@@ -15,8 +15,10 @@ use crate::bindings::types::SettingValueResult;
 use crate::convert;
 use crate::imports::type_name;
 use crate::instance::Instance;
+use crate::limits::{ANSWER_ITEMS, REASON_BYTES};
 use crate::load::Policy;
 use crate::patterns::Prepared;
+use crate::plain::{self, MESSAGE_BYTES};
 
 /// Something that can be set, as the component declares it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -109,6 +111,9 @@ impl Configured {
     }
 }
 
+/// Problems passed on of those that a component found: more are not read at once.
+const PROBLEMS: usize = 4;
+
 /// What `settings.validate` answers.
 pub(crate) type Validated = Result<Vec<(String, SettingValueResult)>, Vec<wit::Problem>>;
 
@@ -118,7 +123,42 @@ pub(crate) fn schema(
     function: &ComponentExportIndex,
 ) -> Result<Vec<Setting>, Fault> {
     let schema: Vec<wit::Setting> = instance.call(function, ())?;
-    Ok(schema.into_iter().map(convert::setting).collect())
+    let schema: Vec<Setting> = schema.into_iter().map(convert::setting).collect();
+    check_schema(&schema)?;
+    Ok(schema)
+}
+
+/// Bytes of a setting's key: a few words.
+const KEY_BYTES: usize = 64;
+
+/// That the schema can be shown, and that each setting can be told from the others.
+fn check_schema(schema: &[Setting]) -> Result<(), Fault> {
+    let invalid = |message| Err(Fault::Invalid { message });
+    if schema.len() > ANSWER_ITEMS {
+        return invalid(format!("its schema has {} settings, at most {ANSWER_ITEMS} are read", schema.len()));
+    }
+    let mut keys = BTreeSet::new();
+    for Setting { key, doc, choices, .. } in schema {
+        if key.is_empty() || key.len() > KEY_BYTES || key.contains(char::is_control) {
+            let shown = plain::line(key, KEY_BYTES);
+            return invalid(format!(
+                "one of its settings is called {shown:?}; a key has 1 to {KEY_BYTES} bytes on one line"
+            ));
+        }
+        if !keys.insert(key) {
+            return invalid(format!("two of its settings are called {key:?}"));
+        }
+        if choices.len() > ANSWER_ITEMS {
+            return invalid(format!(
+                "its setting {key:?} has {} choices, at most {ANSWER_ITEMS}",
+                choices.len()
+            ));
+        }
+        if choices.iter().chain([doc]).any(|text| text.len() > REASON_BYTES) {
+            return Err(Fault::TooLarge { limit_bytes: REASON_BYTES as u64 });
+        }
+    }
+    Ok(())
 }
 
 impl Policy {
@@ -158,8 +198,11 @@ impl Policy {
                 check_canonical(schema, pairs).map_err(|message| faulted(Fault::Invalid { message }))
             }
             Err(problems) => {
-                let problem = |problem: wit::Problem| Problem { key: problem.key, message: problem.message };
-                Err(self.refused(problems.into_iter().map(problem).collect()))
+                let problem = |problem: wit::Problem| Problem {
+                    key: plain::line(&problem.key, KEY_BYTES),
+                    message: plain::line(&problem.message, MESSAGE_BYTES),
+                };
+                Err(self.refused(problems.into_iter().take(PROBLEMS).map(problem).collect()))
             }
         }
     }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use baton_core::Text;
+use baton_core::{Digest, Text};
 use serde::{Deserialize, Serialize};
 use wasmtime::ResourceLimiter;
 
@@ -32,6 +32,9 @@ pub enum LogLevel {
     Warn,
 }
 
+/// Most names listed (as `wit/imports.wit` promises).
+const ARTIFACT_NAMES: usize = 256;
+
 /// The data of a store.
 pub(crate) struct State {
     texts: Vec<Text>,
@@ -39,6 +42,10 @@ pub(crate) struct State {
     folded: Vec<Option<Arc<[u8]>>>,
     pub(crate) settings: Arc<Prepared>,
     pub(crate) grants: Grants,
+    /// What it was shown of artifacts, looked up once: one decision sees one state of the world.
+    pub(crate) artifacts: Option<Vec<(String, Digest)>>,
+    /// The artifact that was read last, and what is in it.
+    pub(crate) read: Option<(Digest, Arc<str>)>,
     pub(crate) log: Log,
     pub(crate) memory: MemoryLimit,
 }
@@ -50,6 +57,8 @@ impl State {
             texts,
             settings,
             grants,
+            artifacts: None,
+            read: None,
             log: Log {
                 kept_lines: limits.log_lines as usize,
                 kept_bytes: limits.log_bytes as usize,
@@ -58,6 +67,16 @@ impl State {
             },
             memory: MemoryLimit { limit_bytes: limits.memory_bytes, refused: false },
         }
+    }
+
+    /// The granted artifacts as this decision sees them.
+    pub(crate) fn artifacts(&mut self) -> &[(String, Digest)] {
+        let Self { artifacts, grants, .. } = self;
+        artifacts.get_or_insert_with(|| {
+            let mut listed = grants.artifacts.as_ref().map(|source| source.list()).unwrap_or_default();
+            listed.truncate(ARTIFACT_NAMES);
+            listed
+        })
     }
 
     /// The text of an id; empty for an unknown one, as the contract says.

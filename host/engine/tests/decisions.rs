@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use baton_core::decision::DecidedBy;
 use baton_core::observation::Capability;
+use baton_core::workflow::Scope;
 use baton_engine::{BUILTIN_NAME, Engine, EngineConfig, Limits, Router};
 use common::{agents, built_in, engine, engine_for, question};
 
@@ -36,13 +37,19 @@ fn a_digest_tells_engines_apart_that_decide_differently() {
 fn the_default_policy_decides_everything_and_its_label_says_so() {
     let engine = engine();
     let router = Router::new(&engine, BTreeMap::new()).expect("a router");
-    assert_eq!(router.configured(Capability::Splitting).policy().decides(), Capability::ALL);
+    assert_eq!(router.configured(&Scope::Run, Capability::Splitting).policy().decides(), Capability::ALL);
     let (result, label) = router.decide(&question("assess"));
     assert!(result.is_ok(), "{result:?}");
     assert_eq!((label.by, label.policy.as_str()), (DecidedBy::Configured, BUILTIN_NAME));
     assert_eq!(label.capability, Capability::Exhaustion);
-    assert_eq!(label.component.as_ref(), Some(router.configured(Capability::Exhaustion).policy().digest()));
-    assert_eq!(label.settings.as_ref(), Some(router.configured(Capability::Exhaustion).settings_digest()));
+    assert_eq!(
+        label.component.as_ref(),
+        Some(router.configured(&Scope::Run, Capability::Exhaustion).policy().digest())
+    );
+    assert_eq!(
+        label.settings.as_ref(),
+        Some(router.configured(&Scope::Run, Capability::Exhaustion).settings_digest())
+    );
     assert_eq!(&label.engine, engine.digest());
     assert!(label.fuel > 0);
     assert_eq!(label.faults, []);

@@ -1,0 +1,175 @@
+//! What a component may be made of, counted before it is compiled: compiling costs no fuel, so what bounds it is what there
+//! is to compile. Compiles nothing, and validates nothing: the compiler does that.
+//!
+//! The bounds are two to four times what a whole JavaScript or Python interpreter has, so what passes is compiled in some
+//! times the time that those take, and in a few hundred MiB. `unfold.rs` counts instances.
+
+use wasmparser::{
+    BinaryReaderError, CanonicalFunction, ComponentTypeRef, Encoding, FunctionBody, Operator, Parser, Payload,
+};
+
+use crate::unfold::Unfolding;
+
+/// Code of a component, in bytes: interpreters have up to 9 MiB.
+const CODE_BYTES: usize = 24 << 20;
+
+/// Code of one function, in bytes: in interpreters up to 420 KiB.
+const FUNCTION_BYTES: usize = 1 << 20;
+
+/// Functions of a component: interpreters have some 13,000.
+const FUNCTIONS: u64 = 50_000;
+
+/// Places in a function where its ways meet, times its variables, summed over all functions. The compiler follows each
+/// variable through each such place; interpreters have up to 6.6 million.
+const MEETINGS: u64 = 20_000_000;
+
+/// The same for loops alone, which cost it more: interpreters have up to 330,000. A function of 64 KiB that does nothing
+/// could otherwise take half a minute and two GiB.
+const LOOP_MEETINGS: u64 = 1_000_000;
+
+/// Why a component is not compiled.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Excess {
+    /// See [`CODE_BYTES`].
+    #[error("its functions have more than {CODE_BYTES} bytes of code")]
+    Code,
+    /// See [`FUNCTION_BYTES`].
+    #[error("one of its functions has {0} bytes of code, at most {FUNCTION_BYTES} are compiled")]
+    Function(usize),
+    /// See [`FUNCTIONS`].
+    #[error("it has more than {FUNCTIONS} functions")]
+    Functions,
+    /// See [`MEETINGS`] and [`LOOP_MEETINGS`].
+    #[error("its functions have too many variables in too many branches and loops")]
+    Branches,
+    /// Few components instantiate one another to many.
+    #[error("the components in it unfold to more than {} instances", crate::unfold::INSTANCES)]
+    Instances,
+    /// What that unfolds to, nobody can say beforehand.
+    #[error("it hands a component to a component, so nobody can say how many instances that makes")]
+    HigherOrder,
+    /// Each is an entry in a table of the host, which no limit of memory sees.
+    #[error("it makes resources, which fill the memory of the host and serve no decision")]
+    Resources,
+    /// It cannot be read.
+    #[error("it cannot be read: {0}")]
+    Malformed(String),
+}
+
+impl From<BinaryReaderError> for Excess {
+    fn from(error: BinaryReaderError) -> Self {
+        Self::Malformed(error.message().to_owned())
+    }
+}
+
+/// The parameters of the functions of the module that is read: by type, then by function whose body is still to come.
+#[derive(Default)]
+struct Module {
+    params_by_type: Vec<usize>,
+    types: Vec<u32>,
+    bodies: usize,
+}
+
+/// What was counted so far.
+#[derive(Default)]
+struct Count {
+    code_bytes: usize,
+    functions: u64,
+    meetings: u64,
+    loop_meetings: u64,
+}
+
+/// Holds a component to the bounds.
+pub(crate) fn check(bytes: &[u8]) -> Result<(), Excess> {
+    let mut count = Count::default();
+    let mut module = Module::default();
+    let mut unfolding = Unfolding::default();
+    for payload in Parser::new(0).parse_all(bytes) {
+        match payload? {
+            Payload::Version { encoding, .. } => {
+                // A module has no modules in it, so one at a time is enough.
+                module = Module::default();
+                unfolding.begin(encoding == Encoding::Component);
+            }
+            Payload::End(_) => unfolding.end(),
+            Payload::TypeSection(types) => {
+                for ty in types.into_iter_err_on_gc_types() {
+                    module.params_by_type.push(ty?.params().len());
+                }
+            }
+            Payload::FunctionSection(functions) => {
+                module.types = functions.into_iter().collect::<Result<_, _>>()?;
+            }
+            Payload::CodeSectionEntry(body) => {
+                count.function(&body, module.next_params())?;
+            }
+            Payload::ComponentCanonicalSection(functions) => {
+                for function in functions {
+                    if let CanonicalFunction::ResourceNew { .. } = function? {
+                        return Err(Excess::Resources);
+                    }
+                }
+            }
+            Payload::ComponentImportSection(imports) => {
+                for import in imports {
+                    if let ComponentTypeRef::Component(_) = import?.ty {
+                        return Err(Excess::HigherOrder);
+                    }
+                }
+            }
+            Payload::ComponentExportSection(exports) => {
+                exports.into_iter().try_for_each(|export| unfolding.export(&export?))?;
+            }
+            Payload::ComponentAliasSection(aliases) => {
+                aliases.into_iter().try_for_each(|alias| unfolding.alias(&alias?))?;
+            }
+            Payload::ComponentInstanceSection(instances) => {
+                instances.into_iter().try_for_each(|instance| unfolding.instance(&instance?))?;
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+impl Module {
+    /// How many parameters the next function with a body has.
+    fn next_params(&mut self) -> usize {
+        let ty = self.types.get(self.bodies).copied().unwrap_or_default();
+        self.bodies += 1;
+        self.params_by_type.get(ty as usize).copied().unwrap_or_default()
+    }
+}
+
+impl Count {
+    fn function(&mut self, body: &FunctionBody<'_>, params: usize) -> Result<(), Excess> {
+        let bytes = body.range().len();
+        self.code_bytes = self.code_bytes.saturating_add(bytes);
+        self.functions += 1;
+        if bytes > FUNCTION_BYTES {
+            return Err(Excess::Function(bytes));
+        }
+        if self.code_bytes > CODE_BYTES {
+            return Err(Excess::Code);
+        }
+        if self.functions > FUNCTIONS {
+            return Err(Excess::Functions);
+        }
+        let mut variables = params as u64;
+        for locals in body.get_locals_reader()? {
+            variables = variables.saturating_add(u64::from(locals?.0));
+        }
+        for operator in body.get_operators_reader()? {
+            match operator? {
+                Operator::Loop { .. } => self.loop_meetings = self.loop_meetings.saturating_add(variables),
+                Operator::Block { .. } | Operator::If { .. } | Operator::Else | Operator::BrIf { .. } => {}
+                _ => continue,
+            }
+            self.meetings = self.meetings.saturating_add(variables);
+            if self.meetings > MEETINGS || self.loop_meetings > LOOP_MEETINGS {
+                return Err(Excess::Branches);
+            }
+        }
+        Ok(())
+    }
+}

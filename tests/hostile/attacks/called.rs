@@ -1,0 +1,208 @@
+//! What a component does with the functions that the host lends it: too often, with too much, with what is not there.
+
+use crate::attacks::{Attack, faults, in_vain};
+use crate::guests::{ANSWER, Guest};
+use crate::raw;
+
+/// A body that calls something again and again.
+fn flood(call: &str) -> String {
+    format!("(loop $again {call} (global.set $heap (i32.const 65536)) (br $again)) unreachable")
+}
+
+/// A call with an answer in memory: its arguments, then the address of the answer.
+fn call(name: &str, arguments: &[u32]) -> String {
+    let arguments: String = arguments.iter().map(|argument| format!("(i32.const {argument}) ")).collect();
+    format!("(call ${name} {arguments} (i32.const {ANSWER}))")
+}
+
+/// As many texts of one byte, which all lie at the same place.
+fn texts(at: u32, count: usize) -> String {
+    let entry = raw::words(&[1024, 1]);
+    raw::data(at, &entry.repeat(count))
+}
+
+pub(crate) fn attacks() -> Vec<Attack> {
+    let mut attacks = floods();
+    attacks.extend(searches());
+    attacks.extend(strange());
+    attacks
+}
+
+fn floods() -> Vec<Attack> {
+    let flooding = |interface, name, call: &str| Guest::deciding(&flood(call)).import(interface, name);
+    let fuel = "20000000 units of fuel";
+    let log = "(call $write (i32.const 2) (i32.const 1024) (i32.const 3))";
+    vec![
+        faults("floods-the-log", &flooding("log", "write", log).data(1024, "hey"), "OutOfFuel", fuel),
+        faults(
+            "floods-the-log-with-long-lines",
+            &Guest::deciding(
+                "(drop (memory.grow (i32.const 4)))
+                 (loop $again (call $write (i32.const 0) (i32.const 200000) (i32.const 131000)) (br $again)) unreachable",
+            )
+            .import("log", "write"),
+            "OutOfFuel",
+            fuel,
+        ),
+        faults(
+            "logs-a-megabyte",
+            &Guest::deciding(
+                "(drop (memory.grow (i32.const 20)))
+                 (call $write (i32.const 0) (i32.const 0) (i32.const 1048576)) unreachable",
+            )
+            .import("log", "write"),
+            "TooLarge",
+            "more than 131072 bytes",
+        ),
+        faults(
+            "logs-what-is-no-text",
+            &Guest::deciding("(call $write (i32.const 1) (i32.const 1024) (i32.const 2)) unreachable")
+                .import("log", "write")
+                .item(&raw::data(1024, b"\xff\xff")),
+            "Invalid",
+            "utf-8",
+        ),
+        faults(
+            "logs-at-a-level-that-does-not-exist",
+            &Guest::deciding("(call $write (i32.const 9) (i32.const 0) (i32.const 0)) unreachable")
+                .import("log", "write"),
+            "Invalid",
+            "discriminant",
+        ),
+        faults(
+            "logs-beyond-its-memory",
+            &Guest::deciding("(call $write (i32.const 1) (i32.const 0x7fffffff) (i32.const 100)) unreachable")
+                .import("log", "write"),
+            "Invalid",
+            "out of bounds",
+        ),
+        faults("floods-with-lengths", &flooding("text", "len", "(drop (call $len (i32.const 0)))"), "OutOfFuel", fuel),
+        faults(
+            "floods-with-slices",
+            &flooding("text", "slice", &call("slice", &[0, 0, u32::MAX])),
+            "OutOfFuel",
+            fuel,
+        ),
+        faults(
+            "floods-with-searches",
+            &flooding("text", "find-any", &call("find-any", &[0, 0, u32::MAX, 4096, 1, 256]))
+                .data(1024, "h")
+                .item(&texts(4096, 1)),
+            "OutOfFuel",
+            fuel,
+        ),
+        // As deep as it gets, it calls the host at each level.
+        faults(
+            "calls-from-the-bottom-of-its-stack",
+            &Guest::deciding("(drop (call $len (i32.const 0))) (call $decide (local.get 0))").import("text", "len"),
+            "Trap",
+            "call stack exhausted",
+        ),
+    ]
+}
+
+fn searches() -> Vec<Attack> {
+    let searching = |patterns: u32, count: u32| {
+        let body = format!(
+            "(drop (memory.grow (i32.const 124))) {} unreachable",
+            call("find-any", &[0, 0, 10, patterns, count, 9])
+        );
+        Guest::deciding(&body).import("text", "find-any")
+    };
+    let setting = |length: u32| {
+        let body = format!("{} unreachable", call("find-setting", &[0, 0, 10, 1024, length, 9]));
+        Guest::deciding(&body).import("text", "find-setting").data(1024, &"colour".repeat(100))
+    };
+    vec![
+        faults(
+            "searches-for-a-million-patterns",
+            &searching(4096, 1_000_000),
+            "TooLarge",
+            "more than 131072 bytes",
+        ),
+        faults(
+            "searches-for-2000-patterns",
+            &searching(4096, 2000),
+            "Trap",
+            "2000 patterns of 0 bytes together",
+        ),
+        faults(
+            "searches-for-more-patterns-than-it-can-pay",
+            &searching(2048, 1000).data(1024, &"x".repeat(16)).item(&{
+                let entry = raw::words(&[1024, 16]);
+                raw::data(2048, &entry.repeat(1000))
+            }),
+            "OutOfFuel",
+            "20000000 units of fuel",
+        ),
+        faults("searches-for-patterns-out-of-bounds", &searching(0x7fff_fff0, 9), "Invalid", "out of bounds"),
+        faults(
+            "searches-for-a-setting-that-it-does-not-have",
+            &setting(6),
+            "Trap",
+            "asked for the setting \"colour\" as texts, but it is not in its schema",
+        ),
+        faults(
+            "searches-for-a-setting-with-a-long-name",
+            &setting(600),
+            "Trap",
+            "asked for the setting \"colour",
+        ),
+    ]
+}
+
+fn strange() -> Vec<Attack> {
+    let slice_of_nothing = format!(
+        "{} (if (i32.add (call $len (i32.const 77)) (i32.load (i32.const {}))) (then unreachable))
+         (i64.store (i32.const {ANSWER}) (i64.const 0)) (i32.const {ANSWER})",
+        call("slice", &[77, 5, 4]),
+        ANSWER + 4
+    );
+    let into = |address: u32| {
+        Guest::deciding(&format!(
+            "(call $slice (i32.const 0) (i32.const 0) (i32.const 9) (i32.const {address})) unreachable"
+        ))
+        .import("text", "slice")
+    };
+    vec![
+        faults(
+            "asks-for-a-setting-that-it-does-not-have",
+            &Guest::deciding("(drop (call $get-flag (i32.const 1024) (i32.const 6))) unreachable")
+                .import("config", "get-flag")
+                .data(1024, "colour"),
+            "Trap",
+            "asked for the setting \"colour\" as a flag, but it is not in its schema",
+        ),
+        faults(
+            "asks-for-a-setting-whose-name-is-no-text",
+            &Guest::deciding("(drop (call $get-flag (i32.const 1024) (i32.const 1))) unreachable")
+                .import("config", "get-flag")
+                .item(&raw::data(1024, b"\xff")),
+            "Invalid",
+            "utf-8",
+        ),
+        faults(
+            "asks-for-a-setting-with-a-name-for-the-terminal",
+            &Guest::deciding("(drop (call $get-flag (i32.const 1024) (i32.const 4))) unreachable")
+                .import("config", "get-flag")
+                .item(&raw::data(1024, b"\x1b[2J")),
+            "Trap",
+            "\\u{1b}[2J",
+        ),
+        faults("takes-an-answer-out-of-bounds", &into(0x7fff_fff0), "Invalid", "out of bounds"),
+        faults("takes-an-answer-at-a-crooked-place", &into(65), "Invalid", "aligned"),
+        // Ids that name no text are empty texts, and ranges are clipped: nothing to trap on.
+        in_vain(
+            "reads-texts-that-do-not-exist",
+            &Guest::deciding(&slice_of_nothing).import("text", "len").import("text", "slice"),
+        ),
+        in_vain(
+            "reads-beyond-a-text",
+            &Guest::deciding(&format!(
+                "{} (i64.store (i32.const {ANSWER}) (i64.const 0)) (i32.const {ANSWER})",
+                call("slice", &[0, u32::MAX - 3, u32::MAX])
+            ))
+            .import("text", "slice"),
+        ),
+    ]
+}

@@ -1,0 +1,158 @@
+//! What a component does where it is asked what can be set, and whether what was given is right.
+
+use crate::attacks::{Attack, not_configured, refused};
+use crate::guests::{ANSWER, Guest};
+use crate::raw;
+
+/// Where the settings of a schema are written down.
+const SCHEMA: u32 = 2048;
+
+/// One setting: where its key and its words lie, and the default, a list of texts.
+fn setting(key: (u32, u32), doc: (u32, u32), texts: (u32, u32)) -> Vec<u8> {
+    let none = [0; 8];
+    raw::words(&[
+        key.0, key.1, doc.0, doc.1, 4, 0, texts.0, texts.1, none[0], none[1], 0, 0, 0, 0, 0, 0, 0, 0,
+    ])
+}
+
+/// Everything that a policy may be asked, with so many settings.
+fn with_schema(count: u32, settings: &[u8]) -> Guest {
+    Guest::new("policy").body("schema", &pointing(SCHEMA, count)).item(&raw::data(SCHEMA, settings))
+}
+
+/// Answers with a list.
+fn pointing(at: u32, count: u32) -> String {
+    let size = ANSWER + 4;
+    format!(
+        "(i32.store (i32.const {ANSWER}) (i32.const {at})) (i32.store (i32.const {size}) (i32.const {count}))
+         (i32.const {ANSWER})"
+    )
+}
+
+/// What `validate` answers: fine or not, and a list.
+fn validated(discriminant: u32, at: u32, count: u32) -> String {
+    let (list, size) = (ANSWER + 4, ANSWER + 8);
+    format!(
+        "(i32.store8 (i32.const {ANSWER}) (i32.const {discriminant}))
+         (i32.store (i32.const {list}) (i32.const {at})) (i32.store (i32.const {size}) (i32.const {count}))
+         (i32.const {ANSWER})"
+    )
+}
+
+pub(crate) fn attacks() -> Vec<Attack> {
+    let mut attacks = schemas();
+    attacks.extend(validations());
+    attacks
+}
+
+fn schemas() -> Vec<Attack> {
+    let schema = |body: &str| Guest::new("policy").body("schema", body);
+    let one = |key: &str| {
+        let key_bytes = key.len() as u32;
+        with_schema(1, &setting((1024, key_bytes), (0, 0), (0, 0))).item(&raw::data(1024, key.as_bytes()))
+    };
+    let invalid = "gave an answer that is not valid";
+    vec![
+        refused(
+            "traps-when-asked-what-can-be-set",
+            &schema("unreachable"),
+            "Trial",
+            "it trapped: wasm `unreachable`",
+        ),
+        refused(
+            "loops-when-asked-what-can-be-set",
+            &schema("(loop $again (br $again)) unreachable"),
+            "Trial",
+            "it used up its 20000000 units of fuel",
+        ),
+        refused("has-a-million-settings", &schema(&pointing(64, 1_000_000)), "Trial", "out of bounds"),
+        refused(
+            "has-2000-settings",
+            &schema(&format!("(drop (memory.grow (i32.const 99))) {}", pointing(64, 2000))),
+            "Trial",
+            "more than 131072 bytes",
+        ),
+        refused(
+            "has-300-settings",
+            &with_schema(300, &setting((1024, 1), (0, 0), (0, 0)).repeat(300)).data(1024, "k"),
+            "Trial",
+            "its schema has 300 settings, at most 256 are read",
+        ),
+        refused(
+            "has-a-setting-twice",
+            &with_schema(2, &setting((1024, 1), (0, 0), (0, 0)).repeat(2)).data(1024, "k"),
+            "Trial",
+            "two of its settings are called \"k\"",
+        ),
+        refused("has-a-setting-without-a-name", &one(""), "Trial", invalid),
+        refused("has-a-setting-with-a-name-for-the-terminal", &one("\u{1b}[2J"), "Trial", invalid),
+        refused("has-a-setting-with-a-name-of-a-page", &one(&"k".repeat(1000)), "Trial", invalid),
+        refused(
+            "explains-a-setting-with-50-kb",
+            &with_schema(1, &setting((1024, 1), (4096, 50_000), (0, 0))).data(1024, "k"),
+            "Trial",
+            "more than 1024 bytes",
+        ),
+    ]
+}
+
+fn validations() -> Vec<Attack> {
+    let schema = || with_schema(1, &setting((1024, 1), (0, 0), (0, 0))).data(1024, "k");
+    let validating = |body: &str| schema().body("validate", body);
+    let could_not = "its settings could not be checked: it ";
+    vec![
+        not_configured(
+            "loops-over-settings",
+            &validating("(loop $again (br $again)) unreachable"),
+            "Faulted",
+            &format!("{could_not}used up its 20000000 units of fuel"),
+        ),
+        not_configured(
+            "traps-over-settings",
+            &validating("unreachable"),
+            "Faulted",
+            &format!("{could_not}trapped"),
+        ),
+        not_configured(
+            "forgets-a-setting",
+            &validating(&validated(0, 0, 0)),
+            "Faulted",
+            "its validate gave 0 settings for a schema of 1",
+        ),
+        // A tuple of the key "k" and a flag, where the schema has a list of texts.
+        not_configured(
+            "gives-a-setting-another-type",
+            &validating(&validated(0, 4096, 1)).item(&raw::data(4096, &raw::words(&[1024, 1, 0, 0, 0, 0]))),
+            "Faulted",
+            "its validate gave a bad `k`: expected a list of texts, got a flag",
+        ),
+        not_configured(
+            "gives-a-setting-2000-patterns",
+            &validating(&validated(0, 4096, 1))
+                .item(&raw::data(4096, &raw::words(&[1024, 1, 4, 0, 8192, 2000]))),
+            "Refused",
+            "2000 patterns of 0 bytes together are too many",
+        ),
+        not_configured(
+            "complains-in-colours",
+            &validating(&validated(1, 4096, 1))
+                .item(&raw::data(4096, &raw::words(&[1024, 1, 1100, 9])))
+                .item(&raw::data(1100, b"\x1b[31mred\n")),
+            "Refused",
+            "setting `k`: ",
+        ),
+        not_configured(
+            "complains-at-length",
+            &validating(&validated(1, 4096, 200))
+                .item(&raw::data(4096, &raw::words(&[1024, 1, 16_000, 400]).repeat(200))),
+            "Refused",
+            "setting `k`: ",
+        ),
+        not_configured(
+            "complains-a-million-times",
+            &validating(&format!("(drop (memory.grow (i32.const 99))) {}", validated(1, 0, 100_000))),
+            "Faulted",
+            "more than 131072 bytes",
+        ),
+    ]
+}
