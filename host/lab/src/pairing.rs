@@ -48,7 +48,7 @@ impl Pairing {
     pub(crate) fn take<'a>(&mut self, entry: &'a Entry) -> Result<Option<Paired<'a>>, LabError> {
         match entry {
             Entry::Intent { intent, .. } => {
-                if let Action::RequestDecision { request, question } = &intent.action {
+                if let Action::RequestDecision { request, question, .. } = &intent.action {
                     self.open.insert(*request, question.clone());
                     // The oldest are those that a host took with it when it died; they are put again under a new id.
                     if self.open.len() > QUESTIONS_OPEN {

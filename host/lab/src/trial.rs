@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use baton_core::agreement::Agreement;
 use baton_core::decision::{Decision, Fault, Label, Verdict};
 use baton_core::observation::{Capability, Question};
 use baton_core::{PhaseId, Run, RunId, Seq};
@@ -31,12 +32,13 @@ impl Tally {
         self.same + self.other_words + self.differs + self.faults
     }
 
-    fn count(&mut self, outcome: Outcome) {
-        *match outcome {
-            Outcome::Same => &mut self.same,
-            Outcome::OtherWords => &mut self.other_words,
-            Outcome::Differs => &mut self.differs,
-            Outcome::Fault => &mut self.faults,
+    /// One more.
+    pub fn count(&mut self, agreement: Agreement) {
+        *match agreement {
+            Agreement::Same => &mut self.same,
+            Agreement::OtherWords => &mut self.other_words,
+            Agreement::Differs => &mut self.differs,
+            Agreement::Fault => &mut self.faults,
         } += 1;
     }
 }
@@ -49,33 +51,6 @@ impl std::iter::Sum for Tally {
             differs: sum.differs + one.differs,
             faults: sum.faults + one.faults,
         })
-    }
-}
-
-/// How an answer compares with the recorded one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// The same, to the letter.
-    Same,
-    /// The same with another reason.
-    OtherWords,
-    /// Another one.
-    Differs,
-    /// There is none.
-    Fault,
-}
-
-impl Outcome {
-    /// Sets an answer beside another one. It is the decision that is compared; the reason is a sentence for people.
-    pub fn of(recorded: &Result<Decision, Fault>, candidate: &Result<Decision, Fault>) -> Self {
-        match (recorded, candidate) {
-            (recorded, candidate) if recorded == candidate => Outcome::Same,
-            (_, Err(_)) => Outcome::Fault,
-            (Ok(recorded), Ok(candidate)) if unexplained(recorded) == unexplained(candidate) => {
-                Outcome::OtherWords
-            }
-            _ => Outcome::Differs,
-        }
     }
 }
 
@@ -184,15 +159,15 @@ impl<A: FnMut(&Question) -> Result<Decision, Fault>> Trial<A> {
         let phase = about.first().copied().cloned();
         let off_course = about.iter().any(|phase| self.left.contains(*phase));
         let candidate = (self.ask)(&question);
-        let outcome = Outcome::of(recorded, &candidate);
+        let agreement = Agreement::of(recorded, &candidate);
         let tally = if off_course { &mut function.off_course } else { &mut function.on_course };
-        tally.count(outcome);
+        tally.count(agreement);
         if let (Ok(recorded), Ok(candidate), Some(phase)) = (recorded, &candidate, &phase)
             && !same_effect(recorded, candidate)
         {
             self.left.insert(phase.clone());
         }
-        if matches!(outcome, Outcome::Differs | Outcome::Fault) {
+        if matches!(agreement, Agreement::Differs | Agreement::Fault) {
             let (recorded, label) = (recorded.clone(), label.clone());
             self.keep(Difference { seq, phase, question, recorded, label, candidate, off_course });
         }
@@ -235,22 +210,6 @@ pub fn try_on(
     Ok(trial.finish())
 }
 
-/// A decision without its reason.
-fn unexplained(decision: &Decision) -> Decision {
-    let mut decision = decision.clone();
-    match &mut decision {
-        Decision::Assess(d) => &mut d.reason,
-        Decision::Compaction(d) => &mut d.reason,
-        Decision::Split(d) => &mut d.reason,
-        Decision::Budget(d) => &mut d.reason,
-        Decision::Brief(d) => &mut d.reason,
-        Decision::Compose(d) => &mut d.reason,
-        Decision::Review(d) => &mut d.reason,
-    }
-    .clear();
-    decision
-}
-
 /// Whether the host would have done the same after either. A warning, a piece of evidence or a point of a review more
 /// is another answer, and changes nothing of what comes next. A fault is not looked at here: whoever stands behind the
 /// candidate is asked then, and in a live run that is the one before it.
@@ -279,29 +238,11 @@ fn same_effect(a: &Decision, b: &Decision) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use baton_core::decision::{Assessment, CompactionAction, CompactionDecision, Recovery};
-
-    fn compaction(action: CompactionAction, reason: &str) -> Decision {
-        Decision::Compaction(CompactionDecision { action, reason: reason.into() })
-    }
+    use baton_core::decision::{Assessment, Recovery};
 
     fn assessment(verdict: Verdict, recovery: Recovery, warning: Option<&str>) -> Decision {
         let warning = warning.map(str::to_owned);
         Decision::Assess(Assessment { verdict, evidence: Vec::new(), warning, recovery, reason: "so".into() })
-    }
-
-    // M3
-    #[test]
-    fn a_reason_is_no_decision() {
-        let keep = |reason| Ok(compaction(CompactionAction::Keep, reason));
-        let fault: Result<Decision, Fault> = Err(Fault::OutOfFuel { limit: 1 });
-        assert_eq!(Outcome::of(&keep("a"), &keep("a")), Outcome::Same);
-        assert_eq!(Outcome::of(&keep("a"), &keep("b")), Outcome::OtherWords);
-        let hand_off = Ok(compaction(CompactionAction::HandOff, "a"));
-        assert_eq!(Outcome::of(&keep("a"), &hand_off), Outcome::Differs);
-        assert_eq!(Outcome::of(&keep("a"), &fault), Outcome::Fault);
-        assert_eq!(Outcome::of(&fault, &keep("a")), Outcome::Differs);
-        assert_eq!(Outcome::of(&fault, &fault), Outcome::Same);
     }
 
     #[test]

@@ -1,14 +1,15 @@
 //! The handoffs of a phase with what came of them, and any document held to the workspace as it is now. Read-only: takes
 //! no lock, and judges nothing.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use baton_core::action::{Action, beside};
-use baton_core::decision::Decision;
+use baton_core::decision::{Decision, Label};
 use baton_core::ids::ObjectiveId;
-use baton_core::observation::ObjectiveStatus;
-use baton_core::view::HandoffRow;
-use baton_core::{Input, Outcome, PhaseId, RunId, SessionId};
+use baton_core::observation::{Ask, ObjectiveStatus, Question};
+use baton_core::view::{HandoffRow, Repair};
+use baton_core::{Digest, Input, Outcome, PhaseId, RequestId, RunId, SessionId};
+use baton_engine::builtin_bytes;
 use baton_store::{ArtifactStore, Entry, Version};
 use baton_workspace::Workspace;
 
@@ -28,12 +29,14 @@ pub struct HandoffEntry {
     pub packets: Vec<Packet>,
     /// How it stands to the workspace now.
     pub now: Inspection,
+    /// Which policy wrote it; absent where the host did, from facts.
+    pub by: Option<Author>,
     /// Objectives of the phase that are open now.
     pub open_objectives: Vec<ObjectiveId>,
 }
 
 /// The first prompt of a session.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Packet {
     /// Whose.
     pub session: SessionId,
@@ -41,6 +44,26 @@ pub struct Packet {
     pub prompt: String,
     /// What it leaves out, and where that is.
     pub left_out: Vec<String>,
+    /// Which policy wrote it.
+    pub by: Option<Author>,
+}
+
+/// The policy behind a text that reaches an agent.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Author {
+    /// Who decided, and what it took.
+    pub label: Label,
+    /// What it was asked, so that another one can be asked the same.
+    pub question: Question,
+    /// What it wrote, before the host looked at it.
+    pub text: String,
+}
+
+impl Author {
+    /// Whether it is none of the host's own components: then its words are a third party's.
+    pub fn is_third_party(&self) -> bool {
+        self.label.component.as_ref().is_some_and(|component| *component != Digest::of(builtin_bytes()))
+    }
 }
 
 /// A document held to the world.
@@ -78,26 +101,37 @@ pub async fn handoffs(
     };
     // Prompts belong to the handoff that was the newest when they were sent.
     let mut packets: Vec<Vec<Packet>> = vec![Vec::new(); phase.handoffs.len()];
-    let (mut newest, mut left_out) = (None, Vec::new());
+    let mut authors: Vec<Option<Author>> = vec![None; phase.handoffs.len()];
+    let (mut newest, mut desk) = (None, Written::of(phase.id.clone()));
     for entry in journal.read(&run).map_err(cannot_read(&state))? {
         match entry.map_err(cannot_read(&state))? {
             Entry::Input(stamped) => match stamped.input {
                 Input::Outcome { outcome: Outcome::HandoffWritten { artifact, .. }, .. } => {
                     let known = phase.handoffs.iter().position(|row| row.artifact == artifact);
                     newest = known.or(newest);
+                    if let Some(known) = known {
+                        authors[known] = desk.document.take();
+                    }
                 }
-                Input::Decided { result: Ok(Decision::Brief(brief)), .. } => left_out = brief.left_out,
+                Input::Decided { request, result: Ok(decision), label } => {
+                    desk.answered(request, decision, *label);
+                }
                 _ => {}
             },
             Entry::Intent { intent, .. } => {
                 if let (Action::Prompt { session, prompt: 1, text, .. }, Some(of)) = (&intent.action, newest)
                     && phase.sessions.iter().any(|row| row.id == *session)
                 {
+                    let (left_out, by) = desk.prompt.take().unzip();
                     packets[of].push(Packet {
                         session: session.clone(),
                         prompt: text.body().unwrap_or_default().to_owned(),
-                        left_out: std::mem::take(&mut left_out),
+                        left_out: left_out.unwrap_or_default(),
+                        by,
                     });
+                }
+                if let Action::RequestDecision { request, question, .. } = intent.action {
+                    desk.asked(request, question);
                 }
             }
         }
@@ -114,7 +148,9 @@ pub async fn handoffs(
     let workspace = Workspace::open(&config.workspace).map_err(|error| failed(error.into()))?;
     let folder = view.run.to_string();
     let mut entries = Vec::new();
-    for (row, packets) in phase.handoffs.into_iter().zip(packets) {
+    for ((row, packets), by) in phase.handoffs.into_iter().zip(packets).zip(authors) {
+        // Where the policy's document was refused twice, the host wrote one itself.
+        let by = by.filter(|_| row.repair != Repair::Plain);
         let bytes = store.read(&row.artifact.digest).map_err(cannot_read(&state))?;
         let document = String::from_utf8_lossy(&bytes).into_owned();
         let task_folder = folder_of(&row, &folder);
@@ -124,9 +160,54 @@ pub async fn handoffs(
         let mut now = now.await.map_err(failed)?;
         let deleted = deleted_on_the_way(&store, &run, &row);
         now.missing_files.retain(|path| !deleted.contains(path) && !descriptions.contains(path.as_str()));
-        entries.push(HandoffEntry { row, document, packets, now, open_objectives: open_objectives.clone() });
+        entries.push(HandoffEntry {
+            row,
+            document,
+            packets,
+            now,
+            by,
+            open_objectives: open_objectives.clone(),
+        });
     }
     Ok(Some(entries))
+}
+
+/// What policies have written for a phase, as the journal is read.
+struct Written {
+    phase: PhaseId,
+    asked: HashMap<RequestId, Question>,
+    /// The newest document, and the newest prompt with what it leaves out.
+    document: Option<Author>,
+    prompt: Option<(Vec<String>, Author)>,
+}
+
+impl Written {
+    fn of(phase: PhaseId) -> Self {
+        Self { phase, asked: HashMap::new(), document: None, prompt: None }
+    }
+
+    fn asked(&mut self, request: RequestId, question: Question) {
+        let about = match &question.ask {
+            Ask::Brief(seen) | Ask::Compose(seen) => &seen.phase.id,
+            _ => return,
+        };
+        if *about == self.phase {
+            self.asked.insert(request, question);
+        }
+    }
+
+    fn answered(&mut self, request: RequestId, decision: Decision, label: Label) {
+        let Some(question) = self.asked.remove(&request) else { return };
+        match decision {
+            Decision::Brief(brief) => {
+                self.prompt = Some((brief.left_out, Author { label, question, text: brief.prompt }));
+            }
+            Decision::Compose(composed) => {
+                self.document = Some(Author { label, question, text: composed.document });
+            }
+            _ => {}
+        }
+    }
 }
 
 /// Files that its facts say were deleted before it was written: it names them rightly.

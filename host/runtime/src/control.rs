@@ -4,8 +4,10 @@
 use std::path::Path;
 use std::time::Duration;
 
-use baton_core::input::{ArtifactRef, Choice};
+use baton_core::input::{ArtifactRef, Choice, Pin};
+use baton_core::observation::Capability;
 use baton_core::view::RunView;
+use baton_core::workflow::Scope;
 use baton_core::{ActionId, RunId};
 use baton_inbox::{Answer, Call};
 use serde::{Deserialize, Serialize};
@@ -17,12 +19,18 @@ use crate::door::Pass;
 use crate::error::RuntimeError;
 use crate::query;
 use crate::socket::{MESSAGE_BYTES, REPLY_BYTES, reachable};
+use crate::swap::{self, OfflineChange, UsePolicy};
 
 /// A host answers at once; one that does not within this hangs.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// A component that is put in place is compiled first; one as large as an interpreter takes its time.
+const USE_PATIENCE: Duration = Duration::from_secs(55);
 
 /// How a call of a tool begins on the socket: such a line may be longer than the others.
 pub(crate) const CALL_HEAD: &[u8] = b"{\"control\":\"call\"";
+
+/// The same of a policy with its settings.
+pub(crate) const USE_HEAD: &[u8] = b"{\"control\":\"use-policy\"";
 
 /// What can be asked of a live host.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -51,6 +59,20 @@ pub enum Control {
         /// What is asked.
         call: Box<Call>,
     },
+    /// A person wants another policy in place (M3).
+    UsePolicy(Box<UsePolicy>),
+    /// A person wants back what decided before.
+    RollBackPolicy {
+        /// Of which run; the one at work, or else the newest, where absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        run: Option<RunId>,
+        /// Where it was put in place.
+        #[serde(default)]
+        scope: Scope,
+        /// What it decides; everything where empty.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        decides: Vec<Capability>,
+    },
     /// A tool result that an agent's MCP proxy holds back until it is said what becomes of it (C3).
     Offer {
         /// Of which session.
@@ -78,6 +100,18 @@ pub enum ControlReply {
     },
     /// To `stop`: the host has heard, and is ending its agents.
     Stopping,
+    /// To `use-policy` and `roll-back-policy`: these decide from now on.
+    Changed {
+        /// Who, where.
+        pins: Vec<Pin>,
+    },
+    /// To `use-policy`: the component or its settings are refused, and nothing has changed.
+    PolicyRefused {
+        /// Which, as it was named.
+        policy: String,
+        /// Why.
+        why: String,
+    },
     /// To `call`.
     Called(Answer),
     /// To `offer`: the result is kept as this artifact.
@@ -119,6 +153,10 @@ pub async fn control(config: &HostConfig, message: Control) -> Result<ControlRep
             Ok(ControlReply::View { view, live: false })
         }
         Control::Stop => Err(RuntimeError::NoHost { workspace: config.workspace.clone(), what: "stop" }),
+        Control::UsePolicy(wanted) => swap::offline(config, OfflineChange::Use(*wanted)).await,
+        Control::RollBackPolicy { run, scope, decides } => {
+            swap::offline(config, OfflineChange::RollBack { run, scope, decides }).await
+        }
         Control::Answer { question, choice } => {
             let view = Box::new(crate::answer::answer(config, question, choice).await?);
             Ok(ControlReply::View { view, live: false })
@@ -163,14 +201,15 @@ async fn ask(mut stream: UnixStream, path: &Path, message: &Control) -> Result<C
     let asked = async {
         let mut line = serde_json::to_vec(message)?;
         line.push(b'\n');
-        debug_assert!(line.len() <= MESSAGE_BYTES);
+        debug_assert!(line.len() <= MESSAGE_BYTES || line.starts_with(USE_HEAD));
         exchange(&mut stream, &line).await
     };
-    match tokio::time::timeout(PATIENCE, asked).await {
+    let patience = if matches!(message, Control::UsePolicy(_)) { USE_PATIENCE } else { PATIENCE };
+    match tokio::time::timeout(patience, asked).await {
         Ok(Ok(ControlReply::Refused { why })) => Err(RuntimeError::Refused(why)),
         Ok(Ok(ControlReply::Ending)) => Err(RuntimeError::Refused("it is ending; try again".to_owned())),
         Ok(reply) => reply.map_err(failed("no answer from")),
-        Err(_) => Err(failed("no answer within 10 s from")(std::io::ErrorKind::TimedOut.into())),
+        Err(_) => Err(failed("no answer in time from")(std::io::ErrorKind::TimedOut.into())),
     }
 }
 

@@ -18,8 +18,8 @@ use baton_store::StateDir;
 use crate::clock;
 use crate::config::{HostConfig, PolicyBundle};
 use crate::error::RuntimeError;
-use crate::event_loop::Judge;
 use crate::policies;
+use crate::policies::{Judge, RunArtifacts};
 
 /// The largest workflow takes about ten inputs an objective; a plan that takes more than this goes round in circles.
 const INPUTS: u32 = 20_000;
@@ -80,9 +80,23 @@ pub fn dry_run(
     workflow: Workflow,
     policies: &PolicyBundle,
 ) -> Result<DryRun, RuntimeError> {
-    let prepared =
-        policies::prepare(StateDir::aot_cache_below(&config.state_root), &workflow.policies, policies)?;
-    plan(workflow, prepared.pins, &prepared.judge)
+    let cache = StateDir::aot_cache_below(&config.state_root);
+    let prepared = policies::prepare(cache, RunArtifacts::default(), &workflow, policies)?;
+    plan(workflow, prepared.pins, &prepared.bench.judge())
+}
+
+/// The components that would decide in a run of the workflow, exactly as at a start. Of two for the same seat the later one
+/// decides, and the other stands behind it. Blocking, as [`dry_run`].
+///
+/// # Errors
+/// [`RuntimeError::PolicyRefused`] as at a start.
+pub fn pins(
+    config: &HostConfig,
+    workflow: &Workflow,
+    policies: &PolicyBundle,
+) -> Result<Vec<Pin>, RuntimeError> {
+    let cache = StateDir::aot_cache_below(&config.state_root);
+    Ok(policies::prepare(cache, RunArtifacts::default(), workflow, policies)?.pins)
 }
 
 fn plan(workflow: Workflow, pins: Vec<Pin>, judge: &Judge) -> Result<DryRun, RuntimeError> {
@@ -188,8 +202,8 @@ impl Play {
                     WorkspaceFacts { files, changed: self.changed.clone(), ..WorkspaceFacts::default() };
                 answer(Outcome::Assessed { facts });
             }
-            Action::RequestDecision { request, question } => {
-                let (result, label) = judge(&question);
+            Action::RequestDecision { request, question, scope } => {
+                let (result, label) = judge(&scope, &question);
                 self.inputs.push_back(Input::Decided { request, result, label: Box::new(label) });
             }
             Action::Inspect { .. } => answer(Outcome::Inspected {

@@ -3,6 +3,7 @@
 //! commits: whatever takes time is a task that sends its result back.
 
 mod calls;
+mod swaps;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,10 +12,10 @@ use baton_agents::DriverEvent;
 use baton_core::action::Ending;
 use baton_core::decision::{Decision, Fault, Label};
 use baton_core::facts::AgentEvent;
-use baton_core::observation::Question;
 use baton_core::run::IllegalInput;
 use baton_core::view::{RunStatus, RunView};
 use baton_core::{Action, Input, Intent, RequestId, SessionId};
+use baton_engine as engine;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 
@@ -25,12 +26,16 @@ use crate::desk::Desk;
 use crate::error::RuntimeError;
 use crate::herald::Herald;
 use crate::outbox::Outbox;
+use crate::policies::Bench;
 use crate::post::Post;
 use crate::project::{self, Projector};
 use crate::scribe::Scribe;
+use crate::shadow::Shadows;
 use crate::socket::Asked;
+use crate::watch::Watch;
 
 use calls::{Calls, Kept, Weighed};
+use swaps::{Loaded, Swaps};
 
 /// Results of effects and decisions under way. Each phase at work has one or two; tasks wait when the loop is behind.
 pub(crate) const RESULTS: usize = 256;
@@ -45,9 +50,6 @@ const TICK_FLOOR: Duration = Duration::from_millis(20);
 /// Agents that were asked to end are waited for this long when the host stops; the guard ends what is left.
 const STOP_PATIENCE: Duration = Duration::from_secs(30);
 
-/// Who answers questions to a policy.
-pub(crate) type Judge = Arc<dyn Fn(&Question) -> (Result<Decision, Fault>, Label) + Send + Sync>;
-
 /// A policy's answer, or the fault of the last in the chain.
 type Decided = (RequestId, Result<Decision, Fault>, Label);
 
@@ -59,6 +61,7 @@ enum Event {
     Asked(Asked),
     Kept(Box<Kept>),
     Weighed(Box<Weighed>),
+    Loaded(Box<Loaded>),
     Stop,
     /// Time has passed: core's deadline, or the next look at the inbox.
     Clock,
@@ -80,7 +83,8 @@ pub(crate) struct Inlets {
 pub(crate) struct Parts {
     pub(crate) scribe: Scribe,
     pub(crate) actuator: Actuator,
-    pub(crate) judge: Judge,
+    pub(crate) bench: Arc<Bench>,
+    pub(crate) shadows: Shadows,
     pub(crate) post: Post,
     pub(crate) desk: Desk,
     pub(crate) projector: Projector,
@@ -93,7 +97,8 @@ pub(crate) struct Parts {
 pub(crate) struct EventLoop {
     scribe: Scribe,
     actuator: Actuator,
-    judge: Judge,
+    bench: Arc<Bench>,
+    shadows: Shadows,
     post: Post,
     desk: Desk,
     projector: Projector,
@@ -105,6 +110,9 @@ pub(crate) struct EventLoop {
     deciding: u32,
     /// What calls of tools have under way.
     calls: Calls,
+    /// Policies that are being put in place.
+    swaps: Swaps,
+    watch: Watch,
     /// Answers to people and agents, held back until what they asked for is on disk.
     replies: Vec<(oneshot::Sender<ControlReply>, ControlReply)>,
     next_look: Instant,
@@ -114,12 +122,15 @@ pub(crate) struct EventLoop {
 
 impl EventLoop {
     pub(crate) fn new(parts: Parts) -> Self {
-        let Parts { scribe, actuator, judge, post, desk, projector, outbox, herald, inlets } = parts;
+        let Parts { scribe, actuator, bench, shadows, post, desk, projector, outbox, herald, inlets } = parts;
         let now = Instant::now();
+        let swaps = Swaps::new(scribe.run().pin_changes());
+        let watch = Watch::over(scribe.run());
         Self {
             scribe,
             actuator,
-            judge,
+            bench,
+            shadows,
             post,
             desk,
             projector,
@@ -129,6 +140,8 @@ impl EventLoop {
             decided: mpsc::channel(RESULTS),
             deciding: 0,
             calls: Calls::new(),
+            swaps,
+            watch,
             replies: Vec::new(),
             next_look: now,
             next_tick: now,
@@ -139,7 +152,9 @@ impl EventLoop {
     /// Goes on until the run has ended, nothing moves until a person answers, or the host is asked to stop. What was
     /// already taken by the scribe, and `repeat`, are done first.
     pub(crate) async fn run(mut self, repeat: Vec<Intent>) -> Result<RunView, RuntimeError> {
+        self.shadows.follow(self.scribe.run());
         let ended = self.work(repeat).await;
+        self.shadows.finish();
         if ended.is_err() {
             self.actuator.sessions.abandon().await;
         }
@@ -170,6 +185,7 @@ impl EventLoop {
             self.outbox.add(self.herald.failures());
             self.outbox.add(self.post.refusals());
             self.outbox.add(due.notices);
+            self.follow_pins();
             for intent in repeat.drain(..).chain(due.intents) {
                 self.perform(intent);
             }
@@ -194,15 +210,19 @@ impl EventLoop {
     }
 
     fn perform(&mut self, intent: Intent) {
-        let (request, question) = match intent.action {
-            Action::RequestDecision { request, question } => (request, question),
+        let (request, question, scope) = match intent.action {
+            Action::RequestDecision { request, question, scope } => (request, question, scope),
             Action::Place { item, offload } => return self.place(&item, offload),
             _ => return self.actuator.perform(intent),
         };
         self.deciding += 1;
-        let (judge, decided) = (Arc::clone(&self.judge), self.decided.0.clone());
+        let (bench, decided) = (Arc::clone(&self.bench), self.decided.0.clone());
+        let shadows = self.shadows.teller();
         self.actuator.compute(move || {
-            let (result, label) = judge(&question);
+            let engine::Decided { result, label, .. } = bench.decide(&scope, &question);
+            if let Some(shadows) = shadows {
+                shadows.tell(request, question, result.clone());
+            }
             // Nobody listens only where the host is ending; the question is then put again by `resume`.
             let _ = decided.blocking_send(Box::new((request, result, label)));
         });
@@ -224,7 +244,7 @@ impl EventLoop {
         }
         let quiet = run.pending().is_empty()
             && self.actuator.sessions.is_empty()
-            && self.deciding + self.calls.under_way == 0;
+            && self.deciding + self.calls.under_way + self.swaps.under_way == 0;
         match run.status() {
             // What else is under way when the host stops can be done again; an agent may not be left behind.
             RunStatus::Ended(Ending::Interrupted) => {
@@ -253,6 +273,7 @@ impl EventLoop {
             Some(decided) = self.decided.1.recv() => Event::Decided(decided),
             Some(kept) = self.calls.kept.1.recv() => Event::Kept(kept),
             Some(weighed) = self.calls.weighed.1.recv() => Event::Weighed(weighed),
+            Some(loaded) = self.swaps.loaded.1.recv() => Event::Loaded(loaded),
             why = self.actuator.broken() => Event::Broken(why),
             Some((session, event)) = self.inlets.agents.recv(), if hear_agents => Event::Agent(session, event),
             () = self.outbox.room(), if self.outbox.waits() => Event::Room,
@@ -303,6 +324,11 @@ impl EventLoop {
                 self.take_offer(&pass, tool, call, file, reply);
                 Ok(())
             }
+            Event::Asked(Asked { message: Control::UsePolicy(wanted), reply }) => {
+                self.take_use(*wanted, reply);
+                Ok(())
+            }
+            Event::Loaded(loaded) => self.take_loaded(*loaded),
             Event::Weighed(weighed) => self.take_weighed(*weighed),
             Event::Kept(kept) => self.take_kept(*kept),
             Event::Asked(Asked { message, reply }) => {
@@ -351,6 +377,7 @@ impl EventLoop {
     async fn take_time(&mut self) -> Result<(), RuntimeError> {
         if Instant::now() >= self.next_look {
             self.collect().await?;
+            self.take_changed_files();
             let at = self.scribe.clock().now();
             // Clocks move while nothing happens.
             self.outbox.offer(self.scribe.run(), at, true);
@@ -373,11 +400,14 @@ impl EventLoop {
 
     fn answer(&mut self, message: Control) -> Result<ControlReply, String> {
         match message {
-            // Calls of tools are not answered from here.
-            Control::Status | Control::Call { .. } | Control::Offer { .. } => {}
+            // Calls of tools, and what takes time, are not answered from here.
+            Control::Status | Control::Call { .. } | Control::Offer { .. } | Control::UsePolicy(_) => {}
             Control::Stop => {
                 self.stop().map_err(|error| error.to_string())?;
                 return Ok(ControlReply::Stopping);
+            }
+            Control::RollBackPolicy { run, scope, decides } => {
+                return self.roll_back(run.as_ref(), &scope, &decides);
             }
             Control::Answer { question, choice } => {
                 let question =

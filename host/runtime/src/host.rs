@@ -1,7 +1,9 @@
 //! From a start to a run at work: state directory, lock, orphans, journal, policies, workspace, and then the loop.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
+use baton_core::input::Pin;
 use baton_core::view::RunView;
 use baton_core::workflow::paths::RunNames;
 use baton_core::{Input, Intent, Run, RunId, Workflow};
@@ -16,17 +18,18 @@ use crate::config::{HostConfig, PolicyBundle, Start, Update};
 use crate::desk::Desk;
 use crate::door::Passes;
 use crate::error::{RuntimeError, Source};
-use crate::event_loop::{self, AGENT_EVENTS, EventLoop, Inlets, Judge, RESULTS};
+use crate::event_loop::{self, AGENT_EVENTS, EventLoop, Inlets, RESULTS};
 use crate::herald::Herald;
 use crate::machine;
 use crate::outbox::Outbox;
-use crate::policies;
+use crate::policies::{self, Bench, RunArtifacts};
 use crate::post::Post;
 use crate::project::{self, Projector};
 use crate::query::which_run;
 use crate::recover::{self, Folded};
 use crate::scribe::Scribe;
 use crate::sessions;
+use crate::shadow::{self, Shadows};
 use crate::shelf::Shelf;
 use crate::socket;
 
@@ -71,7 +74,7 @@ struct Host {
 /// A run that is ready to go on: taken by the scribe, not yet committed.
 struct Begun {
     scribe: Scribe,
-    judge: Judge,
+    bench: Arc<Bench>,
     post: Post,
     trees: Trees,
     task_folder: String,
@@ -116,10 +119,10 @@ impl Host {
         if workflow.limits.agents == 0 {
             workflow.limits.agents = machine::agents();
         }
-        let cache = self.state.aot_cache();
-        let choices = workflow.policies.clone();
-        let prepared = blocking(move || policies::prepare(cache, &choices, &bundle)).await?;
         let run = self.new_run_id()?;
+        let (cache, artifacts) = (self.state.aot_cache(), self.artifacts_of(&run));
+        let asked = workflow.clone();
+        let prepared = blocking(move || policies::prepare(cache, artifacts, &asked, &bundle)).await?;
         let names = RunNames { run: run.as_str(), workflow: &workflow.name, goal: &workflow.goal };
         let task_folder = workflow.paths.task_folder(names);
         project::expect_free(&self.workspace, &task_folder)
@@ -139,7 +142,7 @@ impl Host {
             utc_offset_minutes: clock::utc_offset_minutes(),
         };
         scribe.take(started).map_err(|illegal| impossible(&run, &illegal.to_string()))?;
-        Ok((run, Begun { scribe, judge: prepared.judge, post, trees, task_folder, repeat: Vec::new() }))
+        Ok((run, Begun { scribe, bench: prepared.bench, post, trees, task_folder, repeat: Vec::new() }))
     }
 
     /// A run of an earlier host. Asks the world about every open intent before anything is spawned.
@@ -152,9 +155,10 @@ impl Host {
         {
             return Err(RuntimeError::AlreadyEnded { run, ending });
         }
-        let pinned = self.read_pinned(&run, folded.run.pins())?;
-        let cache = self.state.aot_cache();
-        let judge = blocking(move || policies::restore(cache, pinned)).await?;
+        let pinned = self.read_pinned(&folded.run)?;
+        let (cache, artifacts) = (self.state.aot_cache(), self.artifacts_of(&run));
+        let bench = blocking(move || policies::restore(cache, artifacts, &pinned)).await?;
+        bench.follow(&folded.run);
         self.end_orphans()?;
 
         let task_folder = folded.run.task_folder().to_owned();
@@ -173,7 +177,7 @@ impl Host {
         for input in inputs {
             scribe.take(input).map_err(|illegal| impossible(&run, &illegal.to_string()))?;
         }
-        Ok((run, Begun { scribe, judge, post, trees, task_folder, repeat }))
+        Ok((run, Begun { scribe, bench, post, trees, task_folder, repeat }))
     }
 
     async fn work(
@@ -209,11 +213,27 @@ impl Host {
         tracing::info!(%run, "at work");
         let actuator = Actuator::new(begun.scribe.run(), parts);
         let inlets = Inlets { agents, done: results, asked, stop };
+        let shadows = Shadows::new(shadow::Parts {
+            journal: self.journal.clone(),
+            artifacts: self.artifacts_of(&run),
+            cache: self.state.aot_cache(),
+            folder: shadow::folder_of(&self.state, &run),
+        });
         let outbox = Outbox::new(updates);
         let herald = Herald::new(&begun.scribe.run().workflow().notify, run.clone(), workspace.clone());
-        let Begun { scribe, judge, post, repeat, .. } = begun;
-        let parts =
-            event_loop::Parts { scribe, actuator, judge, post, desk, projector, outbox, herald, inlets };
+        let Begun { scribe, bench, post, repeat, .. } = begun;
+        let parts = event_loop::Parts {
+            scribe,
+            actuator,
+            bench,
+            shadows,
+            post,
+            desk,
+            projector,
+            outbox,
+            herald,
+            inlets,
+        };
         EventLoop::new(parts).run(repeat).await
     }
 
@@ -231,25 +251,26 @@ impl Host {
     }
 
     /// The components and settings that a run is pinned to, from its journal.
-    fn read_pinned(
-        &self,
-        run: &RunId,
-        pins: &[baton_core::input::Pin],
-    ) -> Result<Vec<policies::Pinned>, RuntimeError> {
-        let blob = |pin: &baton_core::input::Pin, digest: &baton_core::Digest| {
+    fn read_pinned(&self, run: &Run) -> Result<Vec<policies::Pinned>, RuntimeError> {
+        let blob = |pin: &Pin, digest: &baton_core::Digest| {
             let found = self.journal.blob(digest).map_err(self.cannot("cannot read the policies"))?;
             found.ok_or_else(|| RuntimeError::ComponentMissing {
-                run: run.clone(),
+                run: run.id().clone(),
                 policy: pin.policy.clone(),
                 digest: digest.clone(),
             })
         };
-        pins.iter()
-            .map(|pin| {
+        run.seats()
+            .flat_map(|seat| seat.behind.iter().map(|pin| (pin, false)).chain([(seat.pin, true)]))
+            .map(|(pin, in_place)| {
                 let (component, settings) = (blob(pin, &pin.component)?, blob(pin, &pin.settings)?);
-                Ok(policies::Pinned { pin: pin.clone(), component, settings })
+                Ok(policies::Pinned { pin: pin.clone(), component, settings, in_place })
             })
             .collect()
+    }
+
+    fn artifacts_of(&self, run: &RunId) -> RunArtifacts {
+        RunArtifacts::of(self.artifacts.clone(), run.clone())
     }
 
     fn open_post(&self, trees: &Trees, task_folder: &str) -> Result<Post, RuntimeError> {

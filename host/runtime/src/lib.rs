@@ -11,6 +11,7 @@
 //! | `post.rs` | what agents report through files |
 //! | `outbox.rs`, `project.rs`, `herald.rs` | what the renderer, the workspace and people elsewhere get to see |
 //! | `socket.rs`, `control.rs`, `answer.rs`, `bridge.rs` | how other commands reach the run |
+//! | `swap.rs`, `watch.rs`, `shadow.rs` | other policies, put in place or only asked while the run goes on |
 //! | `attach.rs`, `query.rs`, `dry_run.rs` | looks that change nothing |
 //! | `pickup.rs` | which run the next `run` of a workflow goes on with |
 //! | `undo.rs` | takes back what a run landed |
@@ -48,11 +49,14 @@ mod recover;
 mod review;
 mod scribe;
 mod sessions;
+mod shadow;
 mod shelf;
 mod socket;
+mod swap;
 #[cfg(test)]
 mod testing;
 mod undo;
+mod watch;
 
 pub use attach::{Attached, attach};
 pub use baton_agents as agents;
@@ -62,11 +66,11 @@ pub use baton_inbox as inbox;
 pub use baton_store as store;
 pub use baton_workspace::{ChangeKind, MovedBack, Undoing, Undone, UndoneFile, make_repository};
 pub use bridge::{McpClient, mcp};
-pub use chain::{HandoffEntry, Inspection, Packet, handoffs, inspect_document};
+pub use chain::{Author, HandoffEntry, Inspection, Packet, handoffs, inspect_document};
 pub use config::{HostConfig, PolicyBundle, PolicySource, Start, Update};
 pub use control::{Control, ControlReply, control};
 pub use door::Pass;
-pub use dry_run::{DryRun, PlannedPrompt, PlannedSession, dry_run};
+pub use dry_run::{DryRun, PlannedPrompt, PlannedSession, dry_run, pins};
 pub use error::RuntimeError;
 pub use gc::{Collected, Leave, RemovedRun, gc};
 pub use host::run;
@@ -78,4 +82,6 @@ pub use project::{
     progress_of,
 };
 pub use query::{ArtifactEntry, RunRow, artifact, artifacts, journal_of, runs, view_of};
+pub use shadow::{SHADOW_SCHEMA, ShadowAnswer, ShadowStory, shadows_of};
+pub use swap::{UsePolicy, use_policy};
 pub use undo::{Undid, undo};

@@ -13,9 +13,9 @@ use baton_agents::McpServer;
 use baton_core::input::ArtifactRef;
 use baton_core::observation::{ItemKind, ItemView};
 use baton_core::run::{question_alone, says_offload};
-use baton_core::workflow::RoleServer;
 use baton_core::workflow::paths::Claims;
-use baton_core::{RunId, SessionId};
+use baton_core::workflow::{RoleServer, Scope};
+use baton_core::{RunId, SessionId, Workflow};
 use baton_inbox::{Answer, ArtifactLoad, Call, Offer, Reference, Shelf as ProxyShelf};
 use baton_store::{ARTIFACT_BYTES_MAX, ArtifactStore, NewArtifact, StateDir, StoreError, preview, tokens};
 use baton_workspace::Workspace;
@@ -27,8 +27,7 @@ use crate::control::{Control, ControlReply, connect, exchange};
 use crate::desk::Saved;
 use crate::door::DoorFile;
 use crate::error::RuntimeError;
-use crate::event_loop::Judge;
-use crate::policies;
+use crate::policies::{self, Judge, RunArtifacts};
 use crate::shelf::Shelf;
 
 /// Folder of artifact names for what was replaced.
@@ -273,8 +272,9 @@ impl Local {
         };
         let state = StateDir::open(&config.state_root, &config.workspace).map_err(failed)?;
         let artifacts = ArtifactStore::open(&state).map_err(failed)?;
-        let choices = Default::default();
-        let judge = policies::prepare(state.aot_cache(), &choices, &PolicyBundle::default())?.judge;
+        let nobody = RunArtifacts::default();
+        let prepared =
+            policies::prepare(state.aot_cache(), nobody, &Workflow::default(), &PolicyBundle::default())?;
         let workspace = Workspace::open(&config.workspace).map_err(|error| RuntimeError::Workspace {
             workspace: config.workspace.clone(),
             source: error.into(),
@@ -287,7 +287,7 @@ impl Local {
                 artifacts,
                 claims: Claims::default(),
             },
-            judge,
+            judge: prepared.bench.judge(),
         })
     }
 }
@@ -299,7 +299,7 @@ impl ProxyShelf for Local {
             let Offer { tool, call, text } = offer;
             let size = tokens(text.as_bytes()).0;
             let item = ItemView { id: "result".to_owned(), kind: ItemKind::ToolResult, tokens: size };
-            let (answer, _) = judge(&question_alone(item.clone()));
+            let (answer, _) = judge(&Scope::Run, &question_alone(item.clone()));
             if text.len() as u64 > ARTIFACT_BYTES_MAX || !says_offload(&item, &answer) {
                 return None;
             }

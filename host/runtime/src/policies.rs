@@ -1,31 +1,39 @@
 //! Loads what decides in a run: every component once, its settings made canonical by the component itself, and a router
-//! with the fallback chain behind it. How a component is checked and asked is the engine's.
+//! that follows the pins of the run, with the fallback chain behind each. How a component is checked and asked is the
+//! engine's; which of them a person wants is `core::workflow::Policies`'.
+
+mod artifacts;
 
 use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use baton_core::Digest;
+use baton_core::decision::{Decision, Fault, Label};
+use baton_core::grants::Grants;
 use baton_core::input::Pin;
-use baton_core::observation::Capability;
-use baton_core::workflow::{Policies, PolicyChoice, SettingValue};
-use baton_engine::{BUILTIN_NAME, Configured, Engine, EngineConfig, Policy, Router, builtin_bytes};
+use baton_core::observation::{Capability, Question};
+use baton_core::workflow::{BUILTIN, Candidate, Origin, PolicyChoice, Scope, SettingValue};
+use baton_core::{Digest, RoleName, Run, Workflow};
+use baton_engine::{
+    BUILTIN_NAME, Configured, Decided, Engine, EngineConfig, Grants as Granted, Policy, Router, builtin_bytes,
+};
 
-use crate::config::PolicyBundle;
+use crate::config::{PolicyBundle, PolicySource};
 use crate::error::RuntimeError;
-use crate::event_loop::Judge;
 
-/// How a workflow names the component that is embedded in the host.
-const BUILTIN: &str = "builtin:resilience";
+pub(crate) use artifacts::RunArtifacts;
+
 /// How a workflow names any embedded component.
 const BUILTIN_PREFIX: &str = "builtin:";
+
+/// Who answers questions to a policy, in a scope.
+pub(crate) type Judge = Arc<dyn Fn(&Scope, &Question) -> (Result<Decision, Fault>, Label) + Send + Sync>;
 
 /// What a new run begins with.
 pub(crate) struct Prepared {
     /// Answers every question.
-    pub(crate) judge: Judge,
-    /// Who decides what.
+    pub(crate) bench: Arc<Bench>,
+    /// Who decides what. Of two for the same seat the later one does.
     pub(crate) pins: Vec<Pin>,
     /// Components and canonical settings, for the journal: a resume and a replay need no file.
     pub(crate) blobs: Vec<Vec<u8>>,
@@ -36,66 +44,240 @@ pub(crate) struct Pinned {
     pub(crate) pin: Pin,
     pub(crate) component: Vec<u8>,
     pub(crate) settings: Vec<u8>,
+    /// It decides now; otherwise it stands behind the one that does.
+    pub(crate) in_place: bool,
+}
+
+/// A component that was loaded for a seat.
+pub(crate) struct Seated {
+    pub(crate) pin: Pin,
+    pub(crate) blobs: [Vec<u8>; 2],
+}
+
+/// What a component is loaded under: the same bytes under two names, or with two grants, are two policies.
+type Key = (String, Digest, GrantKey);
+/// Grants in an order.
+type GrantKey = (Vec<String>, Option<u64>, Option<u32>);
+
+/// Everything that was loaded for a run, and the router over what decides. Shared by the loop and those who load for it.
+pub(crate) struct Bench {
+    engine: Engine,
+    router: Router,
+    artifacts: RunArtifacts,
+    loaded: Mutex<BTreeMap<Key, Policy>>,
+    configured: Mutex<BTreeMap<(Key, Digest), Configured>>,
+}
+
+impl Bench {
+    fn new(cache: PathBuf, artifacts: RunArtifacts) -> Result<Self, RuntimeError> {
+        let engine = engine(Some(cache))?;
+        let router =
+            Router::new(&engine, BTreeMap::new()).map_err(|error| RuntimeError::Engine(error.into()))?;
+        Ok(Self { engine, router, artifacts, loaded: Mutex::default(), configured: Mutex::default() })
+    }
+
+    /// Answers a question, by those who decide in a scope.
+    pub(crate) fn decide(&self, scope: &Scope, question: &Question) -> Decided {
+        self.router.decide_in(scope, question)
+    }
+
+    /// The same, for those who only ask.
+    pub(crate) fn judge(self: &Arc<Self>) -> Judge {
+        let bench = Arc::clone(self);
+        Arc::new(move |scope, question| {
+            let Decided { result, label, .. } = bench.decide(scope, question);
+            (result, label)
+        })
+    }
+
+    /// Puts in place what a run begins with.
+    fn seat(&self, pins: &[Pin]) {
+        pins.iter().for_each(|pin| self.put(pin, None));
+    }
+
+    /// Puts in place what the run is pinned to. Everything is loaded already, so this takes no time.
+    pub(crate) fn follow(&self, run: &Run) {
+        run.seats().for_each(|seat| self.put(seat.pin, seat.behind.last()));
+    }
+
+    fn put(&self, pin: &Pin, behind: Option<&Pin>) {
+        // Shadows have an engine of their own.
+        if matches!(pin.scope, Scope::Shadow { .. }) {
+            return;
+        }
+        let Some(configured) = self.known(pin) else {
+            return tracing::warn!("the policy {} is pinned and was not loaded", pin.policy);
+        };
+        let (scope, capability) = (&pin.scope, pin.capability);
+        let placed = self.router.configure(scope.clone(), capability, configured).and_then(|()| match behind
+            .and_then(|pin| self.known(pin))
+        {
+            Some(good) => self.router.stand_behind(scope, capability, good),
+            None => Ok(()),
+        });
+        if let Err(error) = placed {
+            tracing::warn!("{error}");
+        }
+    }
+
+    /// Loads a component for every seat that it is to take: compiled, held to the contract, tried, and its settings
+    /// validated. Blocking; nothing that decides is disturbed.
+    pub(crate) fn load(&self, wanted: &Wanted) -> Result<Vec<Seated>, RuntimeError> {
+        let Wanted { source, reference, settings, grants, from, scope, decides } = wanted;
+        let bytes = source.bytes.as_deref().unwrap_or(builtin_bytes());
+        let policy = self.policy(&source.name, bytes, grants).map_err(|why| refused(reference, why))?;
+        let able: Vec<_> = match decides.as_slice() {
+            [] => policy.decides().to_vec(),
+            named => named.to_vec(),
+        };
+        if let Some(not) = able.iter().find(|capability| !policy.decides().contains(capability)) {
+            return Err(refused(reference, cannot_decide(&policy, *not)));
+        }
+        let configured = self.configure(&policy, grants, settings).map_err(|why| refused(reference, why))?;
+        let seated = |capability| Seated {
+            pin: pin_of(&configured, capability, scope.clone(), grants.clone(), from.clone()),
+            blobs: [bytes.to_vec(), canonical(&configured)],
+        };
+        Ok(able.into_iter().map(seated).collect())
+    }
+
+    /// Answers what this component with these settings would answer; it is loaded where it is not yet.
+    fn restore(&self, pinned: &Pinned) -> Result<(), RuntimeError> {
+        let Pinned { pin, component, settings, .. } = pinned;
+        let refused = |why: String| refused(&pin.policy, why);
+        let settings: BTreeMap<String, SettingValue> = serde_json::from_slice(settings)
+            .map_err(|error| refused(format!("its journaled settings: {error}")))?;
+        let policy = self.policy(&pin.policy, component, &pin.grants).map_err(refused)?;
+        self.configure(&policy, &pin.grants, &settings).map_err(refused)?;
+        Ok(())
+    }
+
+    fn policy(&self, name: &str, bytes: &[u8], grants: &Grants) -> Result<Policy, String> {
+        let key = (name.to_owned(), Digest::of(bytes), key_of(grants));
+        if let Some(policy) = lock(&self.loaded).get(&key) {
+            return Ok(policy.clone());
+        }
+        let granted = Granted::of(grants, Arc::new(self.artifacts.granted(grants.clone())));
+        let policy = self.engine.load_granted(name, bytes, granted).map_err(|error| error.to_string())?;
+        lock(&self.loaded).insert(key, policy.clone());
+        Ok(policy)
+    }
+
+    fn configure(
+        &self,
+        policy: &Policy,
+        grants: &Grants,
+        settings: &BTreeMap<String, SettingValue>,
+    ) -> Result<Configured, String> {
+        let configured = policy.configure(settings).map_err(|error| error.to_string())?;
+        let key = (policy.name().to_owned(), policy.digest().clone(), key_of(grants));
+        lock(&self.configured).insert((key, configured.settings_digest().clone()), configured.clone());
+        Ok(configured)
+    }
+
+    fn known(&self, pin: &Pin) -> Option<Configured> {
+        let key = (pin.policy.clone(), pin.component.clone(), key_of(&pin.grants));
+        lock(&self.configured).get(&(key, pin.settings.clone())).cloned()
+    }
+}
+
+/// A component that somebody wants in place.
+#[derive(Clone, Debug)]
+pub(crate) struct Wanted {
+    pub(crate) source: PolicySource,
+    /// As it was named, for messages.
+    pub(crate) reference: String,
+    pub(crate) settings: BTreeMap<String, SettingValue>,
+    pub(crate) grants: Grants,
+    pub(crate) from: Origin,
+    pub(crate) scope: Scope,
+    /// What it is to decide; everything that it can where empty.
+    pub(crate) decides: Vec<Capability>,
 }
 
 /// Loads what a workflow names. Blocking: a component that is new here is compiled.
 pub(crate) fn prepare(
     cache: PathBuf,
-    choices: &Policies,
+    artifacts: RunArtifacts,
+    workflow: &Workflow,
     bundle: &PolicyBundle,
 ) -> Result<Prepared, RuntimeError> {
-    let engine = engine(cache)?;
-    let mut loaded = Loaded { engine: &engine, bundle, components: BTreeMap::new() };
-    let mut configured = BTreeMap::new();
-    for capability in Capability::ALL {
-        configured.insert(capability, loaded.choose(choices, capability)?);
-    }
+    let bench = Bench::new(cache, artifacts)?;
     let mut blobs = BTreeMap::new();
-    let mut pins = Vec::new();
-    for (capability, chosen) in &configured {
-        let policy = chosen.policy();
-        let settings = canonical(chosen);
-        if let Some(bytes) = loaded.bytes_of(policy) {
-            blobs.insert(policy.digest().clone(), bytes.to_vec());
+    let mut pins: Vec<Pin> = Vec::new();
+    let mut put = |seated: Seated| {
+        let [component, settings] = seated.blobs;
+        blobs.insert(seated.pin.component.clone(), component);
+        blobs.insert(seated.pin.settings.clone(), settings);
+        seated.pin
+    };
+    for scope in workflow.policies.scopes() {
+        for capability in Capability::ALL {
+            let chosen = choose(&bench, workflow, bundle, &scope, capability)?;
+            if scope == Scope::Run {
+                let built_in = bench.load(&built_in(capability))?;
+                pins.extend(built_in.into_iter().map(&mut put).filter(|pin| !pin.is_same_as(&chosen.pin)));
+            } else if beneath(&pins, workflow, &scope, capability)
+                .is_some_and(|pin| pin.from == chosen.pin.from && pin.is_same_as(&chosen.pin))
+            {
+                // Whoever decides in the wider scope decides here too.
+                continue;
+            }
+            pins.push(put(chosen));
         }
-        blobs.insert(chosen.settings_digest().clone(), settings);
-        pins.push(Pin {
-            capability: *capability,
-            policy: policy.name().to_owned(),
-            component: policy.digest().clone(),
-            settings: chosen.settings_digest().clone(),
-        });
     }
-    let judge = judge(&engine, configured)?;
-    Ok(Prepared { judge, pins, blobs: blobs.into_values().collect() })
+    for (n, choice) in workflow.policies.shadow.iter().enumerate() {
+        let shadow = shadow(bundle, choice, n, &pins)?;
+        pins.extend(bench.load(&shadow)?.into_iter().map(&mut put));
+    }
+    bench.seat(&pins);
+    Ok(Prepared { bench: Arc::new(bench), pins, blobs: blobs.into_values().collect() })
+}
+
+/// Who decides in a scope in which nobody is pinned: of a phase its role's, else the run's.
+fn beneath<'p>(
+    pins: &'p [Pin],
+    workflow: &Workflow,
+    scope: &Scope,
+    capability: Capability,
+) -> Option<&'p Pin> {
+    let pinned =
+        |scope: &Scope| pins.iter().rev().find(|pin| pin.capability == capability && pin.scope == *scope);
+    let role = role_of(workflow, scope).map(|role| Scope::Role { role: role.clone() });
+    role.as_ref().and_then(pinned).or_else(|| pinned(&Scope::Run))
+}
+
+/// The role of the phase that a scope is, if it is one.
+pub(crate) fn role_of<'w>(workflow: &'w Workflow, scope: &Scope) -> Option<&'w RoleName> {
+    match scope {
+        Scope::Phase { phase } => {
+            workflow.phases.iter().find(|known| known.id == *phase).map(|phase| &phase.role)
+        }
+        Scope::Run | Scope::Role { .. } | Scope::Shadow { .. } => None,
+    }
 }
 
 /// Loads what a run is pinned to. Blocking.
-pub(crate) fn restore(cache: PathBuf, pinned: Vec<Pinned>) -> Result<Judge, RuntimeError> {
-    let engine = engine(cache)?;
-    let mut configured = BTreeMap::new();
-    // One component is pinned for several decisions as a rule, and is loaded once.
-    let mut loaded: BTreeMap<(String, Digest), Policy> = BTreeMap::new();
-    for Pinned { pin, component, settings } in pinned {
-        let refused = |why: String| RuntimeError::PolicyRefused { policy: pin.policy.clone(), why };
-        let policy = match loaded.entry((pin.policy.clone(), pin.component.clone())) {
-            Entry::Occupied(known) => known.get().clone(),
-            Entry::Vacant(place) => {
-                let policy =
-                    engine.load(&pin.policy, &component).map_err(|error| refused(error.to_string()))?;
-                place.insert(policy).clone()
-            }
-        };
-        let settings: BTreeMap<String, SettingValue> = serde_json::from_slice(&settings)
-            .map_err(|error| refused(format!("its journaled settings: {error}")))?;
-        let chosen = policy.configure(&settings).map_err(|error| refused(error.to_string()))?;
-        configured.insert(pin.capability, chosen);
+pub(crate) fn restore(
+    cache: PathBuf,
+    artifacts: RunArtifacts,
+    pinned: &[Pinned],
+) -> Result<Arc<Bench>, RuntimeError> {
+    let bench = Bench::new(cache, artifacts)?;
+    for one in pinned {
+        match bench.restore(one) {
+            Err(error) if one.in_place => return Err(error),
+            // It is wanted only where the one in place fails; then the built-in one decides.
+            Err(error) => tracing::warn!("{error}"),
+            Ok(()) => {}
+        }
     }
-    judge(&engine, configured)
+    Ok(Arc::new(bench))
 }
 
-fn engine(cache: PathBuf) -> Result<Engine, RuntimeError> {
-    let config = EngineConfig { cache_dir: Some(cache), ..EngineConfig::default() };
+/// An engine with the limits of every policy.
+pub(crate) fn engine(cache_dir: Option<PathBuf>) -> Result<Engine, RuntimeError> {
+    let config = EngineConfig { cache_dir, ..EngineConfig::default() };
     let engine = Engine::new(config).map_err(|error| RuntimeError::Engine(error.into()))?;
     if let Some(problem) = engine.cache_problem() {
         tracing::warn!("policies are compiled anew at each start: {problem}");
@@ -103,9 +285,110 @@ fn engine(cache: PathBuf) -> Result<Engine, RuntimeError> {
     Ok(engine)
 }
 
-fn judge(engine: &Engine, configured: BTreeMap<Capability, Configured>) -> Result<Judge, RuntimeError> {
-    let router = Router::new(engine, configured).map_err(|error| RuntimeError::Engine(error.into()))?;
-    Ok(Arc::new(move |question| router.decide(question)))
+/// Who decides for a capability in a scope: the closest that was named for it, or that was named for everything and can.
+fn choose(
+    bench: &Bench,
+    workflow: &Workflow,
+    bundle: &PolicyBundle,
+    scope: &Scope,
+    capability: Capability,
+) -> Result<Seated, RuntimeError> {
+    let role = role_of(workflow, scope);
+    for candidate in workflow.policies.candidates(scope, role, capability) {
+        let source = find(bundle, &candidate.component)?;
+        let Candidate { component, settings, grants, from, explicit, .. } = candidate;
+        let wanted = |decides| Wanted {
+            source: source.clone(),
+            reference: component.clone(),
+            settings: settings.clone(),
+            grants: grants.clone(),
+            from: from.clone(),
+            scope: scope.clone(),
+            decides,
+        };
+        if explicit {
+            return only(bench.load(&wanted(vec![capability]))?, capability, &component);
+        }
+        // Its settings are checked even where it does not decide this: a slip in them is not silently ignored.
+        let able = bench.load(&wanted(Vec::new()))?;
+        if let Some(seated) = able.into_iter().find(|seated| seated.pin.capability == capability) {
+            return Ok(seated);
+        }
+    }
+    only(bench.load(&built_in(capability))?, capability, BUILTIN)
+}
+
+fn only(seated: Vec<Seated>, capability: Capability, reference: &str) -> Result<Seated, RuntimeError> {
+    let found = seated.into_iter().find(|seated| seated.pin.capability == capability);
+    found.ok_or_else(|| refused(reference, format!("it does not decide {capability}")))
+}
+
+/// A component that is asked and decides nothing. Two of one name are told apart by a number.
+fn shadow(
+    bundle: &PolicyBundle,
+    choice: &PolicyChoice,
+    n: usize,
+    pins: &[Pin],
+) -> Result<Wanted, RuntimeError> {
+    let reference = choice.component.as_deref().unwrap_or(BUILTIN);
+    let source = find(bundle, reference)?;
+    let named = Scope::Shadow { policy: source.name.clone() };
+    let scope = match pins.iter().any(|pin| pin.scope == named) {
+        true => Scope::Shadow { policy: format!("{}-{}", source.name, n + 1) },
+        false => named,
+    };
+    Ok(Wanted {
+        reference: reference.to_owned(),
+        source,
+        settings: choice.settings.clone(),
+        grants: choice.grants.clone(),
+        from: choice.from.clone(),
+        scope,
+        decides: Vec::new(),
+    })
+}
+
+fn built_in(capability: Capability) -> Wanted {
+    Wanted {
+        source: PolicySource { name: BUILTIN_NAME.to_owned(), bytes: None },
+        reference: BUILTIN.to_owned(),
+        settings: BTreeMap::new(),
+        grants: Grants::default(),
+        from: Origin::default(),
+        scope: Scope::Run,
+        decides: vec![capability],
+    }
+}
+
+/// The component of a reference, among those that were read.
+pub(crate) fn find(bundle: &PolicyBundle, reference: &str) -> Result<PolicySource, RuntimeError> {
+    match bundle.components.get(reference) {
+        Some(source) => Ok(source.clone()),
+        None if reference == BUILTIN => Ok(PolicySource { name: BUILTIN_NAME.to_owned(), bytes: None }),
+        None if reference.starts_with(BUILTIN_PREFIX) => {
+            Err(refused(reference, format!("there is no such built-in policy; this host has `{BUILTIN}`")))
+        }
+        None => Err(refused(reference, "its component was not read".to_owned())),
+    }
+}
+
+fn pin_of(
+    configured: &Configured,
+    capability: Capability,
+    scope: Scope,
+    grants: Grants,
+    from: Origin,
+) -> Pin {
+    Pin {
+        capability,
+        policy: configured.policy().name().to_owned(),
+        component: configured.policy().digest().clone(),
+        settings: configured.settings_digest().clone(),
+        scope,
+        wants: configured.policy().wants().clone(),
+        grants,
+        from,
+    }
 }
 
 /// The bytes whose digest a pin carries.
@@ -114,67 +397,20 @@ fn canonical(configured: &Configured) -> Vec<u8> {
     serde_json::to_vec(configured.settings()).unwrap_or_default()
 }
 
-/// Components by their reference in the workflow, each loaded once.
-struct Loaded<'a> {
-    engine: &'a Engine,
-    bundle: &'a PolicyBundle,
-    components: BTreeMap<String, Policy>,
+fn cannot_decide(policy: &Policy, capability: Capability) -> String {
+    let decides: Vec<_> = policy.decides().iter().map(|decides| decides.name()).collect();
+    format!("it does not decide {capability}, only {}", decides.join(", "))
 }
 
-impl<'a> Loaded<'a> {
-    /// What decides for a capability. A component that is named for all of them decides what it can; the rest is the
-    /// built-in one's.
-    fn choose(&mut self, choices: &Policies, capability: Capability) -> Result<Configured, RuntimeError> {
-        let explicit = choices.by_capability.contains_key(&capability);
-        let choice = choices.choice(capability);
-        let policy = self.load(choice)?;
-        if policy.decides().contains(&capability) {
-            return configure(&policy, choice);
-        }
-        if explicit {
-            let decides: Vec<_> = policy.decides().iter().map(|decides| decides.name()).collect();
-            let why = format!("it does not decide {capability}, only {}", decides.join(", "));
-            return Err(RuntimeError::PolicyRefused { policy: choice.component.clone(), why });
-        }
-        // Its settings are checked even so: a slip in them is not silently ignored.
-        configure(&policy, choice)?;
-        let built_in = PolicyChoice { component: BUILTIN.to_owned(), settings: BTreeMap::new() };
-        configure(&self.load(&built_in)?, &built_in)
-    }
-
-    fn load(&mut self, choice: &PolicyChoice) -> Result<Policy, RuntimeError> {
-        let reference = &choice.component;
-        if let Some(policy) = self.components.get(reference) {
-            return Ok(policy.clone());
-        }
-        let (name, bytes) = self.find(reference)?;
-        let policy = self.engine.load(name, bytes).map_err(|error| refused(reference, error.to_string()))?;
-        self.components.insert(reference.clone(), policy.clone());
-        Ok(policy)
-    }
-
-    fn find(&self, reference: &str) -> Result<(&'a str, &'a [u8]), RuntimeError> {
-        match self.bundle.components.get(reference) {
-            Some(source) => Ok((&source.name, source.bytes.as_deref().unwrap_or(builtin_bytes()))),
-            None if reference == BUILTIN => Ok((BUILTIN_NAME, builtin_bytes())),
-            None if reference.starts_with(BUILTIN_PREFIX) => Err(refused(
-                reference,
-                format!("there is no such built-in policy; this host has `{BUILTIN}`"),
-            )),
-            None => Err(refused(reference, "its component was not read".to_owned())),
-        }
-    }
-
-    fn bytes_of(&self, policy: &Policy) -> Option<&'a [u8]> {
-        let (reference, _) = self.components.iter().find(|(_, known)| known.digest() == policy.digest())?;
-        self.find(reference).ok().map(|(_, bytes)| bytes)
-    }
-}
-
-fn configure(policy: &Policy, choice: &PolicyChoice) -> Result<Configured, RuntimeError> {
-    policy.configure(&choice.settings).map_err(|error| refused(&choice.component, error.to_string()))
+fn key_of(grants: &Grants) -> GrantKey {
+    (grants.artifacts.clone(), grants.fuel, grants.memory_mib)
 }
 
 fn refused(reference: &str, why: String) -> RuntimeError {
     RuntimeError::PolicyRefused { policy: reference.to_owned(), why }
+}
+
+/// What is behind it is only ever added to, so a poisoned lock is as good as any.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -134,6 +134,7 @@ mod tests {
     use baton_core::ActionId;
     use baton_core::decision::Decision;
     use baton_core::facts::WorkspaceFacts;
+    use baton_core::workflow::Scope;
     use baton_store::JournalOptions;
 
     use super::*;
@@ -149,8 +150,8 @@ mod tests {
             for intent in due.intents {
                 match intent.action {
                     Action::Spawn(_) => return intent.id,
-                    Action::RequestDecision { request, question } => {
-                        let (result, label) = judge(&question);
+                    Action::RequestDecision { request, question, .. } => {
+                        let (result, label) = judge(&Scope::Run, &question);
                         let result: Result<Decision, _> = result;
                         scribe.take(Input::Decided { request, result, label: Box::new(label) }).unwrap();
                     }

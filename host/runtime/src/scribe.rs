@@ -138,6 +138,11 @@ impl Scribe {
         Ok(std::mem::take(&mut self.due))
     }
 
+    /// Where it writes; for what must be kept before an input can name it.
+    pub(crate) fn journal(&self) -> Journal {
+        self.journal.clone()
+    }
+
     /// Waits until everything that was appended is on disk. Blocking.
     pub(crate) fn flush(&self) -> Result<(), RuntimeError> {
         self.journal.flush().map_err(|error| self.stopped(error))
@@ -162,7 +167,9 @@ fn matters(input: &Input) -> bool {
         | Input::Reported { .. }
         | Input::Answered { .. }
         | Input::StopRequested
-        | Input::SetAside => true,
+        | Input::SetAside
+        | Input::PolicyChanged { .. }
+        | Input::PolicyRefused { .. } => true,
     }
 }
 

@@ -15,7 +15,7 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::task::JoinHandle;
 
-use crate::control::{CALL_HEAD, Control, ControlReply};
+use crate::control::{CALL_HEAD, Control, ControlReply, USE_HEAD};
 use crate::error::RuntimeError;
 
 /// A message of a person is a word and perhaps a number.
@@ -127,7 +127,10 @@ async fn read_line(read: OwnedReadHalf) -> io::Result<Vec<u8>> {
     let mut line = Vec::new();
     let mut read = BufReader::new(read);
     (&mut read).take(MESSAGE_BYTES as u64).read_until(b'\n', &mut line).await?;
-    if line.len() == MESSAGE_BYTES && !line.ends_with(b"\n") && line.starts_with(CALL_HEAD) {
+    if line.len() == MESSAGE_BYTES
+        && !line.ends_with(b"\n")
+        && [CALL_HEAD, USE_HEAD].iter().any(|head| line.starts_with(head))
+    {
         read.take((CALL_BYTES - MESSAGE_BYTES) as u64).read_until(b'\n', &mut line).await?;
     }
     Ok(line)

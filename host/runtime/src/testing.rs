@@ -12,7 +12,7 @@ use baton_core::workflow::file;
 use baton_core::{Digest, Input, RunId, Workflow};
 use baton_store::{Journal, JournalOptions, StateDir};
 
-use crate::event_loop::Judge;
+use crate::policies::Judge;
 use crate::recover::Folded;
 use crate::scribe::Scribe;
 
@@ -45,7 +45,7 @@ pub(crate) fn workflow() -> Workflow {
 
 /// Everything is done at the first try, and nothing is too large.
 pub(crate) fn content_judge() -> Judge {
-    Arc::new(|question| {
+    Arc::new(|_, question| {
         let reason = "all is well".to_owned();
         let decision = match &question.ask {
             Ask::Assess(_) => Decision::Assess(Assessment {
@@ -88,6 +88,7 @@ pub(crate) fn content_judge() -> Judge {
             engine: Digest::of("test"),
             fuel: 0,
             duration_us: 0,
+            artifacts: Default::default(),
             faults: Vec::new(),
         };
         (Ok(decision), label)

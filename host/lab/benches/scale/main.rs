@@ -160,7 +160,7 @@ impl Loop {
 
     fn perform(&mut self, Intent { id, action }: Intent, caused: Instant) {
         let outcome = match action {
-            Action::RequestDecision { request, question } => {
+            Action::RequestDecision { request, question, .. } => {
                 let (router, decided) = (Arc::clone(&self.router), self.decided.0.clone());
                 tokio::task::spawn_blocking(move || {
                     let (result, label) = router.decide(&question);

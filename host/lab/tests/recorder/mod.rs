@@ -59,7 +59,7 @@ impl Recorder {
     fn perform(&mut self, intent: Intent, decide: &mut Decide<'_>) {
         let done = |outcome| Input::Outcome { action: intent.id, outcome };
         match &intent.action {
-            Action::RequestDecision { request, question } => {
+            Action::RequestDecision { request, question, .. } => {
                 let (result, label) = decide(question);
                 self.take(Input::Decided { request: *request, result, label: Box::new(label) });
             }
@@ -172,6 +172,7 @@ pub(crate) fn label(question: &Question) -> Label {
         engine: Digest::of("engine"),
         fuel: 100,
         duration_us: 5,
+        artifacts: Default::default(),
         faults: Vec::new(),
     }
 }

@@ -207,7 +207,7 @@ impl World {
     fn perform(&mut self, intent: Intent) {
         let outcome = match intent.action {
             Action::Notify(_) => return,
-            Action::RequestDecision { request, question } => {
+            Action::RequestDecision { request, question, .. } => {
                 let (result, label) = router().decide(&question);
                 self.decisions.push(result.clone().unwrap());
                 return self.queue.push_back(Input::Decided { request, result, label: Box::new(label) });

@@ -7,11 +7,11 @@ use baton_core::decision::{Decision, Verdict};
 use baton_core::facts::{AgentEvent, ChangedFile, Exit, WorkspaceFacts};
 use baton_core::input::{ArtifactRef, Report};
 use baton_core::observation::ObjectiveStatus;
-use baton_core::workflow::{Workflow, file};
+use baton_core::workflow::{Scope, Workflow, file};
 use baton_core::{Digest, DurationMs, Input, Intent, Outcome, RunId, SessionId, Text};
 
 use super::*;
-use crate::event_loop::Judge;
+use crate::policies::Judge;
 use crate::testing::content_judge;
 
 /// Its id.
@@ -140,8 +140,8 @@ impl Play {
                 self.inputs.push_back(Input::Outcome { action: id, outcome: Outcome::Delivered });
                 return self.inputs.push_back(Input::SessionEnded { session, exit });
             }
-            Action::RequestDecision { request, question } => {
-                let (mut result, label) = (self.judge)(&question);
+            Action::RequestDecision { request, question, .. } => {
+                let (mut result, label) = (self.judge)(&Scope::Run, &question);
                 let view = self.run.view(self.chronicle.at).unwrap();
                 let build = &view.phases[1];
                 if let Ok(Decision::Assess(assessment)) = &mut result

@@ -1,0 +1,363 @@
+//! Shadows: candidates that are asked what others decide, in a live run (M3). They have an engine and a thread of their own, a
+//! share of one core, and no way back: what they say goes to a file, and the run goes on whether they answer or not. What is
+//! beyond their share is left out and counted.
+
+use std::fs::{File, OpenOptions};
+use std::io::{BufRead as _, BufReader, BufWriter, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use baton_core::agreement::Agreement;
+use baton_core::decision::{Decision, Fault};
+use baton_core::input::Pin;
+use baton_core::observation::{Capability, Question};
+use baton_core::workflow::{Scope, SettingValue};
+use baton_core::{Digest, RequestId, Run, RunId};
+use baton_engine::{Configured, Engine, Evaluation, Grants as Granted};
+use baton_store::{Journal, StateDir};
+use rustix::time::{ClockId, clock_gettime};
+use serde::{Deserialize, Serialize};
+
+use crate::config::HostConfig;
+use crate::error::RuntimeError;
+use crate::policies::{self, RunArtifacts};
+use crate::query;
+
+/// Questions that wait for the shadows. A decision takes them some ten µs; when so many wait, they are behind for good.
+const WAITING: usize = 256;
+/// One part in so many of a core, measured in the time that their thread had one.
+const SHARE: u32 = 10;
+/// What they may use at once after a silence: compiling is not counted, and a question of an interpreter takes some ms.
+const BURST: Duration = Duration::from_millis(500);
+/// Bytes of the file after which nothing more is written: some hundred thousand answers.
+const FILE_BYTES_MAX: u64 = 64 << 20;
+/// Version of the file's lines.
+pub const SHADOW_SCHEMA: u32 = 1;
+/// Name of the file in the folder of the run.
+const FILE: &str = "shadows.jsonl";
+
+/// An answer of a shadow beside the one that counted.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ShadowAnswer {
+    /// Version of the line.
+    pub schema: u32,
+    /// The question, as the journal numbers it.
+    pub request: RequestId,
+    /// `interface.function`.
+    pub function: String,
+    /// Name of the shadow.
+    pub policy: String,
+    /// Digest of its component.
+    pub component: Digest,
+    /// Digest of its settings.
+    pub settings: Digest,
+    /// How the two answers compare.
+    pub agreement: Agreement,
+    /// Fuel that the shadow used.
+    pub fuel: u64,
+    /// The answer that counted, where the shadow's is another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counted: Option<Result<Decision, Fault>>,
+    /// The shadow's, where it is another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shadow: Option<Result<Decision, Fault>>,
+}
+
+/// Everything that the shadows of a run said.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ShadowStory {
+    /// In the order of asking.
+    pub answers: Vec<ShadowAnswer>,
+    /// Questions that were left out because the shadows had used their share.
+    pub left_out: u64,
+}
+
+/// A line of the file.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum Line {
+    Answer(Box<ShadowAnswer>),
+    LeftOut { schema: u32, left_out: u64 },
+}
+
+/// What the thread hears.
+enum Message {
+    /// These are the shadows from now on.
+    Pins(Vec<Pin>),
+    /// A question with the answer that counts.
+    Asked { request: RequestId, question: Box<Question>, counted: Result<Decision, Fault> },
+}
+
+/// Who may tell the shadows of a question. Cheap to clone, and never waits.
+#[derive(Clone)]
+pub(crate) struct Teller {
+    to: SyncSender<Message>,
+    left_out: Arc<AtomicU64>,
+}
+
+impl Teller {
+    /// Tells them, where they have room.
+    pub(crate) fn tell(&self, request: RequestId, question: Question, counted: Result<Decision, Fault>) {
+        let message = Message::Asked { request, question: Box::new(question), counted };
+        if let Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) = self.to.try_send(message) {
+            self.left_out.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+/// What the shadows of a run are made of.
+pub(crate) struct Parts {
+    pub(crate) journal: Journal,
+    pub(crate) artifacts: RunArtifacts,
+    /// Compiled components.
+    pub(crate) cache: PathBuf,
+    /// The folder of the run's own files.
+    pub(crate) folder: PathBuf,
+}
+
+/// The shadows of a run. Nothing is started where there are none.
+pub(crate) struct Shadows {
+    parts: Arc<Parts>,
+    thread: Option<(Teller, Arc<AtomicBool>, JoinHandle<()>)>,
+}
+
+impl Shadows {
+    pub(crate) fn new(parts: Parts) -> Self {
+        Self { parts: Arc::new(parts), thread: None }
+    }
+
+    /// Follows what the run has pinned as its shadows.
+    pub(crate) fn follow(&mut self, run: &Run) {
+        let pins: Vec<Pin> =
+            run.pins().filter(|pin| matches!(pin.scope, Scope::Shadow { .. })).cloned().collect();
+        if pins.is_empty() {
+            return;
+        }
+        if self.thread.is_none() {
+            self.thread = start(&self.parts);
+        }
+        if let Some((teller, ..)) = &self.thread {
+            // Whoever is told of a question after this waits in the same line.
+            let _ = teller.to.send(Message::Pins(pins));
+        }
+    }
+
+    /// Who tells them of a question; nobody where there are none.
+    pub(crate) fn teller(&self) -> Option<Teller> {
+        self.thread.as_ref().map(|(teller, ..)| teller.clone())
+    }
+
+    /// Waits for the answer under way, and for nothing that is still in line.
+    pub(crate) fn finish(&mut self) {
+        let Some((teller, stop, thread)) = self.thread.take() else { return };
+        stop.store(true, Ordering::Relaxed);
+        drop(teller);
+        let _ = thread.join();
+    }
+}
+
+fn start(parts: &Arc<Parts>) -> Option<(Teller, Arc<AtomicBool>, JoinHandle<()>)> {
+    let (to, heard) = sync_channel(WAITING);
+    let (left_out, stop) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
+    let teller = Teller { to, left_out: Arc::clone(&left_out) };
+    let theirs = Asked { parts: Arc::clone(parts), left_out, stop: Arc::clone(&stop) };
+    let thread = std::thread::Builder::new().name("shadows".to_owned()).spawn(move || {
+        if let Err(error) = theirs.answer(&heard) {
+            // They decide nothing, so nothing is lost by it but what they would have said.
+            tracing::warn!("the shadows are silent: {error}");
+        }
+    });
+    match thread {
+        Ok(thread) => Some((teller, stop, thread)),
+        Err(error) => {
+            tracing::warn!("the shadows have no thread: {error}");
+            None
+        }
+    }
+}
+
+/// The thread's side.
+struct Asked {
+    parts: Arc<Parts>,
+    left_out: Arc<AtomicU64>,
+    stop: Arc<AtomicBool>,
+}
+
+impl Asked {
+    fn answer(&self, heard: &Receiver<Message>) -> Result<(), RuntimeError> {
+        let failed = |error: std::io::Error| RuntimeError::State {
+            what: "cannot write down what shadows say",
+            dir: self.parts.folder.clone(),
+            source: error.into(),
+        };
+        // An engine of their own: a shadow that loops takes no place of those that decide.
+        let engine = policies::engine(Some(self.parts.cache.clone()))?;
+        let mut file = Written::open(&self.parts.folder).map_err(failed)?;
+        let mut shadows: Vec<(Capability, Configured)> = Vec::new();
+        let mut share = Share::begin();
+        while let Ok(message) = heard.recv() {
+            match message {
+                Message::Pins(pins) => {
+                    shadows = pins.iter().filter_map(|pin| self.load(&engine, pin)).collect();
+                    share = Share::begin();
+                }
+                Message::Asked { .. } if self.stop.load(Ordering::Relaxed) || !share.is_left() => {
+                    self.left_out.fetch_add(1, Ordering::Relaxed);
+                }
+                Message::Asked { request, question, counted } => {
+                    let asked = question.ask.capability();
+                    for (_, shadow) in shadows.iter().filter(|(capability, _)| *capability == asked) {
+                        let answer = set_beside(request, &question, &counted, shadow);
+                        file.write(&Line::Answer(Box::new(answer))).map_err(failed)?;
+                    }
+                }
+            }
+        }
+        let left_out = self.left_out.load(Ordering::Relaxed);
+        if left_out > 0 {
+            file.write(&Line::LeftOut { schema: SHADOW_SCHEMA, left_out }).map_err(failed)?;
+        }
+        file.finish().map_err(failed)
+    }
+
+    /// As it is in the journal. One that cannot be loaded is silent.
+    fn load(&self, engine: &Engine, pin: &Pin) -> Option<(Capability, Configured)> {
+        let blob = |digest| self.parts.journal.blob(digest).ok().flatten();
+        let loaded = || {
+            let component = blob(&pin.component).ok_or("its component is not in the journal")?;
+            let settings = blob(&pin.settings).ok_or("its settings are not in the journal")?;
+            let settings: std::collections::BTreeMap<String, SettingValue> =
+                serde_json::from_slice(&settings).map_err(|error| error.to_string())?;
+            let artifacts = self.parts.artifacts.granted(pin.grants.clone());
+            let granted = Granted::of(&pin.grants, Arc::new(artifacts));
+            let policy =
+                engine.load_granted(&pin.policy, &component, granted).map_err(|error| error.to_string())?;
+            policy.configure(&settings).map_err(|error| error.to_string())
+        };
+        match loaded() {
+            Ok(configured) => Some((pin.capability, configured)),
+            Err(why) => {
+                let why: String = why;
+                tracing::warn!("the shadow {} is silent: {why}", pin.policy);
+                None
+            }
+        }
+    }
+}
+
+fn set_beside(
+    request: RequestId,
+    question: &Question,
+    counted: &Result<Decision, Fault>,
+    shadow: &Configured,
+) -> ShadowAnswer {
+    let Evaluation { result, fuel, .. } = shadow.evaluate(question);
+    let agreement = Agreement::of(counted, &result);
+    let differs = matches!(agreement, Agreement::Differs | Agreement::Fault);
+    ShadowAnswer {
+        schema: SHADOW_SCHEMA,
+        request,
+        function: question.ask.function().to_owned(),
+        policy: shadow.policy().name().to_owned(),
+        component: shadow.policy().digest().clone(),
+        settings: shadow.settings_digest().clone(),
+        agreement,
+        fuel,
+        counted: differs.then(|| counted.clone()),
+        shadow: differs.then_some(result),
+    }
+}
+
+/// What of a core the thread may still use.
+struct Share {
+    since: Instant,
+    used_before: Duration,
+}
+
+impl Share {
+    fn begin() -> Self {
+        Self { since: Instant::now(), used_before: core_time() }
+    }
+
+    fn is_left(&self) -> bool {
+        core_time().saturating_sub(self.used_before) < self.since.elapsed() / SHARE + BURST
+    }
+}
+
+/// For how long this thread has had a core.
+fn core_time() -> Duration {
+    Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default()
+}
+
+/// The file, up to its bound.
+struct Written {
+    file: BufWriter<File>,
+    bytes: u64,
+}
+
+impl Written {
+    fn open(folder: &Path) -> std::io::Result<Self> {
+        std::fs::create_dir_all(folder)?;
+        let file = OpenOptions::new().append(true).create(true).mode(0o600).open(folder.join(FILE))?;
+        let bytes = file.metadata()?.len();
+        Ok(Self { file: BufWriter::new(file), bytes })
+    }
+
+    fn write(&mut self, line: &Line) -> std::io::Result<()> {
+        if self.bytes >= FILE_BYTES_MAX {
+            return Ok(());
+        }
+        let mut line = serde_json::to_vec(line)?;
+        line.push(b'\n');
+        self.bytes += line.len() as u64;
+        self.file.write_all(&line)?;
+        // Whoever asks for the report while the run goes on sees whole lines.
+        self.file.flush()
+    }
+
+    fn finish(mut self) -> std::io::Result<()> {
+        self.file.flush()
+    }
+}
+
+/// What the shadows of a run said; of the newest run where none is named. Nothing where it has none.
+///
+/// # Errors
+/// As for [`view_of`](crate::view_of), and [`RuntimeError::State`] where the file cannot be read.
+pub fn shadows_of(config: &HostConfig, run: Option<&RunId>) -> Result<(RunId, ShadowStory), RuntimeError> {
+    let (_, run) = query::journal_of(config, run)?;
+    let state = query::find_state(config)?;
+    let folder = folder_of(&state, &run);
+    let failed = |error: std::io::Error| RuntimeError::State {
+        what: "cannot read what shadows said",
+        dir: folder.clone(),
+        source: error.into(),
+    };
+    let file = match File::open(folder.join(FILE)) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            return Ok((run, ShadowStory::default()));
+        }
+        file => file.map_err(failed)?,
+    };
+    let mut story = ShadowStory::default();
+    for line in BufReader::new(file).lines() {
+        // The last line may be half written; a host that was killed leaves one.
+        match serde_json::from_str(&line.map_err(failed)?) {
+            Ok(Line::Answer(answer)) => story.answers.push(*answer),
+            Ok(Line::LeftOut { left_out, .. }) => story.left_out += left_out,
+            Err(error) => tracing::debug!(%error, "a line of the shadows' file is passed over"),
+        }
+    }
+    Ok((run, story))
+}
+
+/// Where the run has files of its own.
+pub(crate) fn folder_of(state: &StateDir, run: &RunId) -> PathBuf {
+    state.sessions().join(run.as_str())
+}

@@ -1,0 +1,257 @@
+//! `policy use` and its way back: what is asked, whether it can be, and the same where no host works on the run. The loop's
+//! part is `event_loop/swaps.rs`.
+
+use std::collections::BTreeMap;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use baton_core::grants::Grants;
+use baton_core::input::{ChangeCause, Pin};
+use baton_core::observation::Capability;
+use baton_core::workflow::{Layer, Origin, Scope, SettingValue};
+use baton_core::{Digest, Input, Run, RunId};
+use baton_engine::limits::COMPONENT_BYTES;
+use baton_store::{ArtifactStore, Journal};
+use serde::{Deserialize, Serialize};
+
+use crate::config::{HostConfig, PolicySource};
+use crate::control::{Control, ControlReply, control};
+use crate::error::RuntimeError;
+use crate::policies::{self, Bench, Pinned, RunArtifacts, Seated, Wanted};
+use crate::query;
+use crate::recover;
+use crate::scribe::Scribe;
+
+/// A component that a person wants in place.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct UsePolicy {
+    /// Of which run; the one at work, or else the newest, where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<RunId>,
+    /// As the person named it, for messages.
+    pub reference: String,
+    /// Name for people and for the journal.
+    pub name: String,
+    /// Where its bytes are handed over. Absent for the component embedded in the host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<PathBuf>,
+    /// What those bytes are: others are refused.
+    pub digest: Digest,
+    /// What is set for it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub settings: BTreeMap<String, SettingValue>,
+    /// What it may have beyond the usual.
+    #[serde(default)]
+    pub grants: Grants,
+    /// Where it is to decide.
+    #[serde(default)]
+    pub scope: Scope,
+    /// What; everything that it can where empty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub decides: Vec<Capability>,
+}
+
+/// Puts a policy in place of others, in a live run or in one that nobody works on now. `bytes` is its component; absent for the
+/// one embedded in the host. It decides from the next question on; what is being decided meanwhile is decided as before.
+///
+/// # Errors
+/// [`RuntimeError::Refused`] where the component, its settings, the scope or the run is refused; then nothing has changed.
+/// [`RuntimeError::State`] where it cannot be handed over, and what [`control`](crate::control()) says.
+pub async fn use_policy(
+    config: &HostConfig,
+    mut wanted: UsePolicy,
+    bytes: Option<&[u8]>,
+) -> Result<Vec<Pin>, RuntimeError> {
+    let state = query::find_state(config)?;
+    let handed = match bytes {
+        Some(bytes) => Some(hand_over(state.path(), bytes)?),
+        None => None,
+    };
+    wanted.file = handed.as_ref().map(|file| file.path().to_owned());
+    match control(config, Control::UsePolicy(Box::new(wanted))).await? {
+        ControlReply::Changed { pins } => Ok(pins),
+        ControlReply::PolicyRefused { policy, why } => Err(RuntimeError::PolicyRefused { policy, why }),
+        ControlReply::Refused { why } => Err(RuntimeError::Refused(why)),
+        _ => Err(RuntimeError::Refused("the host answered something else; is it an older one?".to_owned())),
+    }
+}
+
+/// The bytes that the person looked at, where the host finds them and nobody else writes: what lies at the path that was named
+/// may change at any time. Gone when the host has answered.
+fn hand_over(folder: &Path, bytes: &[u8]) -> Result<tempfile::NamedTempFile, RuntimeError> {
+    use std::io::Write as _;
+    let write = || {
+        let mut file = tempfile::Builder::new().prefix("policy-").suffix(".wasm").tempfile_in(folder)?;
+        file.write_all(bytes)?;
+        file.flush()?;
+        Ok(file)
+    };
+    write().map_err(|source: std::io::Error| RuntimeError::State {
+        what: "cannot hand a policy over",
+        dir: folder.to_owned(),
+        source: source.into(),
+    })
+}
+
+impl UsePolicy {
+    /// Whether it can be put in place in this run at all.
+    pub(crate) fn check(&self, run: &Run) -> Result<(), String> {
+        is_meant(run, self.run.as_ref())?;
+        exists(run, &self.scope)
+    }
+
+    /// Its bytes, as a host loads them.
+    pub(crate) fn read(self) -> Result<Wanted, RuntimeError> {
+        let bytes = match &self.file {
+            None => None,
+            Some(file) => {
+                let refused = |why| RuntimeError::PolicyRefused { policy: self.reference.clone(), why };
+                let cannot = |error| refused(format!("cannot read {}: {error}", file.display()));
+                let mut bytes = Vec::new();
+                let opened = std::fs::File::open(file).map_err(cannot)?;
+                // One byte more than is allowed, so that the engine says that it is too large.
+                opened.take(COMPONENT_BYTES + 1).read_to_end(&mut bytes).map_err(cannot)?;
+                let found = Digest::of(&bytes);
+                if found != self.digest {
+                    let (file, wanted) = (file.display(), &self.digest);
+                    let why = format!("{file} has changed: {wanted} was asked for, and it is {found} now");
+                    return Err(refused(why));
+                }
+                Some(bytes)
+            }
+        };
+        Ok(Wanted {
+            source: PolicySource { name: self.name, bytes },
+            reference: self.reference,
+            settings: self.settings,
+            grants: self.grants,
+            from: Origin { layer: Layer::Command, ..Origin::default() },
+            scope: self.scope,
+            decides: self.decides,
+        })
+    }
+}
+
+fn is_meant(run: &Run, asked: Option<&RunId>) -> Result<(), String> {
+    match asked {
+        Some(asked) if asked != run.id() => {
+            Err(format!("this host works on the run {}, not on {asked}", run.id()))
+        }
+        _ if run.ending().is_some_and(|ending| ending != baton_core::action::Ending::Interrupted) => {
+            Err(format!("the run {} is over: nothing is decided there any more", run.id()))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn exists(run: &Run, scope: &Scope) -> Result<(), String> {
+    let workflow = run.workflow();
+    let known: Vec<&str> = match scope {
+        Scope::Run | Scope::Shadow { .. } => return Ok(()),
+        Scope::Role { role } if workflow.roles.contains_key(role) => return Ok(()),
+        Scope::Phase { phase } if workflow.phases.iter().any(|known| known.id == *phase) => return Ok(()),
+        Scope::Role { .. } => workflow.roles.keys().map(|role| role.as_str()).collect(),
+        Scope::Phase { .. } => workflow.phases.iter().map(|phase| phase.id.as_str()).collect(),
+    };
+    let (kind, name) = match scope {
+        Scope::Role { role } => ("role", role.as_str()),
+        Scope::Phase { phase } => ("phase", phase.as_str()),
+        Scope::Run | Scope::Shadow { .. } => return Ok(()),
+    };
+    Err(format!("the workflow has no {kind} {name}; it has {}", known.join(", ")))
+}
+
+/// Loads what is wanted, and keeps its bytes in the journal. Blocking.
+pub(crate) fn load(bench: &Bench, journal: &Journal, wanted: &[Wanted]) -> Result<Vec<Pin>, RuntimeError> {
+    let mut pins = Vec::new();
+    for wanted in wanted {
+        for Seated { pin, blobs } in bench.load(wanted)? {
+            for blob in blobs {
+                journal.put_blob(blob).map_err(|source| RuntimeError::State {
+                    what: "cannot keep a policy",
+                    dir: journal.path().to_owned(),
+                    source: source.into(),
+                })?;
+            }
+            pins.push(pin);
+        }
+    }
+    Ok(pins)
+}
+
+/// What stands behind those that decide these things in a scope.
+pub(crate) fn behind(
+    run: &Run,
+    asked: Option<&RunId>,
+    scope: &Scope,
+    decides: &[Capability],
+) -> Result<Vec<Pin>, String> {
+    is_meant(run, asked)?;
+    let is_named = |pin: &Pin| decides.is_empty() || decides.contains(&pin.capability);
+    let seats: Vec<_> = run.seats().filter(|seat| seat.pin.scope == *scope && is_named(seat.pin)).collect();
+    let pins: Vec<Pin> = seats.iter().filter_map(|seat| seat.behind.last().cloned()).collect();
+    if pins.is_empty() {
+        let place = match scope {
+            Scope::Run => "in this run".to_owned(),
+            Scope::Role { role } => format!("for the role {role}"),
+            Scope::Phase { phase } => format!("in the phase {phase}"),
+            Scope::Shadow { policy } => format!("in the shadow {policy}"),
+        };
+        return Err(format!("nothing to go back to {place}: what decides there is what it began with"));
+    }
+    Ok(pins)
+}
+
+/// The same where no host works on the run: it is journaled under the workspace's lock, and the next host goes on with it.
+pub(crate) async fn offline(
+    config: &HostConfig,
+    change: OfflineChange,
+) -> Result<ControlReply, RuntimeError> {
+    let state = query::find_state(config)?;
+    let (_lock, journal) = query::open_to_write(config, &state)?;
+    let id = query::which_run(config, &journal, change.run())?;
+    let folded = recover::fold_run(&journal, &id).map_err(|error| error.in_dir(state.path()))?;
+    let artifacts = ArtifactStore::open(&state).map_err(query::cannot_read(&state))?;
+    let (cause, pins) = match change {
+        OfflineChange::Use(wanted) => {
+            wanted.check(&folded.run).map_err(RuntimeError::Refused)?;
+            let (cache, artifacts) = (state.aot_cache(), RunArtifacts::of(artifacts, id.clone()));
+            let keeper = journal.clone();
+            let loaded = tokio::task::spawn_blocking(move || {
+                let nothing: &[Pinned] = &[];
+                let bench = policies::restore(cache, artifacts, nothing)?;
+                load(&bench, &keeper, &[wanted.read()?])
+            });
+            let loaded = loaded.await.map_err(|join| RuntimeError::Refused(join.to_string()))?;
+            (ChangeCause::Command, loaded?)
+        }
+        OfflineChange::RollBack { run, scope, decides } => {
+            let pins = behind(&folded.run, run.as_ref(), &scope, &decides).map_err(RuntimeError::Refused)?;
+            (ChangeCause::Rollback, pins)
+        }
+    };
+    let mut scribe = Scribe::new(folded, id, journal);
+    let input = Input::PolicyChanged { pins: pins.clone(), cause };
+    scribe.take(input).map_err(|illegal| RuntimeError::Refused(illegal.to_string()))?;
+    scribe.commit().await?;
+    scribe.flush()?;
+    Ok(ControlReply::Changed { pins })
+}
+
+/// What can be changed without a host.
+pub(crate) enum OfflineChange {
+    /// Put this in place.
+    Use(UsePolicy),
+    /// Take back what was put in place.
+    RollBack { run: Option<RunId>, scope: Scope, decides: Vec<Capability> },
+}
+
+impl OfflineChange {
+    fn run(&self) -> Option<&RunId> {
+        match self {
+            OfflineChange::Use(wanted) => wanted.run.as_ref(),
+            OfflineChange::RollBack { run, .. } => run.as_ref(),
+        }
+    }
+}

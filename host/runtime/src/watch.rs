@@ -1,0 +1,126 @@
+//! Component files that a workflow wants to be watched (M3). Looked at once a second, as the inbox is: a handful of files needs
+//! no help of the system, and a file that is replaced, moved away or on another machine is seen all the same. A file is taken
+//! when it has stayed as it is from one look to the next, so nothing half-written is loaded.
+
+use std::collections::BTreeMap;
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use baton_core::input::Pin;
+use baton_core::workflow::{Candidate, Policies};
+use baton_core::{Digest, Run};
+use baton_engine::limits::COMPONENT_BYTES;
+
+use crate::config::PolicySource;
+use crate::error::RuntimeError;
+use crate::policies::{Wanted, role_of};
+
+/// The files of a run.
+#[derive(Debug, Default)]
+pub(crate) struct Watch {
+    files: BTreeMap<PathBuf, Seen>,
+}
+
+/// A file as it was at the last look.
+#[derive(Debug, Default)]
+struct Seen {
+    now: Option<Identity>,
+    /// What was loaded from it, or refused.
+    taken: Option<Identity>,
+}
+
+/// Enough to see that a file is another one, or was written to.
+type Identity = (u64, u64, u64, i64, i64);
+
+/// A file that has something new in it.
+pub(crate) struct Changed {
+    pub(crate) reference: String,
+    /// What is to be put in place, or why the file cannot be read.
+    pub(crate) wanted: Result<Vec<Wanted>, RuntimeError>,
+}
+
+impl Watch {
+    /// Of the files that decide in the run, where its workflow wants them watched.
+    pub(crate) fn over(run: &Run) -> Self {
+        let policies = &run.workflow().policies;
+        let is_file = |reference: &&str| !reference.contains(':') || Path::new(reference).is_absolute();
+        let files = policies.references().into_iter().filter(is_file).filter(|_| policies.watch);
+        // A pinned reference stands for these bytes and no others.
+        let files = files.filter(|reference| !reference.contains("@sha256:"));
+        Self { files: files.map(|reference| (PathBuf::from(reference), Seen::default())).collect() }
+    }
+
+    /// What has changed since the last look, and stayed so.
+    pub(crate) fn look(&mut self, run: &Run) -> Vec<Changed> {
+        let mut changed = Vec::new();
+        for (path, seen) in &mut self.files {
+            let now = std::fs::metadata(path).ok().filter(Metadata::is_file).map(|file| identity(&file));
+            let stayed = now.is_some() && now == seen.now;
+            seen.now = now;
+            if !stayed || seen.taken == now {
+                continue;
+            }
+            seen.taken = now;
+            let reference = path.to_string_lossy().into_owned();
+            let wanted = read(path, &reference).map(|bytes| wanted(run, &reference, bytes));
+            if !matches!(&wanted, Ok(wanted) if wanted.is_empty()) {
+                changed.push(Changed { reference, wanted });
+            }
+        }
+        changed
+    }
+}
+
+fn identity(file: &Metadata) -> Identity {
+    (file.dev(), file.ino(), file.size(), file.mtime(), file.mtime_nsec())
+}
+
+fn read(path: &Path, reference: &str) -> Result<Vec<u8>, RuntimeError> {
+    use std::io::Read as _;
+    let mut bytes = Vec::new();
+    let file =
+        std::fs::File::open(path).and_then(|file| file.take(COMPONENT_BYTES + 1).read_to_end(&mut bytes));
+    file.map(|_| bytes).map_err(|error| RuntimeError::PolicyRefused {
+        policy: reference.to_owned(),
+        why: format!("cannot read it: {error}"),
+    })
+}
+
+/// Where the file decides, as the workflow has it, and decides with other bytes than these. What a person put in place by
+/// hand is left alone.
+fn wanted(run: &Run, reference: &str, bytes: Vec<u8>) -> Vec<Wanted> {
+    let (policies, digest) = (&run.workflow().policies, Digest::of(&bytes));
+    let name = Path::new(reference).file_stem().map(|stem| stem.to_string_lossy().into_owned());
+    let name = name.unwrap_or_default();
+    let source = PolicySource { name: name.clone(), bytes: Some(bytes) };
+    let mut wanted: Vec<Wanted> = Vec::new();
+    for seat in run.seats().filter(|seat| seat.pin.policy == name && seat.pin.component != digest) {
+        let Some(candidate) = chosen(policies, run, seat.pin, reference) else { continue };
+        let Candidate { component, settings, grants, from, .. } = candidate;
+        // One entry for all that it decides with the same settings.
+        let same = wanted.iter_mut().find(|other| {
+            (&other.scope, &other.settings, &other.grants) == (&seat.pin.scope, &settings, &grants)
+        });
+        match same {
+            Some(other) => other.decides.push(seat.pin.capability),
+            None => wanted.push(Wanted {
+                source: source.clone(),
+                reference: component,
+                settings,
+                grants,
+                from,
+                scope: seat.pin.scope.clone(),
+                decides: vec![seat.pin.capability],
+            }),
+        }
+    }
+    wanted
+}
+
+/// The choice of this file for a seat, where the file is the one that somebody chose for it.
+fn chosen(policies: &Policies, run: &Run, pin: &Pin, reference: &str) -> Option<Candidate> {
+    let role = role_of(run.workflow(), &pin.scope);
+    let candidates = policies.candidates(&pin.scope, role, pin.capability);
+    candidates.into_iter().find(|candidate| candidate.component == reference && candidate.from == pin.from)
+}

@@ -1,0 +1,302 @@
+//! Other policies while a run goes on (M3): by command, by a file that changes, back again, and across a restart. Each run
+//! stands still in a verification until the test lets it go on, so nothing here depends on time.
+
+#[path = "../hostile/guests.rs"]
+mod guests;
+mod support;
+
+use std::fs;
+
+use baton_runtime::core::decision::Label;
+use baton_runtime::core::input::ChangeCause;
+use baton_runtime::core::notice::Notice;
+use baton_runtime::core::observation::{Ask, Capability, Occasion};
+use baton_runtime::core::{Action, Digest, Input};
+use baton_runtime::engine::builtin_bytes;
+use baton_runtime::store::{Entry, Journal};
+use support::{Ended, Stage, until};
+
+const WORKS: &str = r#"{ say = "The work is done, as it was asked for." }"#;
+
+/// The built-in policy under another digest: a section that nobody reads is added to it.
+fn marked(mark: &str) -> Vec<u8> {
+    let name = b"mark";
+    let size = u8::try_from(1 + name.len() + mark.len()).unwrap();
+    [builtin_bytes(), &[0, size, 4], name, mark.as_bytes()].concat()
+}
+
+/// Three phases; each stands still in its verification until a file is there.
+fn standing(policies: &str) -> Stage {
+    let stage = Stage::new();
+    let phase = |id: &str, after: &str| {
+        format!(
+            "[[phases]]\nid = \"{id}\"\ndepends_on = [{after}]\n\
+             verify = \"touch at-{id}; while [ ! -e go-{id} ]; do sleep 0.02; done\"\n\
+             objectives = [{{ id = \"{id}-work\", description = \"Do it.\" }}]\n"
+        )
+    };
+    let phases = [phase("one", ""), phase("two", "\"one\""), phase("three", "\"two\"")].concat();
+    stage.write(
+        "job.toml",
+        format!(
+            "name = \"job\"\ngoal = \"Show what happens.\"\n[roles.executor]\nscript = \"script.toml\"\n{policies}\n{phases}"
+        ),
+    );
+    stage.write("script.toml", format!("window_tokens = 100000\n[objectives.\"*\"]\nsteps = [{WORKS}]\n"));
+    stage
+}
+
+fn reached(stage: &Stage, phase: &str) {
+    let file = stage.workspace.join(format!("at-{phase}"));
+    until(&format!("phase {phase} is verified"), || file.exists());
+}
+
+fn let_go(stage: &Stage, phase: &str) {
+    fs::write(stage.workspace.join(format!("go-{phase}")), "").unwrap();
+}
+
+fn use_policy(stage: &Stage, arguments: &[&str]) -> Ended {
+    let (workspace, state) =
+        (stage.workspace.display().to_string(), stage.state_root().display().to_string());
+    let place = ["--workspace", &workspace, "--state-dir", &state];
+    stage.baton(&[&["policy", "use"], arguments, &place].concat())
+}
+
+/// Who decided, in order.
+fn labels(stage: &Stage) -> Vec<Label> {
+    let journal = Journal::open_read_only(&stage.state()).unwrap();
+    let run = journal.latest().unwrap().unwrap().run;
+    let entries = journal.read(&run).unwrap().map(Result::unwrap);
+    entries
+        .filter_map(|entry| match entry {
+            Entry::Input(stamped) => match stamped.input {
+                Input::Decided { label, .. } => Some(*label),
+                _ => None,
+            },
+            Entry::Intent { .. } => None,
+        })
+        .collect()
+}
+
+/// Who decided this, each once, in order.
+fn deciders(stage: &Stage, capability: Capability) -> Vec<(String, Digest)> {
+    let mut found: Vec<_> = labels(stage)
+        .into_iter()
+        .filter(|label| label.capability == capability)
+        .map(|label| (label.policy, label.component.unwrap()))
+        .collect();
+    found.dedup();
+    found
+}
+
+fn built_in() -> (String, Digest) {
+    ("resilience".to_owned(), Digest::of(builtin_bytes()))
+}
+
+// M3
+#[test]
+fn a_policy_is_put_in_place_by_command_and_taken_back() {
+    let stage = standing("");
+    let mine = marked("mine");
+    stage.write("mine.wasm", &mine);
+    let host = stage.start(&["run", "job.toml"]);
+    reached(&stage, "one");
+    let used = use_policy(&stage, &["mine.wasm", "--decides", "handoff,splitting"]).expect(0);
+    used.says(&["mine@", "decides handoff, splitting", "from the next decision on"]);
+    let_go(&stage, "one");
+    reached(&stage, "two");
+    use_policy(&stage, &["--rollback", "--decides", "handoff"]).expect(0).says(&["resilience@", "handoff"]);
+    let again = use_policy(&stage, &["--rollback", "--decides", "compaction"]).expect(2);
+    again.says(&["nothing to go back to"]);
+    let_go(&stage, "two");
+    let_go(&stage, "three");
+    Ended::from(host.wait_with_output().unwrap()).expect(0);
+
+    let mine = ("mine".to_owned(), Digest::of(&mine));
+    assert_eq!(deciders(&stage, Capability::Handoff), [built_in(), mine.clone(), built_in()]);
+    assert_eq!(deciders(&stage, Capability::Splitting), [built_in(), mine]);
+    assert_eq!(deciders(&stage, Capability::Exhaustion), [built_in()]);
+    let causes: Vec<_> = stage
+        .story()
+        .notices
+        .into_iter()
+        .filter_map(|notice| match notice {
+            Notice::PolicyChanged { cause, .. } => Some(cause),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(causes, [ChangeCause::Command, ChangeCause::Rollback]);
+}
+
+// M3, M4
+#[test]
+fn a_policy_for_one_phase_decides_there_alone() {
+    let stage = standing("");
+    stage.write("mine.wasm", marked("mine"));
+    let host = stage.start(&["run", "job.toml"]);
+    reached(&stage, "one");
+    use_policy(&stage, &["mine.wasm", "--phase", "four"])
+        .expect(2)
+        .says(&["no phase four", "one, two, three"]);
+    use_policy(&stage, &["mine.wasm", "--phase", "two", "--set", "stall-ms=100000"]).expect(0);
+    for phase in ["one", "two", "three"] {
+        let_go(&stage, phase);
+    }
+    Ended::from(host.wait_with_output().unwrap()).expect(0);
+    let mine = ("mine".to_owned(), Digest::of(marked("mine")));
+    for capability in [Capability::Handoff, Capability::Exhaustion] {
+        assert_eq!(deciders(&stage, capability), [built_in(), mine.clone(), built_in()], "{capability}");
+    }
+}
+
+// M3
+#[test]
+fn what_is_refused_changes_nothing() {
+    let stage = standing("");
+    stage.write("broken.wasm", b"no component");
+    stage.write("mine.wasm", marked("mine"));
+    let host = stage.start(&["run", "job.toml"]);
+    reached(&stage, "one");
+    use_policy(&stage, &["broken.wasm"]).expect(3).says(&["not a WebAssembly component"]);
+    use_policy(&stage, &["mine.wasm", "--set", "stall-ms=soon"]).expect(3).says(&["stall-ms"]);
+    use_policy(&stage, &["absent.wasm"]).expect(2).says(&["absent.wasm"]);
+    for phase in ["one", "two", "three"] {
+        let_go(&stage, phase);
+    }
+    let ended = Ended::from(host.wait_with_output().unwrap()).expect(0);
+    assert!(labels(&stage).iter().all(|label| label.policy == "resilience"));
+    ended.says(&["was not put in place"]);
+}
+
+// M3
+#[test]
+fn a_file_that_changes_is_swapped_in_and_a_broken_one_is_not() {
+    let stage = standing("[policies]\nall = \"mine.wasm\"\nwatch = true\n");
+    stage.write("mine.wasm", marked("first"));
+    let host = stage.start(&["run", "job.toml"]);
+    let told = |wanted: fn(&Notice) -> bool| until("it is told", || stage.story().count(wanted) == 1);
+    reached(&stage, "one");
+    stage.write("mine.wasm", marked("second"));
+    told(|notice| matches!(notice, Notice::PolicyChanged { cause: ChangeCause::File, .. }));
+    let_go(&stage, "one");
+    reached(&stage, "two");
+    stage.write("mine.wasm", b"half a compone");
+    told(|notice| matches!(notice, Notice::PolicyRefused { .. }));
+    let_go(&stage, "two");
+    let_go(&stage, "three");
+    Ended::from(host.wait_with_output().unwrap()).expect(0);
+    let of = |mark| ("mine".to_owned(), Digest::of(marked(mark)));
+    assert_eq!(deciders(&stage, Capability::Handoff), [of("first"), of("second")]);
+}
+
+// M3, D8
+#[test]
+fn it_is_still_in_place_after_the_host_was_killed() {
+    let stage = standing("");
+    stage.write("mine.wasm", marked("mine"));
+    let mut host = stage.start(&["run", "job.toml"]);
+    reached(&stage, "one");
+    use_policy(&stage, &["mine.wasm"]).expect(0);
+    // Nothing but the journal has it any more.
+    fs::remove_file(stage.path("mine.wasm")).unwrap();
+    host.kill().unwrap();
+    host.wait().unwrap();
+    stage.write("other.wasm", marked("other"));
+    let offline =
+        use_policy(&stage, &["other.wasm", "--decides", "compaction", "--phase", "three"]).expect(0);
+    offline.says(&["no host works on it", "baton resume"]);
+    for phase in ["one", "two", "three"] {
+        let_go(&stage, phase);
+    }
+    stage.baton(&["resume"]).expect(0);
+    let mine = ("mine".to_owned(), Digest::of(marked("mine")));
+    assert_eq!(deciders(&stage, Capability::Handoff), [built_in(), mine]);
+    let decided = deciders(&stage, Capability::Compaction);
+    assert!(decided.iter().all(|(policy, _)| policy != "resilience"), "{decided:?}");
+}
+
+/// What a run came to: every decision between two prompts, and where each phase stands. How often it is asked while an agent
+/// works depends on the time that answers take.
+fn course(stage: &Stage) -> (Vec<String>, Vec<String>) {
+    let journal = Journal::open_read_only(&stage.state()).unwrap();
+    let run = journal.latest().unwrap().unwrap().run;
+    let (mut at_work, mut decided) = (Vec::new(), Vec::new());
+    for entry in journal.read(&run).unwrap() {
+        match entry.unwrap() {
+            Entry::Intent { intent, .. } => {
+                if let Action::RequestDecision { request, question, .. } = intent.action
+                    && matches!(&question.ask, Ask::Assess(seen) if seen.occasion != Occasion::PromptEnded)
+                {
+                    at_work.push(request);
+                }
+            }
+            Entry::Input(stamped) => {
+                if let Input::Decided { request, label, .. } = stamped.input
+                    && !at_work.contains(&request)
+                {
+                    let Label { capability, policy, component, fuel, faults, .. } = *label;
+                    decided.push(format!("{capability} {policy} {component:?} {fuel} {faults:?}"));
+                }
+            }
+        }
+    }
+    let view = stage.story().view;
+    let phases =
+        view.phases.iter().map(|phase| format!("{} {:?} {:?}", phase.id, phase.status, phase.objectives));
+    (decided, phases.collect())
+}
+
+// M3
+#[test]
+fn a_shadow_changes_nothing_whatever_it_does() {
+    let run = |shadow: &str| {
+        let stage = standing(&format!("[policies]\n{shadow}\n"));
+        let attacks = [
+            ("loops", "(loop $again (br $again)) unreachable"),
+            ("traps", "unreachable"),
+            (
+                "grows",
+                "(loop $more (br_if $more (i32.ge_s (memory.grow (i32.const 16)) (i32.const 0)))) unreachable",
+            ),
+            ("lies", "(i32.const 0x7ffffff0)"),
+        ];
+        for (name, body) in attacks {
+            let guest = guests::Guest::new("handoff-policy");
+            let guest = ["brief", "compose", "review"]
+                .iter()
+                .fold(guest, |guest, function| guest.body(function, body));
+            stage.write(&format!("{name}.wasm"), guest.build());
+        }
+        for phase in ["one", "two", "three"] {
+            let_go(&stage, phase);
+        }
+        stage.baton(&["run", "job.toml"]).expect(0);
+        stage
+    };
+    let alone = run("");
+    let watched = run("shadow = [\"loops.wasm\", \"traps.wasm\", \"grows.wasm\", \"lies.wasm\", \
+                       { component = \"builtin:resilience\", settings = { max-objectives = 2 } }]");
+    assert_eq!(course(&alone), course(&watched));
+
+    let place = [
+        "--workspace",
+        watched.workspace.to_str().unwrap(),
+        "--state-dir",
+        watched.state_root().to_str().unwrap(),
+    ]
+    .map(str::to_owned);
+    let place: Vec<&str> = place.iter().map(String::as_str).collect();
+    let report = watched.baton(&[&["policy", "shadow", "--format", "json"], &place[..]].concat()).expect(0);
+    let report: serde_json::Value = serde_json::from_str(&report.stdout).unwrap();
+    let shadows = report["shadows"].as_array().unwrap();
+    let briefs = |policy: &str, count: &str| {
+        let of =
+            |shadow: &&serde_json::Value| shadow["policy"] == policy && shadow["function"] == "handoff.brief";
+        shadows.iter().find(of).map_or(0, |shadow| shadow[count].as_u64().unwrap())
+    };
+    // What they were not asked for want of a core is counted, so the sum is everything.
+    let asked = |policy| briefs(policy, "faults") + briefs(policy, "same") + briefs(policy, "differs");
+    assert!(asked("traps") > 0 && asked("traps") == briefs("traps", "faults"), "{report:#}");
+    assert_eq!(asked("resilience"), briefs("resilience", "same"), "{report:#}");
+    assert!(watched.processes().is_empty());
+}
