@@ -86,3 +86,38 @@ fn what_must_be_granted_is_said() {
     let text = stage.baton(&["policy", "check", "reads.wasm", "--questions", "8"]).expect(0).stdout;
     assert!(text.contains("baton:policy/artifacts@0.1.0  must be granted"), "{text}");
 }
+
+#[test]
+fn golden_decisions_are_written_held_and_told_where_they_part() {
+    // M4
+    let stage = Stage::new();
+    stage.write("calm.wasm", Guest::good("there is room").build());
+    stage.write("curt.wasm", Guest::good("room").build());
+    let check = |policy: &str, more: &[&str]| {
+        let check = ["policy", "check", policy, "--questions", "8", "--golden", "golden"];
+        stage.baton(&[check.as_slice(), more].concat())
+    };
+    check("calm.wasm", &[]).expect(2).says(&["cannot list golden"]);
+    std::fs::create_dir(stage.path("golden")).expect("it is made");
+    check("calm.wasm", &[]).expect(2).says(&["there is no golden file (*.json) in golden"]);
+
+    let question = stage.baton(&["policy", "try", "--sample", "compaction"]).expect(0).stdout;
+    stage.write("golden/calm.json", &question);
+    let text = check("calm.wasm", &[]).expect(3).stdout;
+    assert!(text.contains("has no decision yet; --update writes it"), "{text}");
+    let text = check("calm.wasm", &["--update"]).expect(0).stdout;
+    assert!(text.contains("golden     1 of 1 stand in golden, 1 written"), "{text}");
+    let text = check("calm.wasm", &[]).expect(0).stdout;
+    assert!(text.contains("golden     1 of 1 stand in golden\n"), "{text}");
+
+    let text = check("curt.wasm", &[]).expect(3).stdout;
+    assert!(text.starts_with("not fit to decide: 1 of 1 golden decisions does not stand\n"), "{text}");
+    let record: Value = serde_json::from_str(&check("curt.wasm", &["--format", "json"]).expect(3).stdout)
+        .expect("it is JSON");
+    let parted = &record["golden"]["parted"][0];
+    assert_eq!(parted["file"], "golden/calm.json");
+    assert_eq!(parted["why"][0], "decision.answer.reason was \"there is room\", and is \"room\"");
+
+    stage.write("golden/calm.json", question.replacen("\"attributes\"", "\"attribute\"", 1));
+    check("calm.wasm", &[]).expect(2).says(&["golden/calm.json: ask.observation", "attribute"]);
+}

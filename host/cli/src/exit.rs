@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use baton_registry::{LockError, ResolveError};
+use baton_registry::{LockError, RegistryError, ResolveError};
 use baton_runtime::RuntimeError;
 use baton_runtime::core::action::Ending;
 use baton_runtime::core::view::{RunStatus, RunView};
@@ -104,6 +104,13 @@ impl Exit {
                 Exit::PolicyRefused
             } else {
                 Exit::Usage
+            };
+        }
+        if let Some(error) = error.downcast_ref::<RegistryError>() {
+            return match error {
+                error if error.is_refusal() => Exit::PolicyRefused,
+                error if error.is_usage() => Exit::Usage,
+                _ => Exit::Unfinished,
             };
         }
         match error.downcast_ref::<RuntimeError>() {

@@ -7,9 +7,11 @@ mod commands;
 mod exit;
 mod follow;
 mod launch;
+mod layers;
 mod out;
 mod place;
 mod policies;
+mod registries;
 mod render;
 mod screen;
 

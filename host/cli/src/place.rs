@@ -54,6 +54,11 @@ impl Place {
         args.workspace.is_none() && workflow.workspace.as_ref().is_some_and(WorkspaceChoice::is_fresh)
     }
 
+    /// The folder that a run of this workflow would work in; nothing where it gets a fresh one.
+    pub(crate) fn folder(args: &PlaceArgs, workflow: &Workflow) -> anyhow::Result<Option<PathBuf>> {
+        Ok(Place::settled(args, workflow)?.map(|place| place.config.workspace))
+    }
+
     /// Where runs of this workflow may have been before, the likeliest place first. Makes nothing.
     pub(crate) fn of_earlier(args: &PlaceArgs, workflow: &Workflow) -> anyhow::Result<Vec<Place>> {
         if let Some(settled) = Place::settled(args, workflow)? {
@@ -201,7 +206,7 @@ pub(crate) fn policy_cache(args: &PlaceArgs) -> Option<PathBuf> {
 }
 
 /// `--state-dir`, else `$XDG_STATE_HOME/baton`, else `~/.local/state/baton`.
-fn state_root(args: &PlaceArgs) -> anyhow::Result<PathBuf> {
+pub(crate) fn state_root(args: &PlaceArgs) -> anyhow::Result<PathBuf> {
     if let Some(dir) = &args.state_dir {
         return absolute(dir);
     }

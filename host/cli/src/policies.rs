@@ -2,20 +2,23 @@
 //! `baton.lock` where there is one. Whether a component is fit to decide is the engine's to say.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
-use std::path::Path;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use baton_registry::{Component, LOCK_FILE, Lock, ResolveError, Resolved, lock_key, resolve};
+use baton_registry::{
+    Component, Delivered, LOCK_FILE, Lock, OciReference, ResolveError, Resolved, lock_key, resolve,
+};
 use baton_runtime::core::observation::Capability;
-use baton_runtime::core::workflow::SettingValue;
+use baton_runtime::core::workflow::{Layer, SettingValue};
 use baton_runtime::core::{Digest, Workflow};
-use baton_runtime::engine::{BUILTIN_NAME, Configured, Engine, EngineConfig, Router, builtin_bytes};
+use baton_runtime::engine::{BUILTIN_NAME, Configured, Engine, EngineConfig, Grants, Router, builtin_bytes};
 use baton_runtime::{PolicyBundle, PolicySource, RuntimeError};
 
 use crate::args::PlaceArgs;
 use crate::exit::Usage;
-use crate::place;
+use crate::registries::{self, RegistryArgs, Remotes};
+use crate::{out, place};
 
 /// A policy that the command line names.
 pub(crate) struct Named {
@@ -37,6 +40,13 @@ pub(crate) fn named(reference: &str) -> anyhow::Result<Named> {
             let bytes = builtin_bytes();
             ResolveError::pinned(reference, pin.as_ref(), &Digest::of(bytes))?;
             Ok(Named { name, bytes: Cow::Borrowed(bytes), built_in: true })
+        }
+        Resolved::Registry(reference) => {
+            let lock = Lock::read(Path::new(LOCK_FILE))?;
+            let depot = registries::depot(&RegistryArgs::default())?;
+            // What this folder agreed to is what is meant here.
+            let Delivered { name, bytes, .. } = depot.get(&reference, lock.oci(&reference).as_ref())?;
+            Ok(Named { name, bytes: Cow::Owned(bytes), built_in: false })
         }
         Resolved::BuiltIn { .. } => {
             Err(Usage(format!("{reference} is not built in; there is only builtin:{BUILTIN_NAME}")).into())
@@ -76,7 +86,9 @@ fn load(
     named: &Named,
     settings: &BTreeMap<String, SettingValue>,
 ) -> Result<Configured, RuntimeError> {
-    let policy = engine.load(&named.name, &named.bytes).map_err(|error| refused(reference, &error))?;
+    let grants = Grants::for_trial(&named.bytes);
+    let policy =
+        engine.load_granted(&named.name, &named.bytes, grants).map_err(|error| refused(reference, &error))?;
     policy.configure(settings).map_err(|error| refused(reference, &error))
 }
 
@@ -85,44 +97,136 @@ pub(crate) fn refused(reference: &str, why: &dyn std::fmt::Display) -> RuntimeEr
     RuntimeError::PolicyRefused { policy: reference.to_owned(), why: why.to_string() }
 }
 
-/// Every component that the policies of a workflow name. `base` is the folder of the workflow file.
-pub(crate) fn bundle(workflow: &Workflow, base: &Path) -> anyhow::Result<PolicyBundle> {
-    let lock = Lock::read(&base.join(LOCK_FILE))?;
+/// Whether what is used for the first time is pinned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pinning {
+    /// In the lock beside the file that names it, as a run has it.
+    Write,
+    /// Nothing is written where nothing is begun.
+    Leave,
+}
+
+/// Every component that the policies of a workflow and of the layers beneath it name, each held to the `baton.lock` beside
+/// the file that names it. What comes from a registry for the first time is pinned there. `base` is the folder of the
+/// workflow file.
+pub(crate) fn bundle(
+    workflow: &Workflow,
+    base: &Path,
+    place: &PlaceArgs,
+    pinning: Pinning,
+) -> anyhow::Result<PolicyBundle> {
     let mut bundle = PolicyBundle::default();
-    for (reference, component) in components(workflow, base)? {
-        lock.check(&lock_key(&reference, base), &component.digest)?;
-        let source = PolicySource { name: component.name, bytes: Some(component.bytes) };
-        bundle.components.insert(reference, source);
+    let remotes = Remotes::new(place);
+    for (base, references) in by_folder(workflow, base) {
+        let path = base.join(LOCK_FILE);
+        let mut lock = Lock::read(&path)?;
+        let mut said = Vec::new();
+        for reference in references {
+            let (name, bytes) = match resolve(&reference, &base)? {
+                Resolved::BuiltIn { .. } => continue,
+                Resolved::File(component) => {
+                    let key = lock_key(&reference, &base);
+                    if workflow.policies.watch && lock.get(&key).is_some() {
+                        return Err(Usage(format!(
+                            "`watch = true` in [policies] takes what {key} becomes, and {} pins what it is: leave one of them out",
+                            path.display()
+                        ))
+                        .into());
+                    }
+                    lock.check(&key, &component.digest)?;
+                    (component.name, component.bytes)
+                }
+                Resolved::Registry(remote) => {
+                    let pin = lock.oci(&remote);
+                    let delivered = remotes.get(&remote, pin.as_ref())?;
+                    if pin.is_none() {
+                        said.push(first_use(&remote, &delivered, &path));
+                        lock.pin_oci(&remote, delivered.pin);
+                    }
+                    (delivered.name, delivered.bytes)
+                }
+            };
+            take(&mut bundle, reference, PolicySource { name, bytes: Some(bytes) })?;
+        }
+        if pinning == Pinning::Write && !said.is_empty() {
+            lock.write(&path)?;
+            said.iter().for_each(|line| out::progress(line));
+        }
     }
     Ok(bundle)
 }
 
-/// Pins every component of a workflow in the `baton.lock` beside it; gives back how many.
-pub(crate) fn lock(workflow: &Workflow, base: &Path) -> anyhow::Result<u32> {
-    let path = base.join(LOCK_FILE);
-    let mut lock = Lock::read(&path)?;
-    let mut pinned = 0;
-    for (reference, component) in components(workflow, base)? {
-        lock.pin(lock_key(&reference, base), component.digest);
-        pinned += 1;
+/// "pinned oci://host/name:1 at sha256:… (signed by acme.pub) in baton.lock".
+fn first_use(reference: &OciReference, delivered: &Delivered, lock: &Path) -> String {
+    let verdict = registries::verdict(&delivered.verdict);
+    format!("pinned {reference} at {} ({verdict}) in {}", delivered.pin.manifest, lock.display())
+}
+
+/// Two layers may name the same thing; it cannot be two components in one run.
+fn take(bundle: &mut PolicyBundle, reference: String, source: PolicySource) -> Result<(), Usage> {
+    match bundle.components.get(&reference) {
+        Some(known) if known.bytes != source.bytes => Err(Usage(format!(
+            "{reference} is named in two layers, and their {LOCK_FILE} pin different components: name one of them by its digest"
+        ))),
+        _ => {
+            bundle.components.insert(reference, source);
+            Ok(())
+        }
     }
-    lock.write(&path)?;
+}
+
+/// Pins every component that a workflow and the layers beneath it name, each in the `baton.lock` beside the file that names it;
+/// gives back how many, by lock. Tags are followed anew, and what they lead to now is told.
+pub(crate) fn lock(
+    workflow: &Workflow,
+    base: &Path,
+    place: &PlaceArgs,
+) -> anyhow::Result<BTreeMap<PathBuf, u32>> {
+    let mut pinned = BTreeMap::new();
+    let remotes = Remotes::new(place);
+    for (base, references) in by_folder(workflow, base) {
+        let path = base.join(LOCK_FILE);
+        let mut lock = Lock::read(&path)?;
+        let (mut count, mut said) = (0, Vec::new());
+        for reference in references {
+            match resolve(&reference, &base)? {
+                Resolved::BuiltIn { .. } => continue,
+                Resolved::File(component) => {
+                    lock.pin(lock_key(&reference, &base), component.digest);
+                }
+                Resolved::Registry(remote) => {
+                    let delivered = remotes.get(&remote, None)?;
+                    let now = delivered.pin.manifest.clone();
+                    match lock.pin_oci(&remote, delivered.pin.clone()) {
+                        Some(before) if before.manifest == now => {}
+                        Some(before) => said.push(format!("{remote} moved: {} -> {now}", before.manifest)),
+                        None => said.push(first_use(&remote, &delivered, &path)),
+                    }
+                }
+            }
+            count += 1;
+        }
+        lock.write(&path)?;
+        said.iter().for_each(|line| out::progress(line));
+        pinned.insert(path, count);
+    }
     Ok(pinned)
 }
 
-/// The components that are read from files, each once, by their references.
-fn components(workflow: &Workflow, base: &Path) -> anyhow::Result<Vec<(String, Component)>> {
-    let choices = std::iter::once(&workflow.policies.all).chain(workflow.policies.by_capability.values());
-    let mut references: Vec<&String> = choices.map(|choice| &choice.component).collect();
-    references.sort();
-    references.dedup();
-    let mut found = Vec::new();
-    for reference in references {
-        if let Resolved::File(component) = resolve(reference, base)? {
-            found.push((reference.clone(), component));
+/// What is named, by the folder of the file that names it: paths are relative to it, and its lock lies there.
+fn by_folder(workflow: &Workflow, base: &Path) -> BTreeMap<PathBuf, BTreeSet<String>> {
+    let mut found: BTreeMap<PathBuf, BTreeSet<String>> = BTreeMap::from([(base.to_owned(), BTreeSet::new())]);
+    for choice in workflow.policies.choices() {
+        let folder = match choice.from.layer {
+            // These were read from absolute paths.
+            Layer::User | Layer::Workspace => Path::new(&choice.from.file).parent().unwrap_or(base),
+            _ => base,
+        };
+        if let Some(component) = &choice.component {
+            found.entry(folder.to_owned()).or_default().insert(component.clone());
         }
     }
-    Ok(found)
+    found
 }
 
 #[cfg(test)]
@@ -144,7 +248,7 @@ mod tests {
     #[test]
     fn a_component_is_read_once_and_called_after_its_file() {
         let (folder, workflow) = folder();
-        let bundle = bundle(&workflow, folder.path()).unwrap();
+        let bundle = bundle(&workflow, folder.path(), &PlaceArgs::default(), Pinning::Write).unwrap();
         let sources: Vec<_> = bundle.components.values().collect();
         assert_eq!(sources.len(), 1);
         assert_eq!((sources[0].name.as_str(), sources[0].bytes.as_deref()), ("careful", Some(&b"\0asm"[..])));
@@ -154,7 +258,7 @@ mod tests {
     fn a_component_that_is_not_there_is_wrong_usage() {
         let (folder, workflow) = folder();
         std::fs::remove_file(folder.path().join("careful.wasm")).unwrap();
-        let error = bundle(&workflow, folder.path()).unwrap_err();
+        let error = bundle(&workflow, folder.path(), &PlaceArgs::default(), Pinning::Write).unwrap_err();
         assert_eq!(Exit::of_error(&error), Exit::Usage);
         assert!(error.to_string().contains("careful.wasm"), "{error}");
     }
@@ -162,10 +266,13 @@ mod tests {
     #[test]
     fn a_component_that_changed_since_it_was_locked_is_refused() {
         let (folder, workflow) = folder();
-        assert_eq!(lock(&workflow, folder.path()).unwrap(), 1);
-        bundle(&workflow, folder.path()).unwrap();
+        assert_eq!(
+            lock(&workflow, folder.path(), &PlaceArgs::default()).unwrap(),
+            [(folder.path().join(LOCK_FILE), 1)].into()
+        );
+        bundle(&workflow, folder.path(), &PlaceArgs::default(), Pinning::Write).unwrap();
         std::fs::write(folder.path().join("careful.wasm"), b"\0asm, but another").unwrap();
-        let error = bundle(&workflow, folder.path()).unwrap_err();
+        let error = bundle(&workflow, folder.path(), &PlaceArgs::default(), Pinning::Write).unwrap_err();
         assert_eq!(Exit::of_error(&error), Exit::PolicyRefused);
     }
 }

@@ -5,15 +5,18 @@ use std::path::PathBuf;
 
 use baton_runtime::agents::find_program;
 use baton_runtime::core::Workflow;
-use baton_runtime::core::workflow::WorkspaceChoice;
+use baton_runtime::core::input::Pin;
+use baton_runtime::core::workflow::{Scope, WorkspaceChoice};
 use baton_runtime::{dry_run, expect_free_folder};
 use clap::{Args, ValueHint};
 
 use super::run::read;
 use crate::args::PlaceArgs;
 use crate::exit::Exit;
+use crate::layers::placed;
 use crate::out;
 use crate::place::Place;
+use crate::render::which::in_place;
 use crate::render::words;
 
 /// Check a workflow file, its policies and what is set for them
@@ -31,18 +34,24 @@ pub(crate) struct CheckArgs {
 }
 
 pub(crate) fn check(args: CheckArgs) -> anyhow::Result<Exit> {
-    let (workflow, bundle) = read(&args.file, None)?;
+    let (workflow, bundle) = read(&args.file, &args.place)?;
     let place = Place::for_workflow(&args.place, &workflow, true)?;
     // A scratch folder is new for each run, and the current folder stands in for it here.
     if args.place.workspace.is_some() || !workflow.workspace.as_ref().is_some_and(WorkspaceChoice::is_fresh) {
         expect_free_folder(&place.config, &workflow)?;
     }
-    let plan = dry_run(&place.config, workflow.clone(), &bundle)?;
+    let planned = dry_run(&place.config, workflow.clone(), &bundle);
+    let plan = planned.map_err(|error| placed(&workflow.policies)(error.into()))?;
     let count = |n: usize, thing| words::count(u32::try_from(n).unwrap_or(u32::MAX), thing);
     let objectives = workflow.phases.iter().map(|phase| phase.objectives.len()).sum();
-    let mut names: Vec<String> =
-        plan.pins.iter().map(|pin| format!("{}@{}", pin.policy, pin.component.short())).collect();
-    names.dedup();
+    let mut names: Vec<String> = Vec::new();
+    let is_shadow = |pin: &&Pin| matches!(pin.scope, Scope::Shadow { .. });
+    for pin in in_place(&plan.pins).into_iter().filter(|pin| !is_shadow(pin)) {
+        let name = format!("{}@{}", pin.policy, pin.component.short());
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
     out::data(&format!(
         "{} is a workflow: {}, {}, judged by {}\n",
         args.file.display(),

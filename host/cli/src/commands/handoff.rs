@@ -8,17 +8,19 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use baton_lab::{Known, review};
-use baton_runtime::core::decision::Review;
+use baton_runtime::core::decision::{Decision, Review};
 use baton_runtime::core::observation::Capability;
+use baton_runtime::core::workflow::BUILTIN;
 use baton_runtime::core::{ObjectiveId, PhaseId, RunId};
-use baton_runtime::{HandoffEntry, Inspection, handoffs, inspect_document};
+use baton_runtime::engine::Router;
+use baton_runtime::{Author, HandoffEntry, Inspection, handoffs, inspect_document};
 use clap::{Args, Subcommand, ValueHint};
 use serde_json::{Value, json};
 
 use crate::args::{Format, FormatArg, PlaceArgs};
 use crate::exit::{Exit, Usage};
 use crate::place::Place;
-use crate::render::handoff::{record_of, text_of, verdict_of, verdict_record};
+use crate::render::handoff::{Usual, record_of, text_of, verdict_of, verdict_record};
 use crate::render::{look, record};
 use crate::{out, policies};
 use facts::Facts;
@@ -44,9 +46,11 @@ Examples:
   baton handoff show build                      of the newest run
   baton handoff show 20260212-103000 build      of this one
   baton handoff show build --format json         for programs
+  baton handoff show build --diff                beside what the built-in policy writes
 
 The packet is the first prompt of a session that started from the handoff, to the byte. How stale the handoff is now \
-is measured when you ask.")]
+is measured when you ask. What a policy wrote that is not part of the host is a third party's text: it is named, each of its \
+lines is marked, and it is never longer than 32 KiB.")]
 pub(crate) struct ShowArgs {
     /// Which run [default: the newest]
     #[arg(value_name = "RUN")]
@@ -57,6 +61,9 @@ pub(crate) struct ShowArgs {
     /// The component that says how stale it is
     #[arg(long, value_name = "POLICY", default_value = "builtin:resilience", value_hint = ValueHint::FilePath)]
     policy: String,
+    /// Show what third parties wrote beside what the built-in policy writes
+    #[arg(long)]
+    diff: bool,
     #[command(flatten)]
     place: PlaceArgs,
     #[command(flatten)]
@@ -112,7 +119,12 @@ fn show(args: ShowArgs) -> anyhow::Result<Exit> {
         .collect::<anyhow::Result<_>>()?;
     let records = || shown.iter().enumerate().map(|(n, (entry, now))| record_of(shown.len() - n, entry, now));
     match args.format.format {
-        Format::Text => out::data(&text_of(&look::stdout(), &phase, &shown))?,
+        Format::Text => {
+            let built_in = policies::router(BUILTIN, Capability::Handoff, &args.place)?;
+            let usual = |author: &Author| usual(&built_in, author);
+            let usual: Option<Usual<'_>> = args.diff.then_some(&usual);
+            out::data(&text_of(&look::stdout(), &phase, &shown, usual))?;
+        }
         Format::Json => {
             let handoffs: Vec<Value> = records().collect();
             let document = json!({ "schema": record::SCHEMA, "record": "handoffs", "phase": phase, "handoffs": handoffs });
@@ -121,6 +133,15 @@ fn show(args: ShowArgs) -> anyhow::Result<Exit> {
         Format::Jsonl => records().try_for_each(|entry| out::data(&record::line(&entry)?))?,
     }
     Ok(Exit::Done)
+}
+
+/// What the built-in policy writes where another one was asked.
+fn usual(built_in: &Router, author: &Author) -> Option<String> {
+    match built_in.decide(&author.question).0.ok()? {
+        Decision::Brief(brief) => Some(brief.prompt),
+        Decision::Compose(composed) => Some(composed.document),
+        _ => None,
+    }
 }
 
 fn check(args: CheckArgs) -> anyhow::Result<Exit> {

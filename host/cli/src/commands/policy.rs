@@ -4,14 +4,23 @@ mod attempt;
 mod build;
 mod check;
 mod inspect;
+mod list;
 mod new;
+mod outside;
+mod pull;
+mod push;
+mod shadow;
+mod sign;
+mod swap;
+mod verify;
+mod which;
 
 use std::path::PathBuf;
 
-use baton_registry::LOCK_FILE;
 use clap::{Args, Subcommand, ValueHint};
 
-use super::run::{folder_of, read_file};
+use super::run::{folder_of, read_over_layers};
+use crate::args::PlaceArgs;
 use crate::exit::Exit;
 use crate::render::words;
 use crate::{out, policies};
@@ -20,7 +29,15 @@ use attempt::TryArgs;
 use build::BuildArgs;
 use check::CheckArgs;
 use inspect::InspectArgs;
+use list::ListArgs;
 use new::NewArgs;
+use pull::PullArgs;
+use push::PushArgs;
+use shadow::ShadowArgs;
+use sign::{KeygenArgs, SignArgs};
+use swap::UseArgs;
+use verify::VerifyArgs;
+use which::WhichArgs;
 
 /// Write policies and look at them: the components that judge how a run goes on
 #[derive(Debug, Subcommand)]
@@ -31,29 +48,49 @@ Examples:
   baton policy build my-split           its component
   baton policy check my-split.wasm      whether it is fit to decide: rules that every policy keeps
   baton policy try my-split.wasm        on the newest run, beside what was decided there
+  baton policy use my-split.wasm        from the next decision of a live run on
+  baton policy which workflow.toml      who decides what in it, and which file says so
+  baton policy shadow                   what those would have decided that are only asked
   baton policy inspect                  the built-in policy, with everything that can be set
   baton policy inspect careful.wasm     a component of your own
-  baton policy lock workflow.toml       pins the components of a workflow by digest")]
+  baton policy lock workflow.toml       pins the components of a workflow by digest
+  baton policy push my-split.wasm oci://registry.example/acme/my-split:1
+  baton policy pull oci://registry.example/acme/my-split:1
+  baton policy sign oci://registry.example/acme/my-split:1 --key acme.key
+  baton policy verify oci://registry.example/acme/my-split:1 --key acme.pub
+  baton policy list                     what was pulled, and what is pinned here")]
 pub(crate) enum PolicyCommand {
     New(NewArgs),
     Build(BuildArgs),
     Check(CheckArgs),
     Try(TryArgs),
+    Use(UseArgs),
+    Shadow(ShadowArgs),
+    Which(WhichArgs),
     Inspect(InspectArgs),
     Lock(LockArgs),
+    Push(PushArgs),
+    Pull(PullArgs),
+    Keygen(KeygenArgs),
+    Sign(SignArgs),
+    Verify(VerifyArgs),
+    List(ListArgs),
 }
 
-/// Pin the components of a workflow by digest, in the `baton.lock` beside it
+/// Pin the components of a workflow, and of the layers beneath it, by digest
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   baton policy lock workflow.toml
 
-From then on, `baton run` refuses a component whose bytes have changed.")]
+Each is pinned in the `baton.lock` beside the file that names it. From then on, `baton run` refuses a component whose bytes \
+have changed, and takes one of a registry from what was pulled, whatever its tag says by then.")]
 pub(crate) struct LockArgs {
     /// The workflow file
     #[arg(value_name = "WORKFLOW.toml", value_hint = ValueHint::FilePath)]
     file: PathBuf,
+    #[command(flatten)]
+    place: PlaceArgs,
 }
 
 pub(crate) fn policy(command: PolicyCommand) -> anyhow::Result<Exit> {
@@ -62,15 +99,25 @@ pub(crate) fn policy(command: PolicyCommand) -> anyhow::Result<Exit> {
         PolicyCommand::Build(args) => build::build(args),
         PolicyCommand::Check(args) => check::check(args),
         PolicyCommand::Try(args) => attempt::attempt(args),
+        PolicyCommand::Use(args) => swap::use_policy(args),
+        PolicyCommand::Shadow(args) => shadow::shadow(args),
+        PolicyCommand::Which(args) => which::which(args),
         PolicyCommand::Inspect(args) => inspect::inspect(args),
         PolicyCommand::Lock(args) => lock(args),
+        PolicyCommand::Push(args) => push::push(args),
+        PolicyCommand::Pull(args) => pull::pull(args),
+        PolicyCommand::Keygen(args) => sign::keygen(args),
+        PolicyCommand::Sign(args) => sign::sign(args),
+        PolicyCommand::Verify(args) => verify::verify(args),
+        PolicyCommand::List(args) => list::list(args),
     }
 }
 
 fn lock(args: LockArgs) -> anyhow::Result<Exit> {
-    let base = folder_of(&args.file)?;
-    let pinned = policies::lock(&read_file(&args.file)?, &base)?;
-    let pinned = words::count(pinned, "component");
-    out::progress(&format!("pinned {pinned} in {}", base.join(LOCK_FILE).display()));
+    let (workflow, _) = read_over_layers(&args.file, &args.place)?;
+    for (lock, pinned) in policies::lock(&workflow, &folder_of(&args.file)?, &args.place)? {
+        let pinned = words::count(pinned, "component");
+        out::progress(&format!("pinned {pinned} in {}", lock.display()));
+    }
     Ok(Exit::Done)
 }

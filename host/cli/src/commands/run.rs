@@ -7,7 +7,8 @@ use std::{fs, io};
 
 use baton_runtime::agents::check_script;
 use baton_runtime::core::Workflow;
-use baton_runtime::core::workflow::{AgentKind, file};
+use baton_runtime::core::workflow::AgentKind;
+use baton_runtime::core::workflow::file::{self, Reading};
 use baton_runtime::{PolicyBundle, RuntimeError, Start, Unfinished, dry_run, set_aside, unfinished};
 use clap::{Args, ValueHint};
 
@@ -16,7 +17,9 @@ use crate::args::{Format, PlaceArgs, ViewArgs};
 use crate::exit::{Exit, Usage};
 use crate::follow::follow;
 use crate::launch::{HostArgs, Launch, launch};
+use crate::layers::{Layers, placed};
 use crate::place::{Place, shell_quoted};
+use crate::policies::Pinning;
 use crate::render::found::Found;
 use crate::render::{look, plan, record, report};
 use crate::{out, policies};
@@ -65,7 +68,7 @@ pub(crate) struct RunArgs {
 pub(crate) fn run(args: RunArgs) -> anyhow::Result<Exit> {
     let is_launched = args.host.is_launched();
     let announcement = args.host.clone().settle()?;
-    let workflow = read_for(&args.file, args.agent.as_ref())?;
+    let workflow = read_for(&args.file, args.agent.as_ref(), &args.place)?;
     // Whoever launched this host has looked for an unfinished run already.
     let looks = !args.dry_run && !is_launched;
     if looks
@@ -74,7 +77,8 @@ pub(crate) fn run(args: RunArgs) -> anyhow::Result<Exit> {
     {
         return go_on(&args, &workflow, &place, &found);
     }
-    let policies = bundle(&args.file, &workflow)?;
+    let pinning = if args.dry_run { Pinning::Leave } else { Pinning::Write };
+    let policies = bundle(&args.file, &workflow, &args.place, pinning)?;
     if looks && args.restart {
         set_earlier_aside(&args.place, &workflow)?;
     }
@@ -84,8 +88,9 @@ pub(crate) fn run(args: RunArgs) -> anyhow::Result<Exit> {
         return show_plan(&place, workflow, &policies, way, args.view);
     }
     if way == Launch::Inline {
+        let placed = placed(&workflow.policies);
         let start = Start::New { workflow: Box::new(workflow), policies };
-        return follow(&place, start, args.view, announcement);
+        return follow(&place, start, args.view, announcement).map_err(placed);
     }
     let mut arguments: Vec<OsString> = vec!["run".into(), std::path::absolute(&args.file)?.into()];
     if let Some(agent) = args.agent {
@@ -101,7 +106,8 @@ fn show_plan(
     way: Launch,
     view: ViewArgs,
 ) -> anyhow::Result<Exit> {
-    let plan = dry_run(&place.config, workflow.clone(), policies)?;
+    let planned = dry_run(&place.config, workflow.clone(), policies);
+    let plan = planned.map_err(|error| placed(&workflow.policies)(error.into()))?;
     match view.format.format {
         Format::Text => out::data(&plan::text(&plan, &workflow, place, way, &look::stdout()))?,
         Format::Json => out::data(&record::pretty(&plan::json(&plan, &workflow, way))?)?,
@@ -136,14 +142,16 @@ fn find(args: &RunArgs, workflow: &Workflow) -> anyhow::Result<Option<(Place, Un
     Ok(None)
 }
 
-/// Whether a file says something else than what the run began with. How many agents work at once is this machine's to say,
-/// where the file does not.
+/// Whether the files say something else than what the run began with. How many agents work at once is this machine's to say,
+/// where the workflow does not; and a line that moved says the same.
 fn has_changed(began_with: &Workflow, now: &Workflow) -> bool {
-    let mut now = now.clone();
+    let (mut before, mut now) = (began_with.clone(), now.clone());
     if now.limits.agents == 0 {
-        now.limits.agents = began_with.limits.agents;
+        now.limits.agents = before.limits.agents;
     }
-    *began_with != now
+    before.policies = before.policies.without_places();
+    now.policies = now.policies.without_places();
+    before != now
 }
 
 /// Goes on with it, or shows the question that it waits for.
@@ -203,17 +211,17 @@ fn restart(file: &Path, place: &Place) -> String {
 
 // --- reading the workflow ---------------------------------------------------------------------------------------------
 
-/// Reads a workflow file and what it names: policies, and the scripts that rehearsals play. Paths in it start from
-/// its folder.
-pub(crate) fn read(path: &Path, agent: Option<AgentKind>) -> anyhow::Result<(Workflow, PolicyBundle)> {
-    let workflow = read_for(path, agent.as_ref())?;
-    let policies = bundle(path, &workflow)?;
+/// Reads a workflow file over the layers beneath it, and what they name: policies, and the scripts that rehearsals play.
+/// Paths in a file start from its folder.
+pub(crate) fn read(path: &Path, place: &PlaceArgs) -> anyhow::Result<(Workflow, PolicyBundle)> {
+    let workflow = read_for(path, None, place)?;
+    let policies = bundle(path, &workflow, place, Pinning::Leave)?;
     Ok((workflow, policies))
 }
 
-/// Reads the file alone, with another agent where one is named.
-fn read_for(path: &Path, agent: Option<&AgentKind>) -> anyhow::Result<Workflow> {
-    let workflow = read_file(path)?;
+/// Reads the file and the layers beneath it, with another agent where one is named.
+fn read_for(path: &Path, agent: Option<&AgentKind>, place: &PlaceArgs) -> anyhow::Result<Workflow> {
+    let (workflow, _) = read_over_layers(path, place)?;
     let Some(agent) = agent else { return Ok(workflow) };
     // A path on the command line starts from where the person is, and the agent is started elsewhere.
     let absolute = |path: &str| {
@@ -222,20 +230,37 @@ fn read_for(path: &Path, agent: Option<&AgentKind>) -> anyhow::Result<Workflow> 
     Ok(workflow.with_agent(agent.clone().with_program(absolute)))
 }
 
+/// Reads and checks the file and the layers beneath it.
+pub(crate) fn read_over_layers(path: &Path, place: &PlaceArgs) -> anyhow::Result<(Workflow, Layers)> {
+    let reading = read_reading(path)?;
+    let folder = Place::folder(place, reading.workflow())?;
+    let layers = Layers::read(folder.as_deref())?;
+    Ok((layers.beneath(reading), layers))
+}
+
 /// What a new run of it needs beside it.
-fn bundle(path: &Path, workflow: &Workflow) -> anyhow::Result<PolicyBundle> {
+fn bundle(
+    path: &Path,
+    workflow: &Workflow,
+    place: &PlaceArgs,
+    pinning: Pinning,
+) -> anyhow::Result<PolicyBundle> {
     for script in workflow.roles.values().filter_map(|role| role.script.as_deref()) {
         check_script(Path::new(script)).map_err(|error| Usage(error.to_string()))?;
     }
-    policies::bundle(workflow, &folder_of(path)?)
+    policies::bundle(workflow, &folder_of(path)?, place, pinning).map_err(placed(&workflow.policies))
 }
 
 /// Reads and checks the file alone.
 pub(crate) fn read_file(path: &Path) -> anyhow::Result<Workflow> {
+    Ok(read_reading(path)?.over([]))
+}
+
+fn read_reading(path: &Path) -> anyhow::Result<Reading> {
     let text = fs::read_to_string(path).map_err(|error| unreadable(path, &error))?;
     let base = folder_of(path)?;
     let mut read = |path: &str| fs::read_to_string(path).map_err(|error| error.to_string());
-    Ok(file::parse_with(&text, &path.display().to_string(), &base.to_string_lossy(), &mut read)?)
+    Ok(file::read(&text, &path.display().to_string(), &base.to_string_lossy(), &mut read)?)
 }
 
 /// The folder that a file lies in, absolute.

@@ -1,19 +1,22 @@
 //! `baton schema`: JSON Schemas, of a workflow file for editors and of the files in a task folder for programs.
 
+use baton_registry::trust::Rules;
 use baton_runtime::core::workflow::file;
 use baton_runtime::{Progress, Return, WorkItems};
 use clap::{Args, ValueEnum};
 use schemars::schema_for;
+use serde_json::Value;
 
 use crate::exit::Exit;
 use crate::out;
 use crate::render::record;
 
-/// Print the JSON Schema of a workflow file, or of a file in a task folder
+/// Print the JSON Schema of a workflow file, of a configuration, or of a file in a task folder
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   baton schema > workflow.schema.json
+  baton schema --of config > config.schema.json
   baton schema --of progress
 
 An editor with TOML support completes and checks a workflow that begins with
@@ -29,6 +32,8 @@ pub(crate) struct SchemaArgs {
 enum Of {
     /// A workflow file
     Workflow,
+    /// baton.toml of a workspace, and your own config.toml
+    Config,
     /// progress.json: what is done, what is open, what comes next
     Progress,
     /// work-items.json: every objective and verification, with pass or fail
@@ -45,10 +50,28 @@ pub(crate) fn schema(args: SchemaArgs) -> anyhow::Result<Exit> {
 fn text(of: Of) -> anyhow::Result<String> {
     record::pretty(&match of {
         Of::Workflow => file::schema(),
+        Of::Config => configuration(),
         Of::Progress => schema_for!(Progress).to_value(),
         Of::WorkItems => schema_for!(WorkItems).to_value(),
         Of::Return => schema_for!(Return).to_value(),
     })
+}
+
+/// Of each of its tables the schema is with whoever reads it.
+fn configuration() -> Value {
+    let mut schema = file::configuration_schema();
+    let mut trust = schema_for!(Rules).to_value();
+    if let (Some(shared), Some(Value::Object(own))) =
+        (schema["$defs"].as_object_mut(), trust.as_object_mut().and_then(|trust| trust.remove("$defs")))
+    {
+        shared.extend(own);
+    }
+    if let Some(trust) = trust.as_object_mut() {
+        trust.remove("$schema");
+        trust.insert("description".to_owned(), schema["properties"]["trust"]["description"].clone());
+    }
+    schema["properties"]["trust"] = trust;
+    schema
 }
 
 #[cfg(test)]
@@ -59,5 +82,13 @@ mod tests {
     #[test]
     fn the_schema_that_is_checked_in_is_the_current_one() {
         assert_eq!(include_str!("../../workflow.schema.json"), text(Of::Workflow).unwrap());
+    }
+
+    #[test]
+    fn a_configuration_has_one_schema_with_all_its_tables() {
+        let schema = configuration();
+        assert!(schema["properties"]["policies"]["$ref"].is_string(), "{schema}");
+        assert_eq!(schema["properties"]["trust"]["additionalProperties"], false);
+        assert!(schema["$defs"]["Rule"].is_object() && schema["$defs"]["Policies"].is_object());
     }
 }

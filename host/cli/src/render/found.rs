@@ -15,7 +15,7 @@ const NAMED: usize = 8;
 pub(crate) struct Found<'a> {
     /// The run.
     pub(crate) run: &'a Unfinished,
-    /// The workflow file has changed since it began.
+    /// The workflow, or a file beneath it, says something else since it began.
     pub(crate) changed: bool,
     /// What to type to begin anew instead.
     pub(crate) restart: &'a str,
@@ -51,7 +51,7 @@ impl Found<'_> {
         }
         if self.changed {
             lines.push(
-                "  The workflow file has changed since: the run keeps to what it began with.".to_owned(),
+                "  The workflow, or a file beneath it, has changed since: the run keeps to what it began with.".to_owned(),
             );
         }
         let then = match self.waits() {

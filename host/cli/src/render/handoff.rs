@@ -5,8 +5,9 @@ use std::path::Path;
 use baton_runtime::core::PhaseId;
 use baton_runtime::core::decision::{Label, Review, Staleness};
 use baton_runtime::core::view::{Repair, ReviewRow};
-use baton_runtime::{HandoffEntry, Inspection};
+use baton_runtime::{Author, HandoffEntry, Inspection};
 use serde_json::{Value, json};
+use similar::{ChangeTag, TextDiff};
 
 use crate::render::look::{Look, Tone};
 use crate::render::record;
@@ -80,7 +81,12 @@ pub(crate) fn record_of(ordinal: usize, entry: &HandoffEntry, now: &Review) -> V
         .packets
         .iter()
         .map(|packet| {
-            json!({ "session": packet.session, "prompt": packet.prompt, "left_out": packet.left_out })
+            json!({
+                "session": packet.session,
+                "prompt": packet.prompt,
+                "left_out": packet.left_out,
+                "by": packet.by.as_ref().map(by_record),
+            })
         })
         .collect();
     json!({
@@ -89,6 +95,7 @@ pub(crate) fn record_of(ordinal: usize, entry: &HandoffEntry, now: &Review) -> V
         "ordinal": ordinal,
         "handoff": entry.row,
         "document": entry.document,
+        "by": entry.by.as_ref().map(by_record),
         "packets": packets,
         "now": {
             "staleness": now.staleness,
@@ -99,7 +106,13 @@ pub(crate) fn record_of(ordinal: usize, entry: &HandoffEntry, now: &Review) -> V
     })
 }
 
-pub(crate) fn text_of(look: &Look, phase: &PhaseId, shown: &[(HandoffEntry, Review)]) -> String {
+/// `usual` is what third parties' texts are held to, where that is asked for.
+pub(crate) fn text_of(
+    look: &Look,
+    phase: &PhaseId,
+    shown: &[(HandoffEntry, Review)],
+    usual: Option<Usual<'_>>,
+) -> String {
     if shown.is_empty() {
         return format!("no session of phase {phase} has left a handoff\n");
     }
@@ -108,8 +121,9 @@ pub(crate) fn text_of(look: &Look, phase: &PhaseId, shown: &[(HandoffEntry, Revi
         let row = &entry.row;
         let title = format!("handoff {} of phase {phase}, left by {}", shown.len() - n, row.session);
         text.push_str(&format!("{}\n", look.paint(Tone::Strong, &title)));
-        let mut line = |label: &str, said: &str| text.push_str(&format!("{label:10}{said}\n"));
+        let mut line = |label: &str, said: &str| text.push_str(&format!("{label:12}{said}\n"));
         line("document", &row.path);
+        line("written by", &by_words(entry.by.as_ref()));
         line("facts", &row.facts);
         line("after", row.predecessor.as_deref().unwrap_or("none: it is the first"));
         match &row.review {
@@ -138,18 +152,79 @@ pub(crate) fn text_of(look: &Look, phase: &PhaseId, shown: &[(HandoffEntry, Revi
         if let Some(review) = row.review.as_ref().filter(|review| !review.findings.is_empty()) {
             text.push_str(&findings(review));
         }
-        text.push_str(&format!("\n{}\n", indented(&entry.document)));
+        text.push_str(&format!("\n{}\n", indented(&entry.document, is_foreign(entry.by.as_ref()))));
+        text.push_str(&differing(look, entry.by.as_ref(), usual));
         for packet in &entry.packets {
             let title = format!("the packet of {}, its first prompt", packet.session);
-            text.push_str(&format!("{}\n\n{}\n", look.paint(Tone::Relay, &title), indented(&packet.prompt)));
+            let by = by_words(packet.by.as_ref());
+            let prompt = indented(&packet.prompt, is_foreign(packet.by.as_ref()));
+            text.push_str(&format!("{}, written by {by}\n\n{prompt}\n", look.paint(Tone::Relay, &title)));
+            text.push_str(&differing(look, packet.by.as_ref(), usual));
         }
     }
     text
 }
 
-/// A document inside of another text, to be told from it.
-fn indented(text: &str) -> String {
-    text.lines().map(|line| if line.is_empty() { "\n".to_owned() } else { format!("  {line}\n") }).collect()
+/// What the built-in policy writes where another one was asked.
+pub(crate) type Usual<'a> = &'a dyn Fn(&Author) -> Option<String>;
+
+/// Stands before each line of what a third party wrote: it reached an agent as it stands there.
+const FOREIGN: &str = "┆ ";
+
+/// A document inside of another text, to be told from it; `foreign` marks each line as a third party's.
+fn indented(text: &str, foreign: bool) -> String {
+    let before = if foreign { FOREIGN } else { "  " };
+    text.lines().map(|line| format!("{}\n", format!("{before}{line}").trim_end())).collect()
+}
+
+fn is_foreign(by: Option<&Author>) -> bool {
+    by.is_some_and(Author::is_third_party)
+}
+
+/// "resilience@0123abcd, part of this host", or whose words they are.
+fn by_words(by: Option<&Author>) -> String {
+    let Some(author) = by else { return "the host itself, from facts".to_owned() };
+    let label = &author.label;
+    let digest = label.component.as_ref().map(|component| format!("@{}", component.short()));
+    let name = format!("{}{}", label.policy, digest.unwrap_or_default());
+    match author.is_third_party() {
+        true => format!("{name}, a third party: its text is marked {}", FOREIGN.trim_end()),
+        false => format!("{name}, part of this host"),
+    }
+}
+
+fn by_record(author: &Author) -> Value {
+    json!({
+        "by": author.label.by,
+        "policy": author.label.policy,
+        "component": author.label.component,
+        "third_party": author.is_third_party(),
+    })
+}
+
+/// Line by line, what a third party wrote otherwise than the built-in policy does.
+fn differing(look: &Look, by: Option<&Author>, usual: Option<Usual<'_>>) -> String {
+    let (Some(author), Some(usual)) = (by.filter(|author| author.is_third_party()), usual) else {
+        return String::new();
+    };
+    let title = "beside what the built-in policy writes (-)";
+    let Some(usual) = usual(author) else {
+        return format!("{title}: it writes nothing\n\n");
+    };
+    let mut text = format!("{}\n\n", look.paint(Tone::Relay, title));
+    let lines = TextDiff::from_lines(&usual, &author.text);
+    for change in lines.iter_all_changes() {
+        let (sign, tone) = match change.tag() {
+            ChangeTag::Delete => ('-', Some(Tone::Bad)),
+            ChangeTag::Insert => ('+', Some(Tone::Good)),
+            ChangeTag::Equal => (' ', None),
+        };
+        let line = format!("{sign} {}", change.value().trim_end_matches('\n'));
+        let line = tone.map_or(line.clone(), |tone| look.paint(tone, &line));
+        text.push_str(&format!("{}\n", line.trim_end()));
+    }
+    text.push('\n');
+    text
 }
 
 #[cfg(test)]
@@ -157,7 +232,32 @@ mod tests {
     use super::*;
     use crate::render::samples;
     use baton_runtime::Packet;
-    use baton_runtime::core::decision::Finding;
+    use baton_runtime::core::Digest;
+    use baton_runtime::core::decision::{DecidedBy, Finding};
+    use baton_runtime::core::observation::{Capability, ItemKind, ItemView};
+    use baton_runtime::core::run::question_alone;
+    use baton_runtime::engine::builtin_bytes;
+
+    fn author(policy: &str, text: &str) -> Author {
+        let component = match policy {
+            "resilience" => Digest::of(builtin_bytes()),
+            stranger => Digest::of(stranger),
+        };
+        let label = Label {
+            by: DecidedBy::Configured,
+            capability: Capability::Handoff,
+            policy: policy.to_owned(),
+            component: Some(component),
+            settings: None,
+            engine: Digest::of("engine"),
+            fuel: 0,
+            duration_us: 0,
+            artifacts: Default::default(),
+            faults: Vec::new(),
+        };
+        let item = ItemView { id: String::new(), kind: ItemKind::ToolResult, tokens: 0 };
+        Author { label, question: question_alone(item), text: text.to_owned() }
+    }
 
     fn seen(commits_since: u32) -> (Inspection, Review) {
         let now = Inspection { commits_since: Some(commits_since), diverged: true, ..Inspection::default() };
@@ -173,26 +273,29 @@ mod tests {
 
     #[test]
     fn a_chain_is_shown_newest_first_with_its_packets() {
-        // C9, C13
+        // C9, C13, M6
+        let usual = |_: &Author| Some("# Continuation of phase build\n\nRead the tests first.\n".to_owned());
         let (now, review) = seen(7);
         let row = samples::running().phases[1].handoffs[0].clone();
         let packet = Packet {
             session: "s4".into(),
             prompt: "# Continuation of phase build\n\n## Your objective\n- [printer] Write it\n".into(),
             left_out: vec!["3 more failed attempts, in .baton/r-7f/handoffs/build-1-facts.json".into()],
+            by: Some(author("stranger", "# Continuation of phase build\n\nIgnore the tests.\n")),
         };
         let entry = HandoffEntry {
             row,
             document: "# Phase build handoff\n\n## Immediate Next Action\n- journal: Start printer\n".into(),
             packets: vec![packet],
             now,
+            by: Some(author("resilience", "")),
             open_objectives: vec!["printer".into()],
         };
         insta::assert_snapshot!(
             "handoff_show",
-            text_of(&Look::bare(100), &"build".into(), &[(entry, review)])
+            text_of(&Look::bare(100), &"build".into(), &[(entry, review)], Some(&usual))
         );
-        insta::assert_snapshot!("handoff_show_none", text_of(&Look::bare(100), &"build".into(), &[]));
+        insta::assert_snapshot!("handoff_show_none", text_of(&Look::bare(100), &"build".into(), &[], None));
     }
 
     #[test]

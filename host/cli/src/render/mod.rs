@@ -12,6 +12,8 @@ pub(crate) mod record;
 pub(crate) mod report;
 #[cfg(test)]
 pub(crate) mod samples;
+pub(crate) mod shadow;
 pub(crate) mod table;
 pub(crate) mod trial;
+pub(crate) mod which;
 pub(crate) mod words;

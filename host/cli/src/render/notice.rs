@@ -2,9 +2,11 @@
 
 use baton_runtime::core::action::Ending;
 use baton_runtime::core::decision::{DecidedBy, Staleness};
+use baton_runtime::core::input::{ChangeCause, Pin};
 use baton_runtime::core::notice::Notice;
 use baton_runtime::core::observation::BriefKind;
 use baton_runtime::core::view::Repair;
+use baton_runtime::core::workflow::Scope;
 use baton_runtime::core::{PhaseId, SessionId};
 
 use super::look::{Look, Tone};
@@ -218,6 +220,27 @@ pub(crate) fn say(notice: &Notice, run: &str, place: &Place, look: &Look) -> Sai
             };
             ("policy", Tone::Warn, format!("{capability} was decided by {by}: {because}"))
         }
+        Notice::PolicyWants { policy, wants, granted, refused } => {
+            let tone = if refused.is_empty() { Tone::Relay } else { Tone::Warn };
+            let not = if refused.is_empty() { String::new() } else { format!("; refused: {refused}") };
+            ("policy", tone, format!("{policy} asks for {wants}; granted: {granted}{not}"))
+        }
+        Notice::PolicyChanged { pins, was, cause } => ("policy", Tone::Relay, changed(pins, was, *cause)),
+        Notice::PolicyTakenBack { policy, to, faults, because } => (
+            "policy",
+            Tone::Warn,
+            format!(
+                "{policy} is taken back after {faults} faults in a row ({}); {} decides {} again",
+                one_line(because),
+                to.policy,
+                to.capability
+            ),
+        ),
+        Notice::PolicyRefused { policy, why } => (
+            "policy",
+            Tone::Warn,
+            format!("{policy} was not put in place, nothing has changed: {}", one_line(why)),
+        ),
         Notice::ReportRefused { file, why } => ("report", Tone::Warn, format!("{file} was not taken: {why}")),
         Notice::NotTold { event, why } => {
             ("notify", Tone::Warn, format!("nobody was told of `{event}`: {}", one_line(why)))
@@ -284,12 +307,39 @@ fn about(notice: &Notice) -> (Option<PhaseId>, Option<SessionId>) {
         | Notice::PhaseDone { phase } => (Some(phase.clone()), None),
         Notice::Paused { phase, .. } => (phase.clone(), None),
         Notice::FellBack { .. }
+        | Notice::PolicyWants { .. }
+        | Notice::PolicyChanged { .. }
+        | Notice::PolicyTakenBack { .. }
+        | Notice::PolicyRefused { .. }
         | Notice::ReportRefused { .. }
         | Notice::NotTold { .. }
         | Notice::Answered { .. }
         | Notice::Resumed { .. }
         | Notice::Finished { .. } => (None, None),
     }
+}
+
+/// Who decides what from now on, and instead of whom.
+fn changed(pins: &[Pin], was: &[String], cause: ChangeCause) -> String {
+    let mut said: Vec<String> = Vec::new();
+    for group in pins.chunk_by(|a, b| a.component == b.component && a.scope == b.scope) {
+        let what: Vec<_> = group.iter().map(|pin| pin.capability.name()).collect();
+        let Some(pin) = group.first() else { continue };
+        let place = match &pin.scope {
+            Scope::Run => String::new(),
+            Scope::Role { role } => format!(" for {role}"),
+            Scope::Phase { phase } => format!(" in {phase}"),
+            Scope::Shadow { .. } => " as a shadow, which changes nothing,".to_owned(),
+        };
+        said.push(format!("{}@{} decides {}{place}", pin.policy, pin.component.short(), what.join(", ")));
+    }
+    let instead = if was.is_empty() { String::new() } else { format!(", instead of {}", was.join(", ")) };
+    let why = match cause {
+        ChangeCause::Command => "",
+        ChangeCause::File => "; its file has changed",
+        ChangeCause::Rollback => "; rolled back",
+    };
+    format!("{} from now on{instead}{why}", said.join(", "))
 }
 
 /// What a prompt is for.

@@ -3,12 +3,14 @@
 use baton_runtime::agents::preview_command;
 use baton_runtime::core::Tree;
 use baton_runtime::core::action::SpawnSpec;
+use baton_runtime::core::input::Pin;
 use baton_runtime::core::observation::BriefKind;
-use baton_runtime::core::workflow::{AgentKind, EXECUTOR, Limits, Permission, Role, Workflow};
+use baton_runtime::core::workflow::{AgentKind, EXECUTOR, Limits, Permission, Role, Scope, Workflow};
 use baton_runtime::{DryRun, PlannedSession};
 use serde_json::{Value, json};
 
 use super::look::{Look, Tone};
+use super::which::{in_place, scope};
 use super::words;
 use crate::launch::Launch;
 use crate::place::{Place, shell_quoted};
@@ -39,13 +41,14 @@ pub(crate) fn text(plan: &DryRun, workflow: &Workflow, place: &Place, way: Launc
     for command in &workflow.setup {
         text.push_str(&format!("setup      {command}\n"));
     }
-    for pin in &plan.pins {
+    for pin in in_place(&plan.pins) {
         text.push_str(&format!(
-            "policy     {:10}  {}  component {}  settings {}\n",
+            "policy     {:10}  {}  component {}  settings {}{}\n",
             pin.capability,
             pin.policy,
             pin.component.short(),
-            pin.settings.short()
+            pin.settings.short(),
+            chosen(pin)
         ));
     }
     for session in &plan.sessions {
@@ -56,6 +59,20 @@ pub(crate) fn text(plan: &DryRun, workflow: &Workflow, place: &Place, way: Launc
         text.push_str(&format!("\n{}: {question}\n", look.paint(Tone::Warn, "It would then ask you")));
     }
     text
+}
+
+/// Where a policy decides and which file says so, where that is not the rule.
+fn chosen(pin: &Pin) -> String {
+    let place = match &pin.scope {
+        Scope::Run => String::new(),
+        Scope::Shadow { .. } => "  asked beside it, decides nothing".to_owned(),
+        narrow => format!("  in {}", scope(narrow)),
+    };
+    let from = match pin.from.file.as_str() {
+        "" => String::new(),
+        file => format!("  by {file}:{}", pin.from.line),
+    };
+    place + &from
 }
 
 fn session_text(session: &PlannedSession, workflow: &Workflow, look: &Look) -> String {
@@ -157,7 +174,7 @@ pub(crate) fn json(plan: &DryRun, workflow: &Workflow, way: Launch) -> Value {
         "detached": way != Launch::Inline,
         "limits": workflow.limits,
         "setup": workflow.setup,
-        "pins": plan.pins,
+        "pins": in_place(&plan.pins),
         "sessions": sessions,
         "question": plan.question,
     })

@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 use baton_runtime::core::action::Ending;
 use baton_runtime::core::decision::{Finding, QuotaCause, Staleness};
 use baton_runtime::core::facts::{Billed, OccupancySource};
+use baton_runtime::core::grants::Grants;
 use baton_runtime::core::input::{ArtifactRef, Choice, Pin};
 use baton_runtime::core::observation::{BriefKind, Capability, ObjectiveStatus, OccupancyView};
 use baton_runtime::core::view::{
     HandoffRow, ObjectiveRow, Origin, PhaseRow, PhaseStatus, QuestionRow, QuotaRow, Repair, ReviewRow,
     RunStatus, RunView, SessionRow,
 };
-use baton_runtime::core::workflow::file;
+use baton_runtime::core::workflow::{Scope, file};
 use baton_runtime::core::{ActionId, Digest, DurationMs, SessionId, Tree, UnixMs, Workflow};
 use baton_runtime::{DryRun, HostConfig, PlannedPrompt, PlannedSession};
 
@@ -254,15 +255,24 @@ pub(crate) fn workflow() -> Workflow {
     file::parse(text, "quickstart.toml", "/home/ada").unwrap_or_else(|error| panic!("{error}"))
 }
 
+/// A policy that decides something.
+pub(crate) fn pin(policy: &str, capability: Capability, scope: Scope) -> Pin {
+    Pin {
+        capability,
+        policy: policy.into(),
+        component: Digest::of("component"),
+        settings: Digest::of("settings"),
+        scope,
+        wants: Default::default(),
+        grants: Grants::default(),
+        from: Default::default(),
+    }
+}
+
 /// What a dry run of it might say.
 pub(crate) fn plan() -> DryRun {
     let workflow = workflow();
-    let pin = |capability| Pin {
-        capability,
-        policy: "resilience".into(),
-        component: Digest::of("component"),
-        settings: Digest::of("settings"),
-    };
+    let pin = |capability| pin("resilience", capability, Scope::Run);
     let build = &workflow.phases[1];
     let prompt = |kind, objective: &str| PlannedPrompt {
         kind,

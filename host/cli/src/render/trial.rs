@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use baton_lab::{Difference, Function, Outcome, Tally, Tried};
+use baton_lab::{Difference, Function, Tally, Tried};
+use baton_runtime::core::agreement::Agreement;
 use baton_runtime::core::decision::{Decision, Fault, Label};
 use baton_runtime::core::observation::{Capability, Question};
 use baton_runtime::core::{Digest, RunId};
@@ -95,7 +96,7 @@ impl OnRun<'_> {
         let mut said = match tally.differs {
             0 if asked == 0 => format!("{name} met no {capability} question on its course"),
             0 if tally.faults == 0 => {
-                format!("{name} would have decided {} as it was", all(asked, capability))
+                format!("{name} would have decided {} the same way", all(asked, capability))
             }
             differs => format!(
                 "{name} would have decided {differs} of {} otherwise",
@@ -236,11 +237,11 @@ impl OnQuestion<'_> {
     pub(crate) fn text(&self, look: &Look) -> String {
         let name = look.paint(Tone::Strong, self.policy.name);
         let current = look.paint(Tone::Strong, &format!("built-in {}", self.label.policy));
-        let verb = match Outcome::of(self.current, self.candidate) {
-            Outcome::Same => "decides as the built-in policy does",
-            Outcome::OtherWords => "decides as the built-in policy does, in other words",
-            Outcome::Differs => "decides otherwise than the built-in policy",
-            Outcome::Fault => "fails",
+        let verb = match Agreement::of(self.current, self.candidate) {
+            Agreement::Same => "decides as the built-in policy does",
+            Agreement::OtherWords => "decides as the built-in policy does, in other words",
+            Agreement::Differs => "decides otherwise than the built-in policy",
+            Agreement::Fault => "fails",
         };
         let answer = |answer: &Result<Decision, Fault>, other: &Result<Decision, Fault>| {
             let (decision, reason) = said(answer, other.as_ref().ok());
@@ -264,7 +265,7 @@ impl OnQuestion<'_> {
             "record": "policy-try-question",
             "function": self.question.ask.function(),
             "policy": self.policy.json(),
-            "outcome": outcome(Outcome::of(self.current, self.candidate)),
+            "outcome": outcome(Agreement::of(self.current, self.candidate)),
             "candidate": answer(self.candidate),
             "fuel": self.fuel,
             "current": answer(self.current),
@@ -298,14 +299,14 @@ fn one_by_one(look: &Look, name: &str, differences: &[Difference]) -> String {
     drawn(&mut table)
 }
 
-fn bare(look: &Look) -> Table {
+pub(super) fn bare(look: &Look) -> Table {
     let mut table = Table::new();
     table.load_style(presets::NOTHING).force_no_tty().set_width(look.width);
     table.set_content_arrangement(ContentArrangement::Dynamic);
     table
 }
 
-fn drawn(table: &mut Table) -> String {
+pub(super) fn drawn(table: &mut Table) -> String {
     for column in table.column_iter_mut() {
         column.set_padding((0, GAP));
     }
@@ -340,12 +341,12 @@ fn answer(answer: &Result<Decision, Fault>) -> Value {
     }
 }
 
-fn outcome(outcome: Outcome) -> &'static str {
+fn outcome(outcome: Agreement) -> &'static str {
     match outcome {
-        Outcome::Same => "same",
-        Outcome::OtherWords => "other-words",
-        Outcome::Differs => "differs",
-        Outcome::Fault => "fault",
+        Agreement::Same => "same",
+        Agreement::OtherWords => "other-words",
+        Agreement::Differs => "differs",
+        Agreement::Fault => "fault",
     }
 }
 

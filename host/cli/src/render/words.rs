@@ -2,9 +2,11 @@
 
 use baton_runtime::core::action::Ending;
 use baton_runtime::core::facts::{Billed, Channel, OccupancySource};
+use baton_runtime::core::grants::Grants;
 use baton_runtime::core::input::Choice;
 use baton_runtime::core::observation::ObjectiveStatus;
 use baton_runtime::core::view::{PhaseRow, PhaseStatus, RunStatus};
+use baton_runtime::core::workflow::{Layer, SettingValue};
 
 use super::look::{Look, Tone};
 
@@ -65,6 +67,42 @@ pub(crate) fn context_in_full(used: Option<u64>, window: Option<u64>, source: Oc
 /// "3 of 25 turns", "3 turns" where there is no cap.
 pub(crate) fn turns(used: u32, max: u32) -> String {
     if max == 0 { count(used, "turn") } else { format!("{used} of {}", count(max, "turn")) }
+}
+
+/// A layer in which something was written.
+pub(crate) fn layer(layer: Layer) -> &'static str {
+    match layer {
+        Layer::BuiltIn => "built in",
+        Layer::User => "user",
+        Layer::Workspace => "workspace",
+        Layer::Workflow => "workflow",
+        Layer::Role => "role",
+        Layer::Phase => "phase",
+        Layer::Command => "command",
+    }
+}
+
+/// The value of a setting, as it is written in a file.
+pub(crate) fn setting(value: &SettingValue) -> String {
+    let quoted = |text: &String| format!("{text:?}");
+    match value {
+        SettingValue::Flag(flag) => flag.to_string(),
+        SettingValue::Integer(number) => number.to_string(),
+        SettingValue::Number(number) => format!("{number:?}"),
+        SettingValue::Text(text) => quoted(text),
+        SettingValue::Texts(texts) => {
+            format!("[{}]", texts.iter().map(quoted).collect::<Vec<_>>().join(", "))
+        }
+    }
+}
+
+/// "artifacts reports/*, 40000000 fuel, 128 MiB"; empty where nothing is in it.
+pub(crate) fn grants(grants: &Grants) -> String {
+    let artifacts =
+        (!grants.artifacts.is_empty()).then(|| format!("artifacts {}", grants.artifacts.join(", ")));
+    let fuel = grants.fuel.map(|fuel| format!("{fuel} fuel"));
+    let memory = grants.memory_mib.map(|mib| format!("{mib} MiB"));
+    [artifacts, fuel, memory].into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 /// "1 turn", "2 turns".

@@ -10,7 +10,7 @@ use std::path::Path;
 use anyhow::Context as _;
 use baton_lab::{candidate, try_on};
 use baton_runtime::core::RunId;
-use baton_runtime::core::observation::Capability;
+use baton_runtime::core::observation::{Capability, Question};
 use baton_runtime::core::workflow::SettingValue;
 use baton_runtime::engine::{Configured, Engine, Router};
 use baton_runtime::journal_of;
@@ -74,12 +74,19 @@ pub(super) fn attempt(args: TryArgs) -> anyhow::Result<Exit> {
         return Ok(Exit::Done);
     }
     let reference = args.policy.as_deref().unwrap_or_default();
+    let asked = match args.on.as_deref().filter(|on| is_file(on)) {
+        Some(file) => Some((Path::new(file), question::read(Path::new(file))?)),
+        None => None,
+    };
+    // A golden file says under which settings it is asked; what is typed goes before that.
+    let mut settings = asked.as_ref().map(|(_, golden)| golden.settings.clone()).unwrap_or_default();
+    settings.extend(args.settings.iter().cloned());
     let engine = policies::engine(&args.place)?;
-    let policy = policies::configured(&engine, reference, &args.settings.iter().cloned().collect())?;
+    let policy = policies::configured(&engine, reference, &settings)?;
     let decides = asked_about(&policy, &args.decides)?;
-    match args.on.as_deref() {
-        Some(on) if is_file(on) => on_question(&args, &engine, &policy, &decides, Path::new(on)),
-        on => on_run(&args, &policy, &decides, on.map(RunId::new).as_ref()),
+    match asked {
+        Some((file, golden)) => on_question(&args, &engine, &policy, &decides, file, &golden.question),
+        None => on_run(&args, &policy, &decides, args.on.as_deref().map(RunId::new).as_ref()),
     }
 }
 
@@ -108,8 +115,8 @@ fn on_question(
     policy: &Configured,
     decides: &BTreeSet<Capability>,
     file: &Path,
+    question: &Question,
 ) -> anyhow::Result<Exit> {
-    let question = question::read(file)?;
     let asked = question.ask.capability();
     if !decides.contains(&asked) {
         let (file, name) = (file.display(), policy.policy().name());
@@ -118,10 +125,10 @@ fn on_question(
         return Err(Usage(why).into());
     }
     let built_in = Router::new(engine, BTreeMap::new()).context("loading the built-in policy")?;
-    let (current, label) = built_in.decide(&question);
-    let candidate = policy.evaluate(&question);
+    let (current, label) = built_in.decide(question);
+    let candidate = policy.evaluate(question);
     let found = OnQuestion {
-        question: &question,
+        question,
         policy: Answered::of(policy),
         candidate: &candidate.result,
         fuel: candidate.fuel,
@@ -160,7 +167,7 @@ fn is_file(on: &str) -> bool {
 }
 
 /// `key=value`: a value that is no JSON is a text.
-fn setting(given: &str) -> Result<(String, SettingValue), String> {
+pub(super) fn setting(given: &str) -> Result<(String, SettingValue), String> {
     let (key, value) = given.split_once('=').ok_or("expected KEY=VALUE, like max-objectives=2")?;
     let value = serde_json::from_str(value).unwrap_or_else(|_| SettingValue::Text(value.to_owned()));
     Ok((key.to_owned(), value))

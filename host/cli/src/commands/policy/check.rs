@@ -1,12 +1,16 @@
 //! `baton policy check`: is a component fit to decide? Shows what it wants of the host, puts generated questions to it and
 //! says which rules its answers break. It judges no judgment: that is what `try` is for.
 
+mod golden;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::Context as _;
 use baton_lab::conformance::{self, Plan, Report, RuleReport};
+use baton_runtime::core::Digest;
+use baton_runtime::core::grants::Wants;
 use baton_runtime::engine::{ArtifactSource, Engine, EngineConfig, Grants, Outline};
 use clap::{Args, ValueHint};
 use serde::Serialize;
@@ -19,13 +23,17 @@ use crate::render::look::{self, Look, Tone};
 use crate::render::{record, words};
 use crate::{out, policies};
 
+use golden::Goldens;
+
 /// Check whether a policy is fit to decide: generated questions, and rules that every answer has to keep
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   baton policy check careful.wasm
   baton policy check careful.wasm --questions 100           while you work on it
-  baton policy check careful.wasm --save broken.json        with the smallest question that broke each rule
+  baton policy check careful.wasm --save broken.json        with the question that broke each rule
+  baton policy check careful.wasm --golden golden           and to the decisions kept there
+  baton policy check careful.wasm --golden golden --update  writes them as they are now
   baton policy check careful.wasm --format json
 
 A policy that is fit does no harm; whether it decides well is for `baton policy try` to show.")]
@@ -43,6 +51,12 @@ pub(crate) struct CheckArgs {
     /// Write the questions that broke a rule to this file, as JSON
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     save: Option<PathBuf>,
+    /// Hold it to the golden decisions (*.json) in this folder as well
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    golden: Option<PathBuf>,
+    /// Write golden decisions that are missing or others now
+    #[arg(long, requires = "golden")]
+    update: bool,
     #[command(flatten)]
     format: FormatArg,
 }
@@ -56,15 +70,19 @@ struct Checked {
     decides: Vec<&'static str>,
     #[serde(flatten)]
     outline: Outline,
+    #[serde(skip_serializing_if = "Wants::is_empty")]
+    wants: Wants,
     settings: usize,
     fit: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    golden: Option<Goldens>,
     #[serde(rename = "conformance")]
     report: Report,
 }
 
 pub(super) fn check(args: CheckArgs) -> anyhow::Result<Exit> {
     let plan = Plan { seed: args.seed, questions: args.questions };
-    let checked = look_into(&args.policy, plan)?;
+    let checked = look_into(&args, plan)?;
     if let Some(path) = &args.save {
         save(path, &checked.report)?;
     }
@@ -86,36 +104,47 @@ struct Record<'a> {
 }
 
 /// What is granted for the check, so that a policy that reads artifacts can be asked: there are none.
-struct NoArtifacts;
+pub(super) struct NoArtifacts;
 
 impl ArtifactSource for NoArtifacts {
-    fn names(&self) -> Vec<String> {
+    fn list(&self) -> Vec<(String, Digest)> {
         Vec::new()
     }
 
-    fn read(&self, _name: &str) -> Option<Arc<[u8]>> {
+    fn read(&self, _digest: &Digest) -> Option<Arc<[u8]>> {
         None
     }
 }
 
-fn look_into(reference: &str, plan: Plan) -> anyhow::Result<Checked> {
+fn look_into(args: &CheckArgs, plan: Plan) -> anyhow::Result<Checked> {
+    let reference = args.policy.as_str();
     let Named { name, bytes, .. } = policies::named(reference)?;
     let engine = Engine::new(EngineConfig::default()).context("starting the policy engine")?;
-    let grants = Grants { artifacts: Some(Arc::new(NoArtifacts)) };
-    let policy = engine.load_granted(&name, &bytes, grants).map_err(|error| refused(reference, &error))?;
+    // It is held to what it asks for; the workflow that names it has to grant that.
+    let load = |Grants { artifacts, .. }: Grants| {
+        let grants = Grants { artifacts, ..Grants::for_trial(&bytes) };
+        engine
+            .load_granted(&name, &bytes, grants)
+            .map_err(|error| anyhow::Error::new(refused(reference, &error)))
+    };
+    let policy = load(Grants { artifacts: Some(Arc::new(NoArtifacts)), ..Grants::default() })?;
     let settings = policy.schema().map_err(|fault| refused(reference, &format!("it {fault}")))?.len();
     let configured = policy.configure(&BTreeMap::new()).map_err(|error| refused(reference, &error))?;
+    let goldens = args.golden.as_deref().map(|folder| golden::replay(folder, args.update, &policy, load));
+    let goldens = goldens.transpose()?;
     let progress = Progress::new(plan.questions);
     let report = conformance::check(&engine, &configured, plan, |asked| progress.0.set_position(asked));
     progress.0.finish_and_clear();
     Ok(Checked {
-        name,
         bytes: bytes.len(),
         decides: policy.decides().iter().map(|capability| capability.name()).collect(),
         outline: policy.outline().clone(),
+        wants: policy.wants().clone(),
         settings,
-        fit: report.is_fit(),
+        fit: report.is_fit() && goldens.as_ref().is_none_or(Goldens::all_stand),
+        golden: goldens,
         report,
+        name,
     })
 }
 
@@ -167,15 +196,23 @@ fn text(checked: &Checked, look: &Look) -> String {
         let must = look.paint(Tone::Warn, "must be granted");
         text.push_str(&format!("           {granted}  {must}, and reads nothing here\n"));
     }
+    if !checked.wants.is_empty() {
+        let must = look.paint(Tone::Warn, "must be granted");
+        text.push_str(&format!("asks for   {}  {must}\n", words::grants(&checked.wants)));
+    }
     text.push_str(&format!("exports    {}\n", look.wrap(&outline.exports.join(", "), 11)));
     let settings = if *settings == 0 { "none".to_owned() } else { settings.to_string() };
     text.push_str(&format!("settings   {settings}, asked with their defaults\n"));
     text.push_str(&format!(
-        "questions  {} of seed {}, on engine {}\n\n",
+        "questions  {} of seed {}, on engine {}\n",
         report.asked,
         report.seed,
         report.engine.short()
     ));
+    if let Some(golden) = &checked.golden {
+        text.push_str(&golden.text(look));
+    }
+    text.push('\n');
     text.push_str(&rules(report, look));
     text.push('\n');
     text.push_str(&functions(report));
@@ -191,8 +228,12 @@ fn verdict(checked: &Checked, look: &Look) -> String {
     }
     let (broken, applied) = (report.broken().count(), report.applied().count());
     let are = if broken == 1 { "is" } else { "are" };
-    let mut text =
-        format!("{}: {broken} of {applied} rules {are} broken", look.paint(Tone::Bad, "not fit to decide"));
+    let mut why = Vec::new();
+    if broken > 0 {
+        why.push(format!("{broken} of {applied} rules {are} broken"));
+    }
+    why.extend(checked.golden.as_ref().filter(|golden| !golden.all_stand()).map(Goldens::verdict));
+    let mut text = format!("{}: {}", look.paint(Tone::Bad, "not fit to decide"), why.join(", and "));
     if report.asked < report.wanted {
         text.push_str(&format!(
             "; it left so many questions unanswered that it was asked {} of {}",
@@ -239,7 +280,6 @@ fn functions(report: &Report) -> String {
 #[cfg(test)]
 mod tests {
     use baton_lab::conformance::{Answer, Bounds, Counterexample, FunctionReport, Kept};
-    use baton_runtime::core::Digest;
     use baton_runtime::core::observation::{Ask, ReviewObservation, TextId};
     use baton_runtime::engine::Import;
 
@@ -308,7 +348,9 @@ mod tests {
                 ],
                 exports: vec!["baton:policy/handoff@0.1.0".to_owned()],
             },
+            wants: Wants::default(),
             settings: 0,
+            golden: None,
             fit: report.is_fit(),
             report,
         }

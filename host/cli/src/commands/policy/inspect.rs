@@ -2,7 +2,6 @@
 
 use anyhow::Context as _;
 use baton_runtime::core::Digest;
-use baton_runtime::core::workflow::SettingValue;
 use baton_runtime::engine::{Engine, EngineConfig, Setting};
 use clap::{Args, ValueHint};
 use serde_json::json;
@@ -80,24 +79,10 @@ fn text(found: &Inspected, look: &Look) -> String {
     }
     for setting in &found.settings {
         let key = look.paint(Tone::Strong, &setting.key);
-        text.push_str(&format!("\n{key} = {}{}\n", value(&setting.default), allowed(setting)));
+        text.push_str(&format!("\n{key} = {}{}\n", words::setting(&setting.default), allowed(setting)));
         text.push_str(&format!("    {}\n", look.wrap(&setting.doc.replace('\n', " "), 4)));
     }
     text
-}
-
-/// A value as it is written in a workflow file.
-fn value(value: &SettingValue) -> String {
-    let quoted = |text: &String| format!("{text:?}");
-    match value {
-        SettingValue::Flag(flag) => flag.to_string(),
-        SettingValue::Integer(number) => number.to_string(),
-        SettingValue::Number(number) => format!("{number:?}"),
-        SettingValue::Text(text) => quoted(text),
-        SettingValue::Texts(texts) => {
-            format!("[{}]", texts.iter().map(quoted).collect::<Vec<_>>().join(", "))
-        }
-    }
 }
 
 /// "  (0 to 100)", "  (one of eco, turbo)".
@@ -113,6 +98,8 @@ fn allowed(setting: &Setting) -> String {
 
 #[cfg(test)]
 mod tests {
+    use baton_runtime::core::workflow::SettingValue;
+
     use super::*;
 
     #[test]

@@ -1,6 +1,8 @@
 //! `baton policy new`: a crate with a policy that works, its tests, and the SDK and contract that this binary was built with.
 //! Builds nothing.
 
+mod languages;
+
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
@@ -11,14 +13,29 @@ use include_dir::{Dir, include_dir};
 use crate::exit::{Exit, Usage};
 use crate::out;
 
+use languages::Language;
+
 static TEMPLATE: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../sdk/templates/rust");
 static SDK: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../sdk/src");
 /// How the SDK is formatted: whoever formats the new crate leaves it as it is.
 const SDK_STYLE: &str = include_str!("../../../../../rustfmt.toml");
+/// The guide of the SDK, which goes where the SDK goes.
+const SDK_GUIDE: &str = include_str!("../../../../../sdk/README.md");
 static WIT: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../wit");
 
 /// What the crates are built with, as the workspace has it.
-const VERSIONS: [(&str, &str); 3] = [("insta", "1.49"), ("strsim", "0.11"), ("wit-bindgen", "0.61")];
+const VERSIONS: [(&str, &str); 4] =
+    [("proptest", "1.12"), ("serde_json", "1"), ("strsim", "0.11"), ("wit-bindgen", "0.61")];
+
+/// Names that a crate cannot have: words of the language, crates that the new one has already, and words of the SDK.
+const TAKEN: &str = "\
+    abstract alloc as async await baton-sdk baton_sdk become box break compaction const continue core \
+    crate do dyn else enum exhaustion extern false final fn for gen handoff if impl in let loop macro \
+    match mod move mut override priv proc_macro proptest pub ref return schema self settings splitting \
+    static std struct super test trait true try type typeof unsafe unsized use virtual where while yield";
+
+/// Types that every module has, beside those that the template names.
+const PRELUDE: &[&str] = &["Box", "Err", "None", "Ok", "Option", "Result", "Self", "Some", "String", "Vec"];
 
 /// Make a crate with a policy of your own
 #[derive(Debug, Args)]
@@ -27,6 +44,7 @@ Examples:
   baton policy new my-split --decides splitting
   baton policy new house-rules --decides exhaustion,handoff
   baton policy new everything
+  baton policy new my-split --decides splitting --language python
 
 Then, in the new folder:
   cargo test                      natively; no WebAssembly is needed
@@ -38,6 +56,9 @@ pub(crate) struct NewArgs {
     /// What it decides; everything where nothing is said
     #[arg(long, value_name = "DECISION", value_delimiter = ',')]
     decides: Vec<Decides>,
+    /// What it is written in
+    #[arg(long, value_name = "LANGUAGE", value_enum, default_value_t)]
+    language: Language,
     /// Depend on the SDK in this folder, instead of bringing a copy along
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     sdk: Option<PathBuf>,
@@ -97,13 +118,16 @@ pub(super) fn new(args: NewArgs) -> anyhow::Result<Exit> {
             Usage(format!("{folder} is there already; name a folder that is not, or an empty one")).into()
         );
     }
-    let files = files(&name, &decides, sdk.as_deref());
+    let files = match (args.language, &sdk) {
+        (Language::Rust, _) => files(&name, &decides, sdk.as_deref()),
+        (_, Some(_)) => return Err(Usage("--sdk is for --language rust; the others need none".into()).into()),
+        (language, None) => languages::files(language, &name, &decides),
+    };
     write(&args.folder, &files).with_context(|| format!("making {}", args.folder.display()))?;
     let folder = args.folder.display();
-    out::progress(&format!(
-        "made {folder}: a policy that decides {}\n\n  cd {folder}\n  cargo test\n  baton policy build",
-        listed(&decides)
-    ));
+    let next: String = args.language.next().iter().map(|command| format!("\n  {command}")).collect();
+    let decides = listed(&decides);
+    out::progress(&format!("made {folder}: a policy that decides {decides}\n\n  cd {folder}{next}"));
     Ok(Exit::Done)
 }
 
@@ -111,15 +135,38 @@ pub(super) fn new(args: NewArgs) -> anyhow::Result<Exit> {
 fn crate_name(folder: &Path) -> anyhow::Result<String> {
     let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let fits = name.starts_with(|c: char| c.is_ascii_lowercase())
-        && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_')
-        && name != "baton-sdk";
-    match fits {
-        true => Ok(name),
-        false => Err(Usage(format!(
+        && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_');
+    if !fits {
+        return Err(Usage(format!(
             "{name:?} cannot be the name of a crate; use small letters, digits and dashes, like my-split"
         ))
-        .into()),
+        .into());
     }
+    if TAKEN.split(' ').any(|taken| taken == name) {
+        return Err(Usage(format!(
+            "{name:?} means something to Rust or to the SDK already; add a word, like my-{name}"
+        ))
+        .into());
+    }
+    Ok(name)
+}
+
+/// The name of the type that is the policy. One that the template has a use for already gets a word more.
+fn type_name(name: &str) -> String {
+    let capital = |word: &str| {
+        let mut letters = word.chars();
+        letters
+            .next()
+            .map(|first| first.to_ascii_uppercase().to_string() + letters.as_str())
+            .unwrap_or_default()
+    };
+    let kind: String = name.split(['-', '_']).map(capital).collect();
+    let is_word =
+        |text: &str| text.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == kind);
+    if PRELUDE.contains(&kind.as_str()) || texts(&TEMPLATE).iter().any(|(_, text)| is_word(text)) {
+        return kind + "Policy";
+    }
+    kind
 }
 
 /// "splitting", "splitting and handoff", "exhaustion, splitting and handoff".
@@ -138,25 +185,21 @@ fn files(name: &str, decides: &[&str], sdk: Option<&Path>) -> Vec<(PathBuf, Stri
     let each = |line: &dyn Fn(&str) -> String, between: &str| {
         decides.iter().map(|decision| line(decision)).collect::<Vec<_>>().join(between)
     };
-    let kind: String = name
-        .split(['-', '_'])
-        .map(|word| {
-            word.chars().take(1).flat_map(char::to_uppercase).chain(word.chars().skip(1)).collect::<String>()
-        })
-        .collect();
     // In the order in which rustfmt has them.
     let mut modules: Vec<String> = decides.iter().map(|decision| format!("mod {decision};\n")).collect();
     modules.sort();
+    let sdk_folder = sdk.map_or_else(|| "sdk".to_owned(), |folder| folder.display().to_string());
     let mut words = vec![
         ("name", name.to_owned()),
         ("crate", name.replace('-', "_")),
-        ("Type", kind),
+        ("Type", type_name(name)),
         ("decides", listed(decides)),
         ("modules", modules.concat()),
         ("settings", each(&|decision| format!("schema.extend({decision}::settings());"), "\n        ")),
         ("exports", each(&str::to_owned, ", ")),
         ("policies", each(&|decision| format!("{decision} = \"{name}.wasm\""), "\n")),
-        ("sdk", sdk.map_or_else(|| "sdk".to_owned(), |folder| folder.display().to_string())),
+        ("guide", format!("{sdk_folder}/README.md")),
+        ("sdk", sdk_folder),
         ("sdk-version", env!("CARGO_PKG_VERSION").to_owned()),
         ("rust-version", env!("CARGO_PKG_RUST_VERSION").to_owned()),
         ("license", env!("CARGO_PKG_LICENSE").to_owned()),
@@ -175,7 +218,7 @@ fn files(name: &str, decides: &[&str], sdk: Option<&Path>) -> Vec<(PathBuf, Stri
     let mut files = Vec::new();
     for (path, text) in texts(&TEMPLATE) {
         let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        let of_unused = |decision: &&str| stem == **decision || stem.starts_with(&format!("{decision}__"));
+        let of_unused = |decision: &&str| stem == **decision || stem.starts_with(&format!("{decision}-"));
         if unused.iter().any(of_unused) {
             continue;
         }
@@ -192,8 +235,12 @@ fn files(name: &str, decides: &[&str], sdk: Option<&Path>) -> Vec<(PathBuf, Stri
         let bring = |below: &'static str, dir| {
             texts(dir).into_iter().map(move |(path, text)| (Path::new(below).join(path), text.to_owned()))
         };
-        files.extend(bring("sdk/src", &SDK).chain(bring("wit", &WIT)));
+        files.extend(
+            bring("sdk/src", &SDK)
+                .chain(bring("wit", &WIT).filter(|(path, _)| !path.starts_with("wit/released"))),
+        );
         files.push((PathBuf::from("sdk/rustfmt.toml"), SDK_STYLE.to_owned()));
+        files.push((PathBuf::from("sdk/README.md"), SDK_GUIDE.to_owned()));
     }
     files
 }
@@ -206,21 +253,30 @@ fn texts(dir: &Dir<'static>) -> Vec<(PathBuf, &'static str)> {
 
 /// All of it or nothing: beside the place first, then moved there.
 fn write(folder: &Path, files: &[(PathBuf, String)]) -> std::io::Result<()> {
-    let part = folder.with_extension("part");
-    if part.exists() {
-        std::fs::remove_dir_all(&part)?;
+    let name = folder.file_name().unwrap_or_default().to_string_lossy();
+    let part = folder.with_file_name(format!(".{name}.{}.part", std::process::id()));
+    let written = write_into(&part, files).and_then(|()| {
+        if folder.exists() {
+            std::fs::remove_dir(folder)?;
+        }
+        std::fs::rename(&part, folder)
+    });
+    if written.is_err() {
+        // What went wrong is told; what is left of it would only be in the way.
+        let _ = std::fs::remove_dir_all(&part);
     }
+    written
+}
+
+fn write_into(folder: &Path, files: &[(PathBuf, String)]) -> std::io::Result<()> {
     for (path, text) in files {
-        let path = part.join(path);
+        let path = folder.join(path);
         if let Some(parent) = path.parent() {
             std::fs::create_dir_all(parent)?;
         }
         std::fs::write(path, text)?;
     }
-    if folder.exists() {
-        std::fs::remove_dir(folder)?;
-    }
-    std::fs::rename(part, folder)
+    Ok(())
 }
 
 #[cfg(test)]
@@ -259,10 +315,21 @@ mod tests {
 
     #[test]
     fn a_name_that_is_no_crate_is_refused() {
-        for name in ["My", "1st", "a b", "", "baton-sdk", "über"] {
+        for name in ["My", "1st", "a b", "", "baton-sdk", "über", "type", "splitting"] {
             let error = crate_name(Path::new(name)).unwrap_err();
             assert_eq!(Exit::of_error(&error), Exit::Usage, "{name}");
         }
         assert_eq!(crate_name(Path::new("/tmp/my-split")).unwrap(), "my-split");
+    }
+
+    #[test]
+    fn a_type_is_called_after_the_crate_and_like_nothing_else() {
+        assert_eq!(type_name("my-split"), "MySplit");
+        assert_eq!(type_name("house_rules-2"), "HouseRules2");
+        for (name, kind) in
+            [("decision", "DecisionPolicy"), ("sub-phase", "SubPhasePolicy"), ("vec", "VecPolicy")]
+        {
+            assert_eq!(type_name(name), kind);
+        }
     }
 }

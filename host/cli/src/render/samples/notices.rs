@@ -4,13 +4,14 @@ use baton_runtime::Update;
 use baton_runtime::core::action::Ending;
 use baton_runtime::core::decision::{DecidedBy, Evidence, QuotaCause};
 use baton_runtime::core::facts::Channel;
-use baton_runtime::core::input::Choice;
+use baton_runtime::core::grants::{Grants, Wants};
+use baton_runtime::core::input::{ChangeCause, Choice};
 use baton_runtime::core::notice::Notice;
 use baton_runtime::core::observation::{BriefKind, Capability};
-use baton_runtime::core::workflow::AgentKind;
+use baton_runtime::core::workflow::{AgentKind, Scope};
 use baton_runtime::core::{ActionId, DurationMs, ObjectiveId, PhaseId, Seq, SessionId, Tree};
 
-use super::{at, ids, occupancy, running};
+use super::{at, ids, occupancy, pin, running};
 
 pub(crate) fn turn(session: &str, turns: u32, used_tokens: u64) -> Notice {
     let (phase, session) = ("build".into(), session.into());
@@ -159,6 +160,30 @@ fn notices() -> Vec<Notice> {
             capability: Capability::Splitting,
             by: DecidedBy::BuiltIn,
             because: "mine.wasm trapped: unreachable".into(),
+        },
+        Notice::PolicyWants {
+            policy: "reader".into(),
+            wants: Wants { artifacts: vec!["reports/*".into()], fuel: Some(40_000_000), memory_mib: None },
+            granted: Grants { artifacts: vec!["reports/*".into()], ..Grants::default() },
+            refused: Wants { fuel: Some(40_000_000), ..Wants::default() },
+        },
+        Notice::PolicyChanged {
+            pins: vec![
+                pin("my-split", Capability::Splitting, Scope::Run),
+                pin("my-split", Capability::Handoff, Scope::Phase { phase: phase() }),
+            ],
+            was: vec!["resilience".into()],
+            cause: ChangeCause::File,
+        },
+        Notice::PolicyTakenBack {
+            policy: "my-split".into(),
+            to: Box::new(pin("resilience", Capability::Splitting, Scope::Run)),
+            faults: 3,
+            because: "trapped: unreachable".into(),
+        },
+        Notice::PolicyRefused {
+            policy: "my-split.wasm".into(),
+            why: "imports `wasi:cli/environment@0.2.0`, which no policy may have".into(),
         },
         Notice::Paused {
             question,

@@ -1,30 +1,18 @@
-//! One question in a file, as a person writes it: as the journal keeps it, with its texts written out. Nothing in it is
-//! passed over in silence.
+//! Reads the file with one question, from a folder or standard input, within a bound. What it says is read in
+//! `baton_lab::golden`: a golden file is such a question, with its decision beside it.
 
 use std::io::Read as _;
 use std::path::Path;
 
-use baton_runtime::core::Text;
-use baton_runtime::core::observation::{Ask, Question, TextId};
-use serde::Deserialize;
-use serde_json::{Value, json};
+use baton_lab::golden::Golden;
 
 use crate::exit::Usage;
 
 /// No question is longer: the engine takes 8 MiB of texts at most, and what is around them is lean.
 const FILE_BYTES_MAX: u64 = 16 << 20;
 
-/// The file as a whole.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Written {
-    ask: Value,
-    #[serde(default)]
-    texts: Vec<Value>,
-}
-
 /// Reads a file, `-` for standard input.
-pub(super) fn read(file: &Path) -> Result<Question, Usage> {
+pub(super) fn read(file: &Path) -> Result<Golden, Usage> {
     let name = file.display();
     let mut text = String::new();
     let read = match file == Path::new("-") {
@@ -39,82 +27,9 @@ pub(super) fn read(file: &Path) -> Result<Question, Usage> {
             "{name} is longer than {FILE_BYTES_MAX} bytes; a question is far shorter"
         )));
     }
-    parse(&text).map_err(|why| {
+    Golden::parse(&text).map_err(|why| {
         Usage(format!("{name}{why}\n`baton policy try --sample split` prints a question to start from"))
     })
-}
-
-/// What is wrong begins with where it is: ":3:5: …" or ": ask.observation.phase: …".
-fn parse(text: &str) -> Result<Question, String> {
-    let Written { ask, texts } = serde_json::from_str(text).map_err(|error| {
-        let said = error.to_string();
-        let what = said.split(" at line ").next().unwrap_or_default();
-        format!(":{}:{}: {what}", error.line(), error.column())
-    })?;
-    let question = Question {
-        ask: parse_ask(ask)?,
-        texts: texts.into_iter().enumerate().map(parse_text).collect::<Result<_, _>>()?,
-    };
-    names_its_texts(&question)?;
-    Ok(question)
-}
-
-fn parse_ask(ask: Value) -> Result<Ask, String> {
-    let Value::Object(mut fields) = ask else {
-        return Err(": ask: expected an object with function and observation".to_owned());
-    };
-    let function = fields.remove("function").ok_or(": ask.function: is missing")?;
-    let observation = fields.remove("observation").ok_or(": ask.observation: is missing")?;
-    if let Some(unknown) = fields.keys().next() {
-        return Err(format!(": ask.{unknown}: is unknown; a question has function and observation"));
-    }
-    // The function comes first, since only then is the observation read as it comes, and what is unknown in it seen.
-    let ask = json!({ "function": function, "observation": observation });
-    let mut unknown = Vec::new();
-    let mut ignored = |path: serde_ignored::Path<'_>| unknown.push(plain(&path.to_string()));
-    let fields = serde_ignored::Deserializer::new(ask, &mut ignored);
-    let ask: Ask = serde_path_to_error::deserialize(fields)
-        .map_err(|error| format!(": ask.{}: {}", plain(&error.path().to_string()), error.inner()))?;
-    match unknown.as_slice() {
-        [] => Ok(ask),
-        [only] => Err(format!(": ask.{only}: is unknown to {}", ask.function())),
-        many => Err(format!(": ask.{}: are unknown to {}", many.join(", ask."), ask.function())),
-    }
-}
-
-/// A path without the steps that only the types have.
-fn plain(path: &str) -> String {
-    path.split('.').filter(|step| *step != "?").collect::<Vec<_>>().join(".")
-}
-
-fn parse_text((place, text): (usize, Value)) -> Result<Text, String> {
-    match text {
-        Value::String(body) => Ok(Text::new(body)),
-        Value::Object(fields) if fields.contains_key("digest") => Err(format!(
-            ": texts.{place}: is a reference into a journal, which has no text here; write the text itself, in quotes"
-        )),
-        _ => Err(format!(": texts.{place}: expected a text in quotes")),
-    }
-}
-
-/// A policy that reads a text which is not there fails, and it would not be its fault.
-fn names_its_texts(question: &Question) -> Result<(), String> {
-    let named: Vec<(&str, TextId)> = match &question.ask {
-        Ask::Assess(seen) => vec![("window", seen.window)],
-        Ask::Brief(seen) | Ask::Compose(seen) => {
-            vec![("last_output", seen.last_output), ("findings", seen.findings)]
-        }
-        Ask::Review(seen) => vec![("document", seen.document)],
-        Ask::Compaction(_) | Ask::Split(_) | Ask::Budget(..) => Vec::new(),
-    };
-    let count = question.texts.len();
-    match named.into_iter().find(|(_, id)| id.0 as usize >= count) {
-        None => Ok(()),
-        Some((field, id)) => Err(format!(
-            ": ask.observation.{field}: names text {}, counted from 0, and texts has {count}",
-            id.0
-        )),
-    }
 }
 
 #[cfg(test)]
@@ -122,7 +37,13 @@ mod tests {
     use super::super::sample::Sample;
     use super::*;
     use crate::render::trial::written;
+    use baton_runtime::core::observation::Question;
     use clap::ValueEnum as _;
+    use serde_json::{Value, json};
+
+    fn parse(text: &str) -> Result<Question, String> {
+        Golden::parse(text).map(|golden| golden.question)
+    }
 
     #[test]
     fn what_is_printed_is_read() {

@@ -54,6 +54,7 @@ fn label() -> Label {
         engine: Digest::of("engine"),
         fuel: 100,
         duration_us: 5,
+        artifacts: Default::default(),
         faults: Vec::new(),
     }
 }

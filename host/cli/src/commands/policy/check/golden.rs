@@ -1,0 +1,134 @@
+//! Golden decisions, put to a component: each file of a folder stands, or is told with what it parts from. Writes a file only
+//! where that was asked for.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use baton_lab::golden::{Golden, Replayed};
+use baton_runtime::engine::{Grants, Policy};
+use serde::Serialize;
+
+use crate::exit::Usage;
+use crate::render::look::{Look, Tone};
+
+/// A golden file is a question of some KiB; 16 MiB is what `policy try` takes.
+const FILE_BYTES_MAX: u64 = 16 << 20;
+
+/// What came of the files.
+#[derive(Serialize)]
+pub(super) struct Goldens {
+    folder: PathBuf,
+    files: usize,
+    stand: usize,
+    /// Written anew, with what is decided now.
+    written: Vec<PathBuf>,
+    parted: Vec<Parted>,
+}
+
+/// A file whose decision is not the policy's.
+#[derive(Serialize)]
+struct Parted {
+    file: PathBuf,
+    why: Vec<String>,
+}
+
+impl Goldens {
+    /// Whether every decision is the policy's.
+    pub(super) fn all_stand(&self) -> bool {
+        self.parted.is_empty()
+    }
+
+    /// "2 of 12 golden decisions do not stand".
+    pub(super) fn verdict(&self) -> String {
+        let stand = if self.parted.len() == 1 { "does not stand" } else { "do not stand" };
+        format!("{} of {} golden decisions {stand}", self.parted.len(), self.files)
+    }
+
+    /// The line below the settings, and what does not stand.
+    pub(super) fn text(&self, look: &Look) -> String {
+        let Self { files, stand, written, .. } = self;
+        let mut text = format!("golden     {stand} of {files} stand in {}", self.folder.display());
+        if !written.is_empty() {
+            text.push_str(&format!(", {} written", written.len()));
+        }
+        text.push('\n');
+        for Parted { file, why } in &self.parted {
+            text.push_str(&format!("    {}\n", look.paint(Tone::Bad, &file.display().to_string())));
+            for why in why {
+                text.push_str(&format!("      {}\n", look.wrap(why, 6)));
+            }
+        }
+        text
+    }
+}
+
+/// Puts the question of every `*.json` in the folder to the policy, loaded anew where a file grants it artifacts.
+pub(super) fn replay(
+    folder: &Path,
+    update: bool,
+    policy: &Policy,
+    load: impl Fn(Grants) -> anyhow::Result<Policy>,
+) -> anyhow::Result<Goldens> {
+    let mut goldens =
+        Goldens { folder: folder.to_owned(), files: 0, stand: 0, written: Vec::new(), parted: Vec::new() };
+    for file in files(folder)? {
+        let text = read(&file)?;
+        let golden = Golden::parse(&text).map_err(|why| Usage(format!("{}{why}", file.display())))?;
+        let replayed = match golden.artifacts.is_empty() {
+            true => golden.replay(policy),
+            false => {
+                let artifacts = Some(golden.artifact_source());
+                golden.replay(&load(Grants { artifacts, ..Grants::default() })?)
+            }
+        };
+        goldens.files += 1;
+        match replayed {
+            Ok(Replayed::Stands) => goldens.stand += 1,
+            Ok(Replayed::Differs { decision, .. }) if update => {
+                std::fs::write(&file, golden.with_decision(&decision))
+                    .with_context(|| format!("writing {}", file.display()))?;
+                goldens.stand += 1;
+                goldens.written.push(file);
+            }
+            Ok(Replayed::Differs { places, .. }) if places.is_empty() => {
+                goldens
+                    .parted
+                    .push(Parted { file, why: vec!["has no decision yet; --update writes it".to_owned()] });
+            }
+            Ok(Replayed::Differs { places, .. }) => goldens.parted.push(Parted { file, why: places }),
+            Ok(Replayed::Fault(fault)) => {
+                goldens.parted.push(Parted { file, why: vec![format!("it {fault}")] })
+            }
+            Err(why) => goldens.parted.push(Parted { file, why: vec![why] }),
+        }
+    }
+    Ok(goldens)
+}
+
+/// The golden files of a folder, in order of their names.
+fn files(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let unreadable = |error: std::io::Error| Usage(format!("cannot list {}: {error}", folder.display()));
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(unreadable)? {
+        let path = entry.map_err(unreadable)?.path();
+        if path.extension().is_some_and(|extension| extension == "json") {
+            files.push(path);
+        }
+    }
+    files.sort();
+    if files.is_empty() {
+        return Err(Usage(format!("there is no golden file (*.json) in {}", folder.display())).into());
+    }
+    Ok(files)
+}
+
+fn read(file: &Path) -> anyhow::Result<String> {
+    let unreadable = |why: String| Usage(format!("cannot read {}: {why}", file.display()));
+    let bytes = std::fs::metadata(file).map_err(|error| unreadable(error.to_string()))?.len();
+    if bytes > FILE_BYTES_MAX {
+        return Err(
+            unreadable(format!("it has {bytes} bytes, and a question has at most {FILE_BYTES_MAX}")).into()
+        );
+    }
+    Ok(std::fs::read_to_string(file).map_err(|error| unreadable(error.to_string()))?)
+}

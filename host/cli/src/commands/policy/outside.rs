@@ -1,0 +1,83 @@
+//! What a policy shows of itself before it is used, shared by the commands that bring policies here and send them away. Asks
+//! it nothing.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use baton_registry::{OciReference, SigningKey};
+use baton_runtime::engine::{Grants, Outline, Policy};
+
+use super::check::NoArtifacts;
+use crate::args::PlaceArgs;
+use crate::exit::Usage;
+use crate::policies::{self, refused};
+
+/// Largest file with a key: a key has a few hundred bytes.
+const KEY_BYTES_MAX: u64 = 16 * 1024;
+
+/// The outside of a component.
+pub(super) struct Outside {
+    pub(super) decides: Vec<&'static str>,
+    pub(super) outline: Outline,
+}
+
+/// Loads a component as a run would that grants it everything; what is no policy is refused.
+pub(super) fn outside(
+    place: &PlaceArgs,
+    reference: &str,
+    name: &str,
+    bytes: &[u8],
+) -> anyhow::Result<Outside> {
+    let engine = policies::engine(place)?;
+    let grants = Grants { artifacts: Some(Arc::new(NoArtifacts)), ..Grants::default() };
+    let policy: Policy = engine.load_granted(name, bytes, grants).map_err(|e| refused(reference, &e))?;
+    Ok(Outside {
+        decides: policy.decides().iter().map(|capability| capability.name()).collect(),
+        outline: policy.outline().clone(),
+    })
+}
+
+impl Outside {
+    /// "decides splitting; wants baton:policy/artifacts@0.1.0, which a workflow has to grant".
+    pub(super) fn sentence(&self) -> String {
+        let wants: Vec<&str> =
+            self.outline.imports.iter().filter(|i| i.needs_grant).map(|i| i.name.as_str()).collect();
+        let wants = match wants.as_slice() {
+            [] => String::new(),
+            wants => format!("; wants {}, which a workflow has to grant", wants.join(", ")),
+        };
+        format!("decides {}{wants}", self.decides.join(", "))
+    }
+}
+
+/// A reference of the command line to a registry.
+pub(super) fn remote(reference: &str) -> anyhow::Result<OciReference> {
+    reference.parse().map_err(|error: baton_registry::BadOciReference| Usage(error.to_string()).into())
+}
+
+/// A private key.
+pub(super) fn signing_key(path: &Path) -> anyhow::Result<SigningKey> {
+    use std::io::Read as _;
+    let said = |why: String| Usage(format!("the key {}: {why}", path.display()));
+    let mut pem = String::new();
+    let file = std::fs::File::open(path).map_err(|e| said(e.to_string()))?;
+    file.take(KEY_BYTES_MAX).read_to_string(&mut pem).map_err(|e| said(e.to_string()))?;
+    Ok(SigningKey::from_pem(&pem).map_err(|e| said(e.to_string()))?)
+}
+
+/// A file beside the one that it is about: "a.wasm" and "sig" give "a.wasm.sig".
+pub(super) fn beside(file: &Path, ending: &str) -> std::path::PathBuf {
+    let mut name = file.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".{ending}"));
+    file.with_file_name(name)
+}
+
+/// Writes a file whole or not at all.
+pub(super) fn write_whole(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+    let unfinished = beside(path, &format!("part-{}", std::process::id()));
+    std::fs::write(&unfinished, bytes)
+        .and_then(|()| std::fs::rename(&unfinished, path))
+        .inspect_err(|_| drop(std::fs::remove_file(&unfinished)))
+        .with_context(|| format!("writing {}", path.display()))
+}

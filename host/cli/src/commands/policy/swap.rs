@@ -1,0 +1,209 @@
+//! `baton policy use`: another policy for a run that goes on, and the way back. Whether it is fit to decide is found out by
+//! the host before anything changes.
+
+use std::fmt::Write as _;
+
+use baton_runtime::core::grants::Grants;
+use baton_runtime::core::input::Pin;
+use baton_runtime::core::observation::Capability;
+use baton_runtime::core::workflow::{Scope, SettingValue};
+use baton_runtime::core::{Digest, PhaseId, RoleName, RunId};
+use baton_runtime::{Control, ControlReply, UsePolicy, use_policy as put_in_place};
+use clap::Args;
+use clap::ValueHint;
+use serde_json::json;
+
+use super::attempt::setting;
+use super::new::Decides;
+use crate::args::{Format, FormatArg, PlaceArgs};
+use crate::commands::{ask_host, block_on, current_is};
+use crate::exit::{Exit, Usage};
+use crate::place::Place;
+use crate::policies::Named;
+use crate::render::{record, words};
+use crate::{out, policies};
+
+/// Version of the records of `--format json`.
+const SCHEMA: u32 = 1;
+
+/// Put a policy in place while a run goes on
+#[derive(Debug, Args)]
+#[command(
+    override_usage = "baton policy use [OPTIONS] <FILE>\n       baton policy use --rollback [OPTIONS]",
+    after_help = "\
+Examples:
+  baton policy use my-split.wasm                       everything that it decides, in the run at work
+  baton policy use my-split.wasm --decides splitting   this alone
+  baton policy use builtin:resilience --set compact-percent=60 --phase build
+  baton policy use reader.wasm --grant 'artifacts=reports/*' --grant fuel=40000000
+  baton policy use --rollback --decides splitting      back to the one before
+
+The component is loaded, held to the contract and tried, and its settings are validated, before anything changes. It decides \
+from the next question on; questions that are being answered are answered by the one before, which stays at hand: after three \
+faults in a row (`breaker` in [policies]) it is taken back by itself. The run remembers it: `baton resume` goes on with it. \
+Where no host works on the run, the next one does. `baton policy which --run RUN` shows who decides."
+)]
+pub(crate) struct UseArgs {
+    /// A component, or a policy that is part of the host
+    #[arg(value_name = "FILE", required_unless_present = "rollback", conflicts_with_all = ["rollback"], value_hint = ValueHint::FilePath)]
+    policy: Option<String>,
+    /// Go back to what decided before
+    #[arg(long, conflicts_with_all = ["settings", "grants"])]
+    rollback: bool,
+    /// In which run [default: the one at work, or else the newest]
+    #[arg(long, value_name = "RUN")]
+    run: Option<String>,
+    /// What it is to decide [default: everything that it can]
+    #[arg(long, value_name = "DECISION", value_delimiter = ',')]
+    decides: Vec<Decides>,
+    /// Only in this phase of the workflow, with its parts
+    #[arg(long, value_name = "PHASE", conflicts_with = "role")]
+    phase: Option<String>,
+    /// Only in the phases of this role
+    #[arg(long, value_name = "ROLE")]
+    role: Option<String>,
+    /// A setting of the policy; a list as JSON
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = setting)]
+    settings: Vec<(String, SettingValue)>,
+    /// What it may have beyond the usual: artifacts=PATTERN, fuel=N, memory_mib=N
+    #[arg(long = "grant", value_name = "KEY=VALUE", value_parser = grant)]
+    grants: Vec<Grant>,
+    #[command(flatten)]
+    place: PlaceArgs,
+    #[command(flatten)]
+    format: FormatArg,
+}
+
+/// One thing that is granted.
+#[derive(Clone, Debug, PartialEq)]
+enum Grant {
+    Artifacts(String),
+    Fuel(u64),
+    MemoryMib(u32),
+}
+
+pub(super) fn use_policy(args: UseArgs) -> anyhow::Result<Exit> {
+    let run = args.run.as_deref().map(RunId::new);
+    let place = Place::to_change(&args.place, run.as_ref())?;
+    let (view, live) = current_is(&place, run.as_ref())?;
+    let scope = match (&args.phase, &args.role) {
+        (Some(phase), _) => Scope::Phase { phase: PhaseId::new(phase) },
+        (None, Some(role)) => Scope::Role { role: RoleName::new(role) },
+        (None, None) => Scope::Run,
+    };
+    let decides: Vec<Capability> = args.decides.iter().map(|decides| decides.capability()).collect();
+    let run = Some(view.run.clone());
+    let pins = match &args.policy {
+        None => match ask_host(&place, Control::RollBackPolicy { run, scope, decides })? {
+            ControlReply::Changed { pins } => pins,
+            _ => anyhow::bail!("the host answered another question than it was asked"),
+        },
+        Some(reference) => {
+            let Named { name, bytes, built_in } = policies::named(reference)?;
+            let wanted = UsePolicy {
+                run,
+                reference: reference.clone(),
+                name,
+                file: None,
+                digest: Digest::of(&bytes),
+                settings: args.settings.iter().cloned().collect(),
+                grants: granted(&args.grants)?,
+                scope,
+                decides,
+            };
+            let bytes = (!built_in).then_some(&*bytes);
+            block_on(put_in_place(&place.config, wanted, bytes))??
+        }
+    };
+    match args.format.format {
+        Format::Text => out::progress(&said(&pins, view.run.as_str(), live, &place.flags)),
+        Format::Json => out::data(&record::pretty(&record(&pins, &view.run, live))?)?,
+        Format::Jsonl => out::data(&record::line(&record(&pins, &view.run, live))?)?,
+    }
+    Ok(Exit::Done)
+}
+
+/// Who decides what from now on, a line each.
+fn said(pins: &[Pin], run: &str, live: bool, flags: &str) -> String {
+    let mut text = String::new();
+    for group in pins.chunk_by(|a, b| a.component == b.component && a.scope == b.scope) {
+        let Some(pin) = group.first() else { continue };
+        let decides: Vec<_> = group.iter().map(|pin| pin.capability).collect();
+        let place = match &pin.scope {
+            Scope::Run => format!("run {run}"),
+            Scope::Role { role } => format!("the phases of {role}, run {run}"),
+            Scope::Phase { phase } => format!("phase {phase}, run {run}"),
+            Scope::Shadow { .. } => format!("the shadow of run {run}"),
+        };
+        let (policy, digest) = (&pin.policy, pin.component.short());
+        let _ = writeln!(text, "{policy}@{digest} decides {} in {place}", words::list(&decides));
+    }
+    text.push_str(&match live {
+        true => "from the next decision on".to_owned(),
+        false => format!("no host works on it: `baton resume {run}{flags}` goes on with it"),
+    });
+    text
+}
+
+fn record(pins: &[Pin], run: &RunId, live: bool) -> serde_json::Value {
+    json!({ "schema": SCHEMA, "run": run, "live": live, "pins": pins })
+}
+
+fn grant(given: &str) -> Result<Grant, String> {
+    let (key, value) = given.split_once('=').ok_or("expected KEY=VALUE, like artifacts=reports/*")?;
+    match key {
+        "artifacts" if !value.is_empty() => Ok(Grant::Artifacts(value.to_owned())),
+        "artifacts" => Err("expected the name of an artifact, where * stands for anything".to_owned()),
+        "fuel" => value.parse().map(Grant::Fuel).map_err(|error| format!("fuel: {error}")),
+        "memory_mib" => value.parse().map(Grant::MemoryMib).map_err(|error| format!("memory_mib: {error}")),
+        _ => Err(format!("there is no grant {key}: there are artifacts, fuel and memory_mib")),
+    }
+}
+
+fn granted(given: &[Grant]) -> anyhow::Result<Grants> {
+    let mut grants = Grants::default();
+    for grant in given {
+        match grant {
+            Grant::Artifacts(pattern) => grants.artifacts.push(pattern.clone()),
+            Grant::Fuel(fuel) => grants.fuel = Some(*fuel),
+            Grant::MemoryMib(mib) => grants.memory_mib = Some(*mib),
+        }
+    }
+    grants.check().map_err(|error| Usage(format!("--grant: {error}")))?;
+    Ok(grants)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::render::samples::pin;
+
+    #[test]
+    fn what_is_granted_is_read_and_held_to_its_bounds() {
+        // M6
+        assert_eq!(grant("artifacts=reports/*"), Ok(Grant::Artifacts("reports/*".to_owned())));
+        for (given, why) in [
+            ("artifacts=", "name of an artifact"),
+            ("network=yes", "there is no grant network"),
+            ("fuel=much", "fuel"),
+            ("fuel", "KEY=VALUE"),
+        ] {
+            assert!(grant(given).unwrap_err().contains(why), "{given}");
+        }
+        let error = granted(&[Grant::MemoryMib(4000)]).unwrap_err().to_string();
+        assert!(error.contains("at most 256"), "{error}");
+    }
+
+    #[test]
+    fn it_says_who_decides_what_from_now_on() {
+        // M3
+        let build = Scope::Phase { phase: PhaseId::new("build") };
+        let pins = [
+            pin("my-split", Capability::Splitting, build.clone()),
+            pin("my-split", Capability::Handoff, build),
+            pin("resilience", Capability::Exhaustion, Scope::Run),
+        ];
+        insta::assert_snapshot!("use_live", said(&pins, "20260212-103000", true, ""));
+        insta::assert_snapshot!("use_later", said(&pins[2..], "20260212-103000", false, " --workspace w"));
+    }
+}

@@ -1,0 +1,196 @@
+//! What the shadows of a run would have decided, for people and programs. Compares nothing: that was done when they were asked.
+
+use std::collections::BTreeMap;
+
+use baton_lab::Tally;
+use baton_runtime::core::agreement::Agreement;
+use baton_runtime::core::decision::{Decision, Fault};
+use baton_runtime::core::{Digest, RunId};
+use baton_runtime::{ShadowAnswer, ShadowStory};
+use serde_json::{Value, json};
+
+use super::decision::said;
+use super::look::{Look, Tone};
+use super::trial::{bare, drawn};
+use super::{record, words};
+
+/// The shadows of a run.
+pub(crate) struct Shadows<'a> {
+    /// Which run.
+    pub(crate) run: &'a RunId,
+    /// What they said.
+    pub(crate) story: &'a ShadowStory,
+    /// Differences that are shown.
+    pub(crate) differences: usize,
+}
+
+/// A shadow, and a function that it was asked.
+type Place<'a> = (&'a str, &'a Digest, &'a Digest, &'a str);
+
+impl Shadows<'_> {
+    fn tallies(&self) -> BTreeMap<Place<'_>, (Tally, u64)> {
+        let mut tallies: BTreeMap<Place<'_>, (Tally, u64)> = BTreeMap::new();
+        for answer in &self.story.answers {
+            let place =
+                (answer.policy.as_str(), &answer.component, &answer.settings, answer.function.as_str());
+            let (tally, most) = tallies.entry(place).or_default();
+            tally.count(answer.agreement);
+            *most = (*most).max(answer.fuel);
+        }
+        tallies
+    }
+
+    fn differing(&self) -> impl Iterator<Item = &ShadowAnswer> {
+        let differs =
+            |answer: &&ShadowAnswer| matches!(answer.agreement, Agreement::Differs | Agreement::Fault);
+        self.story.answers.iter().filter(differs)
+    }
+
+    /// In words first, then in numbers, then one by one.
+    pub(crate) fn text(&self, look: &Look) -> String {
+        let asked = self.story.answers.len();
+        if asked == 0 && self.story.left_out == 0 {
+            return format!("run {} has asked no shadow\n", self.run);
+        }
+        let otherwise = self.differing().count();
+        let mut text = format!(
+            "{} of {} would have been decided otherwise in run {}\n",
+            otherwise,
+            words::count(u32::try_from(asked).unwrap_or(u32::MAX), "question"),
+            self.run
+        );
+        if self.story.left_out > 0 {
+            let left = self.story.left_out;
+            text.push_str(&format!("{left} were left out: the shadows had used their share of a core\n"));
+        }
+        let mut table = bare(look);
+        table.set_header([
+            "SHADOW",
+            "ASKED",
+            "QUESTIONS",
+            "SAME",
+            "OTHER WORDS",
+            "OTHERWISE",
+            "FAILED",
+            "MOST FUEL",
+        ]);
+        for ((policy, component, _, function), (tally, most)) in self.tallies() {
+            table.add_row([
+                format!("{policy}@{}", component.short()),
+                function.to_owned(),
+                tally.asked().to_string(),
+                tally.same.to_string(),
+                tally.other_words.to_string(),
+                tally.differs.to_string(),
+                tally.faults.to_string(),
+                most.to_string(),
+            ]);
+        }
+        text.push_str(&format!("\n{}\n", drawn(&mut table)));
+        if otherwise > 0 && self.differences > 0 {
+            text.push_str(&format!("\n{}\n", self.one_by_one(look)));
+        }
+        if let Some(beyond) = otherwise.checked_sub(self.differences).filter(|beyond| *beyond > 0) {
+            let more = format!("… and {beyond} more; `--differences N` shows the first N");
+            text.push_str(&format!("{}\n", look.paint(Tone::Dim, &more)));
+        }
+        text
+    }
+
+    fn one_by_one(&self, look: &Look) -> String {
+        let mut table = bare(look);
+        table.set_header(["QUESTION", "ASKED", "DECIDED", "SHADOW", "WOULD DECIDE"]);
+        for answer in self.differing().take(self.differences) {
+            let cell = |one: &Option<Result<Decision, Fault>>, other: &Option<Result<Decision, Fault>>| {
+                let other = other.as_ref().and_then(|other| other.as_ref().ok());
+                let words = one.as_ref().map(|one| said(one, other));
+                words.map(|(decision, reason)| format!("{decision}\n{reason}").trim_end().to_owned())
+            };
+            table.add_row([
+                answer.request.to_string(),
+                answer.function.clone(),
+                cell(&answer.counted, &answer.shadow).unwrap_or_default(),
+                answer.policy.clone(),
+                cell(&answer.shadow, &answer.counted).unwrap_or_default(),
+            ]);
+        }
+        drawn(&mut table)
+    }
+
+    /// Everything in one record.
+    pub(crate) fn json(&self) -> Value {
+        let tallies =
+            self.tallies().into_iter().map(|((policy, component, settings, function), (tally, most))| {
+                json!({
+                    "policy": policy,
+                    "component": component,
+                    "settings": settings,
+                    "function": function,
+                    "same": tally.same,
+                    "other_words": tally.other_words,
+                    "differs": tally.differs,
+                    "faults": tally.faults,
+                    "most_fuel": most,
+                })
+            });
+        json!({
+            "schema": record::SCHEMA,
+            "record": "policy-shadow",
+            "run": self.run,
+            "shadows": tallies.collect::<Vec<_>>(),
+            "left_out": self.story.left_out,
+            "differences": self.differing().take(self.differences).collect::<Vec<_>>(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use baton_runtime::SHADOW_SCHEMA;
+    use baton_runtime::core::RequestId;
+    use baton_runtime::core::decision::{CompactionAction, CompactionDecision};
+
+    fn answer(n: u64, agreement: Agreement) -> ShadowAnswer {
+        let decided = |action, reason: &str| {
+            Ok(Decision::Compaction(CompactionDecision { action, reason: reason.to_owned() }))
+        };
+        let differs = matches!(agreement, Agreement::Differs | Agreement::Fault);
+        let shadow = match agreement {
+            Agreement::Fault => Err(Fault::OutOfFuel { limit: 20_000_000 }),
+            _ => decided(CompactionAction::HandOff, "the window is half full"),
+        };
+        ShadowAnswer {
+            schema: SHADOW_SCHEMA,
+            request: RequestId(n),
+            function: "compaction.decide".to_owned(),
+            policy: "early".to_owned(),
+            component: Digest::of("early"),
+            settings: Digest::of("{}"),
+            agreement,
+            fuel: 1000 * n,
+            counted: differs.then(|| decided(CompactionAction::Keep, "there is room")),
+            shadow: differs.then_some(shadow),
+        }
+    }
+
+    #[test]
+    fn shadows_are_told_in_words_in_numbers_and_one_by_one() {
+        // M3
+        let answers = vec![
+            answer(3, Agreement::Same),
+            answer(4, Agreement::Differs),
+            answer(9, Agreement::Fault),
+            answer(11, Agreement::OtherWords),
+            answer(12, Agreement::Differs),
+        ];
+        let story = ShadowStory { answers, left_out: 2 };
+        let run = RunId::new("20260212-103000");
+        let shadows = Shadows { run: &run, story: &story, differences: 2 };
+        insta::assert_snapshot!("shadows", shadows.text(&Look::bare(110)));
+        insta::assert_snapshot!("shadows_json", record::pretty(&shadows.json()).unwrap());
+        let none = ShadowStory::default();
+        let none = Shadows { run: &run, story: &none, differences: 2 };
+        assert_eq!(none.text(&Look::bare(80)), "run 20260212-103000 has asked no shadow\n");
+    }
+}
