@@ -228,3 +228,17 @@ fn a_folder_that_cannot_be_made_is_no_error() {
     assert!(engine.cache_problem().is_some());
     ask(&load_with(&engine));
 }
+
+/// Components of strangers do not fill the disk: what was compiled first goes first.
+#[test]
+fn no_more_is_kept_than_some_interpreters_take() {
+    let (_root, folder) = filled();
+    let (large, part) = (folder.join("large.cwasm"), folder.join("large.record"));
+    let file = fs::File::create(&large).unwrap();
+    file.set_len(1 << 30).unwrap(); // It has a size, and takes no room.
+    file.set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
+    fs::write(&part, "").unwrap();
+    start(&folder).load("other", &Guest::good("another").build()).expect("it loads");
+    assert!(!large.exists() && !part.exists());
+    assert!(load(&folder).from_cache(), "what is newer stays");
+}
