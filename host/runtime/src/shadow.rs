@@ -6,9 +6,9 @@ use std::fs::{File, OpenOptions};
 use std::io::{BufRead as _, BufReader, BufWriter, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -86,26 +86,25 @@ enum Line {
     LeftOut { schema: u32, left_out: u64 },
 }
 
-/// What the thread hears.
-enum Message {
-    /// These are the shadows from now on.
-    Pins(Vec<Pin>),
-    /// A question with the answer that counts.
-    Asked { request: RequestId, question: Box<Question>, counted: Result<Decision, Fault> },
+/// What the thread hears: a question with the answer that counts.
+struct Heard {
+    request: RequestId,
+    question: Box<Question>,
+    counted: Result<Decision, Fault>,
 }
 
 /// Who may tell the shadows of a question. Cheap to clone, and never waits.
 #[derive(Clone)]
 pub(crate) struct Teller {
-    to: SyncSender<Message>,
+    to: SyncSender<Heard>,
     left_out: Arc<AtomicU64>,
 }
 
 impl Teller {
     /// Tells them, where they have room.
     pub(crate) fn tell(&self, request: RequestId, question: Question, counted: Result<Decision, Fault>) {
-        let message = Message::Asked { request, question: Box::new(question), counted };
-        if let Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) = self.to.try_send(message) {
+        let heard = Heard { request, question: Box::new(question), counted };
+        if let Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) = self.to.try_send(heard) {
             self.left_out.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -124,7 +123,23 @@ pub(crate) struct Parts {
 /// The shadows of a run. Nothing is started where there are none.
 pub(crate) struct Shadows {
     parts: Arc<Parts>,
-    thread: Option<(Teller, Arc<AtomicBool>, JoinHandle<()>)>,
+    thread: Option<(Teller, Arc<Said>, JoinHandle<()>)>,
+}
+
+/// What the thread is told besides questions. Nobody waits for it: it looks before each question.
+#[derive(Default)]
+struct Said {
+    /// These are the shadows from now on.
+    pins: Mutex<Option<Vec<Pin>>>,
+    /// Nothing is asked any more.
+    stop: AtomicBool,
+}
+
+impl Said {
+    fn pins(&self) -> MutexGuard<'_, Option<Vec<Pin>>> {
+        // It is replaced whole, so a poisoned lock is as good as any.
+        self.pins.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Shadows {
@@ -142,9 +157,8 @@ impl Shadows {
         if self.thread.is_none() {
             self.thread = start(&self.parts);
         }
-        if let Some((teller, ..)) = &self.thread {
-            // Whoever is told of a question after this waits in the same line.
-            let _ = teller.to.send(Message::Pins(pins));
+        if let Some((_, said, _)) = &self.thread {
+            *said.pins() = Some(pins);
         }
     }
 
@@ -155,26 +169,26 @@ impl Shadows {
 
     /// Waits for the answer under way, and for nothing that is still in line.
     pub(crate) fn finish(&mut self) {
-        let Some((teller, stop, thread)) = self.thread.take() else { return };
-        stop.store(true, Ordering::Relaxed);
+        let Some((teller, said, thread)) = self.thread.take() else { return };
+        said.stop.store(true, Ordering::Relaxed);
         drop(teller);
         let _ = thread.join();
     }
 }
 
-fn start(parts: &Arc<Parts>) -> Option<(Teller, Arc<AtomicBool>, JoinHandle<()>)> {
-    let (to, heard) = sync_channel(WAITING);
-    let (left_out, stop) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
+fn start(parts: &Arc<Parts>) -> Option<(Teller, Arc<Said>, JoinHandle<()>)> {
+    let (to, line) = sync_channel(WAITING);
+    let (left_out, said) = (Arc::new(AtomicU64::new(0)), Arc::new(Said::default()));
     let teller = Teller { to, left_out: Arc::clone(&left_out) };
-    let theirs = Asked { parts: Arc::clone(parts), left_out, stop: Arc::clone(&stop) };
+    let theirs = Asked { parts: Arc::clone(parts), left_out, said: Arc::clone(&said) };
     let thread = std::thread::Builder::new().name("shadows".to_owned()).spawn(move || {
-        if let Err(error) = theirs.answer(&heard) {
+        if let Err(error) = theirs.answer(&line) {
             // They decide nothing, so nothing is lost by it but what they would have said.
             tracing::warn!("the shadows are silent: {error}");
         }
     });
     match thread {
-        Ok(thread) => Some((teller, stop, thread)),
+        Ok(thread) => Some((teller, said, thread)),
         Err(error) => {
             tracing::warn!("the shadows have no thread: {error}");
             None
@@ -186,11 +200,11 @@ fn start(parts: &Arc<Parts>) -> Option<(Teller, Arc<AtomicBool>, JoinHandle<()>)
 struct Asked {
     parts: Arc<Parts>,
     left_out: Arc<AtomicU64>,
-    stop: Arc<AtomicBool>,
+    said: Arc<Said>,
 }
 
 impl Asked {
-    fn answer(&self, heard: &Receiver<Message>) -> Result<(), RuntimeError> {
+    fn answer(&self, line: &Receiver<Heard>) -> Result<(), RuntimeError> {
         let failed = |error: std::io::Error| RuntimeError::State {
             what: "cannot write down what shadows say",
             dir: self.parts.folder.clone(),
@@ -201,22 +215,20 @@ impl Asked {
         let mut file = Written::open(&self.parts.folder).map_err(failed)?;
         let mut shadows: Vec<(Capability, Configured)> = Vec::new();
         let mut share = Share::begin();
-        while let Ok(message) = heard.recv() {
-            match message {
-                Message::Pins(pins) => {
-                    shadows = pins.iter().filter_map(|pin| self.load(&engine, pin)).collect();
-                    share = Share::begin();
-                }
-                Message::Asked { .. } if self.stop.load(Ordering::Relaxed) || !share.is_left() => {
-                    self.left_out.fetch_add(1, Ordering::Relaxed);
-                }
-                Message::Asked { request, question, counted } => {
-                    let asked = question.ask.capability();
-                    for (_, shadow) in shadows.iter().filter(|(capability, _)| *capability == asked) {
-                        let answer = set_beside(request, &question, &counted, shadow);
-                        file.write(&Line::Answer(Box::new(answer))).map_err(failed)?;
-                    }
-                }
+        while let Ok(Heard { request, question, counted }) = line.recv() {
+            let pins = self.said.pins().take();
+            if let Some(pins) = pins {
+                shadows = pins.iter().filter_map(|pin| self.load(&engine, pin)).collect();
+                share = Share::begin();
+            }
+            if self.said.stop.load(Ordering::Relaxed) || !share.is_left() {
+                self.left_out.fetch_add(1, Ordering::Relaxed);
+                continue;
+            }
+            let asked = question.ask.capability();
+            for (_, shadow) in shadows.iter().filter(|(capability, _)| *capability == asked) {
+                let answer = set_beside(request, &question, &counted, shadow);
+                file.write(&Line::Answer(Box::new(answer))).map_err(failed)?;
             }
         }
         let left_out = self.left_out.load(Ordering::Relaxed);
