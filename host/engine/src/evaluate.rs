@@ -6,9 +6,9 @@ use baton_core::{Digest, Text};
 use std::sync::Arc;
 
 use crate::convert;
+use crate::exports::Exports;
 use crate::instance::Instance;
 use crate::limits::Limits;
-use crate::load::Exports;
 use crate::settings::Configured;
 use crate::shape;
 use crate::state::LogLine;

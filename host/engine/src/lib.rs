@@ -16,6 +16,7 @@ mod contract;
 mod convert;
 mod engine;
 mod evaluate;
+mod exports;
 mod gate;
 mod grants;
 mod imports;
