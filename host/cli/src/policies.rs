@@ -30,8 +30,9 @@ pub(crate) struct Named {
     pub(crate) built_in: bool,
 }
 
-/// The policy of a command line. A name that is not built in and a pin that does not fit are refused.
-pub(crate) fn named(reference: &str) -> anyhow::Result<Named> {
+/// The policy of a command line. A name that is not built in and a pin that does not fit are refused; `asked` says how a
+/// registry is asked, and where what it gives is kept.
+pub(crate) fn named(reference: &str, asked: &RegistryArgs) -> anyhow::Result<Named> {
     match resolve(reference, Path::new(""))? {
         Resolved::File(Component { name, bytes, .. }) => {
             Ok(Named { name, bytes: Cow::Owned(bytes), built_in: false })
@@ -43,7 +44,7 @@ pub(crate) fn named(reference: &str) -> anyhow::Result<Named> {
         }
         Resolved::Registry(reference) => {
             let lock = Lock::read(Path::new(LOCK_FILE))?;
-            let depot = registries::depot(&RegistryArgs::default())?;
+            let depot = registries::depot(asked)?;
             // What this folder agreed to is what is meant here.
             let Delivered { name, bytes, .. } = depot.get(&reference, lock.oci(&reference).as_ref())?;
             Ok(Named { name, bytes: Cow::Owned(bytes), built_in: false })
@@ -56,7 +57,7 @@ pub(crate) fn named(reference: &str) -> anyhow::Result<Named> {
 
 /// The policy of a command line for one decision, with the host's own behind it, loaded as for a run.
 pub(crate) fn router(reference: &str, decides: Capability, place: &PlaceArgs) -> anyhow::Result<Router> {
-    let named = named(reference)?;
+    let named = named(reference, &RegistryArgs::of(place))?;
     let engine = engine(place)?;
     let mut configured = BTreeMap::new();
     if !named.built_in {
@@ -76,8 +77,9 @@ pub(crate) fn configured(
     engine: &Engine,
     reference: &str,
     settings: &BTreeMap<String, SettingValue>,
+    place: &PlaceArgs,
 ) -> anyhow::Result<Configured> {
-    Ok(load(engine, reference, &named(reference)?, settings)?)
+    Ok(load(engine, reference, &named(reference, &RegistryArgs::of(place))?, settings)?)
 }
 
 fn load(

@@ -82,7 +82,7 @@ pub(super) fn attempt(args: TryArgs) -> anyhow::Result<Exit> {
     let mut settings = asked.as_ref().map(|(_, golden)| golden.settings.clone()).unwrap_or_default();
     settings.extend(args.settings.iter().cloned());
     let engine = policies::engine(&args.place)?;
-    let policy = policies::configured(&engine, reference, &settings)?;
+    let policy = policies::configured(&engine, reference, &settings, &args.place)?;
     let decides = asked_about(&policy, &args.decides)?;
     match asked {
         Some((file, golden)) => on_question(&args, &engine, &policy, &decides, file, &golden.question),

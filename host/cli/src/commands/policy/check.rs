@@ -19,6 +19,7 @@ use serde_json::json;
 use crate::args::{Format, FormatArg};
 use crate::exit::Exit;
 use crate::policies::{Named, refused};
+use crate::registries::RegistryArgs;
 use crate::render::look::{self, Look, Tone};
 use crate::render::{record, words};
 use crate::{out, policies};
@@ -118,7 +119,7 @@ impl ArtifactSource for NoArtifacts {
 
 fn look_into(args: &CheckArgs, plan: Plan) -> anyhow::Result<Checked> {
     let reference = args.policy.as_str();
-    let Named { name, bytes, .. } = policies::named(reference)?;
+    let Named { name, bytes, .. } = policies::named(reference, &RegistryArgs::default())?;
     let engine = Engine::new(EngineConfig::default()).context("starting the policy engine")?;
     // It is held to what it asks for; the workflow that names it has to grant that.
     let load = |Grants { artifacts, .. }: Grants| {

@@ -9,6 +9,7 @@ use serde_json::json;
 use crate::args::{Format, FormatArg};
 use crate::exit::Exit;
 use crate::policies::{Named, refused};
+use crate::registries::RegistryArgs;
 use crate::render::look::{self, Look, Tone};
 use crate::render::{record, words};
 use crate::{out, policies};
@@ -58,7 +59,7 @@ pub(super) fn inspect(args: InspectArgs) -> anyhow::Result<Exit> {
 
 /// Loads a component exactly as a run does, without a cache: it is looked at once.
 fn look_into(reference: &str) -> anyhow::Result<Inspected> {
-    let Named { name, bytes, .. } = policies::named(reference)?;
+    let Named { name, bytes, .. } = policies::named(reference, &RegistryArgs::default())?;
     let engine = Engine::new(EngineConfig::default()).context("starting the policy engine")?;
     let policy = engine.load(&name, &bytes).map_err(|error| refused(reference, &error))?;
     Ok(Inspected {

@@ -32,7 +32,7 @@ pub(crate) struct PushArgs {
 
 pub(super) fn push(args: PushArgs) -> anyhow::Result<Exit> {
     let reference = remote(&args.reference)?;
-    let Named { name, bytes, .. } = policies::named(&args.file)?;
+    let Named { name, bytes, .. } = policies::named(&args.file, &args.registry)?;
     let outside = outside(&args.registry.place(), &args.file, &name, &bytes)?;
     let imports: Vec<String> = outside.outline.imports.iter().map(|import| import.name.clone()).collect();
     let artifact = Artifact::new(bytes.into_owned(), &imports, &outside.outline.exports);

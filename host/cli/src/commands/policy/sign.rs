@@ -93,7 +93,7 @@ pub(super) fn sign(args: SignArgs) -> anyhow::Result<Exit> {
         out::data(&format!("{}\n", reference.at(&manifest)))?;
         return Ok(Exit::Done);
     }
-    let named = policies::named(&args.policy)?;
+    let named = policies::named(&args.policy, &args.registry)?;
     if named.built_in {
         return Err(Usage("what is part of baton needs no signature; name a file".into()).into());
     }

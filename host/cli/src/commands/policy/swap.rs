@@ -20,6 +20,7 @@ use crate::commands::{ask_host, block_on, current_is};
 use crate::exit::{Exit, Usage};
 use crate::place::Place;
 use crate::policies::Named;
+use crate::registries::RegistryArgs;
 use crate::render::{record, words};
 use crate::{out, policies};
 
@@ -99,7 +100,7 @@ pub(super) fn use_policy(args: UseArgs) -> anyhow::Result<Exit> {
             _ => anyhow::bail!("the host answered another question than it was asked"),
         },
         Some(reference) => {
-            let Named { name, bytes, built_in } = policies::named(reference)?;
+            let Named { name, bytes, built_in } = policies::named(reference, &RegistryArgs::of(&args.place))?;
             let wanted = UsePolicy {
                 run,
                 reference: reference.clone(),

@@ -55,7 +55,7 @@ pub(super) fn verify(args: VerifyArgs) -> anyhow::Result<Exit> {
     let key = args.key.as_deref().map(TrustedKey::read).transpose().map_err(Usage)?;
     let verified = match OciReference::is_meant(&args.policy) {
         true => of_registry(&args, key)?,
-        false => of_file(&args.policy, key)?,
+        false => of_file(&args.policy, key, &args.registry)?,
     };
     let is_signed = matches!(verified.verdict, Verdict::Signed { .. });
     let document = json!({
@@ -99,7 +99,7 @@ fn of_registry(args: &VerifyArgs, key: Option<TrustedKey>) -> anyhow::Result<Ver
     Ok(Verified { component, manifest, verdict: delivered.verdict })
 }
 
-fn of_file(reference: &str, key: Option<TrustedKey>) -> anyhow::Result<Verified> {
+fn of_file(reference: &str, key: Option<TrustedKey>, registry: &RegistryArgs) -> anyhow::Result<Verified> {
     use std::io::Read as _;
     let Some(key) = key else {
         return Err(Usage(
@@ -107,7 +107,7 @@ fn of_file(reference: &str, key: Option<TrustedKey>) -> anyhow::Result<Verified>
         )
         .into());
     };
-    let named = policies::named(reference)?;
+    let named = policies::named(reference, registry)?;
     let path = beside(&file_of(reference), "sig");
     let unread = |error: std::io::Error| {
         Usage(format!(
