@@ -306,3 +306,21 @@ fn a_command_is_closer_than_every_file() {
     placed(&stage, &["policy", "use", "--rollback", "--decides", "splitting"]).expect(0);
     assert_eq!(splitting()["from"]["layer"], "workspace");
 }
+
+// M6
+#[test]
+fn a_slip_in_whom_a_user_believes_is_told_before_anything_starts() {
+    let stage = stage();
+    for (trust, why) in [
+        ("unsigned = \"never\"", "never"),
+        ("unsignd = \"refuse\"", "unsignd"),
+        ("[[trust.rule]]\nfrom = \"a/*\"\nkeys = [\"absent.pub\"]", "absent.pub"),
+    ] {
+        stage.write(".config/baton/config.toml", format!("[trust]\n{trust}\n"));
+        let refused = placed(&stage, &["check", "layered.toml"]);
+        assert!(matches!(refused.code, Some(2 | 3)), "{refused:?}");
+        assert!(refused.stderr.contains(why), "{}", refused.stderr);
+        stage.baton(&["run", "layered.toml"]).says(&[why]);
+        assert!(!stage.has_run());
+    }
+}

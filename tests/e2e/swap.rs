@@ -300,3 +300,29 @@ fn a_shadow_changes_nothing_whatever_it_does() {
     assert_eq!(asked("resilience"), briefs("resilience", "same"), "{report:#}");
     assert!(watched.processes().is_empty());
 }
+
+// M3
+#[test]
+fn a_rollback_takes_back_what_was_put_in_place_and_nothing_else() {
+    let stage =
+        standing("[policies]\nhandoff = { component = \"own.wasm\", settings = { listed-files = 9 } }\n");
+    stage.write("own.wasm", marked("own"));
+    stage.write("mine.wasm", marked("mine"));
+    let host = stage.start(&["run", "job.toml"]);
+    reached(&stage, "one");
+    use_policy(&stage, &["--rollback"]).expect(2).says(&["nothing was put in place"]);
+    // Twice in a row, before the first of them has decided anything.
+    use_policy(&stage, &["mine.wasm", "--decides", "handoff"]).expect(0);
+    use_policy(&stage, &["builtin:resilience", "--decides", "handoff"]).expect(0);
+    use_policy(&stage, &["--rollback"]).expect(0).says(&["own@", "decides handoff in run"]);
+    use_policy(&stage, &["--rollback"]).expect(2).says(&["nothing was put in place"]);
+    use_policy(&stage, &["mine.wasm", "--phase", "three"]).expect(0);
+    use_policy(&stage, &["--rollback", "--phase", "three", "--decides", "handoff"]).expect(0).says(&["own@"]);
+    for phase in ["one", "two", "three"] {
+        let_go(&stage, phase);
+    }
+    Ended::from(host.wait_with_output().unwrap()).expect(0);
+    let of = |name: &str| (name.to_owned(), Digest::of(marked(name)));
+    assert_eq!(deciders(&stage, Capability::Handoff), [of("own")]);
+    assert_eq!(deciders(&stage, Capability::Exhaustion), [built_in(), of("mine")]);
+}

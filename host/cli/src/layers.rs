@@ -13,6 +13,7 @@ use baton_runtime::core::workflow::file::{FILE_BYTES_MAX, Reading, policies_file
 use baton_runtime::core::workflow::{Layer, Origin, Policies, PoliciesSaid, PolicyChoice};
 
 use crate::exit::Usage;
+use crate::registries;
 
 /// The file of a workspace, in its root alone: what a folder above says is not meant for this one.
 const WORKSPACE_FILE: &str = "baton.toml";
@@ -43,7 +44,10 @@ impl Layers {
             });
             Ok(LayerFile { layer, said: said.transpose()?, path })
         });
-        Ok(Layers { files: files.collect::<anyhow::Result<_>>()? })
+        let layers = Layers { files: files.collect::<anyhow::Result<_>>()? };
+        // The same file says whom its user believes; a slip there is told with the others.
+        registries::check_trust()?;
+        Ok(layers)
     }
 
     /// The workflow with what was read laid beneath it.

@@ -194,7 +194,10 @@ pub(crate) fn lock(
             match resolve(&reference, &base)? {
                 Resolved::BuiltIn { .. } => continue,
                 Resolved::File(component) => {
-                    lock.pin(lock_key(&reference, &base), component.digest);
+                    let (key, now) = (lock_key(&reference, &base), component.digest);
+                    if let Some(before) = lock.pin(&key, now.clone()).filter(|before| *before != now) {
+                        said.push(format!("{key} changed: {before} -> {now}"));
+                    }
                 }
                 Resolved::Registry(remote) => {
                     let delivered = remotes.get(&remote, None)?;

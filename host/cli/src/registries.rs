@@ -82,6 +82,13 @@ impl<'a> Remotes<'a> {
     }
 }
 
+/// Whether the user's rules can be followed, before anybody is asked for anything.
+pub(crate) fn check_trust() -> anyhow::Result<()> {
+    let (rules, base) = rules()?;
+    rules.ready(&base).map_err(RegistryError::from)?;
+    Ok(())
+}
+
 /// The user's rules, and the folder that their paths start from. Without a config there are none.
 fn rules() -> anyhow::Result<(Rules, PathBuf)> {
     let Some(path) = layers::user_config() else { return Ok(Default::default()) };

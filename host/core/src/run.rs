@@ -266,7 +266,7 @@ impl Run {
     fn start(&mut self, run: &RunId, workflow: &Workflow, pins: &[Pin], task_folder: &str) {
         self.id = run.clone();
         self.workflow = workflow.clone();
-        self.seats = Seats::from_pins(pins);
+        self.seats = Seats::from_pins(pins, workflow);
         self.tell_wants(pins);
         task_folder.clone_into(&mut self.task_folder);
         self.started_at = self.now;

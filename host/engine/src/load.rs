@@ -63,7 +63,7 @@ pub enum LoadError {
     },
     /// Something else.
     #[error(
-        "policy {policy}: not a WebAssembly component, but {what}; policies/README.md says how a component is built from a crate (`cargo run -p baton-build -- policies`)"
+        "policy {policy}: not a WebAssembly component, but {what}; `baton policy build` makes one of a policy crate"
     )]
     NotAComponent {
         /// Its name.

@@ -74,7 +74,7 @@ pub enum LockError {
     },
     /// The component is another one than was agreed to.
     #[error(
-        "the policy {reference:?} has the digest {found}, but {LOCK_FILE} pins {expected}. If the change is meant, delete its entry there; otherwise bring the old file back"
+        "the policy {reference:?} has the digest {found}, but {LOCK_FILE} pins {expected}. If the change is meant, `baton policy lock WORKFLOW` pins what is there now; otherwise bring the old file back"
     )]
     Changed {
         /// As it is written in the lock.

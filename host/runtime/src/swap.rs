@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use baton_core::grants::Grants;
 use baton_core::input::{ChangeCause, Pin};
 use baton_core::observation::Capability;
+use baton_core::run::SeatView;
 use baton_core::workflow::{Layer, Origin, Scope, SettingValue};
 use baton_core::{Digest, Input, Run, RunId};
 use baton_engine::limits::COMPONENT_BYTES;
@@ -189,8 +190,8 @@ pub(crate) fn behind(
 ) -> Result<Vec<Pin>, String> {
     is_meant(run, asked)?;
     let is_named = |pin: &Pin| decides.is_empty() || decides.contains(&pin.capability);
-    let seats: Vec<_> = run.seats().filter(|seat| seat.pin.scope == *scope && is_named(seat.pin)).collect();
-    let pins: Vec<Pin> = seats.iter().filter_map(|seat| seat.behind.last().cloned()).collect();
+    let here = |seat: &SeatView<'_>| seat.is_swapped && seat.pin.scope == *scope && is_named(seat.pin);
+    let pins: Vec<Pin> = run.seats().filter(here).filter_map(|seat| seat.behind.last().cloned()).collect();
     if pins.is_empty() {
         let place = match scope {
             Scope::Run => "in this run".to_owned(),
@@ -198,7 +199,7 @@ pub(crate) fn behind(
             Scope::Phase { phase } => format!("in the phase {phase}"),
             Scope::Shadow { policy } => format!("in the shadow {policy}"),
         };
-        return Err(format!("nothing to go back to {place}: what decides there is what it began with"));
+        return Err(format!("nothing to go back to {place}: nothing was put in place there"));
     }
     Ok(pins)
 }

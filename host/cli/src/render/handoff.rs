@@ -162,6 +162,12 @@ pub(crate) fn text_of(
             text.push_str(&differing(look, packet.by.as_ref(), usual));
         }
     }
+    let authors = |entry: &HandoffEntry| {
+        is_foreign(entry.by.as_ref()) || entry.packets.iter().any(|packet| is_foreign(packet.by.as_ref()))
+    };
+    if usual.is_some() && !shown.iter().any(|(entry, _)| authors(entry)) {
+        text.push_str("nothing here is a third party's: there is nothing to set beside it\n");
+    }
     text
 }
 

@@ -8,7 +8,7 @@ use crate::ids::PhaseId;
 use crate::input::{ChangeCause, Pin};
 use crate::notice::Notice;
 use crate::observation::Capability;
-use crate::workflow::Scope;
+use crate::workflow::{Scope, Workflow};
 
 use super::Run;
 
@@ -26,8 +26,10 @@ pub(super) struct Seats {
 #[derive(Clone, Debug, PartialEq)]
 struct Seat {
     pin: Pin,
-    /// It has decided without a fault.
+    /// It is good enough to come back: the run began with it, or it has decided without a fault.
     proven: bool,
+    /// Who decided here before anybody was put in place.
+    began: Option<Pin>,
     faults_in_row: u32,
     /// What is taken where it is taken back, the newest last.
     behind: Vec<Pin>,
@@ -42,33 +44,62 @@ pub struct SeatView<'a> {
     pub behind: &'a [Pin],
     /// Faults since it last decided.
     pub faults_in_row: u32,
+    /// It was put in place while the run went on, and can be rolled back.
+    pub is_swapped: bool,
 }
 
 impl Seats {
     /// In order; of two for the same seat the later one decides, and the other stands behind it.
-    pub(super) fn from_pins(pins: &[Pin]) -> Self {
+    pub(super) fn from_pins(pins: &[Pin], workflow: &Workflow) -> Self {
         let mut seats = Self::default();
         for pin in pins {
-            seats.put(pin, true);
+            seats.put(pin, true, workflow);
+        }
+        for seat in seats.seats.values_mut() {
+            seat.proven = true;
+            seat.began = Some(seat.pin.clone());
         }
         seats
+    }
+
+    /// Who decides in the next wider scope.
+    fn wider(&self, pin: &Pin, workflow: &Workflow) -> Option<&Pin> {
+        let seat = |scope| self.seats.get(&(scope, pin.capability)).map(|seat| &seat.pin);
+        match &pin.scope {
+            Scope::Phase { phase } => {
+                let spec = workflow.phases.iter().find(|spec| spec.id == *phase);
+                let role = spec.map(|spec| Scope::Role { role: spec.role.clone() });
+                role.and_then(seat).or_else(|| seat(Scope::Run))
+            }
+            Scope::Role { .. } => seat(Scope::Run),
+            Scope::Run | Scope::Shadow { .. } => None,
+        }
     }
 
     fn key(pin: &Pin) -> (Scope, Capability) {
         (pin.scope.clone(), pin.capability)
     }
 
-    /// `keep` tells whether the one before is good enough to come back.
-    fn put(&mut self, pin: &Pin, keep: bool) {
+    /// `keep` tells whether the one before is good enough to come back. Behind the first one of a narrow scope stands whoever
+    /// decided there until then.
+    fn put(&mut self, pin: &Pin, keep: bool, workflow: &Workflow) {
         self.changes += 1;
-        let seat = Seat { pin: pin.clone(), proven: false, faults_in_row: 0, behind: Vec::new() };
+        let behind = match self.wider(pin, workflow) {
+            Some(wider) if !wider.is_same_as(pin) => vec![Pin { scope: pin.scope.clone(), ..wider.clone() }],
+            _ => Vec::new(),
+        };
+        let began = behind.first().cloned();
+        let seat = Seat { pin: pin.clone(), proven: false, began, faults_in_row: 0, behind };
         match self.seats.get_mut(&Self::key(pin)) {
+            // It decides already; perhaps somebody else has chosen it now.
+            Some(old) if old.pin.is_same_as(pin) => old.pin = pin.clone(),
             Some(old) => {
                 let before = std::mem::replace(old, seat);
                 old.behind = before.behind;
+                old.began = before.began;
                 // Whoever comes back does not stand behind itself.
                 old.behind.retain(|other| !other.is_same_as(pin));
-                if keep && !before.pin.is_same_as(pin) {
+                if keep {
                     old.behind.push(before.pin);
                 }
                 let over = old.behind.len().saturating_sub(BEHIND);
@@ -94,6 +125,7 @@ impl Run {
             pin: &seat.pin,
             behind: &seat.behind,
             faults_in_row: seat.faults_in_row,
+            is_swapped: seat.began.as_ref().is_some_and(|began| !began.is_same_as(&seat.pin)),
         })
     }
 
@@ -148,15 +180,28 @@ impl Run {
     /// A person, or a file that changed, has put others in place.
     pub(super) fn change_pins(&mut self, pins: &[Pin], cause: ChangeCause) {
         self.tell_wants(pins);
-        let mut was = Vec::new();
+        let (mut was, mut changed) = (Vec::new(), Vec::new());
         for pin in pins {
-            let before = self.seats.seats.get(&Seats::key(pin));
-            let proven = before.is_some_and(|seat| seat.proven);
-            was.extend(before.map(|seat| seat.pin.policy.clone()));
-            self.seats.put(pin, proven && cause != ChangeCause::Rollback);
+            let before = self.seats.seats.get(&Seats::key(pin)).map(|seat| (seat.pin.clone(), seat.proven));
+            let wider = self.seats.wider(pin, &self.workflow).cloned();
+            let proven = before.as_ref().is_some_and(|(_, proven)| *proven);
+            let before = before.map(|(pin, _)| pin).or(wider);
+            self.seats.put(pin, proven && cause != ChangeCause::Rollback, &self.workflow);
+            if cause == ChangeCause::Rollback
+                && let Some(seat) = self.seats.seats.get_mut(&Seats::key(pin))
+            {
+                // What comes back was good before.
+                seat.proven = true;
+            }
+            if before.as_ref().is_none_or(|before| !before.is_same_as(pin)) {
+                was.extend(before.map(|before| before.policy));
+                changed.push(pin.clone());
+            }
         }
         was.dedup();
-        self.notify(Notice::PolicyChanged { pins: pins.to_vec(), was, cause });
+        if !changed.is_empty() {
+            self.notify(Notice::PolicyChanged { pins: changed, was, cause });
+        }
     }
 
     /// Remembers how the one that is configured did; after enough faults in a row the one behind it decides again.
@@ -181,7 +226,7 @@ impl Run {
         let (faults, because) = (seat.faults_in_row, record.fault.to_string());
         let Some(back) = seat.behind.pop() else { return };
         let from = std::mem::replace(&mut seat.pin, back);
-        seat.proven = false;
+        seat.proven = true;
         seat.faults_in_row = 0;
         let to = Box::new(seat.pin.clone());
         self.seats.changes += 1;
@@ -215,14 +260,15 @@ mod tests {
     #[test]
     fn what_was_good_stands_behind_and_the_first_one_stays() {
         // M3
-        let mut seats = Seats::from_pins(&[pin("built-in"), pin("a")]);
+        let workflow = Workflow::default();
+        let mut seats = Seats::from_pins(&[pin("built-in"), pin("a")], &workflow);
         assert_eq!(behind(&seats), ["built-in"]);
-        seats.put(&pin("b"), false);
+        seats.put(&pin("b"), false, &workflow);
         assert_eq!(behind(&seats), ["built-in"], "one that never decided is nothing to go back to");
-        seats.put(&pin("built-in"), true);
+        seats.put(&pin("built-in"), true, &workflow);
         assert_eq!(behind(&seats), ["b"], "whoever comes back does not stand behind itself");
         for n in 0..20 {
-            seats.put(&pin(&n.to_string()), true);
+            seats.put(&pin(&n.to_string()), true, &workflow);
         }
         assert_eq!(behind(&seats), ["b", "12", "13", "14", "15", "16", "17", "18"]);
     }

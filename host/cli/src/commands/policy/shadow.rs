@@ -43,7 +43,7 @@ pub(super) fn shadow(args: ShadowArgs) -> anyhow::Result<Exit> {
     let (run, story) = shadows_of(&place.config, run.as_ref())?;
     let found = Shadows { run: &run, story: &story, differences: usize::from(args.differences) };
     match args.format.format {
-        Format::Text => out::data(found.text(&look::stdout()).trim_end())?,
+        Format::Text => out::data(&found.text(&look::stdout()))?,
         Format::Json => out::data(&record::pretty(&found.json())?)?,
         Format::Jsonl => out::data(&record::line(&found.json())?)?,
     }
