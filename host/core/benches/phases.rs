@@ -32,6 +32,7 @@ impl Machine {
             pins: Vec::new(),
             task_folder: ".baton/r1".into(),
             utc_offset_minutes: 0,
+            assignments: Vec::new(),
         };
         let mut machine = Self { run: Run::new(), seq: 0, queue: [started].into(), sessions: Vec::new() };
         while let Some(input) = machine.queue.pop_front() {

@@ -442,4 +442,13 @@ pub struct FaultRecord {
     pub component: Digest,
     /// What happened.
     pub fault: Fault,
+    /// Digest of its canonical settings; absent in journals of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub settings: Option<Digest>,
+    /// Fuel it had used; absent in journals of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fuel: Option<u64>,
+    /// The artifacts that it was shown, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub artifacts: BTreeMap<String, Digest>,
 }

@@ -51,6 +51,10 @@ text_ids! {
     SessionId;
     /// A role of the workflow ("executor", "reviewer").
     RoleName;
+    /// An experiment of a user ("split-v2").
+    ExperimentId;
+    /// One of the alternatives of an experiment ("control", "eager").
+    ArmName;
 }
 
 /// Declares ids that count.

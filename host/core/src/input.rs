@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::decision::{Decision, Fault, Label};
+use crate::experiment::Assignment;
 use crate::facts::{AgentEvent, Capabilities, Exit, WorkspaceFacts};
 use crate::grants::{Grants, Wants};
 use crate::ids::{ActionId, Digest, ObjectiveId, RequestId, RunId, Seq, SessionId};
@@ -39,6 +40,9 @@ pub enum Input {
         /// Minutes that the host's time zone is ahead of UTC: agents print the hour at which a limit resets (B4).
         #[serde(default, skip_serializing_if = "is_default")]
         utc_offset_minutes: i32,
+        /// The experiments that it takes part in, each once (M5).
+        #[serde(default, skip_serializing_if = "is_default")]
+        assignments: Vec<Assignment>,
     },
     /// A host took the run up again. Every session of the host before it is gone.
     Resumed,

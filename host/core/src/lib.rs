@@ -7,6 +7,7 @@
 pub mod action;
 pub mod agreement;
 pub mod decision;
+pub mod experiment;
 pub mod facts;
 pub mod fits;
 pub mod grants;

@@ -64,6 +64,7 @@ mod tests;
 use std::collections::BTreeMap;
 
 use crate::action::{Action, Ending, Intent};
+use crate::experiment::Assignment;
 use crate::facts::AgentEvent;
 use crate::ids::{ActionId, PhaseId, RequestId, RunId, Seq, SessionId};
 use crate::input::{Choice, Input, Outcome, Pin, Stamped};
@@ -101,6 +102,7 @@ pub struct Run {
     task_folder: String,
     started_at: UnixMs,
     utc_offset_minutes: i32,
+    assignments: Vec<Assignment>,
     seq: Seq,
     now: UnixMs,
     actions: ActionId,
@@ -139,6 +141,7 @@ impl Run {
             task_folder: String::new(),
             started_at: UnixMs(0),
             utc_offset_minutes: 0,
+            assignments: Vec::new(),
             seq: Seq(0),
             now: UnixMs(0),
             actions: ActionId(0),
@@ -172,8 +175,9 @@ impl Run {
         let about = self.phase_moved_by(&stamped.input);
         let stood = about.map(|p| self.standing_of(p));
         match &stamped.input {
-            Input::Started { run, workflow, pins, task_folder, utc_offset_minutes } => {
+            Input::Started { run, workflow, pins, task_folder, utc_offset_minutes, assignments } => {
                 self.utc_offset_minutes = *utc_offset_minutes;
+                assignments.clone_into(&mut self.assignments);
                 self.start(run, workflow, pins, task_folder);
             }
             Input::Resumed => self.resume(),
@@ -232,6 +236,11 @@ impl Run {
     /// The run's id; empty before `Started`.
     pub fn id(&self) -> &RunId {
         &self.id
+    }
+
+    /// The experiments that it takes part in.
+    pub fn assignments(&self) -> &[Assignment] {
+        &self.assignments
     }
 
     /// Workspace-relative folder of what is projected for people and agents.

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::action::Ending;
 use crate::decision::{Finding, QuotaCause, Review, Staleness};
+use crate::experiment::Assignment;
 use crate::facts::{Billed, OccupancySource};
 use crate::ids::{ActionId, ObjectiveId, PhaseId, RunId, SessionId};
 use crate::input::{ArtifactRef, Choice};
@@ -40,6 +41,9 @@ pub struct RunView {
     /// A person began the same work anew since: only `resume` goes on with it (D8).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub set_aside: bool,
+    /// The experiments that it takes part in (M5).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub assignments: Vec<Assignment>,
 }
 
 impl RunView {

@@ -53,6 +53,7 @@ impl Bench {
             pins: Vec::new(),
             task_folder: ".baton/r1".into(),
             utc_offset_minutes: 0,
+            assignments: Vec::new(),
         };
         Self { run: Run::new(), seq: 0, weighs, queue: [started].into(), rows: Some(Vec::new()) }
     }

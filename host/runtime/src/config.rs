@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use baton_core::experiment::Assignment;
 use baton_core::notice::Notice;
 use baton_core::view::RunView;
 use baton_core::{RunId, UnixMs, Workflow};
@@ -46,6 +47,8 @@ pub enum Start {
         workflow: Box<Workflow>,
         /// The components that its policies name.
         policies: PolicyBundle,
+        /// The experiments that it takes part in; what their arms decide with is in the workflow's policies.
+        assignments: Vec<Assignment>,
     },
     /// Take a run up again. Components and settings come from the journal, so no file is needed.
     Resume {

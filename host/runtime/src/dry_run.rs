@@ -119,6 +119,7 @@ fn plan(workflow: Workflow, pins: Vec<Pin>, judge: &Judge) -> Result<DryRun, Run
         workflow: Box::new(workflow),
         pins,
         utc_offset_minutes: clock::utc_offset_minutes(),
+        assignments: Vec::new(),
     });
     let mut run = Run::new();
     let (mut seq, started_at) = (Seq(0), clock::wall());

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use baton_core::experiment::Assignment;
 use baton_core::input::Pin;
 use baton_core::view::RunView;
 use baton_core::workflow::paths::RunNames;
@@ -53,7 +54,9 @@ pub async fn run(
 ) -> Result<RunView, RuntimeError> {
     let host = Host::open(config)?;
     let (id, begun) = match start {
-        Start::New { workflow, policies } => host.begin(*workflow, policies).await?,
+        Start::New { workflow, policies, assignments } => {
+            host.begin(*workflow, policies, assignments).await?
+        }
         Start::Resume { run } => host.take_up(run).await?,
     };
     host.work(id, begun, updates, stop).await
@@ -114,6 +117,7 @@ impl Host {
         &self,
         mut workflow: Workflow,
         bundle: PolicyBundle,
+        assignments: Vec<Assignment>,
     ) -> Result<(RunId, Begun), RuntimeError> {
         // Frozen with the run, so that another machine replays it as it was.
         if workflow.limits.agents == 0 {
@@ -140,6 +144,7 @@ impl Host {
             pins: prepared.pins,
             task_folder: task_folder.clone(),
             utc_offset_minutes: clock::utc_offset_minutes(),
+            assignments,
         };
         scribe.take(started).map_err(|illegal| impossible(&run, &illegal.to_string()))?;
         Ok((run, Begun { scribe, bench: prepared.bench, post, trees, task_folder, repeat: Vec::new() }))

@@ -103,6 +103,7 @@ pub(crate) fn started(run: &RunId) -> Input {
         pins: Vec::new(),
         task_folder: format!(".baton/{run}"),
         utc_offset_minutes: 0,
+        assignments: Vec::new(),
     }
 }
 

@@ -29,6 +29,7 @@ impl Producer {
             pins: Vec::new(),
             task_folder: ".".to_owned(),
             utc_offset_minutes: 0,
+            assignments: Vec::new(),
         };
         let mut producer = Self { journal: journal.clone(), run, seq: 0 };
         producer.append(input);

@@ -89,7 +89,7 @@ pub(crate) fn run(args: RunArgs) -> anyhow::Result<Exit> {
     }
     if way == Launch::Inline {
         let placed = placed(&workflow.policies);
-        let start = Start::New { workflow: Box::new(workflow), policies };
+        let start = Start::New { workflow: Box::new(workflow), policies, assignments: Vec::new() };
         return follow(&place, start, args.view, announcement).map_err(placed);
     }
     let mut arguments: Vec<OsString> = vec!["run".into(), std::path::absolute(&args.file)?.into()];

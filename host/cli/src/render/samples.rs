@@ -207,6 +207,7 @@ pub(crate) fn running() -> RunView {
         phases: vec![survey, build, parent, first, second],
         questions: Vec::new(),
         set_aside: false,
+        assignments: Vec::new(),
     }
 }
 

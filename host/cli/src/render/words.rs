@@ -78,6 +78,7 @@ pub(crate) fn layer(layer: Layer) -> &'static str {
         Layer::Workflow => "workflow",
         Layer::Role => "role",
         Layer::Phase => "phase",
+        Layer::Experiment => "experiment",
         Layer::Command => "command",
     }
 }

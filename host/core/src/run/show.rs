@@ -50,6 +50,7 @@ impl Run {
                 })
                 .collect(),
             set_aside: self.set_aside,
+            assignments: self.assignments.clone(),
         })
     }
 

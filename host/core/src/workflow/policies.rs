@@ -123,6 +123,8 @@ pub enum Layer {
     Role,
     /// A phase of the workflow.
     Phase,
+    /// The arm of an experiment that the run takes part in.
+    Experiment,
     /// A person's command to a live run.
     Command,
 }

@@ -104,6 +104,7 @@ impl<'a> World<'a> {
             pins: Vec::new(),
             task_folder: ".baton/r1".into(),
             utc_offset_minutes: 0,
+            assignments: Vec::new(),
         })?;
         while self.step()? {
             if self.journal.len() > INPUTS_MAX {

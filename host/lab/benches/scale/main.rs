@@ -81,6 +81,7 @@ impl Loop {
             pins: Vec::new(),
             task_folder: format!(".baton/{run}"),
             utc_offset_minutes: 0,
+            assignments: Vec::new(),
         };
         scribe.take(started);
         let (agents, next) = (Vec::new(), BinaryHeap::new());

@@ -103,6 +103,7 @@ pub(crate) fn record(mut decide: impl FnMut(&Question) -> (Result<Decision, Faul
         pins: Vec::new(),
         task_folder: ".".into(),
         utc_offset_minutes: 0,
+        assignments: Vec::new(),
     });
     while recorder.entries.len() < ENTRIES && !recorder.wanted.is_empty() {
         let intent = recorder.wanted.remove(0);

@@ -108,6 +108,7 @@ impl World {
             pins: Vec::new(),
             task_folder: ".baton/r1".into(),
             utc_offset_minutes: 0,
+            assignments: Vec::new(),
         };
         Self {
             run: Run::new(),

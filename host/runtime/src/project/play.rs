@@ -78,6 +78,7 @@ impl Play {
             pins: Vec::new(),
             task_folder,
             utc_offset_minutes: 0,
+            assignments: Vec::new(),
         };
         Self {
             run: Run::new(),

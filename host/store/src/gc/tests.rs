@@ -40,6 +40,7 @@ fn fill(state: &StateDir, n: usize, blob: u8, artifacts: &[u8]) {
         pins: vec![pin],
         task_folder: ".baton".into(),
         utc_offset_minutes: 0,
+        assignments: Vec::new(),
     };
     let entry = Entry::Input(Stamped { seq: Seq(1), at: UnixMs(n as u64 + 1), input });
     journal.append_wait(&run, vec![entry], Durability::Durable).unwrap();

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use baton_core::action::OffloadedInput;
 use baton_core::decision::{DecidedBy, Decision, Label, SplitAction, SplitDecision};
+use baton_core::experiment::Assignment;
 use baton_core::grants::Grants;
 use baton_core::ids::{ActionId, RequestId};
 use baton_core::input::{ChangeCause, Outcome, Pin, Report, ReportedHandoff};
@@ -189,6 +190,27 @@ fn workflow() -> Workflow {
     }
 }
 
+/// A run that takes part in an experiment.
+fn in_experiment() -> Vec<Entry> {
+    let assignment = Assignment {
+        experiment: "split-v2".into(),
+        version: 2,
+        unit: "3f2a".into(),
+        arm: "eager".into(),
+        propensities: [("control".into(), 0.25), ("eager".into(), 0.75)].into(),
+        component: Digest::of("eager"),
+    };
+    let started = Input::Started {
+        run: "in-experiment".into(),
+        workflow: Box::new(workflow()),
+        pins: Vec::new(),
+        task_folder: ".baton/x".into(),
+        utc_offset_minutes: 0,
+        assignments: vec![assignment],
+    };
+    vec![input(1, started)]
+}
+
 fn entries() -> Vec<Entry> {
     let started = Input::Started {
         run: run(),
@@ -196,6 +218,7 @@ fn entries() -> Vec<Entry> {
         pins: Vec::new(),
         task_folder: ".baton/x".into(),
         utc_offset_minutes: 60,
+        assignments: Vec::new(),
     };
     let mut entries = vec![input(1, started)];
     for action in actions() {
@@ -212,8 +235,10 @@ fn entries() -> Vec<Entry> {
 
 fn written() -> Vec<Value> {
     let place = Place::new();
-    place.journal().append_wait(&run(), entries(), Durability::Durable).unwrap();
-    assert_eq!(read(&place.journal(), &run()), entries());
+    for (run, entries) in [(run(), entries()), ("in-experiment".into(), in_experiment())] {
+        place.journal().append_wait(&run, entries.clone(), Durability::Durable).unwrap();
+        assert_eq!(read(&place.journal(), &run), entries);
+    }
     rows_in(&place.state.journal())
 }
 

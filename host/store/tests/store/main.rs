@@ -72,6 +72,7 @@ fn started(run: &RunId) -> Entry {
             pins: Vec::new(),
             task_folder: ".".to_owned(),
             utc_offset_minutes: 0,
+            assignments: Vec::new(),
         },
     )
 }

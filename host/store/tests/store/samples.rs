@@ -40,6 +40,7 @@ pub(crate) fn entries() -> Vec<Entry> {
         pins: vec![pin()],
         task_folder: ".baton/x".into(),
         utc_offset_minutes: 0,
+        assignments: Vec::new(),
     };
     inputs(&mut entries, vec![started, Input::Tick]);
     for action in actions(&session, &phase) {
@@ -335,6 +336,9 @@ fn label() -> Label {
             policy: "strict".into(),
             component: Digest::of("strict"),
             fault: Fault::Trap { message: "unreachable".into() },
+            settings: None,
+            fuel: None,
+            artifacts: Default::default(),
         }],
     }
 }

@@ -60,6 +60,9 @@ fn by(policy: &str, faulty: &[&str]) -> Label {
         policy: (*policy).to_owned(),
         component: Digest::of(*policy),
         fault: Fault::Trap { message: "unreachable".into() },
+        settings: None,
+        fuel: None,
+        artifacts: Default::default(),
     };
     Label {
         by: if faulty.is_empty() { DecidedBy::Configured } else { DecidedBy::BuiltIn },
