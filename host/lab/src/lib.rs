@@ -5,6 +5,7 @@
 mod classify;
 pub mod conformance;
 pub mod golden;
+pub mod measure;
 mod pairing;
 mod policies;
 mod reevaluate;

@@ -1,0 +1,211 @@
+use baton_core::decision::{DecidedBy, FaultRecord, Label};
+use baton_core::facts::Exit;
+use baton_core::observation::{Capability, OccupancyView};
+use baton_core::workflow::{AgentKind, file};
+use baton_core::{ActionId, RequestId, Seq};
+
+use super::*;
+
+const WORKFLOW: &str = r#"
+name = "two"
+goal = "Two things."
+[[phases]]
+id = "10"
+title = "Both"
+verify = "true"
+[[phases.objectives]]
+id = "a"
+description = "Write a."
+[[phases.objectives]]
+id = "b"
+description = "Write b."
+"#;
+
+/// Feeds inputs and notices, as a run would give them.
+struct Story {
+    run: Run,
+    measuring: Measuring,
+    seq: Seq,
+}
+
+impl Story {
+    fn new() -> Self {
+        let mut run = Run::new();
+        let workflow = Box::new(file::parse(WORKFLOW, "w.toml", "/").unwrap());
+        let input = Input::Started {
+            run: "r1".into(),
+            workflow,
+            pins: Vec::new(),
+            task_folder: ".".into(),
+            utc_offset_minutes: 0,
+            assignments: Vec::new(),
+        };
+        run.apply(&Stamped { seq: Seq(1), at: UnixMs(1_000), input }).unwrap();
+        Self { run, measuring: Measuring::new(), seq: Seq(1) }
+    }
+
+    fn tell(&mut self, notices: impl IntoIterator<Item = Notice>) {
+        for notice in notices {
+            self.hear(Input::Tick, Some(notice));
+        }
+    }
+
+    fn hear(&mut self, input: Input, notice: Option<Notice>) {
+        self.seq = self.seq.next();
+        let told = notice.map(|notice| Intent { id: ActionId(1), action: Action::Notify(notice) });
+        let stamped = Stamped { seq: self.seq, at: UnixMs(1_000 * self.seq.0), input };
+        self.measuring.take(&stamped, told.as_slice());
+    }
+
+    fn writes(&mut self, session: &str, path: &str) {
+        let writes = Some(path.to_owned());
+        let event = AgentEvent::ToolCall { id: "t".into(), name: "Edit".into(), reads: None, writes };
+        self.hear(Input::Agent { session: SessionId::new(session), event }, None);
+    }
+
+    fn ends(&mut self, session: &str) {
+        let exit = Exit { code: Some(0), signal: None, by_host: false };
+        self.hear(Input::SessionEnded { session: SessionId::new(session), exit }, None);
+    }
+
+    fn told(self) -> Measures {
+        self.measuring.finish(&self.run, UnixMs(9_000)).unwrap()
+    }
+}
+
+fn starts(session: &str) -> Notice {
+    Notice::SessionStarted {
+        phase: "10".into(),
+        session: session.into(),
+        agent: AgentKind::Rehearsal,
+        continuation: 0,
+        of: 3,
+        remaining: Vec::new(),
+        max_turns: 0,
+        lead: false,
+    }
+}
+
+fn turn(session: &str, turns: u32) -> Notice {
+    let occupancy = OccupancyView::default();
+    Notice::Turn { phase: "10".into(), session: session.into(), turns, max_turns: 0, occupancy }
+}
+
+fn warned(session: &str) -> Notice {
+    let (occupancy, message) = (OccupancyView::default(), "nearly full".into());
+    Notice::Warned { phase: "10".into(), session: session.into(), occupancy, message }
+}
+
+fn stopped(session: &str, verdict: &str) -> Notice {
+    Notice::Stopped {
+        phase: "10".into(),
+        session: session.into(),
+        verdict: verdict.into(),
+        evidence: Vec::new(),
+        reason: "so".into(),
+    }
+}
+
+fn compacted(session: &str) -> Notice {
+    Notice::Compacted { phase: "10".into(), session: session.into(), asked: true, before: None, after: None }
+}
+
+// M5
+#[test]
+fn an_exhaustion_is_foreseen_with_its_lead_or_missed() {
+    let mut story = Story::new();
+    story.tell([starts("s1"), turn("s1", 4), warned("s1"), turn("s1", 5), warned("s1"), turn("s1", 7)]);
+    story.tell([stopped("s1", "exhausted"), starts("s2"), turn("s2", 3), stopped("s2", "exhausted")]);
+    let told = story.told();
+    assert_eq!((told.exhaustions, told.missed, told.false_alarms), (2, 1, 0));
+    assert_eq!(told.lead_turns, [3], "from the first warning");
+    assert_eq!((told.sessions, told.standing), (2, Standing::Running));
+}
+
+// M5
+#[test]
+fn an_alarm_is_false_only_where_nobody_made_room_and_the_session_is_over() {
+    let alarmed = |rest: &dyn Fn(&mut Story)| {
+        let mut story = Story::new();
+        story.tell([starts("s1"), turn("s1", 2), warned("s1"), turn("s1", 3)]);
+        rest(&mut story);
+        story.told().false_alarms
+    };
+    assert_eq!(alarmed(&|_| {}), 0, "it is still at work");
+    assert_eq!(alarmed(&|story| story.ends("s1")), 1);
+    let relieved = |story: &mut Story| {
+        story.tell([compacted("s1")]);
+        story.ends("s1");
+    };
+    assert_eq!(alarmed(&relieved), 0, "what would have been, nobody knows");
+}
+
+// M5
+#[test]
+fn turns_after_the_last_objective_of_a_session_that_failed_are_wasted() {
+    let done = || Notice::ObjectiveDone { phase: "10".into(), objective: "a".into(), done: 1, of: 2 };
+    let mut story = Story::new();
+    story.tell([starts("s1"), turn("s1", 4), done(), turn("s1", 9), stopped("s1", "stalled")]);
+    // One that ends as it should has wasted nothing.
+    story.tell([starts("s2"), turn("s2", 6), done(), turn("s2", 7)]);
+    story.ends("s2");
+    assert_eq!(story.told().wasted_turns, 5);
+}
+
+// M5
+#[test]
+fn a_file_that_a_later_session_writes_again_is_rework_once() {
+    let mut story = Story::new();
+    story.tell([starts("s1")]);
+    for path in ["a.rs", "b.rs", "a.rs"] {
+        story.writes("s1", path);
+    }
+    story.tell([starts("s2")]);
+    for path in ["a.rs", "a.rs", "c.rs"] {
+        story.writes("s2", path);
+    }
+    assert_eq!(story.told().rework_files, 1);
+}
+
+// M5
+#[test]
+fn decisions_are_counted_by_component_with_the_faults_of_those_asked_before() {
+    let (fell, decided) = (Digest::of("arm"), Digest::of("built-in"));
+    let fault = |fault| FaultRecord {
+        by: DecidedBy::Configured,
+        policy: "arm".into(),
+        component: fell.clone(),
+        fault,
+        settings: None,
+        fuel: None,
+        artifacts: Default::default(),
+    };
+    let label = Label {
+        by: DecidedBy::BuiltIn,
+        capability: Capability::Exhaustion,
+        policy: "resilience".into(),
+        component: Some(decided.clone()),
+        settings: None,
+        engine: Digest::of("engine"),
+        fuel: 1,
+        duration_us: 1,
+        artifacts: BTreeMap::new(),
+        faults: vec![fault(Fault::Watchdog { limit_ms: 10 }), fault(Fault::OutOfFuel { limit: 1 })],
+    };
+    let mut story = Story::new();
+    let result = Err(Fault::OutOfFuel { limit: 1 });
+    story.hear(Input::Decided { request: RequestId(1), result, label: Box::new(label) }, None);
+    let told = story.told();
+    assert_eq!((told.decisions, told.faults, told.timeouts), (1, 2, 1));
+    assert_eq!(told.decided_by, BTreeMap::from([(decided, 1)]));
+}
+
+// M5
+#[test]
+fn the_same_work_has_the_same_task_whoever_decides() {
+    let read = |text: &str| task_of(&file::parse(text, "w.toml", "/").unwrap());
+    let with_policy = format!("{WORKFLOW}\n[policies]\nall = \"builtin:resilience\"\n");
+    let other_work = WORKFLOW.replace("Write b.", "Write c.");
+    assert_eq!(read(WORKFLOW), read(&with_policy));
+    assert_ne!(read(WORKFLOW), read(&other_work));
+}
