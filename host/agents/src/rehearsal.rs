@@ -1,8 +1,8 @@
 //! The rehearsal: a scripted agent that speaks ACP on stdin and stdout, a real process that writes real files and fills
 //! a small context window. It has no model; its script says what it does, and it judges nothing.
 //!
-//! It finds its objective as a real agent would: from the prompt (`- [id]` below `## Your objective`), and reports it
-//! done where the prompt says (`Report to:`).
+//! It finds its objective as a real agent would: from the prompt (`- [id]` below `## Your objective`, or else any item of
+//! a list that begins with an id of its script), and reports it done where the prompt says.
 
 mod act;
 mod brief;

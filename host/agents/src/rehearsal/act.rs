@@ -70,6 +70,8 @@ pub(super) struct Actor<'a> {
     session: Option<String>,
     window: Window,
     turns: u64,
+    /// Where reports go, since a prompt said so.
+    inbox: Option<PathBuf>,
     /// Rate limits that were answered, by objective and step.
     limited: BTreeMap<(String, usize), u32>,
     server: Option<Server>,
@@ -78,7 +80,7 @@ pub(super) struct Actor<'a> {
 impl<'a> Actor<'a> {
     pub(super) fn new(script: &'a Script, session: Option<String>) -> Self {
         let window = Window::new(script.window_tokens, script.base_tokens);
-        Self { script, session, window, turns: 0, limited: BTreeMap::new(), server: None }
+        Self { script, session, window, turns: 0, inbox: None, limited: BTreeMap::new(), server: None }
     }
 
     /// The MCP servers that the host has given; the first one is used.
@@ -113,8 +115,11 @@ impl<'a> Actor<'a> {
             return Ok(self.compact(wire));
         }
         self.turn(self.script.prompt_tokens.unwrap_or_else(|| tokens(text)), 0, wire)?;
-        let brief = Brief::read(text);
         let script = self.script;
+        let mut brief = Brief::read(text, |id| script.steps(id).is_some());
+        // Where reports go is said once a session by some, and with each prompt by others.
+        self.inbox = brief.inbox.take().or(self.inbox.take());
+        brief.inbox.clone_from(&self.inbox);
         let known: Vec<_> =
             brief.objectives.iter().filter_map(|id| Some((id.as_str(), script.steps(id)?))).collect();
         if known.is_empty() {

@@ -2,11 +2,15 @@
 
 use std::path::PathBuf;
 
-/// The heading under which the objectives in focus stand.
+/// The heading under which the objectives in focus stand in prompts of the host and of the built-in policy. A prompt
+/// without it is one of another policy: there any item of a list that begins with the id of a known objective is meant.
 const HEADING: &str = "## Your objective";
 
 /// Before the folder that takes reports.
 const REPORT_TO: &str = "Report to:";
+
+/// How the folder that takes reports ends, where a prompt names it within a sentence.
+const INBOX: &str = "/inbox";
 
 /// Before the id of the phase, in the title of every prompt.
 const PHASE: &str = "hase ";
@@ -33,9 +37,11 @@ pub(super) struct Brief {
 }
 
 impl Brief {
-    pub(super) fn read(prompt: &str) -> Self {
+    /// Reads a prompt; `knows` tells which objectives there is something to do for.
+    pub(super) fn read(prompt: &str, knows: impl Fn(&str) -> bool) -> Self {
         let mut brief = Self::default();
         let mut below = false;
+        let has_heading = prompt.lines().any(|line| line.trim().starts_with(HEADING));
         for line in prompt.lines().map(str::trim) {
             if line.starts_with('#') {
                 below = line.starts_with(HEADING);
@@ -48,12 +54,26 @@ impl Brief {
                 brief.results.push(PathBuf::from(path.trim()));
             } else if let Some(path) = line.strip_prefix(REPORT_TO) {
                 brief.inbox = Some(PathBuf::from(path.trim().trim_matches('`')));
-            } else if below && let Some(id) = line.strip_prefix("- [").and_then(|rest| rest.split(']').next())
-            {
+            } else if has_heading {
+                if below && let Some(id) = line.strip_prefix("- [").and_then(|rest| rest.split(']').next()) {
+                    brief.objectives.push(id.to_owned());
+                }
+            } else if let Some(id) = item(line).filter(|id| knows(id)) {
                 brief.objectives.push(id.to_owned());
+            } else if let Some(path) = line.split('`').find(|part| part.ends_with(INBOX)) {
+                brief.inbox = Some(PathBuf::from(path));
             }
         }
         brief
+    }
+}
+
+/// The id with which an item of a list begins: "- [parser] Write it", "- parser: write it".
+fn item(line: &str) -> Option<&str> {
+    let rest = line.strip_prefix("- ").or_else(|| line.strip_prefix("* "))?;
+    match rest.strip_prefix('[') {
+        Some(rest) => rest.split_once(']').map(|(id, _)| id),
+        None => rest.split_once(':').map(|(id, _)| id.trim_matches(['`', '*'])),
     }
 }
 
@@ -71,19 +91,29 @@ mod tests {
     fn only_the_objectives_in_focus_count() {
         let prompt = "# Build\n- done: survey\n- [other] not here\n\n## Your objective\n\n- [parser] Write it [well].\n\
                       - later: printer — not now\n\n## Rules\n- [no] rule\nReport to: `.baton/r1/inbox`\n";
-        let brief = Brief::read(prompt);
+        let brief = Brief::read(prompt, |_| true);
         assert_eq!(brief.objectives, ["parser"]);
         assert_eq!(brief.inbox, Some(PathBuf::from(".baton/r1/inbox")));
-        assert_eq!(Brief::read("hello"), Brief::default());
+        assert_eq!(Brief::read("hello", |_| true), Brief::default());
+    }
+
+    #[test]
+    fn prompts_of_other_policies_are_understood_by_the_objectives_that_are_known() {
+        let prompt = "# The next objective\nGoal: x\n- note: not an objective\n## What to do\n- parser: write it\n\
+                      - [printer] Print.\n* `tests`: all\n\nReport as you go, by your tools or in `.baton/r1/inbox`.\n";
+        let brief = Brief::read(prompt, |id| ["parser", "printer", "tests"].contains(&id));
+        assert_eq!(brief.objectives, ["parser", "printer", "tests"]);
+        assert_eq!(brief.inbox, Some(PathBuf::from(".baton/r1/inbox")));
     }
 
     #[test]
     fn phase_and_result_files_are_found() {
-        let phase = |title: &str| Brief::read(title).phase;
+        let phase = |title: &str| Brief::read(title, |_| false).phase;
         assert_eq!(phase("# Phase 20a: one phase of many"), "20a");
         assert_eq!(phase("# Continuation of phase 20a-b: x"), "20a-b");
         assert_eq!(phase("# Your context was compacted. You are in phase build: x"), "build");
-        let brief = Brief::read("# Phase m: x\nResult file: r/a.md\n- result: r/b.md\n- result: r/c.md\n");
+        let brief =
+            Brief::read("# Phase m: x\nResult file: r/a.md\n- result: r/b.md\n- result: r/c.md\n", |_| false);
         assert_eq!(brief.result, Some(PathBuf::from("r/a.md")));
         assert_eq!(brief.results, [PathBuf::from("r/b.md"), PathBuf::from("r/c.md")]);
     }
