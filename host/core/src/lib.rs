@@ -6,6 +6,7 @@
 
 pub mod action;
 pub mod agreement;
+pub mod bucket;
 pub mod decision;
 pub mod experiment;
 pub mod facts;
