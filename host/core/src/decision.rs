@@ -402,6 +402,8 @@ pub enum DecidedBy {
     BuiltIn,
     /// No component: keep, or pause for a person.
     Native,
+    /// The recording that the run was made from shows it; a policy would have gone another way.
+    Recording,
 }
 
 /// What a decision must carry to be replayed, and to be trusted.

@@ -12,6 +12,7 @@ use crate::input::{ArtifactRef, Choice};
 use crate::observation::ObjectiveStatus;
 use crate::time::{DurationMs, UnixMs};
 use crate::tree::Tree;
+use crate::workflow::Imported;
 
 /// A run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -44,6 +45,9 @@ pub struct RunView {
     /// The experiments that it takes part in (M5).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub assignments: Vec<Assignment>,
+    /// The recording that it was made from, where no host ran it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub imported: Option<Imported>,
 }
 
 impl RunView {

@@ -2,6 +2,7 @@
 
 mod agent;
 pub mod file;
+mod imported;
 pub mod org;
 pub mod paths;
 mod policies;
@@ -9,6 +10,7 @@ mod role;
 pub mod turns;
 
 pub use agent::{AgentError, AgentKind, CommandLine};
+pub use imported::{Imported, ImportedFile};
 pub use paths::Paths;
 pub use policies::{
     BREAKER_FAULTS, BUILTIN, Candidate, Layer, Origin, Policies, PoliciesSaid, PolicyChoice, PolicyLayer,
@@ -63,6 +65,9 @@ pub struct Workflow {
     /// Who is told when something happens that a person wants to know.
     #[serde(default, skip_serializing_if = "is_default")]
     pub notify: Notify,
+    /// The recording that the run was made from, where no host ran it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub imported: Option<Imported>,
 }
 
 /// How people who do not look are told.
@@ -145,6 +150,7 @@ impl Workflow {
             Some(AgentPlace::Role) => format!("`agent` in [roles.{}]", phase.role),
             Some(AgentPlace::Workflow) => "`agent` at the top level of the workflow".to_owned(),
             Some(AgentPlace::CommandLine) => "`--agent` on the command line".to_owned(),
+            Some(AgentPlace::Recording) => "the recording that the run was made from".to_owned(),
             Some(AgentPlace::Nowhere) | None => "nobody: `rehearsal` is the default".to_owned(),
         }
     }

@@ -210,8 +210,19 @@ impl Stage {
             .env("HOME", self.dir.path())
             .env("NO_COLOR", "1")
             .stdin(Stdio::null());
-        let placed =
-            ["run", "resume", "attach", "stop", "answer", "status", "report", "artifacts", "gc", "undo"];
+        let placed = [
+            "run",
+            "resume",
+            "attach",
+            "stop",
+            "answer",
+            "status",
+            "report",
+            "artifacts",
+            "gc",
+            "undo",
+            "import",
+        ];
         if arguments.first().is_some_and(|first| placed.contains(first)) {
             command.arg("--workspace").arg(&self.workspace).arg("--state-dir").arg(self.state_root());
         }

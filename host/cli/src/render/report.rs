@@ -6,6 +6,7 @@ use baton_runtime::core::view::{
     ObjectiveRow, Origin, PhaseRow, PhaseStatus, QuestionRow, RunStatus, RunView, SessionRow,
 };
 
+use super::import;
 use super::look::{Look, Tone};
 use super::table::{Ages, table};
 use super::words;
@@ -34,8 +35,20 @@ pub(crate) fn status(look: &Look, view: &RunView, place: &Place) -> String {
     let (word, tone) = words::run(view.status);
     let name = look.paint(Tone::Strong, &view.workflow);
     let mut text = format!("{name}  {}  {}\n{}\n\n", view.run, look.paint(tone, word), view.goal);
+    for assignment in &view.assignments {
+        text.push_str(&format!(
+            "experiment {}: arm {} (component {})\n\n",
+            assignment.experiment,
+            assignment.arm,
+            assignment.component.short()
+        ));
+    }
     text.push_str(&table(view, look, &Ages::new()));
     text.push('\n');
+    if let Some(imported) = &view.imported {
+        text.push_str(&format!("\n{}\n", look.wrap(&import::provenance(imported), 0)));
+        return text;
+    }
     if view.status == RunStatus::Ended(Ending::Interrupted) {
         text.push_str(&format!(
             "\nNo host works on it: `baton resume {}{}` goes on\n",
@@ -166,6 +179,8 @@ fn next(look: &Look, view: &RunView, place: &Place) -> String {
     let resume = format!("baton resume {run}{flags}");
     let artifacts = format!("baton artifacts ls {run}{flags}");
     let commands = match view.status {
+        // Nobody can go on with it, and it left nothing in a workspace.
+        _ if view.imported.is_some() => vec![format!("baton replay {run} --verify{flags}"), artifacts],
         RunStatus::Ended(Ending::Done | Ending::Unfinished)
             if view.phases.iter().any(|phase| phase.split > 0) =>
         {

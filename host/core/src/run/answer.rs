@@ -37,7 +37,8 @@ impl Run {
     }
 
     fn tell_fallback(&mut self, label: &Label) {
-        if label.by != DecidedBy::Configured || !label.faults.is_empty() {
+        let is_usual = matches!(label.by, DecidedBy::Configured | DecidedBy::Recording);
+        if !is_usual || !label.faults.is_empty() {
             let because = match label.faults.first() {
                 Some(record) => format!("{} {}", record.policy, record.fault),
                 None => "no component could be asked".to_owned(),

@@ -51,6 +51,7 @@ impl Run {
                 .collect(),
             set_aside: self.set_aside,
             assignments: self.assignments.clone(),
+            imported: self.workflow.imported.clone(),
         })
     }
 

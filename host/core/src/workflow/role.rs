@@ -21,6 +21,8 @@ pub enum AgentPlace {
     Workflow,
     /// `--agent`.
     CommandLine,
+    /// The recording that the run was made from.
+    Recording,
 }
 
 /// What an agent may do without asking. Never silently everything.

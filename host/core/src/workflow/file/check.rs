@@ -64,6 +64,7 @@ pub(super) fn check(
         turns: mode.turns,
         providers,
         notify: notify(shape.notify),
+        imported: None,
     };
     (workflow, said)
 }

@@ -1,0 +1,245 @@
+//! `baton import`: recorded streams become runs that can be replayed. Starts no agent; how a recording becomes a run is the
+//! lab's, how that is told is in `render/import.rs`.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use baton_lab::{
+    Import, ImportError, ImportFormat, ImportRequest, Importer, Kept, Moment, RECORDING_BYTES_MAX,
+    RecordedFile, turns_schema,
+};
+use baton_runtime::RuntimeError;
+use baton_runtime::core::UnixMs;
+use baton_runtime::core::facts::Exit as ProcessExit;
+use baton_runtime::store::{StateDir, StoreError};
+use clap::{Args, ValueHint};
+use jiff::{Timestamp, Zoned};
+
+use crate::args::{Format, FormatArg, PlaceArgs};
+use crate::exit::{Exit, Usage};
+use crate::place::Place;
+use crate::render::import::OnImport;
+use crate::render::{look, record};
+use crate::{out, policies};
+
+/// SIGKILL.
+const KILLED: i32 = 9;
+
+/// Make runs of recorded sessions, to replay them and to try policies on them
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  baton import session.jsonl                          what an agent printed; the format is found out
+  baton import --as claude --exit 1 *.jsonl           a run each
+  baton import --join first.jsonl second.jsonl        sessions of one run, in this order
+  baton import --as process answer.txt --exit 0       what any program printed
+  baton import turns.jsonl                            a log of your own, one turn a line
+  baton import --schema > turns.schema.json           what may stand in it
+Then:
+  baton status RUN; baton replay RUN --verify; baton policy try POLICY --on RUN
+
+What the recorded agent did is what happens in the run. Verdicts are those of the built-in policy; where it would have gone \
+another way than the recording (compact, hand off, split), the recording decides, and that is noted. The same recording is \
+the same run: importing it again changes nothing. A recording that is not whole is refused, with file and line.")]
+pub(crate) struct ImportArgs {
+    /// Recordings: what an agent printed on its standard output, or a log of turns; `-` for standard input
+    #[arg(value_name = "FILE", required_unless_present = "schema", value_hint = ValueHint::FilePath)]
+    files: Vec<PathBuf>,
+    /// Their format: claude, codex-exec, codex-app-server, acp, opencode, gemini, rehearsal, process, turns; `codex` for either
+    /// of its two [default: found out]
+    #[arg(long = "as", value_name = "FORMAT", value_parser = format_of)]
+    read_as: Option<Named>,
+    /// The files are sessions of one run, in this order
+    #[arg(long)]
+    join: bool,
+    /// What the work was for
+    #[arg(long, value_name = "TEXT")]
+    goal: Option<String>,
+    /// What the agent printed on its standard error; of one file
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    stderr: Option<PathBuf>,
+    /// The exit code of the agent; a negative one is a signal. Of every file, or of the last of those that are joined
+    #[arg(long, value_name = "CODE", allow_negative_numbers = true, conflicts_with = "killed")]
+    exit: Option<i32>,
+    /// The agent was killed
+    #[arg(long)]
+    killed: bool,
+    /// When it was recorded, as 2026-02-12T15:30:00Z, for a recording without times [default: when its file was written]
+    #[arg(long, value_name = "TIME")]
+    at: Option<Timestamp>,
+    /// Size of the context window, where the recording does not tell
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    window_tokens: Option<u64>,
+    /// Print the JSON Schema of a line of a log of turns, and import nothing
+    #[arg(long, conflicts_with_all = ["files", "read_as", "join", "goal", "stderr", "exit", "killed", "at"])]
+    schema: bool,
+    #[command(flatten)]
+    place: PlaceArgs,
+    #[command(flatten)]
+    format: FormatArg,
+}
+
+/// A format, or an agent that has two.
+#[derive(Clone, Copy, Debug)]
+enum Named {
+    One(ImportFormat),
+    Codex,
+}
+
+fn format_of(name: &str) -> Result<Named, String> {
+    if name == "codex" {
+        return Ok(Named::Codex);
+    }
+    name.parse().map(Named::One)
+}
+
+/// A file that was read.
+struct Opened {
+    name: String,
+    bytes: Vec<u8>,
+    written_at: Option<UnixMs>,
+}
+
+pub(crate) fn import(args: ImportArgs) -> anyhow::Result<Exit> {
+    if args.schema {
+        out::data(&record::pretty(&turns_schema())?)?;
+        return Ok(Exit::Done);
+    }
+    if args.stderr.is_some() && args.files.len() > 1 {
+        return Err(Usage("--stderr is what one agent printed: import its file alone".to_owned()).into());
+    }
+    let opened = args.files.iter().map(|path| read(path)).collect::<anyhow::Result<Vec<_>>>()?;
+    let stderr = args.stderr.as_deref().map(read).transpose()?;
+    let place = Place::here(&args.place)?;
+    let importer = Importer::new(&policies::engine(&args.place)?).map_err(said)?;
+    let groups = match args.join {
+        true => vec![opened.as_slice()],
+        false => opened.chunks(1).collect(),
+    };
+    // Everything is read before anything is kept: one that is broken leaves no part of the others behind.
+    let imports = groups
+        .into_iter()
+        .map(|group| make(&args, &importer, group, stderr.as_ref()))
+        .collect::<anyhow::Result<Vec<Import>>>()?;
+    let state = state_of(&place)?;
+    let mut told = Vec::new();
+    for import in imports {
+        let (run, report) = (import.run().clone(), import.report().clone());
+        let kept = import.keep(&state).map_err(|error| locked(error, &place))?;
+        told.push((run, report, kept == Kept::Already));
+    }
+    let told: Vec<OnImport<'_>> = told
+        .iter()
+        .map(|(run, report, already)| OnImport { run, report, already: *already, flags: &place.flags })
+        .collect();
+    match args.format.format {
+        Format::Text => told.iter().try_for_each(|one| out::data(&one.text(&look::stdout())))?,
+        Format::Json => out::data(&record::pretty(&OnImport::json_of(&told))?)?,
+        Format::Jsonl => told.iter().try_for_each(|one| out::data(&record::line(&one.json())?))?,
+    }
+    Ok(Exit::Done)
+}
+
+fn make(
+    args: &ImportArgs,
+    importer: &Importer,
+    group: &[Opened],
+    stderr: Option<&Opened>,
+) -> anyhow::Result<Import> {
+    let exit = match (args.killed, args.exit) {
+        (true, _) => Some(ended(None, Some(KILLED))),
+        (false, Some(code @ ..0)) => Some(ended(None, Some(code.saturating_neg()))),
+        (false, code) => code.map(|code| ended(Some(code), None)),
+    };
+    let last = group.len().saturating_sub(1);
+    let files: Vec<RecordedFile<'_>> = group
+        .iter()
+        .enumerate()
+        .map(|(index, opened)| RecordedFile {
+            name: &opened.name,
+            bytes: &opened.bytes,
+            stderr: stderr.map(|stderr| stderr.bytes.as_slice()),
+            exit: exit.filter(|_| index == last),
+        })
+        .collect();
+    let format = match args.read_as {
+        None => None,
+        Some(Named::One(format)) => Some(format),
+        Some(Named::Codex) => Some(codex(&group[0])),
+    };
+    let written_at = group.first().and_then(|opened| opened.written_at);
+    let request = ImportRequest {
+        files: &files,
+        format,
+        goal: args.goal.as_deref(),
+        window_tokens: args.window_tokens,
+        moment: moment(args.at, written_at),
+    };
+    importer.import(&request).map_err(said)
+}
+
+/// Which of its two formats a stream of Codex has: messages of the app server have no `type`.
+fn codex(opened: &Opened) -> ImportFormat {
+    use baton_lab::StreamFormat::{CodexAppServer, CodexExec};
+    let first = opened.bytes.split(|byte| *byte == b'\n').find(|line| !line.trim_ascii().is_empty());
+    let first = first.and_then(|line| serde_json::from_slice::<serde_json::Value>(line).ok());
+    let is_exec = first.is_none_or(|first| first.get("type").is_some());
+    ImportFormat::Stream(if is_exec { CodexExec } else { CodexAppServer })
+}
+
+/// What is wrong with a recording is a mistake on the command line; what is wrong with the disk is not.
+fn said(error: ImportError) -> anyhow::Error {
+    match error {
+        error @ (ImportError::Store(_) | ImportError::Policy(_) | ImportError::Impossible { .. }) => {
+            error.into()
+        }
+        error => Usage(format!("{error}; nothing was imported")).into(),
+    }
+}
+
+fn locked(error: ImportError, place: &Place) -> anyhow::Error {
+    match error {
+        ImportError::Store(StoreError::Locked { pid, .. }) => {
+            RuntimeError::Busy { pid, workspace: place.config.workspace.clone() }.into()
+        }
+        error => said(error),
+    }
+}
+
+fn state_of(place: &Place) -> anyhow::Result<StateDir> {
+    let (root, workspace) = (&place.config.state_root, &place.config.workspace);
+    StateDir::open(root, workspace).map_err(|source| {
+        RuntimeError::State { what: "cannot keep a run", dir: root.clone(), source: source.into() }.into()
+    })
+}
+
+fn ended(code: Option<i32>, signal: Option<i32>) -> ProcessExit {
+    ProcessExit { code, signal, by_host: false }
+}
+
+fn moment(at: Option<Timestamp>, written_at: Option<UnixMs>) -> Moment {
+    let here = Zoned::now();
+    let ms = |at: Timestamp| UnixMs(u64::try_from(at.as_millisecond()).unwrap_or_default());
+    let at = at.map(ms).or(written_at).unwrap_or_else(|| ms(here.timestamp()));
+    Moment { at, utc_offset_minutes: here.offset().seconds() / 60 }
+}
+
+/// Reads a file, and no more of it than an import takes.
+fn read(path: &Path) -> anyhow::Result<Opened> {
+    let wrong = |error: std::io::Error| Usage(format!("cannot read {}: {error}", path.display()));
+    let mut bytes = Vec::new();
+    let mut take = |from: &mut dyn Read| from.take(RECORDING_BYTES_MAX + 1).read_to_end(&mut bytes);
+    if path == Path::new("-") {
+        take(&mut std::io::stdin().lock()).map_err(wrong)?;
+        return Ok(Opened { name: "stdin".to_owned(), bytes, written_at: None });
+    }
+    let mut file = File::open(path).map_err(wrong)?;
+    take(&mut file).map_err(wrong)?;
+    let written = file.metadata().ok().and_then(|metadata| metadata.modified().ok());
+    let since = written.and_then(|at| at.duration_since(UNIX_EPOCH).ok());
+    let written_at = since.and_then(|since| u64::try_from(since.as_millis()).ok()).map(UnixMs);
+    let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
+    Ok(Opened { name, bytes, written_at })
+}

@@ -1,0 +1,164 @@
+//! Recorded streams of real agents become runs that can be replayed, although no agent ever ran under Baton.
+//!
+//! | file | part |
+//! |---|---|
+//! | `import/detect.rs` | which format a file has |
+//! | `import/source.rs` | its lines: whole, readable, without secrets; and what the decoders of `baton-streams` say of them |
+//! | `import/turns.rs` | the format for those who have logs of their own |
+//! | `import/script.rs` | what happened: sessions with their prompts |
+//! | `import/setting.rs` | the workflow and the policies of the run |
+//! | `import/play.rs` | drives [`baton_core::Run`] by it |
+//! | `import/course.rs` | where the recording decides, and not a policy |
+//! | `import/keep.rs` | into the journal, whole or not at all |
+//!
+//! The machine is the one of every run; its questions are put to the built-in policy, whose answers are journaled under
+//! its label. What the recorded agent did next is what happens next: where a policy would have made the host do something
+//! else, the decision that is journaled is that of the recording, and its label says so. What a recording does not tell is
+//! taken as neutral and noted. Nothing is invented to get further: where the recording ends, the run ends.
+
+mod course;
+mod detect;
+mod error;
+mod keep;
+mod play;
+mod report;
+mod script;
+mod setting;
+mod source;
+mod turns;
+
+use baton_core::facts::Exit;
+use baton_core::workflow::{Imported, ImportedFile};
+use baton_core::{Digest, RunId};
+use baton_engine::Engine;
+
+use crate::Moment;
+
+pub use detect::ImportFormat;
+pub use error::ImportError;
+pub use keep::Kept;
+pub use report::{ImportNote, ImportReport, ImportedVerdict, NOTES_KEPT};
+pub use turns::schema as turns_schema;
+
+use play::Played;
+use setting::{Judge, Setting};
+
+/// A longer recording is refused: it is held in memory until its run is whole. The longest that is known of a single agent
+/// has a fifth of it.
+pub const RECORDING_BYTES_MAX: u64 = 256 * 1024 * 1024;
+
+/// Hex digits of a recording's digest in the id of its run: short to type, and no two recordings of a workspace share them.
+const RUN_DIGITS: usize = 12;
+
+/// A recorded session, as its files have it.
+#[derive(Clone, Copy, Debug)]
+pub struct RecordedFile<'a> {
+    /// Its name, for people.
+    pub name: &'a str,
+    /// What the agent printed, or a log of turns.
+    pub bytes: &'a [u8],
+    /// What it printed on its standard error, where that was kept.
+    pub stderr: Option<&'a [u8]>,
+    /// How its process ended, where that is known.
+    pub exit: Option<Exit>,
+}
+
+/// What is to become a run.
+#[derive(Clone, Debug)]
+pub struct ImportRequest<'a> {
+    /// The sessions, in the order in which they were; one in most cases.
+    pub files: &'a [RecordedFile<'a>],
+    /// The format of all of them; found out where absent.
+    pub format: Option<ImportFormat>,
+    /// What the work was for; the name of the first file where absent.
+    pub goal: Option<&'a str>,
+    /// Size of the context window, where the recording does not tell.
+    pub window_tokens: Option<u64>,
+    /// When it began, for a recording without times, and the time zone that its agents print.
+    pub moment: Moment,
+}
+
+/// A run that was made from a recording, and is not yet kept.
+#[derive(Debug)]
+pub struct Import {
+    run: RunId,
+    played: Played,
+    blobs: Vec<Vec<u8>>,
+    report: ImportReport,
+}
+
+impl Import {
+    /// The id of the run: the same for the same recording.
+    pub fn run(&self) -> &RunId {
+        &self.run
+    }
+
+    /// What it came to.
+    pub fn report(&self) -> &ImportReport {
+        &self.report
+    }
+}
+
+/// Makes runs from recordings. Loads the built-in policy once.
+pub struct Importer {
+    judge: Judge,
+}
+
+impl Importer {
+    /// With an engine to ask the built-in policy with.
+    ///
+    /// # Errors
+    /// [`ImportError::Policy`] where the host was built with a broken one.
+    pub fn new(engine: &Engine) -> Result<Self, ImportError> {
+        Ok(Self { judge: Judge::new(engine)? })
+    }
+
+    /// Makes a run; nothing is written.
+    ///
+    /// # Errors
+    /// Whatever is wrong with the recording, with file and line. Nothing of it is imported then.
+    pub fn import(&self, request: &ImportRequest<'_>) -> Result<Import, ImportError> {
+        let first = request.files.first().ok_or(ImportError::NoFile)?;
+        let format = match request.format {
+            Some(format) => format,
+            None => detect::detect(first)?,
+        };
+        let script = script::read(request.files, format)?;
+        let run = run_id(request, format);
+        let imported = Imported {
+            format: format.name().to_owned(),
+            files: request.files.iter().map(described).collect(),
+            times_are_made_up: !script.has_times(),
+        };
+        let setting = Setting { run: run.clone(), format, request, imported: &imported, script: &script };
+        // How many objectives there were nobody wrote down: as many as prompts that were answered. That is known once it was
+        // played, and each has one to itself so that the boundaries between them are boundaries of the run.
+        let first = play::play(&script, &setting, &self.judge, script.prompts())?;
+        let played = match first.objectives() {
+            objectives if objectives == script.prompts() => first,
+            objectives => play::play(&script, &setting, &self.judge, objectives)?,
+        };
+        let report = played.report(&script, imported);
+        Ok(Import { run, played, blobs: self.judge.blobs(), report })
+    }
+}
+
+fn described(file: &RecordedFile<'_>) -> ImportedFile {
+    ImportedFile {
+        name: file.name.to_owned(),
+        digest: Digest::of(file.bytes),
+        bytes: file.bytes.len() as u64,
+    }
+}
+
+/// Named by everything that the run follows from, so that a recording has one run however often it is imported.
+fn run_id(request: &ImportRequest<'_>, format: ImportFormat) -> RunId {
+    let files: Vec<_> = request
+        .files
+        .iter()
+        .map(|file| (Digest::of(file.bytes), file.stderr.map(Digest::of), file.exit))
+        .collect();
+    // Digests, numbers and a name: nothing that JSON could not say.
+    let text = serde_json::to_string(&(format.name(), request.window_tokens, files)).unwrap_or_default();
+    RunId::new(format!("import-{}", &Digest::of(text).hex()[..RUN_DIGITS]))
+}

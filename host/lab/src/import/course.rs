@@ -1,0 +1,70 @@
+//! Where the recording decides. A policy is asked everything that it would be asked in a live run; where its answer would
+//! have made the host do what the recording shows was not done, the decision is that of the recording. Verdicts on what has
+//! ended are never touched: they do nothing by themselves.
+
+use baton_core::decision::{
+    Assessment, CompactionAction, CompactionDecision, DecidedBy, Decision, Label, Recovery, SplitAction,
+    SplitDecision, TurnBudget, Verdict,
+};
+use baton_core::observation::{Ask, Occasion};
+
+/// Stands in a label in the place of a policy's name where the recording decided.
+pub(super) const RECORDING: &str = "recording";
+
+/// What the recording shows instead of `decision`, and what that would have been in words; nothing where both agree.
+pub(super) fn instead(ask: &Ask, decision: &Decision, policy: &str) -> Option<(Decision, &'static str)> {
+    let reason = || format!("the recording goes on without it; {policy} says: {}", decision.reason());
+    match (ask, decision) {
+        (Ask::Assess(seen), Decision::Assess(said)) => {
+            let is_over = matches!(seen.occasion, Occasion::PromptEnded | Occasion::SessionEnded);
+            let stirs = said.verdict == Verdict::Stalled && said.recovery != Recovery::Wait;
+            (!is_over && stirs).then(|| {
+                let assessment = Assessment {
+                    verdict: Verdict::Healthy,
+                    recovery: Recovery::Wait,
+                    reason: reason(),
+                    ..said.clone()
+                };
+                (Decision::Assess(assessment), "stirred the agent")
+            })
+        }
+        (_, Decision::Compaction(said)) => {
+            let what = match said.action {
+                CompactionAction::Keep => return None,
+                CompactionAction::Compact { .. } => "compacted the context",
+                CompactionAction::Offload { .. } => "kept something out of the context",
+                CompactionAction::HandOff => "handed off to a new session",
+            };
+            let keep = CompactionDecision { action: CompactionAction::Keep, reason: reason() };
+            Some((Decision::Compaction(keep), what))
+        }
+        (_, Decision::Split(said)) => {
+            let what = match said.action {
+                SplitAction::Keep => return None,
+                SplitAction::Split { .. } => "split the work",
+                SplitAction::Pause { .. } => "asked a person about the scope",
+            };
+            let keep = SplitDecision { action: SplitAction::Keep, reason: reason() };
+            Some((Decision::Split(keep), what))
+        }
+        (_, Decision::Budget(said)) if said.max_turns != 0 => {
+            let unlimited = TurnBudget { max_turns: 0, reason: reason() };
+            Some((Decision::Budget(unlimited), "bounded the turns"))
+        }
+        _ => None,
+    }
+}
+
+/// The label of a decision of the recording: no component made it, so none is asked again in a replay.
+pub(super) fn label(asked: &Label) -> Label {
+    Label {
+        by: DecidedBy::Recording,
+        policy: RECORDING.to_owned(),
+        component: None,
+        settings: None,
+        fuel: 0,
+        artifacts: Default::default(),
+        faults: Vec::new(),
+        ..asked.clone()
+    }
+}

@@ -1,0 +1,333 @@
+//! Plays a recording to the machine of every run: what the recorded agent said goes in, and what core wants done is answered
+//! with what the recording shows. Performs nothing and writes nothing; where core wants what is not recorded, the run ends.
+
+mod effects;
+mod sessions;
+
+use std::collections::{BTreeSet, VecDeque};
+
+use baton_core::decision::{Assessment, Decision, Verdict};
+use baton_core::facts::WorkspaceFacts;
+use baton_core::observation::{Ask, Occasion};
+use baton_core::view::PhaseStatus;
+use baton_core::workflow::Imported;
+use baton_core::{
+    Action, ActionId, DurationMs, Input, Intent, Outcome, RequestId, Run, Seq, SessionId, Stamped, UnixMs,
+};
+use baton_engine::Decided;
+use baton_store::Entry;
+
+use super::ImportError;
+use super::course;
+use super::report::{ImportNote, ImportReport, ImportedVerdict, Notes};
+use super::script::{Script, Told};
+use super::setting::{Judge, Setting};
+
+pub(super) use effects::Document;
+
+/// Time between two events of a recording that has no times.
+const SPACING: DurationMs = DurationMs::from_secs(1);
+
+/// Rows of a run at most: all of them are one transaction, and in memory until then.
+const ENTRIES_MAX: usize = 1_000_000;
+
+/// What a run came to that was made from a recording.
+#[derive(Debug)]
+pub(super) struct Played {
+    pub(super) run: Run,
+    pub(super) entries: Vec<Entry>,
+    pub(super) documents: Vec<Document>,
+    pub(super) at: UnixMs,
+    sessions: u32,
+    prompts: u32,
+    events: u64,
+    decisions: u64,
+    of_the_recording: u64,
+    verdicts: Vec<ImportedVerdict>,
+    notes: Notes,
+    stopped: Option<ImportNote>,
+}
+
+impl Played {
+    /// Objectives that the recording shows: each prompt that was answered was one, and so is what was never finished.
+    pub(super) fn objectives(&self) -> usize {
+        let done = self.run.view(self.at).map_or(0, |view| view.objectives().0) as usize;
+        let is_open = self.verdicts.last().is_none_or(|last| last.verdict != Verdict::Completed.name());
+        (done + usize::from(is_open)).max(1)
+    }
+
+    /// What there is to say of it.
+    pub(super) fn report(&self, script: &Script, imported: Imported) -> ImportReport {
+        ImportReport {
+            imported,
+            status: self.run.status(),
+            sessions: self.sessions,
+            sessions_recorded: u32::try_from(script.sessions.len()).unwrap_or(u32::MAX),
+            prompts: self.prompts,
+            prompts_recorded: script
+                .sessions
+                .iter()
+                .map(|session| u32::try_from(session.prompts.len()).unwrap_or(u32::MAX))
+                .fold(0, u32::saturating_add),
+            events: self.events,
+            entries: self.entries.len() as u64,
+            decisions: self.decisions,
+            decisions_of_the_recording: self.of_the_recording,
+            masked_lines: script.masked_lines,
+            verdicts: self.verdicts.clone(),
+            notes: self.notes.kept.clone(),
+            notes_beyond: self.notes.beyond,
+            stopped: self.stopped.clone(),
+        }
+    }
+}
+
+/// Plays a recording as the work on so many objectives.
+pub(super) fn play(
+    script: &Script,
+    setting: &Setting<'_>,
+    judge: &Judge,
+    objectives: usize,
+) -> Result<Played, ImportError> {
+    let at = script.began_at().unwrap_or(setting.request.moment.at);
+    let mut player = Player {
+        script,
+        setting,
+        judge,
+        wanted: VecDeque::new(),
+        seq: Seq(0),
+        shift: DurationMs(0),
+        begun: 0,
+        prompt: 0,
+        at_work: None,
+        left_course: false,
+        written: BTreeSet::new(),
+        facts: WorkspaceFacts::default(),
+        place: (0, 1),
+        played: Played {
+            run: Run::new(),
+            entries: Vec::new(),
+            documents: Vec::new(),
+            at,
+            sessions: 0,
+            prompts: 0,
+            events: 0,
+            decisions: 0,
+            of_the_recording: 0,
+            verdicts: Vec::new(),
+            notes: Notes::default(),
+            stopped: None,
+        },
+    };
+    player.take(setting.started(objectives, judge.pins()))?;
+    player.play_out()?;
+    Ok(player.played)
+}
+
+struct Player<'p> {
+    script: &'p Script,
+    setting: &'p Setting<'p>,
+    judge: &'p Judge,
+    /// What core wants, oldest first.
+    wanted: VecDeque<Intent>,
+    seq: Seq,
+    /// How much later than recorded everything is: a wait that core insists on was shorter in the recording.
+    shift: DurationMs,
+    /// Sessions that have begun.
+    begun: usize,
+    /// Prompts of the newest of them that were sent.
+    prompt: usize,
+    at_work: Option<SessionId>,
+    /// Core ended a session that goes on in the recording: what comes after it is of no use.
+    left_course: bool,
+    /// Paths that tools wrote.
+    written: BTreeSet<String>,
+    facts: WorkspaceFacts,
+    /// File and line of the newest event.
+    place: (usize, u64),
+    played: Played,
+}
+
+impl<'p> Player<'p> {
+    fn play_out(&mut self) -> Result<(), ImportError> {
+        // A tick without anything recorded behind it moves a run on a few steps at most.
+        let mut ticks_left = 8 + 4 * (self.script.sessions.len() + self.script.prompts());
+        loop {
+            self.answer_questions()?;
+            if let Some(intent) = self.wanted.pop_front() {
+                self.perform(intent)?;
+                continue;
+            }
+            if self.played.run.ending().is_some() {
+                return Ok(());
+            }
+            let deadline = self.played.run.next_deadline();
+            match deadline.filter(|_| ticks_left > 0 && (self.has_more() || !self.waits_for_provider())) {
+                Some(deadline) => {
+                    ticks_left -= 1;
+                    self.wait_until(deadline);
+                    self.take(Input::Tick)?;
+                }
+                None => return self.stop(),
+            }
+        }
+    }
+
+    /// The recording is over, and the run is not: whatever it waits for did not come.
+    fn stop(&mut self) -> Result<(), ImportError> {
+        let why = match self.waits_for_provider() {
+            true => "the recording ends while a provider's limit is waited for",
+            false => "the recording ends while the run waits",
+        };
+        self.stopped_at(why.to_owned());
+        self.take(Input::StopRequested)?;
+        while let Some(intent) = self.wanted.pop_front() {
+            self.perform(intent)?;
+        }
+        // So that no later run of the same name goes on with it.
+        self.take(Input::SetAside)
+    }
+
+    fn waits_for_provider(&self) -> bool {
+        let view = self.played.run.view(self.played.at);
+        view.is_some_and(|view| view.phases.iter().any(|phase| phase.status == PhaseStatus::WaitingQuota))
+    }
+
+    /// Whether the recording shows anything that has not been played.
+    fn has_more(&self) -> bool {
+        !self.left_course && (self.begun < self.script.sessions.len() || self.unprompted().is_some())
+    }
+
+    /// The session at work, and its prompts that are still to come, if any are.
+    fn unprompted(&self) -> Option<&'p [Vec<Told>]> {
+        let session = &self.script.sessions[self.begun.checked_sub(1)?];
+        session.prompts.get(self.prompt..).filter(|rest| !rest.is_empty())
+    }
+
+    /// Applies an input, and writes it down with what follows from it.
+    fn take(&mut self, input: Input) -> Result<(), ImportError> {
+        let (file, line) = self.place;
+        let file = || self.script.files.get(file).cloned().unwrap_or_default();
+        let stamped = Stamped { seq: self.seq.next(), at: self.played.at, input };
+        let refused = |error: baton_core::run::IllegalInput| ImportError::Impossible {
+            file: file(),
+            line,
+            why: error.to_string(),
+        };
+        let intents = self.played.run.apply(&stamped).map_err(refused)?;
+        self.seq = stamped.seq;
+        self.played.entries.push(Entry::Input(stamped));
+        for intent in intents.into_iter().filter(|intent| !matches!(intent.action, Action::Notify(_))) {
+            self.seq = self.seq.next();
+            let entry = Entry::Intent { seq: self.seq, at: self.played.at, intent: intent.clone() };
+            self.played.entries.push(entry);
+            self.wanted.push_back(intent);
+        }
+        match self.played.entries.len() > ENTRIES_MAX {
+            true => Err(ImportError::TooLong { file: file(), line, rows: ENTRIES_MAX }),
+            false => Ok(()),
+        }
+    }
+
+    fn outcome(&mut self, action: ActionId, outcome: Outcome) -> Result<(), ImportError> {
+        self.take(Input::Outcome { action, outcome })
+    }
+
+    /// Answers every question that is open, before anything else happens.
+    fn answer_questions(&mut self) -> Result<(), ImportError> {
+        let is_question = |intent: &Intent| matches!(intent.action, Action::RequestDecision { .. });
+        while let Some(at) = self.wanted.iter().position(is_question) {
+            if let Some(Intent { action: Action::RequestDecision { request, question, scope }, .. }) =
+                self.wanted.remove(at)
+            {
+                let decided = self.judge.decide(&scope, &question);
+                self.decided(request, &question.ask, decided)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn decided(&mut self, request: RequestId, ask: &Ask, decided: Decided) -> Result<(), ImportError> {
+        let Decided { mut result, mut label, .. } = decided;
+        self.played.decisions += 1;
+        if let Ok(decision) = &result
+            && let Some((shown, what)) = course::instead(ask, decision, &label.policy)
+        {
+            self.played.of_the_recording += 1;
+            self.note(format!("{} would have {what}: {}", label.policy, decision.reason()));
+            label = course::label(&label);
+            result = Ok(shown);
+        }
+        if let (Ask::Assess(seen), Ok(Decision::Assess(said))) = (ask, &result) {
+            self.judged(seen.occasion, said);
+        }
+        self.take(Input::Decided { request, result, label: Box::new(label) })
+    }
+
+    /// Keeps what is said of a prompt or a session that is over.
+    fn judged(&mut self, occasion: Occasion, said: &Assessment) {
+        if matches!(occasion, Occasion::PromptEnded | Occasion::SessionEnded) {
+            let (file, line) = self.place;
+            self.played.verdicts.push(ImportedVerdict {
+                file: self.script.files.get(file).cloned().unwrap_or_default(),
+                line,
+                session: self.at_work.clone(),
+                prompt: u32::try_from(self.prompt).unwrap_or(u32::MAX),
+                verdict: said.verdict.name(),
+                reason: said.reason.clone(),
+            });
+        }
+    }
+
+    /// The time of the next event.
+    fn pass(&mut self, at: Option<UnixMs>) {
+        let next = match at {
+            Some(at) => at + self.shift,
+            None if self.script.has_times() => self.played.at,
+            None => self.played.at + SPACING,
+        };
+        self.played.at = self.played.at.max(next);
+    }
+
+    /// Core waits. Where the recorded agent did not wait as long, everything after it is so much later.
+    fn wait_until(&mut self, deadline: UnixMs) {
+        self.played.at = self.played.at.max(deadline);
+        let next = self.upcoming().and_then(|told| told.at);
+        if let Some(next) = next {
+            let late = self.played.at.since(next + self.shift);
+            if late > DurationMs(0) {
+                self.shift = self.shift + late;
+                self.note(format!(
+                    "the run waits {late} longer here than the recorded agent did; all later times are later by that"
+                ));
+            }
+        }
+    }
+
+    /// The next event of the recording.
+    fn upcoming(&self) -> Option<&'p Told> {
+        match self.unprompted() {
+            Some(prompts) => prompts.iter().flatten().next(),
+            None => {
+                let next = self.script.sessions.get(self.begun)?;
+                next.startup.iter().chain(next.prompts.iter().flatten()).next()
+            }
+        }
+    }
+
+    fn note(&mut self, what: String) {
+        let note = self.here(what);
+        self.played.notes.add(note);
+    }
+
+    /// The first reason counts: others follow from it.
+    fn stopped_at(&mut self, what: String) {
+        let here = self.here(what);
+        self.played.stopped.get_or_insert(here);
+    }
+
+    fn here(&self, what: String) -> ImportNote {
+        let (file, line) = self.place;
+        ImportNote { file: self.script.files.get(file).cloned().unwrap_or_default(), line, what }
+    }
+}

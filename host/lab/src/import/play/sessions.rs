@@ -1,0 +1,158 @@
+//! What becomes of a session and its prompts: what the recorded agent said, in its order, and the end that it had. A session
+//! that core ends while the recorded one goes on is where a run leaves the recording.
+
+use baton_core::facts::{AgentEvent, ChangedFile, Exit};
+use baton_core::input::Choice;
+use baton_core::{ActionId, Input, Outcome, SessionId};
+
+use super::Player;
+use crate::import::ImportError;
+use crate::import::script::{Session, Told};
+
+/// Files that facts name; of others only the number is told, as the workspace does it.
+const FILES_NAMED: usize = 500;
+
+/// How a process ended of which nobody knows.
+const UNKNOWN_EXIT: Exit = Exit { code: None, signal: None, by_host: false };
+
+impl Player<'_> {
+    /// Begins the next session of the recording, where there is one.
+    pub(super) fn spawn(&mut self, action: ActionId, id: &SessionId) -> Result<(), ImportError> {
+        let Some(session) = self.script.sessions.get(self.begun).filter(|_| !self.left_course) else {
+            let error = match self.left_course {
+                true => "the recorded agent goes on in the session that the run has ended",
+                false => "the recording has no further session",
+            };
+            if !self.left_course {
+                self.stopped_at("the recording has no further session".to_owned());
+            }
+            return self.outcome(action, Outcome::Unstartable { error: error.to_owned() });
+        };
+        self.begun += 1;
+        self.prompt = 0;
+        self.at_work = Some(id.clone());
+        self.played.sessions += 1;
+        self.place = (session.file, session.startup.first().map_or(self.place.1, |told| told.line));
+        let capabilities = self.setting.format.capabilities();
+        self.outcome(action, Outcome::Spawned { group: 0, started: 0, capabilities })?;
+        self.tell(session, &session.startup)?;
+        if !session.was_ready() {
+            return self.end(session, id);
+        }
+        if !session.is_ready_told {
+            let event = AgentEvent::Ready { agent_session: None, model: None, version: None };
+            self.take(Input::Agent { session: id.clone(), event })?;
+            self.answer_questions()?;
+        }
+        Ok(())
+    }
+
+    /// What came of the prompt: the next one of the recording. With the last one the process ends as it did.
+    pub(super) fn prompt(&mut self, action: ActionId, id: &SessionId) -> Result<(), ImportError> {
+        let next = self.unprompted().and_then(<[_]>::first);
+        let (Some(told), Some(session)) =
+            (next, self.begun.checked_sub(1).map(|at| &self.script.sessions[at]))
+        else {
+            let error = "the recording shows no further prompt in this session".to_owned();
+            return self.outcome(action, Outcome::Failed { error });
+        };
+        self.prompt += 1;
+        self.played.prompts += 1;
+        self.outcome(action, Outcome::Delivered)?;
+        self.tell(session, told)?;
+        if self.prompt == session.prompts.len() {
+            self.end(session, id)?;
+        }
+        Ok(())
+    }
+
+    fn tell(&mut self, session: &Session, told: &[Told]) -> Result<(), ImportError> {
+        let Some(id) = self.at_work.clone() else { return Ok(()) };
+        for one in told {
+            self.place = (session.file, one.line);
+            self.pass(one.at);
+            self.see(&one.event);
+            self.played.events += 1;
+            self.take(Input::Agent { session: id.clone(), event: one.event.clone() })?;
+            self.answer_questions()?;
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, session: &Session, id: &SessionId) -> Result<(), ImportError> {
+        self.place = (session.file, session.last_line);
+        if session.exit.is_none() {
+            self.note(
+                "nothing says how the process ended; it counts as ended without an exit code".to_owned(),
+            );
+        }
+        let exit = session.exit.unwrap_or(UNKNOWN_EXIT);
+        self.take(Input::SessionEnded { session: id.clone(), exit })?;
+        self.answer_questions()
+    }
+
+    /// Core ends a session. One that goes on in the recording leaves its course here.
+    pub(super) fn end_asked(
+        &mut self,
+        action: ActionId,
+        id: &SessionId,
+        reason: &str,
+    ) -> Result<(), ImportError> {
+        self.outcome(action, Outcome::Delivered)?;
+        if !self.played.run.live_sessions().contains(&id) {
+            return Ok(());
+        }
+        if let Some([next, ..]) = self.unprompted() {
+            let judged = self.played.verdicts.last();
+            let judged =
+                judged.map(|last| format!(" ({}: {})", last.verdict, last.reason)).unwrap_or_default();
+            self.left_course = true;
+            self.place.1 = next.first().map_or(self.place.1, |told| told.line);
+            self.stopped_at(format!(
+                "the recorded agent goes on in the same session, and the run has ended it: {reason}{judged}"
+            ));
+        }
+        let exit = Exit { by_host: true, ..UNKNOWN_EXIT };
+        self.take(Input::SessionEnded { session: id.clone(), exit })
+    }
+
+    /// A person is asked. Where the recording goes on, somebody went on with the work; else nobody did.
+    pub(super) fn asked(
+        &mut self,
+        action: ActionId,
+        question: &str,
+        choices: &[Choice],
+    ) -> Result<(), ImportError> {
+        self.outcome(action, Outcome::Announced)?;
+        let goes_on = self.has_more() && choices.contains(&Choice::Retry);
+        let choice = match goes_on {
+            true => Choice::Retry,
+            false => Choice::Stop,
+        };
+        if goes_on {
+            self.note(format!("a person would have been asked: {question} The recording goes on."));
+        } else if self.played.stopped.is_none() {
+            self.stopped_at(format!("a person would have been asked: {question}"));
+        }
+        self.take(Input::Answered { question: action, choice })
+    }
+
+    /// What tools say that they wrote. Of a tool that does not say, only that something may have changed is known.
+    fn see(&mut self, event: &AgentEvent) {
+        match event {
+            AgentEvent::ToolCall { writes: Some(path), .. } => {
+                let is_named = self.facts.changed.len() < FILES_NAMED && self.written.insert(path.clone());
+                if is_named {
+                    let file = ChangedFile { path: path.clone(), bytes: 0, exists: true, digest: None };
+                    self.facts.changed.push(file);
+                } else {
+                    self.facts.changed_beyond = self.facts.changed_beyond.saturating_add(1);
+                }
+            }
+            AgentEvent::ToolCall { reads: None, .. } => {
+                self.facts.changed_beyond = self.facts.changed_beyond.saturating_add(1);
+            }
+            _ => {}
+        }
+    }
+}

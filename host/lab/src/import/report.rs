@@ -1,0 +1,92 @@
+//! What an import came to: what was played, what the recording decided itself, what nobody could know, and where it ends.
+
+use baton_core::SessionId;
+use baton_core::view::RunStatus;
+use baton_core::workflow::Imported;
+use serde::Serialize;
+
+/// Notes that are kept to be shown; the rest is counted. Nobody reads more.
+pub const NOTES_KEPT: usize = 20;
+
+/// What an import came to.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ImportReport {
+    /// From which files.
+    pub imported: Imported,
+    /// How the run stands.
+    pub status: RunStatus,
+    /// Sessions of the run.
+    pub sessions: u32,
+    /// Sessions of the recording.
+    pub sessions_recorded: u32,
+    /// Prompts of the run.
+    pub prompts: u32,
+    /// Prompts of the recording.
+    pub prompts_recorded: u32,
+    /// What the recorded agents said that is in the run.
+    pub events: u64,
+    /// Rows of its journal.
+    pub entries: u64,
+    /// Questions that were answered.
+    pub decisions: u64,
+    /// Those of them that the recording answered, since a policy would have gone another way.
+    pub decisions_of_the_recording: u64,
+    /// Lines in which a secret was masked.
+    pub masked_lines: u64,
+    /// What the policy says of each prompt and session that ended.
+    pub verdicts: Vec<ImportedVerdict>,
+    /// What a person should know, in the order of the recording.
+    pub notes: Vec<ImportNote>,
+    /// How many more notes there are.
+    pub notes_beyond: u64,
+    /// Where the run ends before its work is done, and why.
+    pub stopped: Option<ImportNote>,
+}
+
+/// A verdict on what ended.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ImportedVerdict {
+    /// In which file.
+    pub file: String,
+    /// Where.
+    pub line: u64,
+    /// The session in the run.
+    pub session: Option<SessionId>,
+    /// Which prompt of it, from 1; 0 where it got none.
+    pub prompt: u32,
+    /// The verdict by its name.
+    pub verdict: &'static str,
+    /// Why.
+    pub reason: String,
+}
+
+/// Something that a person should know.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ImportNote {
+    /// About which file.
+    pub file: String,
+    /// Where.
+    pub line: u64,
+    /// What.
+    pub what: String,
+}
+
+/// Notes as they are collected.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Notes {
+    pub(super) kept: Vec<ImportNote>,
+    pub(super) beyond: u64,
+}
+
+impl Notes {
+    /// One more; one that was made before at the same place is not made again.
+    pub(super) fn add(&mut self, note: ImportNote) {
+        if self.kept.contains(&note) {
+            return;
+        }
+        match self.kept.len() < NOTES_KEPT {
+            true => self.kept.push(note),
+            false => self.beyond += 1,
+        }
+    }
+}

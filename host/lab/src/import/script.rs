@@ -1,0 +1,158 @@
+//! What happened, in order: sessions, and in each the prompts that it answered. Cuts events into prompts, and judges none.
+
+use baton_core::UnixMs;
+use baton_core::facts::{AgentEvent, Channel, Exit};
+
+use super::detect::ImportFormat;
+use super::{ImportError, RecordedFile, source, turns};
+
+/// Signals after an answer that wait to see whether another prompt begins.
+const HELD_MAX: usize = 1024;
+
+/// An event, where it stands, and when it was.
+#[derive(Clone, Debug)]
+pub(super) struct Told {
+    /// Line in its file, from 1.
+    pub(super) line: u64,
+    /// When, where the recording says.
+    pub(super) at: Option<UnixMs>,
+    /// What.
+    pub(super) event: AgentEvent,
+}
+
+/// An agent process with one context window.
+#[derive(Debug)]
+pub(super) struct Session {
+    /// Index of its file.
+    pub(super) file: usize,
+    /// Until it was ready.
+    pub(super) startup: Vec<Told>,
+    /// The recording says when it was ready; where it was at work without a word of it, it was ready before.
+    pub(super) is_ready_told: bool,
+    /// Each to its end and what came behind it.
+    pub(super) prompts: Vec<Vec<Told>>,
+    /// How it ended, where that is known.
+    pub(super) exit: Option<Exit>,
+    /// Its last line.
+    pub(super) last_line: u64,
+}
+
+/// Everything that happened.
+#[derive(Debug)]
+pub(super) struct Script {
+    /// In order.
+    pub(super) sessions: Vec<Session>,
+    /// Names of the files.
+    pub(super) files: Vec<String>,
+    /// Lines in which a secret was masked.
+    pub(super) masked_lines: u64,
+}
+
+/// Reads the files of a recording.
+pub(super) fn read(files: &[RecordedFile<'_>], format: ImportFormat) -> Result<Script, ImportError> {
+    let (mut sessions, mut masked_lines) = (Vec::new(), 0);
+    for (index, file) in files.iter().enumerate() {
+        let masked = match format {
+            ImportFormat::Stream(format) => {
+                let (session, masked) = source::session(file, index, format)?;
+                sessions.push(session);
+                masked
+            }
+            ImportFormat::Turns => turns::sessions(file, index, &mut sessions)?,
+        };
+        masked_lines += masked;
+    }
+    let files = files.iter().map(|file| file.name.to_owned()).collect();
+    Ok(Script { sessions, files, masked_lines })
+}
+
+impl Script {
+    /// Prompts in all; at least one, since a run has an objective.
+    pub(super) fn prompts(&self) -> usize {
+        self.sessions.iter().map(|session| session.prompts.len()).sum::<usize>().max(1)
+    }
+
+    /// Everything that was told, in order.
+    pub(super) fn told(&self) -> impl Iterator<Item = &Told> {
+        self.sessions
+            .iter()
+            .flat_map(|session| session.startup.iter().chain(session.prompts.iter().flatten()))
+    }
+
+    /// When it began, where the recording says.
+    pub(super) fn began_at(&self) -> Option<UnixMs> {
+        self.told().find_map(|told| told.at)
+    }
+
+    /// The recording has times of its own.
+    pub(super) fn has_times(&self) -> bool {
+        self.began_at().is_some()
+    }
+}
+
+impl Session {
+    /// Cuts what was told into prompts. A new one begins where the agent is at work again after it had answered; an error
+    /// that was told in between belongs to it.
+    pub(super) fn new(file: usize, told: Vec<Told>, exit: Option<Exit>, last_line: u64) -> Self {
+        let at_work = told.iter().position(|told| is_work(&told.event));
+        let ready = told.iter().position(|told| matches!(told.event, AgentEvent::Ready { .. }));
+        let is_ready_told = ready.is_some_and(|ready| at_work.is_none_or(|at_work| ready < at_work));
+        let until = match (is_ready_told, ready, at_work) {
+            (true, Some(ready), _) => ready + 1,
+            (_, _, Some(_)) => 0,
+            // It came to nothing: whatever was said was said on the way.
+            _ => told.len(),
+        };
+        let was_prompted = is_ready_told || at_work.is_some();
+        let mut startup = told;
+        let rest = startup.split_off(until);
+        let prompts = if was_prompted { cut(rest) } else { Vec::new() };
+        Self { file, startup, is_ready_told, prompts, exit, last_line }
+    }
+
+    /// The agent was prompted, so it was ready.
+    pub(super) fn was_ready(&self) -> bool {
+        !self.prompts.is_empty()
+    }
+}
+
+fn cut(told: Vec<Told>) -> Vec<Vec<Told>> {
+    let mut prompts: Vec<Vec<Told>> = Vec::new();
+    let (mut prompt, mut held, mut has_ended) = (Vec::new(), Vec::new(), false);
+    for told in told {
+        let ends = matches!(told.event, AgentEvent::PromptEnded { .. });
+        if !has_ended {
+            prompt.push(told);
+            has_ended = ends;
+        } else if is_work(&told.event) {
+            prompts.push(std::mem::take(&mut prompt));
+            prompt.append(&mut held);
+            prompt.push(told);
+            has_ended = ends;
+        } else if speaks_of_error(&told.event) && held.len() < HELD_MAX {
+            held.push(told);
+        } else {
+            prompt.push(told);
+        }
+    }
+    prompt.append(&mut held);
+    prompts.push(prompt);
+    prompts
+}
+
+/// Whether this shows an agent that was given something to do.
+fn is_work(event: &AgentEvent) -> bool {
+    matches!(
+        event,
+        AgentEvent::Text { .. }
+            | AgentEvent::ToolCall { .. }
+            | AgentEvent::ToolOutput { .. }
+            | AgentEvent::Turn { .. }
+            | AgentEvent::PromptEnded { .. }
+    )
+}
+
+fn speaks_of_error(event: &AgentEvent) -> bool {
+    matches!(event, AgentEvent::Signal(signal)
+        if matches!(signal.channel, Channel::AgentEvent | Channel::ProviderError))
+}
