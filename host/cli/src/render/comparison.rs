@@ -1,0 +1,215 @@
+//! What a comparison of arms came to, for people and programs: the verdict in words first, then the numbers. Compares nothing and
+//! judges nothing: text, JSON and the page are printed from one [`Comparison`].
+
+mod charts;
+mod numbers;
+mod web;
+
+use baton_lab::compare::{Advice, Checked, Comparison, Effect, Metric, Role, Verdict};
+use serde_json::{Value, json};
+
+use super::look::{Look, Tone};
+use super::record;
+use super::trial::{bare, drawn};
+pub(crate) use web::{html, svg};
+
+/// Characters of the widest advice, "stop: broken", and two spaces.
+const ADVICE_WIDTH: usize = 14;
+
+/// For a terminal.
+pub(crate) fn text(of: &Comparison, look: &Look) -> String {
+    let mut text = format!("{}\n\n", look.paint(Tone::Strong, &headline(of)));
+    text.push_str(&verdict(&of.verdict, look));
+    for one in of.candidates.iter().filter(|one| one.arm != of.verdict.arm) {
+        text.push_str(&format!("\n{}", verdict(one, look)));
+    }
+    text.push_str(&format!("\n{}\n", arms(of, look)));
+    for index in 0..of.arms.len().saturating_sub(1) {
+        text.push_str(&format!("\n{}\n", outcomes(of, index, look)));
+    }
+    text.push_str(&format!("\n{}\n", checks(of, look)));
+    for note in notes(of) {
+        text.push_str(&format!("\n{}", look.wrap(&note, 0)));
+    }
+    text.push('\n');
+    text
+}
+
+/// One document.
+pub(crate) fn json(of: &Comparison) -> Value {
+    let mut document = json!({ "schema": record::SCHEMA, "record": "comparison" });
+    if let (Some(document), Ok(Value::Object(comparison))) =
+        (document.as_object_mut(), serde_json::to_value(of))
+    {
+        document.extend(comparison);
+    }
+    document
+}
+
+/// "split-v2: eager against control".
+fn headline(of: &Comparison) -> String {
+    let names: Vec<&str> = of.arms.iter().skip(1).map(|arm| arm.name.as_str()).collect();
+    match (of.arms.first(), names.is_empty()) {
+        (Some(control), false) => format!("{}: {} against {}", of.title, names.join(", "), control.name),
+        _ => of.title.clone(),
+    }
+}
+
+fn tone(advice: Advice) -> Tone {
+    match advice {
+        Advice::Ship => Tone::Good,
+        Advice::StopBroken => Tone::Bad,
+        Advice::KeepControl => Tone::Strong,
+        Advice::KeepRunning => Tone::Warn,
+    }
+}
+
+fn checked_tone(checked: Checked) -> Tone {
+    match checked {
+        Checked::Ok => Tone::Good,
+        Checked::Alarm => Tone::Bad,
+        Checked::TooEarly | Checked::NotChecked => Tone::Dim,
+    }
+}
+
+fn verdict(verdict: &Verdict, look: &Look) -> String {
+    let mut text = String::new();
+    for (index, sentence) in verdict.words.iter().enumerate() {
+        let advice = if index == 0 { verdict.decision.name() } else { "" };
+        let padded = format!("{advice:ADVICE_WIDTH$}");
+        let head = if index == 0 { look.paint(tone(verdict.decision), &padded) } else { padded };
+        text.push_str(&format!("{head}{}\n", look.wrap(sentence, ADVICE_WIDTH)));
+    }
+    text
+}
+
+fn arms(of: &Comparison, look: &Look) -> String {
+    let mut table = bare(look);
+    table.set_header([
+        "ARM", "POLICY", "SHARE", "ASSIGNED", "KNOWN", "NOT YET", "INVALID", "EXPOSED", "SWAPPED",
+    ]);
+    for arm in &of.arms {
+        let policy = match &arm.component {
+            Some(component) => format!("{}@{}", arm.policy, component.short()),
+            None => arm.policy.clone(),
+        };
+        table.add_row([
+            arm.name.clone(),
+            policy,
+            numbers::share(arm.share),
+            arm.assigned.to_string(),
+            arm.known.to_string(),
+            arm.not_yet_known.to_string(),
+            arm.invalid.len().to_string(),
+            arm.exposed.map_or_else(|| "?".to_owned(), |exposed| exposed.to_string()),
+            arm.swapped.to_string(),
+        ]);
+    }
+    drawn(&mut table)
+}
+
+/// The outcomes of one candidate beside control's.
+fn outcomes(of: &Comparison, candidate: usize, look: &Look) -> String {
+    let (control, arm) = (&of.arms[0], &of.arms[candidate + 1]);
+    let mut table = bare(look);
+    table.set_header([
+        "OUTCOME".to_owned(),
+        "UNIT".to_owned(),
+        control.name.to_uppercase(),
+        arm.name.to_uppercase(),
+        "EFFECT".to_owned(),
+        numbers::interval_name(of).to_uppercase(),
+        "P".to_owned(),
+    ]);
+    for metric in &of.metrics {
+        let Some(row) = Row::of(metric, candidate) else { continue };
+        let name = format!("{} ({})", metric.name, role(metric.role));
+        table.add_row([name, row.unit, row.control, row.candidate, row.effect, row.interval, row.p]);
+    }
+    drawn(&mut table)
+}
+
+/// A line of numbers, as text and page have it.
+struct Row {
+    unit: String,
+    control: String,
+    candidate: String,
+    effect: String,
+    interval: String,
+    p: String,
+}
+
+impl Row {
+    fn of(metric: &Metric, candidate: usize) -> Option<Row> {
+        let effect: &Effect = metric.effects.get(candidate)?;
+        let mean = |index: usize| {
+            metric.arms.get(index).map(|value| numbers::mean(metric, value)).unwrap_or_default()
+        };
+        let (said, interval) = numbers::effect(metric, effect);
+        Some(Row {
+            unit: metric.unit.clone(),
+            control: mean(0),
+            candidate: mean(candidate + 1),
+            effect: said,
+            interval,
+            p: effect.p_adjusted.or(effect.p).map_or_else(|| "-".to_owned(), numbers::level),
+        })
+    }
+}
+
+fn role(role: Role) -> &'static str {
+    match role {
+        Role::Primary => "primary",
+        Role::Secondary => "secondary",
+        Role::Guardrail => "guardrail",
+    }
+}
+
+/// A check in a line: what, how it came out, in words.
+fn check_rows(of: &Comparison) -> Vec<(String, Checked, String)> {
+    let several = of.arms.len() > 2;
+    let mut rows = vec![
+        ("Shares of the arms".to_owned(), of.allocation.checked, numbers::allocation(of)),
+        ("Missing outcomes".to_owned(), of.attrition.checked, of.attrition.words.clone()),
+    ];
+    for one in &of.guardrails {
+        let name = if several { format!("Guardrail, {}", one.arm) } else { "Guardrail".to_owned() };
+        rows.push((name, one.checked, one.words.clone()));
+    }
+    rows
+}
+
+fn checks(of: &Comparison, look: &Look) -> String {
+    let rows = check_rows(of);
+    let width = rows.iter().map(|(name, ..)| name.chars().count()).max().unwrap_or(0) + 2;
+    let lines = rows.into_iter().map(|(name, checked, words)| {
+        let word = format!("{:13}", checked.name());
+        format!("{name:width$}{}{}", look.paint(checked_tone(checked), &word), look.wrap(&words, width + 13))
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// How it was done, and what a reader has to know besides.
+fn notes(of: &Comparison) -> Vec<String> {
+    let mut notes = vec![numbers::method(of)];
+    notes.extend(of.pairings.iter().map(|pairing| numbers::pairing(of, pairing)));
+    for arm in &of.arms {
+        notes.extend(
+            arm.invalid
+                .iter()
+                .take(numbers::INVALID_SHOWN)
+                .map(|one| format!("{} of {} has no outcome: {}", one.unit, arm.name, one.reason)),
+        );
+        let beyond = arm.invalid.len().saturating_sub(numbers::INVALID_SHOWN);
+        if beyond > 0 {
+            notes.push(format!("… and {beyond} more of {}; `--format json` has them all", arm.name));
+        }
+    }
+    notes.extend(of.notes.iter().cloned());
+    notes
+}
+
+#[cfg(test)]
+mod samples;
+#[cfg(test)]
+mod tests;

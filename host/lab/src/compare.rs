@@ -1,0 +1,347 @@
+//! From what the runs of each arm came to, to a verdict that can be acted upon. One value, [`Comparison`], has everything that a
+//! report says, so that text, JSON and HTML cannot differ. Pure and deterministic: reads no journal, draws nothing, and does
+//! no statistics of its own; those are in [`crate::stats`].
+//!
+//! Every effect is *candidate minus control*. Runs count for the arm that they got, whatever became of them (intention to
+//! treat): what is not finished is listed as not yet known, or counts as it stands ([`Options::unfinished`]); nothing is
+//! dropped in silence.
+
+mod analysis;
+mod arms;
+mod effects;
+mod metrics;
+mod options;
+mod verdict;
+mod words;
+
+use std::collections::BTreeMap;
+
+use baton_core::Digest;
+use serde::{Deserialize, Serialize};
+
+pub use analysis::compare;
+pub use options::{ArmSample, Design, Invalid, Looks, Options, Unfinished};
+
+use crate::measure::Standing;
+pub use crate::stats::sequential::Point;
+
+/// Two arms or more, compared.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Comparison {
+    /// What was compared.
+    pub title: String,
+    /// What to do; of several candidates the one that there is most to say of.
+    pub verdict: Verdict,
+    /// The verdict on each candidate, where there are several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub candidates: Vec<Verdict>,
+    /// How units were put beside each other.
+    pub design: Design,
+    /// Whether anyone may look as often as they like.
+    pub looks: Looks,
+    /// How often a difference may be reported where there is none.
+    pub alpha: f64,
+    /// The arms, control first.
+    pub arms: Vec<Arm>,
+    /// Whether the arms got the shares that they were to get.
+    pub allocation: Allocation,
+    /// Whether outcomes are missing in one arm more than in another.
+    pub attrition: Attrition,
+    /// Primary outcomes, then secondary ones, then guardrails.
+    pub metrics: Vec<Metric>,
+    /// What must not get worse.
+    pub guardrails: Vec<Guardrail>,
+    /// What putting units side by side came to, where they were.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pairings: Vec<Pairing>,
+    /// What a reader has to know besides.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+}
+
+/// What to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Advice {
+    /// The numbers cannot be read.
+    StopBroken,
+    /// The candidate is better.
+    Ship,
+    /// It is not.
+    KeepControl,
+    /// Nobody can say yet.
+    KeepRunning,
+}
+
+impl Advice {
+    /// In two or three words.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Advice::StopBroken => "stop: broken",
+            Advice::Ship => "ship",
+            Advice::KeepControl => "keep control",
+            Advice::KeepRunning => "keep running",
+        }
+    }
+}
+
+/// A decision, and why.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Verdict {
+    /// The candidate that it is on; none where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arm: Option<String>,
+    /// What to do.
+    pub decision: Advice,
+    /// Whole sentences; the first has the result.
+    pub words: Vec<String>,
+    /// Units, all arms together, that would probably settle it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub more_units: Option<u64>,
+}
+
+/// One arm.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Arm {
+    /// Its name.
+    pub name: String,
+    /// The policy that decides in it.
+    pub policy: String,
+    /// The component of that policy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub component: Option<Digest>,
+    /// Its share of the units, of 1 together.
+    pub share: f64,
+    /// Units that got it.
+    pub assigned: u64,
+    /// Those that are over, or count as they stand.
+    pub known: u64,
+    /// Those of which nobody knows yet what they will come to.
+    pub not_yet_known: u64,
+    /// Units by how they stand.
+    pub standings: BTreeMap<Standing, u64>,
+    /// Units that have no outcome and never will, with the reason.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub invalid: Vec<Invalid>,
+    /// Units in which the component of the arm really decided something; none where the component is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exposed: Option<u64>,
+    /// Units whose policy somebody changed on the way. They count all the same.
+    pub swapped: u64,
+}
+
+/// A word that says how a check came out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Checked {
+    /// Nothing to see.
+    Ok,
+    /// Too little to say.
+    TooEarly,
+    /// It does not apply.
+    NotChecked,
+    /// Something is wrong.
+    Alarm,
+}
+
+impl Checked {
+    /// "ok", "too early", "not checked", "alarm".
+    pub const fn name(self) -> &'static str {
+        match self {
+            Checked::Ok => "ok",
+            Checked::TooEarly => "too early",
+            Checked::NotChecked => "not checked",
+            Checked::Alarm => "alarm",
+        }
+    }
+}
+
+/// Sample ratio mismatch.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Allocation {
+    /// How it came out.
+    pub checked: Checked,
+    /// In a sentence.
+    pub words: String,
+    /// Units of each arm, in its order.
+    pub observed: Vec<u64>,
+    /// Units that each arm was to get.
+    pub expected: Vec<f64>,
+    /// Level of the χ² test, for one look.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chi_square_p: Option<f64>,
+    /// ln of the evidence against the shares, for any number of looks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ln_e_value: Option<f64>,
+}
+
+/// Whether outcomes are missing evenly.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Attrition {
+    /// How it came out.
+    pub checked: Checked,
+    /// In a sentence.
+    pub words: String,
+}
+
+/// What is better.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Better {
+    /// More.
+    Up,
+    /// Less.
+    Down,
+    /// Neither in itself.
+    Neither,
+}
+
+/// What a metric is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Role {
+    /// The verdict rests on it.
+    Primary,
+    /// It explains.
+    Secondary,
+    /// It must not get worse.
+    Guardrail,
+}
+
+/// How an effect on a metric is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MetricScale {
+    /// Difference of means, and as a share of the control's mean.
+    Mean,
+    /// Ratio of geometric means.
+    LogRatio,
+    /// Difference of shares, in points.
+    Proportion,
+}
+
+/// An outcome.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Metric {
+    /// A stable word for programs.
+    pub id: String,
+    /// What people read.
+    pub name: String,
+    /// Of the means: "objectives a run", "tokens a run". Shares are of 1.
+    pub unit: String,
+    /// What is better.
+    pub better: Better,
+    /// What it is for.
+    pub role: Role,
+    /// How its effect is measured.
+    pub scale: MetricScale,
+    /// Each arm, in its order.
+    pub arms: Vec<ArmValue>,
+    /// Each candidate against control, in the order of the arms.
+    pub effects: Vec<Effect>,
+}
+
+/// A metric in an arm.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ArmValue {
+    /// The arm.
+    pub arm: String,
+    /// Units with a value.
+    pub n: u64,
+    /// Their mean; of a log ratio the geometric one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mean: Option<f64>,
+    /// Their standard deviation; of a log ratio that of the logarithms.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sd: Option<f64>,
+}
+
+/// A number with its interval.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Interval {
+    /// The number.
+    pub value: f64,
+    /// Lower end.
+    pub lower: f64,
+    /// Upper end.
+    pub upper: f64,
+}
+
+impl Interval {
+    /// Whether no effect is outside of it.
+    pub fn excludes_zero(&self) -> bool {
+        self.lower > 0.0 || self.upper < 0.0
+    }
+
+    /// With every number changed alike, by something that grows.
+    #[must_use]
+    pub fn map(self, of: impl Fn(f64) -> f64) -> Interval {
+        Interval { value: of(self.value), lower: of(self.lower), upper: of(self.upper) }
+    }
+}
+
+/// A candidate against control, on one metric.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Effect {
+    /// The candidate.
+    pub arm: String,
+    /// By which method.
+    pub method: String,
+    /// In the unit of the metric; none of a log ratio.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub absolute: Option<Interval>,
+    /// As a share of control: 0.06 is 6 % more. None of a proportion, nor where control has nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub relative: Option<Interval>,
+    /// Level against no effect.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p: Option<f64>,
+    /// The same, with all primary (or all secondary) outcomes of all candidates looked at at once (Holm).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p_adjusted: Option<f64>,
+    /// Why there is no answer yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_yet: Option<String>,
+    /// The interval as units came, on the scale of `relative` where there is one, else of `absolute`. Of primary outcomes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub path: Vec<Point>,
+}
+
+impl Effect {
+    /// The effect as it is shown: as a share of control where that can be, else in the metric's unit.
+    pub fn shown(&self) -> Option<Interval> {
+        self.relative.or(self.absolute)
+    }
+}
+
+/// A guardrail, for one candidate.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Guardrail {
+    /// The metric.
+    pub metric: String,
+    /// The candidate.
+    pub arm: String,
+    /// How it came out.
+    pub checked: Checked,
+    /// In a sentence.
+    pub words: String,
+}
+
+/// What pairs are worth: measured, not assumed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Pairing {
+    /// The candidate.
+    pub arm: String,
+    /// The metric.
+    pub metric: String,
+    /// Pairs.
+    pub pairs: u64,
+    /// Correlation between both of a pair; none where an arm does not vary.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub correlation: Option<f64>,
+    /// How much of the variance of the effect the pairing takes away; below 0 it does harm.
+    pub saving: f64,
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,151 @@
+//! Who got which arm and what became of them: the counts, and whether the counts themselves are sound. Reads no outcome.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::options::{ArmSample, Design, Options, Unfinished};
+use super::{Allocation, Arm, Attrition, Checked};
+use crate::measure::{Measures, Standing};
+use crate::stats::{betting, srm};
+
+/// Level at which missing outcomes are called uneven: lower than that of outcomes, since it stops a verdict.
+const ATTRITION_ALPHA: f64 = 0.01;
+
+/// What is counted once: the unit that chance gave its arm, or the task.
+pub(super) fn unit_of(run: &Measures, options: &Options) -> String {
+    let hashed = || {
+        let experiment = options.experiment.as_ref()?;
+        run.assignments.iter().find(|one| one.experiment == *experiment).map(|one| one.unit.clone())
+    };
+    match options.design {
+        Design::ClusteredByTask => run.task.to_string(),
+        Design::Independent => hashed().unwrap_or_else(|| run.run.to_string()),
+        Design::PairedBySeed => run.run.to_string(),
+    }
+}
+
+/// Whether what a run came to counts.
+pub(super) fn is_known(run: &Measures, options: &Options) -> bool {
+    match (run.standing, options.unfinished) {
+        // Somebody stopped it: that is what it came to.
+        (Standing::Done | Standing::Unfinished | Standing::Stopped, _) => true,
+        (Standing::Waiting | Standing::Running, unfinished) => unfinished == Unfinished::AsTheyStand,
+    }
+}
+
+/// The counts of each arm.
+pub(super) fn arms(samples: &[ArmSample], options: &Options) -> Vec<Arm> {
+    let weights: f64 = samples.iter().map(|sample| sample.weight.max(0.0)).sum();
+    let of = |sample: &ArmSample| {
+        let mut standings: BTreeMap<Standing, u64> = BTreeMap::new();
+        for run in &sample.measures {
+            *standings.entry(run.standing).or_default() += 1;
+        }
+        let runs = sample.measures.iter();
+        let known = runs.clone().filter(|run| is_known(run, options)).count() as u64;
+        let counted = sample.measures.len() as u64;
+        let decided = |component| runs.clone().filter(|run| run.decided_by.contains_key(component)).count();
+        Arm {
+            name: sample.arm.clone(),
+            policy: sample.policy.clone(),
+            component: sample.component.clone(),
+            share: if weights > 0.0 && weights.is_finite() { sample.weight.max(0.0) / weights } else { 0.0 },
+            assigned: counted + sample.invalid.len() as u64,
+            known,
+            not_yet_known: counted - known,
+            standings,
+            invalid: sample.invalid.clone(),
+            exposed: sample.component.as_ref().map(|component| decided(component) as u64),
+            swapped: runs.clone().filter(|run| run.swapped).count() as u64,
+        }
+    };
+    samples.iter().map(of).collect()
+}
+
+/// What chance gave out in each arm: runs of one assigned unit are one draw.
+fn drawn(sample: &ArmSample, options: &Options) -> u64 {
+    let per_run = Options { design: Design::Independent, ..options.clone() };
+    let units: BTreeSet<String> = sample.measures.iter().map(|run| unit_of(run, &per_run)).collect();
+    let invalid: BTreeSet<&str> = sample.invalid.iter().map(|one| one.unit.as_str()).collect();
+    (units.len() + invalid.iter().filter(|unit| !units.contains(**unit)).count()) as u64
+}
+
+/// Whether the arms got the shares that they were to get.
+pub(super) fn allocation(samples: &[ArmSample], arms: &[Arm], options: &Options) -> Allocation {
+    let observed: Vec<u64> = samples.iter().map(|sample| drawn(sample, options)).collect();
+    let total = observed.iter().sum::<u64>() as f64;
+    let shares: Vec<f64> = arms.iter().map(|arm| arm.share).collect();
+    let expected = shares.iter().map(|share| share * total).collect();
+    let none = |observed, expected, words: &str| Allocation {
+        checked: Checked::NotChecked,
+        words: words.to_owned(),
+        observed,
+        expected,
+        chi_square_p: None,
+        ln_e_value: None,
+    };
+    if !options.randomised {
+        return none(observed, expected, "Not by chance: each arm was run as often as asked for.");
+    }
+    let (Ok(once), Ok(evidence)) = (srm::chi_square(&observed, &shares), srm::sequential(&observed, &shares))
+    else {
+        return none(observed, expected, "There are no two arms whose sizes could be compared.");
+    };
+    let outside = evidence.outside;
+    let alarm = evidence.rejects(options.srm_alpha);
+    let (checked, words) = if alarm || outside > 0 {
+        let what = arms.iter().zip(&observed).map(|(arm, n)| format!("{} got {n}", arm.name));
+        let was = if outside > 0 && !alarm {
+            format!("{outside} units are in an arm that nobody should get")
+        } else {
+            "the arms did not get the shares that they were to get".to_owned()
+        };
+        (Checked::Alarm, format!("{}: {was}.", what.collect::<Vec<_>>().join(", ")))
+    } else {
+        (Checked::Ok, "The arms got the shares that they were to get.".to_owned())
+    };
+    Allocation {
+        checked,
+        words,
+        observed,
+        expected,
+        chi_square_p: Some(once.p),
+        ln_e_value: Some(evidence.ln_e),
+    }
+}
+
+/// Whether each candidate lacks outcomes as often as control does.
+pub(super) fn attrition(samples: &[ArmSample], options: &Options) -> Attrition {
+    let known = |sample: &ArmSample| -> Vec<f64> {
+        let runs = sample.measures.iter().map(|run| f64::from(u8::from(is_known(run, options))));
+        runs.chain(sample.invalid.iter().map(|_| 0.0)).collect()
+    };
+    let missing = |of: &[f64]| {
+        let gone = of.iter().filter(|known| **known == 0.0).count();
+        format!("{gone} of {}", of.len())
+    };
+    let Some((control, candidates)) = samples.split_first() else {
+        return Attrition { checked: Checked::NotChecked, words: "There are no arms.".to_owned() };
+    };
+    let base = known(control);
+    for candidate in candidates {
+        let its = known(candidate);
+        let Ok(found) = betting::two_arms(&base, &its, (0.0, 1.0), ATTRITION_ALPHA, 1) else { continue };
+        if found.estimate.excludes_zero() {
+            let words = format!(
+                "Outcomes are missing for {} units of {} and for {} of {}.",
+                missing(&its),
+                candidate.arm,
+                missing(&base),
+                control.arm
+            );
+            return Attrition { checked: Checked::Alarm, words };
+        }
+    }
+    let gone: usize =
+        samples.iter().map(|sample| known(sample).iter().filter(|known| **known == 0.0).count()).sum();
+    let words = match gone {
+        0 => "Every unit has an outcome.".to_owned(),
+        gone => format!("{gone} units have no outcome yet, not more of one arm than chance explains."),
+    };
+    Attrition { checked: Checked::Ok, words }
+}

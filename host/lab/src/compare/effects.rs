@@ -1,0 +1,295 @@
+//! One outcome of one candidate against control: from values to an effect with its interval. Judges nothing.
+
+use std::collections::BTreeMap;
+
+use super::metrics::{OBJECTIVES, Spec};
+use super::options::{Design, Looks, Options};
+use super::{Interval, MetricScale, Point};
+use crate::stats::fixed::Fixed;
+use crate::stats::sequential::Sequential;
+use crate::stats::{Estimate, Guard, Moments, NotYet, Result, Running, Scale, StatsError, betting, paired};
+
+/// An outcome of a run. Runs are in order of their arrival.
+#[derive(Clone, Debug)]
+pub(super) struct Value {
+    /// Place in the order of arrival over all arms.
+    pub(super) arrived: u64,
+    /// What is counted once.
+    pub(super) unit: String,
+    /// On the scale that is tested; none where it is not known, or the run says nothing about it.
+    pub(super) tested: Option<f64>,
+    /// As a share from 0 to 1, where that can be: what is bet on.
+    pub(super) share: Option<f64>,
+}
+
+/// An effect in numbers.
+#[derive(Clone, Debug)]
+pub(super) struct Numbers {
+    /// Units that it rests on: of both arms, or pairs.
+    pub(super) n: u64,
+    pub(super) absolute: Option<Interval>,
+    pub(super) relative: Option<Interval>,
+    pub(super) p: f64,
+    pub(super) method: &'static str,
+    /// The effect over time, where the method gives it by the way.
+    path: Vec<Point>,
+}
+
+impl Numbers {
+    pub(super) fn shown(&self) -> Option<Interval> {
+        self.relative.or(self.absolute)
+    }
+
+    fn point(&self) -> Option<Point> {
+        let Interval { value, lower, upper } = self.shown()?;
+        Some(Point { n: self.n, value, lower, upper })
+    }
+}
+
+/// What pairs are worth.
+pub(super) struct Worth {
+    pub(super) pairs: u64,
+    pub(super) correlation: Option<f64>,
+    pub(super) saving: f64,
+}
+
+/// A comparison of two arms on one outcome.
+pub(super) struct Two<'a> {
+    pub(super) spec: &'a Spec,
+    pub(super) options: &'a Options,
+    pub(super) control: &'a [Value],
+    pub(super) candidate: &'a [Value],
+}
+
+impl Two<'_> {
+    /// The effect.
+    pub(super) fn numbers(&self) -> Result<Numbers> {
+        if self.spec.scale == MetricScale::Proportion {
+            return self.proportion();
+        }
+        match self.means() {
+            Err(StatsError::NotYet(NotYet::NoVariance { .. })) if self.is_alike() => Ok(self.alike()),
+            // An arm that finishes everything has no variance. A bet needs none, and is exact for shares.
+            Err(StatsError::NotYet(NotYet::NoVariance { .. })) if self.spec.id == OBJECTIVES => self.shares(),
+            numbers => numbers,
+        }
+    }
+
+    /// The effect as units came, at no more than so many moments.
+    pub(super) fn path(&self, most: usize) -> Vec<Point> {
+        let whole = match self.numbers() {
+            Ok(numbers) if numbers.path.is_empty() => numbers,
+            Ok(numbers) => return numbers.path,
+            Err(_) => return Vec::new(),
+        };
+        let mut arrivals: Vec<u64> =
+            self.control.iter().chain(self.candidate).map(|value| value.arrived).collect();
+        arrivals.sort_unstable();
+        let every = arrivals.len().div_ceil(most.max(1)).max(1);
+        let moments = arrivals
+            .iter()
+            .enumerate()
+            .filter(|(index, _)| (arrivals.len() - 1 - index).is_multiple_of(every));
+        moments
+            .filter_map(|(_, until)| {
+                let upto = |values: &'_ [Value]| values.partition_point(|value| value.arrived <= *until);
+                let (control, candidate) =
+                    (&self.control[..upto(self.control)], &self.candidate[..upto(self.candidate)]);
+                let then = Two { control, candidate, ..*self }.means().ok()?;
+                // A share of control's mean and a difference are not drawn in one line.
+                (then.relative.is_some() == whole.relative.is_some()).then(|| then.point())?
+            })
+            .collect()
+    }
+
+    /// What the pairing saves, where there is one.
+    pub(super) fn worth(&self) -> Option<Worth> {
+        let found = paired::pairs(&self.pairs(|value| value.tested)).ok()?;
+        let spread = (found.control.variance() * found.candidate.variance()).sqrt();
+        let apart = found.control.variance() + found.candidate.variance() - found.differences.variance();
+        let correlation = (spread > 0.0).then(|| (apart / (2.0 * spread)).clamp(-1.0, 1.0));
+        Some(Worth { pairs: found.differences.n(), correlation, saving: found.saving })
+    }
+
+    fn guard(&self) -> Guard {
+        Guard { min_per_arm: self.options.min_per_arm, needs_variance: true }
+    }
+
+    fn is_paired(&self) -> bool {
+        self.options.design == Design::PairedBySeed
+    }
+
+    /// The i-th of both arms, where both are known.
+    fn pairs(&self, of: impl Fn(&Value) -> Option<f64>) -> Vec<(f64, f64)> {
+        let both = self.control.iter().zip(self.candidate);
+        both.filter_map(|(a, b)| Some((of(a)?, of(b)?))).collect()
+    }
+
+    fn two_sample(&self, control: &Moments, candidate: &Moments, scale: Scale) -> Result<Estimate> {
+        let Options { alpha, n_star, looks, .. } = *self.options;
+        let guard = self.guard();
+        match looks {
+            Looks::AnyTime => Sequential { alpha, n_star, scale, guard }.two_sample(control, candidate),
+            Looks::Once => Fixed { alpha, scale, guard }.two_sample(control, candidate),
+        }
+    }
+
+    fn one_sample(&self, differences: &Moments) -> Result<Estimate> {
+        let Options { alpha, n_star, looks, .. } = *self.options;
+        let (scale, guard) = (Scale::Difference, self.guard());
+        match looks {
+            Looks::AnyTime => Sequential { alpha, n_star, scale, guard }.one_sample(differences),
+            Looks::Once => Fixed { alpha, scale, guard }.one_sample(differences, 0.0),
+        }
+    }
+
+    /// Whether both of every pair came to the same: an arm that never decides otherwise on a seed does nothing else there.
+    fn is_alike(&self) -> bool {
+        let pairs = self.pairs(|value| value.tested);
+        let is_enough = pairs.len() as u64 >= self.options.min_per_arm;
+        self.is_paired() && is_enough && pairs.iter().all(|(a, b)| a == b)
+    }
+
+    fn alike(&self) -> Numbers {
+        let none = Interval { value: 0.0, lower: 0.0, upper: 0.0 };
+        let is_log = self.spec.scale == MetricScale::LogRatio;
+        Numbers {
+            n: self.pairs(|value| value.tested).len() as u64,
+            absolute: (!is_log).then_some(none),
+            relative: Some(none),
+            p: 1.0,
+            method: "the same in every pair",
+            path: Vec::new(),
+        }
+    }
+
+    fn means(&self) -> Result<Numbers> {
+        let (difference, share) = if self.is_paired() { self.paired_means()? } else { self.arm_means()? };
+        let method = match (self.options.looks, self.is_paired()) {
+            (Looks::AnyTime, false) => "asymptotic confidence sequence of two means",
+            (Looks::AnyTime, true) => "asymptotic confidence sequence of differences within pairs",
+            (Looks::Once, false) => "Welch's t, one look",
+            (Looks::Once, true) => "paired t, one look",
+        };
+        let numbers = |absolute: Option<Estimate>, relative: Option<Estimate>, by: Estimate| Numbers {
+            n: by.n,
+            absolute: absolute.map(interval),
+            relative: relative.map(interval),
+            p: by.p,
+            method,
+            path: Vec::new(),
+        };
+        Ok(match self.spec.scale {
+            MetricScale::LogRatio => {
+                let mut numbers = numbers(None, Some(difference.exp()), difference);
+                numbers.relative = numbers.relative.map(|ratio| ratio.map(|end| end - 1.0));
+                numbers
+            }
+            _ => numbers(Some(difference), share, share.unwrap_or(difference)),
+        })
+    }
+
+    /// The difference, and the same as a share of control's mean where control has one.
+    fn arm_means(&self) -> Result<(Estimate, Option<Estimate>)> {
+        let (control, candidate) = (moments(self.control)?, moments(self.candidate)?);
+        let difference = self.two_sample(&control, &candidate, Scale::Difference)?;
+        Ok((difference, self.two_sample(&control, &candidate, Scale::Relative).ok()))
+    }
+
+    fn paired_means(&self) -> Result<(Estimate, Option<Estimate>)> {
+        let pairs = self.pairs(|value| value.tested);
+        if pairs.is_empty() {
+            // The guard's own words for it.
+            self.one_sample(&Moments::default())?;
+        }
+        let found = paired::pairs(&pairs)?;
+        let difference = self.one_sample(&found.differences)?;
+        let (a, b) = (found.control.mean(), found.candidate.mean());
+        if a == 0.0 {
+            return Ok((difference, None));
+        }
+        // The ratio of the means, linearised: each pair adds (b − (b̄/ā) a) / ā to its error.
+        let errors: Vec<f64> = pairs.iter().map(|(x, y)| (y - (b / a) * x) / a).collect();
+        let spread = Moments::of(&errors)?.variance();
+        let share = Moments::new(found.differences.n(), b / a - 1.0, spread)?;
+        Ok((difference, self.one_sample(&share).ok()))
+    }
+
+    /// Shares of units, as differences in points: rare as they may be.
+    fn proportion(&self) -> Result<Numbers> {
+        if self.options.looks == Looks::Once {
+            match self.means() {
+                // Rarely or never: the t test has nothing to go by.
+                Err(StatsError::NotYet(NotYet::NoVariance { .. })) => {}
+                numbers => return numbers.map(|numbers| Numbers { relative: None, ..numbers }),
+            }
+        }
+        self.bets(|value| value.tested, "betting on runs in the order of their arrival")
+    }
+
+    /// Objectives done, as shares of those that there are.
+    fn shares(&self) -> Result<Numbers> {
+        let mut numbers = self.bets(
+            |value| value.share,
+            "betting on the share of objectives done, since an arm does not vary",
+        )?;
+        let base = Moments::of(&clusters(self.control, |value| value.share))?.mean();
+        if base > 0.0 {
+            let of_control = |end: f64| end / base;
+            numbers.relative = numbers.absolute.map(|points| points.map(of_control));
+            for point in &mut numbers.path {
+                let Point { value, lower, upper, .. } = *point;
+                (point.value, point.lower, point.upper) =
+                    (of_control(value), of_control(lower), of_control(upper));
+            }
+            // In objectives a run, as the means are.
+            let mean = moments(self.control)?.mean();
+            numbers.absolute = numbers.relative.map(|share| share.map(|end| end * mean));
+        }
+        Ok(numbers)
+    }
+
+    fn bets(&self, of: impl Fn(&Value) -> Option<f64> + Copy, method: &'static str) -> Result<Numbers> {
+        let (control, candidate): (Vec<f64>, Vec<f64>) = if self.is_paired() {
+            self.pairs(of).into_iter().unzip()
+        } else {
+            (clusters(self.control, of), clusters(self.candidate, of))
+        };
+        let Options { alpha, path_points, .. } = *self.options;
+        let found = betting::two_arms(&control, &candidate, (0.0, 1.0), alpha, path_points)?;
+        let absolute = Some(interval(found.estimate));
+        Ok(Numbers {
+            n: found.estimate.n,
+            absolute,
+            relative: None,
+            p: found.estimate.p,
+            method,
+            path: found.path,
+        })
+    }
+}
+
+fn interval(of: Estimate) -> Interval {
+    Interval { value: of.value, lower: of.lower, upper: of.upper }
+}
+
+/// The mean of each unit, in the order of its first run.
+fn clusters(values: &[Value], of: impl Fn(&Value) -> Option<f64>) -> Vec<f64> {
+    let mut place: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut means: Vec<Running> = Vec::new();
+    for value in values {
+        // What is not a finite number was not measured.
+        let Some(number) = of(value).filter(|number| number.is_finite()) else { continue };
+        let index = *place.entry(&value.unit).or_insert_with(|| {
+            means.push(Running::default());
+            means.len() - 1
+        });
+        let _always_finite = means[index].push(number);
+    }
+    means.iter().map(|mean| mean.moments().mean()).collect()
+}
+
+/// Moments of an arm, one value a unit.
+pub(super) fn moments(values: &[Value]) -> Result<Moments> {
+    Moments::of(&clusters(values, |value| value.tested))
+}

@@ -1,0 +1,153 @@
+//! What a comparison is given: the runs of each arm, and what was agreed on beforehand. Analyses nothing.
+
+use baton_core::Digest;
+use baton_core::ids::ExperimentId;
+use serde::{Deserialize, Serialize};
+
+use crate::measure::Measures;
+use crate::stats::{MIN_PER_ARM, sequential, srm};
+
+/// The runs of one arm.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ArmSample {
+    /// Its name.
+    pub arm: String,
+    /// The policy that decides in it.
+    pub policy: String,
+    /// The component of that policy, where it is known.
+    pub component: Option<Digest>,
+    /// Its weight; those of all arms need not sum to 1.
+    pub weight: f64,
+    /// What its runs came to, in the order in which they began. Paired by seed, the i-th of each arm has the i-th seed.
+    pub measures: Vec<Measures>,
+    /// Units that got the arm and of which nothing can be said, with the reason.
+    pub invalid: Vec<Invalid>,
+}
+
+/// A unit without an outcome.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Invalid {
+    /// Which.
+    pub unit: String,
+    /// Why.
+    pub reason: String,
+}
+
+/// How units are put beside each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Design {
+    /// Each unit got its arm by chance. Runs of one assigned unit count once.
+    Independent,
+    /// The i-th unit of each arm met the same world.
+    PairedBySeed,
+    /// Runs of one task are no independent evidence: each task counts once in an arm.
+    ClusteredByTask,
+}
+
+impl Design {
+    /// In a few words.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Design::Independent => "independent runs",
+            Design::PairedBySeed => "pairs with the same seed",
+            Design::ClusteredByTask => "runs clustered by task",
+        }
+    }
+
+    /// What is counted: "run", "pair", "task".
+    pub const fn unit(self) -> &'static str {
+        match self {
+            Design::Independent => "run",
+            Design::PairedBySeed => "pair",
+            Design::ClusteredByTask => "task",
+        }
+    }
+}
+
+/// Who may look when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Looks {
+    /// Anybody, at any time: confidence sequences and betting.
+    AnyTime,
+    /// Once, at a number of units that was fixed beforehand: t and exact tests.
+    Once,
+}
+
+impl Looks {
+    /// What an interval is called: "CS" holds at any time, "CI" for one look.
+    pub const fn interval(self) -> &'static str {
+        match self {
+            Looks::AnyTime => "CS",
+            Looks::Once => "CI",
+        }
+    }
+}
+
+/// What becomes of units that are still at work or wait for somebody.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Unfinished {
+    /// They are listed as not yet known.
+    NotYetKnown,
+    /// They count as they stand: nobody waits for them any more.
+    AsTheyStand,
+}
+
+/// What was agreed on before anybody looked.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Options {
+    /// What is compared.
+    pub title: String,
+    /// The experiment, which says what was hashed for each run.
+    pub experiment: Option<ExperimentId>,
+    /// How units are put beside each other.
+    pub design: Design,
+    /// Who may look when.
+    pub looks: Looks,
+    /// What becomes of unfinished units.
+    pub unfinished: Unfinished,
+    /// How often a difference may be reported where there is none.
+    pub alpha: f64,
+    /// Chance of finding what is there, for the number of units that would settle it.
+    pub power: f64,
+    /// Units, both arms together, at which a confidence sequence is narrowest.
+    pub n_star: f64,
+    /// Units that an arm needs before anything is said.
+    pub min_per_arm: u64,
+    /// Objectives within this share of control's are no difference that matters.
+    pub objectives_margin: f64,
+    /// Tokens within this share of control's are no difference that matters.
+    pub tokens_margin: f64,
+    /// Points by which a guardrail may get worse.
+    pub guardrail_margin: f64,
+    /// Whether chance gave the arms out, so that their sizes say whether it worked.
+    pub randomised: bool,
+    /// Level at which a mismatch of the shares stops everything.
+    pub srm_alpha: f64,
+    /// Points of a path.
+    pub path_points: usize,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            title: String::new(),
+            experiment: None,
+            design: Design::Independent,
+            looks: Looks::AnyTime,
+            unfinished: Unfinished::NotYetKnown,
+            alpha: 0.05,
+            power: 0.8,
+            n_star: sequential::DEFAULT_N_STAR,
+            min_per_arm: MIN_PER_ARM,
+            objectives_margin: 0.05,
+            tokens_margin: 0.10,
+            guardrail_margin: 0.0,
+            randomised: true,
+            srm_alpha: srm::DEFAULT_ALPHA,
+            path_points: 60,
+        }
+    }
+}

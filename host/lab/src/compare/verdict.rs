@@ -1,0 +1,162 @@
+//! From a comparison's numbers to the situation that the words are about. Computes how much more would settle it; the words
+//! themselves, and what to do when, are in `words`.
+
+use super::metrics::{OBJECTIVES, TOKENS};
+use super::options::{Looks, Options};
+use super::words::{self, Question, Situation, points};
+use super::{Advice, Better, Checked, Comparison, Effect, Interval, Metric, Role, Verdict};
+use crate::stats::power::Goal;
+use crate::stats::sequential::Sequential;
+
+/// Secondary outcomes that a verdict names.
+const ALSO_MAX: usize = 3;
+/// Two-sided 95 %, for the width of an interval that was made for one look.
+const NORMAL_95: f64 = 1.959_964;
+
+/// Before there is one.
+pub(super) fn none() -> Verdict {
+    Verdict { arm: None, decision: Advice::KeepRunning, words: Vec::new(), more_units: None }
+}
+
+/// Where there is no candidate.
+pub(super) fn nothing(comparison: &Comparison) -> Verdict {
+    let words = words::no_candidate(comparison.arms.first().map(|arm| arm.name.as_str()));
+    Verdict { arm: None, decision: Advice::StopBroken, words, more_units: None }
+}
+
+/// The verdict on each candidate.
+pub(super) fn of(comparison: &Comparison, options: &Options) -> Vec<Verdict> {
+    let Some(control) = comparison.arms.first() else { return Vec::new() };
+    comparison
+        .arms
+        .iter()
+        .skip(1)
+        .enumerate()
+        .map(|(index, arm)| {
+            let alarms = comparison
+                .guardrails
+                .iter()
+                .filter(|one| one.arm == arm.name && one.checked == Checked::Alarm);
+            let is_alarm = |checked| checked == Checked::Alarm;
+            let situation = Situation {
+                control: &control.name,
+                candidate: &arm.name,
+                unit: comparison.design.unit(),
+                interval: comparison.looks.interval(),
+                percent: (100.0 * (1.0 - comparison.alpha)).round(),
+                any_time: comparison.looks == Looks::AnyTime,
+                runs: comparison.arms.iter().map(|arm| arm.assigned).sum(),
+                broken: is_alarm(comparison.allocation.checked).then(|| comparison.allocation.words.clone()),
+                alarms: alarms.map(|one| one.words.clone()).collect(),
+                attrition: is_alarm(comparison.attrition.checked).then(|| comparison.attrition.words.clone()),
+                objectives: question(comparison, OBJECTIVES, index, options.objectives_margin, options),
+                tokens: question(comparison, TOKENS, index, options.tokens_margin, options),
+                also: also(comparison, index),
+            };
+            words::say(&situation)
+        })
+        .collect()
+}
+
+fn question(comparison: &Comparison, id: &str, candidate: usize, margin: f64, options: &Options) -> Question {
+    let metric = comparison.metrics.iter().find(|metric| metric.id == id);
+    let effect = metric.and_then(|metric| metric.effects.get(candidate));
+    // Agents that report no tokens never will: the verdict then rests on what is known.
+    let is_measured =
+        |index: usize| metric.and_then(|metric| metric.arms.get(index)).is_some_and(|arm| arm.n > 0);
+    let has_outcomes = comparison.arms.iter().all(|arm| arm.known >= options.min_per_arm);
+    if id == TOKENS && has_outcomes && !(is_measured(0) && is_measured(candidate + 1)) {
+        return Question::NotMeasured;
+    }
+    let Some((effect, shown)) = effect.and_then(|effect| Some((effect, effect.relative?))) else {
+        let why = effect.and_then(|effect| effect.not_yet.clone());
+        let why = why.unwrap_or_else(|| {
+            "control has finished nothing yet, so there is nothing to compare with".to_owned()
+        });
+        return Question::NotYet { why };
+    };
+    let is_settled = effect.p_adjusted.is_some_and(|p| p <= comparison.alpha) && shown.excludes_zero();
+    let n = metric.and_then(|metric| units(metric, candidate, options)).unwrap_or(0.0);
+    Question::Known { shown, is_settled, margin, more: more(shown, n, margin, options) }
+}
+
+/// Units that an effect rests on.
+fn units(metric: &Metric, candidate: usize, options: &Options) -> Option<f64> {
+    let (control, other) = (metric.arms.first()?.n, metric.arms.get(candidate + 1)?.n);
+    let is_paired = options.design == super::Design::PairedBySeed;
+    Some(if is_paired { control.min(other) } else { control + other } as f64)
+}
+
+/// Units that are still missing until the interval leaves 0 on the side where it is, or lies within the margin: whichever is
+/// sooner. None where neither is in sight.
+fn more(shown: Interval, n: f64, margin: f64, options: &Options) -> Option<u64> {
+    let half = (shown.upper - shown.lower) / 2.0;
+    if half <= 0.0 || n < 2.0 {
+        return None;
+    }
+    let sequence = Sequential { alpha: options.alpha, n_star: options.n_star, ..Sequential::default() };
+    let errors = match options.looks {
+        Looks::AnyTime => sequence.boundary(n).ok()?,
+        Looks::Once => NORMAL_95,
+    };
+    let variance = (half / errors).powi(2) * n;
+    let goal = |power| Goal { alpha: options.alpha, power };
+    let needed = |effect: f64, power: f64| match options.looks {
+        Looks::AnyTime => sequence.units_needed(effect, variance, power).ok(),
+        // `in_all` takes the variance of a unit in two arms of the same size; ours has the four of it already.
+        Looks::Once => goal(power).in_all(effect, variance / 4.0).ok(),
+    };
+    let different = needed(shown.value.abs(), options.power);
+    let same = Some(margin - shown.value.abs()).filter(|room| *room > 0.0).and_then(|room| needed(room, 0.5));
+    let sooner = [different, same].into_iter().flatten().fold(f64::INFINITY, f64::min);
+    let missing = (sooner - n).ceil();
+    // Who is nearly there is still not there.
+    missing.is_finite().then(|| missing.clamp(1.0, 1e12) as u64)
+}
+
+/// Secondary outcomes whose difference is settled, in a few words each.
+fn also(comparison: &Comparison, candidate: usize) -> Vec<String> {
+    let secondary = comparison.metrics.iter().filter(|metric| metric.role == Role::Secondary);
+    let settled = secondary.filter_map(|metric| {
+        let effect = metric.effects.get(candidate)?;
+        let shown = effect.shown()?;
+        let holds = effect.p_adjusted.is_some_and(|p| p <= comparison.alpha) && shown.excludes_zero();
+        holds.then(|| also_one(metric, effect, shown))
+    });
+    settled.take(ALSO_MAX).collect()
+}
+
+fn also_one(metric: &Metric, effect: &Effect, shown: Interval) -> String {
+    let name = metric.name.to_lowercase();
+    let much = match effect.relative {
+        Some(share) => words::percent_change(share.value),
+        None => format!("{} {}", words::signed(shown.value), metric.unit),
+    };
+    let judged = match (metric.better, shown.value > 0.0) {
+        (Better::Up, true) | (Better::Down, false) => ", better",
+        (Better::Up, false) | (Better::Down, true) => ", worse",
+        (Better::Neither, _) => "",
+    };
+    format!("{name} {much}{judged}")
+}
+
+/// What a guardrail came to, in a sentence.
+pub(super) fn guardrail(metric: &Metric, effect: &Effect, checked: Checked, options: &Options) -> String {
+    let name = &metric.name;
+    let Some(shown) = effect.absolute else {
+        let why = effect.not_yet.clone().unwrap_or_else(|| "there is no outcome yet".to_owned());
+        return format!("{name}: too early to say: {why}.");
+    };
+    let much = format!(
+        "{} points ({:.0} % {} {} to {})",
+        points(shown.value),
+        100.0 * (1.0 - options.alpha),
+        options.looks.interval(),
+        points(shown.lower),
+        points(shown.upper)
+    );
+    match checked {
+        Checked::Alarm => format!("{name}: {} is worse by {much}.", effect.arm),
+        _ => format!("{name}: no harm shown, {much}."),
+    }
+}
