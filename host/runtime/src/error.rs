@@ -72,6 +72,15 @@ pub enum RuntimeError {
         /// How it ended.
         ending: Ending,
     },
+    /// No host ever ran it.
+    #[error(
+        "run {run} was imported from a recording: nobody can go on with it; `baton policy try POLICY --on {run}` tries \
+         another policy on it"
+    )]
+    Recorded {
+        /// Which.
+        run: RunId,
+    },
     /// Nobody works on the run, so there is nobody to talk to.
     #[error("no host works in {}: nothing to {what}", workspace.display())]
     NoHost {

@@ -160,6 +160,9 @@ impl Host {
         {
             return Err(RuntimeError::AlreadyEnded { run, ending });
         }
+        if folded.run.workflow().imported.is_some() {
+            return Err(RuntimeError::Recorded { run });
+        }
         let pinned = self.read_pinned(&folded.run)?;
         let (cache, artifacts) = (self.state.aot_cache(), self.artifacts_of(&run));
         let bench = blocking(move || policies::restore(cache, artifacts, &pinned)).await?;

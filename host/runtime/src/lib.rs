@@ -12,7 +12,7 @@
 //! | `outbox.rs`, `project.rs`, `herald.rs` | what the renderer, the workspace and people elsewhere get to see |
 //! | `socket.rs`, `control.rs`, `answer.rs`, `bridge.rs` | how other commands reach the run |
 //! | `swap.rs`, `watch.rs`, `shadow.rs` | other policies, put in place or only asked while the run goes on |
-//! | `attach.rs`, `query.rs`, `dry_run.rs` | looks that change nothing |
+//! | `attach.rs`, `query.rs`, `dry_run.rs`, `cast.rs` | looks that change nothing |
 //! | `pickup.rs` | which run the next `run` of a workflow goes on with |
 //! | `undo.rs` | takes back what a run landed |
 //! | `chaos.rs` | a hook for the crash tests |
@@ -22,6 +22,7 @@ mod actuate;
 mod answer;
 mod attach;
 mod bridge;
+mod cast;
 mod chaos;
 mod clock;
 mod config;
@@ -66,6 +67,7 @@ pub use baton_inbox as inbox;
 pub use baton_store as store;
 pub use baton_workspace::{ChangeKind, MovedBack, Undoing, Undone, UndoneFile, make_repository};
 pub use bridge::{McpClient, mcp};
+pub use cast::{Cast, cast};
 pub use config::{HostConfig, PolicyBundle, PolicySource, Start, Update};
 pub use control::{Control, ControlReply, control};
 pub use door::Pass;

@@ -15,7 +15,8 @@ use baton_core::observation::{Capability, Question};
 use baton_core::workflow::{BUILTIN, Candidate, Origin, PolicyChoice, Scope, SettingValue};
 use baton_core::{Digest, RoleName, Run, Workflow};
 use baton_engine::{
-    BUILTIN_NAME, Configured, Decided, Engine, EngineConfig, Grants as Granted, Policy, Router, builtin_bytes,
+    BUILTIN_NAME, Configured, Decided, Engine, EngineConfig, Grants as Granted, Policy, Router, RouterError,
+    builtin_bytes,
 };
 
 use crate::config::{PolicyBundle, PolicySource};
@@ -95,12 +96,31 @@ impl Bench {
         pins.iter().for_each(|pin| self.put(pin, None));
     }
 
+    /// A router of its own over what is loaded: for one run of many, so that nothing is remembered from another.
+    pub(crate) fn another_router(&self, built_in: &Configured, pins: &[Pin]) -> Result<Router, RouterError> {
+        let router = Router::with_built_in(&self.engine, BTreeMap::new(), built_in.clone())?;
+        pins.iter().for_each(|pin| self.put_into(&router, pin, None));
+        Ok(router)
+    }
+
+    /// The policy that stands behind every other.
+    pub(crate) fn built_in(&self) -> Result<Configured, RuntimeError> {
+        let refused = |why: String| refused(BUILTIN, why);
+        let (grants, settings) = (Grants::default(), BTreeMap::new());
+        let policy = self.policy(BUILTIN_NAME, builtin_bytes(), &grants).map_err(refused)?;
+        self.configure(&policy, &grants, &settings).map_err(refused)
+    }
+
     /// Puts in place what the run is pinned to. Everything is loaded already, so this takes no time.
     pub(crate) fn follow(&self, run: &Run) {
         run.seats().for_each(|seat| self.put(seat.pin, seat.behind.last()));
     }
 
     fn put(&self, pin: &Pin, behind: Option<&Pin>) {
+        self.put_into(&self.router, pin, behind);
+    }
+
+    fn put_into(&self, router: &Router, pin: &Pin, behind: Option<&Pin>) {
         // Shadows have an engine of their own.
         if matches!(pin.scope, Scope::Shadow { .. }) {
             return;
@@ -109,11 +129,11 @@ impl Bench {
             return tracing::warn!("the policy {} is pinned and was not loaded", pin.policy);
         };
         let (scope, capability) = (&pin.scope, pin.capability);
-        let placed = self.router.configure(scope.clone(), capability, configured).and_then(|()| match behind
-            .and_then(|pin| self.known(pin))
-        {
-            Some(good) => self.router.stand_behind(scope, capability, good),
-            None => Ok(()),
+        let placed = router.configure(scope.clone(), capability, configured).and_then(|()| {
+            match behind.and_then(|pin| self.known(pin)) {
+                Some(good) => router.stand_behind(scope, capability, good),
+                None => Ok(()),
+            }
         });
         if let Err(error) = placed {
             tracing::warn!("{error}");

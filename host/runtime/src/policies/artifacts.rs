@@ -6,10 +6,8 @@ use std::sync::Arc;
 use baton_core::grants::Grants;
 use baton_core::{Digest, RunId};
 use baton_engine::ArtifactSource;
+use baton_engine::limits::ARTIFACT_READ_BYTES;
 use baton_store::ArtifactStore;
-
-/// Bytes of one artifact that are read for a policy; a larger one is as good as absent.
-const READ_BYTES: u64 = 1 << 20;
 
 /// The artifacts of a run; none where a policy is only tried.
 #[derive(Clone, Default)]
@@ -59,8 +57,8 @@ impl ArtifactSource for GrantedArtifacts {
 
     fn read(&self, digest: &Digest) -> Option<Arc<[u8]>> {
         let (store, _) = self.artifacts.0.as_ref()?;
-        match store.read_range(digest, 0, READ_BYTES + 1) {
-            Ok(bytes) if bytes.len() as u64 <= READ_BYTES => Some(bytes.into()),
+        match store.read_range(digest, 0, ARTIFACT_READ_BYTES + 1) {
+            Ok(bytes) if bytes.len() as u64 <= ARTIFACT_READ_BYTES => Some(bytes.into()),
             Ok(_) => None,
             Err(error) => {
                 tracing::warn!("a policy cannot read an artifact: {error}");

@@ -1,0 +1,178 @@
+//! The arms of a simulation: each is the workflow with another policy laid over everything that it says of policies, loaded as
+//! for a live run.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use baton_lab::simulate::Arm;
+use baton_runtime::core::Workflow;
+use baton_runtime::core::grants::Grants;
+use baton_runtime::core::observation::Capability;
+use baton_runtime::core::workflow::{Layer, Origin, PolicyChoice, PolicyLayer, SettingValue};
+use baton_runtime::{PolicyBundle, PolicySource, cast};
+
+use crate::args::PlaceArgs;
+use crate::commands::policy::setting;
+use crate::exit::Usage;
+use crate::layers::placed;
+use crate::place::Place;
+use crate::policies;
+use crate::registries::RegistryArgs;
+
+/// Arms of one simulation: more are no comparison that people could read.
+const ARMS_MAX: usize = 16;
+
+/// What is called so where no arm is named.
+const AS_WRITTEN: &str = "workflow";
+
+/// An arm as it was named.
+struct Wanted {
+    name: String,
+    reference: String,
+    settings: BTreeMap<String, SettingValue>,
+}
+
+/// Every arm, loaded. Without one there is one with the policies of the workflow itself.
+pub(super) fn arms(
+    named: &[String],
+    settings: &[String],
+    workflow: &Workflow,
+    bundle: PolicyBundle,
+    place: &PlaceArgs,
+) -> anyhow::Result<Vec<Arm>> {
+    let config = Place::here(place)?.config;
+    let load = |name: String, workflow: Workflow, bundle: &PolicyBundle| -> anyhow::Result<Arm> {
+        let cast =
+            cast(&config, &workflow, bundle).map_err(|error| placed(&workflow.policies)(error.into()))?;
+        let (pins, blobs, cast) = (cast.pins().to_vec(), cast.blobs().to_vec(), Arc::new(cast));
+        Ok(Arm { name, workflow, pins, blobs, router: Box::new(move || cast.router()) })
+    };
+    if named.is_empty() {
+        if !settings.is_empty() {
+            return Err(Usage("--set is for the policy of an arm: name one with --arms".to_owned()).into());
+        }
+        return Ok(vec![load(AS_WRITTEN.to_owned(), workflow.clone(), &bundle)?]);
+    }
+    let engine = policies::engine(place)?;
+    let mut arms = Vec::new();
+    for wanted in wanted(named, settings)? {
+        let component = policies::named(&wanted.reference, &RegistryArgs::of(place))?;
+        // Loaded once to see what it can decide; its settings are checked where they are used.
+        let configured = policies::configured(&engine, &wanted.reference, &wanted.settings, place)?;
+        let policy = configured.policy();
+        let (decides, wants) = (policy.decides().to_vec(), policy.wants().clone());
+        let mut bundle = bundle.clone();
+        if !component.built_in {
+            let source = PolicySource { name: component.name, bytes: Some(component.bytes.into_owned()) };
+            bundle.components.insert(wanted.reference.clone(), source);
+        }
+        let choice = PolicyChoice {
+            component: Some(wanted.reference.clone()),
+            settings: wanted.settings,
+            // It may use what it asks for: nothing that it decides here reaches anybody. Artifacts there are none.
+            grants: Grants { artifacts: Vec::new(), ..wants },
+            from: Origin { layer: Layer::Experiment, file: String::new(), line: 0 },
+        };
+        let mut workflow = workflow.clone();
+        lay_over(&mut workflow, &decides, &choice);
+        arms.push(load(wanted.name, workflow, &bundle)?);
+    }
+    Ok(arms)
+}
+
+/// An arm decides what it can, everywhere: also where the workflow names another policy for a role or a phase.
+fn lay_over(workflow: &mut Workflow, decides: &[Capability], choice: &PolicyChoice) {
+    let everywhere = || decides.iter().map(|capability| (*capability, choice.clone()));
+    let policies = &mut workflow.policies;
+    for scoped in policies.roles.values_mut().chain(policies.phases.values_mut()) {
+        scoped.by_capability.extend(everywhere());
+    }
+    policies.layers.push(PolicyLayer { all: None, by_capability: everywhere().collect() });
+}
+
+/// Reads `[NAME=]POLICY` and `[ARM.]KEY=VALUE`.
+fn wanted(named: &[String], settings: &[String]) -> Result<Vec<Wanted>, Usage> {
+    if named.len() > ARMS_MAX {
+        return Err(Usage(format!("{} arms are too many, at most {ARMS_MAX}", named.len())));
+    }
+    let mut arms: Vec<Wanted> = Vec::new();
+    for given in named {
+        let (name, reference) = match given.split_once('=').filter(|(name, _)| is_name(name)) {
+            Some((name, reference)) => (name.to_owned(), reference),
+            None => (name_of(given), given.as_str()),
+        };
+        if arms.iter().any(|arm| arm.name == name) {
+            return Err(Usage(format!(
+                "two arms are called {name}: give one another name, like other={reference}"
+            )));
+        }
+        arms.push(Wanted { name, reference: reference.to_owned(), settings: BTreeMap::new() });
+    }
+    let names: BTreeSet<String> = arms.iter().map(|arm| arm.name.clone()).collect();
+    for given in settings {
+        let (key, value) = setting(given).map_err(|why| Usage(format!("--set {given}: {why}")))?;
+        let (arm, key) = match key.split_once('.') {
+            Some((arm, key)) if names.contains(arm) => (Some(arm.to_owned()), key.to_owned()),
+            Some((arm, _)) => {
+                let all: Vec<&str> = names.iter().map(String::as_str).collect();
+                return Err(Usage(format!("--set {given}: there is no arm {arm}, only {}", all.join(", "))));
+            }
+            None => (None, key),
+        };
+        for wanted in arms.iter_mut().filter(|wanted| arm.as_ref().is_none_or(|arm| wanted.name == *arm)) {
+            wanted.settings.insert(key.clone(), value.clone());
+        }
+    }
+    Ok(arms)
+}
+
+fn is_name(name: &str) -> bool {
+    !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_')
+}
+
+/// "my-split" of "policies/my-split.wasm", "resilience" of "builtin:resilience".
+fn name_of(reference: &str) -> String {
+    let last =
+        reference.rsplit(['/', ':']).find(|part| part.chars().any(char::is_alphabetic)).unwrap_or(reference);
+    let stem = last.split('@').next().unwrap_or(last);
+    let name: String = stem
+        .strip_suffix(".wasm")
+        .unwrap_or(stem)
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '-' })
+        .collect();
+    if name.is_empty() { "arm".to_owned() } else { name }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arms_are_named_after_what_decides_unless_somebody_says_otherwise() {
+        let given = [
+            "policies/my-split.wasm",
+            "early=builtin:resilience",
+            "builtin:resilience",
+            "oci://host/acme/careful:1.0",
+        ];
+        let arms = wanted(&given.map(str::to_owned), &["early.a=1".to_owned(), "b=2".to_owned()]).unwrap();
+        let names: Vec<_> = arms.iter().map(|arm| (arm.name.as_str(), arm.settings.len())).collect();
+        assert_eq!(names, [("my-split", 1), ("early", 2), ("resilience", 1), ("careful", 1)]);
+        assert_eq!(arms[1].reference, "builtin:resilience");
+    }
+
+    #[test]
+    fn what_cannot_be_meant_is_refused() {
+        let refused = |arms: &[&str], settings: &[&str]| {
+            let owned = |list: &[&str]| list.iter().map(|one| (*one).to_owned()).collect::<Vec<_>>();
+            wanted(&owned(arms), &owned(settings)).err().unwrap().to_string()
+        };
+        assert_eq!(
+            refused(&["a.wasm", "x/a.wasm"], &[]),
+            "two arms are called a: give one another name, like other=x/a.wasm"
+        );
+        assert_eq!(refused(&["a.wasm"], &["b.k=1"]), "--set b.k=1: there is no arm b, only a");
+        assert!(refused(&["a.wasm"], &["k"]).contains("expected KEY=VALUE"));
+    }
+}

@@ -1,0 +1,242 @@
+//! What a simulation came to, for people and programs: the comparison of its arms first, then what a run is on average.
+//! Compares nothing itself.
+
+use baton_lab::compare::{ArmSample, Comparison, Design, Looks, Options, Unfinished, compare};
+use baton_lab::measure::Standing;
+use baton_lab::simulate::{Arm, Ends, Fleet, Model, Simulated};
+use baton_runtime::core::workflow::Layer;
+use serde_json::{Value, json};
+
+use crate::render::look::{Look, Tone};
+use crate::render::{comparison, record};
+
+/// A simulation that was done.
+pub(crate) struct Found<'a> {
+    /// Name of the workflow.
+    pub(crate) workflow: &'a str,
+    /// Who decided.
+    pub(crate) arms: &'a [Arm],
+    /// The first seed.
+    pub(crate) first: u64,
+    /// Runs of each arm that were asked for.
+    pub(crate) asked: u64,
+    /// What came of it.
+    pub(crate) fleet: &'a Fleet,
+    /// Wall time.
+    pub(crate) seconds: f64,
+}
+
+/// One line of the table: what it is called, and its mean over runs.
+type Line = (&'static str, fn(&Simulated) -> f64, fn(f64) -> String);
+
+/// What is shown of each arm, as means of a run.
+const LINES: [Line; 11] = [
+    ("objectives completed", |run| f64::from(run.measures.completed), two_digits),
+    ("really right", |run| f64::from(run.right), two_digits),
+    ("tokens", |run| run.measures.tokens as f64, thousands),
+    ("active time", |run| run.measures.active_ms as f64, time),
+    ("waits for providers", |run| run.measures.quota_wait_ms as f64, time),
+    ("turns", |run| f64::from(run.measures.turns), two_digits),
+    ("sessions", |run| f64::from(run.measures.sessions), two_digits),
+    ("handoffs", |run| f64::from(run.measures.handoffs), two_digits),
+    ("compactions", |run| f64::from(run.measures.compactions), two_digits),
+    ("exhaustions", |run| f64::from(run.measures.exhaustions), two_digits),
+    ("exhaustions missed", |run| f64::from(run.measures.missed), two_digits),
+];
+
+impl Found<'_> {
+    /// For people: a column an arm.
+    pub(crate) fn text(&self, look: &Look) -> String {
+        let runs = self.fleet.arms.first().map_or(0, Vec::len);
+        let mut text = format!(
+            "{} simulated: {runs} runs of each arm, seeds {} to {}, in {:.1} s\n\n",
+            self.workflow,
+            self.first,
+            self.first + (runs as u64).saturating_sub(1),
+            self.seconds
+        );
+        if self.fleet.stopped {
+            text.push_str(&format!("interrupted: {runs} of {} runs of each arm are in it\n\n", self.asked));
+        }
+        if let Some(of) = self.comparison() {
+            text.push_str(&format!("{}\n", comparison::text(&of, look)));
+        }
+        let mut rows: Vec<Vec<String>> = vec![
+            std::iter::once("a run, on average".to_owned())
+                .chain(self.arms.iter().map(|arm| arm.name.clone()))
+                .collect(),
+        ];
+        rows.push(self.row("runs done", |of| {
+            format!("{} of {}", count(of, |run| run.measures.standing == Standing::Done), of.len())
+        }));
+        for (name, value, shown) in LINES {
+            rows.push(self.row(name, |of| shown(mean(of, value))));
+        }
+        let bound = |run: &Simulated| !matches!(run.ends, Ends::Over | Ends::Waiting);
+        rows.push(self.row("met a bound", |of| count(of, bound).to_string()));
+        text.push_str(&table(&rows, look));
+        text.push_str(
+            "\nNumbers hold for the model: `baton simulate model` says which of them are assumptions.\n",
+        );
+        text
+    }
+
+    /// The first arm is control; none where nothing stands beside it.
+    pub(crate) fn comparison(&self) -> Option<Comparison> {
+        let samples: Vec<ArmSample> =
+            self.arms.iter().zip(&self.fleet.arms).map(|(arm, runs)| sample(arm, runs)).collect();
+        let options = Options {
+            title: format!("{}, simulated", self.workflow),
+            // Every arm met the same seeds, and their number was fixed beforehand.
+            design: Design::PairedBySeed,
+            looks: if self.fleet.stopped { Looks::AnyTime } else { Looks::Once },
+            // A run that met a bound, or waits for somebody who never answers, counts as it stands.
+            unfinished: Unfinished::AsTheyStand,
+            randomised: false,
+            ..Options::default()
+        };
+        (samples.len() > 1).then(|| compare(&samples, &options))
+    }
+
+    /// A page of the comparison; none where there is nothing to compare.
+    pub(crate) fn html(&self) -> Option<String> {
+        self.comparison().map(|of| comparison::html(&of))
+    }
+
+    /// The same as one picture.
+    pub(crate) fn svg(&self) -> Option<String> {
+        self.comparison().map(|of| comparison::svg(&of))
+    }
+
+    fn row(&self, name: &str, cell: impl Fn(&[Simulated]) -> String) -> Vec<String> {
+        std::iter::once(name.to_owned()).chain(self.fleet.arms.iter().map(|of| cell(of))).collect()
+    }
+
+    /// One document, with every run.
+    pub(crate) fn json(&self, model: &Model) -> anyhow::Result<Value> {
+        let mut document = self.head(model);
+        let arms = self.fleet.arms.iter().map(serde_json::to_value).collect::<Result<Vec<_>, _>>()?;
+        document["runs"] = arms.into();
+        if let Some(of) = self.comparison() {
+            document["comparison"] = comparison::json(&of);
+        }
+        Ok(document)
+    }
+
+    /// What was simulated, then a line a run.
+    pub(crate) fn lines<'s>(
+        &'s self,
+        model: &Model,
+    ) -> anyhow::Result<impl Iterator<Item = anyhow::Result<Value>> + 's> {
+        let runs = self
+            .arms
+            .iter()
+            .zip(&self.fleet.arms)
+            .flat_map(|(arm, runs)| runs.iter().map(move |run| (arm, run)));
+        let lines = runs.map(|(arm, run)| {
+            let mut line = serde_json::to_value(run)?;
+            line["schema"] = record::SCHEMA.into();
+            line["record"] = "simulated-run".into();
+            line["arm"] = arm.name.clone().into();
+            Ok(line)
+        });
+        Ok(std::iter::once(Ok(self.head(model))).chain(lines))
+    }
+
+    fn head(&self, model: &Model) -> Value {
+        let arms: Vec<Value> =
+            self.arms.iter().zip(&self.fleet.arms).map(|(arm, runs)| summary(arm, runs)).collect();
+        let numbers: serde_json::Map<String, Value> =
+            Model::PARAMS.iter().map(|param| (param.key.to_owned(), model.get(param.key).into())).collect();
+        json!({
+            "schema": record::SCHEMA,
+            "record": "simulation",
+            "workflow": self.workflow,
+            "first_seed": self.first,
+            "runs_asked": self.asked,
+            "interrupted": self.fleet.stopped,
+            "arms": arms,
+            "model": numbers,
+        })
+    }
+}
+
+fn sample(arm: &Arm, runs: &[Simulated]) -> ArmSample {
+    let chosen = arm.pins.iter().rfind(|pin| pin.from.layer == Layer::Experiment).or(arm.pins.last());
+    ArmSample {
+        arm: arm.name.clone(),
+        policy: chosen.map(|pin| pin.policy.clone()).unwrap_or_default(),
+        component: chosen.map(|pin| pin.component.clone()),
+        weight: 1.0,
+        measures: runs.iter().map(|run| run.measures.clone()).collect(),
+        invalid: Vec::new(),
+    }
+}
+
+fn summary(arm: &Arm, runs: &[Simulated]) -> Value {
+    let means: serde_json::Map<String, Value> =
+        LINES.iter().map(|(name, value, _)| (name.replace(' ', "_"), mean(runs, *value).into())).collect();
+    let ends: serde_json::Map<String, Value> =
+        [Ends::Over, Ends::Waiting, Ends::TooManyInputs, Ends::TooLong, Ends::NoProgress]
+            .into_iter()
+            .map(|ends| (ends.name().replace(' ', "_"), count(runs, |run| run.ends == ends).into()))
+            .collect();
+    let chosen = arm.pins.iter().filter(|pin| pin.from.layer == Layer::Experiment);
+    let pins: Vec<Value> = chosen
+        .map(|pin| json!({ "decides": pin.capability, "policy": pin.policy, "component": pin.component, "settings": pin.settings }))
+        .collect();
+    json!({
+        "name": arm.name,
+        "decides": pins,
+        "runs": runs.len(),
+        "done": count(runs, |run| run.measures.standing == Standing::Done),
+        "ends": ends,
+        "means": means,
+    })
+}
+
+fn count(runs: &[Simulated], of: impl Fn(&Simulated) -> bool) -> usize {
+    runs.iter().filter(|run| of(run)).count()
+}
+
+fn mean(runs: &[Simulated], of: impl Fn(&Simulated) -> f64) -> f64 {
+    if runs.is_empty() { 0.0 } else { runs.iter().map(of).sum::<f64>() / runs.len() as f64 }
+}
+
+fn two_digits(value: f64) -> String {
+    format!("{value:.2}")
+}
+
+fn thousands(value: f64) -> String {
+    format!("{:.0}k", value / 1000.0)
+}
+
+fn time(ms: f64) -> String {
+    baton_runtime::core::DurationMs(ms as u64).to_string()
+}
+
+/// Columns of the same width; the first row is the heading.
+fn table(rows: &[Vec<String>], look: &Look) -> String {
+    let columns = rows.first().map_or(0, Vec::len);
+    let width = |column: usize| {
+        rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..columns).map(width).collect();
+    let mut text = String::new();
+    for (n, row) in rows.iter().enumerate() {
+        let cells: Vec<String> = row
+            .iter()
+            .zip(&widths)
+            .enumerate()
+            .map(
+                |(column, (cell, width))| {
+                    if column == 0 { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
+                },
+            )
+            .collect();
+        let line = cells.join("  ");
+        text.push_str(&if n == 0 { look.paint(Tone::Dim, &line) } else { line });
+        text.push('\n');
+    }
+    text
+}

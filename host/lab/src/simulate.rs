@@ -1,0 +1,168 @@
+//! Whole workflows in virtual time: the real core ([`Run`](baton_core::Run)) and the real components (a
+//! [`Router`]) over a stochastic model of agents, people, checks and merges ([`Model`]). Nothing here decides
+//! what a host decides; the world only performs intents and makes inputs of what comes of them.
+//!
+//! | file | part |
+//! |---|---|
+//! | `model.rs` | the numbers of a world, and their file |
+//! | `dice.rs`, `quota.rs` | chance, one stream a concern, the same for every arm of a seed |
+//! | `world.rs` | one run: the queue, time, inputs |
+//! | `world/effects.rs` | what comes of each intent |
+//! | `crew.rs` | agents, turn by turn |
+//! | `ground.rs` | trees, what lies in them and how good it is |
+//! | `fleet.rs` | many runs at once |
+//! | `fit.rs` | a model from journals |
+//!
+//! What a simulation says holds for its model. A default that nobody measured is an assumption, and says so
+//! ([`Source`]); `fit` replaces it by what journals show.
+
+mod crew;
+mod dice;
+pub mod fit;
+mod fleet;
+mod ground;
+mod model;
+mod quota;
+mod world;
+
+use baton_core::Workflow;
+use baton_core::input::Pin;
+use baton_engine::{Router, RouterError};
+use baton_store::{Durability, Entry, Journal, StoreError};
+use serde::{Deserialize, Serialize};
+
+use crate::measure::Measures;
+
+pub use fleet::{Fleet, fleet};
+pub use model::{Model, ModelError, Param, Problem, Source};
+
+/// Entries that are appended to a journal at once.
+const APPENDED: usize = 1_024;
+
+/// Makes the router of one run. A router remembers who answered well, so each run gets its own.
+pub type MakeRouter = Box<dyn Fn() -> Result<Router, RouterError> + Send + Sync>;
+
+/// Who decides in the runs of one arm.
+pub struct Arm {
+    /// What it is called.
+    pub name: String,
+    /// What is to be done.
+    pub workflow: Workflow,
+    /// Who decides, as the first input of a run says it.
+    pub pins: Vec<Pin>,
+    /// Components and canonical settings of the pins, for a journal.
+    pub blobs: Vec<Vec<u8>>,
+    /// The same as a router.
+    pub router: MakeRouter,
+}
+
+impl std::fmt::Debug for Arm {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Arm").field("name", &self.name).field("pins", &self.pins).finish_non_exhaustive()
+    }
+}
+
+/// How a simulated run came to rest. None is dropped: what meets a bound counts as what it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ends {
+    /// It is over.
+    Over,
+    /// It waits for a person who never answers.
+    Waiting,
+    /// It had more inputs than a run may have.
+    TooManyInputs,
+    /// It took longer than a run may take.
+    TooLong,
+    /// It went round in circles.
+    NoProgress,
+}
+
+impl Ends {
+    /// In a few words.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Ends::Over => "over",
+            Ends::Waiting => "waits for a person",
+            Ends::TooManyInputs => "too many inputs",
+            Ends::TooLong => "too long",
+            Ends::NoProgress => "no progress",
+        }
+    }
+}
+
+/// A run that was simulated.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Simulated {
+    /// Of which seed.
+    pub seed: u64,
+    /// What it came to, as a live run would be measured.
+    pub measures: Measures,
+    /// Objectives that are really right in the workspace in the end, which no live run can know.
+    pub right: u32,
+    /// How it came to rest.
+    pub ends: Ends,
+    /// Inputs that it had.
+    pub inputs: u64,
+    /// Virtual time from the first input to the last, in ms.
+    pub took_ms: u64,
+    /// All of it, where it was to be kept.
+    #[serde(skip)]
+    pub entries: Option<Vec<Entry>>,
+}
+
+/// A simulation could not be done.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SimulateError {
+    /// No router could be made of the components of an arm.
+    #[error("arm {arm}: {why}")]
+    Router {
+        /// Which arm.
+        arm: String,
+        /// Why not.
+        why: RouterError,
+    },
+    /// Core refused an input: a mistake of this world, never of a policy.
+    #[error(
+        "arm {arm}, seed {seed}: the simulated world is broken: {why}. Please report it with the workflow and the model"
+    )]
+    Broken {
+        /// Which arm.
+        arm: String,
+        /// Which seed.
+        seed: u64,
+        /// What core said.
+        why: String,
+    },
+    /// A run could not be written.
+    #[error(transparent)]
+    Journal(#[from] StoreError),
+}
+
+/// Simulates one run. The same arm, model and seed give the same run, entry by entry. `keep` keeps its entries.
+///
+/// # Errors
+/// [`SimulateError::Router`] where the components of the arm do not fit together; [`SimulateError::Broken`] is a mistake here.
+pub fn simulate(arm: &Arm, model: &Model, seed: u64, keep: bool) -> Result<Simulated, SimulateError> {
+    let world = world::World::new(arm, model, seed, keep)?;
+    world.go(arm).map_err(|error| match error {
+        SimulateError::Broken { seed, why, .. } => SimulateError::Broken { arm: arm.name.clone(), seed, why },
+        other => other,
+    })
+}
+
+/// Writes a run that was kept into a journal, with the components that decided in it: it can be replayed like any other.
+///
+/// # Errors
+/// [`SimulateError::Journal`] where the journal refuses it, as it does where it has a run of this name already.
+pub fn write(run: &Simulated, arm: &Arm, journal: &Journal) -> Result<(), SimulateError> {
+    for blob in &arm.blobs {
+        journal.put_blob(blob.clone())?;
+    }
+    for entries in run.entries.as_deref().unwrap_or_default().chunks(APPENDED) {
+        journal.append_wait(&run.measures.run, entries.to_vec(), Durability::Telemetry)?;
+    }
+    journal.flush()?;
+    Ok(())
+}

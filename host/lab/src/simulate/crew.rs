@@ -1,0 +1,427 @@
+//! Simulated agents: what one does turn by turn, and what it says while it does. It knows what a real one would know; how good
+//! its work is, the ground knows. How agents word their troubles is in `words.rs`.
+
+mod finish;
+mod parts;
+mod words;
+
+use std::collections::BTreeMap;
+
+use baton_core::action::SpawnSpec;
+use baton_core::facts::{AgentEvent, Billed, Capabilities, CompactionTrigger, Exit, OccupancySource};
+use baton_core::observation::{BriefKind, ItemKind, ItemView};
+use baton_core::workflow::AgentKind;
+use baton_core::{DurationMs, ObjectiveId};
+
+use super::dice::Dice;
+use super::model::Model;
+
+pub(super) use parts::{Act, Around, AtFull, Manner, Step};
+use words::Voice;
+
+/// Bytes of a token, as everybody guesses; the rehearsal agent counts the same.
+const BYTES_PER_TOKEN: f64 = 4.0;
+/// Tool results of one turn at most: no bound of an agent, one of this world.
+const TOOLS_MAX: u32 = 50;
+/// Beginning of a tool result that a stream carries, in bytes.
+const SHOWN_BYTES: usize = 256;
+/// Tokens of a tool result from which a proxy asks whether it should lie in the context.
+const OFFERED_TOKENS: u64 = 500;
+/// Tokens of a reference that lies there instead.
+const REFERENCE_TOKENS: f64 = 120.0;
+/// Tokens that an agent writes when it compacts, and that it needs to say that it is done.
+const SUMMARY_TOKENS: u64 = 1_500;
+/// What is left of a window whose beginning the provider has cut.
+const CUT_TO: f64 = 0.4;
+/// A process that was asked to end takes so long, and one that was interrupted.
+const ENDS_MS: u64 = 400;
+
+/// A prompt that is worked on.
+#[derive(Clone, Debug)]
+struct Job {
+    kind: BriefKind,
+    focus: Vec<ObjectiveId>,
+    at: usize,
+    /// Turns of what is no objective of the workflow: a review, a merge.
+    left: f64,
+    /// Occupancies of the turns on the objective, for their mean.
+    filled: (f64, u32),
+    /// What it has to say in the end.
+    answer: String,
+}
+
+/// An agent at work.
+#[derive(Debug)]
+pub(super) struct Agent {
+    pub(super) spec: SpawnSpec,
+    /// What it was about to do before the newest prompt or interruption, it does not do any more.
+    pub(super) epoch: u32,
+    manner: Manner,
+    voice: Voice,
+    window: f64,
+    start: f64,
+    used: f64,
+    turns: u32,
+    prompts: u32,
+    compactions: u32,
+    /// Turns until it knows its way.
+    settling: f64,
+    is_silent: bool,
+    job: Option<Job>,
+    offers: bool,
+    offered: BTreeMap<String, u64>,
+    calls: u64,
+    files_read: u64,
+}
+
+impl Agent {
+    pub(super) fn new(spec: SpawnSpec, manner: Manner, window: f64, offers: bool, model: &Model) -> Self {
+        let start = model.context.start_tokens.min(window * 0.9);
+        let voice = Voice::of(&spec.agent);
+        Self {
+            spec,
+            epoch: 0,
+            manner,
+            voice,
+            window,
+            start,
+            used: start,
+            turns: 0,
+            prompts: 0,
+            compactions: 0,
+            settling: 0.0,
+            is_silent: false,
+            job: None,
+            offers,
+            offered: BTreeMap::new(),
+            calls: 0,
+            files_read: 0,
+        }
+    }
+
+    /// As the drivers tell it of each kind of agent.
+    pub(super) fn capabilities(&self) -> Capabilities {
+        let plain = matches!(self.spec.agent, AgentKind::Process { .. });
+        Capabilities {
+            reports_occupancy: self.manner.says && !plain,
+            compacts: !plain,
+            takes_mcp: !plain,
+            caps_turns: !plain,
+            interrupts: true,
+            reports_cost: !plain,
+        }
+    }
+
+    /// It gets a prompt.
+    pub(super) fn prompted(
+        &mut self,
+        kind: BriefKind,
+        focus: &[ObjectiveId],
+        text_bytes: u64,
+        around: &mut Around<'_>,
+    ) -> Step {
+        self.epoch += 1;
+        self.prompts += 1;
+        self.used += text_bytes as f64 / BYTES_PER_TOKEN;
+        let model = around.model;
+        let focus = self.meant(kind, focus, around);
+        for objective in &focus {
+            let needed = around.needed(objective);
+            let follows = self.prompts == 1 && around.ground.piece(&self.spec.tree, objective).turns > 0.0;
+            if follows {
+                self.settling = self.settling.max(model.handoff.turns);
+            }
+            around.ground.work(&self.spec.tree, objective, |piece| match piece.finished {
+                // It was finished once, and is not good enough.
+                Some(_) => piece.turns = piece.turns.min(needed * (1.0 - model.work.mend)),
+                None if follows => piece.turns *= 1.0 - model.handoff.loss,
+                None => {}
+            });
+        }
+        if self.prompts == 1 && self.spec.continuation > 0 {
+            self.settling = self.settling.max(model.handoff.turns);
+        }
+        let left = if matches!(kind, BriefKind::Reviewing | BriefKind::Merging) {
+            model.work.review_turns
+        } else {
+            0.0
+        };
+        self.job = Some(Job { kind, focus, at: 0, left, filled: (0.0, 0), answer: String::new() });
+        if self.is_silent {
+            let session = format!("{}/{}", self.spec.session, self.prompts);
+            let mut dice = Dice::of(around.seed, "wakes", &session);
+            if !dice.chance(model.trouble.wakes) {
+                return Step { next: Some(self.silence(&mut dice, model)), ..Step::default() };
+            }
+            self.is_silent = false;
+        }
+        Step { next: Some(self.pause(around)), ..Step::default() }
+    }
+
+    /// What a prompt is really about: what a check found wrong, whatever objective the host has put in focus for it.
+    fn meant(&self, kind: BriefKind, focus: &[ObjectiveId], around: &mut Around<'_>) -> Vec<ObjectiveId> {
+        if matches!(kind, BriefKind::Reviewing | BriefKind::Merging) {
+            return focus.to_vec();
+        }
+        let mut meant = around.found.remove(&self.spec.tree).unwrap_or_default();
+        let is_open = |one: &&ObjectiveId| around.ground.piece(&self.spec.tree, one).finished.is_none();
+        meant.extend(focus.iter().filter(is_open).cloned());
+        meant.sort();
+        meant.dedup();
+        if meant.is_empty() { focus.to_vec() } else { meant }
+    }
+
+    /// It is told to stop what it does.
+    pub(super) fn interrupted(&mut self) -> Step {
+        self.epoch += 1;
+        self.job = None;
+        let mut step = Step::default();
+        step.after(DurationMs(ENDS_MS), Act::Say(words::prompt_ended("cancelled", false)));
+        step
+    }
+
+    /// It is told to end.
+    pub(super) fn ended(&mut self) -> Step {
+        self.epoch += 1;
+        self.job = None;
+        let mut step = Step::default();
+        step.after(DurationMs(ENDS_MS), Act::Exit(Exit { code: Some(0), signal: None, by_host: true }));
+        step
+    }
+
+    /// The host asks it to compact.
+    pub(super) fn compacts(&mut self, around: &mut Around<'_>) -> Step {
+        self.epoch += 1;
+        let name = format!("{}/{}/{}", self.spec.session, self.prompts, self.compactions);
+        let mut dice = Dice::of(around.seed, "compaction", &name);
+        let (takes, fails) =
+            (dice.seconds(around.model.compaction.seconds, 0.3), dice.chance(around.model.compaction.fails));
+        let mut step = Step::default();
+        step.say(AgentEvent::Compacting);
+        if fails {
+            let text = "Not enough messages to compact.".to_owned();
+            step.after(takes, Act::Say(AgentEvent::CompactionFailed { text }));
+        } else {
+            self.shorten(CompactionTrigger::Asked, takes, around.model, &mut step);
+        }
+        step
+    }
+
+    /// The host has decided what becomes of a tool result.
+    pub(super) fn placed(&mut self, item: &str, offload: bool) {
+        if let Some(tokens) = self.offered.remove(item) {
+            self.used += if offload { REFERENCE_TOKENS } else { tokens as f64 };
+        }
+    }
+
+    /// One turn, or what keeps it from one.
+    pub(super) fn turn(&mut self, around: &mut Around<'_>) -> Step {
+        let Some(job) = &self.job else { return Step::default() };
+        self.is_silent = false;
+        let mut step = Step::default();
+        if self.spec.max_turns > 0 && self.turns >= self.spec.max_turns {
+            return self.ends(step, "max_turn_requests", false);
+        }
+        if let Some(limit) = around.limits.at(around.now) {
+            words::limited(limit, around.now).into_iter().for_each(|event| step.say(event));
+            return self.ends(step, "error", true);
+        }
+        let about =
+            job.focus.get(job.at).or(job.focus.last()).cloned().unwrap_or_else(|| ObjectiveId::new(""));
+        let ordinal = around.worked.entry(about.clone()).or_default();
+        *ordinal += 1;
+        let mut dice = Dice::of(around.seed, "turn", &format!("{about}/{ordinal}"));
+        let model = around.model;
+        let trouble = [
+            dice.chance(model.trouble.stalls),
+            dice.chance(model.trouble.crashes),
+            dice.chance(model.trouble.errors),
+        ];
+        match trouble {
+            [true, ..] => {
+                step.next = Some(self.silence(&mut dice, model));
+                return step;
+            }
+            [_, true, _] => {
+                self.job = None;
+                step.say(words::last_words());
+                step.after(DurationMs(1), Act::Exit(Exit { code: Some(1), signal: None, by_host: false }));
+                return step;
+            }
+            [.., true] => {
+                step.say(words::server_error());
+                return self.ends(step, "error", true);
+            }
+            _ => {}
+        }
+        let writes = dice.amount(model.context.turn_tokens, model.context.turn_spread);
+        if self.manner.at_full == AtFull::Compacts && self.used >= model.exhaustion.compacts_at * self.window
+        {
+            let takes = dice.seconds(model.compaction.seconds, 0.3);
+            step.say(AgentEvent::Compacting);
+            self.shorten(CompactionTrigger::Auto, takes, model, &mut step);
+            around.ground.work(&self.spec.tree, &about, |piece| {
+                if piece.finished.is_none() {
+                    piece.turns *= 1.0 - model.compaction.loss;
+                }
+            });
+            // One that leaves no room for a turn would be made for ever.
+            if self.used + writes as f64 <= model.exhaustion.full_at * self.window {
+                step.next = Some(takes + self.pause(around));
+                return step;
+            }
+        }
+        if self.used + writes as f64 > model.exhaustion.full_at * self.window {
+            return self.is_full(step, &about, around, &mut dice);
+        }
+        self.works(step, &about, writes, around, &mut dice)
+    }
+
+    /// A turn that takes place.
+    fn works(
+        &mut self,
+        mut step: Step,
+        about: &ObjectiveId,
+        writes: u64,
+        around: &mut Around<'_>,
+        dice: &mut Dice,
+    ) -> Step {
+        let model = around.model;
+        self.turns += 1;
+        let tools = dice.count(model.context.tools_per_turn).min(TOOLS_MAX);
+        let mut results = Vec::new();
+        for _ in 0..tools {
+            let (tokens, again) = (
+                dice.amount(model.context.tool_tokens, model.context.tool_spread),
+                dice.chance(model.context.rereads),
+            );
+            self.calls += 1;
+            if !again || self.files_read == 0 {
+                self.files_read += 1;
+            }
+            let (id, path) = (format!("call-{}", self.calls), format!("src/read-{}.rs", self.files_read));
+            step.say(AgentEvent::ToolCall {
+                id: id.clone(),
+                name: "Read".to_owned(),
+                reads: Some(path),
+                writes: None,
+            });
+            results.push((id, tokens));
+        }
+        let billed = Billed {
+            input_tokens: self.used as u64,
+            output_tokens: writes,
+            cost_microusd: self.capabilities().reports_cost.then(|| self.cost(writes, model)),
+        };
+        self.used += writes as f64;
+        let used_tokens = self.capabilities().reports_occupancy.then_some(self.used as u64);
+        step.say(AgentEvent::Turn { used_tokens, billed });
+        if used_tokens.is_some() {
+            let (window_tokens, source) = (Some(self.window as u64), OccupancySource::Agent);
+            step.say(AgentEvent::Occupancy { used_tokens, window_tokens, source });
+        }
+        for (id, tokens) in results {
+            let bytes = (tokens as f64 * BYTES_PER_TOKEN) as u64;
+            if self.offers && tokens >= OFFERED_TOKENS {
+                let item = ItemView {
+                    id: format!("{} {id}", self.spec.session),
+                    kind: ItemKind::ToolResult,
+                    tokens,
+                };
+                self.offered.insert(item.id.clone(), tokens);
+                step.after(DurationMs(0), Act::Offer(item));
+            } else {
+                self.used += tokens as f64;
+            }
+            let text = words::tool_output(SHOWN_BYTES.min(bytes as usize));
+            step.say(AgentEvent::ToolOutput { id, bytes, text });
+        }
+        if let Some(job) = &mut self.job {
+            job.filled = (job.filled.0 + self.used / self.window, job.filled.1 + 1);
+        }
+        if self.settling >= 1.0 {
+            self.settling -= 1.0;
+        } else {
+            self.progress(about, &mut step, around);
+        }
+        if self.job.is_some() {
+            step.next = Some(dice.seconds(model.work.turn_seconds, model.work.seconds_spread));
+        }
+        step
+    }
+
+    /// No turn fits any more.
+    fn is_full(
+        &mut self,
+        mut step: Step,
+        about: &ObjectiveId,
+        around: &mut Around<'_>,
+        dice: &mut Dice,
+    ) -> Step {
+        match self.manner.at_full {
+            AtFull::Error | AtFull::Compacts => {
+                let (events, reason) = self.voice.exhausted(self.used as u64, self.window as u64);
+                events.into_iter().for_each(|event| step.say(event));
+                self.ends(step, reason, true)
+            }
+            AtFull::Text => {
+                step.say(self.voice.exhausted_in_words());
+                self.ends(step, "end_turn", false)
+            }
+            AtFull::Silence => {
+                // It does not wake up by itself.
+                self.is_silent = true;
+                step
+            }
+            AtFull::Forgets => {
+                self.used = (self.window * CUT_TO).max(self.start);
+                self.compactions += 1;
+                around.ground.work(&self.spec.tree, about, |piece| {
+                    if piece.finished.is_none() {
+                        piece.turns *= 1.0 - around.model.handoff.loss;
+                    }
+                });
+                step.next =
+                    Some(dice.seconds(around.model.work.turn_seconds, around.model.work.seconds_spread));
+                step
+            }
+        }
+    }
+
+    /// The prompt ends, for whatever reason.
+    fn ends(&mut self, mut step: Step, reason: &str, is_error: bool) -> Step {
+        self.job = None;
+        step.say(words::prompt_ended(reason, is_error));
+        step
+    }
+
+    fn silence(&mut self, dice: &mut Dice, model: &Model) -> DurationMs {
+        self.is_silent = true;
+        dice.seconds(model.trouble.stall_minutes * 60.0, 1.0)
+    }
+
+    fn shorten(&mut self, trigger: CompactionTrigger, takes: DurationMs, model: &Model, step: &mut Step) {
+        let before = self.used;
+        self.used = self.start + (before - self.start).max(0.0) * model.compaction.remains;
+        self.compactions += 1;
+        let billed = Billed {
+            input_tokens: before as u64,
+            output_tokens: SUMMARY_TOKENS,
+            cost_microusd: self.capabilities().reports_cost.then(|| self.cost(SUMMARY_TOKENS, model)),
+        };
+        step.after(takes, Act::Say(AgentEvent::Billing(billed)));
+        let (before_tokens, after_tokens) = (Some(before as u64), Some(self.used as u64));
+        step.after(takes, Act::Say(AgentEvent::Compacted { trigger, before_tokens, after_tokens }));
+    }
+
+    /// In millionths of a dollar.
+    fn cost(&self, output_tokens: u64, model: &Model) -> u64 {
+        (self.used * model.price.input_usd + output_tokens as f64 * model.price.output_usd).round() as u64
+    }
+
+    fn pause(&self, around: &Around<'_>) -> DurationMs {
+        let name = format!("{}/{}", self.spec.session, self.turns);
+        Dice::of(around.seed, "pause", &name)
+            .seconds(around.model.work.turn_seconds, around.model.work.seconds_spread)
+    }
+}

@@ -1,0 +1,155 @@
+//! How a simulated agent gets on with an objective, and what it says when it is through: what it really did and what it claims
+//! are two things.
+
+use baton_core::facts::AgentEvent;
+use baton_core::input::Report;
+use baton_core::observation::{BriefKind, ObjectiveStatus};
+use baton_core::{DurationMs, ObjectiveId};
+
+use super::{Act, Agent, Around, Step, words};
+use crate::simulate::dice::Dice;
+
+/// What really came of an objective.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Came {
+    Right,
+    Wrong,
+    NotDone,
+}
+
+impl Agent {
+    /// A turn of work on what the prompt asks for.
+    pub(super) fn progress(&mut self, about: &ObjectiveId, step: &mut Step, around: &mut Around<'_>) {
+        let Some(job) = &mut self.job else { return };
+        if job.left > 0.0 {
+            job.left -= 1.0;
+            if job.left <= 0.0 {
+                self.is_through(step, around);
+            }
+            return;
+        }
+        let needed = around.needed(about);
+        let mut is_through = true;
+        around.ground.work(&self.spec.tree, about, |piece| {
+            piece.turns += 1.0;
+            // What is half done lies there already.
+            if piece.version == 0 && piece.turns * 2.0 >= needed {
+                piece.version = 1;
+            }
+            is_through = piece.turns >= needed;
+        });
+        if is_through {
+            self.finishes(about, needed, step, around);
+        }
+    }
+
+    /// One objective is through, in the eyes of the agent.
+    fn finishes(&mut self, about: &ObjectiveId, needed: f64, step: &mut Step, around: &mut Around<'_>) {
+        let piece = around.ground.piece(&self.spec.tree, about);
+        let mut dice = Dice::of(around.seed, "quality", &format!("{about}/{}", piece.version));
+        let came = match piece.finished {
+            Some(true) => Came::Right,
+            _ => self.quality(dice.unit(), around),
+        };
+        let (honest, reports) =
+            (dice.chance(around.model.quality.truth), dice.chance(around.model.quality.reports));
+        let mend = around.model.work.mend;
+        around.ground.work(&self.spec.tree, about, |piece| match came {
+            Came::NotDone => piece.turns = needed * (1.0 - mend),
+            _ => {
+                piece.version += 1;
+                piece.finished = Some(came == Came::Right);
+            }
+        });
+        if came != Came::NotDone {
+            for path in around.ground.files(about) {
+                self.calls += 1;
+                let id = format!("call-{}", self.calls);
+                step.say(AgentEvent::ToolCall {
+                    id: id.clone(),
+                    name: "Write".to_owned(),
+                    reads: None,
+                    writes: Some(path),
+                });
+                step.say(AgentEvent::ToolOutput { id, bytes: 40, text: "The file was written.".to_owned() });
+            }
+        }
+        let admits = came == Came::NotDone && honest;
+        if reports {
+            let (status, note) = match admits {
+                true => (
+                    ObjectiveStatus::Failed,
+                    "I did not get this to work; what is missing is in the code.".to_owned(),
+                ),
+                false => (ObjectiveStatus::Done, String::new()),
+            };
+            step.after(
+                DurationMs(0),
+                Act::Report(Report::ObjectiveUpdate { objective: about.clone(), status, note }),
+            );
+        }
+        let Some(job) = &mut self.job else { return };
+        job.answer.push_str(&words::on_objective(about, admits));
+        job.at += 1;
+        job.filled = (0.0, 0);
+        if job.at >= job.focus.len() {
+            self.is_through(step, around);
+        }
+    }
+
+    /// What comes of the work, by how full the window was while it was done.
+    fn quality(&self, drawn: f64, around: &Around<'_>) -> Came {
+        let quality = &around.model.quality;
+        let (filled, turns) = self.job.as_ref().map_or((0.0, 0), |job| job.filled);
+        let occupancy = if turns > 0 { filled / f64::from(turns) } else { self.used / self.window };
+        let beyond = ((occupancy - quality.knee) / (1.0 - quality.knee)).clamp(0.0, 1.0);
+        let at = |below: f64, full: f64| below + (full - below) * beyond;
+        let not_done = at(quality.skipped, quality.skipped_full);
+        let forgotten = around.model.compaction.wrong * f64::from(self.compactions);
+        match drawn {
+            drawn if drawn < not_done => Came::NotDone,
+            drawn if drawn < not_done + at(quality.wrong, quality.wrong_full) + forgotten => Came::Wrong,
+            _ => Came::Right,
+        }
+    }
+
+    /// Nothing of the prompt is left.
+    fn is_through(&mut self, step: &mut Step, around: &mut Around<'_>) {
+        let Some(job) = self.job.take() else { return };
+        let mut answer = job.answer;
+        let name = format!("{}/{}", self.spec.session, self.prompts);
+        match job.kind {
+            BriefKind::Reviewing => {
+                let report = self.review(&name, around);
+                step.after(DurationMs(0), Act::Report(report));
+                answer.push_str("I have read what changed and submitted a score with my findings. ");
+            }
+            BriefKind::Merging => {
+                if Dice::of(around.seed, "resolves", &name).chance(around.model.merge.resolved) {
+                    around.ground.resolve(&self.spec.tree);
+                }
+                answer.push_str("The conflicts are resolved so that both sides keep what they wanted. ");
+            }
+            _ => {}
+        }
+        step.say(AgentEvent::Text { text: words::answer(&answer) });
+        step.say(words::prompt_ended("end_turn", false));
+    }
+
+    /// A score by what is really right, as far as a reviewer sees it.
+    fn review(&self, name: &str, around: &mut Around<'_>) -> Report {
+        let finished = |objective: &ObjectiveId| around.ground.piece(&self.spec.tree, objective).finished;
+        let there = around.asked.iter().filter(|objective| finished(objective).is_some()).count();
+        let wrong: Vec<_> =
+            around.asked.iter().filter(|objective| finished(objective) == Some(false)).cloned().collect();
+        let share = if there == 0 { 1.0 } else { (there - wrong.len()) as f64 / there as f64 };
+        let noise = around.model.verification.review_noise * Dice::of(around.seed, "review", name).normal();
+        let score = (share * 90.0 + 5.0 + noise).clamp(0.0, 100.0) as u32;
+        let findings =
+            wrong.iter().map(|objective| format!("{objective} does not do what it asks for")).collect();
+        if !wrong.is_empty() {
+            around.found.insert(self.spec.tree.clone(), wrong);
+        }
+        Report::ReviewSubmit { score, summary: "Read against the objectives.".to_owned(), findings }
+    }
+}

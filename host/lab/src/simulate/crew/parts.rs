@@ -1,0 +1,89 @@
+//! What simulated agents are made of, do and meet. Does nothing itself.
+
+use std::collections::BTreeMap;
+
+use baton_core::facts::{AgentEvent, Exit};
+use baton_core::input::Report;
+use baton_core::observation::ItemView;
+use baton_core::{DurationMs, ObjectiveId, Tree, UnixMs};
+
+use crate::simulate::dice::Dice;
+use crate::simulate::ground::Ground;
+use crate::simulate::model::Model;
+use crate::simulate::quota::Limits;
+
+/// What an agent does next.
+#[derive(Clone, Debug)]
+pub(in crate::simulate) enum Act {
+    Say(AgentEvent),
+    Report(Report),
+    Offer(ItemView),
+    Exit(Exit),
+}
+
+/// What comes of a moment: acts, each so long after it, and when the agent goes on.
+#[derive(Debug, Default)]
+pub(in crate::simulate) struct Step {
+    pub(in crate::simulate) acts: Vec<(DurationMs, Act)>,
+    pub(in crate::simulate) next: Option<DurationMs>,
+}
+
+impl Step {
+    pub(super) fn say(&mut self, event: AgentEvent) {
+        self.after(DurationMs(0), Act::Say(event));
+    }
+
+    pub(super) fn after(&mut self, after: DurationMs, act: Act) {
+        self.acts.push((after, act));
+    }
+}
+
+/// What an agent does at a full window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::simulate) enum AtFull {
+    Error,
+    Text,
+    Compacts,
+    Silence,
+    Forgets,
+}
+
+/// How the agents of a run are: they are of one make.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::simulate) struct Manner {
+    pub(in crate::simulate) at_full: AtFull,
+    pub(in crate::simulate) says: bool,
+}
+
+impl Manner {
+    pub(in crate::simulate) fn of(seed: u64, model: &Model) -> Self {
+        let full = &model.exhaustion;
+        let weights = [full.error, full.text, full.compacts, full.silence, full.forgets];
+        let all = [AtFull::Error, AtFull::Text, AtFull::Compacts, AtFull::Silence, AtFull::Forgets];
+        let mut dice = Dice::of(seed, "manner", "");
+        Self { at_full: all[dice.by_weight(&weights)], says: dice.chance(model.context.says) }
+    }
+}
+
+/// What an agent meets in the world.
+pub(in crate::simulate) struct Around<'w> {
+    pub(in crate::simulate) seed: u64,
+    pub(in crate::simulate) model: &'w Model,
+    pub(in crate::simulate) ground: &'w mut Ground,
+    pub(in crate::simulate) limits: &'w Limits,
+    pub(in crate::simulate) now: UnixMs,
+    /// Turns that were worked on an objective so far, by anybody: names the stream of chance of the next one.
+    pub(in crate::simulate) worked: &'w mut BTreeMap<ObjectiveId, u32>,
+    /// Objectives that the workflow asks for.
+    pub(in crate::simulate) asked: &'w [ObjectiveId],
+    /// What the last check or review of a tree found wrong there: the next prompt quotes it.
+    pub(in crate::simulate) found: &'w mut BTreeMap<Tree, Vec<ObjectiveId>>,
+}
+
+impl Around<'_> {
+    /// Turns that an objective takes: the same in every arm.
+    pub(in crate::simulate) fn needed(&self, objective: &ObjectiveId) -> f64 {
+        let work = &self.model.work;
+        Dice::of(self.seed, "work", objective.as_str()).amount(work.turns, work.turns_spread) as f64
+    }
+}

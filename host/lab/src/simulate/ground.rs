@@ -1,0 +1,270 @@
+//! The ground that simulated agents stand on: trees, what lies in them and how good it is, and what came together. Asked twice
+//! for the same it answers the same, as the host's effects do. What agents believe of it is theirs.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use baton_core::facts::{ChangedFile, GitFacts, WorkspaceFacts};
+use baton_core::{Action, Digest, ObjectiveId, Outcome, PhaseId, Tree, Workflow};
+
+use super::dice::Dice;
+use super::model::Model;
+
+/// Times that one landing meets a workspace that has moved: people stop typing at some time.
+const MOVES_MAX: u32 = 3;
+
+/// Where the work on an objective stands in a tree.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Piece {
+    /// Turns of it that are done and not lost.
+    pub(super) turns: f64,
+    /// It was finished, rightly or wrongly.
+    pub(super) finished: Option<bool>,
+    /// Grows with every change, so that a file that was written again is another one.
+    pub(super) version: u32,
+}
+
+/// What lies in a tree.
+#[derive(Clone, Debug, Default)]
+struct Place {
+    pieces: BTreeMap<ObjectiveId, Piece>,
+    merged: BTreeSet<Tree>,
+    /// A merge of this tree stands open in it; resolved, or not.
+    open: Option<(Tree, bool)>,
+    moves: u32,
+}
+
+/// All trees of a run.
+#[derive(Debug)]
+pub(super) struct Ground {
+    git: bool,
+    files: BTreeMap<ObjectiveId, Vec<String>>,
+    trees: BTreeMap<Tree, Place>,
+    commits: Vec<BTreeMap<ObjectiveId, Piece>>,
+    checkpoints: BTreeMap<Tree, String>,
+    landed: BTreeSet<Tree>,
+    /// What lay there when a phase began.
+    baselines: BTreeMap<PhaseId, BTreeMap<ObjectiveId, Piece>>,
+}
+
+impl Ground {
+    pub(super) fn new(workflow: &Workflow, git: bool) -> Self {
+        let objectives = workflow.phases.iter().flat_map(|phase| &phase.objectives);
+        Self {
+            git,
+            files: objectives
+                .map(|objective| (objective.id.clone(), files_of(&objective.id, &objective.files)))
+                .collect(),
+            trees: BTreeMap::from([(Tree::workspace(), Place::default())]),
+            commits: Vec::new(),
+            checkpoints: BTreeMap::new(),
+            landed: BTreeSet::new(),
+            baselines: BTreeMap::new(),
+        }
+    }
+
+    /// The files that an objective leaves.
+    pub(super) fn files(&self, objective: &ObjectiveId) -> Vec<String> {
+        self.files.get(objective).cloned().unwrap_or_else(|| files_of(objective, &[]))
+    }
+
+    /// How the work on an objective stands where somebody works.
+    pub(super) fn piece(&self, tree: &Tree, objective: &ObjectiveId) -> Piece {
+        self.trees.get(tree).and_then(|place| place.pieces.get(objective)).copied().unwrap_or_default()
+    }
+
+    /// Changes it. Work in a tree that is gone is lost with it.
+    pub(super) fn work(&mut self, tree: &Tree, objective: &ObjectiveId, change: impl FnOnce(&mut Piece)) {
+        if let Some(place) = self.trees.get_mut(tree) {
+            change(place.pieces.entry(objective.clone()).or_default());
+        }
+    }
+
+    /// Of these objectives, so many are right in a tree.
+    pub(super) fn right<'o>(&self, tree: &Tree, of: impl Iterator<Item = &'o ObjectiveId>) -> u32 {
+        of.map(|objective| u32::from(self.piece(tree, objective).finished == Some(true))).sum()
+    }
+
+    /// A session resolved the merge that stands open there, where one does.
+    pub(super) fn resolve(&mut self, tree: &Tree) {
+        if let Some(Place { open: Some((_, resolved)), .. }) = self.trees.get_mut(tree) {
+            *resolved = true;
+        }
+    }
+
+    pub(super) fn is_open(&self, tree: &Tree) -> bool {
+        self.trees.get(tree).is_some_and(|place| matches!(place.open, Some((_, false))))
+    }
+
+    /// What a measurement finds.
+    pub(super) fn assess(
+        &mut self,
+        phase: &PhaseId,
+        baseline: bool,
+        expected: &[String],
+        tree: &Tree,
+    ) -> Outcome {
+        let none = BTreeMap::new();
+        let now = self.trees.get(tree).map_or(&none, |place| &place.pieces);
+        if baseline {
+            self.baselines.insert(phase.clone(), now.clone());
+        }
+        let before = self.baselines.get(phase).unwrap_or(&none);
+        let written = now.iter().filter(|(_, piece)| piece.version > 0);
+        let there: BTreeSet<String> =
+            written.clone().flat_map(|(objective, _)| self.files(objective)).collect();
+        let differs = |objective: &ObjectiveId, piece: &Piece| {
+            before.get(objective).map_or(0, |before| before.version) != piece.version
+        };
+        let changed: Vec<ChangedFile> = written
+            .filter(|(objective, piece)| differs(objective, piece))
+            .flat_map(|(objective, piece)| {
+                self.files(objective).into_iter().map(move |path| (path, piece.version))
+            })
+            .map(|(path, version)| ChangedFile {
+                bytes: 400 + 40 * u64::from(version),
+                exists: true,
+                digest: Some(Digest::of(format!("{path} {version}"))),
+                path,
+            })
+            .collect();
+        let git = match self.git {
+            true => GitFacts {
+                present: true,
+                branch: "main".to_owned(),
+                head: "0".repeat(40),
+                dirty_files: u32::try_from(changed.len()).unwrap_or(u32::MAX),
+                ..GitFacts::default()
+            },
+            false => GitFacts::default(),
+        };
+        let missing = expected.iter().filter(|path| !there.contains(*path)).cloned().collect();
+        let files = u32::try_from(there.len()).unwrap_or(u32::MAX);
+        Outcome::Assessed { facts: WorkspaceFacts { git, files, changed, changed_beyond: 0, missing } }
+    }
+
+    /// Performs what is done with trees. An error says what could not be done.
+    pub(super) fn perform(&mut self, action: &Action, dice: &mut Dice, model: &Model) -> Outcome {
+        let done = match action {
+            Action::Checkpoint { tree, joining, .. } => self.checkpoint(tree, joining),
+            Action::Branch { tree, base, .. } => self.branch(tree, base),
+            Action::Merge { tree, into, .. } => self.merge(tree, into, dice, model),
+            Action::Unmerge { tree, .. } => {
+                if let Some(place) = self.trees.get_mut(tree) {
+                    place.open = None;
+                }
+                Ok(Outcome::Unmerged)
+            }
+            Action::Land { tree, into, merged, .. } => self.land(tree, into, merged, dice, model),
+            other => Err(format!("{} has nothing to do with trees", other.name())),
+        };
+        done.unwrap_or_else(|error| Outcome::Failed { error })
+    }
+
+    fn place(&mut self, tree: &Tree) -> Result<&mut Place, String> {
+        self.trees.get_mut(tree).ok_or_else(|| format!("there is no tree {tree}"))
+    }
+
+    fn checkpoint(&mut self, tree: &Tree, joining: &Tree) -> Result<Outcome, String> {
+        if !self.git {
+            return Ok(Outcome::Checkpointed { base: None });
+        }
+        if let (Some(base), true) = (self.checkpoints.get(joining), self.trees.contains_key(joining)) {
+            return Ok(Outcome::Checkpointed { base: Some(base.clone()) });
+        }
+        let pieces = self.place(tree)?.pieces.clone();
+        let base = format!("{:040x}", self.commits.len());
+        self.commits.push(pieces.clone());
+        self.checkpoints.insert(joining.clone(), base.clone());
+        self.landed.remove(joining);
+        self.trees.insert(joining.clone(), Place { pieces, ..Place::default() });
+        Ok(Outcome::Checkpointed { base: Some(base) })
+    }
+
+    fn branch(&mut self, tree: &Tree, base: &str) -> Result<Outcome, String> {
+        let commit = usize::from_str_radix(base, 16).ok().and_then(|n| self.commits.get(n));
+        let pieces = commit.ok_or_else(|| format!("{base} is no commit"))?.clone();
+        self.landed.remove(tree);
+        self.trees.entry(tree.clone()).or_insert(Place { pieces, ..Place::default() });
+        Ok(Outcome::Branched)
+    }
+
+    fn merge(&mut self, tree: &Tree, into: &Tree, dice: &mut Dice, model: &Model) -> Result<Outcome, String> {
+        let pieces = self.place(tree)?.pieces.clone();
+        let place = self.place(into)?;
+        if !place.merged.contains(tree) {
+            match &place.open {
+                Some((open, false)) if open == tree => return Ok(conflicted()),
+                Some((open, true)) if open == tree => {}
+                _ if dice.chance(model.merge.conflicts) => {
+                    place.open = Some((tree.clone(), false));
+                    return Ok(conflicted());
+                }
+                _ => {}
+            }
+            place.open = None;
+            take_over(&mut place.pieces, &pieces);
+            place.merged.insert(tree.clone());
+        }
+        Ok(Outcome::Merged { commit: "1".repeat(40), files: count(&pieces) })
+    }
+
+    fn land(
+        &mut self,
+        tree: &Tree,
+        into: &Tree,
+        merged: &[Tree],
+        dice: &mut Dice,
+        model: &Model,
+    ) -> Result<Outcome, String> {
+        let commit = "2".repeat(40);
+        if self.landed.contains(tree) {
+            return Ok(Outcome::Landed { commit, committed: true, files: 0 });
+        }
+        let target = self.place(into)?.pieces.clone();
+        let place = self.place(tree)?;
+        match place.open {
+            Some((_, false)) => return Ok(conflicted()),
+            Some((_, true)) => place.open = None,
+            None if place.moves < MOVES_MAX && dice.chance(model.merge.moves) => {
+                place.moves += 1;
+                let fits = !dice.chance(model.merge.conflicts);
+                place.open = (!fits).then(|| (into.clone(), false));
+                let ours = std::mem::replace(&mut place.pieces, target);
+                take_over(&mut place.pieces, &ours);
+                return Ok(if fits { Outcome::Updated } else { conflicted() });
+            }
+            None => {}
+        }
+        let pieces = place.pieces.clone();
+        let files = count(&pieces);
+        take_over(&mut self.place(into)?.pieces, &pieces);
+        for gone in merged.iter().chain([tree]) {
+            self.trees.remove(gone);
+            self.landed.insert(gone.clone());
+        }
+        Ok(Outcome::Landed { commit, committed: true, files })
+    }
+}
+
+/// What is newer takes the place of what is there.
+fn take_over(there: &mut BTreeMap<ObjectiveId, Piece>, from: &BTreeMap<ObjectiveId, Piece>) {
+    for (objective, piece) in from {
+        let held = there.entry(objective.clone()).or_default();
+        if piece.version > held.version || piece.turns > held.turns {
+            *held = *piece;
+        }
+    }
+}
+
+fn count(pieces: &BTreeMap<ObjectiveId, Piece>) -> u32 {
+    u32::try_from(pieces.values().filter(|piece| piece.version > 0).count()).unwrap_or(u32::MAX)
+}
+
+/// An objective that names no files still leaves one.
+fn files_of(objective: &ObjectiveId, named: &[String]) -> Vec<String> {
+    if named.is_empty() { vec![format!("src/{objective}.rs")] } else { named.to_vec() }
+}
+
+fn conflicted() -> Outcome {
+    Outcome::Conflicted { files: vec!["src/lib.rs".to_owned()] }
+}

@@ -1,0 +1,323 @@
+//! The world around one simulated run, in virtual time: what happens is an entry of a queue, and time goes from one to the next.
+//! The run is the real one; here intents are only performed, and inputs made of what comes of them.
+
+mod effects;
+
+use std::collections::BTreeMap;
+
+use baton_core::input::Choice;
+use baton_core::view::RunStatus;
+use baton_core::{
+    Action, ActionId, DurationMs, Input, Intent, ObjectiveId, PhaseId, Run, RunId, Seq, SessionId, Stamped,
+    Tree, UnixMs, Workflow,
+};
+use baton_engine::Router;
+use baton_store::Entry;
+
+use super::crew::{Act, Agent, Around, Manner, Step};
+use super::dice::Dice;
+use super::ground::Ground;
+use super::model::Model;
+use super::quota::Limits;
+use super::{Arm, Ends, SimulateError, Simulated};
+use crate::measure::Measuring;
+
+/// When every simulated run begins: 2026-01-01, a Thursday.
+const BEGINS: UnixMs = UnixMs(1_767_225_600_000);
+/// Ticks on end at most that lead to nothing: a deadline that is named again and again is no progress.
+const IDLE_TICKS_MAX: u32 = 1_000;
+/// A host does not tick faster.
+const TICK_FLOOR: DurationMs = DurationMs(20);
+
+/// What happens at a time.
+#[derive(Debug)]
+enum Due {
+    /// The host hears this.
+    Take(Box<Input>),
+    /// The host gets to this intent.
+    Perform(Box<Intent>),
+    /// An agent does this, if nothing has changed its mind.
+    Act(SessionId, u32, Act),
+    /// An agent begins its next turn, likewise.
+    Turn(SessionId, u32),
+    /// A person looks at this question.
+    Person(ActionId),
+}
+
+/// A run and everything around it.
+pub(super) struct World<'a> {
+    seed: u64,
+    model: &'a Model,
+    workflow: &'a Workflow,
+    asked: Vec<ObjectiveId>,
+    router: Router,
+    run: Run,
+    now: UnixMs,
+    seq: Seq,
+    inputs: u64,
+    queue: BTreeMap<(UnixMs, u64), Due>,
+    order: u64,
+    ground: Ground,
+    limits: Limits,
+    manner: Manner,
+    agents: BTreeMap<SessionId, Agent>,
+    worked: BTreeMap<ObjectiveId, u32>,
+    /// How often something was drawn that happens again and again: names the stream of the next time.
+    times: BTreeMap<String, u32>,
+    /// Objectives that sessions of a phase were asked about.
+    held: BTreeMap<PhaseId, Vec<ObjectiveId>>,
+    found: BTreeMap<Tree, Vec<ObjectiveId>>,
+    patience: f64,
+    reports: u64,
+    idle_ticks: u32,
+    measuring: Measuring,
+    entries: Option<Vec<Entry>>,
+}
+
+impl<'a> World<'a> {
+    pub(super) fn new(arm: &'a Arm, model: &'a Model, seed: u64, keep: bool) -> Result<Self, SimulateError> {
+        let ends = BEGINS + days(model);
+        let workflow = &arm.workflow;
+        let phases = workflow.phases.iter();
+        Ok(Self {
+            seed,
+            model,
+            workflow,
+            asked: phases.clone().flat_map(|phase| &phase.objectives).map(|one| one.id.clone()).collect(),
+            router: (arm.router)().map_err(|why| SimulateError::Router { arm: arm.name.clone(), why })?,
+            run: Run::new(),
+            now: BEGINS,
+            seq: Seq(0),
+            inputs: 0,
+            queue: BTreeMap::new(),
+            order: 0,
+            ground: Ground::new(workflow, model.merge.git >= 0.5),
+            limits: Limits::draw(seed, model, BEGINS, ends),
+            manner: Manner::of(seed, model),
+            agents: BTreeMap::new(),
+            worked: BTreeMap::new(),
+            times: BTreeMap::new(),
+            held: phases
+                .map(|phase| (phase.id.clone(), phase.objectives.iter().map(|one| one.id.clone()).collect()))
+                .collect(),
+            found: BTreeMap::new(),
+            patience: model.person.patience,
+            reports: 0,
+            idle_ticks: 0,
+            measuring: Measuring::new(),
+            entries: keep.then(Vec::new),
+        })
+    }
+
+    /// From the first input to where nothing moves any more, or a bound is met.
+    pub(super) fn go(mut self, arm: &Arm) -> Result<Simulated, SimulateError> {
+        let mut workflow = self.workflow.clone();
+        if workflow.limits.agents == 0 {
+            workflow.limits.agents = self.model.host.agents as u32;
+        }
+        let run = RunId::new(format!("sim-{}", self.seed));
+        let names = baton_core::workflow::paths::RunNames {
+            run: run.as_str(),
+            workflow: &workflow.name,
+            goal: &workflow.goal,
+        };
+        let task_folder = workflow.paths.task_folder(names);
+        self.take(Input::Started {
+            run,
+            workflow: Box::new(workflow),
+            pins: arm.pins.clone(),
+            task_folder,
+            utc_offset_minutes: 0,
+            assignments: Vec::new(),
+        })?;
+        let ends = loop {
+            if self.inputs >= self.model.host.inputs as u64 {
+                break Ends::TooManyInputs;
+            }
+            if self.now.since(BEGINS) >= days(self.model) {
+                break Ends::TooLong;
+            }
+            if self.idle_ticks > IDLE_TICKS_MAX {
+                break Ends::NoProgress;
+            }
+            if !self.step()? {
+                break if self.run.ending().is_some() { Ends::Over } else { Ends::Waiting };
+            }
+        };
+        let workspace = Tree::workspace();
+        let right = self.ground.right(&workspace, self.asked.iter());
+        let arm = arm.name.clone();
+        let nothing =
+            || SimulateError::Broken { arm: arm.clone(), seed: self.seed, why: "it never began".to_owned() };
+        let measures = self.measuring.finish(&self.run, self.now).ok_or_else(nothing)?;
+        let ends = match (ends, self.run.status()) {
+            (Ends::Waiting, RunStatus::Running) => Ends::NoProgress,
+            (ends, _) => ends,
+        };
+        Ok(Simulated {
+            seed: self.seed,
+            measures,
+            right,
+            ends,
+            inputs: self.inputs,
+            took_ms: self.now.since(BEGINS).0,
+            entries: self.entries,
+        })
+    }
+
+    /// False where nothing is left to happen.
+    fn step(&mut self) -> Result<bool, SimulateError> {
+        let next = self.queue.first_key_value().map(|((at, _), _)| *at);
+        match (self.run.next_deadline(), next) {
+            (Some(deadline), next) if next.is_none_or(|at| deadline <= at) => {
+                // Time that passes is progress, too.
+                self.idle_ticks = if deadline <= self.now { self.idle_ticks + 1 } else { 0 };
+                self.now = deadline.max(self.now + TICK_FLOOR);
+                self.take(Input::Tick)?;
+            }
+            (_, Some(_)) => {
+                if let Some(((at, _), due)) = self.queue.pop_first() {
+                    self.now = self.now.max(at);
+                    self.happen(due)?;
+                }
+            }
+            (_, None) => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    fn happen(&mut self, due: Due) -> Result<(), SimulateError> {
+        match due {
+            Due::Take(input) => self.take(*input),
+            Due::Perform(intent) => {
+                self.perform(*intent);
+                Ok(())
+            }
+            Due::Act(session, epoch, act) => self.act(session, epoch, act),
+            Due::Turn(session, epoch) => {
+                let is_current = self.agents.get(&session).is_some_and(|agent| agent.epoch == epoch);
+                if is_current {
+                    self.with_agent(&session, |agent, around| agent.turn(around));
+                }
+                Ok(())
+            }
+            Due::Person(question) => self.person(question),
+        }
+    }
+
+    /// One input: stamped, applied, measured, written down; what follows from it is due.
+    fn take(&mut self, input: Input) -> Result<(), SimulateError> {
+        self.seq = self.seq.next();
+        self.inputs += 1;
+        self.now = self.now + DurationMs(1);
+        let stamped = Stamped { seq: self.seq, at: self.now, input };
+        let intents = self.run.apply(&stamped).map_err(|illegal| SimulateError::Broken {
+            arm: String::new(),
+            seed: self.seed,
+            why: illegal.to_string(),
+        })?;
+        self.measuring.take(&stamped, &intents);
+        self.idle_ticks *= u32::from(intents.is_empty());
+        let at = stamped.at;
+        if let Some(entries) = &mut self.entries {
+            entries.push(Entry::Input(stamped));
+        }
+        for intent in intents {
+            if matches!(intent.action, Action::Notify(_)) {
+                continue;
+            }
+            self.seq = self.seq.next();
+            if let Some(entries) = &mut self.entries {
+                entries.push(Entry::Intent { seq: self.seq, at, intent: intent.clone() });
+            }
+            self.after(DurationMs(0), Due::Perform(Box::new(intent)));
+        }
+        Ok(())
+    }
+
+    fn after(&mut self, after: DurationMs, due: Due) {
+        self.order += 1;
+        self.queue.insert((self.now + after, self.order), due);
+    }
+
+    fn act(&mut self, session: SessionId, epoch: u32, act: Act) -> Result<(), SimulateError> {
+        // An agent that was told to end ends, whatever else it was told since.
+        let is_end = matches!(&act, Act::Exit(exit) if exit.by_host);
+        if !self.agents.get(&session).is_some_and(|agent| is_end || agent.epoch == epoch) {
+            return Ok(());
+        }
+        match act {
+            Act::Say(event) => self.take(Input::Agent { session, event }),
+            Act::Offer(item) => self.take(Input::Offered { session, item }),
+            Act::Report(report) => {
+                self.reports += 1;
+                let digest = baton_core::Digest::of(format!("report {}", self.reports));
+                self.take(Input::Reported { session: Some(session), digest, report })
+            }
+            Act::Exit(exit) => {
+                self.agents.remove(&session);
+                self.take(Input::SessionEnded { session, exit })
+            }
+        }
+    }
+
+    /// Has an agent do something, and makes due what comes of it; none where there is no such agent.
+    fn with_agent(
+        &mut self,
+        session: &SessionId,
+        does: impl FnOnce(&mut Agent, &mut Around<'_>) -> Step,
+    ) -> Option<()> {
+        let agent = self.agents.get_mut(session)?;
+        let mut around = Around {
+            seed: self.seed,
+            model: self.model,
+            ground: &mut self.ground,
+            limits: &self.limits,
+            now: self.now,
+            worked: &mut self.worked,
+            asked: &self.asked,
+            found: &mut self.found,
+        };
+        let Step { acts, next } = does(agent, &mut around);
+        let epoch = agent.epoch;
+        for (after, act) in acts {
+            self.after(after, Due::Act(session.clone(), epoch, act));
+        }
+        if let Some(next) = next {
+            self.after(next.max(DurationMs(1)), Due::Turn(session.clone(), epoch));
+        }
+        Some(())
+    }
+
+    /// Somebody looks at a question, and answers it.
+    fn person(&mut self, question: ActionId) -> Result<(), SimulateError> {
+        let view = self.run.view(self.now);
+        let Some(row) = view.and_then(|view| view.questions.into_iter().find(|row| row.id == question))
+        else {
+            return Ok(());
+        };
+        let again =
+            row.choices.iter().find(|choice| matches!(choice, Choice::Retry | Choice::Raise)).copied();
+        let tries = self.dice("person", "choice").chance(self.model.person.retries);
+        let choice = match again {
+            Some(again) if tries && self.patience >= 1.0 => {
+                self.patience -= 1.0;
+                again
+            }
+            _ if row.choices.contains(&Choice::Skip) => Choice::Skip,
+            _ => Choice::Stop,
+        };
+        self.take(Input::Answered { question, choice })
+    }
+
+    /// The stream of chance of the next time that something happens.
+    fn dice(&mut self, concern: &str, about: &str) -> Dice {
+        let times = self.times.entry(format!("{concern} {about}")).or_default();
+        *times += 1;
+        Dice::of(self.seed, concern, &format!("{about}/{times}"))
+    }
+}
+
+fn days(model: &Model) -> DurationMs {
+    DurationMs((model.host.days * 86_400_000.0) as u64)
+}

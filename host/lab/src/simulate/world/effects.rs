@@ -1,0 +1,204 @@
+//! What comes of each intent in a simulated world. Nothing is judged here that a host would judge: decisions are asked of the
+//! real components, and everything else is answered as the ground stands.
+
+use baton_core::facts::AgentEvent;
+use baton_core::input::ArtifactRef;
+use baton_core::workflow::Role;
+use baton_core::{Action, DurationMs, Input, Intent, ObjectiveId, Outcome, PhaseId, SessionId, Text, Tree};
+use baton_engine::Decided;
+
+use super::{Due, World};
+use crate::simulate::crew::Agent;
+
+/// What a host does on its own machine takes so long.
+const EFFECT_MS: u64 = 20;
+
+impl World<'_> {
+    pub(super) fn perform(&mut self, Intent { id, action }: Intent) {
+        let mut takes = DurationMs(EFFECT_MS);
+        let outcome;
+        match &action {
+            Action::RequestDecision { request, question, scope } => {
+                let Decided { result, mut label, .. } = self.router.decide_in(scope, question);
+                // Virtual time has no wall clock: the same seed gives the same bytes.
+                label.duration_us = 0;
+                let input = Input::Decided { request: *request, result, label: Box::new(label) };
+                return self.after(DurationMs(0), Due::Take(Box::new(input)));
+            }
+            Action::Spawn(spec) => {
+                outcome = Some(
+                    match self.dice("start", spec.phase.as_str()).chance(self.model.trouble.starts_fail) {
+                        true => Outcome::Failed {
+                            error: "cannot start the agent: it closed its output at once".to_owned(),
+                        },
+                        false => {
+                            let role = self.workflow.roles.get(&spec.role);
+                            let window = role
+                                .and_then(|role| role.window_tokens)
+                                .map_or(self.model.context.window_tokens, |tokens| tokens as f64);
+                            let agent = Agent::new(
+                                spec.clone(),
+                                self.manner,
+                                window,
+                                role.is_some_and(offers),
+                                self.model,
+                            );
+                            let capabilities = agent.capabilities();
+                            self.agents.insert(spec.session.clone(), agent);
+                            let ready = AgentEvent::Ready { agent_session: None, model: None, version: None };
+                            let act = Due::Act(spec.session.clone(), 0, super::Act::Say(ready));
+                            self.after(
+                                DurationMs((self.model.work.start_seconds * 1000.0) as u64 + EFFECT_MS + 1),
+                                act,
+                            );
+                            Outcome::Spawned { group: 1, started: 1, capabilities }
+                        }
+                    },
+                );
+            }
+            Action::Prompt { session, kind, focus, text, .. } => {
+                let phase = self.agents.get(session).map(|agent| agent.spec.phase.clone());
+                self.hold(phase, focus);
+                let bytes = text.len_bytes();
+                outcome = self.told(session, |agent, around| agent.prompted(*kind, focus, bytes, around));
+            }
+            Action::Compact { session, .. } => {
+                outcome = self.told(session, |agent, around| agent.compacts(around))
+            }
+            Action::Interrupt { session } => outcome = self.told(session, |agent, _| agent.interrupted()),
+            Action::End { session, .. } => outcome = self.told(session, |agent, _| agent.ended()),
+            Action::Place { item, offload } => {
+                // The item begins with its session's name.
+                if let Some(agent) =
+                    item.split(' ').next().and_then(|session| self.agents.get_mut(&SessionId::new(session)))
+                {
+                    agent.placed(item, *offload);
+                }
+                return;
+            }
+            Action::Notify(_) => return,
+            Action::Assess { phase, baseline, expected, tree } => {
+                outcome = Some(self.ground.assess(phase, *baseline, expected, tree));
+            }
+            Action::Verify { phase, tree, .. } => {
+                takes = DurationMs((self.model.verification.seconds * 1000.0) as u64 + EFFECT_MS);
+                outcome = Some(self.verify(phase, tree));
+            }
+            Action::Checkpoint { phase, .. }
+            | Action::Branch { phase, .. }
+            | Action::Merge { phase, .. }
+            | Action::Unmerge { phase, .. }
+            | Action::Land { phase, .. } => {
+                let mut dice = self.dice(action.name(), phase.as_str());
+                outcome = Some(self.ground.perform(&action, &mut dice, self.model));
+            }
+            Action::Inspect { .. } => {
+                let (missing_files, secrets) = (Vec::new(), Vec::new());
+                outcome =
+                    Some(Outcome::Inspected { missing_files, secrets, commits_since: 0, diverged: false });
+            }
+            Action::WriteHandoff { phase, ordinal, path, document, index, .. } => {
+                let path = if path.is_empty() {
+                    format!("handoffs/phase-{phase}-{ordinal}.md")
+                } else {
+                    path.clone()
+                };
+                let artifact = artifact(&path, document);
+                let index = Some(artifact_of_index(&path, index));
+                outcome = Some(Outcome::HandoffWritten { path, artifact, index });
+            }
+            Action::WriteSummaries { step, directory, .. } => {
+                let artifacts =
+                    vec![artifact("summaries/phase.md", step), artifact("summaries/run.md", directory)];
+                outcome = Some(Outcome::SummariesWritten { artifacts });
+            }
+            Action::Offload { items, .. } => {
+                let artifacts = items.iter().map(|item| artifact(&item.name, &item.text)).collect();
+                outcome = Some(Outcome::Offloaded { artifacts });
+            }
+            Action::Ask { .. } => {
+                let mut dice = self.dice("person", "delay");
+                let (looks, after) = (
+                    dice.chance(self.model.person.answers),
+                    dice.seconds(self.model.person.minutes * 60.0, 1.0),
+                );
+                if looks {
+                    self.after(after + takes + DurationMs(1), Due::Person(id));
+                }
+                outcome = Some(Outcome::Announced);
+            }
+            Action::Finish { .. } => outcome = Some(Outcome::Announced),
+        }
+        let gone = || Outcome::Failed { error: "the agent is gone".to_owned() };
+        let outcome = outcome.unwrap_or_else(gone);
+        self.after(takes, Due::Take(Box::new(Input::Outcome { action: id, outcome })));
+    }
+
+    /// An agent is told something; nothing where it is gone.
+    fn told(
+        &mut self,
+        session: &SessionId,
+        does: impl FnOnce(&mut Agent, &mut super::Around<'_>) -> super::Step,
+    ) -> Option<Outcome> {
+        // The outcome comes before whatever the agent makes of it.
+        self.with_agent(session, does).map(|()| Outcome::Delivered)
+    }
+
+    /// Remembers what a phase is about: of parts only their prompts say it.
+    fn hold(&mut self, phase: Option<PhaseId>, focus: &[ObjectiveId]) {
+        let Some(phase) = phase else { return };
+        let held = self.held.entry(phase).or_default();
+        for objective in focus {
+            if self.asked.contains(objective) && !held.contains(objective) {
+                held.push(objective.clone());
+            }
+        }
+    }
+
+    /// A verification command, run where the work is.
+    fn verify(&mut self, phase: &PhaseId, tree: &Tree) -> Outcome {
+        let held = self.held.get(phase).cloned().unwrap_or_default();
+        let mut dice = self.dice("verify", phase.as_str());
+        let verification = &self.model.verification;
+        let (mut failing, mut found): (Vec<String>, Vec<ObjectiveId>) = (Vec::new(), Vec::new());
+        for objective in held {
+            let is_right = self.ground.piece(tree, &objective).finished == Some(true);
+            if !is_right && !dice.chance(verification.blind) {
+                failing.push(format!("FAIL {objective}: expected 4, found 5"));
+                found.push(objective);
+            }
+        }
+        if failing.is_empty() && dice.chance(verification.flaky) {
+            failing.push("FAIL setup: connection refused (os error 111)".to_owned());
+        }
+        if self.ground.is_open(tree) {
+            failing.push("FAIL build: conflict markers in src/lib.rs".to_owned());
+        }
+        if !found.is_empty() {
+            self.found.insert(tree.clone(), found);
+        }
+        let passed = failing.is_empty();
+        let findings = if passed { "all checks passed".to_owned() } else { failing.join("\n") };
+        Outcome::Verified { passed, code: Some(i32::from(!passed)), findings, artifact: None }
+    }
+}
+
+/// Whether the results of a role's tools go through a proxy that may keep them out of the context.
+fn offers(role: &Role) -> bool {
+    role.mcp.values().any(|server| server.offload)
+}
+
+fn artifact(name: &str, text: &Text) -> ArtifactRef {
+    ArtifactRef {
+        name: name.to_owned(),
+        version: 1,
+        digest: text.digest().clone(),
+        bytes: text.len_bytes(),
+        summary: String::new(),
+    }
+}
+
+fn artifact_of_index(path: &str, index: &Text) -> ArtifactRef {
+    let name = path.strip_suffix(".md").unwrap_or(path);
+    artifact(&format!("{name}-index.md"), index)
+}

@@ -1,0 +1,52 @@
+//! Who would decide in the runs of a workflow, loaded once for many runs that no host works on: simulations. Which component
+//! decides where is chosen exactly as at a start.
+
+use std::sync::Arc;
+
+use baton_core::Workflow;
+use baton_core::input::Pin;
+use baton_engine::{Configured, Router, RouterError};
+use baton_store::StateDir;
+
+use crate::config::{HostConfig, PolicyBundle};
+use crate::error::RuntimeError;
+use crate::policies::{self, Bench, RunArtifacts};
+
+/// Everything that decides in the runs of a workflow.
+pub struct Cast {
+    bench: Arc<Bench>,
+    built_in: Configured,
+    pins: Vec<Pin>,
+    blobs: Vec<Vec<u8>>,
+}
+
+/// Loads what decides. Blocking: a component may have to be compiled.
+///
+/// # Errors
+/// [`RuntimeError::PolicyRefused`] as at a start.
+pub fn cast(config: &HostConfig, workflow: &Workflow, policies: &PolicyBundle) -> Result<Cast, RuntimeError> {
+    let cache = StateDir::aot_cache_below(&config.state_root);
+    let prepared = policies::prepare(cache, RunArtifacts::default(), workflow, policies)?;
+    let built_in = prepared.bench.built_in()?;
+    Ok(Cast { bench: prepared.bench, built_in, pins: prepared.pins, blobs: prepared.blobs })
+}
+
+impl Cast {
+    /// Who decides what. Of two for the same seat the later one does.
+    pub fn pins(&self) -> &[Pin] {
+        &self.pins
+    }
+
+    /// The components and their canonical settings, for a journal.
+    pub fn blobs(&self) -> &[Vec<u8>] {
+        &self.blobs
+    }
+
+    /// A router for one run. It remembers nothing of any other.
+    ///
+    /// # Errors
+    /// [`RouterError`] where a component does not decide what it is put in place for.
+    pub fn router(&self) -> Result<Router, RouterError> {
+        self.bench.another_router(&self.built_in, &self.pins)
+    }
+}
