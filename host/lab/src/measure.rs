@@ -305,7 +305,7 @@ fn completed(view: &RunView, workflow: &Workflow) -> u32 {
 }
 
 /// Names the work that a workflow asks for, whoever does it and whatever decides.
-fn task_of(workflow: &Workflow) -> Digest {
+pub fn task_of(workflow: &Workflow) -> Digest {
     let phases: Vec<_> = workflow
         .phases
         .iter()

@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
+use baton_lab::experiment::enrol::without_arms;
 use baton_runtime::agents::check_script;
 use baton_runtime::core::Workflow;
 use baton_runtime::core::workflow::AgentKind;
@@ -22,7 +23,7 @@ use crate::place::{Place, shell_quoted};
 use crate::policies::Pinning;
 use crate::render::found::Found;
 use crate::render::{look, plan, record, report};
-use crate::{out, policies};
+use crate::{enrolment, out, policies};
 
 /// Run a workflow, or go on with the run of it that is unfinished
 #[derive(Debug, Args)]
@@ -33,6 +34,7 @@ Examples:
   baton run workflow.toml --dry-run            what would be spawned, with which prompts
   baton run workflow.toml --fresh              in the background; `baton attach` looks on
   baton run workflow.toml --restart            anew, although a run of it is unfinished
+  baton run workflow.toml --no-experiment      in no `baton experiment`
   baton run workflow.toml --format jsonl       one JSON record a line, for programs
 
 A run that was interrupted, that crashed or that a person has answered goes on by itself, with the workflow that it
@@ -57,6 +59,12 @@ pub(crate) struct RunArgs {
     /// Begin anew where a run of this workflow is unfinished; that one is kept, and `baton resume` goes on with it
     #[arg(long)]
     restart: bool,
+    /// Take part in no experiment: only the policies of your own files decide
+    #[arg(long)]
+    no_experiment: bool,
+    /// What whoever launched this host found that it takes over from the run that it begins anew. Nobody types this.
+    #[arg(long, value_name = "JSON", hide = true)]
+    inherits: Option<String>,
     #[command(flatten)]
     place: PlaceArgs,
     #[command(flatten)]
@@ -78,23 +86,40 @@ pub(crate) fn run(args: RunArgs) -> anyhow::Result<Exit> {
         return go_on(&args, &workflow, &place, &found);
     }
     let pinning = if args.dry_run { Pinning::Leave } else { Pinning::Write };
-    let policies = bundle(&args.file, &workflow, &args.place, pinning)?;
+    let mut policies = bundle(&args.file, &workflow, &args.place, pinning)?;
     if looks && args.restart {
         set_earlier_aside(&args.place, &workflow)?;
     }
+    let inherited = match &args.inherits {
+        _ if args.dry_run || args.no_experiment => Vec::new(),
+        Some(json) => serde_json::from_str(json).map_err(|error| Usage(format!("--inherits: {error}")))?,
+        None => enrolment::inherited(&args.place, &workflow)?,
+    };
     let place = Place::for_workflow(&args.place, &workflow, args.dry_run)?;
     let way = Launch::of(args.fresh, args.inline || is_launched, workflow.mode);
     if args.dry_run {
-        return show_plan(&place, workflow, &policies, way, args.view);
+        let experiments = if args.no_experiment { Vec::new() } else { enrolment::foresee(&place, &workflow) };
+        return show_plan(&place, workflow, &policies, way, args.view, &experiments);
     }
     if way == Launch::Inline {
+        let mut workflow = workflow;
+        let assignments = match args.no_experiment {
+            true => Vec::new(),
+            false => enrolment::take_part(&place, &mut workflow, &mut policies, &inherited)?,
+        };
         let placed = placed(&workflow.policies);
-        let start = Start::New { workflow: Box::new(workflow), policies, assignments: Vec::new() };
+        let start = Start::New { workflow: Box::new(workflow), policies, assignments };
         return follow(&place, start, args.view, announcement).map_err(placed);
     }
     let mut arguments: Vec<OsString> = vec!["run".into(), std::path::absolute(&args.file)?.into()];
     if let Some(agent) = args.agent {
         arguments.extend(["--agent".into(), String::from(agent).into()]);
+    }
+    // Which arm it gets is drawn once, by the host that begins it.
+    if args.no_experiment {
+        arguments.push("--no-experiment".into());
+    } else if !inherited.is_empty() {
+        arguments.extend(["--inherits".into(), serde_json::to_string(&inherited)?.into()]);
     }
     launch(&place, &arguments, way, args.view.format.format)
 }
@@ -105,15 +130,27 @@ fn show_plan(
     policies: &PolicyBundle,
     way: Launch,
     view: ViewArgs,
+    experiments: &[String],
 ) -> anyhow::Result<Exit> {
     let planned = dry_run(&place.config, workflow.clone(), policies);
     let plan = planned.map_err(|error| placed(&workflow.policies)(error.into()))?;
     match view.format.format {
-        Format::Text => out::data(&plan::text(&plan, &workflow, place, way, &look::stdout()))?,
-        Format::Json => out::data(&record::pretty(&plan::json(&plan, &workflow, way))?)?,
-        Format::Jsonl => out::data(&record::line(&plan::json(&plan, &workflow, way))?)?,
+        Format::Text => {
+            out::data(&plan::text(&plan, &workflow, place, way, &look::stdout()))?;
+            experiments.iter().try_for_each(|line| out::data(&format!("\n{line}\n")))?;
+        }
+        Format::Json => out::data(&record::pretty(&with(plan::json(&plan, &workflow, way), experiments))?)?,
+        Format::Jsonl => out::data(&record::line(&with(plan::json(&plan, &workflow, way), experiments))?)?,
     }
     Ok(Exit::Done)
+}
+
+/// The plan with what experiments have to do with it, where any has.
+fn with(mut plan: serde_json::Value, experiments: &[String]) -> serde_json::Value {
+    if !experiments.is_empty() {
+        plan["experiments"] = experiments.into();
+    }
+    plan
 }
 
 // --- the run that is unfinished (D8) ----------------------------------------------------------------------------------
@@ -145,7 +182,8 @@ fn find(args: &RunArgs, workflow: &Workflow) -> anyhow::Result<Option<(Place, Un
 /// Whether the files say something else than what the run began with. How many agents work at once is this machine's to say,
 /// where the workflow does not; and a line that moved says the same.
 fn has_changed(began_with: &Workflow, now: &Workflow) -> bool {
-    let (mut before, mut now) = (began_with.clone(), now.clone());
+    // What an experiment laid over it when it began stands in no file.
+    let (mut before, mut now) = (without_arms(began_with.clone()), now.clone());
     if now.limits.agents == 0 {
         now.limits.agents = before.limits.agents;
     }

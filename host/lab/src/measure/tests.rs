@@ -1,3 +1,5 @@
+//! What a story of notices and inputs comes to, in numbers. No run behind it but its first moment.
+
 use baton_core::decision::{DecidedBy, FaultRecord, Label};
 use baton_core::facts::Exit;
 use baton_core::observation::{Capability, OccupancyView};

@@ -17,7 +17,7 @@ use crate::place::Place;
 use crate::policies::Pinning;
 use crate::render::which::{Of, Which};
 use crate::render::{look, record};
-use crate::{out, policies};
+use crate::{enrolment, out, policies};
 
 use gather::{Gatherer, effective};
 
@@ -32,7 +32,7 @@ Examples:
   baton policy which --run 20260212-103000 --format json
 
 The closest layer that names a policy wins: built in < ~/.config/baton/config.toml < baton.toml in the workspace < the \
-workflow < its role < its phase < `baton policy use` on a live run. Files are read once, when a run begins; what changes \
+workflow < its role < its phase < the arm of an experiment < `baton policy use` on a live run. Files are read once, when a run begins; what changes \
 in them later is for the next run.")]
 pub(crate) struct WhichArgs {
     /// The workflow file [default: only what is the same for every workflow]
@@ -73,6 +73,8 @@ fn of_file(args: &WhichArgs, file: &std::path::Path) -> anyhow::Result<Which> {
     let place = Place::for_workflow(&args.place, &workflow, true)?;
     let bundle = policies::bundle(&workflow, &folder_of(file)?, &args.place, Pinning::Leave)
         .map_err(placed(&workflow.policies))?;
+    // Which arm a run gets is drawn when it begins; that it would draw one is said beside what its files choose.
+    enrolment::foresee(&place, &workflow).iter().for_each(|line| out::progress(line));
     let of = Of::Workflow { name: workflow.name.clone(), file: file.display().to_string() };
     planned(args, &workflow, &layers, of, &place, Gatherer::of_bundle(&args.place, bundle)?)
 }

@@ -1,0 +1,239 @@
+//! `baton experiment power`: how many runs it takes to find an effect that is worth having, in words. Starts nothing.
+
+use std::path::PathBuf;
+
+use baton_lab::experiment::power::{Needed, Past, Sought, needed, past};
+use baton_lab::measure::{Measures, measure};
+use baton_lab::stats::StatsError;
+use baton_lab::stats::power::Goal;
+use baton_runtime::core::RunId;
+use baton_runtime::journal_of;
+use baton_runtime::store::{Journal, StateDir};
+use clap::{Args, ValueHint};
+use serde_json::json;
+
+use super::at;
+use crate::args::{Format, FormatArg, PlaceArgs};
+use crate::enrolment::percent;
+use crate::exit::{Exit, Usage};
+use crate::out;
+use crate::place::{self, Place};
+use crate::render::record;
+
+/// Version of the records of `--format json`.
+const SCHEMA: u32 = 1;
+
+/// How many runs it takes to find an effect
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  baton experiment power --baseline 0.6 --effect 0.1       from 60 % of runs finished to 70 %
+  baton experiment power --sd 2.5 --effect 1               one objective more, where runs differ by 2.5
+  baton experiment power --all --effect 0.1                10 % more objectives, 10 % fewer tokens, 10 points more \
+finished runs: by how much the runs so far differ
+  baton experiment power --from 20260212-103000 --from 20260213-090000
+  baton experiment power --baseline 0.6 --effect 0.1 --power 0.9 --format json
+
+The effect has to be one that is worth having, not one that was seen. The second number is the price of looking as often as you \
+like, which `baton experiment report` allows; whoever looks often finds a large effect long before it.")]
+pub(crate) struct PowerArgs {
+    /// The share of control, of 1
+    #[arg(long, value_name = "SHARE", conflicts_with_all = ["sd", "from", "all"])]
+    baseline: Option<f64>,
+    /// By how much units differ: the standard deviation
+    #[arg(long, value_name = "NUMBER", conflicts_with_all = ["from", "all"])]
+    sd: Option<f64>,
+    /// What is worth finding: points of a share, units of a mean; of past runs a share of what they came to
+    #[arg(long, value_name = "NUMBER", default_value_t = 0.1, allow_hyphen_values = true)]
+    effect: f64,
+    /// Take how much runs differ from this one; may be given several times
+    #[arg(long, value_name = "RUN", num_args = 1.., conflicts_with = "all")]
+    from: Vec<String>,
+    /// Take it from every run below the state directory
+    #[arg(long)]
+    all: bool,
+    /// How often it may find what is not there
+    #[arg(long, value_name = "SHARE", default_value_t = Goal::default().alpha)]
+    alpha: f64,
+    /// How often it is to find what is there
+    #[arg(long, value_name = "SHARE", default_value_t = Goal::default().power)]
+    power: f64,
+    /// Folder of the runs [default: the current folder]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    workspace: Option<PathBuf>,
+    /// Folder that keeps journals and artifacts [default: $XDG_STATE_HOME/baton or ~/.local/state/baton]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    state_dir: Option<PathBuf>,
+    #[command(flatten)]
+    format: FormatArg,
+}
+
+/// One answer: what would be found, and how many it takes.
+struct Answer {
+    what: String,
+    needed: Result<Needed, String>,
+}
+
+pub(super) fn power(args: PowerArgs) -> anyhow::Result<Exit> {
+    let goal = Goal { alpha: args.alpha, power: args.power };
+    let wrong = |error: StatsError| Usage(error.to_string());
+    let ask = |what: String, sought: Sought| -> Result<Answer, Usage> {
+        Ok(Answer { what, needed: Ok(needed(sought, goal).map_err(wrong)?) })
+    };
+    let mut known = None;
+    let answers = match (args.baseline, args.sd) {
+        (Some(baseline), _) => {
+            let effect = args.effect;
+            let what =
+                format!("a share that goes from {} to {}", percent(baseline), percent(baseline + effect));
+            vec![ask(what, Sought::Share { baseline, effect })?]
+        }
+        (None, Some(sd)) => {
+            let effect = args.effect;
+            vec![ask(
+                format!("a mean that changes by {effect}, of values that differ by {sd}"),
+                Sought::Mean { sd, effect },
+            )?]
+        }
+        (None, None) if args.all || !args.from.is_empty() => {
+            let runs = runs(&args)?;
+            let found = past(&runs).map_err(wrong)?.ok_or_else(|| {
+                Usage(format!(
+                    "{} of these runs are over; it takes two to see by how much they differ. Name more with --from, or say it with --sd",
+                    runs.iter().filter(|run| run.standing.is_final()).count()
+                ))
+            })?;
+            known = Some(found);
+            of_past(&found, args.effect, goal)
+        }
+        (None, None) => {
+            return Err(Usage(
+                "say what you know: --baseline SHARE, --sd NUMBER, or the runs to take it from: --from RUN, --all".to_owned(),
+            )
+            .into());
+        }
+    };
+    match args.format.format {
+        Format::Text => out::data(&text(&answers, known.as_ref(), goal)),
+        Format::Json => out::data(&record::pretty(&document(&answers, known.as_ref(), goal))?),
+        Format::Jsonl => out::data(&record::line(&document(&answers, known.as_ref(), goal))?),
+    }?;
+    Ok(Exit::Done)
+}
+
+fn of_past(past: &Past, effect: f64, goal: Goal) -> Vec<Answer> {
+    let baseline = past.finished;
+    // Where nearly all are finished there is no room for more of them; then it is about losing as many.
+    let points = if baseline + effect > 1.0 { -effect } else { effect };
+    let asked = [
+        (
+            format!("{} more objectives", percent(effect)),
+            Sought::Mean { sd: past.objectives_sd, effect: past.objectives * effect },
+        ),
+        (
+            format!("{} fewer tokens", percent(effect)),
+            Sought::Mean { sd: past.ln_tokens_sd, effect: -(1.0 - effect).ln() },
+        ),
+        (
+            format!("finished runs from {} to {}", percent(baseline), percent(baseline + points)),
+            Sought::Share { baseline, effect: points },
+        ),
+    ];
+    let answer = |(what, sought): (String, Sought)| {
+        // A run that is like every other gives no standard deviation; that is an answer for this outcome alone.
+        let needed = needed(sought, goal).map_err(|error| error.to_string());
+        Answer { what, needed }
+    };
+    asked.into_iter().map(answer).collect()
+}
+
+/// The runs that were named, or all.
+fn runs(args: &PowerArgs) -> anyhow::Result<Vec<Measures>> {
+    let mut found = Vec::new();
+    if args.all {
+        let root = place::state_root(&at(args.state_dir.as_deref()))?;
+        for state in StateDir::all_below(&root)? {
+            let journal = Journal::open_read_only(&state)?;
+            for run in journal.runs()? {
+                match measure(&journal, &run.run) {
+                    Ok(measures) => found.push(measures),
+                    Err(error) => out::progress(&format!("run {} is passed over: {error}", run.run)),
+                }
+            }
+        }
+        return Ok(found);
+    }
+    let place = PlaceArgs { workspace: args.workspace.clone(), state_dir: args.state_dir.clone() };
+    for run in &args.from {
+        let run = RunId::new(run.as_str());
+        let place = Place::to_read(&place, Some(&run))?;
+        let (journal, run) = journal_of(&place.config, Some(&run))?;
+        found.push(measure(&journal, &run)?);
+    }
+    Ok(found)
+}
+
+fn text(answers: &[Answer], past: Option<&Past>, goal: Goal) -> String {
+    let mut text = String::new();
+    if let Some(past) = past {
+        text.push_str(&format!(
+            "{} runs so far: {} finished, {:.1} objectives each (they differ by {:.1}), tokens differ by a factor of {:.2}.\n",
+            past.runs,
+            percent(past.finished),
+            past.objectives,
+            past.objectives_sd,
+            past.ln_tokens_sd.exp()
+        ));
+    }
+    let often = percent(goal.power);
+    for Answer { what, needed } in answers {
+        match needed {
+            Ok(needed) => text.push_str(&format!(
+                "To find {what}, {often} of the time: {} runs in each arm ({} in all) if you look once, at the end; \
+                 about {} in all if you want to look whenever you like.\n",
+                needed.one_look_per_arm, needed.one_look_in_all, needed.any_time_in_all
+            )),
+            Err(why) => text.push_str(&format!("To find {what}: cannot be told from these runs: {why}.\n")),
+        }
+    }
+    text.push_str(&format!(
+        "Where there is no difference, one is reported {} of the time.\n",
+        percent(goal.alpha)
+    ));
+    text
+}
+
+fn document(answers: &[Answer], past: Option<&Past>, goal: Goal) -> serde_json::Value {
+    let answers: Vec<_> = answers
+        .iter()
+        .map(|answer| match &answer.needed {
+            Ok(needed) => json!({ "what": answer.what, "needed": needed }),
+            Err(why) => json!({ "what": answer.what, "why_not": why }),
+        })
+        .collect();
+    json!({
+        "schema": SCHEMA,
+        "record": "power",
+        "alpha": goal.alpha,
+        "power": goal.power,
+        "past": past,
+        "answers": answers,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // M5: .4 against .5 takes 387.17 an arm.
+    #[test]
+    fn the_answer_is_in_words() {
+        let goal = Goal::default();
+        let sought = Sought::Share { baseline: 0.4, effect: 0.1 };
+        let answer = Answer { what: "a share".to_owned(), needed: Ok(needed(sought, goal).unwrap()) };
+        let said = text(&[answer], None, goal);
+        assert!(said.contains("388 runs in each arm (776 in all)"), "{said}");
+        let sought = Sought::Mean { sd: 1.0, effect: 0.5 };
+        assert_eq!(needed(sought, goal).unwrap().one_look_per_arm, 64);
+    }
+}

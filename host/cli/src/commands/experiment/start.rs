@@ -1,0 +1,332 @@
+//! `baton experiment start`: checks what is to be tried, keeps its components, and writes the definition down. From then on new runs
+//! take part; nothing that is at work changes.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use baton_lab::experiment::definition::{HASH_VERSION, SCHEMA, checked_name};
+use baton_lab::experiment::{
+    Analysis, Arm, ArmSpec, Definition, Experiments, Only, State, UnitKind, Version, shares,
+};
+use baton_runtime::core::ids::ExperimentId;
+use baton_runtime::core::observation::Capability;
+use baton_runtime::core::workflow::SettingValue;
+use baton_runtime::core::{Digest, UnixMs};
+use clap::{Args, ValueEnum, ValueHint};
+
+use super::{at, experiments, said};
+use crate::args::{FormatArg, PlaceArgs};
+use crate::commands::policy::{Decides, setting};
+use crate::exit::{Exit, Usage};
+use crate::registries::RegistryArgs;
+use crate::render::{experiment as render, words};
+use crate::{enrolment, out, policies};
+
+/// Begin an experiment: from now on new runs take part
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  baton experiment start split-v2 --control resilience --arm eager=eager.wasm:50 --unit run
+  baton experiment start tri --control resilience:60 --arm a=a.wasm:20 --arm b=oci://registry.example/acme/b:1.2:20
+  baton experiment start percent --control resilience --arm late=resilience --set late.compact-percent=85
+  baton experiment start split-v2 --control resilience --arm eager=better.wasm --new-version
+  baton experiment start small --control resilience --arm eager=eager.wasm --workflow nightly --coverage 0.2
+
+A number after the last colon is a weight of 100, never a tag: `oci://host/name:50` is the newest of `oci://host/name` with weight \
+50, and the tag 50 is written `oci://host/name:50:50`, or better by digest, `oci://host/name@sha256:…`. Arms without a weight share \
+what the others leave. The components are kept beside the definition: whatever becomes of a file or a tag, an arm stays what it is. \
+With another component, setting or weight it is another experiment: `--new-version` begins the next one under the same name, and \
+the runs of each version are reported by themselves.")]
+pub(crate) struct StartArgs {
+    /// What it is called: ASCII letters, digits, `-`, `_`, `.`
+    #[arg(value_name = "NAME", value_parser = name)]
+    name: String,
+    /// What everything is compared with: a file, oci://…, or resilience, which is built in
+    #[arg(long, value_name = "REF[:WEIGHT]", default_value = "resilience")]
+    control: String,
+    /// What is tried
+    #[arg(long = "arm", value_name = "NAME=REF[:WEIGHT]", required = true, value_parser = ArmSpec::named)]
+    arms: Vec<ArmSpec>,
+    /// What gets an arm
+    #[arg(long, value_enum, default_value_t, value_name = "UNIT")]
+    unit: Unit,
+    /// What the arms decide [default: everything that all of them can]
+    #[arg(long, value_name = "DECISION", value_delimiter = ',')]
+    decides: Vec<Decides>,
+    /// A setting of an arm's policy; a list as JSON
+    #[arg(long = "set", value_name = "ARM.KEY=VALUE", value_parser = arm_setting)]
+    settings: Vec<(String, String, SettingValue)>,
+    /// The part of all units that takes part, of 1
+    #[arg(long, value_name = "SHARE", default_value_t = 1.0)]
+    coverage: f64,
+    /// What units are hashed with [default: NAME]
+    #[arg(long, value_name = "SEED")]
+    seed: Option<String>,
+    /// Only runs of the workflow of this name
+    #[arg(long, value_name = "NAME")]
+    workflow: Option<String>,
+    /// Only runs in this folder
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    workspace: Option<PathBuf>,
+    /// How often it may find what is not there, however often anybody looks
+    #[arg(long, value_name = "SHARE", default_value_t = Analysis::default().alpha)]
+    alpha: f64,
+    /// Objectives within this share of control's are no difference that matters
+    #[arg(long, value_name = "SHARE", default_value_t = Analysis::default().objectives_margin)]
+    objectives_margin: f64,
+    /// Tokens within this share of control's are no difference that matters
+    #[arg(long, value_name = "SHARE", default_value_t = Analysis::default().tokens_margin)]
+    tokens_margin: f64,
+    /// By how much the shares of finished runs, faults and timeouts may get worse before no more runs are taken
+    #[arg(long, value_name = "SHARE", default_value_t = Analysis::default().guardrail_margin)]
+    guardrail_margin: f64,
+    /// Begin the next version of an experiment that is there: runs so far are not counted with those of it
+    #[arg(long)]
+    new_version: bool,
+    /// Folder that keeps journals and artifacts [default: $XDG_STATE_HOME/baton or ~/.local/state/baton]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    state_dir: Option<PathBuf>,
+    #[command(flatten)]
+    format: FormatArg,
+}
+
+/// What gets an arm, as the command line has it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum Unit {
+    /// Every run for itself, with its continuations, splits and restarts
+    #[default]
+    Run,
+    /// The same work always gets the same arm
+    Task,
+}
+
+impl From<Unit> for UnitKind {
+    fn from(unit: Unit) -> Self {
+        match unit {
+            Unit::Run => UnitKind::Run,
+            Unit::Task => UnitKind::Task,
+        }
+    }
+}
+
+fn name(given: &str) -> Result<String, String> {
+    checked_name(given).map(|()| given.to_owned())
+}
+
+/// `arm.key=value`.
+fn arm_setting(given: &str) -> Result<(String, String, SettingValue), String> {
+    let (arm, rest) = given.split_once('.').ok_or("expected ARM.KEY=VALUE, like eager.max-objectives=2")?;
+    let (key, value) = setting(rest)?;
+    Ok((arm.to_owned(), key, value))
+}
+
+pub(super) fn start(args: StartArgs) -> anyhow::Result<Exit> {
+    let place = at(args.state_dir.as_deref());
+    let experiments = experiments(args.state_dir.as_deref())?;
+    let specs: Vec<ArmSpec> = std::iter::once(ArmSpec::of("control", &args.control).map_err(Usage)?)
+        .chain(args.arms.iter().cloned())
+        .collect();
+    if let Some((arm, ..)) =
+        args.settings.iter().find(|(arm, ..)| specs.iter().all(|spec| spec.name.as_str() != arm))
+    {
+        let known: Vec<&str> = specs.iter().map(|spec| spec.name.as_str()).collect();
+        return Err(Usage(format!("--set names the arm {arm}; there is {}", known.join(", "))).into());
+    }
+    let fitted = fitted(&specs, &args, &place)?;
+    let held = experiments.hold().map_err(said)?;
+    let earlier = experiments.find(&args.name).map_err(said)?;
+    let mut definition = earlier.clone().unwrap_or_else(|| Definition {
+        schema: SCHEMA,
+        name: ExperimentId::new(args.name.as_str()),
+        seed: args.seed.clone().unwrap_or_else(|| args.name.clone()),
+        hash_version: HASH_VERSION,
+        unit: args.unit.into(),
+        versions: Vec::new(),
+    });
+    let number = u32::try_from(definition.versions.len()).unwrap_or(u32::MAX).saturating_add(1);
+    let version = version(&args, number, fitted.iter().map(|fitted| fitted.arm.clone()).collect(), &fitted)?;
+    if let Some(earlier) = &earlier
+        && let Some(current) = earlier.current()
+    {
+        let other = other(earlier, current, &version, &args);
+        let is_running = current.is_running();
+        match (other, args.new_version) {
+            (None, false) if is_running => {
+                out::progress(&format!("experiment {} is running already, just so", args.name));
+                return render::show(earlier, &BTreeMap::new(), args.format.format).map(|()| Exit::Done);
+            }
+            (None, false) => {
+                return Err(Usage(format!(
+                    "experiment {} has ended; `--new-version` begins it anew, and leaves its runs to the version that they were of",
+                    args.name
+                ))
+                .into());
+            }
+            (Some(what), false) => {
+                return Err(Usage(format!(
+                    "experiment {} is there already, and {what}. With --new-version it goes on as version {number}, whose runs are \
+                     reported by themselves; or take another name",
+                    args.name
+                ))
+                .into());
+            }
+            (_, true) => {
+                if earlier.unit != args.unit.into()
+                    || args.seed.as_ref().is_some_and(|seed| *seed != earlier.seed)
+                {
+                    return Err(Usage(
+                        "a new version keeps unit and seed, so that the same units stay together; take another name for another unit or seed"
+                            .to_owned(),
+                    )
+                    .into());
+                }
+            }
+        }
+    } else if args.new_version {
+        return Err(
+            Usage(format!("there is no experiment {} yet: leave out --new-version", args.name)).into()
+        );
+    }
+    if let Some(last) = definition.versions.last_mut().filter(|last| last.is_running()) {
+        last.state = State::Stopped { at: now(), why: format!("version {number} began") };
+    }
+    definition.versions.push(version);
+    definition.check().map_err(Usage)?;
+    for Fitted { bytes, .. } in &fitted {
+        experiments.keep(&definition.name, bytes, &held).map_err(said)?;
+    }
+    experiments.write(&definition, &held).map_err(said)?;
+    drop(held);
+    tell_overlaps(&experiments, &definition);
+    render::show(&definition, &BTreeMap::new(), args.format.format)?;
+    Ok(Exit::Done)
+}
+
+/// In what the definition that is there differs from the one that was asked for.
+fn other(earlier: &Definition, current: &Version, asked: &Version, args: &StartArgs) -> Option<String> {
+    if earlier.unit != UnitKind::from(args.unit) {
+        return Some(format!("its unit is {}", earlier.unit.name()));
+    }
+    if args.seed.as_ref().is_some_and(|seed| *seed != earlier.seed) {
+        return Some(format!("its seed is {:?}", earlier.seed));
+    }
+    asked.differs_from(current)
+}
+
+fn version(args: &StartArgs, number: u32, arms: Vec<Arm>, fitted: &[Fitted]) -> anyhow::Result<Version> {
+    let workspace = args.workspace.as_ref().map(|folder| {
+        folder.canonicalize().map_err(|error| Usage(format!("the folder {}: {error}", folder.display())))
+    });
+    Ok(Version {
+        version: number,
+        started_at: now(),
+        state: State::Running,
+        coverage: args.coverage,
+        decides: decides(args, fitted)?,
+        arms,
+        only: Only { workflow: args.workflow.clone(), workspace: workspace.transpose()? },
+        analysis: Analysis {
+            alpha: args.alpha,
+            objectives_margin: args.objectives_margin,
+            tokens_margin: args.tokens_margin,
+            guardrail_margin: args.guardrail_margin,
+        },
+    })
+}
+
+/// An arm whose component was loaded, held to the contract and tried.
+struct Fitted {
+    arm: Arm,
+    bytes: Vec<u8>,
+    decides: Vec<Capability>,
+}
+
+fn fitted(specs: &[ArmSpec], args: &StartArgs, place: &PlaceArgs) -> anyhow::Result<Vec<Fitted>> {
+    let weights = shares(specs).map_err(Usage)?;
+    let engine = policies::engine(place)?;
+    let mut fitted = Vec::new();
+    for (spec, weight) in specs.iter().zip(weights) {
+        let named = policies::named(&spec.reference, &RegistryArgs::of(place))?;
+        let given = args.settings.iter().filter(|(arm, ..)| *arm == spec.name.as_str());
+        let settings = given.map(|(_, key, value)| (key.clone(), value.clone())).collect();
+        let configured = policies::load(&engine, &spec.reference, &named, &settings)?;
+        fitted.push(Fitted {
+            arm: Arm {
+                name: spec.name.clone(),
+                reference: spec.reference.clone(),
+                policy: named.name,
+                component: Digest::of(&named.bytes),
+                weight,
+                settings,
+            },
+            decides: configured.policy().decides().to_vec(),
+            bytes: named.bytes.into_owned(),
+        });
+    }
+    Ok(fitted)
+}
+
+/// What every arm decides. An arm that cannot decide it would leave it to somebody else, and then what is compared?
+fn decides(args: &StartArgs, fitted: &[Fitted]) -> Result<Vec<Capability>, Usage> {
+    let can = |capability: &Capability| fitted.iter().all(|arm| arm.decides.contains(capability));
+    if !args.decides.is_empty() {
+        let asked: Vec<Capability> = args.decides.iter().map(|decides| decides.capability()).collect();
+        let found: Vec<Capability> = Capability::ALL.into_iter().filter(|one| asked.contains(one)).collect();
+        for capability in &found {
+            if let Some(not) = fitted.iter().find(|arm| !arm.decides.contains(capability)) {
+                let able = words::list(&not.decides.iter().collect::<Vec<_>>());
+                return Err(Usage(format!("arm {} does not decide {capability}, only {able}", not.arm.name)));
+            }
+        }
+        return Ok(found);
+    }
+    let all: Vec<Capability> = Capability::ALL.into_iter().filter(can).collect();
+    if all.is_empty() {
+        let each: Vec<String> = fitted
+            .iter()
+            .map(|arm| {
+                format!("{} decides {}", arm.arm.name, words::list(&arm.decides.iter().collect::<Vec<_>>()))
+            })
+            .collect();
+        return Err(Usage(format!("there is nothing that all arms decide: {}", each.join("; "))));
+    }
+    let left: Vec<&Capability> = Capability::ALL
+        .iter()
+        .filter(|one| !can(one) && fitted[1..].iter().any(|arm| arm.decides.contains(one)))
+        .collect();
+    if !left.is_empty() {
+        out::progress(&format!(
+            "not every arm decides {}: that is left to the workflow, and is no part of the experiment",
+            words::list(&left)
+        ));
+    }
+    Ok(all)
+}
+
+/// Says where two experiments would decide the same: the one that was started earlier does.
+fn tell_overlaps(experiments: &Experiments, definition: &Definition) {
+    for line in enrolment::overlaps(experiments, definition) {
+        out::progress(&line);
+    }
+}
+
+fn now() -> UnixMs {
+    enrolment::now()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // M5
+    #[test]
+    fn a_setting_of_an_arm_names_it() {
+        let (arm, key, value) = arm_setting("late.compact-percent=85").unwrap();
+        assert_eq!(
+            (arm.as_str(), key.as_str(), value),
+            ("late", "compact-percent", SettingValue::Integer(85))
+        );
+        assert!(arm_setting("compact-percent=85").unwrap_err().contains("ARM.KEY=VALUE"));
+        assert!(name("with space").is_err() && name("split-v2").is_ok());
+    }
+}

@@ -1,0 +1,51 @@
+//! `baton experiment stop`: no more runs are taken. Runs at work go on as they began.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use baton_lab::experiment::State;
+use clap::{Args, ValueHint};
+
+use super::{experiments, said};
+use crate::args::FormatArg;
+use crate::enrolment::now;
+use crate::exit::Exit;
+use crate::out;
+use crate::render::experiment as render;
+
+/// Take no more runs; those at work go on as they began
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  baton experiment stop split-v2
+  baton experiment stop split-v2 --why \"eager is worth its price\"")]
+pub(crate) struct StopArgs {
+    /// Which experiment
+    #[arg(value_name = "NAME")]
+    name: String,
+    /// For whoever reads the report
+    #[arg(long, value_name = "TEXT", default_value = "a person ended it")]
+    why: String,
+    /// Folder that keeps journals and artifacts [default: $XDG_STATE_HOME/baton or ~/.local/state/baton]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    state_dir: Option<PathBuf>,
+    #[command(flatten)]
+    format: FormatArg,
+}
+
+pub(super) fn stop(args: StopArgs) -> anyhow::Result<Exit> {
+    let experiments = experiments(args.state_dir.as_deref())?;
+    // Nothing is made for one that is not there.
+    experiments.read(&args.name).map_err(said)?;
+    let held = experiments.hold().map_err(said)?;
+    let mut definition = experiments.read(&args.name).map_err(said)?;
+    match definition.versions.last_mut() {
+        Some(last) if last.is_running() => {
+            last.state = State::Stopped { at: now(), why: args.why };
+            experiments.write(&definition, &held).map_err(said)?;
+        }
+        _ => out::progress(&format!("experiment {} took no more runs already", args.name)),
+    }
+    render::show(&definition, &BTreeMap::new(), args.format.format)?;
+    Ok(Exit::Done)
+}

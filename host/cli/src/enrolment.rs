@@ -1,0 +1,308 @@
+//! What a new run has to do with experiments: which of them it takes part in, what their arms lay over its workflow, and what a
+//! person is told of it. An experiment never keeps a run from beginning: what is wrong with one is said, and the run goes with the
+//! policies of its own files.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read as _;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use anyhow::Context as _;
+use baton_lab::experiment::enrol::{layer, reference, without_arms};
+use baton_lab::experiment::{
+    Definition, Enrolled, ExperimentError, Experiments, State, Unfit, UnitKind, Version, Work, collect,
+    enrol, guard,
+};
+use baton_runtime::core::experiment::Assignment;
+use baton_runtime::core::observation::Capability;
+use baton_runtime::core::{Digest, UnixMs, Workflow};
+use baton_runtime::store::{Journal, StateDir};
+use baton_runtime::{PolicyBundle, PolicySource, view_of};
+
+use crate::args::PlaceArgs;
+use crate::out;
+use crate::place::{self, Place};
+
+/// Bytes of chance in the id of a unit: no two runs of a user ever share one.
+const UNIT_BYTES: usize = 12;
+
+/// Digits of the workspace's digest in the id of a unit, for whoever looks for it.
+const WORKSPACE_DIGITS: usize = 8;
+
+/// Gives a new run its arms: lays them over its workflow, and adds their components to the bundle. What comes back goes into the
+/// run's first input.
+pub(crate) fn take_part(
+    place: &Place,
+    workflow: &mut Workflow,
+    policies: &mut PolicyBundle,
+    inherited: &[Assignment],
+) -> anyhow::Result<Vec<Assignment>> {
+    let experiments = Experiments::below(&place.config.state_root);
+    let unit = fresh_unit(place)?;
+    let mut taken: Vec<(String, Capability)> = Vec::new();
+    let mut assignments = Vec::new();
+    for mut definition in in_order(&experiments) {
+        if let Some(why) = tripped(place, &experiments, &mut definition, workflow) {
+            out::progress(&format!(
+                "experiment {} takes no more runs: {why} This one goes with the workflow's own policy",
+                definition.name
+            ));
+            continue;
+        }
+        let files = without_arms(workflow.clone());
+        let workspace = workspace_of(place);
+        let work = Work { workflow: &files, workspace: &workspace, fresh_unit: &unit, inherited };
+        match enrol(&definition, &work, &taken) {
+            Ok(enrolled) => match components(&experiments, &definition, enrolled.version) {
+                Ok(mut components) => {
+                    tell(&definition, &enrolled);
+                    let arm = enrolled.arm;
+                    taken.extend(
+                        enrolled.version.decides.iter().map(|one| (definition.name.to_string(), *one)),
+                    );
+                    workflow.policies.layers.push(layer(&definition, enrolled.version, arm));
+                    let source =
+                        PolicySource { name: arm.policy.clone(), bytes: components.remove(&arm.component) };
+                    policies.components.insert(reference(&definition, arm), source);
+                    assignments.push(enrolled.assignment);
+                }
+                Err(error) => out::progress(&format!("not in experiment {}: {error}", definition.name)),
+            },
+            Err(unfit) if unfit.is_told() => {
+                out::progress(&format!("not in experiment {}: {unfit}", definition.name));
+            }
+            Err(_) => {}
+        }
+    }
+    Ok(assignments)
+}
+
+/// What a new run of it would have to do with experiments, in lines. Nothing is drawn, and nothing written.
+pub(crate) fn foresee(place: &Place, workflow: &Workflow) -> Vec<String> {
+    let experiments = Experiments::below(&place.config.state_root);
+    let mut taken: Vec<(String, Capability)> = Vec::new();
+    let mut lines = Vec::new();
+    for definition in in_order(&experiments) {
+        let name = &definition.name;
+        let workspace = workspace_of(place);
+        let work = Work { workflow, workspace: &workspace, fresh_unit: "", inherited: &[] };
+        match enrol(&definition, &work, &taken) {
+            Ok(enrolled) => {
+                taken.extend(enrolled.version.decides.iter().map(|one| (name.to_string(), *one)));
+                lines.push(match definition.unit {
+                    UnitKind::Task => {
+                        format!("experiment {name}: this task always gets arm {}", enrolled.arm.name)
+                    }
+                    UnitKind::Run => {
+                        format!("experiment {name}: a run draws one of {}", chances(enrolled.version))
+                    }
+                });
+            }
+            Err(Unfit::NotCovered) if definition.unit == UnitKind::Run => {
+                if let Some(version) = definition.current() {
+                    lines.push(format!(
+                        "experiment {name}: {} of all runs draw one of {}",
+                        percent(version.coverage),
+                        chances(version)
+                    ));
+                }
+            }
+            Err(unfit) if unfit.is_told() => lines.push(format!("experiment {name}: not in it, {unfit}")),
+            Err(_) => {}
+        }
+    }
+    lines
+}
+
+/// "control 50 %, eager 50 %".
+pub(crate) fn chances(version: &Version) -> String {
+    let of = |(name, weight): (String, f64)| format!("{name} {}", percent(weight));
+    version.arms.iter().map(|arm| of((arm.name.to_string(), arm.weight))).collect::<Vec<_>>().join(", ")
+}
+
+/// "50 %", "12.5 %".
+pub(crate) fn percent(share: f64) -> String {
+    let tenths = (share * 1_000.0).round() / 10.0;
+    format!("{tenths} %")
+}
+
+/// Where an experiment would decide the same as one that runs already, in lines.
+pub(crate) fn overlaps(experiments: &Experiments, definition: &Definition) -> Vec<String> {
+    let Some(version) = definition.current().filter(|version| version.is_running()) else {
+        return Vec::new();
+    };
+    let earlier = in_order(experiments).into_iter().take_while(|other| other.name != definition.name);
+    let mut lines = Vec::new();
+    for other in earlier {
+        let Some(running) = other.current().filter(|version| version.is_running()) else { continue };
+        let apart = |one: &Option<String>, two: &Option<String>| one.is_some() && two.is_some() && one != two;
+        if apart(&version.only.workflow, &running.only.workflow) {
+            continue;
+        }
+        let both: Vec<&str> = Capability::ALL
+            .iter()
+            .filter(|one| version.decides.contains(one) && running.decides.contains(one))
+            .map(|one| one.name())
+            .collect();
+        if !both.is_empty() {
+            lines.push(format!(
+                "experiment {} gets no runs that take part in {}, which was started earlier and decides {} too",
+                definition.name,
+                other.name,
+                both.join(", ")
+            ));
+        }
+    }
+    lines
+}
+
+/// What the run that a new one is begun in place of takes part in: the newest of the workflow, where it was set aside. It is still
+/// the same task, and nobody draws twice.
+///
+/// What cannot be read hands nothing on: a broken journal is told elsewhere, and keeps nobody from beginning anew.
+pub(crate) fn inherited(place: &PlaceArgs, workflow: &Workflow) -> anyhow::Result<Vec<Assignment>> {
+    if Experiments::below(&place::state_root(place)?).all().is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut newest: Option<(UnixMs, Vec<Assignment>)> = None;
+    for place in Place::of_earlier(place, workflow)? {
+        let found = StateDir::find(&place.config.state_root, &place.config.workspace);
+        let Ok(Some(state)) = found else { continue };
+        let Ok(runs) = Journal::open_read_only(&state).and_then(|journal| journal.runs()) else { continue };
+        let Some(run) = runs.into_iter().rev().find(|run| run.workflow == workflow.name) else { continue };
+        if newest.as_ref().is_some_and(|(at, _)| *at >= run.started_at) {
+            continue;
+        }
+        let before = match run.ended {
+            true => None,
+            false => view_of(&place.config, Some(&run.run)).ok().filter(|view| view.set_aside),
+        };
+        newest = Some((run.started_at, before.map(|view| view.assignments).unwrap_or_default()));
+    }
+    Ok(newest.map(|(_, assignments)| assignments).unwrap_or_default())
+}
+
+/// The time.
+pub(crate) fn now() -> UnixMs {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    UnixMs(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+}
+
+/// Those that can be read, the one that was started first comes first: of two that decide the same it has the run.
+fn in_order(experiments: &Experiments) -> Vec<Definition> {
+    let mut found = Vec::new();
+    for (name, read) in experiments.all() {
+        match read {
+            Ok(definition) => found.push(definition),
+            Err(error) => out::progress(&format!("experiment {name} is passed over: {error}")),
+        }
+    }
+    found.sort_by_key(|definition| definition.current().map(|version| version.started_at));
+    found
+}
+
+/// Why an experiment that is about this run takes no more of them, if a guardrail has said so, now or earlier.
+fn tripped(
+    place: &Place,
+    experiments: &Experiments,
+    definition: &mut Definition,
+    workflow: &Workflow,
+) -> Option<String> {
+    let version = definition.current()?;
+    let about = |only: &baton_lab::experiment::Only| {
+        only.workflow.as_ref().is_none_or(|name| *name == workflow.name)
+            && only.workspace.as_ref().is_none_or(|folder| *folder == workspace_of(place))
+    };
+    if !about(&version.only) {
+        return None;
+    }
+    match &version.state {
+        State::Tripped { why, .. } => return Some(why.clone()),
+        State::Stopped { .. } => return None,
+        State::Running => {}
+    }
+    match look(place, experiments, definition) {
+        Ok(why) => why,
+        Err(error) => {
+            out::progress(&format!(
+                "the guardrails of experiment {} were not looked at: {error}",
+                definition.name
+            ));
+            None
+        }
+    }
+}
+
+/// Looks at the guardrails, and writes down what they say.
+fn look(
+    place: &Place,
+    experiments: &Experiments,
+    definition: &mut Definition,
+) -> Result<Option<String>, ExperimentError> {
+    let collected = collect(&place.config.state_root, experiments, &definition.name)?;
+    let Some(version) = definition.current() else { return Ok(None) };
+    let alarms = guard(definition, version, &collected);
+    if alarms.is_empty() {
+        return Ok(None);
+    }
+    let (why, number) = (alarms.join(" "), version.version);
+    trip(experiments, definition, number, &why)?;
+    Ok(Some(why))
+}
+
+/// Writes down that a guardrail ended a version, where nobody has ended it yet.
+pub(crate) fn trip(
+    experiments: &Experiments,
+    definition: &mut Definition,
+    number: u32,
+    why: &str,
+) -> Result<(), ExperimentError> {
+    let held = experiments.hold()?;
+    *definition = experiments.read(definition.name.as_str())?;
+    if let Some(last) =
+        definition.versions.last_mut().filter(|last| last.version == number && last.is_running())
+    {
+        last.state = State::Tripped { at: now(), why: why.to_owned() };
+        experiments.write(definition, &held)?;
+    }
+    Ok(())
+}
+
+/// The components of all arms. All of them or none: were only the one of the drawn arm looked at, what is broken would take units
+/// from that arm alone.
+fn components(
+    experiments: &Experiments,
+    definition: &Definition,
+    version: &Version,
+) -> Result<BTreeMap<Digest, Vec<u8>>, ExperimentError> {
+    let read = |arm: &baton_lab::experiment::Arm| {
+        Ok((arm.component.clone(), experiments.component(&definition.name, &arm.component)?))
+    };
+    version.arms.iter().map(read).collect()
+}
+
+fn tell(definition: &Definition, enrolled: &Enrolled<'_>) {
+    let (name, arm) = (&definition.name, &enrolled.arm.name);
+    let why = match enrolled.inherited {
+        true => "as the run that it is begun in place of".to_owned(),
+        false => format!("one of {}", chances(enrolled.version)),
+    };
+    out::progress(&format!("takes part in experiment {name}: arm {arm}, {why}"));
+}
+
+/// An id that nobody else has.
+fn fresh_unit(place: &Place) -> anyhow::Result<String> {
+    let mut chance = [0_u8; UNIT_BYTES];
+    File::open("/dev/urandom")
+        .and_then(|mut file| file.read_exact(&mut chance))
+        .context("drawing the id of a unit from /dev/urandom")?;
+    let key = Digest::of(workspace_of(place).to_string_lossy().as_bytes());
+    let chance: String = chance.iter().map(|byte| format!("{byte:02x}")).collect();
+    Ok(format!("{}-{chance}", &key.hex()[..WORKSPACE_DIGITS]))
+}
+
+/// Canonical, as experiments keep it.
+fn workspace_of(place: &Place) -> std::path::PathBuf {
+    let folder = &place.config.workspace;
+    folder.canonicalize().unwrap_or_else(|_| folder.clone())
+}

@@ -1,0 +1,139 @@
+//! Experiments for people and programs: what they are and how many runs they have. What came of them is a comparison's to tell.
+
+use baton_lab::experiment::{Definition, State, Version};
+use serde_json::{Value, json};
+
+use super::look::{self, Look, Tone};
+use super::{record, words};
+use crate::args::Format;
+use crate::commands::experiment::Counts;
+use crate::enrolment::{chances, percent};
+use crate::out;
+
+/// Version of these records.
+const SCHEMA: u32 = 1;
+
+/// A list of them, each with its runs and with what it gives way to.
+pub(crate) fn list(rows: &[(Definition, Counts, Vec<String>)], format: Format) -> anyhow::Result<()> {
+    let record = |(definition, counts, overlaps): &(Definition, Counts, Vec<String>)| {
+        let mut record = document(definition, counts);
+        record["gives_way"] = json!(overlaps);
+        record
+    };
+    match format {
+        Format::Text => {
+            let look = look::stdout();
+            for (definition, counts, overlaps) in rows {
+                out::data(&line(&look, definition, counts))?;
+                for overlap in overlaps {
+                    out::data(&format!("  {}\n", look.wrap(overlap, 2)))?;
+                }
+            }
+            Ok(())
+        }
+        Format::Json => {
+            let all: Vec<Value> = rows.iter().map(record).collect();
+            out::data(&record::pretty(
+                &json!({ "schema": SCHEMA, "record": "experiments", "experiments": all }),
+            )?)
+        }
+        Format::Jsonl => rows.iter().try_for_each(|row| out::data(&record::line(&record(row))?)),
+    }
+}
+
+/// One, whole.
+pub(crate) fn show(definition: &Definition, counts: &Counts, format: Format) -> anyhow::Result<()> {
+    match format {
+        Format::Text => out::data(&text(&look::stdout(), definition, counts)),
+        Format::Json => out::data(&record::pretty(&document(definition, counts))?),
+        Format::Jsonl => out::data(&record::line(&document(definition, counts))?),
+    }
+}
+
+fn document(definition: &Definition, counts: &Counts) -> Value {
+    let runs: Vec<Value> = counts
+        .iter()
+        .map(|((version, arm), runs)| json!({ "version": version, "arm": arm, "runs": runs }))
+        .collect();
+    json!({ "schema": SCHEMA, "record": "experiment", "definition": definition, "runs": runs })
+}
+
+/// "split-v2  running  control 50 %, eager 50 %  12 runs".
+fn line(look: &Look, definition: &Definition, counts: &Counts) -> String {
+    let Some(version) = definition.current() else { return String::new() };
+    let (word, tone) = state(version);
+    let runs: u64 =
+        counts.iter().filter(|((number, _), _)| *number == version.version).map(|(_, runs)| runs).sum();
+    format!(
+        "{}  {}  version {}  {}  {}\n",
+        look.paint(Tone::Strong, definition.name.as_str()),
+        look.paint(tone, word),
+        version.version,
+        chances(version),
+        runs_of(runs),
+    )
+}
+
+fn text(look: &Look, definition: &Definition, counts: &Counts) -> String {
+    let mut text = String::new();
+    for version in &definition.versions {
+        let (word, tone) = state(version);
+        let name = look.paint(Tone::Strong, definition.name.as_str());
+        let began = look.day_and_time(version.started_at);
+        text.push_str(&format!(
+            "{name}  version {}  {}  since {began}\n",
+            version.version,
+            look.paint(tone, word)
+        ));
+        if let State::Stopped { why, .. } | State::Tripped { why, .. } = &version.state {
+            text.push_str(&format!("ended      {}\n", look.wrap(why, 11)));
+        }
+        text.push_str(&format!("decides    {}\n", words::list(&version.decides.iter().collect::<Vec<_>>())));
+        text.push_str(&format!("unit       {}{}\n", definition.unit.name(), about(version)));
+        for arm in &version.arms {
+            let settings: Vec<String> =
+                arm.settings.iter().map(|(key, value)| format!("{key}={}", words::setting(value))).collect();
+            let runs = counts.get(&(version.version, arm.name.clone())).copied().unwrap_or_default();
+            let mut line = format!(
+                "arm        {:10}  {:>6}  {}@{}",
+                arm.name.as_str(),
+                percent(arm.weight),
+                arm.policy,
+                arm.component.short()
+            );
+            for part in settings.into_iter().chain((!counts.is_empty()).then(|| runs_of(runs))) {
+                line.push_str("  ");
+                line.push_str(&part);
+            }
+            text.push_str(&line);
+            text.push('\n');
+        }
+    }
+    text
+}
+
+fn about(version: &Version) -> String {
+    let mut about = String::new();
+    if version.coverage < 1.0 {
+        about.push_str(&format!(", {} of them", percent(version.coverage)));
+    }
+    if let Some(workflow) = &version.only.workflow {
+        about.push_str(&format!(", of workflow {workflow}"));
+    }
+    if let Some(workspace) = &version.only.workspace {
+        about.push_str(&format!(", in {}", workspace.display()));
+    }
+    about
+}
+
+fn state(version: &Version) -> (&'static str, Tone) {
+    match version.state {
+        State::Running => ("running", Tone::Good),
+        State::Stopped { .. } => ("stopped", Tone::Dim),
+        State::Tripped { .. } => ("stopped by a guardrail", Tone::Warn),
+    }
+}
+
+fn runs_of(runs: u64) -> String {
+    words::count(u32::try_from(runs).unwrap_or(u32::MAX), "run")
+}

@@ -1,0 +1,27 @@
+//! Live experiments (M5): what is tried against what (`definition`), where that is kept (`catalogue`), which run gets which arm
+//! (`enrol`), what became of those runs (`outcomes`, joined to units in `units`), and what stops an experiment from taking more of
+//! them (`guard`). Never touches a run that is at work, and starts none.
+//!
+//! A unit is the root task: a run with its continuations, splits and resumes, and with the runs that were begun in its place. Which
+//! arm it gets is a function of the experiment's seed and the unit's id ([`baton_core::bucket`]), so anybody can check it; that it got
+//! it stands in the run's first input, in the very same commit in which the run begins. There is no other list of who takes part.
+
+pub mod catalogue;
+pub mod definition;
+pub mod enrol;
+pub mod guard;
+pub mod outcomes;
+pub mod power;
+mod typed;
+pub mod units;
+
+pub use catalogue::Experiments;
+pub use definition::{Analysis, Arm, Definition, ExperimentError, Only, State, UnitKind, Version};
+pub use enrol::{Enrolled, Unfit, Work, assign, enrol};
+pub use guard::{Guarded, guard, report};
+pub use outcomes::{Collected, Record, collect};
+pub use typed::{ArmSpec, shares};
+pub use units::{Joined, Misfit, join};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,236 @@
+//! Which arm a new run gets, and how the arm is laid over its workflow. Pure: reads no file, and writes down nothing but what the
+//! run's first input will say.
+
+use std::path::{Path, PathBuf};
+
+use baton_core::bucket;
+use baton_core::experiment::Assignment;
+use baton_core::input::Pin;
+use baton_core::observation::Capability;
+use baton_core::workflow::{Layer, Origin, PolicyChoice, PolicyLayer, Scope};
+use baton_core::{Digest, Workflow};
+
+use super::definition::{Arm, Definition, UnitKind, Version};
+use crate::measure::task_of;
+
+/// Buckets of an assignment that was written down are found again to this; weights are written in full.
+const SAME: f64 = 1e-9;
+
+/// A run that is about to begin.
+#[derive(Clone, Copy, Debug)]
+pub struct Work<'a> {
+    /// What is to be done, with every layer that files lay.
+    pub workflow: &'a Workflow,
+    /// Where, canonical.
+    pub workspace: &'a Path,
+    /// An id that no other run has: what is hashed where the run itself is the unit.
+    pub fresh_unit: &'a str,
+    /// What the run that this one is begun in place of takes part in.
+    pub inherited: &'a [Assignment],
+}
+
+/// Why a run takes no part in an experiment. None of it depends on the arm that it would get.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unfit {
+    /// It takes no units any more.
+    NotRunning,
+    /// It is about another workflow.
+    OtherWorkflow,
+    /// It is about another folder.
+    OtherWorkspace(PathBuf),
+    /// The workflow chooses by itself, for a role or a phase, what the arms decide; an arm would decide elsewhere only.
+    Narrower {
+        /// "role reviewer", "phase build".
+        place: String,
+        /// What is chosen there.
+        capability: Capability,
+    },
+    /// Another experiment, which was started earlier, decides the same in this run.
+    Taken {
+        /// Which.
+        by: String,
+        /// What.
+        capability: Capability,
+    },
+    /// Coverage leaves this unit out.
+    NotCovered,
+}
+
+impl Unfit {
+    /// Whether a person would wonder, so that `run` says a word about it.
+    pub fn is_told(&self) -> bool {
+        matches!(self, Unfit::Narrower { .. } | Unfit::Taken { .. })
+    }
+}
+
+impl std::fmt::Display for Unfit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Unfit::NotRunning => write!(f, "it takes no runs any more"),
+            Unfit::OtherWorkflow => write!(f, "it is about another workflow"),
+            Unfit::OtherWorkspace(folder) => write!(f, "it is about the folder {}", folder.display()),
+            Unfit::Narrower { place, capability } => {
+                write!(f, "the workflow chooses a policy for {capability} in {place} itself")
+            }
+            Unfit::Taken { by, capability } => {
+                write!(f, "experiment {by}, which was started earlier, decides {capability} in it")
+            }
+            Unfit::NotCovered => write!(f, "coverage leaves it out"),
+        }
+    }
+}
+
+/// A run that takes part.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Enrolled<'a> {
+    /// What goes into its first input.
+    pub assignment: Assignment,
+    /// The version that it counts for.
+    pub version: &'a Version,
+    /// The arm.
+    pub arm: &'a Arm,
+    /// It was given to the run that this one is begun in place of.
+    pub inherited: bool,
+}
+
+/// The arm of a unit: a function of the definition and the unit alone. None where coverage leaves it out.
+pub fn assign<'a>(definition: &'a Definition, version: &'a Version, unit: &str) -> Option<Enrolled<'a>> {
+    let bucket = bucket::hash(&definition.seed, unit, definition.hash_version)?;
+    let arm = version.arms.get(bucket::choose(bucket, &version.ranges())?)?;
+    Some(Enrolled { assignment: assignment(definition, version, arm, unit), version, arm, inherited: false })
+}
+
+fn assignment(definition: &Definition, version: &Version, arm: &Arm, unit: &str) -> Assignment {
+    Assignment {
+        experiment: definition.name.clone(),
+        version: version.version,
+        unit: unit.to_owned(),
+        arm: arm.name.clone(),
+        propensities: version.propensities(),
+        component: arm.component.clone(),
+    }
+}
+
+/// Gives a new run its arm, or says why it gets none. `taken` is what experiments before this one decide in the run.
+pub fn enrol<'a>(
+    definition: &'a Definition,
+    work: &Work<'_>,
+    taken: &[(String, Capability)],
+) -> Result<Enrolled<'a>, Unfit> {
+    let version = definition.current().ok_or(Unfit::NotRunning)?;
+    fits(version, work)?;
+    if let Some((by, capability)) = taken.iter().find(|(_, capability)| version.decides.contains(capability))
+    {
+        return Err(Unfit::Taken { by: by.clone(), capability: *capability });
+    }
+    let before = work
+        .inherited
+        .iter()
+        .find(|before| before.experiment == definition.name && before.version == version.version);
+    if let Some(before) = before
+        && let Some(arm) = version.arm(&before.arm)
+    {
+        let assignment = assignment(definition, version, arm, &before.unit);
+        return Ok(Enrolled { assignment, version, arm, inherited: true });
+    }
+    let task;
+    let unit = match definition.unit {
+        UnitKind::Run => work.fresh_unit,
+        UnitKind::Task => {
+            task = task_of(work.workflow).to_string();
+            &task
+        }
+    };
+    assign(definition, version, unit).ok_or(Unfit::NotCovered)
+}
+
+/// Whether a run is one that the experiment is about. An arm decides in the whole run or not at all: where a role or a phase
+/// chooses for itself what the arms decide, the run is left alone.
+pub fn fits(version: &Version, work: &Work<'_>) -> Result<(), Unfit> {
+    if !version.is_running() {
+        return Err(Unfit::NotRunning);
+    }
+    if version.only.workflow.as_ref().is_some_and(|name| *name != work.workflow.name) {
+        return Err(Unfit::OtherWorkflow);
+    }
+    if let Some(folder) = version.only.workspace.as_ref().filter(|folder| *folder != work.workspace) {
+        return Err(Unfit::OtherWorkspace(folder.clone()));
+    }
+    let policies = &work.workflow.policies;
+    let roles = policies.roles.iter().map(|(role, layer)| (format!("role {role}"), layer));
+    let phases = policies.phases.iter().map(|(phase, layer)| (format!("phase {phase}"), layer));
+    for (place, layer) in roles.chain(phases) {
+        let says =
+            |capability: &&Capability| layer.all.is_some() || layer.by_capability.contains_key(capability);
+        if let Some(capability) = version.decides.iter().find(says) {
+            return Err(Unfit::Narrower { place, capability: *capability });
+        }
+    }
+    Ok(())
+}
+
+/// How a run names the component of an arm. It stands for these bytes alone, whatever lies in any file.
+pub fn reference(definition: &Definition, arm: &Arm) -> String {
+    format!("experiment:{}/{}@{}", definition.name, arm.name, arm.component)
+}
+
+/// The arm, as the closest of the layers for the whole run: what files lay beneath it no longer decides there.
+pub fn layer(definition: &Definition, version: &Version, arm: &Arm) -> PolicyLayer {
+    let choice = PolicyChoice {
+        component: Some(reference(definition, arm)),
+        settings: arm.settings.clone(),
+        from: Origin {
+            layer: Layer::Experiment,
+            file: format!("{}, arm {}", definition.name, arm.name),
+            line: 0,
+        },
+        ..PolicyChoice::default()
+    };
+    let by_capability = version.decides.iter().map(|capability| (*capability, choice.clone())).collect();
+    PolicyLayer { all: None, by_capability }
+}
+
+/// A workflow without what experiments laid over it: what its files say.
+#[must_use]
+pub fn without_arms(mut workflow: Workflow) -> Workflow {
+    let is_of_files = |layer: &PolicyLayer| {
+        let choices = layer.all.iter().chain(layer.by_capability.values());
+        choices.clone().next().is_none()
+            || choices.clone().any(|choice| choice.from.layer != Layer::Experiment)
+    };
+    workflow.policies.layers.retain(is_of_files);
+    workflow
+}
+
+/// Why an assignment that was read from a journal cannot be what this version gave; nothing where it is.
+pub fn not_given(definition: &Definition, version: &Version, found: &Assignment) -> Option<String> {
+    let Some(given) = assign(definition, version, &found.unit) else {
+        return Some(format!("coverage leaves the unit {} out", found.unit));
+    };
+    if given.arm.name != found.arm {
+        return Some(format!("its unit falls into arm {}, and it got {}", given.arm.name, found.arm));
+    }
+    if given.arm.component != found.component {
+        let (right, wrong) = (given.arm.component.short(), found.component.short());
+        return Some(format!("its arm has the component {right}, and it got {wrong}"));
+    }
+    let expected = version.propensities();
+    let same = expected.len() == found.propensities.len()
+        && expected.iter().all(|(arm, chance)| {
+            found.propensities.get(arm).is_some_and(|found| (found - chance).abs() < SAME)
+        });
+    (!same).then(|| "its propensities are not those of the experiment".to_owned())
+}
+
+/// What a run really began with where the arm should decide: another component, if it is one.
+pub fn other_component(version: &Version, arm: &Arm, pins: &[Pin]) -> Option<(Capability, Digest)> {
+    version.decides.iter().find_map(|capability| {
+        let mut seats =
+            pins.iter().rev().filter(|pin| pin.capability == *capability && pin.scope == Scope::Run);
+        let decides = seats.next().map(|pin| &pin.component);
+        match decides {
+            Some(component) if *component == arm.component => None,
+            found => Some((*capability, found.cloned().unwrap_or_else(|| Digest::of("")))),
+        }
+    })
+}

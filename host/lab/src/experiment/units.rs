@@ -1,0 +1,239 @@
+//! From runs to units, and from units to the samples that are compared. A unit counts for the arm that it was given, whatever became
+//! of it (intention to treat); what cannot count is listed with its reason, never dropped.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use baton_core::ids::ArmName;
+
+use super::definition::{Definition, UnitKind, Version};
+use super::enrol::{not_given, other_component};
+use super::outcomes::{Collected, Record};
+use crate::compare::{ArmSample, Design, Invalid, Options};
+use crate::measure::{Measures, Standing};
+
+/// The units of one version of an experiment.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Joined {
+    /// One sample an arm, control first.
+    pub samples: Vec<ArmSample>,
+    /// Runs that claim an arm that the experiment does not have.
+    pub strangers: Vec<Invalid>,
+    /// Runs that were begun again, and count with what came in their place.
+    pub replaced: u64,
+    /// What a reader has to know besides.
+    pub notes: Vec<String>,
+}
+
+/// Why a run cannot count.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Misfit {
+    /// What became of it cannot be read.
+    Unreadable(String),
+    /// The experiment would have given it something else: somebody wrote it by hand, or the dice are loaded.
+    NotGiven(String),
+    /// It began with another component than its arm has.
+    OtherComponent(String),
+    /// Another run has its unit, and neither was begun in place of the other.
+    Duplicate,
+}
+
+impl std::fmt::Display for Misfit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Misfit::Unreadable(why) => write!(f, "its journal cannot be read: {why}"),
+            Misfit::NotGiven(why) => write!(f, "the experiment did not give it this arm: {why}"),
+            Misfit::OtherComponent(what) => write!(f, "what decided is not its arm's: {what}"),
+            Misfit::Duplicate => write!(f, "another run has the same unit, and was not begun in its place"),
+        }
+    }
+}
+
+/// Joins what a version assigned to what became of it.
+pub fn join(definition: &Definition, version: &Version, collected: &Collected) -> Joined {
+    let mut arms: BTreeMap<&ArmName, (Vec<Measures>, Vec<Invalid>)> = BTreeMap::new();
+    let mut joined = Joined { samples: Vec::new(), strangers: Vec::new(), replaced: 0, notes: Vec::new() };
+    for unit in units(definition, version, collected) {
+        let arm = version.arm(&unit.newest().assignment.arm).map(|arm| &arm.name);
+        joined.replaced += unit.records.len() as u64 - 1;
+        let (counted, why) = match (unit.misfit(definition, version), unit.measures()) {
+            (Some(misfit), _) => (None, misfit.to_string()),
+            (None, Ok(measures)) => (Some(measures), String::new()),
+            (None, Err(why)) => (None, Misfit::Unreadable(why).to_string()),
+        };
+        let invalid = || Invalid { unit: unit.newest().assignment.unit.clone(), reason: unit.said(&why) };
+        match (arm, counted) {
+            (None, _) => joined.strangers.push(invalid()),
+            (Some(arm), Some(measures)) => arms.entry(arm).or_default().0.push(measures),
+            (Some(arm), None) => arms.entry(arm).or_default().1.push(invalid()),
+        }
+    }
+    for arm in &version.arms {
+        let (measures, invalid) = arms.remove(&arm.name).unwrap_or_default();
+        joined.samples.push(ArmSample {
+            arm: arm.name.as_str().to_owned(),
+            policy: arm.policy.clone(),
+            component: Some(arm.component.clone()),
+            weight: arm.weight,
+            measures,
+            invalid,
+        });
+    }
+    joined.notes = notes(version, collected, &joined);
+    joined
+}
+
+/// How the samples are to be compared.
+pub fn options(definition: &Definition, version: &Version) -> Options {
+    let analysis = version.analysis;
+    Options {
+        title: match definition.versions.len() {
+            1 => definition.name.to_string(),
+            _ => format!("{}, version {}", definition.name, version.version),
+        },
+        experiment: Some(definition.name.clone()),
+        design: match definition.unit {
+            UnitKind::Run => Design::Independent,
+            UnitKind::Task => Design::ClusteredByTask,
+        },
+        alpha: analysis.alpha,
+        objectives_margin: analysis.objectives_margin,
+        tokens_margin: analysis.tokens_margin,
+        guardrail_margin: analysis.guardrail_margin,
+        ..Options::default()
+    }
+}
+
+/// The runs that are counted as one.
+struct Counted<'a> {
+    /// In the order in which they began; each but the last was set aside for the next.
+    records: Vec<&'a Record>,
+    is_duplicate: bool,
+}
+
+impl Counted<'_> {
+    fn newest(&self) -> &Record {
+        self.records[self.records.len() - 1]
+    }
+
+    fn misfit(&self, definition: &Definition, version: &Version) -> Option<Misfit> {
+        let found = &self.newest().assignment;
+        if let Some(why) = not_given(definition, version, found) {
+            return Some(Misfit::NotGiven(why));
+        }
+        let arm = version.arm(&found.arm)?;
+        for record in &self.records {
+            if let Some((capability, component)) = other_component(version, arm, &record.pins) {
+                let what = format!("{capability} began with {}", component.short());
+                return Some(Misfit::OtherComponent(what));
+            }
+        }
+        self.is_duplicate.then_some(Misfit::Duplicate)
+    }
+
+    /// What the last of them came to, at the price of all of them.
+    fn measures(&self) -> Result<Measures, String> {
+        let mut whole = self.newest().measures.clone()?;
+        whole.started_at = self.records[0].started_at;
+        for before in &self.records[..self.records.len() - 1] {
+            let before = before.measures.as_ref().map_err(Clone::clone)?;
+            whole.tokens += before.tokens;
+            whole.cost_microusd = match (whole.cost_microusd, before.cost_microusd) {
+                (Some(now), Some(before)) => Some(now + before),
+                (now, before) => now.or(before),
+            };
+            whole.active_ms += before.active_ms;
+            whole.quota_wait_ms += before.quota_wait_ms;
+            whole.turns += before.turns;
+            whole.wasted_turns += before.wasted_turns;
+            whole.sessions += before.sessions;
+            whole.handoffs += before.handoffs;
+            whole.compactions += before.compactions;
+            whole.splits += before.splits;
+            whole.exhaustions += before.exhaustions;
+            whole.missed += before.missed;
+            whole.false_alarms += before.false_alarms;
+            whole.lead_turns.extend_from_slice(&before.lead_turns);
+            whole.retries += before.retries;
+            whole.decisions += before.decisions;
+            whole.faults += before.faults;
+            whole.timeouts += before.timeouts;
+            for (component, decisions) in &before.decided_by {
+                *whole.decided_by.entry(component.clone()).or_default() += decisions;
+            }
+            whole.swapped |= before.swapped;
+        }
+        Ok(whole)
+    }
+
+    /// The reason with the place, so that a person can look.
+    fn said(&self, why: &str) -> String {
+        let newest = self.newest();
+        format!("run {} in {}: {why}", newest.run, newest.workspace.display())
+    }
+}
+
+/// Runs by unit. Where the run is the unit, a run that was stopped goes with the next one of its unit, which was begun in its place;
+/// where the task is, every run stands for itself and the comparison clusters them.
+fn units<'a>(definition: &Definition, version: &Version, collected: &'a Collected) -> Vec<Counted<'a>> {
+    let of_version = collected.records.iter().filter(|record| record.assignment.version == version.version);
+    if definition.unit == UnitKind::Task {
+        return of_version.map(|record| Counted { records: vec![record], is_duplicate: false }).collect();
+    }
+    let mut order: Vec<&str> = Vec::new();
+    let mut by_unit: BTreeMap<&str, Vec<&Record>> = BTreeMap::new();
+    for record in of_version {
+        let unit = record.assignment.unit.as_str();
+        let records = by_unit.entry(unit).or_default();
+        if records.is_empty() {
+            order.push(unit);
+        }
+        records.push(record);
+    }
+    let counted = |unit: &str| {
+        let records = by_unit.remove(unit).unwrap_or_default();
+        let was_replaced = |record: &&Record| {
+            record.measures.as_ref().is_ok_and(|measures| measures.standing == Standing::Stopped)
+        };
+        let is_duplicate = !records[..records.len() - 1].iter().all(was_replaced);
+        Counted { records, is_duplicate }
+    };
+    order.into_iter().map(counted).collect()
+}
+
+fn notes(version: &Version, collected: &Collected, joined: &Joined) -> Vec<String> {
+    let mut notes = Vec::new();
+    if let super::State::Tripped { why, .. } = &version.state {
+        notes.push(format!("A guardrail stopped enrolment: {why}. Runs that had begun went on."));
+    }
+    if let super::State::Stopped { why, .. } = &version.state {
+        notes.push(format!("It was stopped: {why}."));
+    }
+    if joined.replaced > 0 {
+        notes.push(format!(
+            "{} runs were begun anew; they count as one unit with what came in their place, with the tokens and the time of both.",
+            joined.replaced
+        ));
+    }
+    let unexposed = |sample: &ArmSample| {
+        let component = sample.component.as_ref();
+        let over = sample.measures.iter().filter(|run| run.standing.is_final());
+        over.filter(|run| component.is_none_or(|component| !run.decided_by.contains_key(component))).count()
+    };
+    for sample in joined.samples.iter().filter(|sample| unexposed(sample) > 0) {
+        notes.push(format!(
+            "{} of {} were over before the arm's component was asked anything; they count all the same.",
+            unexposed(sample),
+            sample.arm
+        ));
+    }
+    for stranger in &joined.strangers {
+        notes.push(format!("In no arm of this experiment: {}.", stranger.reason));
+    }
+    let journals: BTreeSet<String> = collected
+        .unreadable
+        .iter()
+        .map(|(workspace, why)| format!("The journal of {} cannot be read: {why}.", workspace.display()))
+        .collect();
+    notes.extend(journals);
+    notes
+}

@@ -1,0 +1,333 @@
+//! Runs of an experiment without agents: real journals, written by core as it is played, whose outcomes are told beforehand. Checks
+//! nothing.
+
+#![allow(dead_code, unreachable_pub)] // A module of several suites; each uses its own part.
+
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+
+use baton_core::action::{Action, Intent};
+use baton_core::decision::{
+    Assessment, Brief, CompactionAction, CompactionDecision, Composition, Continuer, DecidedBy, Decision,
+    Fault, FaultRecord, Label, Recovery, Review, SplitAction, SplitDecision, Staleness, TurnBudget, Verdict,
+};
+use baton_core::experiment::Assignment;
+use baton_core::facts::{AgentEvent, Billed, Capabilities, Exit, WorkspaceFacts};
+use baton_core::input::{Choice, Outcome, Pin, Report};
+use baton_core::observation::{Ask, Capability, ObjectiveStatus, Question};
+use baton_core::workflow::{Scope, Workflow, file};
+use baton_core::{Digest, Input, Run, RunId, Seq, SessionId, Stamped, UnixMs};
+use baton_lab::experiment::{Analysis, Arm, Definition, Enrolled, Only, State, UnitKind, Version, assign};
+use baton_store::{Durability, Entry, Journal, StateDir};
+
+/// Objectives of the workflow.
+pub const OBJECTIVES: u32 = 3;
+
+/// When the first run begins.
+const BEGINS_MS: u64 = 1_770_892_200_000;
+
+/// What becomes of a run.
+#[derive(Clone, Copy, Debug)]
+pub struct Fate {
+    /// Objectives that are done in the end; where it is not all of them, a person ends the run.
+    pub completed: u32,
+    /// Tokens billed for each objective that is asked for.
+    pub tokens: u64,
+    /// The arm's component fails each time, and the built-in one decides.
+    pub faults: bool,
+    /// The host dies when this many objectives were asked for.
+    pub dies_at: Option<u32>,
+    /// Somebody then begins the same work anew.
+    pub set_aside: bool,
+}
+
+impl Default for Fate {
+    fn default() -> Self {
+        Self { completed: OBJECTIVES, tokens: 1_000, faults: false, dies_at: None, set_aside: false }
+    }
+}
+
+/// An experiment with these arms, in equal parts where no other weights are given.
+pub fn definition(name: &str, arms: &[(&str, f64)]) -> Definition {
+    let arm = |(name, weight): &(&str, f64)| Arm {
+        name: (*name).into(),
+        reference: format!("{name}.wasm"),
+        policy: (*name).to_owned(),
+        component: Digest::of(name),
+        weight: *weight,
+        settings: Default::default(),
+    };
+    Definition {
+        schema: 1,
+        name: name.into(),
+        seed: name.to_owned(),
+        hash_version: 2,
+        unit: UnitKind::Run,
+        versions: vec![Version {
+            version: 1,
+            started_at: UnixMs(BEGINS_MS),
+            state: State::Running,
+            coverage: 1.0,
+            decides: vec![Capability::Splitting],
+            arms: arms.iter().map(arm).collect(),
+            only: Only::default(),
+            analysis: Analysis::default(),
+        }],
+    }
+}
+
+/// The workflow of all of them.
+pub fn workflow() -> Workflow {
+    let objectives: String = (0..OBJECTIVES)
+        .map(|n| format!("[[phases.objectives]]\nid = \"o{n}\"\ndescription = \"Do {n}.\"\n"))
+        .collect();
+    let text = format!("name = \"lab\"\ngoal = \"Something small.\"\n[[phases]]\nid = \"10\"\n{objectives}");
+    file::parse(&text, "lab.toml", "/").unwrap()
+}
+
+/// A state root with one workspace, to whose journal runs are written.
+pub struct Place {
+    pub root: PathBuf,
+    pub journal: Journal,
+    runs: u64,
+}
+
+impl Place {
+    pub fn new(folder: &Path) -> Self {
+        let (root, workspace) = (folder.join("state"), folder.join("work"));
+        std::fs::create_dir_all(&workspace).unwrap();
+        let state = StateDir::open(&root, &workspace).unwrap();
+        Self::of(root, Journal::open(&state).unwrap())
+    }
+
+    /// One that is there.
+    pub fn of(root: PathBuf, journal: Journal) -> Self {
+        Self { root, journal, runs: 0 }
+    }
+
+    /// Enrols a run of this unit as `baton run` does, and plays it. Gives back its arm.
+    pub fn run(
+        &mut self,
+        definition: &Definition,
+        unit: &str,
+        fate: impl FnOnce(&str) -> Fate,
+    ) -> Option<String> {
+        let Enrolled { assignment, arm, version, .. } =
+            assign(definition, definition.current().unwrap(), unit)?;
+        let arm_name = arm.name.to_string();
+        let pins = pins(version, arm);
+        self.write(assignment, pins, fate(&arm_name));
+        Some(arm_name)
+    }
+
+    /// Plays a run with this assignment.
+    pub fn write(&mut self, assignment: Assignment, pins: Vec<Pin>, fate: Fate) -> RunId {
+        self.runs += 1;
+        let run = RunId::new(format!("r{}", self.runs));
+        let at = BEGINS_MS + self.runs * 60_000;
+        let entries = Player::play(run.clone(), assignment, pins, fate, at);
+        self.journal.append_wait(&run, entries, Durability::Telemetry).unwrap();
+        run
+    }
+
+    /// Goes on with a run: whatever is written is on disk.
+    pub fn flush(&self) {
+        self.journal.flush().unwrap();
+    }
+}
+
+/// What a run of an arm begins with.
+pub fn pins(version: &Version, arm: &Arm) -> Vec<Pin> {
+    let pin = |capability: &Capability| Pin {
+        capability: *capability,
+        policy: arm.policy.clone(),
+        component: arm.component.clone(),
+        settings: Digest::of("{}"),
+        scope: Scope::Run,
+        wants: Default::default(),
+        grants: Default::default(),
+        from: Default::default(),
+    };
+    version.decides.iter().map(pin).collect()
+}
+
+/// Plays the host without agents.
+struct Player {
+    run: Run,
+    seq: Seq,
+    at: u64,
+    entries: Vec<Entry>,
+    wanted: VecDeque<Intent>,
+    fate: Fate,
+    component: Digest,
+    asked: u32,
+    done: u32,
+    /// The last prompt came to nothing.
+    failed: bool,
+}
+
+impl Player {
+    fn play(run: RunId, assignment: Assignment, pins: Vec<Pin>, fate: Fate, at: u64) -> Vec<Entry> {
+        let mut player = Player {
+            run: Run::new(),
+            seq: Seq(0),
+            at,
+            entries: Vec::new(),
+            wanted: VecDeque::new(),
+            fate,
+            component: assignment.component.clone(),
+            asked: 0,
+            done: 0,
+            failed: false,
+        };
+        player.take(Input::Started {
+            run,
+            workflow: Box::new(workflow()),
+            pins,
+            task_folder: ".".into(),
+            utc_offset_minutes: 0,
+            assignments: vec![assignment],
+        });
+        while let Some(intent) = player.wanted.pop_front() {
+            if player.fate.dies_at.is_some_and(|at| player.asked >= at) {
+                break;
+            }
+            player.perform(intent);
+        }
+        if player.fate.set_aside {
+            player.take(Input::SetAside);
+        }
+        player.entries
+    }
+
+    fn take(&mut self, input: Input) {
+        let stamped = Stamped { seq: self.seq.next(), at: UnixMs(self.at + 100 * self.seq.0), input };
+        let intents = self.run.apply(&stamped).unwrap();
+        self.seq = stamped.seq;
+        let at = stamped.at;
+        self.entries.push(Entry::Input(stamped));
+        for intent in intents.into_iter().filter(|intent| !matches!(intent.action, Action::Notify(_))) {
+            self.seq = self.seq.next();
+            self.entries.push(Entry::Intent { seq: self.seq, at, intent: intent.clone() });
+            self.wanted.push_back(intent);
+        }
+    }
+
+    fn perform(&mut self, intent: Intent) {
+        let id = intent.id;
+        let done = |outcome| Input::Outcome { action: id, outcome };
+        match intent.action {
+            Action::RequestDecision { request, question, .. } => {
+                let (decision, label) = (stub(&question, self.failed), self.label(&question));
+                self.take(Input::Decided { request, result: Ok(decision), label: Box::new(label) });
+            }
+            Action::Spawn(spec) => {
+                let capabilities = Capabilities::default();
+                self.take(done(Outcome::Spawned { group: 1, started: 1, capabilities }));
+                self.say(
+                    &spec.session,
+                    AgentEvent::Ready { agent_session: None, model: None, version: None },
+                );
+            }
+            Action::Prompt { session, focus, .. } => {
+                self.take(done(Outcome::Delivered));
+                self.asked += 1;
+                self.failed = self.done >= self.fate.completed;
+                self.say(&session, AgentEvent::Text { text: "I did what I was asked to do in it.".into() });
+                let billed = Billed { input_tokens: self.fate.tokens, ..Billed::default() };
+                self.say(&session, AgentEvent::Turn { used_tokens: Some(1_000), billed });
+                for objective in focus {
+                    if self.done < self.fate.completed {
+                        self.done += 1;
+                        let status = ObjectiveStatus::Done;
+                        let digest = Digest::of(format!("{} {objective}", self.seq));
+                        let report = Report::ObjectiveUpdate { objective, status, note: String::new() };
+                        self.take(Input::Reported { session: Some(session.clone()), digest, report });
+                    }
+                }
+                let ended = AgentEvent::PromptEnded { stop_reason: "end_turn".into(), is_error: false };
+                self.say(&session, ended);
+            }
+            Action::End { session, .. } => {
+                self.take(done(Outcome::Delivered));
+                let exit = Exit { code: Some(0), signal: None, by_host: true };
+                self.take(Input::SessionEnded { session, exit });
+            }
+            Action::Ask { .. } => {
+                self.take(done(Outcome::Announced));
+                self.take(Input::Answered { question: id, choice: Choice::Stop });
+            }
+            Action::Assess { .. } => self.take(done(Outcome::Assessed { facts: WorkspaceFacts::default() })),
+            Action::Checkpoint { .. } => self.take(done(Outcome::Checkpointed { base: None })),
+            Action::Finish { .. } => self.take(done(Outcome::Announced)),
+            _ => self.take(done(Outcome::Delivered)),
+        }
+    }
+
+    fn say(&mut self, session: &SessionId, event: AgentEvent) {
+        self.take(Input::Agent { session: session.clone(), event });
+    }
+
+    fn label(&self, question: &Question) -> Label {
+        let fault = FaultRecord {
+            by: DecidedBy::Configured,
+            policy: "arm".into(),
+            component: self.component.clone(),
+            fault: Fault::OutOfFuel { limit: 1 },
+            settings: None,
+            fuel: None,
+            artifacts: Default::default(),
+        };
+        let decides = question.ask.capability() == Capability::Splitting;
+        let falls = decides && self.fate.faults;
+        Label {
+            by: if falls { DecidedBy::BuiltIn } else { DecidedBy::Configured },
+            capability: question.ask.capability(),
+            policy: "stub".into(),
+            component: Some(if decides && !falls { self.component.clone() } else { Digest::of("built-in") }),
+            settings: Some(Digest::of("{}")),
+            engine: Digest::of("engine"),
+            fuel: 100,
+            duration_us: 5,
+            artifacts: Default::default(),
+            faults: if falls { vec![fault] } else { Vec::new() },
+        }
+    }
+}
+
+/// A policy that asks a person where the work came to nothing, and finds everything else in order.
+fn stub(question: &Question, failed: bool) -> Decision {
+    let reason = "as always".to_owned();
+    match &question.ask {
+        Ask::Assess(_) => Decision::Assess(Assessment {
+            verdict: if failed { Verdict::Failed } else { Verdict::Completed },
+            evidence: Vec::new(),
+            warning: None,
+            recovery: match failed {
+                true => Recovery::Pause { question: "What now?".to_owned() },
+                false => Recovery::Wait,
+            },
+            reason,
+        }),
+        Ask::Budget(_, base) => Decision::Budget(TurnBudget { max_turns: *base, reason }),
+        Ask::Split(_) => Decision::Split(SplitDecision { action: SplitAction::Keep, reason }),
+        Ask::Brief(seen) => {
+            Decision::Brief(Brief { prompt: format!("Do {:?}.", seen.focus), left_out: Vec::new(), reason })
+        }
+        Ask::Compaction(_) => {
+            Decision::Compaction(CompactionDecision { action: CompactionAction::Keep, reason })
+        }
+        Ask::Compose(_) => {
+            let (document, index) = ("# Handoff".to_owned(), "# Index".to_owned());
+            let continuer = Continuer::Successor;
+            Decision::Compose(Composition { document, index, continuer, left_out: Vec::new(), reason })
+        }
+        Ask::Review(_) => Decision::Review(Review {
+            score: 90,
+            findings: Vec::new(),
+            staleness: Staleness::Fresh,
+            accepted: true,
+            reason,
+        }),
+    }
+}
