@@ -4,14 +4,15 @@
 use std::path::Path;
 
 use baton_core::action::OffloadedInput;
-use baton_core::decision::{DecidedBy, Decision, Label, SplitAction, SplitDecision};
+use baton_core::decision::{DecidedBy, Decision, Fault, FaultRecord, Label, SplitAction, SplitDecision};
 use baton_core::experiment::Assignment;
 use baton_core::grants::Grants;
 use baton_core::ids::{ActionId, RequestId};
 use baton_core::input::{ChangeCause, Outcome, Pin, Report, ReportedHandoff};
 use baton_core::observation::{Capability, ItemKind, ItemView};
 use baton_core::workflow::{
-    AgentKind, Layer, Limits, Notify, Objective, Origin, Phase, Repeat, ReviewBy, Role, Scope,
+    AgentKind, Imported, ImportedFile, Layer, Limits, Notify, Objective, Origin, Phase, Repeat, ReviewBy,
+    Role, Scope,
 };
 use baton_core::{Action, Digest, Input, RunId, SessionId, Text, Tree, Workflow};
 use baton_store::{Durability, Entry};
@@ -211,6 +212,45 @@ fn in_experiment() -> Vec<Entry> {
     vec![input(1, started)]
 }
 
+/// A run that was made from a recording, with a decision of the recording and a fault that can be made again.
+fn imported() -> Vec<Entry> {
+    let file = ImportedFile { name: "a.jsonl".into(), digest: Digest::of("a"), bytes: 12 };
+    let imported = Imported { format: "turns".into(), files: vec![file], times_are_made_up: true };
+    let started = Input::Started {
+        run: "imported".into(),
+        workflow: Box::new(Workflow { imported: Some(imported), ..workflow() }),
+        pins: Vec::new(),
+        task_folder: ".baton/x".into(),
+        utc_offset_minutes: 0,
+        assignments: Vec::new(),
+    };
+    let fault = FaultRecord {
+        by: DecidedBy::Configured,
+        policy: "my-split".into(),
+        component: Digest::of("component"),
+        fault: Fault::OutOfFuel { limit: 9 },
+        settings: Some(Digest::of("settings")),
+        fuel: Some(9),
+        artifacts: [("reports/a.md".to_owned(), Digest::of("a"))].into(),
+    };
+    let label = Label {
+        by: DecidedBy::Recording,
+        capability: Capability::Splitting,
+        policy: "recording".into(),
+        component: None,
+        settings: None,
+        engine: Digest::of("engine"),
+        fuel: 0,
+        duration_us: 0,
+        artifacts: Default::default(),
+        faults: vec![fault],
+    };
+    let kept = SplitDecision { action: SplitAction::Keep, reason: "it was not split".into() };
+    let decided =
+        Input::Decided { request: RequestId(1), result: Ok(Decision::Split(kept)), label: Box::new(label) };
+    vec![input(1, started), input(2, decided)]
+}
+
 fn entries() -> Vec<Entry> {
     let started = Input::Started {
         run: run(),
@@ -235,7 +275,9 @@ fn entries() -> Vec<Entry> {
 
 fn written() -> Vec<Value> {
     let place = Place::new();
-    for (run, entries) in [(run(), entries()), ("in-experiment".into(), in_experiment())] {
+    let runs =
+        [(run(), entries()), ("in-experiment".into(), in_experiment()), ("imported".into(), imported())];
+    for (run, entries) in runs {
         place.journal().append_wait(&run, entries.clone(), Durability::Durable).unwrap();
         assert_eq!(read(&place.journal(), &run), entries);
     }
