@@ -133,15 +133,9 @@ fn run_arms(args: &SimulateArgs, file: &Path) -> anyhow::Result<Exit> {
     if !args.keep.is_empty() {
         return keep(args, &arms, &model);
     }
-    let (fleet, seconds) = play(&arms, &model, args.seed, args.runs)?;
-    let found = Found {
-        workflow: &workflow.name,
-        arms: &arms,
-        first: args.seed,
-        asked: args.runs,
-        fleet: &fleet,
-        seconds,
-    };
+    let fleet = play(&arms, &model, args.seed, args.runs)?;
+    let found =
+        Found { workflow: &workflow.name, arms: &arms, first: args.seed, asked: args.runs, fleet: &fleet };
     match args.format {
         SimulateFormat::Text => out::data(&found.text(&look::stdout()))?,
         SimulateFormat::Json => out::data(&record::pretty(&found.json(&model)?)?)?,
@@ -155,7 +149,7 @@ fn run_arms(args: &SimulateArgs, file: &Path) -> anyhow::Result<Exit> {
 }
 
 /// Simulates, tells how far it is, and keeps what is done where somebody interrupts.
-fn play(arms: &[Arm], model: &Model, first: u64, runs: u64) -> anyhow::Result<(Fleet, f64)> {
+fn play(arms: &[Arm], model: &Model, first: u64, runs: u64) -> anyhow::Result<Fleet> {
     let stop = Arc::new(AtomicBool::new(false));
     let (heard, begun) = (Arc::clone(&stop), Instant::now());
     // It ends with the process.
@@ -175,7 +169,11 @@ fn play(arms: &[Arm], model: &Model, first: u64, runs: u64) -> anyhow::Result<(F
         }
     };
     let fleet = fleet(arms, model, first, runs, told, &stop)?;
-    Ok((fleet, begun.elapsed().as_secs_f64()))
+    if shows {
+        let (done, seconds) = (fleet.arms.iter().map(Vec::len).sum::<usize>(), begun.elapsed().as_secs_f64());
+        out::progress(&format!("{done} runs in {seconds:.1} s"));
+    }
+    Ok(fleet)
 }
 
 /// Writes the runs of single seeds where `baton replay` finds them.

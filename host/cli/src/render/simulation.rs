@@ -22,26 +22,24 @@ pub(crate) struct Found<'a> {
     pub(crate) asked: u64,
     /// What came of it.
     pub(crate) fleet: &'a Fleet,
-    /// Wall time.
-    pub(crate) seconds: f64,
 }
 
-/// One line of the table: what it is called, and its mean over runs.
-type Line = (&'static str, fn(&Simulated) -> f64, fn(f64) -> String);
+/// One line of the table: what it is called, its mean over runs, and whether a comparison tells of it already.
+type Line = (&'static str, fn(&Simulated) -> f64, fn(f64) -> String, bool);
 
 /// What is shown of each arm, as means of a run.
 const LINES: [Line; 11] = [
-    ("objectives completed", |run| f64::from(run.measures.completed), two_digits),
-    ("really right", |run| f64::from(run.right), two_digits),
-    ("tokens", |run| run.measures.tokens as f64, thousands),
-    ("active time", |run| run.measures.active_ms as f64, time),
-    ("waits for providers", |run| run.measures.quota_wait_ms as f64, time),
-    ("turns", |run| f64::from(run.measures.turns), two_digits),
-    ("sessions", |run| f64::from(run.measures.sessions), two_digits),
-    ("handoffs", |run| f64::from(run.measures.handoffs), two_digits),
-    ("compactions", |run| f64::from(run.measures.compactions), two_digits),
-    ("exhaustions", |run| f64::from(run.measures.exhaustions), two_digits),
-    ("exhaustions missed", |run| f64::from(run.measures.missed), two_digits),
+    ("objectives completed", |run| f64::from(run.measures.completed), two_digits, true),
+    ("really right", |run| f64::from(run.right), two_digits, false),
+    ("tokens", |run| run.measures.tokens as f64, thousands, true),
+    ("active time", |run| run.measures.active_ms as f64, time, true),
+    ("waits for providers", |run| run.measures.quota_wait_ms as f64, time, false),
+    ("turns", |run| f64::from(run.measures.turns), two_digits, false),
+    ("sessions", |run| f64::from(run.measures.sessions), two_digits, false),
+    ("handoffs", |run| f64::from(run.measures.handoffs), two_digits, true),
+    ("compactions", |run| f64::from(run.measures.compactions), two_digits, false),
+    ("exhaustions", |run| f64::from(run.measures.exhaustions), two_digits, true),
+    ("exhaustions missed", |run| f64::from(run.measures.missed), two_digits, true),
 ];
 
 impl Found<'_> {
@@ -49,11 +47,10 @@ impl Found<'_> {
     pub(crate) fn text(&self, look: &Look) -> String {
         let runs = self.fleet.arms.first().map_or(0, Vec::len);
         let mut text = format!(
-            "{} simulated: {runs} runs of each arm, seeds {} to {}, in {:.1} s\n\n",
+            "{} simulated: {runs} runs of each arm, seeds {} to {}\n\n",
             self.workflow,
             self.first,
-            self.first + (runs as u64).saturating_sub(1),
-            self.seconds
+            self.first + (runs as u64).saturating_sub(1)
         );
         if self.fleet.stopped {
             text.push_str(&format!("interrupted: {runs} of {} runs of each arm are in it\n\n", self.asked));
@@ -69,7 +66,8 @@ impl Found<'_> {
         rows.push(self.row("runs done", |of| {
             format!("{} of {}", count(of, |run| run.measures.standing == Standing::Done), of.len())
         }));
-        for (name, value, shown) in LINES {
+        let is_compared = self.arms.len() > 1;
+        for (name, value, shown, _) in LINES.into_iter().filter(|line| !(line.3 && is_compared)) {
             rows.push(self.row(name, |of| shown(mean(of, value))));
         }
         let bound = |run: &Simulated| !matches!(run.ends, Ends::Over | Ends::Waiting);
@@ -175,7 +173,7 @@ fn sample(arm: &Arm, runs: &[Simulated]) -> ArmSample {
 
 fn summary(arm: &Arm, runs: &[Simulated]) -> Value {
     let means: serde_json::Map<String, Value> =
-        LINES.iter().map(|(name, value, _)| (name.replace(' ', "_"), mean(runs, *value).into())).collect();
+        LINES.iter().map(|(name, value, ..)| (name.replace(' ', "_"), mean(runs, *value).into())).collect();
     let ends: serde_json::Map<String, Value> =
         [Ends::Over, Ends::Waiting, Ends::TooManyInputs, Ends::TooLong, Ends::NoProgress]
             .into_iter()

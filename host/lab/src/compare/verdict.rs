@@ -157,6 +157,13 @@ pub(super) fn guardrail(metric: &Metric, effect: &Effect, checked: Checked, opti
     );
     match checked {
         Checked::Alarm => format!("{name}: {} is worse by {much}.", effect.arm),
+        // Its own interval says harm, and all guardrails together do not yet.
+        _ if shown.excludes_zero() && (metric.better == Better::Up) == (shown.value < 0.0) => {
+            format!(
+                "{name}: {} may be worse, by {much}; not certain, since every guardrail is a chance of a false alarm.",
+                effect.arm
+            )
+        }
         _ => format!("{name}: no harm shown, {much}."),
     }
 }
