@@ -16,7 +16,7 @@ use rand::{RngExt as _, SeedableRng as _};
 use rayon::prelude::*;
 
 /// Published and fixed: no lucky one is looked for.
-const SEEDS: std::ops::Range<u64> = 0..60;
+const SEEDS: std::ops::Range<u64> = 0..400;
 
 /// Units of one experiment over simulated outcomes, both arms together.
 const UNITS: usize = 160;
@@ -254,10 +254,13 @@ fn equal_arms_are_told_apart_no_more_often_than_stated_and_unequal_ones_are() {
         seeds.par_iter().filter(found).count() as u64
     };
     let seeds = SEEDS.end - SEEDS.start;
-    assert_eq!(most_of(60, 0.05), 9);
+    // 35 of 400 are 8.8 %: a rate of 5 % gets further once in a thousand lists of seeds, and these are fixed.
+    assert_eq!(most_of(seeds, 0.05), 35);
     let of_equal = count(0.0);
     assert!(of_equal <= most_of(seeds, 0.05), "{of_equal} of {seeds} experiments without an effect");
+    println!("equal arms told apart in {of_equal} of {seeds}");
     let of_better = count(0.3);
+    println!("unequal arms told apart in {of_better} of {seeds}");
     assert!(of_better * 10 >= seeds * 9, "{of_better} of {seeds} experiments with an effect");
 }
 
