@@ -158,6 +158,9 @@ impl Stage {
             policy: name.to_owned(),
             component: bad.policy().digest().clone(),
             fault,
+            settings: Some(bad.settings_digest().clone()),
+            fuel: Some(evaluation.fuel),
+            artifacts: Default::default(),
         };
 
         // Nobody has decided yet: the built-in one does.

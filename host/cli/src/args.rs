@@ -7,8 +7,8 @@ use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 
 use crate::commands::{
-    agents, answer, artifacts, attach, check, classify, completions, gc, handoff, mcp, policy, report,
-    resume, run, schema, status, stop, undo,
+    agents, answer, artifacts, attach, check, classify, completions, experiment, gc, handoff, import, mcp,
+    policy, replay, report, resume, run, schema, simulate, stats, status, stop, undo,
 };
 use crate::exit::Exit;
 
@@ -38,11 +38,18 @@ pub(crate) enum Command {
     Answer(answer::AnswerArgs),
     Status(status::StatusArgs),
     Report(report::ReportArgs),
+    Replay(replay::ReplayArgs),
     #[command(subcommand)]
     Handoff(handoff::HandoffCommand),
     #[command(subcommand)]
     Artifacts(artifacts::ArtifactsCommand),
     Gc(gc::GcArgs),
+    Import(import::ImportArgs),
+    Simulate(simulate::SimulateArgs),
+    #[command(subcommand)]
+    Experiment(experiment::ExperimentCommand),
+    #[command(subcommand)]
+    Stats(stats::StatsCommand),
     #[command(subcommand)]
     Policy(policy::PolicyCommand),
     Agents(agents::AgentsArgs),

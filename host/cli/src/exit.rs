@@ -121,6 +121,7 @@ impl Exit {
                 | RuntimeError::NoRuns { .. }
                 | RuntimeError::NoSuchArtifact { .. }
                 | RuntimeError::AlreadyEnded { .. }
+                | RuntimeError::Recorded { .. }
                 | RuntimeError::NoHost { .. }
                 | RuntimeError::NoSuchQuestion { .. }
                 | RuntimeError::NoSuchChoice { .. }

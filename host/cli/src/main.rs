@@ -4,6 +4,7 @@
 
 mod args;
 mod commands;
+mod enrolment;
 mod exit;
 mod follow;
 mod launch;

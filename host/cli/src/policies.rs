@@ -82,7 +82,8 @@ pub(crate) fn configured(
     Ok(load(engine, reference, &named(reference, &RegistryArgs::of(place))?, settings)?)
 }
 
-fn load(
+/// A policy of a command line with these settings, held to the contract and tried.
+pub(crate) fn load(
     engine: &Engine,
     reference: &str,
     named: &Named,

@@ -75,7 +75,7 @@ pub(crate) fn askable(question: &Question, limits: &Limits) -> Result<(), Fault>
     Ok(())
 }
 
-fn ask(instance: &mut Instance<'_>, exports: &Exports, ask: &Ask) -> Result<Decision, Fault> {
+pub(crate) fn ask(instance: &mut Instance<'_>, exports: &Exports, ask: &Ask) -> Result<Decision, Fault> {
     let missing = || Fault::Unloadable {
         message: format!("it does not export {}", Capability::name(ask.capability())),
     };

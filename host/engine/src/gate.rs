@@ -45,6 +45,11 @@ impl Places {
         Self { all: Gate::new(places), slow: Gate::new(1), a_policy: places.saturating_sub(1).max(1) }
     }
 
+    /// The places that one policy may have at a time.
+    pub(crate) fn a_policy(&self) -> u32 {
+        self.a_policy
+    }
+
     /// The share of one more policy.
     pub(crate) fn share(&self) -> Share {
         Share { own: Gate::new(self.a_policy), set_back: AtomicBool::new(false) }

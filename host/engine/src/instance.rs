@@ -43,8 +43,7 @@ impl<'p> Instance<'p> {
         let watch = engine.watchdog.watch();
         let mut store = Store::new(&engine.wasm, State::new(limits, texts, settings, policy.grants.clone()));
         store.limiter(|state| &mut state.memory);
-        store.set_hostcall_fuel(usize::try_from(limits.output_bytes).unwrap_or(usize::MAX));
-        store.set_epoch_deadline(Watchdog::deadline_ticks(limits.watchdog_ms));
+        bound(&mut store, limits);
         let started = store.set_fuel(START_FUEL).and_then(|()| policy.pre.instantiate(&mut store));
         let instance = started.map_err(|error| match fault(&error, store.data(), limits, START_FUEL) {
             Fault::Invalid { message } => Fault::Unloadable { message },
@@ -53,6 +52,19 @@ impl<'p> Instance<'p> {
         // What starting takes differs between platforms, so the decision is metered from here.
         store.set_fuel(limits.fuel).map_err(|error| Fault::Unloadable { message: first_line(&error) })?;
         Ok(Self { store, instance, limits, _watch: watch, _place: place })
+    }
+
+    /// Makes it ready for another question: everything on the host's side is new, and the guest keeps what it has in its
+    /// memory. Only `reuse.rs` does that.
+    pub(crate) fn renew(
+        &mut self,
+        policy: &Loaded,
+        texts: Vec<Text>,
+        settings: Arc<Prepared>,
+    ) -> wasmtime::Result<()> {
+        *self.store.data_mut() = State::new(self.limits, texts, settings, policy.grants.clone());
+        bound(&mut self.store, self.limits);
+        self.store.set_fuel(self.limits.fuel)
     }
 
     /// Compares the types of a function with those of the contract.
@@ -90,6 +102,12 @@ impl<'p> Instance<'p> {
         let state = self.store.into_data();
         (state.log, state.artifacts.unwrap_or_default())
     }
+}
+
+/// What one decision may carry into the host, and for how long it may take.
+fn bound(store: &mut Store<State>, limits: &Limits) {
+    store.set_hostcall_fuel(usize::try_from(limits.output_bytes).unwrap_or(usize::MAX));
+    store.set_epoch_deadline(Watchdog::deadline_ticks(limits.watchdog_ms));
 }
 
 /// What an error of wasmtime means here.

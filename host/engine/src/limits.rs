@@ -64,6 +64,9 @@ pub const OUTPUT_BYTES: u64 = 128 << 10;
 /// The host cuts its text windows to some KiB; documents and findings are a page. One MiB is far beyond both.
 pub const INPUT_BYTES: u64 = 1 << 20;
 
+/// Bytes of one artifact that are read for a policy; a larger one is as good as absent.
+pub const ARTIFACT_READ_BYTES: u64 = 1 << 20;
+
 /// As `wit/imports.wit` promises.
 pub const LOG_LINES: u32 = 16;
 

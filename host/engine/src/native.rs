@@ -4,21 +4,28 @@
 use std::fmt::Write as _;
 
 use baton_core::decision::{
-    Assessment, Brief, CompactionAction, CompactionDecision, Composition, Continuer, Decision, Recovery,
-    Review, SplitAction, SplitDecision, Staleness, TurnBudget, Verdict,
+    Assessment, Brief, CompactionAction, CompactionDecision, Composition, Continuer, Decision, Fault,
+    Recovery, Review, SplitAction, SplitDecision, Staleness, TurnBudget, Verdict,
 };
 use baton_core::observation::{
-    Ask, ExhaustionObservation, HandoffObservation, ObjectiveStatus, ObjectiveView, Occasion,
+    Ask, ExhaustionObservation, HandoffObservation, ObjectiveStatus, ObjectiveView, Occasion, Question,
     ReviewObservation,
 };
 
-use crate::limits::ANSWER_TEXT_BYTES;
+use crate::evaluate::askable;
+use crate::limits::{ANSWER_TEXT_BYTES, Limits};
 
 /// Why it answers at all, at the beginning of every reason.
 const WHY: &str = "No policy answered";
 
 /// Paths named in a prompt or document: the workspace itself has the others.
 const PATHS: usize = 50;
+
+/// What is decided of a question where no component answers; a fault where it cannot be put to anyone. Replays compare it with
+/// what a journal says of such a decision.
+pub fn answer_without_component(question: &Question, limits: &Limits) -> Result<Decision, Fault> {
+    askable(question, limits).map(|()| answer(&question.ask))
+}
 
 /// The answer to any question.
 pub(crate) fn answer(ask: &Ask) -> Decision {

@@ -188,7 +188,15 @@ impl Router {
                     }
                     return asked.done(Ok(decision), label);
                 }
-                Err(fault) => asked.faults.push(FaultRecord { by, policy, component, fault }),
+                Err(fault) => asked.faults.push(FaultRecord {
+                    by,
+                    policy,
+                    component,
+                    fault,
+                    settings: Some(configured.settings_digest().clone()),
+                    fuel: Some(fuel),
+                    artifacts: artifacts.into_iter().collect(),
+                }),
             }
         }
         asked.done(Ok(native::answer(&question.ask)), self.native_label(capability))

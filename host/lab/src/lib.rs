@@ -1,16 +1,23 @@
-//! What recorded runs and streams can teach. Judges a recorded stream (`classify`), folds a journal again through core and holds it to what it says (`refold`), and
-//! puts recorded questions to the policies again (`reevaluate`, `policies`), or to a candidate instead (`trial`), any handoff document to a policy (`review`), and generated questions (`conformance`) or those of golden files (`golden`) to a new one. Performs nothing: no agent is started, nothing written.
+//! What recorded, simulated and tried runs can teach: replay, import, simulation, experiments, and what came of them in numbers
+//! and words; and whether a policy is fit to decide. Starts no agent and decides nothing in a live run. It writes only what
+//! it is told to keep: imported and simulated runs, and experiments.
 #![forbid(unsafe_code)]
 
 mod classify;
+pub mod compare;
 pub mod conformance;
+pub mod experiment;
 pub mod golden;
+mod import;
 pub mod measure;
 mod pairing;
 mod policies;
 mod reevaluate;
 mod refold;
+pub mod replay;
 mod review;
+pub mod simulate;
+pub mod stats;
 mod trial;
 
 use baton_core::decision::Label;
@@ -20,11 +27,16 @@ use baton_store::{Journal, StoreError};
 
 pub use baton_streams::Format as StreamFormat;
 pub use classify::{Classified, ClassifyError, Moment, classify, classify_remark};
+pub use import::{
+    Import, ImportError, ImportFormat, ImportNote, ImportReport, ImportRequest, ImportedVerdict, Importer,
+    Kept, NOTES_KEPT, RECORDING_BYTES_MAX, RecordedFile, turns_schema,
+};
 pub use policies::{ask_again, candidate};
-pub use reevaluate::{Answer, Changed, DIFFERENCES_KEPT, Reevaluated, Reevaluation};
+pub use reevaluate::{Answer, Changed, DIFFERENCES_KEPT, Reevaluated, Reevaluation, Witness};
 pub use refold::{Divergence, Folded, Refold};
+pub use replay::{Difference, Function, Tally, Tried};
 pub use review::{Known, review};
-pub use trial::{Difference, Function, Tally, Trial, Tried, try_on};
+pub use trial::{Trial, try_on};
 
 /// What a recorded run is worth as evidence.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,6 +51,11 @@ impl Verification {
     /// The run replays exactly: core and every component that was asked again.
     pub fn is_exact(&self) -> bool {
         self.refold.is_ok() && self.decisions.differences == 0
+    }
+
+    /// It is exact, and nothing was left out for want of a component or of what it was shown.
+    pub fn is_complete(&self) -> bool {
+        self.is_exact() && self.decisions.unavailable == 0
     }
 }
 
@@ -81,15 +98,11 @@ pub enum LabError {
 
 /// Re-folds a run and re-evaluates its decisions, in one pass over its journal.
 ///
-/// `evaluate` puts a question to the component that the label names, under the settings that it names:
-/// [`ask_again`] does it with real policies.
-pub fn verify(
-    journal: &Journal,
-    run: &RunId,
-    evaluate: impl FnMut(&Question, &Label) -> Answer,
-) -> Result<Verification, LabError> {
+/// The witness puts a question to the component that the label names, under the settings that it names:
+/// [`replay::Witnesses`] does it with what the journal has of them, [`ask_again`] with policies that are at hand.
+pub fn verify(journal: &Journal, run: &RunId, witness: impl Witness) -> Result<Verification, LabError> {
     let mut refold = Refold::new();
-    let mut reevaluation = Reevaluation::new(run.clone(), evaluate);
+    let mut reevaluation = Reevaluation::new(run.clone(), witness);
     let mut rows = 0_u64;
     for entry in journal.read(run)? {
         let entry = entry?;

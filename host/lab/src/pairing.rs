@@ -13,10 +13,10 @@ use crate::LabError;
 /// Questions that wait for their answer. Core has a few under way; a journal with more is not one of this host.
 const QUESTIONS_OPEN: usize = 4096;
 
-/// The questions of one run that have no answer yet.
-pub(crate) struct Pairing {
+/// The questions of one run that have no answer yet, each with what its reader wants to know of the moment it was put.
+pub(crate) struct Pairing<T = ()> {
     run: RunId,
-    open: BTreeMap<RequestId, Question>,
+    open: BTreeMap<RequestId, (Question, T)>,
 }
 
 /// A question with its recorded answer.
@@ -33,7 +33,7 @@ pub(crate) struct Paired<'a> {
     pub(crate) label: &'a Label,
 }
 
-impl Pairing {
+impl<T> Pairing<T> {
     /// Before the first entry.
     pub(crate) fn new(run: RunId) -> Self {
         Self { run, open: BTreeMap::new() }
@@ -44,24 +44,35 @@ impl Pairing {
         &self.run
     }
 
+    /// A question was put.
+    pub(crate) fn put(&mut self, request: RequestId, question: Question, moment: T) {
+        self.open.insert(request, (question, moment));
+        // The oldest are those that a host took with it when it died; they are put again under a new id.
+        if self.open.len() > QUESTIONS_OPEN {
+            self.open.pop_first();
+        }
+    }
+
+    /// It was answered. Fails for an answer without a question.
+    pub(crate) fn answered(&mut self, request: RequestId, seq: Seq) -> Result<(Question, T), LabError> {
+        self.open.remove(&request).ok_or_else(|| LabError::NoQuestion { run: self.run.clone(), seq })
+    }
+}
+
+impl Pairing {
     /// Takes the next entry; gives back the pair that it completes. Fails for an answer without a question.
     pub(crate) fn take<'a>(&mut self, entry: &'a Entry) -> Result<Option<Paired<'a>>, LabError> {
         match entry {
             Entry::Intent { intent, .. } => {
                 if let Action::RequestDecision { request, question, .. } = &intent.action {
-                    self.open.insert(*request, question.clone());
-                    // The oldest are those that a host took with it when it died; they are put again under a new id.
-                    if self.open.len() > QUESTIONS_OPEN {
-                        self.open.pop_first();
-                    }
+                    self.put(*request, question.clone(), ());
                 }
                 Ok(None)
             }
             Entry::Input(stamped) => {
                 let Input::Decided { request, result, label } = &stamped.input else { return Ok(None) };
                 let (seq, request) = (stamped.seq, *request);
-                let unasked = || LabError::NoQuestion { run: self.run.clone(), seq };
-                let question = self.open.remove(&request).ok_or_else(unasked)?;
+                let (question, ()) = self.answered(request, seq)?;
                 Ok(Some(Paired { seq, request, question, recorded: result, label }))
             }
         }

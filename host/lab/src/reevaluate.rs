@@ -1,9 +1,10 @@
-//! Replay of policies: every question that a component answered is put to it again, and must get the same answer for
-//! the same fuel. How a component is run is the caller's closure; which questions are asked again is decided here.
+//! Replay of policies: every decision that was made is made again by whoever made it, and must come out the same, to the byte and
+//! to the unit of fuel. So must the faults of those that were asked before. How a component is asked is the witness's; what is
+//! asked again, and what counts as the same, is decided here.
 
-use baton_core::decision::{DecidedBy, Decision, Fault, Label};
+use baton_core::decision::{DecidedBy, Decision, Fault, FaultRecord, Label};
 use baton_core::observation::Question;
-use baton_core::{RequestId, RunId, Seq};
+use baton_core::{Input, RequestId, RunId, Seq, Stamped};
 use baton_store::Entry;
 
 use crate::LabError;
@@ -12,7 +13,7 @@ use crate::pairing::{Paired, Pairing};
 /// Differences that are kept to be shown; the rest is counted. A person reads the first few.
 pub const DIFFERENCES_KEPT: usize = 20;
 
-/// What the closure found.
+/// What a witness says.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Answer {
     /// The component was asked.
@@ -22,11 +23,46 @@ pub enum Answer {
         /// What it used.
         fuel: u64,
     },
-    /// The component, its settings or its engine are not at hand.
+    /// The component was asked under another engine: under that it may use other fuel for the same answer.
+    OtherEngine {
+        /// Its answer or fault.
+        result: Result<Decision, Fault>,
+    },
+    /// The label names what cannot have decided in this run: it was changed, or this is no journal of Baton.
+    Impossible {
+        /// Why, for a person.
+        why: String,
+    },
+    /// The component, its settings, or what it was shown, are not at hand.
     Unavailable {
         /// Why, for a person.
         why: String,
     },
+}
+
+/// Knows those who decided in a run, and asks them again. A function of question and label is one that knows nothing of faults.
+pub trait Witness {
+    /// The run goes on; told before any decision that follows from it.
+    fn sees(&mut self, _stamped: &Stamped) {}
+
+    /// What was decided, asked again of whom the label names.
+    fn answer(&mut self, question: &Question, label: &Label) -> Answer;
+
+    /// The same of one that was asked before, and failed.
+    fn fault(&mut self, _question: &Question, _label: &Label, record: &FaultRecord) -> Answer {
+        Answer::Unavailable { why: format!("nobody asks {} again", record.policy) }
+    }
+
+    /// What is decided where no component answers; none where that is not known.
+    fn native(&mut self, _question: &Question) -> Option<Result<Decision, Fault>> {
+        None
+    }
+}
+
+impl<E: FnMut(&Question, &Label) -> Answer> Witness for E {
+    fn answer(&mut self, question: &Question, label: &Label) -> Answer {
+        self(question, label)
+    }
 }
 
 /// A decision that came out differently.
@@ -40,18 +76,20 @@ pub struct Changed {
     pub function: &'static str,
     /// Who decided, and under which digests.
     pub label: Label,
+    /// One that was asked before and failed, where it is that fault that came out differently.
+    pub earlier: Option<FaultRecord>,
     /// The answer then; its fuel is in the label.
     pub recorded: Result<Decision, Fault>,
-    /// The answer now.
-    pub replayed: Result<Decision, Fault>,
-    /// The fuel now.
-    pub replayed_fuel: u64,
+    /// The answer now; or why there can be none.
+    pub replayed: Result<Result<Decision, Fault>, String>,
+    /// The fuel now, where it is compared.
+    pub replayed_fuel: Option<u64>,
 }
 
 impl Changed {
-    /// The answer is the same, and only the fuel differs: another engine, or another build of the component.
+    /// The answer is the same, and only the fuel differs: another build of the component, or a changed label.
     pub fn is_fuel_only(&self) -> bool {
-        self.recorded == self.replayed
+        self.replayed.as_ref() == Ok(&self.recorded)
     }
 }
 
@@ -60,37 +98,77 @@ impl Changed {
 pub struct Reevaluated {
     /// Decisions with the same answer for the same fuel.
     pub same: u64,
-    /// Decisions that came out differently.
+    /// Decisions and faults that came out differently.
     pub differences: u64,
     /// The first of them.
     pub changed: Vec<Changed>,
-    /// Decisions that no component made: there is nobody to ask again.
+    /// Decisions that no component made, where they were not made again.
     pub native: u64,
     /// Ends by the watchdog: the host's doing and no property of the policy, so they are replayed as recorded.
     pub watchdog: u64,
-    /// Decisions whose component was not at hand.
+    /// Faults of components that were asked before the one that decided, and that fail again in the same way.
+    pub faults_same: u64,
+    /// Answers, of those that are the same, whose fuel was not compared: they were given under another engine.
+    pub fuel_not_compared: u64,
+    /// Decisions and faults that could not be looked at.
     pub unavailable: u64,
-    /// Why the first of those was not.
+    /// Why the first of those could not.
     pub unavailable_because: Option<String>,
 }
 
+impl Reevaluated {
+    /// Takes in what came of another run.
+    pub fn add(&mut self, other: Self) {
+        self.same += other.same;
+        self.differences += other.differences;
+        self.changed.extend(other.changed);
+        self.changed.truncate(DIFFERENCES_KEPT);
+        self.native += other.native;
+        self.watchdog += other.watchdog;
+        self.faults_same += other.faults_same;
+        self.fuel_not_compared += other.fuel_not_compared;
+        self.unavailable += other.unavailable;
+        self.unavailable_because = self.unavailable_because.take().or(other.unavailable_because);
+    }
+}
+
 /// Takes the entries of one run in order and asks again as it goes.
-pub struct Reevaluation<E> {
+pub struct Reevaluation<W> {
     pairing: Pairing,
-    evaluate: E,
+    witness: W,
+    /// The run was made from a recording, which decides in it too.
+    is_imported: bool,
     found: Reevaluated,
 }
 
-impl<E: FnMut(&Question, &Label) -> Answer> Reevaluation<E> {
+/// What is looked at again.
+struct Looked<'a> {
+    seq: Seq,
+    request: RequestId,
+    function: &'static str,
+    label: &'a Label,
+    earlier: Option<&'a FaultRecord>,
+    recorded: &'a Result<Decision, Fault>,
+    /// Absent where the journal does not say.
+    fuel: Option<u64>,
+}
+
+impl<W: Witness> Reevaluation<W> {
     /// Before the first entry.
-    pub fn new(run: RunId, evaluate: E) -> Self {
-        Self { pairing: Pairing::new(run), evaluate, found: Reevaluated::default() }
+    pub fn new(run: RunId, witness: W) -> Self {
+        Self { pairing: Pairing::new(run), witness, is_imported: false, found: Reevaluated::default() }
     }
 
     /// Takes the next entry. Fails for a decision without a question.
     pub fn take(&mut self, entry: &Entry) -> Result<(), LabError> {
+        if let Entry::Input(stamped) = entry {
+            if let Input::Started { workflow, .. } = &stamped.input {
+                self.is_imported = workflow.imported.is_some();
+            }
+            self.witness.sees(stamped);
+        }
         if let Some(paired) = self.pairing.take(entry)? {
-            self.ask_again(paired);
+            self.ask_again(&paired);
         }
         Ok(())
     }
@@ -100,37 +178,109 @@ impl<E: FnMut(&Question, &Label) -> Answer> Reevaluation<E> {
         self.found
     }
 
-    fn ask_again(&mut self, paired: Paired<'_>) {
+    fn ask_again(&mut self, paired: &Paired<'_>) {
         let Paired { seq, request, question, recorded, label } = paired;
-        let found = &mut self.found;
-        if label.by == DecidedBy::Native || label.component.is_none() {
-            found.native += 1;
-            return;
-        }
-        if matches!(recorded, Err(Fault::Watchdog { .. })) {
-            found.watchdog += 1;
-            return;
-        }
-        match (self.evaluate)(&question, label) {
-            Answer::Given { result, fuel } if result == *recorded && fuel == label.fuel => found.same += 1,
-            Answer::Given { result, fuel } => {
-                found.differences += 1;
-                if found.changed.len() < DIFFERENCES_KEPT {
-                    found.changed.push(Changed {
-                        seq,
-                        request,
-                        function: question.ask.function(),
-                        label: label.clone(),
-                        recorded: recorded.clone(),
-                        replayed: result,
-                        replayed_fuel: fuel,
-                    });
+        let looked = Looked {
+            seq: *seq,
+            request: *request,
+            function: question.ask.function(),
+            label,
+            earlier: None,
+            recorded,
+            fuel: Some(label.fuel),
+        };
+        for record in &label.faults {
+            let recorded = Err(record.fault.clone());
+            let looked = Looked { earlier: Some(record), recorded: &recorded, fuel: record.fuel, ..looked };
+            match &record.fault {
+                Fault::Watchdog { .. } => self.found.watchdog += 1,
+                _ => {
+                    let answer = self.witness.fault(question, label, record);
+                    self.count(&looked, answer);
                 }
             }
-            Answer::Unavailable { why } => {
-                found.unavailable += 1;
-                found.unavailable_because.get_or_insert(why);
-            }
         }
+        if label.capability != question.ask.capability() {
+            let why = format!("the label says {}, and {} was asked", label.capability, looked.function);
+            self.count(&looked, Answer::Impossible { why });
+        } else if label.by == DecidedBy::Recording {
+            match self.is_imported {
+                // What really happened was nobody's answer: there is nobody to ask again.
+                true => self.found.native += 1,
+                false => {
+                    let why = "the label says that a recording decided, and the run was not made from one"
+                        .to_owned();
+                    self.count(&looked, Answer::Impossible { why });
+                }
+            }
+        } else if label.by == DecidedBy::Native || label.component.is_none() {
+            match self.witness.native(question) {
+                Some(result) => self.count(&looked, Answer::Given { result, fuel: 0 }),
+                None => self.found.native += 1,
+            }
+        } else if matches!(recorded, Err(Fault::Watchdog { .. })) {
+            self.found.watchdog += 1;
+        } else {
+            let answer = self.witness.answer(question, label);
+            self.count(&looked, answer);
+        }
+    }
+
+    fn count(&mut self, looked: &Looked<'_>, answer: Answer) {
+        let found = &mut self.found;
+        let (replayed, fuel) = match answer {
+            // A watchdog that ends it now says something about this machine alone.
+            Answer::Given { result: Err(Fault::Watchdog { limit_ms }), .. }
+            | Answer::OtherEngine { result: Err(Fault::Watchdog { limit_ms }) } => {
+                let why = format!(
+                    "it took longer than {limit_ms} ms here; try again while the machine is less busy"
+                );
+                return found.cannot(why);
+            }
+            Answer::Given { result, fuel } => (Ok(result), Some(fuel)),
+            // How far the fuel goes is a property of the engine.
+            Answer::OtherEngine { result: Err(Fault::OutOfFuel { .. }) } => {
+                return found.cannot("it runs out of fuel, under another engine".to_owned());
+            }
+            Answer::OtherEngine { result } => (Ok(result), None),
+            Answer::Impossible { why } => (Err(why), None),
+            Answer::Unavailable { why } => return found.cannot(why),
+        };
+        let fuel = fuel.filter(|_| looked.fuel.is_some());
+        let is_same = replayed.as_ref().is_ok_and(|replayed| same_bytes(replayed, looked.recorded));
+        if is_same && fuel.is_none_or(|fuel| looked.fuel == Some(fuel)) {
+            *if looked.earlier.is_some() { &mut found.faults_same } else { &mut found.same } += 1;
+            found.fuel_not_compared += u64::from(fuel.is_none());
+            return;
+        }
+        found.differences += 1;
+        if found.changed.len() < DIFFERENCES_KEPT {
+            found.changed.push(Changed {
+                seq: looked.seq,
+                request: looked.request,
+                function: looked.function,
+                label: looked.label.clone(),
+                earlier: looked.earlier.cloned(),
+                recorded: looked.recorded.clone(),
+                replayed,
+                replayed_fuel: fuel,
+            });
+        }
+    }
+}
+
+impl Reevaluated {
+    fn cannot(&mut self, why: String) {
+        self.unavailable += 1;
+        self.unavailable_because.get_or_insert(why);
+    }
+}
+
+/// Whether a journal would have the very same bytes for both.
+fn same_bytes(a: &Result<Decision, Fault>, b: &Result<Decision, Fault>) -> bool {
+    match (serde_json::to_vec(a), serde_json::to_vec(b)) {
+        (Ok(a), Ok(b)) => a == b,
+        // What cannot be written was never in a journal.
+        _ => false,
     }
 }

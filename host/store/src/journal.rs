@@ -180,6 +180,11 @@ impl Journal {
         Ok(Entries::new(Reader::open(&self.path)?, run.clone(), after))
     }
 
+    /// The first committed entry of a run: what it began with. No other is read.
+    pub fn first(&self, run: &RunId) -> Result<Option<Entry>, StoreError> {
+        Entries::first_only(Reader::open(&self.path)?, run.clone()).next().transpose()
+    }
+
     /// The last committed entry of a run, 0 where there is none.
     pub fn last_seq(&self, run: &RunId) -> Result<Seq, StoreError> {
         Reader::open(&self.path)?.last_seq(run)

@@ -16,6 +16,9 @@ use crate::writer::last_seq;
 /// can always be checkpointed.
 const PAGE_ROWS: i64 = 256;
 
+/// Texts of a run that are at hand while it is read: those of a few sessions. A text is a window of some KiB.
+const TEXTS: usize = 16;
+
 /// A run of the journal, as far as it is committed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunSummary {
@@ -73,12 +76,7 @@ impl Reader {
     }
 
     pub(crate) fn blob(&self, digest: &Digest) -> Result<Option<Vec<u8>>, StoreError> {
-        let bytes: Option<Vec<u8>> = self
-            .conn
-            .prepare_cached("SELECT bytes FROM blob WHERE digest = ?1")
-            .and_then(|mut s| s.query_row([digest.as_str()], |row| row.get(0)).optional())
-            .map_err(StoreError::sql("read a blob", &self.path))?;
-        match bytes {
+        match self.unchecked(digest)? {
             Some(bytes) if Digest::of(&bytes) != *digest => {
                 Err(StoreError::WrongBytes { path: self.path.clone(), digest: digest.clone() })
             }
@@ -86,7 +84,15 @@ impl Reader {
         }
     }
 
-    fn page(&self, run: &RunId, after: Seq) -> Result<VecDeque<RawRow>, StoreError> {
+    /// What is kept under a digest, whatever it is.
+    fn unchecked(&self, digest: &Digest) -> Result<Option<Vec<u8>>, StoreError> {
+        self.conn
+            .prepare_cached("SELECT bytes FROM blob WHERE digest = ?1")
+            .and_then(|mut s| s.query_row([digest.as_str()], |row| row.get(0)).optional())
+            .map_err(StoreError::sql("read a blob", &self.path))
+    }
+
+    fn page(&self, run: &RunId, after: Seq, rows: i64) -> Result<VecDeque<RawRow>, StoreError> {
         let sql = |e| StoreError::sql("read", &self.path)(e);
         let mut statement = self
             .conn
@@ -95,7 +101,7 @@ impl Reader {
             )
             .map_err(sql)?;
         let rows = statement
-            .query_map((run.as_str(), i64::try_from(after.0).unwrap_or(i64::MAX), PAGE_ROWS), |row| {
+            .query_map((run.as_str(), i64::try_from(after.0).unwrap_or(i64::MAX), rows), |row| {
                 Ok(RawRow {
                     seq: Seq(unsigned(row, 0)?),
                     at: UnixMs(unsigned(row, 1)?),
@@ -110,7 +116,8 @@ impl Reader {
 
     fn hydrate(&self, text: &mut Text) -> Result<(), StoreError> {
         let missing = || StoreError::NoBody { path: self.path.clone(), digest: text.digest().clone() };
-        let bytes = self.blob(text.digest())?.ok_or_else(missing)?;
+        // Held to its digest below.
+        let bytes = self.unchecked(text.digest())?.ok_or_else(missing)?;
         let wrong = StoreError::WrongBytes { path: self.path.clone(), digest: text.digest().clone() };
         match String::from_utf8(bytes).ok().map(|body| text.hydrate(body)) {
             Some(Ok(())) => Ok(()),
@@ -130,17 +137,48 @@ pub struct Entries {
     run: RunId,
     last: Seq,
     page: VecDeque<RawRow>,
+    rows: i64,
+    /// The texts that were read last.
+    texts: VecDeque<Text>,
     over: bool,
 }
 
 impl Entries {
     pub(crate) fn new(reader: Reader, run: RunId, after: Seq) -> Self {
-        Self { reader, run, last: after, page: VecDeque::new(), over: false }
+        Self {
+            reader,
+            run,
+            last: after,
+            page: VecDeque::new(),
+            rows: PAGE_ROWS,
+            texts: VecDeque::new(),
+            over: false,
+        }
+    }
+
+    /// For whoever looks at the first one alone.
+    pub(crate) fn first_only(reader: Reader, run: RunId) -> Self {
+        Self { rows: 1, ..Self::new(reader, run, Seq(0)) }
+    }
+
+    /// Gives a text its body. Questions of one session have their texts in common, so what was read last is mostly what is
+    /// wanted next.
+    fn hydrate(&mut self, text: &mut Text) -> Result<(), StoreError> {
+        if let Some(known) = self.texts.iter().find(|known| known.digest() == text.digest()) {
+            known.clone_into(text);
+            return Ok(());
+        }
+        self.reader.hydrate(text)?;
+        if self.texts.len() == TEXTS {
+            self.texts.pop_front();
+        }
+        self.texts.push_back(text.clone());
+        Ok(())
     }
 
     fn advance(&mut self) -> Result<Option<Entry>, StoreError> {
         if self.page.is_empty() {
-            self.page = self.reader.page(&self.run, self.last)?;
+            self.page = self.reader.page(&self.run, self.last, self.rows)?;
         }
         let Some(row) = self.page.pop_front() else { return Ok(None) };
         let expected = self.last.next();
@@ -151,7 +189,7 @@ impl Entries {
         let mut entry = row.decode(&self.run)?;
         if let Entry::Intent { intent, .. } = &mut entry {
             for text in intent.action.texts_mut() {
-                self.reader.hydrate(text)?;
+                self.hydrate(text)?;
             }
         }
         self.last = expected;

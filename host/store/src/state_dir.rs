@@ -54,6 +54,27 @@ impl StateDir {
         Ok(Some(this))
     }
 
+    /// The state of every workspace below a state root in which a host has worked, by the path of its folder there. Empty where
+    /// this is no state root. Makes nothing.
+    pub fn all_below(state_root: &Path) -> Result<Vec<Self>, StoreError> {
+        let root = std::path::absolute(state_root).map_err(StoreError::io("find", state_root))?;
+        let Ok(folders) = std::fs::read_dir(&root) else { return Ok(Vec::new()) };
+        let mut found = Vec::new();
+        for path in folders.flatten().map(|folder| folder.path()) {
+            let note = std::fs::read(path.join("workspace"));
+            let (Ok(note), true) = (note, path.join("journal.sqlite").exists()) else { continue };
+            let workspace = note.strip_suffix(b"\n").unwrap_or(&note);
+            require_private(&path)?;
+            found.push(Self {
+                workspace: PathBuf::from(std::ffi::OsStr::from_bytes(workspace)),
+                root: root.clone(),
+                path,
+            });
+        }
+        found.sort_by(|a, b| a.path.cmp(&b.path));
+        Ok(found)
+    }
+
     fn locate(state_root: &Path, workspace: &Path) -> Result<Self, StoreError> {
         let workspace = workspace.canonicalize().map_err(StoreError::io("find the workspace", workspace))?;
         let root = std::path::absolute(state_root).map_err(StoreError::io("find", state_root))?;

@@ -8,14 +8,19 @@ pub(crate) mod attach;
 pub(crate) mod check;
 pub(crate) mod classify;
 pub(crate) mod completions;
+pub(crate) mod experiment;
 pub(crate) mod gc;
 pub(crate) mod handoff;
+pub(crate) mod import;
 pub(crate) mod mcp;
 pub(crate) mod policy;
+pub(crate) mod replay;
 pub(crate) mod report;
 pub(crate) mod resume;
 pub(crate) mod run;
 pub(crate) mod schema;
+pub(crate) mod simulate;
+pub(crate) mod stats;
 pub(crate) mod status;
 pub(crate) mod stop;
 pub(crate) mod undo;
@@ -39,8 +44,13 @@ pub(crate) fn dispatch(command: Command) -> anyhow::Result<Exit> {
         Command::Answer(args) => answer::answer(args),
         Command::Status(args) => status::status(args),
         Command::Report(args) => report::report(args),
+        Command::Replay(args) => replay::run(args),
         Command::Artifacts(command) => artifacts::artifacts(command),
         Command::Gc(args) => gc::gc(args),
+        Command::Import(args) => import::import(args),
+        Command::Simulate(args) => simulate::simulate(args),
+        Command::Experiment(command) => experiment::experiment(command),
+        Command::Stats(command) => stats::stats(command),
         Command::Policy(command) => policy::policy(command),
         Command::Agents(args) => agents::agents(args),
         Command::Classify(args) => classify::run(args),

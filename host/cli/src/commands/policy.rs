@@ -26,10 +26,12 @@ use crate::render::words;
 use crate::{out, policies};
 
 use attempt::TryArgs;
+pub(crate) use attempt::{asked_about, setting};
 use build::BuildArgs;
 use check::CheckArgs;
 use inspect::InspectArgs;
 use list::ListArgs;
+pub(crate) use new::Decides;
 use new::NewArgs;
 use pull::PullArgs;
 use push::PushArgs;

@@ -7,7 +7,7 @@ use baton_runtime::core::decision::{
 use super::words;
 
 /// What is shown of one sentence of a policy; a cell with more is no cell.
-const SENTENCE_CHARS: usize = 240;
+pub(super) const SENTENCE_CHARS: usize = 240;
 /// What is shown of a line of a prompt or a document.
 const LINE_CHARS: usize = 100;
 
@@ -93,7 +93,7 @@ fn long(what: &str, text: &str, other: Option<&String>) -> String {
 }
 
 /// One line without anything that a terminal would obey.
-fn clean(text: &str, chars_max: usize) -> String {
+pub(super) fn clean(text: &str, chars_max: usize) -> String {
     let mut line: String =
         text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(chars_max).collect();
     if text.chars().nth(chars_max).is_some() {

@@ -217,6 +217,7 @@ pub(crate) fn say(notice: &Notice, run: &str, place: &Place, look: &Look) -> Sai
                 DecidedBy::LastGood => "the policy that last decided without a fault",
                 DecidedBy::BuiltIn => "the built-in policy",
                 DecidedBy::Native => "the host itself, which keeps going or pauses",
+                DecidedBy::Recording => "the recording that the run was made from",
             };
             ("policy", Tone::Warn, format!("{capability} was decided by {by}: {because}"))
         }

@@ -208,6 +208,7 @@ pub(crate) fn running() -> RunView {
         questions: Vec::new(),
         set_aside: false,
         assignments: Vec::new(),
+        imported: None,
     }
 }
 

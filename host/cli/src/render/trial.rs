@@ -1,8 +1,10 @@
 //! What a trial of a policy came to, for people and programs. Compares nothing: that is the lab's.
 
+pub(super) mod sums;
+
 use std::collections::BTreeSet;
 
-use baton_lab::{Difference, Function, Tally, Tried};
+use baton_lab::{Difference, Tried};
 use baton_runtime::core::agreement::Agreement;
 use baton_runtime::core::decision::{Decision, Fault, Label};
 use baton_runtime::core::observation::{Capability, Question};
@@ -13,7 +15,8 @@ use serde_json::{Value, json};
 
 use super::decision::said;
 use super::look::{Look, Tone};
-use super::{record, words};
+use super::record;
+use sums::Sums;
 
 /// Spaces between two columns.
 const GAP: u16 = 2;
@@ -37,7 +40,7 @@ impl<'a> Answered<'a> {
         Self { name: policy.name(), component: policy.digest(), settings, decides: policy.decides() }
     }
 
-    fn json(&self) -> Value {
+    pub(super) fn json(&self) -> Value {
         let Self { name, component, settings, decides } = self;
         json!({ "name": name, "component": component, "settings": settings, "decides": decides })
     }
@@ -58,18 +61,7 @@ pub(crate) struct OnRun<'a> {
 impl OnRun<'_> {
     /// In words first, then in numbers, then one by one.
     pub(crate) fn text(&self, look: &Look) -> String {
-        let mut text = String::new();
-        for capability in self.decides {
-            text.push_str(&look.wrap(&self.in_words(*capability), 0));
-            text.push('\n');
-        }
-        for sentence in [self.off_course(), self.not_asked()].into_iter().flatten() {
-            text.push_str(&look.wrap(&sentence, 0));
-            text.push('\n');
-        }
-        if self.tallies().next().is_some() {
-            text.push_str(&format!("\n{}\n", self.numbers(look)));
-        }
+        let mut text = self.sums(&format!("run {}", self.run)).text(look);
         let differences = &self.tried.differences;
         if !differences.is_empty() {
             text.push_str(&format!("\n{}\n", one_by_one(look, self.policy.name, differences)));
@@ -82,90 +74,14 @@ impl OnRun<'_> {
         text
     }
 
-    /// "my-split would have decided 3 of 41 splitting questions otherwise".
-    fn in_words(&self, capability: Capability) -> String {
-        let Answered { name, .. } = self.policy;
-        let tally = self.sum(|function| function.on_course, capability);
-        let asked = tally.asked();
-        if asked + self.sum(|function| function.off_course, capability).asked() == 0 {
-            return format!(
-                "{name} was asked nothing about {capability}: nor was anybody in run {}",
-                self.run
-            );
+    fn sums<'s>(&'s self, whose: &'s str) -> Sums<'s> {
+        Sums {
+            name: self.policy.name,
+            can: self.policy.decides,
+            whose,
+            decides: self.decides,
+            functions: &self.tried.functions,
         }
-        let mut said = match tally.differs {
-            0 if asked == 0 => format!("{name} met no {capability} question on its course"),
-            0 if tally.faults == 0 => {
-                format!("{name} would have decided {} the same way", all(asked, capability))
-            }
-            differs => format!(
-                "{name} would have decided {differs} of {} otherwise",
-                counted(asked, &format!("{capability} question"))
-            ),
-        };
-        if tally.faults > 0 {
-            said.push_str(&format!(", and failed on {}", tally.faults));
-        }
-        if tally.other_words > 0 {
-            said.push_str(&format!("; {} in other words", tally.other_words));
-        }
-        said
-    }
-
-    fn off_course(&self) -> Option<String> {
-        let tally = self.sum_of_all(|function| function.off_course);
-        let asked = tally.asked();
-        let otherwise = tally.differs + tally.faults;
-        (asked > 0).then(|| {
-            format!(
-                "After an answer that would have made the host do something else, {} came; what would have come instead is not \
-                 known ({otherwise} of them it answers otherwise)",
-                counted(asked, "more question")
-            )
-        })
-    }
-
-    /// What it does not decide; what the command line left out needs no word.
-    fn not_asked(&self) -> Option<String> {
-        let mut left: Vec<String> = Vec::new();
-        for capability in Capability::ALL.into_iter().filter(|one| !self.policy.decides.contains(one)) {
-            let count: u64 = self.functions(capability).map(|(_, function)| function.not_asked).sum();
-            if count > 0 {
-                left.push(counted(count, &format!("{capability} question")));
-            }
-        }
-        (!left.is_empty()).then(|| format!("Not for it to decide: {}", left.join(", ")))
-    }
-
-    fn numbers(&self, look: &Look) -> String {
-        let mut table = bare(look);
-        table.set_header(["DECISION", "ASKED", "SAME", "OTHER WORDS", "OTHERWISE", "FAILED", "OFF COURSE"]);
-        for (name, function) in self.tallies() {
-            let Function { on_course: on, off_course: off, .. } = function;
-            let counts = [on.asked(), on.same, on.other_words, on.differs, on.faults, off.asked()];
-            let counts = counts.map(|count| count.to_string());
-            table.add_row([&[name.to_owned()], counts.as_slice()].concat());
-        }
-        drawn(&mut table)
-    }
-
-    /// The functions of which anything was asked.
-    fn tallies(&self) -> impl Iterator<Item = (&'static str, &Function)> {
-        let functions = self.tried.functions.iter().map(|(name, function)| (*name, function));
-        functions.filter(|(_, function)| function.on_course.asked() + function.off_course.asked() > 0)
-    }
-
-    fn functions(&self, capability: Capability) -> impl Iterator<Item = (&'static str, &Function)> {
-        let functions = self.tried.functions.iter().map(|(name, function)| (*name, function));
-        functions.filter(move |(name, _)| name.split('.').next() == Some(capability.name()))
-    }
-
-    fn sum(&self, of: impl Fn(&Function) -> Tally, capability: Capability) -> Tally {
-        self.functions(capability).map(|(_, function)| of(function)).sum()
-    }
-
-    fn sum_of_all(&self, of: impl Fn(&Function) -> Tally) -> Tally {
-        self.tried.functions.values().map(of).sum()
     }
 
     /// One document.
@@ -188,29 +104,12 @@ impl OnRun<'_> {
     }
 
     fn head(&self) -> Value {
-        let tally = |tally: &Tally| {
-            json!({
-                "asked": tally.asked(),
-                "same": tally.same,
-                "other_words": tally.other_words,
-                "differs": tally.differs,
-                "faults": tally.faults,
-            })
-        };
-        let functions = self.tried.functions.iter().map(|(name, function)| {
-            json!({
-                "function": name,
-                "on_course": tally(&function.on_course),
-                "off_course": tally(&function.off_course),
-                "not_asked": function.not_asked,
-            })
-        });
         json!({
             "schema": record::SCHEMA,
             "record": "policy-try",
             "run": self.run,
             "policy": self.policy.json(),
-            "functions": functions.collect::<Vec<_>>(),
+            "functions": self.sums("").json(),
             "differences_beyond": self.tried.differences_beyond,
         })
     }
@@ -275,7 +174,11 @@ impl OnQuestion<'_> {
 }
 
 /// The differences as a table, both answers side by side.
-fn one_by_one(look: &Look, name: &str, differences: &[Difference]) -> String {
+pub(super) fn one_by_one<'d>(
+    look: &Look,
+    name: &str,
+    differences: impl IntoIterator<Item = &'d Difference>,
+) -> String {
     let mut table = bare(look);
     table.set_header(["ENTRY", "PHASE", "ASKED", "DECIDED THEN", &name.to_uppercase()]);
     for one in differences {
@@ -320,7 +223,7 @@ pub(crate) fn written(question: &Question) -> Value {
 }
 
 /// A difference for programs; its question is as `--on` takes it.
-fn difference(one: &Difference) -> Value {
+pub(super) fn difference(one: &Difference) -> Value {
     json!({
         "seq": one.seq,
         "phase": one.phase,
@@ -334,7 +237,7 @@ fn difference(one: &Difference) -> Value {
     })
 }
 
-fn answer(answer: &Result<Decision, Fault>) -> Value {
+pub(super) fn answer(answer: &Result<Decision, Fault>) -> Value {
     match answer {
         Ok(decision) => json!(decision),
         Err(fault) => json!(fault),
@@ -351,21 +254,9 @@ fn outcome(outcome: Agreement) -> &'static str {
 }
 
 /// "phase-start", "prompt-ended", "continuing": the contract's own word for why it was asked.
-fn occasion(question: &Question) -> Option<String> {
+pub(super) fn occasion(question: &Question) -> Option<String> {
     let ask = serde_json::to_value(&question.ask).ok()?;
     let seen = &ask["observation"];
     let word = ["occasion", "kind"].into_iter().find_map(|key| seen[key].as_str());
     word.map(str::to_owned)
-}
-
-fn counted(count: u64, thing: &str) -> String {
-    words::count(u32::try_from(count).unwrap_or(u32::MAX), thing)
-}
-
-/// "the one splitting question", "all 41 splitting questions".
-fn all(count: u64, capability: Capability) -> String {
-    match count {
-        1 => format!("the one {capability} question"),
-        count => format!("all {count} {capability} questions"),
-    }
 }

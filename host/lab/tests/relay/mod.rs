@@ -1,5 +1,7 @@
 //! A relay of agents without processes: core, the real component, and a workspace that is a list of files. It plays the
-//! host: performs intents at once, and can die at any point.
+//! host: performs intents at once, writes down what it takes and wants, and can die at any point.
+
+#![allow(dead_code)] // A module of several suites; each uses its own part.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::OnceLock;
@@ -17,6 +19,7 @@ use baton_core::{
     Digest, DurationMs, Input, ObjectiveId, Outcome, PhaseId, Run, Seq, SessionId, Stamped, UnixMs, named,
 };
 use baton_engine::{Engine, EngineConfig, Router};
+use baton_store::Entry;
 
 const WORKFLOW: &str = r#"
 name = "relay"
@@ -88,6 +91,9 @@ pub(crate) struct World {
     queue: VecDeque<Input>,
     pub(crate) packets: Vec<Packet>,
     pub(crate) decisions: Vec<Decision>,
+    inputs: usize,
+    /// The journal of the run.
+    pub(crate) entries: Vec<Entry>,
 }
 
 /// The built-in component: made once.
@@ -127,12 +133,22 @@ impl World {
             queue: [started].into(),
             packets: Vec::new(),
             decisions: Vec::new(),
+            inputs: 0,
+            entries: Vec::new(),
         }
+    }
+
+    /// Under another name; before its first step.
+    pub(crate) fn named(mut self, name: &str) -> Self {
+        if let Some(Input::Started { run, .. }) = self.queue.front_mut() {
+            *run = name.into();
+        }
+        self
     }
 
     /// Inputs so far.
     pub(crate) fn taken(&self) -> usize {
-        usize::try_from(self.seq.0).unwrap()
+        self.inputs
     }
 
     pub(crate) fn go(&mut self) {
@@ -170,8 +186,15 @@ impl World {
         {
             self.attempts.insert((session.clone(), approach.lines().next().unwrap().to_owned()));
         }
-        let intents = self.run.apply(&Stamped { seq: self.seq, at: self.now, input }).unwrap();
+        self.inputs += 1;
+        let (stamped, at) = (Stamped { seq: self.seq, at: self.now, input }, self.now);
+        let intents = self.run.apply(&stamped).unwrap();
+        self.entries.push(Entry::Input(stamped));
         for intent in intents {
+            if !matches!(intent.action, Action::Notify(_)) {
+                self.seq = self.seq.next();
+                self.entries.push(Entry::Intent { seq: self.seq, at, intent: intent.clone() });
+            }
             self.perform(intent);
         }
         true

@@ -144,7 +144,7 @@ fn on_question(
 }
 
 /// What a policy is asked about: what it decides, and of that what was named, if anything was.
-fn asked_about(policy: &Configured, named: &[Decides]) -> anyhow::Result<BTreeSet<Capability>> {
+pub(crate) fn asked_about(policy: &Configured, named: &[Decides]) -> anyhow::Result<BTreeSet<Capability>> {
     let can = policy.policy().decides();
     let named: BTreeSet<Capability> = named.iter().map(|decides| decides.capability()).collect();
     let both: BTreeSet<Capability> =
@@ -167,7 +167,7 @@ fn is_file(on: &str) -> bool {
 }
 
 /// `key=value`: a value that is no JSON is a text.
-pub(super) fn setting(given: &str) -> Result<(String, SettingValue), String> {
+pub(crate) fn setting(given: &str) -> Result<(String, SettingValue), String> {
     let (key, value) = given.split_once('=').ok_or("expected KEY=VALUE, like max-objectives=2")?;
     let value = serde_json::from_str(value).unwrap_or_else(|_| SettingValue::Text(value.to_owned()));
     Ok((key.to_owned(), value))

@@ -66,7 +66,7 @@ pub(crate) struct NewArgs {
 
 /// A decision, as the command line has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
-pub(super) enum Decides {
+pub(crate) enum Decides {
     /// How is this session, or why did it stop?
     Exhaustion,
     /// Is it time to make room?
@@ -78,7 +78,7 @@ pub(super) enum Decides {
 }
 
 impl Decides {
-    pub(super) fn capability(self) -> Capability {
+    pub(crate) fn capability(self) -> Capability {
         match self {
             Decides::Exhaustion => Capability::Exhaustion,
             Decides::Compaction => Capability::Compaction,

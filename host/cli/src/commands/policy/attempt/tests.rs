@@ -101,6 +101,7 @@ fn tried() -> Tried {
             difference(112, Sample::Budget, turns(25), turns(1)),
         ],
         differences_beyond: 3,
+        ..Tried::default()
     }
 }
 

@@ -1,0 +1,145 @@
+//! `baton replay`: recorded runs with another policy, or with their own once more. Starts no agent, and changes nothing. How it
+//! looks is in `render/replay.rs`.
+
+mod runs;
+
+use anyhow::Context as _;
+use baton_lab::replay::{Asked, Instances, Recorded, replay, verify_all};
+use baton_runtime::core::workflow::SettingValue;
+use baton_runtime::engine::{Engine, EngineConfig};
+use clap::{Args, ValueEnum, ValueHint};
+
+use super::policy::{Decides, asked_about, setting};
+use crate::args::PlaceArgs;
+use crate::exit::{Exit, Usage};
+use crate::render::replay::{OnRuns, VerifiedRuns};
+use crate::render::trial::Answered;
+use crate::render::{look, record};
+use crate::{out, place, policies};
+
+/// Instances that live at a time, for each core: one is kept, one is fresh, and one is on its way.
+const INSTANCES_A_CORE: u32 = 3;
+
+/// Judge another policy by recorded runs, or verify that they replay to the letter
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  baton replay --policy my-split.wasm                       by the newest run of this folder
+  baton replay 20260212-103000 --policy builtin:resilience --set warn-percent=60
+  baton replay '202602*' --policy my-split.wasm --decides splitting
+  baton replay ~/work/*/ --policy careful.wasm              by every run of these workspaces
+  baton replay --all --policy careful.wasm --format html > careful.html
+  baton replay --all --verify                               is everything that was decided decided again?
+
+With --policy every recorded question is put to the policy. Its warnings are exact on the whole record, and are held to what \
+then happened: a hit with its lead, a miss, a false alarm, or censored, where an intervention or the end of the record \
+came between and nobody can know. Its other decisions are exact up to the first one in a phase that would have made \
+the host do something else; what was asked after it is marked as off course, and is not counted.
+
+With --verify every decision is made again by the component that made it, with the settings, the grants and the artifacts of \
+then, and must come out the same to the byte and the unit of fuel. Exits with 0 where it does, with 1 where anything \
+differs or cannot be made again.")]
+pub(crate) struct ReplayArgs {
+    /// Runs: an id, a pattern of ids ('2026*'), or a folder for all that ran there: a workspace or a state folder
+    /// [default: the newest run]
+    #[arg(value_name = "RUN", value_hint = ValueHint::AnyPath)]
+    runs: Vec<String>,
+    /// Every run of this folder
+    #[arg(long, conflicts_with = "runs")]
+    all: bool,
+    /// The policy to judge: a component, or one that is part of the host
+    #[arg(long, value_name = "FILE", required_unless_present = "verify", value_hint = ValueHint::FilePath)]
+    policy: Option<String>,
+    /// Make every decision again as it was made
+    #[arg(long, conflicts_with_all = ["policy", "decides", "settings", "keep_instances", "shown"])]
+    verify: bool,
+    /// Only what is asked about this
+    #[arg(long, value_name = "DECISION", value_delimiter = ',')]
+    decides: Vec<Decides>,
+    /// A setting of the policy; a list as JSON
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = setting)]
+    settings: Vec<(String, SettingValue)>,
+    /// Keep an instance from question to question: faster, and given up where an answer differs from that of a fresh one
+    #[arg(long)]
+    keep_instances: bool,
+    /// Differences, first divergences and contexts to show
+    #[arg(long = "show", value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u16).range(..=1000))]
+    shown: u16,
+    #[command(flatten)]
+    place: PlaceArgs,
+    /// How to write the data on standard output
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+    format: ReplayFormat,
+}
+
+/// How a replay is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum ReplayFormat {
+    /// For people
+    #[default]
+    Text,
+    /// One JSON document
+    Json,
+    /// One JSON record a line
+    Jsonl,
+    /// One page that needs nothing else
+    Html,
+}
+
+pub(crate) fn run(args: ReplayArgs) -> anyhow::Result<Exit> {
+    if args.verify && args.format == ReplayFormat::Html {
+        let why = "--verify is written as text, json or jsonl; a page is for --policy FILE".to_owned();
+        return Err(Usage(why).into());
+    }
+    let engine = engine(&args.place)?;
+    match &args.policy {
+        Some(reference) if !args.verify => judge(&args, &engine, reference),
+        _ => verify(&args, &engine),
+    }
+}
+
+fn judge(args: &ReplayArgs, engine: &Engine, reference: &str) -> anyhow::Result<Exit> {
+    let settings = args.settings.iter().cloned().collect();
+    let policy = policies::configured(engine, reference, &settings, &args.place)?;
+    let decides = asked_about(&policy, &args.decides)?;
+    let runs = runs::find(&args.runs, args.all, &args.place)?;
+    let asked = Asked { decides, kept: usize::from(args.shown) };
+    let instances = if args.keep_instances { Instances::Kept } else { Instances::Fresh };
+    let replayed = replay(&runs, &asked, &policy, instances)?;
+    if let Some(remembers) = &replayed.remembers {
+        out::progress(&remembers.to_string());
+    }
+    let found = OnRuns { policy: Answered::of(&policy), decides: &asked.decides, replayed: &replayed };
+    match args.format {
+        ReplayFormat::Text => out::data(&found.text(&look::stdout()))?,
+        ReplayFormat::Json => out::data(&record::pretty(&found.json())?)?,
+        ReplayFormat::Jsonl => found.lines().iter().try_for_each(|line| out::data(&record::line(line)?))?,
+        ReplayFormat::Html => out::data(&found.html())?,
+    }
+    Ok(Exit::Done)
+}
+
+fn verify(args: &ReplayArgs, engine: &Engine) -> anyhow::Result<Exit> {
+    let runs: Vec<Recorded> = runs::find(&args.runs, args.all, &args.place)?;
+    let found = VerifiedRuns { runs: verify_all(&runs, engine) };
+    match args.format {
+        ReplayFormat::Text | ReplayFormat::Html => out::data(&found.text(&look::stdout()))?,
+        ReplayFormat::Json => out::data(&record::pretty(&found.json())?)?,
+        ReplayFormat::Jsonl => found.lines().iter().try_for_each(|line| out::data(&record::line(line)?))?,
+    }
+    Ok(if found.is_complete() { Exit::Done } else { Exit::Unfinished })
+}
+
+/// An engine with a place for whatever the cores of this machine can do at a time. Its digest is that of a run: how many
+/// decisions are made at a time is no part of it.
+fn engine(place: &PlaceArgs) -> anyhow::Result<Engine> {
+    let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
+    let decisions_in_flight =
+        u32::try_from(cores).unwrap_or(u32::MAX).saturating_mul(INSTANCES_A_CORE).clamp(4, 64);
+    let config = EngineConfig {
+        cache_dir: place::policy_cache(place),
+        decisions_in_flight,
+        ..EngineConfig::default()
+    };
+    Engine::new(config).context("starting the policy engine")
+}

@@ -1,0 +1,141 @@
+//! Which recorded runs a command line means: ids, patterns of ids, and folders. Reads lists of runs, and none of the runs.
+
+use std::path::Path;
+
+use anyhow::Context as _;
+use baton_lab::replay::Recorded;
+use baton_runtime::core::RunId;
+use baton_runtime::store::{ArtifactStore, Journal, StateDir};
+use baton_runtime::{RuntimeError, journal_of};
+
+use crate::args::PlaceArgs;
+use crate::exit::Usage;
+use crate::place::Place;
+
+/// The runs in the order in which they are named, each once; in a folder the oldest comes first.
+pub(super) fn find(named: &[String], all: bool, place: &PlaceArgs) -> anyhow::Result<Vec<Recorded>> {
+    let mut found: Vec<Recorded> = Vec::new();
+    let mut take = |more: Vec<Recorded>| {
+        for one in more {
+            let is_known =
+                |known: &Recorded| known.run == one.run && known.journal.path() == one.journal.path();
+            if !found.iter().any(is_known) {
+                found.push(one);
+            }
+        }
+    };
+    match named {
+        [] if all => take(of_workspace(&Place::to_read(place, None)?, |_| true)?),
+        [] => take(vec![one(&Place::to_read(place, None)?, None)?]),
+        named => {
+            for name in named {
+                take(meant(name, place)?);
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn meant(name: &str, place: &PlaceArgs) -> anyhow::Result<Vec<Recorded>> {
+    let folder = Path::new(name);
+    if name.contains('/') || folder.is_dir() {
+        let states = StateDir::all_below(folder)?;
+        if !states.is_empty() {
+            return states
+                .iter()
+                .map(|state| of_state(state, |_| true))
+                .collect::<anyhow::Result<Vec<_>>>()
+                .map(|runs| runs.into_iter().flatten().collect());
+        }
+        let workspace = PlaceArgs { workspace: Some(folder.to_owned()), ..place.clone() };
+        return of_workspace(&Place::here(&workspace)?, |_| true);
+    }
+    if name.contains(['*', '?']) {
+        let found = of_workspace(&Place::to_read(place, None)?, |run| fits(name, run.as_str()))?;
+        if found.is_empty() {
+            return Err(
+                Usage(format!("no run fits {name}; `baton status` lists the runs of a workspace")).into()
+            );
+        }
+        return Ok(found);
+    }
+    let run = RunId::new(name);
+    Ok(vec![one(&Place::to_read(place, Some(&run))?, Some(&run))?])
+}
+
+fn one(place: &Place, run: Option<&RunId>) -> anyhow::Result<Recorded> {
+    let (journal, run) = journal_of(&place.config, run)?;
+    Ok(Recorded { journal, run, artifacts: state(place)?.as_ref().and_then(artifacts) })
+}
+
+fn of_workspace(place: &Place, fits: impl Fn(&RunId) -> bool) -> anyhow::Result<Vec<Recorded>> {
+    match state(place)? {
+        Some(state) if state.journal().exists() => of_state(&state, fits),
+        _ => Err(RuntimeError::NoRuns { workspace: place.config.workspace.clone() }.into()),
+    }
+}
+
+fn of_state(state: &StateDir, fits: impl Fn(&RunId) -> bool) -> anyhow::Result<Vec<Recorded>> {
+    let journal = Journal::open_read_only(state)?;
+    let runs = journal.runs()?.into_iter().map(|summary| summary.run).filter(|run| fits(run));
+    let artifacts = artifacts(state);
+    Ok(runs.map(|run| Recorded { journal: journal.clone(), run, artifacts: artifacts.clone() }).collect())
+}
+
+fn state(place: &Place) -> anyhow::Result<Option<StateDir>> {
+    let (root, workspace) = (&place.config.state_root, &place.config.workspace);
+    StateDir::find(root, workspace)
+        .with_context(|| format!("looking for the runs of {}", workspace.display()))
+}
+
+/// The artifacts of a workspace, where it has any: few policies are shown some, and whoever was cannot be asked again
+/// without them.
+fn artifacts(state: &StateDir) -> Option<ArtifactStore> {
+    ArtifactStore::open_read_only(state).ok()
+}
+
+/// `*` stands for any characters, `?` for one.
+fn fits(pattern: &str, name: &str) -> bool {
+    let (pattern, name): (Vec<char>, Vec<char>) = (pattern.chars().collect(), name.chars().collect());
+    let (mut p, mut n) = (0, 0);
+    // Where the last star was, and how much it stands for so far.
+    let mut star: Option<(usize, usize)> = None;
+    while n < name.len() {
+        match pattern.get(p) {
+            Some('*') => {
+                star = Some((p, n));
+                p += 1;
+            }
+            Some(c) if *c == '?' || *c == name[n] => (p, n) = (p + 1, n + 1),
+            _ => match star {
+                Some((at, stands_for)) => {
+                    star = Some((at, stands_for + 1));
+                    (p, n) = (at + 1, stands_for + 1);
+                }
+                None => return false,
+            },
+        }
+    }
+    pattern[p..].iter().all(|c| *c == '*')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_fit_ids() {
+        for (pattern, name, fitting) in [
+            ("2026*", "20260212-103000", true),
+            ("*-103000", "20260212-103000", true),
+            ("2026??12*", "20260212-103000", true),
+            ("*0*0*", "20260212-103000", true),
+            ("2025*", "20260212-103000", false),
+            ("20260212", "20260212-103000", false),
+            ("*", "", true),
+            ("?", "", false),
+        ] {
+            assert_eq!(fits(pattern, name), fitting, "{pattern} {name}");
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! The same as one page. How a page looks, and that it needs nothing else, is `page.rs`.
+
+use baton_lab::replay::{Alarm, Departure};
+use maud::{Markup, html};
+
+use super::{OnRuns, RUNS_SHOWN, alarm, happened, line, mean_turns, share};
+use crate::render::decision::said;
+use crate::render::page;
+use crate::render::trial::occasion;
+
+impl OnRuns<'_> {
+    /// One page.
+    pub(crate) fn html(&self) -> String {
+        let title = self.title();
+        let body = html! {
+            h1 { (page::clean(&title)) }
+            div.verdict {
+                @for sentence in self.warnings() { p { (sentence) "." } }
+                @for sentence in self.sums(&self.whose()).sentences() { p { (sentence) "." } }
+            }
+            (self.warnings_section())
+            (self.functions_section())
+            (self.runs_section())
+            (self.departures_section())
+            (self.contexts_section())
+            (self.differences_section())
+            @if let Some(more) = self.beyond() { p.muted { (more) } }
+            p.muted {
+                "component " code { (self.policy.component) } ", settings " code { (self.policy.settings) }
+                @if let Some(compared) = self.replayed.compared {
+                    "; instances were kept, and " (compared) " answers held to those of fresh ones"
+                }
+            }
+        };
+        page::page(&title, body)
+    }
+
+    fn warnings_section(&self) -> Markup {
+        let rows = self
+            .replayed
+            .candidate
+            .iter()
+            .flat_map(|candidate| [("then", &self.replayed.recorded), (self.policy.name, candidate)]);
+        html! {
+            @if self.replayed.candidate.is_some() {
+                h2 { "Warnings, beside what then happened" }
+                (table(&["", "hits", "misses", "false alarms", "quiet", "censored", "warned of, of those used up",
+                         "false, of those not used up", "turns ahead"], html! {
+                    @for (name, sums) in rows {
+                        tr {
+                            th { (name) }
+                            @for count in [sums.hits, sums.misses, sums.false_alarms, sums.quiet, sums.censored] {
+                                td.n { (count) }
+                            }
+                            td { (share(&sums.warned_of())) }
+                            td { (share(&sums.false_alarm_rate())) }
+                            td.n { (mean_turns(sums)) }
+                        }
+                    }
+                }))
+            }
+        }
+    }
+
+    fn functions_section(&self) -> Markup {
+        html! {
+            h2 { "Decisions" }
+            (table(&["", "asked", "same", "other words", "otherwise", "failed", "off course"], html! {
+                @for (name, function) in self.sums("").tallies() {
+                    @let (on, off) = (function.on_course, function.off_course);
+                    tr {
+                        th { (name) }
+                        @for count in [on.asked(), on.same, on.other_words, on.differs, on.faults, off.asked()] {
+                            td.n { (count) }
+                        }
+                    }
+                }
+            }))
+        }
+    }
+
+    fn runs_section(&self) -> Markup {
+        let runs = &self.replayed.runs;
+        html! {
+            @if runs.len() > 1 {
+                h2 { "Runs" }
+                (table(&["", "questions", "on course", "otherwise", "off course"], html! {
+                    @for run in runs.iter().take(RUNS_SHOWN) {
+                        tr {
+                            th { (run.run) }
+                            @for count in [run.questions, run.on_course, run.otherwise, run.off_course] {
+                                td.n { (count) }
+                            }
+                        }
+                    }
+                }))
+                @if runs.len() > RUNS_SHOWN { p.muted { "and " (runs.len() - RUNS_SHOWN) " more" } }
+            }
+        }
+    }
+
+    fn departures_section(&self) -> Markup {
+        html! {
+            @if !self.replayed.departures.is_empty() {
+                h2 { "First divergence of each phase" }
+                p.muted { "What was asked after it in the phase is off course: it is shown, and counted nowhere." }
+                (table(&["run", "phase", "entry", "asked", "reason then", self.policy.name], html! {
+                    @for (run, Departure { phase, seq, function, recorded, candidate }) in &self.replayed.departures {
+                        tr {
+                            td { (run) } td { (phase) } td.n { (seq) } td { (function) }
+                            td { (line(recorded)) } td { (line(candidate)) }
+                        }
+                    }
+                }))
+            }
+        }
+    }
+
+    fn contexts_section(&self) -> Markup {
+        let contexts =
+            || self.replayed.contexts.iter().filter_map(|(run, one)| Some((run, one, one.candidate?)));
+        html! {
+            @if contexts().next().is_some() {
+                h2 { "Contexts" }
+                (table(&["run", "session", "phase", "context", "what happened", "then", self.policy.name], html! {
+                    @for (run, context, said) in contexts() {
+                        tr {
+                            td { (run) } td { (context.id.session) } td { (context.phase) }
+                            td.n { (context.id.context) }
+                            td { (happened(context)) }
+                            td { span class=(class(&context.recorded)) { (alarm(&context.recorded)) } }
+                            td {
+                                span class=(class(&said)) { (alarm(&said)) } @if context.off_course { span.muted { " (off course)" } }
+                            }
+                        }
+                    }
+                }))
+            }
+        }
+    }
+
+    fn differences_section(&self) -> Markup {
+        html! {
+            @if !self.replayed.differences.is_empty() {
+                h2 { "Decided otherwise" }
+                (table(&["run", "entry", "phase", "asked", "decided then", self.policy.name], html! {
+                    @for (run, one) in &self.replayed.differences {
+                        tr {
+                            td { (run) } td.n { (one.seq) }
+                            td { @match &one.phase { Some(phase) => (phase), None => "-" } }
+                            td {
+                                (one.question.ask.function())
+                                @if let Some(occasion) = occasion(&one.question) { br; (occasion) }
+                                @if one.off_course { br; span.muted { "off course" } }
+                            }
+                            @for (answer, other) in [(&one.recorded, &one.candidate), (&one.candidate, &one.recorded)] {
+                                @let (decision, reason) = said(answer, other.as_ref().ok());
+                                td { (decision) br; span.muted { (reason) } }
+                            }
+                        }
+                    }
+                }))
+            }
+        }
+    }
+}
+
+fn table(headings: &[&str], rows: Markup) -> Markup {
+    html! {
+        div.wide {
+            table {
+                thead { tr { @for heading in headings { th { (heading) } } } }
+                tbody { (rows) }
+            }
+        }
+    }
+}
+
+fn class(alarm: &Alarm) -> &'static str {
+    match alarm {
+        Alarm::Hit { .. } => "word good",
+        Alarm::Miss | Alarm::FalseAlarm { .. } => "word bad",
+        Alarm::Quiet | Alarm::Censored { .. } => "muted",
+    }
+}

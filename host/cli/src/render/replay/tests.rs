@@ -1,0 +1,135 @@
+//! How a replay reads: for people at several widths, for programs, and as a page.
+
+use baton_lab::replay::{Context, ContextId, Function, Lead, Tally, Verified};
+use baton_lab::{Divergence, LabError, Reevaluated};
+use baton_runtime::core::{Digest, Seq, SessionId};
+
+use super::*;
+
+fn lead(turns: u32, tokens: u64, seconds: u64) -> Lead {
+    Lead { turns, tokens: Some(tokens), ms: seconds * 1_000 }
+}
+
+fn context(
+    session: &str,
+    fate: Fate,
+    recorded: Alarm,
+    candidate: Alarm,
+    off_course: bool,
+) -> (RunId, Context) {
+    let id = ContextId { session: SessionId::new(session), context: 1 };
+    let context =
+        Context { id, phase: "20".into(), fate, turns: 14, recorded, candidate: Some(candidate), off_course };
+    (RunId::new("20260212-103000"), context)
+}
+
+fn replayed() -> Replayed {
+    let contexts = vec![
+        context("s1", Fate::Exhausted, Alarm::Miss, Alarm::Hit { lead: lead(4, 31_000, 95) }, false),
+        context("s2", Fate::Ended, Alarm::Quiet, Alarm::FalseAlarm { lead: lead(6, 9_000, 240) }, false),
+        context(
+            "s3",
+            Fate::Censored { because: Censoring::Compacted },
+            Alarm::Censored { warned: false },
+            Alarm::Censored { warned: true },
+            true,
+        ),
+    ];
+    let (mut recorded, mut candidate) = (Alarms::default(), Alarms::default());
+    for (_, context) in &contexts {
+        recorded.count(&context.recorded);
+        candidate.count(&context.candidate.unwrap());
+    }
+    let on_course = Tally { same: 30, other_words: 0, differs: 2, faults: 0 };
+    let off_course = Tally { same: 5, ..Tally::default() };
+    let run = RunId::new("20260212-103000");
+    let departure = Departure {
+        phase: "20".into(),
+        seq: Seq(41),
+        function: "exhaustion.assess",
+        recorded: "the prompt was answered".into(),
+        candidate: "it stopped <b>in the middle</b>\u{1b}[2J".into(),
+    };
+    let sums = RunSums {
+        run: run.clone(),
+        questions: 37,
+        on_course: 32,
+        otherwise: 2,
+        off_course: 5,
+        recorded,
+        candidate: Some(candidate),
+    };
+    Replayed {
+        runs: vec![sums],
+        functions: [("exhaustion.assess", Function { on_course, off_course, not_asked: 0 })].into(),
+        departures: vec![(run, departure)],
+        contexts,
+        contexts_beyond: 4,
+        recorded,
+        candidate: Some(candidate),
+        off_course_contexts: 1,
+        questions: 37,
+        ..Replayed::default()
+    }
+}
+
+fn with<T>(what: impl FnOnce(OnRuns<'_>) -> T) -> T {
+    let (digest, replayed, decides) = (Digest::of("careful"), replayed(), [Capability::Exhaustion].into());
+    let policy = Answered {
+        name: "careful",
+        component: &digest,
+        settings: &digest,
+        decides: &[Capability::Exhaustion],
+    };
+    what(OnRuns { policy, decides: &decides, replayed: &replayed })
+}
+
+#[test]
+fn a_person_reads_what_the_warnings_are_worth_first() {
+    insta::assert_snapshot!("replay_text", with(|found| found.text(&Look::bare(140))));
+}
+
+#[test]
+fn programs_get_a_schema_in_each_record() {
+    let (document, lines) = with(|found| (found.json(), found.lines()));
+    assert_eq!(lines.len(), 1 + 1 + 1 + 3);
+    assert!(lines.iter().chain([&document]).all(|line| line["schema"] == record::SCHEMA));
+    let mut first = document.clone();
+    first["contexts"].as_array_mut().unwrap().truncate(1);
+    insta::assert_json_snapshot!("replay_json", first);
+}
+
+#[test]
+fn a_page_quotes_what_a_policy_wrote() {
+    let page = with(|found| found.html());
+    assert!(page.contains("it stopped &lt;b&gt;in the middle&lt;/b&gt; [2J"), "{page}");
+    for word in ["hit: 4 turns", "false alarm", "compacted", "First divergence of each phase"] {
+        assert!(page.contains(word), "{word} is not in:\n{page}");
+    }
+    assert!(!page.contains("<script") && !page.contains("http:"));
+}
+
+#[test]
+fn a_verification_says_what_it_rests_on() {
+    let fine = Reevaluated { same: 41, faults_same: 2, watchdog: 1, ..Reevaluated::default() };
+    let other_engine = Reevaluated { same: 12, fuel_not_compared: 12, ..Reevaluated::default() };
+    let gone = Reevaluated {
+        same: 3,
+        unavailable: 1,
+        unavailable_because: Some("an artifact that reader was shown is no longer kept".into()),
+        ..Reevaluated::default()
+    };
+    let refused = Divergence::Refused { seq: Seq(7), why: "it was answered before".into() };
+    let runs = VerifiedRuns {
+        runs: vec![
+            ("r1".into(), Ok(Verified { refold: Ok((120, 60)), decisions: fine })),
+            ("r2".into(), Ok(Verified { refold: Ok((40, 20)), decisions: other_engine })),
+            ("r3".into(), Ok(Verified { refold: Ok((9, 4)), decisions: gone.clone() })),
+            ("r4".into(), Ok(Verified { refold: Err(refused), decisions: gone })),
+            ("r5".into(), Err(LabError::NoQuestion { run: "r5".into(), seq: Seq(3) })),
+        ],
+    };
+    assert!(!runs.is_complete());
+    assert!(runs.lines().iter().all(|line| line["schema"] == record::SCHEMA));
+    insta::assert_snapshot!("verify_text", runs.text(&Look::bare(140)));
+}

@@ -1,0 +1,163 @@
+//! What a candidate's answers came to, function by function, in words and in numbers.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use baton_lab::{Function, Tally};
+use baton_runtime::core::observation::Capability;
+use serde_json::{Value, json};
+
+use super::{bare, drawn};
+use crate::render::look::Look;
+use crate::render::words;
+
+/// What came of each function, on one run or several.
+pub(in crate::render) struct Sums<'a> {
+    /// Who was asked.
+    pub(in crate::render) name: &'a str,
+    /// What it can be asked about.
+    pub(in crate::render) can: &'a [Capability],
+    /// In what: "run 7".
+    pub(in crate::render) whose: &'a str,
+    /// About what it was asked.
+    pub(in crate::render) decides: &'a BTreeSet<Capability>,
+    /// By `interface.function`.
+    pub(in crate::render) functions: &'a BTreeMap<&'static str, Function>,
+}
+
+impl Sums<'_> {
+    /// In words first, then in numbers.
+    pub(in crate::render) fn text(&self, look: &Look) -> String {
+        let mut text = String::new();
+        for sentence in self.sentences() {
+            text.push_str(&look.wrap(&sentence, 0));
+            text.push('\n');
+        }
+        if self.tallies().next().is_some() {
+            text.push_str(&format!("\n{}\n", self.numbers(look)));
+        }
+        text
+    }
+
+    /// What a person wants to know first.
+    pub(in crate::render) fn sentences(&self) -> Vec<String> {
+        let decided = self.decides.iter().map(|capability| self.in_words(*capability));
+        decided.chain([self.off_course(), self.not_asked()].into_iter().flatten()).collect()
+    }
+
+    /// "my-split would have decided 3 of 41 splitting questions otherwise".
+    fn in_words(&self, capability: Capability) -> String {
+        let name = self.name;
+        let tally = self.sum(|function| function.on_course, capability);
+        let asked = tally.asked();
+        if asked + self.sum(|function| function.off_course, capability).asked() == 0 {
+            return format!("{name} was asked nothing about {capability}: nor was anybody in {}", self.whose);
+        }
+        let mut said = match tally.differs {
+            0 if asked == 0 => format!("{name} met no {capability} question on its course"),
+            0 if tally.faults == 0 => {
+                format!("{name} would have decided {} the same way", all(asked, capability))
+            }
+            differs => format!(
+                "{name} would have decided {differs} of {} otherwise",
+                counted(asked, &format!("{capability} question"))
+            ),
+        };
+        if tally.faults > 0 {
+            said.push_str(&format!(", and failed on {}", tally.faults));
+        }
+        if tally.other_words > 0 {
+            said.push_str(&format!("; {} in other words", tally.other_words));
+        }
+        said
+    }
+
+    fn off_course(&self) -> Option<String> {
+        let tally = self.sum_of_all(|function| function.off_course);
+        let asked = tally.asked();
+        let otherwise = tally.differs + tally.faults;
+        (asked > 0).then(|| {
+            format!(
+                "After an answer that would have made the host do something else, {} came; what would have come instead is not \
+                 known ({otherwise} of them it answers otherwise)",
+                counted(asked, "more question")
+            )
+        })
+    }
+
+    /// What it does not decide; what the command line left out needs no word.
+    fn not_asked(&self) -> Option<String> {
+        let mut left: Vec<String> = Vec::new();
+        for capability in Capability::ALL.into_iter().filter(|one| !self.can.contains(one)) {
+            let count: u64 = self.of(capability).map(|(_, function)| function.not_asked).sum();
+            if count > 0 {
+                left.push(counted(count, &format!("{capability} question")));
+            }
+        }
+        (!left.is_empty()).then(|| format!("Not for it to decide: {}", left.join(", ")))
+    }
+
+    fn numbers(&self, look: &Look) -> String {
+        let mut table = bare(look);
+        table.set_header(["DECISION", "ASKED", "SAME", "OTHER WORDS", "OTHERWISE", "FAILED", "OFF COURSE"]);
+        for (name, function) in self.tallies() {
+            let Function { on_course: on, off_course: off, .. } = function;
+            let counts = [on.asked(), on.same, on.other_words, on.differs, on.faults, off.asked()];
+            let counts = counts.map(|count| count.to_string());
+            table.add_row([&[name.to_owned()], counts.as_slice()].concat());
+        }
+        drawn(&mut table)
+    }
+
+    /// The functions of which anything was asked.
+    pub(in crate::render) fn tallies(&self) -> impl Iterator<Item = (&'static str, &Function)> {
+        let functions = self.functions.iter().map(|(name, function)| (*name, function));
+        functions.filter(|(_, function)| function.on_course.asked() + function.off_course.asked() > 0)
+    }
+
+    fn of(&self, capability: Capability) -> impl Iterator<Item = (&'static str, &Function)> {
+        let functions = self.functions.iter().map(|(name, function)| (*name, function));
+        functions.filter(move |(name, _)| name.split('.').next() == Some(capability.name()))
+    }
+
+    fn sum(&self, of: impl Fn(&Function) -> Tally, capability: Capability) -> Tally {
+        self.of(capability).map(|(_, function)| of(function)).sum()
+    }
+
+    fn sum_of_all(&self, of: impl Fn(&Function) -> Tally) -> Tally {
+        self.functions.values().map(of).sum()
+    }
+
+    /// By function, for programs.
+    pub(in crate::render) fn json(&self) -> Value {
+        let tally = |tally: &Tally| {
+            json!({
+                "asked": tally.asked(),
+                "same": tally.same,
+                "other_words": tally.other_words,
+                "differs": tally.differs,
+                "faults": tally.faults,
+            })
+        };
+        let functions = self.functions.iter().map(|(name, function)| {
+            json!({
+                "function": name,
+                "on_course": tally(&function.on_course),
+                "off_course": tally(&function.off_course),
+                "not_asked": function.not_asked,
+            })
+        });
+        functions.collect()
+    }
+}
+
+pub(in crate::render) fn counted(count: u64, thing: &str) -> String {
+    words::count(u32::try_from(count).unwrap_or(u32::MAX), thing)
+}
+
+/// "the one splitting question", "all 41 splitting questions".
+fn all(count: u64, capability: Capability) -> String {
+    match count {
+        1 => format!("the one {capability} question"),
+        count => format!("all {count} {capability} questions"),
+    }
+}

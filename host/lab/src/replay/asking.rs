@@ -1,0 +1,88 @@
+//! Who answers the questions of a replay: a candidate with a fresh instance for each, with instances that are kept, or a
+//! closure. Several threads ask at a time, each in a lane of its own.
+
+use std::sync::{Mutex, PoisonError};
+
+use baton_core::decision::{Decision, Fault};
+use baton_core::observation::Question;
+use baton_engine::{Configured, Remembers, Reusing};
+
+/// Answers questions.
+pub trait Asking: Sync {
+    /// How many can be asked at a time.
+    fn lanes(&self) -> usize;
+
+    /// Asks in a lane.
+    ///
+    /// # Errors
+    /// [`Remembers`]: nothing that was answered before can be relied on either.
+    fn ask(&self, lane: usize, question: &Question) -> Result<Result<Decision, Fault>, Remembers>;
+
+    /// How many answers were held to those of fresh instances; none where all instances are fresh.
+    fn compared(&self) -> Option<u64> {
+        None
+    }
+}
+
+/// A fresh instance for each question, as in a live run.
+pub struct Fresh<'p> {
+    policy: &'p Configured,
+    lanes: usize,
+}
+
+impl<'p> Fresh<'p> {
+    /// So many at a time.
+    pub fn new(policy: &'p Configured, lanes: usize) -> Self {
+        Self { policy, lanes: lanes.max(1) }
+    }
+}
+
+impl Asking for Fresh<'_> {
+    fn lanes(&self) -> usize {
+        self.lanes
+    }
+
+    fn ask(&self, _: usize, question: &Question) -> Result<Result<Decision, Fault>, Remembers> {
+        Ok(self.policy.evaluate(question).result)
+    }
+}
+
+/// An instance a lane, kept from question to question.
+pub struct Kept<'p> {
+    lanes: Vec<Mutex<Reusing<'p>>>,
+}
+
+impl<'p> Kept<'p> {
+    /// So many instances, or as many as leave the policy places for fresh ones; none where that is none.
+    pub fn new(policy: &'p Configured, lanes: usize) -> Option<Self> {
+        let lanes = lanes.min(policy.most_kept());
+        (lanes > 0).then(|| Self { lanes: (0..lanes).map(|_| Mutex::new(policy.reusing())).collect() })
+    }
+}
+
+impl Asking for Kept<'_> {
+    fn lanes(&self) -> usize {
+        self.lanes.len()
+    }
+
+    fn ask(&self, lane: usize, question: &Question) -> Result<Result<Decision, Fault>, Remembers> {
+        let lane = &self.lanes[lane % self.lanes.len()];
+        lane.lock().unwrap_or_else(PoisonError::into_inner).evaluate(question)
+    }
+
+    fn compared(&self) -> Option<u64> {
+        let lane = |lane: &Mutex<Reusing<'_>>| lane.lock().unwrap_or_else(PoisonError::into_inner).compared();
+        Some(self.lanes.iter().map(lane).sum())
+    }
+}
+
+/// A function of the question, in one lane.
+impl<F: Fn(&Question) -> Result<Decision, Fault> + Sync> Asking for F {
+    fn lanes(&self) -> usize {
+        1
+    }
+
+    fn ask(&self, _: usize, question: &Question) -> Result<Result<Decision, Fault>, Remembers> {
+        Ok(self(question))
+    }
+}

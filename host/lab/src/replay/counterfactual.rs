@@ -1,0 +1,244 @@
+//! A candidate on recorded runs: where it would have decided otherwise, and what its warnings would have been worth. One thread
+//! reads a run and folds it; the questions go in portions to those who ask; the answers are set beside the recorded ones in the
+//! order of the run. At no time is there more than a few portions of a run in memory.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::mpsc::sync_channel;
+use std::thread;
+
+use baton_core::decision::{Decision, Fault};
+use baton_core::observation::Capability;
+use baton_core::{PhaseId, RunId};
+use baton_engine::Remembers;
+use baton_store::Journal;
+use rayon::prelude::*;
+
+use super::alarms::{Alarm, Alarms, Context, warns};
+use super::asking::Asking;
+use super::course::{Course, Tried};
+use super::fate::{ContextId, Fate, Moment, Over};
+use super::walk::{Event, Walk};
+use crate::LabError;
+
+/// Events of a portion: enough that handing it over costs nothing beside it.
+const PORTION: usize = 512;
+
+/// Portions that wait: one is being asked, one is being read.
+const PORTIONS: usize = 2;
+
+/// What is asked of a replay.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    /// What is put to the candidate; the rest is counted.
+    pub decides: BTreeSet<Capability>,
+    /// Differences, departures and contexts that are kept of each run to be shown.
+    pub kept: usize,
+}
+
+/// What came of a candidate on one run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Counterfactual {
+    /// Its answers beside the recorded ones.
+    pub tried: Tried,
+    /// Contexts, as many as are kept: those that say something first to come.
+    pub contexts: Vec<Context>,
+    /// How many more there are.
+    pub contexts_beyond: u64,
+    /// What the warnings of the run's own policies came to.
+    pub recorded: Alarms,
+    /// What those of the candidate come to; absent where it is not asked about exhaustion.
+    pub candidate: Option<Alarms>,
+    /// Contexts in which the candidate had left the course of the run before they were over.
+    pub off_course_contexts: u64,
+    /// Questions of the run, whether they were put to the candidate or not.
+    pub questions: u64,
+}
+
+/// Why there is no result.
+#[derive(Debug, thiserror::Error)]
+pub enum ReplayError {
+    /// The run cannot be read.
+    #[error(transparent)]
+    Lab(#[from] LabError),
+    /// The candidate has to be asked with fresh instances.
+    #[error(transparent)]
+    Remembers(#[from] Remembers),
+}
+
+/// Puts the questions of a recorded run to a candidate.
+///
+/// # Errors
+/// Those of reading the run, and [`ReplayError::Remembers`] where instances are kept and should not be.
+pub fn counterfactual(
+    journal: &Journal,
+    run: &RunId,
+    asked: &Asked,
+    candidate: &dyn Asking,
+) -> Result<Counterfactual, ReplayError> {
+    let mut account = Account::new(asked);
+    thread::scope(|scope| {
+        let (portions, read) = sync_channel::<Vec<Event>>(PORTIONS);
+        let reader = scope.spawn(move || {
+            let mut portion = Vec::with_capacity(PORTION);
+            let mut walk = Walk::new(run.clone());
+            let mut rows = 0_u64;
+            for entry in journal.read(run)? {
+                walk.take(entry?, |event| portion.push(event))?;
+                rows += 1;
+                // Whoever asks has given up: there is nobody to read for.
+                if portion.len() >= PORTION && portions.send(std::mem::take(&mut portion)).is_err() {
+                    return Ok(());
+                }
+            }
+            if rows == 0 {
+                return Err(LabError::NoRun { run: run.clone(), journal: journal.path().to_owned() });
+            }
+            walk.end(|event| portion.push(event));
+            let _ = portions.send(portion);
+            Ok(())
+        });
+        let answered = read.iter().try_for_each(|portion| {
+            let answers = ask_all(&portion, asked, candidate)?;
+            portion.into_iter().zip(answers).for_each(|(event, answer)| account.take(event, answer));
+            Ok::<_, Remembers>(())
+        });
+        drop(read);
+        // A reader that panicked has told so; what is there of the run is not the run.
+        reader.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+        answered?;
+        Ok(())
+    })
+    .map(|()| account.finish())
+}
+
+/// The answers to those events of a portion that are questions for the candidate.
+fn ask_all(
+    portion: &[Event],
+    asked: &Asked,
+    candidate: &dyn Asking,
+) -> Result<Vec<Option<Result<Decision, Fault>>>, Remembers> {
+    let lanes = candidate.lanes();
+    let ask = |lane: usize, event: &Event| match event {
+        Event::Met(met, _) if asked.decides.contains(&met.question.ask.capability()) => {
+            candidate.ask(lane, &met.question).map(Some)
+        }
+        _ => Ok(None),
+    };
+    if lanes == 1 {
+        return portion.iter().map(|event| ask(0, event)).collect();
+    }
+    let of_a_lane = portion.len().div_ceil(lanes).max(1);
+    let parts: Result<Vec<Vec<_>>, Remembers> = portion
+        .par_chunks(of_a_lane)
+        .enumerate()
+        .map(|(lane, part)| part.iter().map(|event| ask(lane, event)).collect())
+        .collect();
+    Ok(parts?.into_iter().flatten().collect())
+}
+
+/// The warnings of a context that is not over.
+#[derive(Default)]
+struct Warned {
+    recorded: Option<Moment>,
+    candidate: Option<Moment>,
+    about: Vec<PhaseId>,
+}
+
+/// Sets answers beside each other, in the order of the run.
+struct Account {
+    course: Course,
+    warned: BTreeMap<ContextId, Warned>,
+    kept: usize,
+    found: Counterfactual,
+}
+
+impl Account {
+    fn new(asked: &Asked) -> Self {
+        let about_exhaustion = asked.decides.contains(&Capability::Exhaustion);
+        Self {
+            course: Course::new(asked.decides.iter().copied(), asked.kept),
+            warned: BTreeMap::new(),
+            kept: asked.kept,
+            found: Counterfactual {
+                tried: Tried::default(),
+                contexts: Vec::new(),
+                contexts_beyond: 0,
+                recorded: Alarms::default(),
+                candidate: about_exhaustion.then(Alarms::default),
+                off_course_contexts: 0,
+                questions: 0,
+            },
+        }
+    }
+
+    fn take(&mut self, event: Event, answer: Option<Result<Decision, Fault>>) {
+        match event {
+            Event::Over(over) => self.over(over),
+            Event::Met(met, context) => {
+                self.found.questions += 1;
+                if let Some((context, put)) = context {
+                    let warned = self.warned.entry(context).or_default();
+                    if warns(&met.recorded) {
+                        warned.recorded.get_or_insert(put);
+                    }
+                    if answer.as_ref().is_some_and(warns) {
+                        warned.candidate.get_or_insert(put);
+                    }
+                    if warned.about.is_empty() {
+                        warned.about.clone_from(&met.about);
+                    }
+                }
+                match answer {
+                    Some(answer) => self.course.set_beside(*met, answer),
+                    None => self.course.not_asked(&met.question),
+                }
+            }
+        }
+    }
+
+    fn over(&mut self, over: Over) {
+        let Over { context, phase, fate, then } = over;
+        let mut warned = self.warned.remove(&context).unwrap_or_default();
+        warned.about.push(phase.clone());
+        let recorded = Alarm::of(warned.recorded, fate, then);
+        self.found.recorded.count(&recorded);
+        let candidate = match &mut self.found.candidate {
+            // A context about which nobody was asked anything is as quiet for one as for the other.
+            Some(sums) => {
+                let alarm = Alarm::of(warned.candidate, fate, then);
+                sums.count(&alarm);
+                Some(alarm)
+            }
+            None => None,
+        };
+        let off_course = self.course.has_left(&warned.about);
+        self.found.off_course_contexts += u64::from(off_course);
+        let context =
+            Context { id: context, phase, fate, turns: then.turns, recorded, candidate, off_course };
+        self.keep(context);
+    }
+
+    /// Keeps a context while there is room; one that says something takes the place of one that does not.
+    fn keep(&mut self, context: Context) {
+        let says_something = |one: &Context| {
+            one.fate == Fate::Exhausted || one.candidate.is_some_and(|alarm| alarm != one.recorded)
+        };
+        let kept = &mut self.found.contexts;
+        if kept.len() < self.kept {
+            return kept.push(context);
+        }
+        self.found.contexts_beyond += 1;
+        if !says_something(&context) {
+            return;
+        }
+        if let Some(least) = kept.iter().rposition(|one| !says_something(one)) {
+            kept.remove(least);
+            kept.push(context);
+        }
+    }
+
+    fn finish(mut self) -> Counterfactual {
+        self.found.tried = self.course.finish();
+        self.found
+    }
+}

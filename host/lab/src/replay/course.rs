@@ -1,0 +1,260 @@
+//! Whether a candidate's answers would have kept a run on its course, phase by phase. What came after an answer that would have
+//! made the host do something else is counted apart: nobody knows what would have come instead.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use baton_core::agreement::Agreement;
+use baton_core::decision::{Decision, Fault, Label, Verdict};
+use baton_core::observation::{Capability, Question};
+use baton_core::{PhaseId, Seq};
+
+/// What came of the questions of one function.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// The same answer, to the letter.
+    pub same: u64,
+    /// The same answer with another reason.
+    pub other_words: u64,
+    /// Another answer.
+    pub differs: u64,
+    /// No answer.
+    pub faults: u64,
+}
+
+impl Tally {
+    /// Questions that were put.
+    pub fn asked(&self) -> u64 {
+        self.same + self.other_words + self.differs + self.faults
+    }
+
+    /// One more.
+    pub fn count(&mut self, agreement: Agreement) {
+        *match agreement {
+            Agreement::Same => &mut self.same,
+            Agreement::OtherWords => &mut self.other_words,
+            Agreement::Differs => &mut self.differs,
+            Agreement::Fault => &mut self.faults,
+        } += 1;
+    }
+}
+
+impl std::iter::Sum for Tally {
+    fn sum<I: Iterator<Item = Self>>(tallies: I) -> Self {
+        tallies.fold(Self::default(), |sum, one| Self {
+            same: sum.same + one.same,
+            other_words: sum.other_words + one.other_words,
+            differs: sum.differs + one.differs,
+            faults: sum.faults + one.faults,
+        })
+    }
+}
+
+/// The questions of one function, by whether they came on the candidate's course.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Function {
+    /// Before the candidate would have made the host do something else in the phase.
+    pub on_course: Tally,
+    /// After it. The question is a real one all the same, but not one that this candidate would have met.
+    pub off_course: Tally,
+    /// Not put: the candidate was not to be asked this.
+    pub not_asked: u64,
+}
+
+impl Function {
+    /// Takes in what came of the same function elsewhere.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.on_course = [self.on_course, other.on_course].into_iter().sum();
+        self.off_course = [self.off_course, other.off_course].into_iter().sum();
+        self.not_asked += other.not_asked;
+    }
+}
+
+/// A question that the candidate answers otherwise, or not at all.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Difference {
+    /// The recorded decision.
+    pub seq: Seq,
+    /// About which phase; absent where nobody waited for the answer any more.
+    pub phase: Option<PhaseId>,
+    /// What was asked.
+    pub question: Question,
+    /// The recorded answer.
+    pub recorded: Result<Decision, Fault>,
+    /// Who gave it.
+    pub label: Label,
+    /// The candidate's.
+    pub candidate: Result<Decision, Fault>,
+    /// It came after the candidate had left the course of the run.
+    pub off_course: bool,
+}
+
+/// Where the candidate would have made the host do something else in a phase for the first time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Departure {
+    /// In which phase.
+    pub phase: PhaseId,
+    /// The recorded decision.
+    pub seq: Seq,
+    /// `interface.function`, as in the contract.
+    pub function: &'static str,
+    /// The recorded reason.
+    pub recorded: String,
+    /// The candidate's.
+    pub candidate: String,
+}
+
+/// What came of a trial.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Tried {
+    /// By `interface.function`.
+    pub functions: BTreeMap<&'static str, Function>,
+    /// The first differences, in the order of the run; one on the candidate's course is kept rather than one off it.
+    pub differences: Vec<Difference>,
+    /// How many more there are.
+    pub differences_beyond: u64,
+    /// The first departure of each phase, as many as there are of `differences` at most.
+    pub departures: Vec<Departure>,
+    /// How many more phases it leaves.
+    pub departures_beyond: u64,
+}
+
+/// A recorded question with its answer, and what it was about.
+#[derive(Clone, Debug)]
+pub(crate) struct Met {
+    /// Where the answer stands.
+    pub(crate) seq: Seq,
+    /// About which phase, then those that it is a part of, from the inside out.
+    pub(crate) about: Vec<PhaseId>,
+    /// What was asked.
+    pub(crate) question: Question,
+    /// What was answered.
+    pub(crate) recorded: Result<Decision, Fault>,
+    /// By whom.
+    pub(crate) label: Box<Label>,
+}
+
+/// Follows a candidate beside a recorded run. Keeps some differences, however long the run was.
+pub(crate) struct Course {
+    decides: BTreeSet<Capability>,
+    differences_kept: usize,
+    /// Phases in which the candidate would have made the host do something else.
+    left: BTreeSet<PhaseId>,
+    found: Tried,
+}
+
+impl Course {
+    /// Before the first question. Those of `decides` alone are put; so many differences are kept to be shown.
+    pub(crate) fn new(decides: impl IntoIterator<Item = Capability>, differences_kept: usize) -> Self {
+        let decides = decides.into_iter().collect();
+        Self { decides, differences_kept, left: BTreeSet::new(), found: Tried::default() }
+    }
+
+    /// Whether the candidate is to be asked this.
+    pub(crate) fn is_for(&self, question: &Question) -> bool {
+        self.decides.contains(&question.ask.capability())
+    }
+
+    /// Whether the candidate has left the course of any of these phases.
+    pub(crate) fn has_left(&self, about: &[PhaseId]) -> bool {
+        about.iter().any(|phase| self.left.contains(phase))
+    }
+
+    /// A question that was not put to it.
+    pub(crate) fn not_asked(&mut self, question: &Question) {
+        self.found.functions.entry(question.ask.function()).or_default().not_asked += 1;
+    }
+
+    /// Sets its answer beside the recorded one.
+    pub(crate) fn set_beside(&mut self, met: Met, candidate: Result<Decision, Fault>) {
+        let off_course = self.has_left(&met.about);
+        let agreement = Agreement::of(&met.recorded, &candidate);
+        let function = self.found.functions.entry(met.question.ask.function()).or_default();
+        if off_course { &mut function.off_course } else { &mut function.on_course }.count(agreement);
+        let phase = met.about.into_iter().next();
+        if let (Ok(recorded), Ok(candidate), Some(phase)) = (&met.recorded, &candidate, &phase)
+            && !same_effect(recorded, candidate)
+            && self.left.insert(phase.clone())
+        {
+            let function = met.question.ask.function();
+            let (recorded, candidate) = (recorded.reason().to_owned(), candidate.reason().to_owned());
+            let departure = Departure { phase: phase.clone(), seq: met.seq, function, recorded, candidate };
+            match self.found.departures.len() < self.differences_kept {
+                true => self.found.departures.push(departure),
+                false => self.found.departures_beyond += 1,
+            }
+        }
+        if matches!(agreement, Agreement::Differs | Agreement::Fault) {
+            let Met { seq, question, recorded, label, .. } = met;
+            self.keep(Difference { seq, phase, question, recorded, label: *label, candidate, off_course });
+        }
+    }
+
+    /// What came of it.
+    pub(crate) fn finish(self) -> Tried {
+        self.found
+    }
+
+    /// Keeps a difference while there is room; one on course takes the place of one that is not.
+    fn keep(&mut self, difference: Difference) {
+        let kept = &mut self.found.differences;
+        if kept.len() < self.differences_kept {
+            return kept.push(difference);
+        }
+        self.found.differences_beyond += 1;
+        if difference.off_course {
+            return;
+        }
+        if let Some(least) = kept.iter().rposition(|kept| kept.off_course) {
+            kept.remove(least);
+            kept.push(difference);
+        }
+    }
+}
+
+/// Whether the host would have done the same after either. A warning, a piece of evidence or a point of a review more
+/// is another answer, and changes nothing of what comes next. A fault is not looked at here: whoever stands behind the
+/// candidate is asked then, and in a live run that is the one before it.
+fn same_effect(a: &Decision, b: &Decision) -> bool {
+    match (a, b) {
+        (Decision::Assess(a), Decision::Assess(b)) => {
+            let recovers = matches!(
+                a.verdict,
+                Verdict::Truncated | Verdict::Stalled | Verdict::Interrupted | Verdict::Failed
+            );
+            a.verdict == b.verdict && (!recovers || a.recovery == b.recovery)
+        }
+        (Decision::Compaction(a), Decision::Compaction(b)) => a.action == b.action,
+        (Decision::Split(a), Decision::Split(b)) => a.action == b.action,
+        (Decision::Budget(a), Decision::Budget(b)) => a.max_turns == b.max_turns,
+        (Decision::Brief(a), Decision::Brief(b)) => a.prompt == b.prompt,
+        (Decision::Compose(a), Decision::Compose(b)) => {
+            (&a.document, &a.index, a.continuer) == (&b.document, &b.index, b.continuer)
+        }
+        (Decision::Review(a), Decision::Review(b)) => (a.accepted, a.staleness) == (b.accepted, b.staleness),
+        // Answers to different functions; the engine lets no component give one.
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use baton_core::decision::{Assessment, Recovery};
+
+    fn assessment(verdict: Verdict, recovery: Recovery, warning: Option<&str>) -> Decision {
+        let warning = warning.map(str::to_owned);
+        Decision::Assess(Assessment { verdict, evidence: Vec::new(), warning, recovery, reason: "so".into() })
+    }
+
+    #[test]
+    fn a_warning_leaves_the_course_as_it_is_and_another_recovery_does_not() {
+        let healthy = |warning| assessment(Verdict::Healthy, Recovery::Wait, warning);
+        assert!(same_effect(&healthy(None), &healthy(Some("it fills up"))));
+        let stalled = |recovery| assessment(Verdict::Stalled, recovery, None);
+        assert!(!same_effect(&stalled(Recovery::Nudge), &stalled(Recovery::NewSession)));
+        // What to do with a stall is of no account where there is none.
+        let done = |recovery| assessment(Verdict::Completed, recovery, None);
+        assert!(same_effect(&done(Recovery::Wait), &done(Recovery::NewSession)));
+        assert!(!same_effect(&healthy(None), &done(Recovery::Wait)));
+    }
+}

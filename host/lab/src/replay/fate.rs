@@ -1,0 +1,299 @@
+//! What then happened to the context of each session of a recorded run: whether it was used up, was done before, or whether
+//! nobody can know. Taken from what agents, providers and the host did; no candidate is asked, so that each is held
+//! to the same facts.
+//!
+//! A context begins with its session, and anew with each compaction. It counts as *exhausted* where the run stopped the session
+//! for that, on the word of the agent's own protocol or of the provider, or where its window was full. Where the run stopped it on
+//! the word of a text alone, that is the judgment of the policy that decided then, and no fact.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use baton_core::action::Action;
+use baton_core::facts::{AgentEvent, Channel};
+use baton_core::notice::Notice;
+use baton_core::{Input, Intent, PhaseId, Seq, SessionId, Stamped, UnixMs};
+use serde::Serialize;
+
+/// Signals of a session whose moment is remembered: as many as a policy may see, and so may have as evidence.
+const SIGNALS: usize = 64;
+
+/// A moment in the life of a session.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Moment {
+    /// When.
+    pub at: UnixMs,
+    /// Turns that had ended.
+    pub turns: u32,
+    /// Tokens in the window, where they were known.
+    pub used_tokens: Option<u64>,
+}
+
+/// What became of a context.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "fate", rename_all = "kebab-case")]
+pub enum Fate {
+    /// It was used up.
+    Exhausted,
+    /// Its session ended without that, and nobody had intervened.
+    Ended,
+    /// Nobody can know.
+    Censored {
+        /// Why not.
+        because: Censoring,
+    },
+}
+
+/// Why nobody can know whether a context would have been used up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Censoring {
+    /// It was compacted.
+    Compacted,
+    /// The session handed over before.
+    HandedOff,
+    /// Its phase was split.
+    Split,
+    /// Its turns or its money were used up before.
+    Capped,
+    /// It was interrupted, or was silent and was ended.
+    Interrupted,
+    /// A provider's limit ended it.
+    Quota,
+    /// A person ended it.
+    Stopped,
+    /// Its host died.
+    HostLost,
+    /// Only the policy that decided then says that it was used up, from a text.
+    OnlyWords,
+    /// The record ends before.
+    EndOfRecord,
+}
+
+/// Names a context of a run: a session, and which of its contexts, from 1.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct ContextId {
+    /// Whose.
+    pub session: SessionId,
+    /// From 1; one more with each compaction.
+    pub context: u32,
+}
+
+/// A context that is over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Over {
+    pub(crate) context: ContextId,
+    pub(crate) phase: PhaseId,
+    pub(crate) fate: Fate,
+    /// When its fate came to be.
+    pub(crate) then: Moment,
+}
+
+/// A session that is not over.
+#[derive(Debug)]
+struct Open {
+    phase: PhaseId,
+    context: u32,
+    now: Moment,
+    window_tokens: Option<u64>,
+    /// When the last signals came.
+    signals: VecDeque<(Seq, Moment)>,
+    fate: Option<(Fate, Moment)>,
+    /// Somebody did something about it.
+    intervened: Option<Censoring>,
+    waits_for_quota: bool,
+    /// Its process is gone.
+    gone: bool,
+}
+
+/// Takes what core took and wanted, in order. Keeps a few numbers for each session that is not over.
+#[derive(Debug, Default)]
+pub(crate) struct Fates {
+    open: BTreeMap<SessionId, Open>,
+    at_work: BTreeMap<PhaseId, SessionId>,
+    over: Vec<Over>,
+}
+
+impl Fates {
+    /// Takes an input, and what `Run::apply` gave for it.
+    pub(crate) fn take(&mut self, stamped: &Stamped, intents: &[Intent]) {
+        self.heard(stamped);
+        let by_a_person = matches!(stamped.input, Input::Answered { .. } | Input::StopRequested);
+        for intent in intents {
+            match &intent.action {
+                Action::Notify(notice) => self.told(notice, stamped),
+                Action::End { session, .. } if by_a_person => self.intervened(session, Censoring::Stopped),
+                Action::Interrupt { session } => self.intervened(session, Censoring::Interrupted),
+                _ => {}
+            }
+        }
+    }
+
+    /// The context that a phase is in, and the moment.
+    pub(crate) fn of_phase(&self, phase: &PhaseId) -> Option<(ContextId, Moment)> {
+        let session = self.at_work.get(phase)?;
+        let open = self.open.get(session)?;
+        Some((ContextId { session: session.clone(), context: open.context }, open.now))
+    }
+
+    /// Whether a context is not over.
+    pub(crate) fn is_open(&self, context: &ContextId) -> bool {
+        self.open.get(&context.session).is_some_and(|open| open.context == context.context)
+    }
+
+    /// What has come to its end since it was last asked.
+    pub(crate) fn over(&mut self) -> impl Iterator<Item = Over> + '_ {
+        self.over.drain(..)
+    }
+
+    /// The record ends here.
+    pub(crate) fn end(&mut self) -> impl Iterator<Item = Over> + '_ {
+        for session in self.open.keys().cloned().collect::<Vec<_>>() {
+            self.close(&session, Fate::Censored { because: Censoring::EndOfRecord });
+        }
+        self.over()
+    }
+
+    fn heard(&mut self, stamped: &Stamped) {
+        match &stamped.input {
+            Input::Agent { session, event } => {
+                let Some(open) = self.open.get_mut(session) else { return };
+                open.now.at = stamped.at;
+                match event {
+                    AgentEvent::Turn { used_tokens, .. } => {
+                        open.now.turns += 1;
+                        open.now.used_tokens = used_tokens.or(open.now.used_tokens);
+                    }
+                    AgentEvent::Occupancy { used_tokens, window_tokens, .. } => {
+                        open.now.used_tokens = used_tokens.or(open.now.used_tokens);
+                        open.window_tokens = window_tokens.or(open.window_tokens);
+                    }
+                    AgentEvent::Signal(_) | AgentEvent::PromptEnded { .. } => {
+                        if open.signals.len() == SIGNALS {
+                            open.signals.pop_front();
+                        }
+                        open.signals.push_back((stamped.seq, open.now));
+                    }
+                    _ => {}
+                }
+            }
+            Input::SessionEnded { session, .. } => {
+                if let Some(open) = self.open.get_mut(session) {
+                    open.gone = true;
+                    if open.fate.is_some() {
+                        self.close(session, Fate::Ended);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn told(&mut self, notice: &Notice, stamped: &Stamped) {
+        match notice {
+            Notice::SessionStarted { phase, session, .. } => {
+                if let Some(before) = self.at_work.insert(phase.clone(), session.clone()) {
+                    self.close(&before, Fate::Ended);
+                }
+                let now = Moment { at: stamped.at, ..Moment::default() };
+                let open = Open {
+                    phase: phase.clone(),
+                    context: 1,
+                    now,
+                    window_tokens: None,
+                    signals: VecDeque::new(),
+                    fate: None,
+                    intervened: None,
+                    waits_for_quota: false,
+                    gone: false,
+                };
+                self.open.insert(session.clone(), open);
+            }
+            Notice::Compacted { session, after, .. } => {
+                let Some(open) = self.open.get_mut(session) else { return };
+                let context = ContextId { session: session.clone(), context: open.context };
+                let fate = Fate::Censored { because: Censoring::Compacted };
+                self.over.push(Over { context, phase: open.phase.clone(), fate, then: open.now });
+                open.context += 1;
+                open.now.used_tokens = after.or(open.now.used_tokens);
+                open.intervened = None;
+            }
+            Notice::Stopped { session, verdict, evidence, .. } => {
+                let Some(open) = self.open.get_mut(session) else { return };
+                let is_hard = |channel| matches!(channel, Channel::AgentEvent | Channel::ProviderError);
+                let hard = evidence.iter().find(|evidence| is_hard(evidence.channel));
+                open.fate = open.stopped(verdict, hard.map(|evidence| evidence.seq));
+                if open.gone && open.fate.is_some() {
+                    self.close(session, Fate::Ended);
+                }
+            }
+            Notice::HandedOff { session, .. } => {
+                self.close(session, Fate::Censored { because: Censoring::HandedOff });
+            }
+            Notice::Split { phase, .. } => {
+                self.close_at_work(phase, Fate::Censored { because: Censoring::Split });
+            }
+            Notice::PhaseDone { phase } => self.close_at_work(phase, Fate::Ended),
+            Notice::Resumed { lost } => {
+                for session in lost {
+                    self.close(session, Fate::Censored { because: Censoring::HostLost });
+                }
+            }
+            Notice::QuotaWait { session, .. } => self.waits(session, true),
+            Notice::QuotaOver { session, .. } => self.waits(session, false),
+            _ => {}
+        }
+    }
+
+    fn waits(&mut self, session: &SessionId, waits: bool) {
+        if let Some(open) = self.open.get_mut(session) {
+            open.waits_for_quota = waits;
+        }
+    }
+
+    fn intervened(&mut self, session: &SessionId, how: Censoring) {
+        if let Some(open) = self.open.get_mut(session) {
+            open.intervened = Some(how);
+        }
+    }
+
+    fn close_at_work(&mut self, phase: &PhaseId, fate: Fate) {
+        if let Some(session) = self.at_work.remove(phase) {
+            self.close(&session, fate);
+        }
+    }
+
+    /// `otherwise` is what became of it where nothing else is known.
+    fn close(&mut self, session: &SessionId, otherwise: Fate) {
+        let Some(open) = self.open.remove(session) else { return };
+        let censored = |because| Some((Fate::Censored { because }, open.now));
+        let quota = if open.waits_for_quota { censored(Censoring::Quota) } else { None };
+        let (fate, then) = open
+            .fate
+            .or_else(|| open.intervened.and_then(censored))
+            .or(quota)
+            .unwrap_or((otherwise, open.now));
+        let context = ContextId { session: session.clone(), context: open.context };
+        self.over.push(Over { context, phase: open.phase, fate, then });
+    }
+}
+
+impl Open {
+    /// Its fate by the reason for which the run stopped it; `hard` names the evidence that is no mere text. None where it
+    /// says nothing about the context.
+    fn stopped(&self, verdict: &str, hard: Option<Seq>) -> Option<(Fate, Moment)> {
+        let is_full =
+            self.window_tokens.zip(self.now.used_tokens).is_some_and(|(window, used)| used >= window);
+        let fate = match verdict {
+            "exhausted" if hard.is_some() || is_full => Fate::Exhausted,
+            _ if is_full => Fate::Exhausted,
+            "exhausted" => Fate::Censored { because: Censoring::OnlyWords },
+            "turn-limit" | "budget-limit" => Fate::Censored { because: Censoring::Capped },
+            "stalled" | "interrupted" => Fate::Censored { because: Censoring::Interrupted },
+            "quota" => Fate::Censored { because: Censoring::Quota },
+            // It broke, or its answer was cut off, by itself; what somebody did about it before still counts.
+            _ => return None,
+        };
+        let signalled = hard.and_then(|seq| self.signals.iter().find(|(at, _)| *at == seq));
+        Some((fate, signalled.map_or(self.now, |(_, moment)| *moment)))
+    }
+}

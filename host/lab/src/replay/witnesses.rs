@@ -1,0 +1,295 @@
+//! Those who decided in a run, from its own journal: components by digest, under the settings and with the grants that they had
+//! then, and with the artifacts that they were shown then, by digest from the artifact store. So a verification needs no file
+//! and no registry.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use baton_core::decision::{Decision, Fault, FaultRecord, Label};
+use baton_core::grants::Grants;
+use baton_core::input::Pin;
+use baton_core::observation::Question;
+use baton_core::workflow::SettingValue;
+use baton_core::{Digest, Input, Stamped};
+use baton_engine::limits::ARTIFACT_READ_BYTES;
+use baton_engine::{
+    ArtifactSource, BUILTIN_NAME, Configured, Engine, Grants as Granted, answer_without_component,
+    builtin_bytes,
+};
+use baton_store::{ArtifactStore, Journal};
+
+use crate::reevaluate::{Answer, Witness};
+
+/// Components that are kept compiled. A run has a handful; where somebody put in place more, they are loaded again.
+const LOADED_MAX: usize = 64;
+
+/// What a component was pinned with.
+#[derive(Clone, Debug, PartialEq)]
+struct Known {
+    policy: String,
+    component: Digest,
+    settings: Digest,
+    grants: Grants,
+}
+
+/// Whom to ask: the digests, and what of the grants makes a difference beside what was shown.
+type Key = (Digest, Digest, bool, Option<u64>, Option<u32>);
+
+/// Asks again whoever decided in a run.
+pub struct Witnesses<'j> {
+    engine: Engine,
+    built_in: Digest,
+    journal: &'j Journal,
+    artifacts: Option<ArtifactStore>,
+    /// Everybody who was pinned, with different grants each, the newest last.
+    known: Vec<Known>,
+    /// Those who are shown artifacts: each witness shows them others.
+    own: Loads,
+    shelf: Shelf,
+}
+
+/// Components that were loaded, for the witnesses of several runs. Cheap to clone.
+#[derive(Clone, Default)]
+pub struct Shelf(Arc<Mutex<Loads>>);
+
+type Loads = BTreeMap<Key, Result<Loaded, String>>;
+
+#[derive(Clone)]
+struct Loaded {
+    configured: Configured,
+    shown: Arc<Shown>,
+}
+
+/// The artifacts that one decision was shown.
+#[derive(Default)]
+struct Shown {
+    store: Option<ArtifactStore>,
+    listed: Mutex<Vec<(String, Digest)>>,
+    is_missing: AtomicBool,
+}
+
+impl ArtifactSource for Shown {
+    fn list(&self) -> Vec<(String, Digest)> {
+        self.listed.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn read(&self, digest: &Digest) -> Option<Arc<[u8]>> {
+        let bytes = self.store.as_ref().map(|store| store.read_range(digest, 0, ARTIFACT_READ_BYTES + 1));
+        match bytes {
+            Some(Ok(bytes)) if bytes.len() as u64 <= ARTIFACT_READ_BYTES => Some(bytes.into()),
+            // It was as good as absent then, too.
+            Some(Ok(_)) => None,
+            _ => {
+                self.is_missing.store(true, Ordering::Relaxed);
+                None
+            }
+        }
+    }
+}
+
+impl<'j> Witnesses<'j> {
+    /// Of the runs of a journal; artifacts are shown where their store is given. The shelf belongs to the engine: whoever is on it
+    /// is not loaded again.
+    pub fn new(engine: Engine, journal: &'j Journal, artifacts: Option<ArtifactStore>, shelf: Shelf) -> Self {
+        let built_in = Digest::of(builtin_bytes());
+        Self { engine, built_in, journal, artifacts, known: Vec::new(), own: Loads::new(), shelf }
+    }
+
+    fn learn(&mut self, pins: &[Pin]) {
+        for pin in pins {
+            let known = Known {
+                policy: pin.policy.clone(),
+                component: pin.component.clone(),
+                settings: pin.settings.clone(),
+                grants: pin.grants.clone(),
+            };
+            // The newest last: whoever has just been put in place is asked next.
+            self.known.retain(|other| *other != known);
+            self.known.push(known);
+        }
+    }
+
+    /// Asks with each of the grants that it was pinned with, the newest first, until it comes out as recorded. The label does not
+    /// say which of them it had, and hardly ever were there two.
+    fn ask(&mut self, question: &Question, asked: &Whom<'_>) -> Answer {
+        let mut candidates: Vec<Known> =
+            self.known.iter().rev().filter(|known| asked.is(known)).cloned().collect();
+        if candidates.is_empty() && asked.policy == BUILTIN_NAME && *asked.component == self.built_in {
+            // It stands behind every other, pinned or not, and is part of the host.
+            candidates.extend(asked.settings.map(|settings| Known {
+                policy: BUILTIN_NAME.to_owned(),
+                component: asked.component.clone(),
+                settings: settings.clone(),
+                grants: Grants::default(),
+            }));
+        }
+        let mut last = None;
+        for known in candidates {
+            let answer = self.ask_known(question, asked, &known);
+            if asked.came_out_as(&answer) {
+                return answer;
+            }
+            last.get_or_insert(answer);
+        }
+        last.unwrap_or_else(|| Answer::Impossible {
+            why: format!(
+                "nobody pinned {} to the component {} with these settings",
+                asked.policy,
+                asked.component.short()
+            ),
+        })
+    }
+
+    fn ask_known(&mut self, question: &Question, asked: &Whom<'_>, known: &Known) -> Answer {
+        let Loaded { configured, shown } = match self.load(asked.policy, known) {
+            Ok(loaded) => loaded,
+            Err(why) => return Answer::Unavailable { why },
+        };
+        let listed = asked.artifacts.iter().map(|(name, digest)| (name.clone(), digest.clone()));
+        *shown.listed.lock().unwrap_or_else(PoisonError::into_inner) = listed.collect();
+        shown.is_missing.store(false, Ordering::Relaxed);
+        let evaluation = configured.evaluate(question);
+        if shown.is_missing.load(Ordering::Relaxed) {
+            let why = format!("an artifact that {} was shown is no longer kept", asked.policy);
+            return Answer::Unavailable { why };
+        }
+        match asked.engine == self.engine.digest() {
+            true => Answer::Given { result: evaluation.result, fuel: evaluation.fuel },
+            false => Answer::OtherEngine { result: evaluation.result },
+        }
+    }
+
+    fn load(&mut self, name: &str, known: &Known) -> Result<Loaded, String> {
+        let Known { component, settings, grants, .. } = known;
+        let reads = !grants.artifacts.is_empty();
+        let key = (component.clone(), settings.clone(), reads, grants.fuel, grants.memory_mib);
+        let mut shelf;
+        let loads = match reads {
+            true => &mut self.own,
+            false => {
+                // What is on it is only ever added, so a poisoned lock is as good as any.
+                shelf = self.shelf.0.lock().unwrap_or_else(PoisonError::into_inner);
+                &mut *shelf
+            }
+        };
+        if loads.len() >= LOADED_MAX && !loads.contains_key(&key) {
+            loads.clear();
+        }
+        let load = || load(&self.engine, self.journal, self.artifacts.clone(), name, known);
+        loads.entry(key).or_insert_with(load).clone()
+    }
+}
+
+fn load(
+    engine: &Engine,
+    journal: &Journal,
+    artifacts: Option<ArtifactStore>,
+    name: &str,
+    known: &Known,
+) -> Result<Loaded, String> {
+    let blob = |what: &str, digest: &Digest| match journal.blob(digest) {
+        Ok(Some(bytes)) => Ok(bytes),
+        Ok(None) => Err(format!("the {what} of {name}, {}, is not in the journal", digest.short())),
+        Err(error) => Err(error.to_string()),
+    };
+    let component = match known.component == Digest::of(builtin_bytes()) {
+        true => builtin_bytes().to_vec(),
+        false => blob("component", &known.component)?,
+    };
+    let settings: BTreeMap<String, SettingValue> = match blob("settings", &known.settings) {
+        Ok(settings) => serde_json::from_slice(&settings)
+            .map_err(|error| format!("the settings of {name} in the journal: {error}"))?,
+        // Those of the built-in policy where nobody set anything.
+        Err(_) if name == BUILTIN_NAME => BTreeMap::new(),
+        Err(why) => return Err(why),
+    };
+    let shown = Arc::new(Shown { store: artifacts, ..Shown::default() });
+    let granted = Granted::of(&known.grants, Arc::clone(&shown) as Arc<dyn ArtifactSource>);
+    let policy = engine.load_granted(name, &component, granted).map_err(|error| error.to_string())?;
+    let configured = policy.configure(&settings).map_err(|error| error.to_string())?;
+    if *configured.settings_digest() != known.settings {
+        return Err(format!("{name} has other settings now than {}", known.settings.short()));
+    }
+    Ok(Loaded { configured, shown })
+}
+
+/// Who is asked, as a label or a fault names it.
+struct Whom<'a> {
+    policy: &'a str,
+    component: &'a Digest,
+    settings: Option<&'a Digest>,
+    engine: &'a Digest,
+    artifacts: &'a BTreeMap<String, Digest>,
+    fuel: Option<u64>,
+    fault: Option<&'a Fault>,
+}
+
+impl Whom<'_> {
+    fn is(&self, known: &Known) -> bool {
+        known.policy == self.policy
+            && known.component == *self.component
+            && self.settings.is_none_or(|settings| known.settings == *settings)
+    }
+
+    /// Whether no other grants need to be tried.
+    fn came_out_as(&self, answer: &Answer) -> bool {
+        match answer {
+            Answer::Given { result, fuel } => {
+                self.fuel.is_none_or(|recorded| recorded == *fuel) && result.as_ref().err() == self.fault
+            }
+            Answer::OtherEngine { result } => result.as_ref().err() == self.fault,
+            Answer::Impossible { .. } | Answer::Unavailable { .. } => false,
+        }
+    }
+}
+
+impl Witness for Witnesses<'_> {
+    fn sees(&mut self, stamped: &Stamped) {
+        match &stamped.input {
+            Input::Started { pins, .. } => {
+                self.known.clear();
+                self.learn(pins);
+            }
+            Input::PolicyChanged { pins, .. } => self.learn(pins),
+            _ => {}
+        }
+    }
+
+    fn answer(&mut self, question: &Question, label: &Label) -> Answer {
+        let (Some(component), Some(settings)) = (&label.component, &label.settings) else {
+            return Answer::Impossible { why: format!("the label of {} names no settings", label.policy) };
+        };
+        self.ask(
+            question,
+            &Whom {
+                policy: &label.policy,
+                component,
+                settings: Some(settings),
+                engine: &label.engine,
+                artifacts: &label.artifacts,
+                fuel: Some(label.fuel),
+                fault: None,
+            },
+        )
+    }
+
+    fn fault(&mut self, question: &Question, label: &Label, record: &FaultRecord) -> Answer {
+        self.ask(
+            question,
+            &Whom {
+                policy: &record.policy,
+                component: &record.component,
+                settings: record.settings.as_ref(),
+                engine: &label.engine,
+                artifacts: &record.artifacts,
+                fuel: record.fuel,
+                fault: Some(&record.fault),
+            },
+        )
+    }
+
+    fn native(&mut self, question: &Question) -> Option<Result<Decision, Fault>> {
+        Some(answer_without_component(question, self.engine.limits()))
+    }
+}
