@@ -32,10 +32,11 @@ impl Share {
     }
 }
 
-/// A place for one decision. It notices how much of a core was used while it was held, so it stays with its thread.
+/// A place for one decision. It notices how much of a core was used while it was held, so it stays with its thread; one that
+/// is kept for many decisions says nothing of how slow a single one is.
 pub(crate) struct Place<'a> {
     share: &'a Share,
-    began: Duration,
+    began: Option<Duration>,
     _all: Ticket<'a>,
     _share: Ticket<'a>,
 }
@@ -61,7 +62,14 @@ impl Places {
         let own = if set_back { self.slow.enter() } else { share.own.enter() };
         // Whoever waits here holds a share but no place, and those inside wait for nobody: it comes to an end.
         let all = self.all.enter();
-        Place { share, began: core_time(), _all: all, _share: own }
+        Place { share, began: Some(core_time()), _all: all, _share: own }
+    }
+
+    /// Waits for a place that is kept for many decisions. It is never the one of slow policies: that one has to come free, or
+    /// whoever keeps it and asks the same policy beside it would wait for itself.
+    pub(crate) fn enter_to_keep<'a>(&'a self, share: &'a Share) -> Place<'a> {
+        let (own, all) = (share.own.enter(), self.all.enter());
+        Place { share, began: None, _all: all, _share: own }
     }
 
     /// The most places there ever were taken at a time.
@@ -72,8 +80,9 @@ impl Places {
 
 impl Drop for Place<'_> {
     fn drop(&mut self) {
+        let Some(began) = self.began else { return };
         // Time in which the thread had no core is no fault of the policy.
-        let took = core_time().saturating_sub(self.began);
+        let took = core_time().saturating_sub(began);
         self.share.set_back.store(took > SLOW, Ordering::Relaxed);
     }
 }
@@ -178,7 +187,7 @@ mod tests {
         let places = Places::new(1);
         let share = places.share();
         let place = places.enter(&share);
-        while core_time() < place.began + 2 * SLOW {}
+        while place.began.is_some_and(|began| core_time() < began + 2 * SLOW) {}
         drop(place);
         assert!(share.set_back.load(Ordering::Relaxed));
         drop(places.enter(&share));
@@ -200,5 +209,20 @@ mod tests {
         });
         assert!((1..=2).contains(&gate.peak()));
         assert_eq!(gate.lock().inside, 0);
+    }
+
+    #[test]
+    fn whoever_keeps_a_place_never_waits_for_itself() {
+        let places = Places::new(4);
+        let share = places.share();
+        share.set_back();
+        let kept = places.enter_to_keep(&share);
+        drop(places.enter(&share));
+        // It was held for long, by one who asked many questions: that makes nobody slow.
+        let began = core_time();
+        while core_time().saturating_sub(began) <= SLOW {}
+        share.set_back.store(false, Ordering::Relaxed);
+        drop(kept);
+        assert!(!share.set_back.load(Ordering::Relaxed));
     }
 }

@@ -37,9 +37,28 @@ impl<'p> Instance<'p> {
         texts: Vec<Text>,
         settings: Arc<Prepared>,
     ) -> Result<Self, Fault> {
+        let place = policy.engine.0.places.enter(&policy.share);
+        Self::in_place(policy, texts, settings, place)
+    }
+
+    /// The same for an instance that is kept for many questions.
+    pub(crate) fn to_keep(
+        policy: &'p Loaded,
+        texts: Vec<Text>,
+        settings: Arc<Prepared>,
+    ) -> Result<Self, Fault> {
+        let place = policy.engine.0.places.enter_to_keep(&policy.share);
+        Self::in_place(policy, texts, settings, place)
+    }
+
+    fn in_place(
+        policy: &'p Loaded,
+        texts: Vec<Text>,
+        settings: Arc<Prepared>,
+        place: Place<'p>,
+    ) -> Result<Self, Fault> {
         let engine = &*policy.engine.0;
         let limits = &policy.limits;
-        let place = engine.places.enter(&policy.share);
         let watch = engine.watchdog.watch();
         let mut store = Store::new(&engine.wasm, State::new(limits, texts, settings, policy.grants.clone()));
         store.limiter(|state| &mut state.memory);

@@ -98,7 +98,7 @@ impl<'p> Reusing<'p> {
             }
             None => {
                 self.asked_of_kept = 0;
-                Instance::start(policy, question.texts.clone(), settings).ok()?
+                Instance::to_keep(policy, question.texts.clone(), settings).ok()?
             }
         };
         let answer = ask(&mut instance, &policy.exports, &question.ask).and_then(shape::check).ok()?;

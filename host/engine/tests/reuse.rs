@@ -46,6 +46,16 @@ fn the_built_in_policy_answers_the_same_with_an_instance_that_is_kept() {
 }
 
 #[test]
+fn an_instance_that_was_asked_thousands_of_questions_is_replaced_and_it_goes_on() {
+    let engine = engine();
+    let policy = built_in(&engine);
+    let (mut kept, questions) = (policy.reusing(), agents("assess", 50));
+    for question in questions.iter().cycle().take(9_000) {
+        assert!(kept.evaluate(question).unwrap().is_ok());
+    }
+}
+
+#[test]
 fn a_policy_that_remembers_is_found_out_at_once_or_at_the_next_comparison() {
     let engine = engine();
     for n in [2, 100, COMPARED_FIRST + 10] {
