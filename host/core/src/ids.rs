@@ -103,13 +103,7 @@ pub struct BadDigest(String);
 impl Digest {
     /// The digest of these bytes.
     pub fn of(bytes: impl AsRef<[u8]>) -> Self {
-        use fmt::Write as _;
-        let mut text = String::with_capacity(71);
-        text.push_str("sha256:");
-        for byte in Sha256::digest(bytes.as_ref()) {
-            write!(text, "{byte:02x}").expect("writing to a String cannot fail");
-        }
-        Self(text)
+        Self(format!("sha256:{}", base16ct::lower::encode_string(&Sha256::digest(bytes.as_ref()))))
     }
 
     /// With its algorithm: `sha256:…`.

@@ -131,9 +131,26 @@ pub(crate) struct RawRow {
     pub(crate) body: String,
 }
 
+/// A row, decoded as far as every reader needs it.
+#[derive(Debug)]
+pub enum Sealed {
+    /// Something that core consumed.
+    Input(Stamped),
+    /// Something that core wanted done: whoever folds the inputs has it already, and only asks whether it is the same.
+    Intent(SealedIntent),
+}
+
+/// A recorded intent as the journal has it. [`Entries::open`](crate::Entries::open) decodes it.
+#[derive(Debug)]
+pub struct SealedIntent {
+    seq: Seq,
+    at: UnixMs,
+    body: String,
+}
+
 impl RawRow {
-    /// Gives the entry back, its texts still without bodies.
-    pub(crate) fn decode(self, run: &RunId) -> Result<Entry, StoreError> {
+    /// Gives the row back, its intent still sealed.
+    pub(crate) fn unseal(self, run: &RunId) -> Result<Sealed, StoreError> {
         let bad = |why: String| StoreError::BadRow { run: run.clone(), seq: self.seq, why };
         if self.format != FORMAT {
             return Err(bad(format!(
@@ -144,13 +161,52 @@ impl RawRow {
         match self.kind.as_str() {
             "input" => {
                 let input = serde_json::from_str(&self.body).map_err(|e| bad(e.to_string()))?;
-                Ok(Entry::Input(Stamped { seq: self.seq, at: self.at, input }))
+                Ok(Sealed::Input(Stamped { seq: self.seq, at: self.at, input }))
             }
-            "intent" => {
-                let intent = serde_json::from_str(&self.body).map_err(|e| bad(e.to_string()))?;
-                Ok(Entry::Intent { seq: self.seq, at: self.at, intent })
-            }
+            "intent" => Ok(Sealed::Intent(SealedIntent { seq: self.seq, at: self.at, body: self.body })),
             other => Err(bad(format!("its kind {other:?} is neither input nor intent"))),
         }
+    }
+}
+
+impl SealedIntent {
+    /// Position in the run's journal.
+    pub fn seq(&self) -> Seq {
+        self.seq
+    }
+
+    /// When it was written.
+    pub fn at(&self) -> UnixMs {
+        self.at
+    }
+
+    /// Whether this intent would have been written in the very same bytes. Texts are in them by digest. One that was
+    /// written by an earlier version can be the same and say no: whoever needs to know opens it.
+    pub fn is_written_as(&self, intent: &Intent) -> bool {
+        let mut rest = Rest(self.body.as_bytes());
+        serde_json::to_writer(&mut rest, intent).is_ok() && rest.0.is_empty()
+    }
+
+    /// Gives the intent back, its texts still without bodies.
+    pub(crate) fn decode(&self, run: &RunId) -> Result<Intent, StoreError> {
+        serde_json::from_str(&self.body).map_err(|e| StoreError::BadRow {
+            run: run.clone(),
+            seq: self.seq,
+            why: e.to_string(),
+        })
+    }
+}
+
+/// What has not been written yet of what is expected: takes that, and nothing else.
+struct Rest<'a>(&'a [u8]);
+
+impl std::io::Write for Rest<'_> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0 = self.0.strip_prefix(bytes).ok_or(std::io::ErrorKind::InvalidData)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
     }
 }

@@ -11,7 +11,7 @@ use baton_core::{Digest, RunId, Seq};
 
 use crate::entry::{Durability, Entry, Row};
 use crate::error::StoreError;
-use crate::reader::{Entries, Reader, RunSummary};
+use crate::reader::{Entries, Idle, Reader, RunSummary};
 use crate::schema::JOURNAL;
 use crate::state_dir::StateDir;
 use crate::writer::{Counters, Done, Ends, Job, QUEUE_JOBS, Work, Writer};
@@ -53,6 +53,8 @@ pub struct Stats {
 #[derive(Clone)]
 pub struct Journal {
     path: PathBuf,
+    // Before the writer: SQLite clears its log away when the one who writes is the last to leave.
+    idle: Idle,
     writer: Option<Arc<WriterHandle>>,
 }
 
@@ -95,14 +97,15 @@ impl Journal {
             .spawn(move || writer.run(&jobs))
             .map_err(StoreError::io("start a thread for", &path))?;
         let handle = WriterHandle { queue: Some(queue), thread: Some(thread), counters };
-        Ok(Self { path, writer: Some(Arc::new(handle)) })
+        Ok(Self { path, writer: Some(Arc::new(handle)), idle: Idle::default() })
     }
 
     /// Opens for reading, beside a host that writes or without one. The journal must exist.
     pub fn open_read_only(state: &StateDir) -> Result<Self, StoreError> {
         let path = state.journal();
-        Reader::open(&path)?;
-        Ok(Self { path, writer: None })
+        let idle = Idle::default();
+        Reader::open(&path, &idle)?;
+        Ok(Self { path, writer: None, idle })
     }
 
     /// Where it is.
@@ -157,12 +160,12 @@ impl Journal {
 
     /// Bytes by their digest; none where they are not kept here.
     pub fn blob(&self, digest: &Digest) -> Result<Option<Vec<u8>>, StoreError> {
-        Reader::open(&self.path)?.blob(digest)
+        self.reader()?.blob(digest)
     }
 
     /// All runs, the one that was started first comes first.
     pub fn runs(&self) -> Result<Vec<RunSummary>, StoreError> {
-        Reader::open(&self.path)?.runs()
+        self.reader()?.runs()
     }
 
     /// The run that was started last.
@@ -177,17 +180,17 @@ impl Journal {
 
     /// The same, without those up to and including `after`.
     pub fn read_after(&self, run: &RunId, after: Seq) -> Result<Entries, StoreError> {
-        Ok(Entries::new(Reader::open(&self.path)?, run.clone(), after))
+        Ok(Entries::new(self.reader()?, run.clone(), after))
     }
 
     /// The first committed entry of a run: what it began with. No other is read.
     pub fn first(&self, run: &RunId) -> Result<Option<Entry>, StoreError> {
-        Entries::first_only(Reader::open(&self.path)?, run.clone()).next().transpose()
+        Entries::first_only(self.reader()?, run.clone()).next().transpose()
     }
 
     /// The last committed entry of a run, 0 where there is none.
     pub fn last_seq(&self, run: &RunId) -> Result<Seq, StoreError> {
-        Reader::open(&self.path)?.last_seq(run)
+        self.reader()?.last_seq(run)
     }
 
     /// What was written since it was opened; zeros where it was opened for reading.
@@ -199,6 +202,10 @@ impl Journal {
             commits: counters.commits.load(Ordering::Relaxed),
             synced_commits: counters.synced.load(Ordering::Relaxed),
         }
+    }
+
+    fn reader(&self) -> Result<Reader, StoreError> {
+        Reader::open(&self.path, &self.idle)
     }
 
     fn submit(&self, work: Work, durable: bool, done: Done) {

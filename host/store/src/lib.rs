@@ -32,7 +32,7 @@ pub use artifacts::{
     ARTIFACT_BYTES_MAX, ArtifactStore, NAME_BYTES_MAX, NewArtifact, SavedArtifact, Version, check_name,
 };
 pub use describe::{TOKENS_COUNTED, TOKENS_ESTIMATED, preview, tokens};
-pub use entry::{Durability, Entry, FORMAT};
+pub use entry::{Durability, Entry, FORMAT, Sealed, SealedIntent};
 pub use error::StoreError;
 pub use gc::{KeptRun, Retention};
 pub use journal::{CommitHook, Journal, JournalOptions, Stats};

@@ -3,11 +3,13 @@
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use baton_core::{Digest, RunId, Seq, Text, UnixMs};
+use baton_core::{Digest, Intent, RunId, Seq, Text, UnixMs};
 use rusqlite::{Connection, OptionalExtension, Row};
+use scopeguard::{ScopeGuard, guard};
 
-use crate::entry::{Entry, RawRow};
+use crate::entry::{Entry, RawRow, Sealed, SealedIntent};
 use crate::error::StoreError;
 use crate::schema::JOURNAL;
 use crate::writer::last_seq;
@@ -36,14 +38,44 @@ pub struct RunSummary {
     pub ended: bool,
 }
 
+/// Connections that nobody reads with at the moment; the next reader takes one. Opening one costs more than reading a short
+/// run. None of them is inside a transaction.
+#[derive(Clone, Default)]
+pub(crate) struct Idle(Arc<Mutex<Vec<Connection>>>);
+
+/// Idle connections that are kept.
+const IDLE: usize = 4;
+
+/// A connection for as long as somebody reads; it goes back to the idle ones then.
 pub(crate) struct Reader {
-    conn: Connection,
+    conn: ScopeGuard<Connection, Box<dyn FnOnce(Connection) + Send>>,
     path: PathBuf,
 }
 
+impl Idle {
+    fn lock(&self) -> MutexGuard<'_, Vec<Connection>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes it back, where it is not one too many.
+    fn take_back(&self, conn: Connection) {
+        let mut idle = self.lock();
+        if idle.len() < IDLE {
+            idle.push(conn);
+        }
+    }
+}
+
 impl Reader {
-    pub(crate) fn open(path: &Path) -> Result<Self, StoreError> {
-        Ok(Self { conn: JOURNAL.open_read(path)?, path: path.to_owned() })
+    pub(crate) fn open(path: &Path, idle: &Idle) -> Result<Self, StoreError> {
+        let taken = idle.lock().pop();
+        let conn = match taken {
+            Some(conn) => conn,
+            None => JOURNAL.open_read(path)?,
+        };
+        let home = idle.clone();
+        let conn = guard(conn, Box::new(move |conn| home.take_back(conn)) as Box<_>);
+        Ok(Self { conn, path: path.to_owned() })
     }
 
     pub(crate) fn runs(&self) -> Result<Vec<RunSummary>, StoreError> {
@@ -176,7 +208,30 @@ impl Entries {
         Ok(())
     }
 
-    fn advance(&mut self) -> Result<Option<Entry>, StoreError> {
+    /// The next row, its intent not decoded: for those who fold the inputs and have it by that. Ends at the first error, as the
+    /// iterator does.
+    pub fn next_sealed(&mut self) -> Option<Result<Sealed, StoreError>> {
+        if self.over {
+            return None;
+        }
+        let item = self.advance().transpose();
+        self.over = !matches!(item, Some(Ok(_)));
+        item
+    }
+
+    /// Decodes an intent of this run, the bodies of its texts included.
+    ///
+    /// # Errors
+    /// Those of a damaged row, and of a text that is not there or not the one that was kept.
+    pub fn open(&mut self, sealed: &SealedIntent) -> Result<Intent, StoreError> {
+        let mut intent = sealed.decode(&self.run)?;
+        for text in intent.action.texts_mut() {
+            self.hydrate(text)?;
+        }
+        Ok(intent)
+    }
+
+    fn advance(&mut self) -> Result<Option<Sealed>, StoreError> {
         if self.page.is_empty() {
             self.page = self.reader.page(&self.run, self.last, self.rows)?;
         }
@@ -186,14 +241,9 @@ impl Entries {
             let (path, run) = (self.reader.path.clone(), self.run.clone());
             return Err(StoreError::Missing { path, run, expected });
         }
-        let mut entry = row.decode(&self.run)?;
-        if let Entry::Intent { intent, .. } = &mut entry {
-            for text in intent.action.texts_mut() {
-                self.hydrate(text)?;
-            }
-        }
+        let sealed = row.unseal(&self.run)?;
         self.last = expected;
-        Ok(Some(entry))
+        Ok(Some(sealed))
     }
 }
 
@@ -201,11 +251,14 @@ impl Iterator for Entries {
     type Item = Result<Entry, StoreError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if self.over {
-            return None;
-        }
-        let item = self.advance().transpose();
-        self.over = !matches!(item, Some(Ok(_)));
-        item
+        let opened = match self.next_sealed()? {
+            Ok(Sealed::Input(stamped)) => Ok(Entry::Input(stamped)),
+            Ok(Sealed::Intent(sealed)) => {
+                self.open(&sealed).map(|intent| Entry::Intent { seq: sealed.seq(), at: sealed.at(), intent })
+            }
+            Err(error) => Err(error),
+        };
+        self.over |= opened.is_err();
+        Some(opened)
     }
 }

@@ -4,8 +4,8 @@ use std::sync::mpsc::channel;
 
 use baton_core::action::{Action, Ending, OffloadedInput};
 use baton_core::input::Outcome;
-use baton_core::{ActionId, Digest, Input, PhaseId, RunId, Seq, Text, UnixMs};
-use baton_store::{Durability, Entry, Journal, JournalOptions, StoreError};
+use baton_core::{ActionId, Digest, Input, Intent, PhaseId, RunId, Seq, Text, UnixMs};
+use baton_store::{Durability, Entry, Journal, JournalOptions, Sealed, StoreError};
 
 use crate::{Place, input, intent, prompt, read, said, samples, started};
 
@@ -27,6 +27,39 @@ fn what_was_appended_is_read_back_with_its_texts() {
     let tail: Vec<Entry> = journal.read_after(&run, Seq(3)).unwrap().collect::<Result<_, _>>().unwrap();
     assert_eq!(tail, entries[3..]);
     assert_eq!(journal.last_seq(&run).unwrap(), Seq(entries.len() as u64));
+}
+
+#[test]
+fn a_sealed_intent_is_known_by_its_bytes_and_opens_with_its_texts() {
+    let place = Place::new();
+    let (run, entries) = (samples::run(), samples::entries());
+    let journal = place.journal();
+    journal.append_wait(&run, entries.clone(), DURABLE).unwrap();
+    let intents: Vec<_> = entries.iter().filter_map(as_intent).collect();
+    let mut read = journal.read(&run).unwrap();
+    let mut opened = 0;
+    for entry in &entries {
+        match (read.next_sealed().unwrap().unwrap(), entry) {
+            (Sealed::Input(stamped), Entry::Input(recorded)) => assert_eq!(stamped, *recorded),
+            (Sealed::Intent(sealed), Entry::Intent { seq, at, intent }) => {
+                assert_eq!((sealed.seq(), sealed.at()), (*seq, *at));
+                for other in &intents {
+                    assert_eq!(sealed.is_written_as(other), *other == intent, "{intent:?}, {other:?}");
+                }
+                assert_eq!(read.open(&sealed).unwrap(), *intent);
+                opened += 1;
+            }
+            (sealed, entry) => panic!("{sealed:?} is no {entry:?}"),
+        }
+    }
+    assert!(read.next_sealed().is_none() && opened > 10, "{opened}");
+}
+
+fn as_intent(entry: &Entry) -> Option<&Intent> {
+    match entry {
+        Entry::Intent { intent, .. } => Some(intent),
+        Entry::Input(_) => None,
+    }
 }
 
 #[test]
