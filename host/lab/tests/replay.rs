@@ -5,6 +5,7 @@ mod relay;
 
 use std::path::Path;
 
+use baton_core::action::Action;
 use baton_core::decision::{Assessment, Decision, Fault, Recovery, Verdict};
 use baton_core::observation::{Ask, Capability, Question};
 use baton_core::workflow::SettingValue;
@@ -267,4 +268,32 @@ proptest! {
         let whole = again.inputs + again.intents;
         prop_assert_eq!(whole, world.entries.len() as u64);
     }
+}
+
+#[test]
+fn a_question_is_put_as_it_was_recorded_whatever_core_would_ask_today() {
+    let mut entries = recorded(&[Does::Finish, Does::Exhaust]);
+    let assessed = |entry: &mut Entry| match entry {
+        Entry::Intent { intent, .. } => match &mut intent.action {
+            Action::RequestDecision { question: Question { ask: Ask::Assess(seen), .. }, .. } => {
+                seen.attributes.push(("written".to_owned(), "by an earlier version".to_owned()));
+                true
+            }
+            _ => false,
+        },
+        Entry::Input(_) => false,
+    };
+    let changed = entries.iter_mut().filter_map(|entry| assessed(entry).then_some(())).take(2).count();
+    let (_folder, journal, runs) = journal_of([entries]);
+    let as_recorded = warner(|question| match &question.ask {
+        Ask::Assess(seen) => seen.attributes.iter().any(|(name, _)| name == "written"),
+        _ => false,
+    });
+    let asked = Asked { decides: [Capability::Exhaustion].into(), kept: KEPT };
+    let replayed = replay_with(&sources(&journal, &runs), &asked, &as_recorded).unwrap();
+    let warns = |answer: &Result<Decision, Fault>| {
+        matches!(answer, Ok(Decision::Assess(Assessment { warning: Some(_), .. })))
+    };
+    let warned = replayed.differences.iter().filter(|(_, difference)| warns(&difference.candidate)).count();
+    assert_eq!((changed, warned), (2, 2));
 }

@@ -3,6 +3,7 @@
 //! order of the run. At no time is there more than a few portions of a run in memory.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
 use std::sync::mpsc::sync_channel;
 use std::thread;
 
@@ -17,8 +18,11 @@ use super::alarms::{Alarm, Alarms, Context, warns};
 use super::asking::Asking;
 use super::course::{Course, Tried};
 use super::fate::{ContextId, Fate, Moment, Over};
-use super::walk::{Event, Walk};
+use super::walk::{Event, walk};
 use crate::LabError;
+
+/// What a candidate says.
+type Answer = Result<Decision, Fault>;
 
 /// Events of a portion: enough that handing it over costs nothing beside it.
 const PORTION: usize = 512;
@@ -75,27 +79,24 @@ pub fn counterfactual(
     asked: &Asked,
     candidate: &dyn Asking,
 ) -> Result<Counterfactual, ReplayError> {
+    if candidate.lanes() == 1 {
+        return in_place(journal, run, asked, candidate);
+    }
     let mut account = Account::new(asked);
     thread::scope(|scope| {
         let (portions, read) = sync_channel::<Vec<Event>>(PORTIONS);
         let reader = scope.spawn(move || {
             let mut portion = Vec::with_capacity(PORTION);
-            let mut walk = Walk::new(run.clone());
-            let mut rows = 0_u64;
-            for entry in journal.read(run)? {
-                walk.take(entry?, |event| portion.push(event))?;
-                rows += 1;
+            walk(journal, run, |event| {
+                portion.push(event);
                 // Whoever asks has given up: there is nobody to read for.
                 if portion.len() >= PORTION && portions.send(std::mem::take(&mut portion)).is_err() {
-                    return Ok(());
+                    return ControlFlow::Break(());
                 }
-            }
-            if rows == 0 {
-                return Err(LabError::NoRun { run: run.clone(), journal: journal.path().to_owned() });
-            }
-            walk.end(|event| portion.push(event));
+                ControlFlow::Continue(())
+            })?;
             let _ = portions.send(portion);
-            Ok(())
+            Ok::<_, LabError>(())
         });
         let answered = read.iter().try_for_each(|portion| {
             let answers = ask_all(&portion, asked, candidate)?;
@@ -111,27 +112,57 @@ pub fn counterfactual(
     .map(|()| account.finish())
 }
 
-/// The answers to those events of a portion that are questions for the candidate.
-fn ask_all(
-    portion: &[Event],
+/// The same on this thread alone: for one of many runs, each of which has its thread.
+fn in_place(
+    journal: &Journal,
+    run: &RunId,
     asked: &Asked,
     candidate: &dyn Asking,
-) -> Result<Vec<Option<Result<Decision, Fault>>>, Remembers> {
-    let lanes = candidate.lanes();
-    let ask = |lane: usize, event: &Event| match event {
+) -> Result<Counterfactual, ReplayError> {
+    let mut account = Account::new(asked);
+    let mut remembers = None;
+    walk(journal, run, |event| match ask(&event, asked, candidate, 0) {
+        Ok(answer) => {
+            account.take(event, answer);
+            ControlFlow::Continue(())
+        }
+        Err(error) => {
+            remembers = Some(error);
+            ControlFlow::Break(())
+        }
+    })?;
+    match remembers {
+        Some(remembers) => Err(remembers.into()),
+        None => Ok(account.finish()),
+    }
+}
+
+/// The answer, where the event is a question for the candidate.
+fn ask(
+    event: &Event,
+    asked: &Asked,
+    candidate: &dyn Asking,
+    lane: usize,
+) -> Result<Option<Answer>, Remembers> {
+    match event {
         Event::Met(met, _) if asked.decides.contains(&met.question.ask.capability()) => {
             candidate.ask(lane, &met.question).map(Some)
         }
         _ => Ok(None),
-    };
-    if lanes == 1 {
-        return portion.iter().map(|event| ask(0, event)).collect();
     }
-    let of_a_lane = portion.len().div_ceil(lanes).max(1);
+}
+
+/// The answers to those events of a portion that are questions for the candidate, each lane on a thread of its own.
+fn ask_all(
+    portion: &[Event],
+    asked: &Asked,
+    candidate: &dyn Asking,
+) -> Result<Vec<Option<Answer>>, Remembers> {
+    let of_a_lane = portion.len().div_ceil(candidate.lanes()).max(1);
     let parts: Result<Vec<Vec<_>>, Remembers> = portion
         .par_chunks(of_a_lane)
         .enumerate()
-        .map(|(lane, part)| part.iter().map(|event| ask(lane, event)).collect())
+        .map(|(lane, part)| part.iter().map(|event| ask(event, asked, candidate, lane)).collect())
         .collect();
     Ok(parts?.into_iter().flatten().collect())
 }
@@ -171,7 +202,7 @@ impl Account {
         }
     }
 
-    fn take(&mut self, event: Event, answer: Option<Result<Decision, Fault>>) {
+    fn take(&mut self, event: Event, answer: Option<Answer>) {
         match event {
             Event::Over(over) => self.over(over),
             Event::Met(met, context) => {

@@ -1,10 +1,14 @@
 //! A recorded run from its first entry to its last: what was asked and answered, and what became of each context. Keeps the
-//! state of the run and what is under way, however long the run was. Asks nobody.
+//! state of the run and what is under way, however long the run was. Asks nobody. The questions come out of the fold: a
+//! recorded one that has the same bytes is the same, and need not be decoded.
+
+use std::collections::VecDeque;
+use std::ops::ControlFlow;
 
 use baton_core::action::Action;
 use baton_core::observation::Ask;
-use baton_core::{Input, PhaseId, Run, RunId};
-use baton_store::Entry;
+use baton_core::{Input, Intent, PhaseId, Run, RunId, Stamped};
+use baton_store::{Entries, Journal, Sealed, SealedIntent};
 
 use super::course::Met;
 use super::fate::{ContextId, Fates, Moment, Over};
@@ -27,58 +31,96 @@ struct Put {
     context: Option<(ContextId, Moment)>,
 }
 
-pub(crate) struct Walk {
+struct Walk {
     pairing: Pairing<Put>,
     run: Run,
+    /// What core wanted after the last input, as far as the journal has not come to it.
+    wanted: VecDeque<Intent>,
     fates: Fates,
 }
 
+/// Walks through a run and tells what it comes by, until whoever is told has had enough.
+///
+/// # Errors
+/// Those of reading; that there is no such run; a decision without a question; an input that core refuses.
+pub(crate) fn walk(
+    journal: &Journal,
+    run: &RunId,
+    mut tell: impl FnMut(Event) -> ControlFlow<()>,
+) -> Result<(), LabError> {
+    let mut entries = journal.read(run)?;
+    let mut walk = Walk::new(run.clone());
+    let mut is_empty = true;
+    while let Some(sealed) = entries.next_sealed() {
+        is_empty = false;
+        match sealed? {
+            Sealed::Intent(sealed) => walk.intent(&sealed, &mut entries)?,
+            Sealed::Input(stamped) => {
+                if let Some(met) = walk.input(stamped)?
+                    && tell(met).is_break()
+                {
+                    return Ok(());
+                }
+                if walk.fates.over().try_for_each(|over| tell(Event::Over(over))).is_break() {
+                    return Ok(());
+                }
+            }
+        }
+    }
+    if is_empty {
+        return Err(LabError::NoRun { run: run.clone(), journal: journal.path().to_owned() });
+    }
+    // Nobody is asked after this: it makes no difference who has had enough.
+    let _ = walk.fates.end().try_for_each(|over| tell(Event::Over(over)));
+    Ok(())
+}
+
 impl Walk {
-    pub(crate) fn new(run: RunId) -> Self {
-        Self { pairing: Pairing::new(run), run: Run::new(), fates: Fates::default() }
+    fn new(run: RunId) -> Self {
+        Self { pairing: Pairing::new(run), run: Run::new(), wanted: VecDeque::new(), fates: Fates::default() }
     }
 
-    /// Takes the next entry, and tells what came of it. Fails for a decision without a question, and where core refuses what it
-    /// took then.
-    pub(crate) fn take(&mut self, entry: Entry, mut tell: impl FnMut(Event)) -> Result<(), LabError> {
-        let stamped = match entry {
-            Entry::Intent { intent, .. } => {
-                if let Action::RequestDecision { request, question, .. } = intent.action {
-                    let about: Vec<_> = self.run.asked_about(request).into_iter().cloned().collect();
-                    let context = match question.ask {
-                        Ask::Assess(_) => about.first().and_then(|phase| self.fates.of_phase(phase)),
-                        _ => None,
-                    };
-                    self.pairing.put(request, question, Put { about, context });
-                }
-                return Ok(());
-            }
-            Entry::Input(stamped) => stamped,
+    fn intent(&mut self, sealed: &SealedIntent, entries: &mut Entries) -> Result<(), LabError> {
+        let intent = match self.wanted.pop_front().filter(|wanted| sealed.is_written_as(wanted)) {
+            Some(wanted) => wanted,
+            // An earlier version wrote it, or wanted something else: the journal has the word.
+            None => entries.open(sealed)?,
         };
+        let Action::RequestDecision { request, question, .. } = intent.action else { return Ok(()) };
+        let about: Vec<_> = self.run.asked_about(request).into_iter().cloned().collect();
+        let context = match question.ask {
+            Ask::Assess(_) => about.first().and_then(|phase| self.fates.of_phase(phase)),
+            _ => None,
+        };
+        self.pairing.put(request, question, Put { about, context });
+        Ok(())
+    }
+
+    /// Gives back the question that it answers.
+    fn input(&mut self, stamped: Stamped) -> Result<Option<Event>, LabError> {
         let intents = self.run.apply(&stamped).map_err(|why| LabError::Refused {
             run: self.pairing.run().clone(),
             seq: stamped.seq,
             why: why.to_string(),
         });
-        // An answer without a question is the plainer reason for which core refuses it.
-        if let Input::Decided { request, .. } = &stamped.input {
-            let (question, Put { about, context }) = self.pairing.answered(*request, stamped.seq)?;
-            let context = context.filter(|(context, _)| self.fates.is_open(context));
-            self.fates.take(&stamped, intents.as_deref().unwrap_or_default());
-            let seq = stamped.seq;
-            if let Input::Decided { result, label, .. } = stamped.input {
-                let met = Met { seq, about, question, recorded: result, label };
-                tell(Event::Met(Box::new(met), context));
-            }
-        } else {
-            self.fates.take(&stamped, intents.as_deref().unwrap_or_default());
-        }
-        self.fates.over().for_each(|over| tell(Event::Over(over)));
-        intents.map(drop)
-    }
-
-    /// The record ends here.
-    pub(crate) fn end(mut self, mut tell: impl FnMut(Event)) {
-        self.fates.end().for_each(|over| tell(Event::Over(over)));
+        let answered = match &stamped.input {
+            // An answer without a question is the plainer reason for which core refuses it.
+            Input::Decided { request, .. } => Some(self.pairing.answered(*request, stamped.seq)?),
+            _ => None,
+        };
+        let intents = intents?;
+        let answered = answered.map(|(question, Put { about, context })| {
+            (question, about, context.filter(|(context, _)| self.fates.is_open(context)))
+        });
+        self.fates.take(&stamped, &intents);
+        // What only people are told is not in the journal.
+        self.wanted = intents.into_iter().filter(|i| !matches!(i.action, Action::Notify(_))).collect();
+        let seq = stamped.seq;
+        let (Some((question, about, context)), Input::Decided { result: recorded, label, .. }) =
+            (answered, stamped.input)
+        else {
+            return Ok(None);
+        };
+        Ok(Some(Event::Met(Box::new(Met { seq, about, question, recorded, label }), context)))
     }
 }
