@@ -14,6 +14,8 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
+use crate::without_place;
+
 /// The version of the format that is read and written.
 pub const SCHEMA: u32 = 1;
 
@@ -72,9 +74,7 @@ impl Golden {
     /// What is wrong, led by where it is, so that it goes on from the file's name: ":3:5: …" or ": ask.observation: …".
     pub fn parse(text: &str) -> Result<Self, String> {
         let in_line = |error: serde_json::Error| {
-            let said = error.to_string();
-            let what = said.split(" at line ").next().unwrap_or_default();
-            format!(":{}:{}: {what}", error.line(), error.column())
+            format!(":{}:{}: {}", error.line(), error.column(), without_place(&error))
         };
         let written: Written = serde_json::from_str(text).map_err(in_line)?;
         let document: Value = serde_json::from_str(text).map_err(in_line)?;

@@ -121,3 +121,9 @@ pub fn refold(journal: &Journal, run: &RunId) -> Result<Result<Folded, Divergenc
     let nobody = |_: &Question, _: &Label| Answer::Unavailable { why: "nobody was asked".to_owned() };
     Ok(verify(journal, run, nobody)?.refold)
 }
+
+/// What is wrong with a text that was to be JSON, for whoever says where in words of their own.
+fn without_place(error: &serde_json::Error) -> String {
+    let said = error.to_string();
+    said.split(" at line ").next().unwrap_or_default().to_owned()
+}

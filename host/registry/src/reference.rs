@@ -84,7 +84,7 @@ pub enum ResolveError {
         found: Digest,
     },
     /// The file cannot be read.
-    #[error("cannot read the policy {} (\"{reference}\"): {source}", path.display())]
+    #[error("cannot read the policy {}: {source}", found_at(reference, path))]
     Unreadable {
         /// As it was written.
         reference: String,
@@ -119,6 +119,12 @@ impl ResolveError {
             _ => Ok(()),
         }
     }
+}
+
+/// The path, and the reference where it says something else.
+fn found_at(reference: &str, path: &Path) -> String {
+    let path = path.display().to_string();
+    if path == reference { path } else { format!("{path} ({reference:?})") }
 }
 
 /// Follows a reference. Paths are relative to `base`, the folder of the file that names them.

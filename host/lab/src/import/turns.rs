@@ -13,6 +13,7 @@ use serde_json::Value;
 use super::script::{Session, Told};
 use super::source::{self, Line, Written};
 use super::{ImportError, RecordedFile};
+use crate::without_place;
 
 /// One line of a log of turns. A line that has text, a tool or tokens is a turn of the model; lines with the same `turn`
 /// are one.
@@ -129,9 +130,10 @@ pub(super) fn sessions(
         let entry: Entry = serde_path_to_error::deserialize(&mut json).map_err(|error| {
             let at = error.path().to_string();
             let at = if at == "." { String::new() } else { format!("{at}: ") };
-            broken(format!("{at}{}", error.into_inner()))
+            broken(format!("{at}{}", without_place(&error.into_inner())))
         })?;
-        json.end().map_err(|error| broken(format!("expected one object a line: {error}")))?;
+        json.end()
+            .map_err(|error| broken(format!("expected one object a line: {}", without_place(&error))))?;
         reader.take(number, entry).map_err(broken)?;
         masked += u64::from(was_masked);
         last = number;
