@@ -364,6 +364,34 @@ fn a_workflow_pins_what_it_uses_and_needs_no_network_afterwards() {
     assert!(lock().contains(digest(&second)), "a lock that failed changed nothing");
 }
 
+// M5, M6
+#[test]
+fn an_arm_from_a_registry_is_what_its_tag_meant_at_the_start_and_needs_no_network() {
+    let Some(mut scene) = Scene::start() else { return };
+    scene.push("calm.wasm", "1");
+    let arm = format!("calm={}:50", scene.reference(":1"));
+    let begin = ["experiment", "start", "calmer", "--control", "resilience", "--arm", &arm, "--unit", "run"];
+    scene.stage.baton(&begin).expect(0);
+    // The tag moves, and the registry is gone: what is compared stays what it was.
+    scene.push("other.wasm", "1");
+    scene.registry.stop();
+
+    let workflow = "name = \"job\"\ngoal = \"Show what decides.\"\n[roles.executor]\nscript = \"script.toml\"\n\
+                    [[phases]]\nid = \"only\"\n\
+                    objectives = [{ id = \"a\", description = \"Write a.txt.\", files = [\"a.txt\"] }]\n";
+    let steps = "[{ write = \"a.txt\", content = \"done\" }]";
+    scene.stage.write("job.toml", workflow);
+    scene.stage.write("script.toml", format!("window_tokens = 100000\n[objectives.a]\nsteps = {steps}\n"));
+    let calm = Digest::of(component("there is room"));
+    // Twenty draws of an even chance: not once in a million times is the arm not among them.
+    let drawn = (0..20).any(|_| {
+        scene.run(&[]).expect(0).says(&["takes part in experiment calmer: arm "]);
+        let which = scene.policy(&["which", "--run", "--workspace", "work"]).expect(0).stdout;
+        which.contains("experiment  calmer, arm calm") && which.contains(calm.short())
+    });
+    assert!(drawn);
+}
+
 // M6
 #[test]
 fn a_wire_that_is_cut_leaves_nothing_half() {
