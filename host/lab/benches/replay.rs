@@ -1,6 +1,7 @@
 //! What a replay costs, journal reading included, beside bare fresh instances of the same component on the same questions:
-//! `cargo bench -p baton-lab --bench replay`. The journal is made of one played run with many sessions at work, written under many
-//! names. Compare ratios, not times. `-- 1000000` says how many decisions are read where memory is measured.
+//! `cargo bench -p baton-lab --bench replay`. The journal is of played runs with many sessions, whose agents take twelve turns for
+//! each prompt; asked is what is passive, whether a session is exhausted. Compare ratios, not times. `-- 1000000` says how many
+//! decisions are read, and all of them asked, where memory is measured.
 
 #[path = "../tests/relay/mod.rs"]
 mod relay;
@@ -23,6 +24,10 @@ use relay::{Does, World};
 const DECISIONS: usize = 20_000;
 /// Each row is measured so often, and the best is taken: whatever else the machine does only makes it slower.
 const TIMES: usize = 5;
+/// The bare instances answer the questions of one run so often.
+const BARE_TIMES: usize = 20;
+/// What an agent does before it comes to an end.
+const TURNS: u64 = 12;
 /// Decisions of the two journals by which memory is measured.
 const MEMORY_DECISIONS: [usize; 2] = [100_000, 1_000_000];
 /// Tells a child of this bench what to read.
@@ -36,22 +41,31 @@ fn main() {
     let policy = built_in(&engine);
     let folder = tempfile::tempdir().expect("a folder");
     let (runs, decisions) = journal(folder.path(), DECISIONS);
-    let asked = Asked { decides: [Capability::Exhaustion, Capability::Handoff].into(), kept: 20 };
+    let asked = Asked { decides: [Capability::Exhaustion].into(), kept: 20 };
     let questions = questions(&runs[0]);
-    println!("{} runs, {decisions} decisions, {} cores", runs.len(), rayon::current_num_threads());
+    println!(
+        "{} runs, {decisions} decisions, {} of them passive, {} cores",
+        runs.len(),
+        questions.len() * runs.len(),
+        rayon::current_num_threads()
+    );
 
     let bare = best(|| {
-        let each = questions.iter().filter_map(|question| bare::time(&policy, question));
-        let (count, took) = each.fold((0, Duration::ZERO), |(n, sum), took| (n + 1, sum + took));
-        (count, took)
+        let each = std::iter::repeat_n(&questions, BARE_TIMES).flatten();
+        let each = each.filter_map(|question| bare::time(&policy, question));
+        each.fold((0, Duration::ZERO), |(n, sum), took| (n + 1, sum + took))
     });
     println!("{:<34}{:>12.0}/s", "bare fresh instances, one core", bare);
     let nobody = |_: &Question| -> Result<Decision, Fault> { Err(Fault::OutOfFuel { limit: 0 }) };
+    let mut on_one = BTreeMap::new();
     for threads in [1, rayon::current_num_threads()] {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads");
-        let row = |name: &str, rate: f64| {
-            let ratio = rate / bare / threads as f64;
-            println!("{:<34}{rate:>12.0}/s{ratio:>8.2} of bare a core", format!("{name}, {threads} threads"));
+        let mut row = |name: &'static str, rate: f64| {
+            let (ratio, scaling) = (rate / bare / threads as f64, rate / *on_one.entry(name).or_insert(rate));
+            println!(
+                "{:<34}{rate:>12.0}/s{ratio:>8.2} of bare a core{scaling:>8.2} of one thread",
+                format!("{name}, {threads} threads")
+            );
         };
         row(
             "reading, nobody is asked",
@@ -83,14 +97,14 @@ where
     (found.count(), started.elapsed())
 }
 
-/// How many questions came of it.
+/// How many questions were put.
 trait Counted {
     fn count(&self) -> u64;
 }
 
 impl Counted for baton_lab::replay::Replayed {
     fn count(&self) -> u64 {
-        self.questions
+        self.functions.values().map(|function| function.on_course.asked() + function.off_course.asked()).sum()
     }
 }
 
@@ -115,25 +129,21 @@ fn built_in(engine: &Engine) -> Configured {
 
 /// A journal with so many decisions at least, in as many runs as that takes.
 fn journal(folder: &std::path::Path, decisions: usize) -> (Vec<Recorded>, usize) {
-    let mut world = World::new([Does::Exhaust, Does::Finish].repeat(8), 2, 3, "plain words of an agent");
-    world.go();
-    let of_one = world.entries.iter().filter(|entry| is_decided(entry)).count();
     let state = StateDir::open(&folder.join("state"), folder).expect("a state folder");
     let journal = Journal::open(&state).expect("a journal");
-    let mut runs = Vec::new();
-    for n in 0..decisions.div_ceil(of_one) {
-        let run = RunId::new(format!("r{n}"));
-        let mut entries = world.entries.clone();
-        if let Some(Entry::Input(Stamped { input: Input::Started { run: id, .. }, .. })) = entries.first_mut()
-        {
-            *id = run.clone();
-        }
-        journal.append_wait(&run, entries, Durability::Telemetry).expect("it is written");
+    let (mut runs, mut written) = (Vec::new(), 0);
+    while written < decisions {
+        let run = RunId::new(format!("r{}", runs.len()));
+        let script = [Does::Exhaust, Does::Finish].repeat(8);
+        let mut world =
+            World::new(script, 2, 3, "plain words of an agent").named(run.as_str()).with_turns(TURNS);
+        world.go();
+        written += world.entries.iter().filter(|entry| is_decided(entry)).count();
+        journal.append_wait(&run, world.entries, Durability::Telemetry).expect("it is written");
         runs.push(Recorded { journal: journal.clone(), run, artifacts: None });
     }
     journal.flush().expect("it is written");
-    let decisions = of_one * runs.len();
-    (runs, decisions)
+    (runs, written)
 }
 
 fn is_decided(entry: &Entry) -> bool {
@@ -150,7 +160,7 @@ fn questions(run: &Recorded) -> Vec<Question> {
         },
         Entry::Input(_) => None,
     };
-    entries.filter_map(asked).filter(|q| matches!(q.ask, Ask::Assess(_) | Ask::Brief(_))).collect()
+    entries.filter_map(asked).filter(|question| matches!(question.ask, Ask::Assess(_))).collect()
 }
 
 /// Replays a journal and tells the most memory that it ever had.

@@ -80,6 +80,7 @@ pub(crate) struct World {
     files: usize,
     words: String,
     count: usize,
+    turns: u64,
     workspace: BTreeMap<String, ChangedFile>,
     /// The workspace at the start of each phase.
     starts: BTreeMap<PhaseId, BTreeMap<String, ChangedFile>>,
@@ -125,6 +126,7 @@ impl World {
             files,
             words: words.to_owned(),
             count: 0,
+            turns: 1,
             workspace: BTreeMap::new(),
             starts: BTreeMap::new(),
             seen: BTreeMap::new(),
@@ -143,6 +145,12 @@ impl World {
         if let Some(Input::Started { run, .. }) = self.queue.front_mut() {
             *run = name.into();
         }
+        self
+    }
+
+    /// With so many turns for each prompt, each of which takes longer than an answer of a policy; before its first step.
+    pub(crate) fn with_turns(mut self, turns: u64) -> Self {
+        self.turns = turns;
         self
     }
 
@@ -234,7 +242,12 @@ impl World {
             Action::RequestDecision { request, question, .. } => {
                 let (result, label) = router().decide(&question);
                 self.decisions.push(result.clone().unwrap());
-                return self.queue.push_back(Input::Decided { request, result, label: Box::new(label) });
+                let decided = Input::Decided { request, result, label: Box::new(label) };
+                return if self.turns > 1 {
+                    self.queue.push_front(decided);
+                } else {
+                    self.queue.push_back(decided);
+                };
             }
             Action::Spawn(spec) => {
                 let event = AgentEvent::Ready { agent_session: None, model: None, version: None };
@@ -401,16 +414,22 @@ impl World {
             };
             self.report(session, Report::HandoffWrite(Box::new(handoff)));
         }
-        let call = format!("t{}", self.count);
-        let (id, name) = (call.clone(), "read".to_owned());
-        self.say(session, AgentEvent::ToolCall { id, name, reads: None, writes: None });
-        self.say(
-            session,
-            AgentEvent::ToolOutput { id: call, bytes: words.len() as u64, text: words.clone() },
-        );
-        let text = format!("I have written down all that I found in this step, as it was asked for. {words}");
-        self.say(session, AgentEvent::Text { text });
-        self.say(session, AgentEvent::Turn { used_tokens: Some(1_000), billed: Default::default() });
+        for turn in 1..=self.turns {
+            let call = format!("t{}.{turn}", self.count);
+            let (id, name) = (call.clone(), "read".to_owned());
+            self.say(session, AgentEvent::ToolCall { id, name, reads: None, writes: None });
+            self.say(
+                session,
+                AgentEvent::ToolOutput { id: call, bytes: words.len() as u64, text: words.clone() },
+            );
+            let text =
+                format!("I have written down all that I found in this step, as it was asked for. {words}");
+            self.say(session, AgentEvent::Text { text });
+            self.say(
+                session,
+                AgentEvent::Turn { used_tokens: Some(1_000 * turn), billed: Default::default() },
+            );
+        }
         match does {
             Does::Finish => {
                 for objective in focus {
