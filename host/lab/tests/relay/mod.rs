@@ -165,7 +165,7 @@ impl World {
 
     /// Until there is a packet more, or the run rests.
     pub(crate) fn until_packet(&mut self, before: usize) {
-        for _ in 0..5_000 {
+        for _ in 0..5_000 * self.turns {
             if self.packets.len() > before || !self.step() {
                 return;
             }
