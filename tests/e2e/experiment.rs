@@ -195,6 +195,9 @@ fn another_component_is_another_version() {
     lab.stage.write("empty.wasm", "\0asm");
     lab.baton(&["experiment", "start", "other", "--arm", "bad=empty.wasm"]).expect(3);
     lab.baton(&["experiment", "start", "other", "--arm", "bad=mine.wasm:0"]).expect(2).says(&["weight 0"]);
+    let alike = ["experiment", "start", "alike", "--arm", "twin=builtin:resilience"];
+    lab.baton(&alike).expect(0).says(&["control and twin are the same component with the same settings"]);
+    lab.baton(&["experiment", "stop", "alike"]).expect(0);
     // The same decisions in the same runs: the earlier one has them.
     let later = lab.baton(&["experiment", "start", "later", "--arm", "late=mine.wasm"]).expect(0);
     later.says(&["experiment later gets no runs that take part in mark"]);

@@ -4,6 +4,7 @@ use baton_lab::experiment::{Definition, State, Version};
 use serde_json::{Value, json};
 
 use super::look::{self, Look, Tone};
+use super::trial::{bare, drawn};
 use super::{record, words};
 use crate::args::Format;
 use crate::commands::experiment::Counts;
@@ -21,16 +22,8 @@ pub(crate) fn list(rows: &[(Definition, Counts, Vec<String>)], format: Format) -
         record
     };
     match format {
-        Format::Text => {
-            let look = look::stdout();
-            for (definition, counts, overlaps) in rows {
-                out::data(&line(&look, definition, counts))?;
-                for overlap in overlaps {
-                    out::data(&format!("  {}\n", look.wrap(overlap, 2)))?;
-                }
-            }
-            Ok(())
-        }
+        Format::Text if rows.is_empty() => Ok(()),
+        Format::Text => out::data(&listed(&look::stdout(), rows)),
         Format::Json => {
             let all: Vec<Value> = rows.iter().map(record).collect();
             out::data(&record::pretty(
@@ -58,20 +51,22 @@ fn document(definition: &Definition, counts: &Counts) -> Value {
     json!({ "schema": SCHEMA, "record": "experiment", "definition": definition, "runs": runs })
 }
 
-/// "split-v2  running  control 50 %, eager 50 %  12 runs".
-fn line(look: &Look, definition: &Definition, counts: &Counts) -> String {
-    let Some(version) = definition.current() else { return String::new() };
-    let (word, tone) = state(version);
-    let runs: u64 =
-        counts.iter().filter(|((number, _), _)| *number == version.version).map(|(_, runs)| runs).sum();
-    format!(
-        "{}  {}  version {}  {}  {}\n",
-        look.paint(Tone::Strong, definition.name.as_str()),
-        look.paint(tone, word),
-        version.version,
-        chances(version),
-        runs_of(runs),
-    )
+fn listed(look: &Look, rows: &[(Definition, Counts, Vec<String>)]) -> String {
+    let mut table = bare(look);
+    table.set_header(["EXPERIMENT", "STATE", "VERSION", "ARMS", "RUNS"]);
+    for (definition, counts, _) in rows {
+        let Some(version) = definition.current() else { continue };
+        let of_version = counts.iter().filter(|((number, _), _)| *number == version.version);
+        let runs: u64 = of_version.map(|(_, runs)| runs).sum();
+        let (name, number) = (definition.name.to_string(), version.version.to_string());
+        table.add_row([name, state(version).0.to_owned(), number, chances(version), runs.to_string()]);
+    }
+    let mut text = drawn(&mut table) + "\n";
+    for overlap in rows.iter().flat_map(|(_, _, overlaps)| overlaps) {
+        text.push_str(&look.wrap(overlap, 0));
+        text.push('\n');
+    }
+    text
 }
 
 fn text(look: &Look, definition: &Definition, counts: &Counts) -> String {

@@ -30,7 +30,7 @@ type Line = (&'static str, fn(&Simulated) -> f64, fn(f64) -> String, bool);
 /// What is shown of each arm, as means of a run.
 const LINES: [Line; 11] = [
     ("objectives completed", |run| f64::from(run.measures.completed), two_digits, true),
-    ("really right", |run| f64::from(run.right), two_digits, false),
+    ("right in the workspace", |run| f64::from(run.right), two_digits, false),
     ("tokens", |run| run.measures.tokens as f64, thousands, true),
     ("active time", |run| run.measures.active_ms as f64, time, true),
     ("waits for providers", |run| run.measures.quota_wait_ms as f64, time, false),

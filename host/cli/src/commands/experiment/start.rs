@@ -197,6 +197,7 @@ pub(super) fn start(args: StartArgs) -> anyhow::Result<Exit> {
     }
     experiments.write(&definition, &held).map_err(said)?;
     drop(held);
+    tell_alike(&definition);
     tell_overlaps(&experiments, &definition);
     render::show(&definition, &BTreeMap::new(), args.format.format)?;
     Ok(Exit::Done)
@@ -304,6 +305,21 @@ fn decides(args: &StartArgs, fitted: &[Fitted]) -> Result<Vec<Capability>, Usage
 }
 
 /// Says where two experiments would decide the same: the one that was started earlier does.
+/// Nobody hinders a trial of the method itself, but it is seldom meant.
+fn tell_alike(definition: &Definition) {
+    let Some(version) = definition.current() else { return };
+    let is_alike =
+        |one: &Arm, other: &Arm| (&one.component, &one.settings) == (&other.component, &other.settings);
+    for (index, arm) in version.arms.iter().enumerate() {
+        if let Some(other) = version.arms[..index].iter().find(|other| is_alike(other, arm)) {
+            out::progress(&format!(
+                "{} and {} are the same component with the same settings: whatever they differ by will be chance",
+                other.name, arm.name
+            ));
+        }
+    }
+}
+
 fn tell_overlaps(experiments: &Experiments, definition: &Definition) {
     for line in enrolment::overlaps(experiments, definition) {
         out::progress(&line);
