@@ -122,7 +122,7 @@ fn outcomes(of: &Comparison, candidate: usize, look: &Look) -> String {
         "P".to_owned(),
     ]);
     for metric in &of.metrics {
-        let Some(row) = Row::of(metric, candidate) else { continue };
+        let Some(row) = Row::of(of, metric, candidate) else { continue };
         let name = format!("{} ({})", metric.name, role(metric.role));
         table.add_row([name, row.unit, row.control, row.candidate, row.effect, row.interval, row.p]);
     }
@@ -140,12 +140,16 @@ struct Row {
 }
 
 impl Row {
-    fn of(metric: &Metric, candidate: usize) -> Option<Row> {
+    fn of(of: &Comparison, metric: &Metric, candidate: usize) -> Option<Row> {
         let effect: &Effect = metric.effects.get(candidate)?;
         let mean = |index: usize| {
             metric.arms.get(index).map(|value| numbers::mean(metric, value)).unwrap_or_default()
         };
         let (said, interval) = numbers::effect(metric, effect);
+        // Where the verdict says already why there is no answer, it is not said once more in each line.
+        let is_told =
+            effect.shown().is_none() && of.verdict.words.iter().any(|words| words.contains(&interval));
+        let interval = if is_told { "too early".to_owned() } else { interval };
         Some(Row {
             unit: metric.unit.clone(),
             control: mean(0),

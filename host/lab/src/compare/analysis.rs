@@ -188,7 +188,8 @@ fn why(error: &StatsError, options: &Options, control: &str, candidate: &str) ->
     match error.not_yet() {
         Some(NotYet::TooFew { side, n, needed }) => {
             let s = if n == 1 { "" } else { "s" };
-            format!("{} has {n} {unit}{s} with an outcome, and {needed} are needed", arm(side))
+            let are = if needed == 1 { "is" } else { "are" };
+            format!("{} has {n} {unit}{s} with an outcome, and {needed} {are} needed", arm(side))
         }
         Some(NotYet::NoVariance { side, n }) => {
             format!("all {n} {unit}s of {} have the same value", arm(side))

@@ -102,7 +102,7 @@ fn outcomes(of: &Comparison, candidate: usize) -> Markup {
             } }
             tbody {
                 @for metric in &of.metrics {
-                    @if let Some(row) = Row::of(metric, candidate) {
+                    @if let Some(row) = Row::of(of, metric, candidate) {
                         tr {
                             td { (clean(&metric.name)) } td { (role(metric.role)) } td { (clean(&row.unit)) }
                             td class="n" { (clean(&row.control)) } td class="n" { (clean(&row.candidate)) }
