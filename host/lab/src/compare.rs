@@ -145,10 +145,10 @@ pub enum Checked {
 }
 
 impl Checked {
-    /// "ok", "too early", "not checked", "alarm".
+    /// "no alarm", "too early", "not checked", "alarm".
     pub const fn name(self) -> &'static str {
         match self {
-            Checked::Ok => "ok",
+            Checked::Ok => "no alarm",
             Checked::TooEarly => "too early",
             Checked::NotChecked => "not checked",
             Checked::Alarm => "alarm",

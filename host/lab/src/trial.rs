@@ -9,7 +9,7 @@ use baton_store::{Entry, Journal};
 
 use crate::LabError;
 use crate::pairing::{Paired, Pairing};
-use crate::replay::course::{Course, Met, Tried};
+use crate::replay::course::{About, Course, Met, Tried};
 
 /// Takes the entries of one run in order, and asks as it goes. Keeps the state of the run and some differences, however
 /// long the run was.
@@ -58,7 +58,7 @@ impl<A: FnMut(&Question) -> Result<Decision, Fault>> Trial<A> {
         if !self.course.is_for(&question) {
             return self.course.not_asked(&question);
         }
-        let about = self.recorded.asked_about(request).into_iter().cloned().collect();
+        let about = About::of(&self.recorded, request);
         let candidate = (self.ask)(&question);
         let (recorded, label) = (recorded.clone(), Box::new(label.clone()));
         self.course.set_beside(Met { seq, about, question, recorded, label }, candidate);

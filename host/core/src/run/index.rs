@@ -105,6 +105,12 @@ impl Run {
         found
     }
 
+    /// Whether an open question was asked about a phase that the host made, to review its parent or to bring parts together:
+    /// what it meets is the work of others.
+    pub fn is_asked_of_others_work(&self, request: RequestId) -> bool {
+        self.phase_asked_about(request).is_some_and(|p| self.phases[p].is_made_by_host())
+    }
+
     /// The phase about which this was asked.
     pub(super) fn phase_asked_about(&self, request: RequestId) -> Option<usize> {
         self.phase_index(self.index.asked.get(&request)?)

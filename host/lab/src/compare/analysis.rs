@@ -9,7 +9,7 @@ use super::{
     ArmValue, Better, Checked, Comparison, Effect, Guardrail, Metric, MetricScale, Pairing, Role, arms,
     verdict,
 };
-use crate::measure::Measures;
+use crate::measure::{Measures, Standing};
 use crate::stats::{NotYet, Side, StatsError, holm};
 
 /// Compares each arm with the first, which is control. The same samples and options always give the same value.
@@ -155,7 +155,7 @@ fn effect(two: &Two<'_>, control: &str, arm: &str) -> Effect {
     };
     let numbers = match two.numbers() {
         Ok(numbers) => numbers,
-        Err(error) => return none(why(&error, two.options, control, arm)),
+        Err(error) => return none(why(&error, two, control, arm)),
     };
     // Ratios of numbers beyond what can be counted are no effect that anybody could read.
     let is_finite = numbers.shown().is_some_and(|shown| {
@@ -178,18 +178,28 @@ fn effect(two: &Two<'_>, control: &str, arm: &str) -> Effect {
 }
 
 /// What is missing, with the names of the arms.
-fn why(error: &StatsError, options: &Options, control: &str, candidate: &str) -> String {
-    let unit = options.design.unit();
-    let arm = |side| match (side, options.design) {
+fn why(error: &StatsError, two: &Two<'_>, control: &str, candidate: &str) -> String {
+    let unit = two.options.design.unit();
+    let arm = |side| match (side, two.options.design) {
         (_, Design::PairedBySeed) => "the comparison".to_owned(),
         (Side::Control, _) => control.to_owned(),
         (Side::Candidate, _) => candidate.to_owned(),
     };
+    let known = |values: &[Value]| moments(values).unwrap_or_default().n();
     match error.not_yet() {
-        Some(NotYet::TooFew { side, n, needed }) => {
-            let s = if n == 1 { "" } else { "s" };
+        Some(NotYet::TooFew { n, needed, .. }) => {
             let are = if needed == 1 { "is" } else { "are" };
-            format!("{} has {n} {unit}{s} with an outcome, and {needed} {are} needed", arm(side))
+            let runs = |n: u64| format!("{n} {unit}{}", if n == 1 { "" } else { "s" });
+            match two.options.design {
+                Design::PairedBySeed => {
+                    format!("{} with an outcome in both arms, and {needed} {are} needed", runs(n))
+                }
+                Design::Independent | Design::ClusteredByTask => format!(
+                    "{control} has {} with an outcome and {candidate} has {}; each needs {needed}",
+                    runs(known(two.control)),
+                    known(two.candidate)
+                ),
+            }
         }
         Some(NotYet::NoVariance { side, n }) => {
             format!("all {n} {unit}s of {} have the same value", arm(side))
@@ -255,6 +265,12 @@ fn notes(comparison: &Comparison, options: &Options) -> Vec<String> {
             let n = arm.swapped;
             notes.push(format!(
                 "In {n} of the runs of {name} somebody changed the policy on the way; they count for {name} all the same."
+            ));
+        }
+        if let Some(n) = arm.standings.get(&Standing::Stopped).filter(|_| options.looks == Looks::AnyTime) {
+            notes.push(format!(
+                "Of the runs of {name} somebody stopped {n}; they count with what was finished until then, and anew if they are \
+                 resumed."
             ));
         }
         if let Some(exposed) = arm.exposed.filter(|exposed| *exposed < arm.assigned && arm.assigned > 0) {

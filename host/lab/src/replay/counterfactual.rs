@@ -7,16 +7,16 @@ use std::ops::ControlFlow;
 use std::sync::mpsc::sync_channel;
 use std::thread;
 
+use baton_core::RunId;
 use baton_core::decision::{Decision, Fault};
 use baton_core::observation::Capability;
-use baton_core::{PhaseId, RunId};
 use baton_engine::Remembers;
 use baton_store::Journal;
 use rayon::prelude::*;
 
 use super::alarms::{Alarm, Alarms, Context, warns};
 use super::asking::Asking;
-use super::course::{Course, Tried};
+use super::course::{About, Course, Tried};
 use super::fate::{ContextId, Fate, Moment, Over};
 use super::walk::{Event, walk};
 use crate::LabError;
@@ -172,7 +172,7 @@ fn ask_all(
 struct Warned {
     recorded: Option<Moment>,
     candidate: Option<Moment>,
-    about: Vec<PhaseId>,
+    about: About,
 }
 
 /// Sets answers beside each other, in the order of the run.
@@ -215,7 +215,7 @@ impl Account {
                     if answer.as_ref().is_some_and(warns) {
                         warned.candidate.get_or_insert(put);
                     }
-                    if warned.about.is_empty() {
+                    if warned.about.phases.is_empty() {
                         warned.about.clone_from(&met.about);
                     }
                 }
@@ -230,7 +230,10 @@ impl Account {
     fn over(&mut self, over: Over) {
         let Over { context, phase, fate, then } = over;
         let mut warned = self.warned.remove(&context).unwrap_or_default();
-        warned.about.push(phase.clone());
+        // Of a context about which nobody was asked, no more is known than its phase.
+        if warned.about.phases.is_empty() {
+            warned.about.phases.push(phase.clone());
+        }
         let recorded = Alarm::of(warned.recorded, fate, then);
         self.found.recorded.count(&recorded);
         let candidate = match &mut self.found.candidate {

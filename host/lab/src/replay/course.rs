@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use baton_core::agreement::Agreement;
 use baton_core::decision::{Decision, Fault, Label, Verdict};
 use baton_core::observation::{Capability, Question};
-use baton_core::{PhaseId, Seq};
+use baton_core::{PhaseId, RequestId, Run, Seq};
 
 /// What came of the questions of one function.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -112,10 +112,29 @@ pub struct Tried {
     pub differences: Vec<Difference>,
     /// How many more there are.
     pub differences_beyond: u64,
-    /// The first departure of each phase, as many as there are of `differences` at most.
+    /// Where it leaves the course of a phase, as many as there are of `differences` at most.
     pub departures: Vec<Departure>,
     /// How many more phases it leaves.
     pub departures_beyond: u64,
+}
+
+/// What a question was about.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct About {
+    /// The phase, then those that it is a part of, from the inside out.
+    pub(crate) phases: Vec<PhaseId>,
+    /// The phase reviews or brings together what others made.
+    pub(crate) is_of_others_work: bool,
+}
+
+impl About {
+    /// Of an open question of a run.
+    pub(crate) fn of(run: &Run, request: RequestId) -> Self {
+        Self {
+            phases: run.asked_about(request).into_iter().cloned().collect(),
+            is_of_others_work: run.is_asked_of_others_work(request),
+        }
+    }
 }
 
 /// A recorded question with its answer, and what it was about.
@@ -123,8 +142,8 @@ pub struct Tried {
 pub(crate) struct Met {
     /// Where the answer stands.
     pub(crate) seq: Seq,
-    /// About which phase, then those that it is a part of, from the inside out.
-    pub(crate) about: Vec<PhaseId>,
+    /// What it was about.
+    pub(crate) about: About,
     /// What was asked.
     pub(crate) question: Question,
     /// What was answered.
@@ -139,6 +158,10 @@ pub(crate) struct Course {
     differences_kept: usize,
     /// Phases in which the candidate would have made the host do something else.
     left: BTreeSet<PhaseId>,
+    /// Those, and all that they are a part of.
+    left_within: BTreeSet<PhaseId>,
+    /// The outermost of them.
+    left_outermost: BTreeSet<PhaseId>,
     found: Tried,
 }
 
@@ -146,7 +169,14 @@ impl Course {
     /// Before the first question. Those of `decides` alone are put; so many differences are kept to be shown.
     pub(crate) fn new(decides: impl IntoIterator<Item = Capability>, differences_kept: usize) -> Self {
         let decides = decides.into_iter().collect();
-        Self { decides, differences_kept, left: BTreeSet::new(), found: Tried::default() }
+        Self {
+            decides,
+            differences_kept,
+            left: BTreeSet::new(),
+            left_within: BTreeSet::new(),
+            left_outermost: BTreeSet::new(),
+            found: Tried::default(),
+        }
     }
 
     /// Whether the candidate is to be asked this.
@@ -154,9 +184,22 @@ impl Course {
         self.decides.contains(&question.ask.capability())
     }
 
-    /// Whether the candidate has left the course of any of these phases.
-    pub(crate) fn has_left(&self, about: &[PhaseId]) -> bool {
-        about.iter().any(|phase| self.left.contains(phase))
+    /// Whether the candidate has left the course on which this was asked: in the phase, in one that it is a part of, or in one
+    /// whose work it goes on from. That are the parts of a phase, for itself and for those who review them or bring them
+    /// together, and what the workflow had done before. Parts do not go on from each other.
+    pub(crate) fn has_left(&self, about: &About) -> bool {
+        let About { phases, is_of_others_work } = about;
+        let (Some(phase), Some(outermost)) = (phases.first(), phases.last()) else { return false };
+        let parent = phases.get(1).filter(|_| *is_of_others_work);
+        phases.iter().any(|phase| self.left.contains(phase))
+            || [Some(phase), parent].into_iter().flatten().any(|phase| self.left_within.contains(phase))
+            || self.left_outermost.iter().any(|left| left != outermost)
+    }
+
+    fn leave(&mut self, phases: &[PhaseId]) {
+        self.left.extend(phases.first().cloned());
+        self.left_within.extend(phases.iter().cloned());
+        self.left_outermost.extend(phases.last().cloned());
     }
 
     /// A question that was not put to it.
@@ -170,11 +213,12 @@ impl Course {
         let agreement = Agreement::of(&met.recorded, &candidate);
         let function = self.found.functions.entry(met.question.ask.function()).or_default();
         if off_course { &mut function.off_course } else { &mut function.on_course }.count(agreement);
-        let phase = met.about.into_iter().next();
+        let phase = met.about.phases.first().cloned();
         if let (Ok(recorded), Ok(candidate), Some(phase)) = (&met.recorded, &candidate, &phase)
+            && !off_course
             && !same_effect(recorded, candidate)
-            && self.left.insert(phase.clone())
         {
+            self.leave(&met.about.phases);
             let function = met.question.ask.function();
             let (recorded, candidate) = (recorded.reason().to_owned(), candidate.reason().to_owned());
             let departure = Departure { phase: phase.clone(), seq: met.seq, function, recorded, candidate };
@@ -256,5 +300,27 @@ mod tests {
         let done = |recovery| assessment(Verdict::Completed, recovery, None);
         assert!(same_effect(&done(Recovery::Wait), &done(Recovery::NewSession)));
         assert!(!same_effect(&healthy(None), &done(Recovery::Wait)));
+    }
+
+    /// Asks on in a course that was left in the first of these: whether the second is off it.
+    fn is_off(left: &[&str], asked: &[&str], is_of_others_work: bool) -> bool {
+        let phases = |ids: &[&str]| ids.iter().map(|id| PhaseId::new(*id)).collect::<Vec<_>>();
+        let mut course = Course::new([], 0);
+        course.leave(&phases(left));
+        course.has_left(&About { phases: phases(asked), is_of_others_work })
+    }
+
+    #[test]
+    fn who_goes_on_from_the_work_of_a_phase_that_was_left_is_off_course_too() {
+        let part = ["20a", "20"];
+        assert!(is_off(&part, &part, false), "the phase itself");
+        assert!(is_off(&part, &["20a-review", "20a", "20"], true), "what belongs to it");
+        assert!(is_off(&part, &["20"], false), "what it is a part of, which goes on when it is done");
+        assert!(is_off(&part, &["20-merge-20b", "20"], true), "who brings it together with others");
+        assert!(is_off(&part, &["30"], false), "what the workflow does next");
+        assert!(is_off(&part, &["30a", "30"], false));
+        assert!(!is_off(&part, &["20b", "20"], false), "another part began where it began");
+        assert!(!is_off(&part, &["20b-review", "20b", "20"], true));
+        assert!(is_off(&["20"], &["20b", "20"], false), "the parts of a phase that was left");
     }
 }

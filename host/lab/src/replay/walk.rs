@@ -7,10 +7,10 @@ use std::ops::ControlFlow;
 
 use baton_core::action::Action;
 use baton_core::observation::Ask;
-use baton_core::{Input, Intent, PhaseId, Run, RunId, Stamped};
+use baton_core::{Input, Intent, Run, RunId, Stamped};
 use baton_store::{Entries, Journal, Sealed, SealedIntent};
 
-use super::course::Met;
+use super::course::{About, Met};
 use super::fate::{ContextId, Fates, Moment, Over};
 use crate::LabError;
 use crate::pairing::Pairing;
@@ -27,7 +27,7 @@ pub(crate) enum Event {
 /// Where a question was put.
 #[derive(Default)]
 struct Put {
-    about: Vec<PhaseId>,
+    about: About,
     context: Option<(ContextId, Moment)>,
 }
 
@@ -87,9 +87,9 @@ impl Walk {
             None => entries.open(sealed)?,
         };
         let Action::RequestDecision { request, question, .. } = intent.action else { return Ok(()) };
-        let about: Vec<_> = self.run.asked_about(request).into_iter().cloned().collect();
+        let about = About::of(&self.run, request);
         let context = match question.ask {
-            Ask::Assess(_) => about.first().and_then(|phase| self.fates.of_phase(phase)),
+            Ask::Assess(_) => about.phases.first().and_then(|phase| self.fates.of_phase(phase)),
             _ => None,
         };
         self.pairing.put(request, question, Put { about, context });
