@@ -36,8 +36,8 @@ pub(crate) fn compose(host: &impl Host, o: &Observation) -> Composition {
         continuer: if by_lead { Continuer::Lead } else { Continuer::Successor },
         left_out: Vec::new(),
         reason: match by_lead {
-            true => format!("{} objectives are left: the lead finishes them", open.len()),
-            false => format!("{} objectives are left: a successor takes the torch", open.len()),
+            true => format!("open objectives: {}; the lead finishes them", open.len()),
+            false => format!("open objectives: {}; a successor takes the torch", open.len()),
         },
     }
 }

@@ -58,7 +58,7 @@ impl Compaction for Torch {
         } else if done < host.integer("min-objectives") {
             Decision::new(
                 Action::Keep,
-                format!("it is near capacity, but has finished {done} objectives: no thrashing"),
+                format!("it is near capacity, but has finished {done} of its objectives: no thrashing"),
             )
         } else {
             Decision::new(Action::HandOff, "it is near capacity and has something to hand on")

@@ -68,7 +68,7 @@ pub(crate) fn brief(host: &impl Host, o: &Observation) -> Briefing {
         page.list(rules.iter().map(|rule| format!("- {rule}")), rules.len(), "");
         page.line(&format!("Report progress as you go, by your tools or in `{}`.", name(&o.inbox_path)));
     }
-    let reason = format!("{} objectives, and where the rest stands", todo.len());
+    let reason = format!("objectives: {}, and where the rest stands", todo.len());
     Briefing { prompt: page.finish(), left_out: Vec::new(), reason }
 }
 
