@@ -86,7 +86,9 @@ pub(super) fn power(args: PowerArgs) -> anyhow::Result<Exit> {
             let effect = args.effect;
             let what =
                 format!("a share that goes from {} to {}", percent(baseline), percent(baseline + effect));
-            vec![ask(what, Sought::Share { baseline, effect })?]
+            let asked = ask(what, Sought::Share { baseline, effect });
+            let hint = "--baseline and --effect are of 1, 0.6 for 60 %; for what is counted in other units say with --sd by how much it differs";
+            vec![asked.map_err(|Usage(why)| Usage(format!("{why} ({hint})")))?]
         }
         (None, Some(sd)) => {
             let effect = args.effect;
