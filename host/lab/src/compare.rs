@@ -67,6 +67,8 @@ pub enum Advice {
     StopBroken,
     /// The candidate is better.
     Ship,
+    /// It is better in a simulation, which is no work yet.
+    Try,
     /// It is not.
     KeepControl,
     /// Nobody can say yet.
@@ -79,6 +81,7 @@ impl Advice {
         match self {
             Advice::StopBroken => "stop: broken",
             Advice::Ship => "ship",
+            Advice::Try => "try it",
             Advice::KeepControl => "keep control",
             Advice::KeepRunning => "keep running",
         }
@@ -285,6 +288,9 @@ impl Interval {
 pub struct Effect {
     /// The candidate.
     pub arm: String,
+    /// Units that it rests on: of both arms, or pairs. 0 where there is no answer.
+    #[serde(default)]
+    pub n: u64,
     /// By which method.
     pub method: String,
     /// In the unit of the metric; none of a log ratio.

@@ -16,6 +16,10 @@ pub(crate) use web::{html, svg};
 /// Characters of the widest advice, "stop: broken", and two spaces.
 const ADVICE_WIDTH: usize = 14;
 
+/// What the columns of the arms mean.
+const COLUMNS: &str = "Known runs have an outcome; in exposed runs the policy of the arm decided something; in swapped runs \
+    somebody changed it on the way.";
+
 /// For a terminal.
 pub(crate) fn text(of: &Comparison, look: &Look) -> String {
     let mut text = format!("{}\n\n", look.paint(Tone::Strong, &headline(of)));
@@ -57,7 +61,7 @@ fn headline(of: &Comparison) -> String {
 
 fn tone(advice: Advice) -> Tone {
     match advice {
-        Advice::Ship => Tone::Good,
+        Advice::Ship | Advice::Try => Tone::Good,
         Advice::StopBroken => Tone::Bad,
         Advice::KeepControl => Tone::Strong,
         Advice::KeepRunning => Tone::Warn,
@@ -136,6 +140,8 @@ struct Row {
     candidate: String,
     effect: String,
     interval: String,
+    /// There is an interval, and not words in its place.
+    is_answered: bool,
     p: String,
 }
 
@@ -156,6 +162,7 @@ impl Row {
             candidate: mean(candidate + 1),
             effect: said,
             interval,
+            is_answered: effect.shown().is_some(),
             p: effect.p_adjusted.or(effect.p).map_or_else(|| "-".to_owned(), numbers::level),
         })
     }
@@ -195,7 +202,7 @@ fn checks(of: &Comparison, look: &Look) -> String {
 
 /// How it was done, and what a reader has to know besides.
 fn notes(of: &Comparison) -> Vec<String> {
-    let mut notes = vec![numbers::method(of)];
+    let mut notes = vec![numbers::method(of), COLUMNS.to_owned()];
     notes.extend(of.pairings.iter().map(|pairing| numbers::pairing(of, pairing)));
     for arm in &of.arms {
         notes.extend(

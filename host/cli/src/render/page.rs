@@ -33,7 +33,7 @@ margin:1rem 0;background:var(--faint)}.verdict.good{border-left-color:var(--good
 .word.good{color:var(--good)}.word.warn{color:var(--warn)}.word.bad{color:var(--bad)}\
 .wide{overflow-x:auto}table{border-collapse:collapse;width:100%;font-size:.9rem;font-variant-numeric:tabular-nums}\
 th,td{text-align:left;padding:.35rem .6rem;border-bottom:1px solid var(--line);vertical-align:top}\
-th{font-weight:600;color:var(--muted)}td.n,th.n{text-align:right;white-space:nowrap}code{font-size:.85em;overflow-wrap:anywhere}\
+th{font-weight:600;color:var(--muted)}td.n,th.n{text-align:right;white-space:nowrap}td.w{white-space:nowrap}code{font-size:.85em;overflow-wrap:anywhere}\
 figure{margin:.75rem 0}figcaption{font-size:.85rem;color:var(--muted)}svg{display:block;max-width:100%;height:auto}\
 @media print{main{max-width:none;padding:0}h2{break-after:avoid}figure,table,.verdict{break-inside:avoid}}";
 

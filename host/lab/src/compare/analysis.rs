@@ -145,6 +145,7 @@ fn metric(
 fn effect(two: &Two<'_>, control: &str, arm: &str) -> Effect {
     let none = |why: String| Effect {
         arm: arm.to_owned(),
+        n: 0,
         method: String::new(),
         absolute: None,
         relative: None,
@@ -167,6 +168,7 @@ fn effect(two: &Two<'_>, control: &str, arm: &str) -> Effect {
     let has_path = two.spec.role == Role::Primary && two.options.looks == Looks::AnyTime;
     Effect {
         arm: arm.to_owned(),
+        n: numbers.n,
         method: numbers.method.to_owned(),
         absolute: numbers.absolute,
         relative: numbers.relative,
@@ -288,5 +290,19 @@ fn notes(comparison: &Comparison, options: &Options) -> Vec<String> {
             "The arms have different numbers of runs; those without a partner are in no pair.".to_owned(),
         );
     }
+    if options.design == Design::PairedBySeed {
+        notes.extend(comparison.metrics.iter().flat_map(partly_paired));
+    }
     notes
+}
+
+/// Outcomes that not every run has: their means are of more runs than their effect is.
+fn partly_paired(metric: &Metric) -> impl Iterator<Item = String> {
+    let most = metric.arms.iter().map(|arm| arm.n).max().unwrap_or_default();
+    metric.effects.iter().filter(move |effect| effect.n > 0 && effect.n < most).map(|effect| {
+        format!(
+            "{}: the effect of {} is that in {} pairs where both have it; the means are of all runs that have it.",
+            metric.name, effect.arm, effect.n
+        )
+    })
 }

@@ -158,6 +158,11 @@ fn every_situation_has_its_advice_and_its_words() {
             "eager finishes 2 % more objectives so far (95 % CI −9 to 13), at 1.01× tokens (0.95 to 1.06); not settled: 40 more \
              runs, fixed beforehand, would settle it.",
         ),
+        (
+            Situation { any_time: false, interval: "CI", ..situation(more(), level()) },
+            Advice::Try,
+            "eager finishes 6 % more objectives (95 % CI 1 to 11), at 1.01× tokens (0.95 to 1.06); try it on real work.",
+        ),
     ];
     for (situation, decision, words) in table {
         let said = say(&situation);
@@ -335,7 +340,14 @@ fn odd_samples_are_said_in_words() {
 fn pairing_is_measured() {
     let options =
         Options { design: Design::PairedBySeed, looks: Looks::Once, randomised: false, ..Options::default() };
-    let found = compare(&[sample("control", 1, 200, 60), sample("eager", 1, 200, 70)], &options);
+    let (control, mut eager) = (sample("control", 1, 200, 60), sample("eager", 1, 200, 70));
+    for run in control.measures.iter().chain(&eager.measures) {
+        assert!(run.lead_turns.is_empty());
+    }
+    let mut control = control;
+    control.measures.iter_mut().step_by(2).for_each(|run| run.lead_turns = vec![1 + run.turns]);
+    eager.measures.iter_mut().take(80).enumerate().for_each(|(n, run)| run.lead_turns = vec![n as u32 % 3]);
+    let found = compare(&[control, eager], &options);
     assert_eq!(found.allocation.checked, Checked::NotChecked);
     let pairing = &found.pairings[0];
     assert!(
@@ -343,5 +355,9 @@ fn pairing_is_measured() {
         "{pairing:?}"
     );
     assert!(found.metrics[0].effects[0].path.is_empty(), "one look has no path");
-    assert_eq!(found.verdict.decision, Advice::Ship, "{:?}", found.verdict);
+    assert_eq!(found.verdict.decision, Advice::Try, "{:?}", found.verdict);
+    let lead = found.metrics.iter().find(|metric| metric.id == "lead").unwrap();
+    assert_eq!((lead.arms[0].n, lead.arms[1].n, lead.effects[0].n), (100, 80, 40));
+    let told: Vec<&String> = found.notes.iter().filter(|note| note.contains("in 40 pairs")).collect();
+    assert!(told.len() == 1 && told[0].starts_with(&lead.name), "{:?}", found.notes);
 }

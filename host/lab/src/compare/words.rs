@@ -101,7 +101,7 @@ pub(super) fn no_candidate(control: Option<&str>) -> Vec<String> {
 /// What to do, and why.
 pub(super) fn say(of: &Situation<'_>) -> Verdict {
     let (decision, more_units, mut words) = advise(of);
-    if matches!(decision, Advice::Ship | Advice::KeepControl) && !of.also.is_empty() {
+    if decision != Advice::StopBroken && decision != Advice::KeepRunning && !of.also.is_empty() {
         words.push(format!("Settled as well, for {}: {}.", of.candidate, of.also.join("; ")));
     }
     Verdict { arm: Some(of.candidate.to_owned()), decision, words, more_units }
@@ -149,23 +149,24 @@ fn advise(of: &Situation<'_>) -> Said {
     let settled = |decision: Advice, then: &str, next: String| {
         (decision, None, vec![format!("{result}; {then}."), next])
     };
-    let (adopt, stop) = if of.any_time {
-        let adopt =
+    let (better, ship, next, stop) = if of.any_time {
+        let next =
             format!("Make the policy of {candidate} the one of your workflows, and stop the experiment.");
-        (adopt, "Stop the experiment: more runs would not change this.".to_owned())
+        (Advice::Ship, "ship it", next, "Stop the experiment: more runs would not change this.".to_owned())
     } else {
-        let adopt = format!("Try {candidate} on real work next (`baton experiment start`).");
-        (adopt, "More runs would not change this: try another candidate.".to_owned())
+        let next = format!("Make {candidate} an arm of an experiment next (`baton experiment start`).");
+        let stop = "More runs would not change this: try another candidate.".to_owned();
+        (Advice::Try, "try it on real work", next, stop)
     };
     let times = of.tokens.shown().map(|shown| times(shown.value)).unwrap_or_default();
     match (work, price) {
         (Stands::Better, Stands::Worse) => settled(
-            Advice::Ship,
-            &format!("ship it if that is worth {times} the tokens, else keep {control}"),
+            better,
+            &format!("{ship} if that is worth {times} the tokens, else keep {control}"),
             "More work for more tokens is yours to weigh: more runs would not settle it.".to_owned(),
         ),
         (Stands::Better, Stands::Open) => unsettled(of, &result, &of.tokens, "what it costs"),
-        (Stands::Better, _) => settled(Advice::Ship, "ship it", adopt),
+        (Stands::Better, _) => settled(better, ship, next),
         (Stands::Worse, Stands::Better) => settled(
             Advice::KeepControl,
             &format!("keep {control}"),
@@ -173,7 +174,7 @@ fn advise(of: &Situation<'_>) -> Said {
                 .to_owned(),
         ),
         (Stands::Worse, _) => settled(Advice::KeepControl, &format!("keep {control}"), stop),
-        (Stands::Same | Stands::NotWorse, Stands::Better) => settled(Advice::Ship, "ship it", adopt),
+        (Stands::Same | Stands::NotWorse, Stands::Better) => settled(better, ship, next),
         (Stands::Same, Stands::Worse) => settled(Advice::KeepControl, &format!("keep {control}"), stop),
         (Stands::Same, Stands::Same) => settled(
             Advice::KeepControl,

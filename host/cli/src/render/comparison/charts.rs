@@ -230,7 +230,7 @@ pub(super) fn allocation(of: &Comparison) -> Figure {
         format!(
             "{} of {} expected, {}",
             observed.get(index).copied().unwrap_or_default(),
-            numbers::fixed(expected, 1),
+            numbers::trimmed(expected),
             numbers::share(arm.share)
         )
     };

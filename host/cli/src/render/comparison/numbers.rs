@@ -35,7 +35,7 @@ fn amount(value: f64) -> String {
     }
 }
 
-fn trimmed(value: f64) -> String {
+pub(super) fn trimmed(value: f64) -> String {
     let text = fixed(value, 1);
     text.strip_suffix(".0").map(str::to_owned).unwrap_or(text)
 }
@@ -110,12 +110,13 @@ pub(super) fn method(of: &Comparison) -> String {
     match of.looks {
         Looks::AnyTime => format!(
             "Design: {}. {name} is a confidence sequence: it holds however often one looks. Where there is no difference, one is \
-             reported at most {alpha} % of the time; p is adjusted for all outcomes of a role (Holm).",
+             reported at most {alpha} % of the time; p is adjusted for all outcomes of a role (Holm), so an outcome can be open \
+             though its interval leaves out 0.",
             of.design.name()
         ),
         Looks::Once => format!(
             "Design: {}. {name} is a confidence interval for one look at a number of units that was fixed beforehand; p is adjusted \
-             for all outcomes of a role (Holm).",
+             for all outcomes of a role (Holm), so an outcome can be open though its interval leaves out 0.",
             of.design.name()
         ),
     }

@@ -76,7 +76,7 @@ fn broken(sentence: &str) -> Vec<String> {
 
 fn class(advice: Advice) -> &'static str {
     match advice {
-        Advice::Ship => "good",
+        Advice::Ship | Advice::Try => "good",
         Advice::StopBroken => "bad",
         Advice::KeepRunning => "warn",
         Advice::KeepControl => "",
@@ -106,7 +106,7 @@ fn outcomes(of: &Comparison, candidate: usize) -> Markup {
                         tr {
                             td { (clean(&metric.name)) } td { (role(metric.role)) } td { (clean(&row.unit)) }
                             td class="n" { (clean(&row.control)) } td class="n" { (clean(&row.candidate)) }
-                            td class="n" { (row.effect) } td { (clean(&row.interval)) } td class="n" { (row.p) }
+                            td class="n" { (row.effect) } td class=[row.is_answered.then_some("w")] { (clean(&row.interval)) } td class="n" { (row.p) }
                         }
                     }
                 }
