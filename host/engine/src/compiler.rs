@@ -7,16 +7,27 @@ use wasmtime::component::Component;
 #[cfg(target_os = "linux")]
 const NICE: i32 = 5;
 
+/// Of the threads.
+const NAME: &str = "policy-compiler";
+
 /// Compiles a component. Where there are no threads to be had, on this one.
+///
+/// Whoever asks sleeps meanwhile. A worker of another rayon pool that waited for these threads by itself would take up its pool's
+/// next job instead, with whatever locks it holds.
 pub(crate) fn compile(wasm: &wasmtime::Engine, bytes: &[u8]) -> wasmtime::Result<Component> {
     let threads = rayon::ThreadPoolBuilder::new()
-        .thread_name(|_| "policy-compiler".to_owned())
+        .thread_name(|_| NAME.to_owned())
         .start_handler(|_| step_back())
         .build();
-    match threads {
-        Ok(threads) => threads.install(|| Component::from_binary(wasm, bytes)),
-        Err(_) => Component::from_binary(wasm, bytes),
-    }
+    let here = || Component::from_binary(wasm, bytes);
+    let Ok(threads) = threads else { return here() };
+    std::thread::scope(|scope| {
+        let waiting = std::thread::Builder::new().name(NAME.to_owned());
+        match waiting.spawn_scoped(scope, || threads.install(here)) {
+            Ok(compiled) => compiled.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+            Err(_) => here(),
+        }
+    })
 }
 
 /// Gives this thread a low priority. Linux has one for each thread; elsewhere it would be that of the whole process.
@@ -24,4 +35,27 @@ fn step_back() {
     #[cfg(target_os = "linux")]
     // A system that refuses leaves the compiler where it was, in nobody's way but the neighbours'.
     let _ = rustix::process::setpriority_process(None, NICE);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use super::*;
+
+    #[test]
+    fn whoever_waits_for_a_compilation_takes_up_nothing_else() {
+        let wasm = wasmtime::Engine::default();
+        let (compiles, took_up) = (AtomicBool::new(false), AtomicBool::new(false));
+        let one = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+        one.scope(|scope| {
+            scope.spawn(|scope| {
+                scope.spawn(|_| took_up.store(compiles.load(Ordering::SeqCst), Ordering::SeqCst));
+                compiles.store(true, Ordering::SeqCst);
+                compile(&wasm, crate::builtin_bytes()).unwrap();
+                compiles.store(false, Ordering::SeqCst);
+            });
+        });
+        assert!(!took_up.into_inner());
+    }
 }
