@@ -234,6 +234,18 @@ impl OnRuns<'_> {
 /// Runs in the table: a list of a thousand is for a program.
 const RUNS_SHOWN: usize = 40;
 
+/// The numbers of a run in the table, as its columns have them.
+fn counts(run: &RunSums) -> Vec<String> {
+    let questions = [run.questions, run.on_course, run.otherwise, run.off_course];
+    // Whoever is not asked about exhaustion misses nothing.
+    let alarms = match run.candidate {
+        Some(alarms) => [alarms.hits, alarms.misses, alarms.false_alarms].map(Some),
+        None => [None; 3],
+    };
+    let counts = questions.map(Some).into_iter().chain(alarms);
+    counts.map(|count| count.map_or_else(|| "-".to_owned(), |count| count.to_string())).collect()
+}
+
 fn run(sums: &RunSums) -> Value {
     json!({
         "run": sums.run,

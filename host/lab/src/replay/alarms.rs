@@ -98,6 +98,35 @@ pub struct Context {
     pub off_course: bool,
 }
 
+impl Context {
+    /// Whether anybody learns something from it: where all were quiet and nothing happened, nobody does.
+    pub(crate) fn is_telling(&self) -> bool {
+        let is_quiet = |alarm: Alarm| matches!(alarm, Alarm::Quiet | Alarm::Censored { .. });
+        !is_quiet(self.recorded)
+            || self.candidate.is_some_and(|said| !is_quiet(said) || said != self.recorded)
+    }
+}
+
+/// Keeps a context while there is room; one that is telling takes the place of the last that is not. Says whether one was left out.
+pub(crate) fn keep_telling<T>(
+    kept: &mut Vec<T>,
+    one: T,
+    room: usize,
+    context: impl Fn(&T) -> &Context,
+) -> bool {
+    if kept.len() < room {
+        kept.push(one);
+        return false;
+    }
+    if context(&one).is_telling()
+        && let Some(least) = kept.iter().rposition(|kept| !context(kept).is_telling())
+    {
+        kept.remove(least);
+        kept.push(one);
+    }
+    true
+}
+
 /// Sums over contexts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Alarms {
@@ -229,6 +258,29 @@ mod tests {
         assert_eq!(Alarm::of(None, Fate::Ended, then), Alarm::Quiet);
         assert_eq!(Alarm::of(Some(warned), censored, then), Alarm::Censored { warned: true });
         assert_eq!(Alarm::of(None, censored, then), Alarm::Censored { warned: false });
+    }
+
+    #[test]
+    fn what_is_telling_is_kept_before_what_is_not() {
+        let context = |turns: u32, recorded: Alarm, candidate: Option<Alarm>| Context {
+            id: crate::replay::fate::ContextId { session: "s1".into(), context: turns },
+            phase: "build".into(),
+            fate: Fate::Ended,
+            turns,
+            recorded,
+            candidate,
+            off_course: false,
+        };
+        let quiet = |turns: u32| context(turns, Alarm::Quiet, Some(Alarm::Quiet));
+        let warned = |turns: u32| context(turns, Alarm::Quiet, Some(Alarm::Censored { warned: true }));
+        let (mut kept, mut left_out) = (Vec::new(), 0);
+        let came =
+            [quiet(1), context(2, Alarm::Miss, None), quiet(3), warned(4), quiet(5), warned(6), warned(7)];
+        for one in came {
+            left_out += u64::from(keep_telling(&mut kept, one, 3, |one| one));
+        }
+        let turns: Vec<u32> = kept.iter().map(|one| one.turns).collect();
+        assert_eq!((turns, left_out), (vec![2, 4, 6], 4));
     }
 
     #[test]

@@ -14,10 +14,10 @@ use baton_engine::Remembers;
 use baton_store::Journal;
 use rayon::prelude::*;
 
-use super::alarms::{Alarm, Alarms, Context, warns};
+use super::alarms::{Alarm, Alarms, Context, keep_telling, warns};
 use super::asking::Asking;
 use super::course::{About, Course, Tried};
-use super::fate::{ContextId, Fate, Moment, Over};
+use super::fate::{ContextId, Moment, Over};
 use super::walk::{Event, walk};
 use crate::LabError;
 
@@ -249,26 +249,8 @@ impl Account {
         self.found.off_course_contexts += u64::from(off_course);
         let context =
             Context { id: context, phase, fate, turns: then.turns, recorded, candidate, off_course };
-        self.keep(context);
-    }
-
-    /// Keeps a context while there is room; one that says something takes the place of one that does not.
-    fn keep(&mut self, context: Context) {
-        let says_something = |one: &Context| {
-            one.fate == Fate::Exhausted || one.candidate.is_some_and(|alarm| alarm != one.recorded)
-        };
-        let kept = &mut self.found.contexts;
-        if kept.len() < self.kept {
-            return kept.push(context);
-        }
-        self.found.contexts_beyond += 1;
-        if !says_something(&context) {
-            return;
-        }
-        if let Some(least) = kept.iter().rposition(|one| !says_something(one)) {
-            kept.remove(least);
-            kept.push(context);
-        }
+        let is_one_left_out = keep_telling(&mut self.found.contexts, context, self.kept, |one| one);
+        self.found.contexts_beyond += u64::from(is_one_left_out);
     }
 
     fn finish(mut self) -> Counterfactual {

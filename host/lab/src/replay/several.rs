@@ -10,7 +10,7 @@ use baton_engine::{Configured, Remembers};
 use baton_store::{ArtifactStore, Journal};
 use rayon::prelude::*;
 
-use super::alarms::{Alarms, Context};
+use super::alarms::{Alarms, Context, keep_telling};
 use super::asking::{Asking, Fresh, Kept};
 use super::counterfactual::{Asked, Counterfactual, ReplayError, counterfactual};
 use super::course::{Departure, Difference, Function};
@@ -44,7 +44,7 @@ pub struct Replayed {
     pub departures: Vec<(RunId, Departure)>,
     /// How many more there are.
     pub departures_beyond: u64,
-    /// Contexts, with the warnings of both.
+    /// Contexts, with the warnings of both; those that tell something before those that do not.
     pub contexts: Vec<(RunId, Context)>,
     /// How many more there are.
     pub contexts_beyond: u64,
@@ -142,6 +142,7 @@ pub fn replay_with(
             }
         }
     }
+    replayed.contexts.sort_by_key(|(_, context)| !context.is_telling());
     replayed.compared = candidate.compared();
     Ok(replayed)
 }
@@ -189,7 +190,12 @@ impl Replayed {
             tried.differences_beyond + keep(&mut self.differences, run, tried.differences, kept);
         self.departures_beyond +=
             tried.departures_beyond + keep(&mut self.departures, run, tried.departures, kept);
-        self.contexts_beyond += contexts_beyond + keep(&mut self.contexts, run, contexts, kept);
+        self.contexts_beyond += contexts_beyond;
+        for context in contexts {
+            let is_one_left_out =
+                keep_telling(&mut self.contexts, (run.clone(), context), kept, |(_, one)| one);
+            self.contexts_beyond += u64::from(is_one_left_out);
+        }
     }
 }
 

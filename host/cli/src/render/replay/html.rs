@@ -3,7 +3,7 @@
 use baton_lab::replay::{Alarm, Departure};
 use maud::{Markup, html};
 
-use super::{OnRuns, RUNS_SHOWN, alarm, happened, line, mean_turns, share};
+use super::{OnRuns, RUNS_SHOWN, alarm, counts, happened, line, mean_turns, share};
 use crate::render::decision::said;
 use crate::render::page;
 use crate::render::trial::occasion;
@@ -15,8 +15,8 @@ impl OnRuns<'_> {
         let body = html! {
             h1 { (page::clean(&title)) }
             div.verdict {
-                @for sentence in self.warnings() { p { (sentence) "." } }
-                @for sentence in self.sums(&self.whose()).sentences() { p { (sentence) "." } }
+                @let sentences = self.warnings().into_iter().chain(self.sums(&self.whose()).sentences());
+                @for (index, sentence) in sentences.enumerate() { p.result[index == 0] { (sentence) "." } }
             }
             (self.warnings_section())
             (self.functions_section())
@@ -44,8 +44,8 @@ impl OnRuns<'_> {
         html! {
             @if self.replayed.candidate.is_some() {
                 h2 { "Warnings, beside what then happened" }
-                (table(&["", "hits", "misses", "false alarms", "quiet", "censored", "warned of, of those used up",
-                         "false, of those not used up", "turns ahead"], html! {
+                (table(&[text(""), number("hits"), number("misses"), number("false alarms"), number("quiet"), number("censored"),
+                         text("warned of, of those used up"), text("false, of those not used up"), number("turns ahead")], html! {
                     @for (name, sums) in rows {
                         tr {
                             th { (name) }
@@ -65,7 +65,8 @@ impl OnRuns<'_> {
     fn functions_section(&self) -> Markup {
         html! {
             h2 { "Decisions" }
-            (table(&["", "asked", "same", "other words", "otherwise", "failed", "off course"], html! {
+            (table(&[text(""), number("asked"), number("same"), number("other words"), number("otherwise"), number("failed"),
+                     number("off course")], html! {
                 @for (name, function) in self.sums("").tallies() {
                     @let (on, off) = (function.on_course, function.off_course);
                     tr {
@@ -84,13 +85,12 @@ impl OnRuns<'_> {
         html! {
             @if runs.len() > 1 {
                 h2 { "Runs" }
-                (table(&["", "questions", "on course", "otherwise", "off course"], html! {
+                (table(&[text(""), number("questions"), number("on course"), number("otherwise"), number("off course"),
+                         number("hits"), number("misses"), number("false alarms")], html! {
                     @for run in runs.iter().take(RUNS_SHOWN) {
                         tr {
                             th { (run.run) }
-                            @for count in [run.questions, run.on_course, run.otherwise, run.off_course] {
-                                td.n { (count) }
-                            }
+                            @for count in counts(run) { td.n { (count) } }
                         }
                     }
                 }))
@@ -104,7 +104,7 @@ impl OnRuns<'_> {
             @if !self.replayed.departures.is_empty() {
                 h2 { "First divergence of each phase" }
                 p.muted { "What was asked after it in the phase is off course: it is shown, and counted nowhere." }
-                (table(&["run", "phase", "entry", "asked", "reason then", self.policy.name], html! {
+                (table(&[text("run"), text("phase"), number("entry"), text("asked"), text("reason then"), text(self.policy.name)], html! {
                     @for (run, Departure { phase, seq, function, recorded, candidate }) in &self.replayed.departures {
                         tr {
                             td { (run) } td { (phase) } td.n { (seq) } td { (function) }
@@ -122,7 +122,8 @@ impl OnRuns<'_> {
         html! {
             @if contexts().next().is_some() {
                 h2 { "Contexts" }
-                (table(&["run", "session", "phase", "context", "what happened", "then", self.policy.name], html! {
+                (table(&[text("run"), text("session"), text("phase"), number("context"), text("what happened"), text("then"),
+                         text(self.policy.name)], html! {
                     @for (run, context, said) in contexts() {
                         tr {
                             td { (run) } td { (context.id.session) } td { (context.phase) }
@@ -143,7 +144,7 @@ impl OnRuns<'_> {
         html! {
             @if !self.replayed.differences.is_empty() {
                 h2 { "Decided otherwise" }
-                (table(&["run", "entry", "phase", "asked", "decided then", self.policy.name], html! {
+                (table(&[text("run"), number("entry"), text("phase"), text("asked"), text("decided then"), text(self.policy.name)], html! {
                     @for (run, one) in &self.replayed.differences {
                         tr {
                             td { (run) } td.n { (one.seq) }
@@ -165,11 +166,22 @@ impl OnRuns<'_> {
     }
 }
 
-fn table(headings: &[&str], rows: Markup) -> Markup {
+/// The heading of a column, and whether it stands over numbers.
+type Heading<'a> = (&'a str, bool);
+
+fn text(heading: &str) -> Heading<'_> {
+    (heading, false)
+}
+
+fn number(heading: &str) -> Heading<'_> {
+    (heading, true)
+}
+
+fn table(headings: &[Heading<'_>], rows: Markup) -> Markup {
     html! {
         div.wide {
             table {
-                thead { tr { @for heading in headings { th { (heading) } } } }
+                thead { tr { @for (heading, is_number) in headings { th.n[*is_number] { (heading) } } } }
                 tbody { (rows) }
             }
         }
@@ -178,8 +190,8 @@ fn table(headings: &[&str], rows: Markup) -> Markup {
 
 fn class(alarm: &Alarm) -> &'static str {
     match alarm {
-        Alarm::Hit { .. } => "word good",
-        Alarm::Miss | Alarm::FalseAlarm { .. } => "word bad",
+        Alarm::Hit { .. } => "word long good",
+        Alarm::Miss | Alarm::FalseAlarm { .. } => "word long bad",
         Alarm::Quiet | Alarm::Censored { .. } => "muted",
     }
 }

@@ -2,7 +2,7 @@
 
 use baton_lab::replay::Departure;
 
-use super::{OnRuns, RUNS_SHOWN, alarm, happened, line, mean_turns, seconds};
+use super::{OnRuns, RUNS_SHOWN, alarm, counts, happened, line, mean_turns, seconds};
 use crate::render::look::Look;
 use crate::render::trial::{bare, drawn};
 use crate::render::words;
@@ -55,11 +55,7 @@ impl OnRuns<'_> {
             "FALSE",
         ]);
         for run in runs.iter().take(RUNS_SHOWN) {
-            let alarms = run.candidate.unwrap_or_default();
-            let counts = [run.questions, run.on_course, run.otherwise, run.off_course];
-            let counts = counts.into_iter().chain([alarms.hits, alarms.misses, alarms.false_alarms]);
-            let counts = counts.map(|count| count.to_string());
-            table.add_row(std::iter::once(run.run.to_string()).chain(counts).collect::<Vec<_>>());
+            table.add_row(std::iter::once(run.run.to_string()).chain(counts(run)).collect::<Vec<_>>());
         }
         Some(drawn(&mut table))
     }

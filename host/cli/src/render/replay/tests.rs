@@ -90,6 +90,14 @@ fn a_person_reads_what_the_warnings_are_worth_first() {
 }
 
 #[test]
+fn nobody_misses_what_they_are_not_asked_about() {
+    let run = replayed().runs.remove(0);
+    let silent = RunSums { candidate: None, ..run.clone() };
+    assert_eq!(counts(&run), ["37", "32", "2", "5", "1", "0", "1"]);
+    assert_eq!(counts(&silent), ["37", "32", "2", "5", "-", "-", "-"]);
+}
+
+#[test]
 fn programs_get_a_schema_in_each_record() {
     let (document, lines) = with(|found| (found.json(), found.lines()));
     assert_eq!(lines.len(), 1 + 1 + 1 + 3);
