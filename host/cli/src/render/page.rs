@@ -28,8 +28,8 @@ main{max-width:60rem;margin:0 auto;padding:2rem 1rem 4rem}h1{font-size:1.6rem;ma
 h2{font-size:1.15rem;margin:2.25rem 0 .5rem}p{margin:.4rem 0}.muted{color:var(--muted)}\
 .verdict{border:1px solid var(--line);border-left:.4rem solid var(--mark);border-radius:.4rem;padding:.8rem 1rem;\
 margin:1rem 0;background:var(--faint)}.verdict.good{border-left-color:var(--good)}.verdict.bad{border-left-color:var(--bad)}\
-.verdict.warn{border-left-color:var(--warn)}.verdict p:nth-of-type(2){font-size:1.15rem;font-weight:600}\
-.word{display:inline-block;font-weight:600;border:1px solid currentColor;border-radius:.3rem;padding:0 .45rem;white-space:nowrap}\
+.verdict.warn{border-left-color:var(--warn)}.verdict .result{font-size:1.15rem;font-weight:600}\
+.word{display:inline-block;font-weight:600;border:1px solid currentColor;border-radius:.3rem;padding:0 .45rem;white-space:nowrap}.word.long{white-space:normal}\
 .word.good{color:var(--good)}.word.warn{color:var(--warn)}.word.bad{color:var(--bad)}\
 .wide{overflow-x:auto}table{border-collapse:collapse;width:100%;font-size:.9rem;font-variant-numeric:tabular-nums}\
 th,td{text-align:left;padding:.35rem .6rem;border-bottom:1px solid var(--line);vertical-align:top}\

@@ -87,7 +87,7 @@ fn verdict(verdict: &Verdict) -> Markup {
     html! {
         section class={ "verdict " (class(verdict.decision)) } {
             p { span class={ "word " (class(verdict.decision)) } { (verdict.decision.name()) } }
-            @for sentence in &verdict.words { p { (clean(sentence)) } }
+            @for (index, sentence) in verdict.words.iter().enumerate() { p.result[index == 0] { (clean(sentence)) } }
         }
     }
 }
