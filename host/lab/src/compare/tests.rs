@@ -361,3 +361,22 @@ fn pairing_is_measured() {
     let told: Vec<&String> = found.notes.iter().filter(|note| note.contains("in 40 pairs")).collect();
     assert!(told.len() == 1 && told[0].starts_with(&lead.name), "{:?}", found.notes);
 }
+
+#[test]
+fn a_verdict_names_no_secondary_outcome_that_differs_by_next_to_nothing() {
+    let options =
+        Options { design: Design::PairedBySeed, looks: Looks::Once, randomised: false, ..Options::default() };
+    let found = |longer: u64| {
+        let (control, mut eager) = (sample("control", 1, 200, 60), sample("eager", 1, 200, 60));
+        // A little more for each, so that it is certain however little it is.
+        eager.measures.iter_mut().for_each(|run| run.active_ms += longer + run.started_at.0 % 2);
+        compare(&[control, eager], &options)
+    };
+    for (longer, is_named) in [(1, false), (500, true)] {
+        let found = found(longer);
+        let time = found.metrics.iter().find(|metric| metric.id == "active-time").unwrap();
+        assert!(time.effects[0].p_adjusted.unwrap() < 0.001, "{time:?}");
+        let words = found.verdict.words.join(" ");
+        assert_eq!(words.contains(&time.name.to_lowercase()), is_named, "{words}");
+    }
+}

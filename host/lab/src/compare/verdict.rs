@@ -51,7 +51,7 @@ pub(super) fn of(comparison: &Comparison, options: &Options) -> Vec<Verdict> {
                 attrition: is_alarm(comparison.attrition.checked).then(|| comparison.attrition.words.clone()),
                 objectives: question(comparison, OBJECTIVES, index, options.objectives_margin, options),
                 tokens: question(comparison, TOKENS, index, options.tokens_margin, options),
-                also: also(comparison, index),
+                also: also(comparison, index, options.objectives_margin),
             };
             words::say(&situation)
         })
@@ -114,14 +114,15 @@ fn more(shown: Interval, n: f64, margin: f64, options: &Options) -> Option<u64> 
     missing.is_finite().then(|| missing.clamp(1.0, 1e12) as u64)
 }
 
-/// Secondary outcomes whose difference is settled, in a few words each.
-fn also(comparison: &Comparison, candidate: usize) -> Vec<String> {
+/// Secondary outcomes whose difference is settled and may be as large as matters, in a few words each.
+fn also(comparison: &Comparison, candidate: usize, margin: f64) -> Vec<String> {
     let secondary = comparison.metrics.iter().filter(|metric| metric.role == Role::Secondary);
     let settled = secondary.filter_map(|metric| {
         let effect = metric.effects.get(candidate)?;
         let shown = effect.shown()?;
         let holds = effect.p_adjusted.is_some_and(|p| p <= comparison.alpha) && shown.excludes_zero();
-        holds.then(|| also_one(metric, effect, shown))
+        let matters = effect.relative.is_none_or(|share| share.lower.abs().max(share.upper.abs()) >= margin);
+        (holds && matters).then(|| also_one(metric, effect, shown))
     });
     settled.take(ALSO_MAX).collect()
 }
