@@ -124,8 +124,9 @@ pub mod splitting {
 /// ```
 pub mod handoff {
     pub use crate::bindings::handoff::exports::baton::policy::handoff::{
-        Artifact, Attempt, Briefing, Commit, Composition, Continuer, Finding, Kind, Observation, Remark,
-        ReportedHandoff, ReviewObservation, ReviewResult, Staleness, Verification,
+        Artifact, Attempt, Briefing, CommandRun, Commit, Composition, ContextFile, Continuer, EntryKind,
+        EntryPoint, FileRead, Finding, Kind, Lesson, LessonKind, Observation, Remark, ReportedHandoff,
+        ReviewObservation, ReviewResult, Staleness, Verification,
     };
 }
 

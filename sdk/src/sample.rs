@@ -98,6 +98,10 @@ pub fn phase() -> Phase {
         },
         progress: Progress { done: 1, open: 1, failed: 0, done_by_session: 1 },
         expects_files: true,
+        accept: None,
+        check: String::new(),
+        check_passed: None,
+        depends_on: 0,
     }
 }
 
@@ -116,6 +120,11 @@ pub fn objective(id: &str, description: &str) -> Objective {
         status: ObjectiveStatus::Open,
         attempts: 0,
         files: 1,
+        expected_files: Vec::new(),
+        check: String::new(),
+        check_passed: None,
+        reported: None,
+        done_by: None,
     }
 }
 
@@ -172,6 +181,8 @@ pub fn exhaustion_observation(window: TextId) -> exhaustion::Observation {
         answer_bytes: 400,
         files_changed: 1,
         files_missing: 0,
+        objectives: Vec::new(),
+        handoff_reported: false,
         nudges: 0,
         now_ms: 1_780_315_200_000, // 2026-06-01 12:00 UTC
         utc_offset_minutes: 0,
@@ -282,6 +293,12 @@ pub fn handoff_observation(
         git: git(),
         now: "2026-03-01T12:00:00Z".into(),
         gotchas: Vec::new(),
+        patterns: Vec::new(),
+        commands: Vec::new(),
+        reads: Vec::new(),
+        lessons: Vec::new(),
+        entry_points: Vec::new(),
+        context_files: Vec::new(),
         reported: None,
         commits: Vec::new(),
         verification: None,

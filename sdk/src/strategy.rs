@@ -50,10 +50,10 @@ use parts::{attributes, changed_file, git, line, objectives, phase, prose, sessi
 pub fn exhaustion() -> impl Strategy<Value = Case> {
     use Occasion::*;
     let occasion = select(vec![Turn, Signal, PromptEnded, SessionEnded, Heartbeat]);
-    let counts = (0..100_000_u64, 0..50_u32, 0..50_u32, 0..6_u32);
-    (occasion, session(), phase(), parts::signals(), counts, git(), attributes()).prop_map(
-        |(occasion, session, phase, (signals, window), counts, git, attributes)| {
-            let (answer_bytes, files_changed, files_missing, nudges) = counts;
+    let counts = (0..100_000_u64, 0..50_u32, 0..50_u32, 0..6_u32, any::<bool>());
+    (occasion, session(), phase(), parts::signals(), counts, objectives(), git(), attributes()).prop_map(
+        |(occasion, session, phase, (signals, window), counts, objectives, git, attributes)| {
+            let (answer_bytes, files_changed, files_missing, nudges, handoff_reported) = counts;
             let seen = health::Observation {
                 occasion,
                 session,
@@ -63,6 +63,8 @@ pub fn exhaustion() -> impl Strategy<Value = Case> {
                 answer_bytes,
                 files_changed,
                 files_missing,
+                objectives,
+                handoff_reported,
                 nudges,
                 now_ms: 1_780_315_200_000, // 2026-06-01 12:00 UTC
                 utc_offset_minutes: 120,
@@ -230,7 +232,13 @@ fn continued() -> impl Strategy<Value = Case> {
                 findings: 1,
                 git,
                 now: "2026-03-01T12:00:00Z".into(),
+                patterns: gotchas.clone(),
                 gotchas,
+                commands: Vec::new(),
+                reads: Vec::new(),
+                lessons: Vec::new(),
+                entry_points: Vec::new(),
+                context_files: Vec::new(),
                 reported,
                 commits,
                 verification,

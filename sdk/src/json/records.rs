@@ -5,8 +5,9 @@ use serde_json::{Map, Value, json};
 
 use super::{Fields, Json, Wrong};
 use crate::types::{
-    Budget, Capabilities, ChangedFile, Channel, Evidence, Exit, GitFacts, Objective, ObjectiveStatus,
-    Occupancy, OccupancySource, Phase, Progress, Session, SessionState, Signal, Span, Turn,
+    Basis, Budget, Capabilities, ChangedFile, Channel, Evidence, Exit, ExpectedFile, FileState, GitFacts,
+    Objective, ObjectiveStatus, Occupancy, OccupancySource, Phase, Progress, Session, SessionState, Signal,
+    Span, StatusReport, Turn,
 };
 use crate::{Answer, Ask, compaction, exhaustion, handoff, splitting};
 
@@ -106,6 +107,8 @@ words! {
     OccupancySource: Unknown Agent LastCall Estimate;
     SessionState: Starting Idle Working WaitingApproval WaitingQuota Compacting Ended;
     ObjectiveStatus: Open InProgress Done Failed;
+    Basis: Checked Reported Files Answer Accepted;
+    FileState: Missing Unchanged Changed;
     exhaustion::Occasion: Turn Signal PromptEnded SessionEnded Heartbeat;
     exhaustion::QuotaCause: Usage Billing Rate Overload;
     compaction::ItemKind: ToolResult ToolInput;
@@ -114,6 +117,8 @@ words! {
     handoff::Kind: First Next Continuing ReOriented Nudged Reviewing Merging;
     handoff::Continuer: Successor Lead;
     handoff::Staleness: Fresh SlightlyStale Stale VeryStale;
+    handoff::LessonKind: Decision Gotcha FailedApproach Pattern;
+    handoff::EntryKind: Index Progress WorkItems InitScript Summary;
 }
 
 records! {
@@ -124,13 +129,15 @@ records! {
     Turn: ordinal prompt used_tokens output_tokens tool_calls rereads tool_output_bytes text_bytes;
     Session: agent role state capabilities occupancy continuation prompts turns max_turns compactions
         turns_since_compaction billed_input_tokens billed_output_tokens idle_ms active_ms exit recent;
-    Objective: id description status attempts files;
+    ExpectedFile: path state;
+    StatusReport: status note by_session;
+    Objective: id description status attempts files, or_default expected_files check check_passed reported done_by;
     Progress: done open failed done_by_session;
     Budget: turns turns_used continuations continuations_used retries retries_used;
-    Phase: id title mode depth budget progress expects_files;
+    Phase: id title mode depth budget progress expects_files, or_default accept check check_passed depends_on;
     Evidence: channel seq text;
     exhaustion::Observation: occasion session phase signals window answer_bytes files_changed files_missing nudges git
-        attributes, or_default now_ms utc_offset_minutes;
+        attributes, or_default now_ms utc_offset_minutes objectives handoff_reported;
     exhaustion::Assessment: verdict evidence warning recovery reason;
     compaction::Item: id kind tokens;
     compaction::Observation: session phase refilled_within_turns items attributes;
@@ -148,9 +155,15 @@ records! {
     handoff::Commit: id subject by_session;
     handoff::Verification: passed at artifact;
     handoff::Remark: objective text;
+    handoff::CommandRun: line failed times;
+    handoff::FileRead: path times;
+    handoff::Lesson: phase kind text path;
+    handoff::EntryPoint: kind path;
+    handoff::ContextFile: path, or_default sections;
     handoff::Observation: kind phase session objectives focus goal changed_files attempts decisions artifacts handoff_path
         inbox_path because last_output findings git now attributes,
-        or_default gotchas reported commits verification remarks facts_path;
+        or_default gotchas patterns commands reads lessons entry_points context_files reported commits verification
+        remarks facts_path;
     handoff::Briefing: prompt reason, or_default left_out;
     handoff::Composition: document index continuer reason, or_default left_out;
     handoff::ReviewObservation: document missing_files secrets commits_since diverged attributes,
@@ -160,7 +173,7 @@ records! {
 }
 
 variants! {
-    exhaustion::Recovery, "recovery": Wait Nudge Interrupt NewSession, Pause(question);
+    exhaustion::Recovery, "recovery": Wait Nudge Interrupt NewSession Split, OtherRole(role) Pause(question);
     compaction::Action, "action": Keep HandOff, Compact(instructions) Offload(items);
     splitting::Action, "action": Keep, Split(sub_phases) Pause(question);
     Answer, "function": , Assess(answer) Compaction(answer) Split(answer) Budget(answer) Brief(answer) Compose(answer)
@@ -234,9 +247,21 @@ impl Json for exhaustion::Verdict {
 }
 
 /// Every verdict without a payload.
-const VERDICTS: [exhaustion::Verdict; 9] = {
+const VERDICTS: [exhaustion::Verdict; 11] = {
     use exhaustion::Verdict::*;
-    [Healthy, Completed, Exhausted, TurnLimit, BudgetLimit, Truncated, Stalled, Interrupted, Failed]
+    [
+        Healthy,
+        Completed,
+        Unfinished,
+        HandedOff,
+        Exhausted,
+        TurnLimit,
+        BudgetLimit,
+        Truncated,
+        Stalled,
+        Interrupted,
+        Failed,
+    ]
 };
 
 fn verdict_word(verdict: &exhaustion::Verdict) -> String {
@@ -244,6 +269,8 @@ fn verdict_word(verdict: &exhaustion::Verdict) -> String {
     kebab(match verdict {
         Healthy => "Healthy",
         Completed => "Completed",
+        Unfinished => "Unfinished",
+        HandedOff => "HandedOff",
         Exhausted => "Exhausted",
         Quota(_) => "Quota",
         TurnLimit => "TurnLimit",

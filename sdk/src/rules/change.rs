@@ -88,6 +88,11 @@ pub(super) fn one_done_more(case: &Case) -> Vec<Case> {
             status: ObjectiveStatus::Done,
             attempts: 1,
             files: 3,
+            expected_files: Vec::new(),
+            check: String::new(),
+            check_passed: None,
+            reported: None,
+            done_by: None,
         });
         seen.phase.progress.done += 1;
         Some(())

@@ -6,8 +6,9 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 use crate::types::{
-    Attribute, Budget, Capabilities, ChangedFile, Channel, Exit, GitFacts, Objective, ObjectiveStatus,
-    Occupancy, OccupancySource, Phase, Progress, Session, SessionState, Signal, Span, Turn,
+    Attribute, Budget, Capabilities, ChangedFile, Channel, Exit, ExpectedFile, FileState, GitFacts,
+    Objective, ObjectiveStatus, Occupancy, OccupancySource, Phase, Progress, Session, SessionState, Signal,
+    Span, StatusReport, Turn,
 };
 
 /// What agents, providers and tools say, among other things; most of it means nothing.
@@ -180,6 +181,10 @@ pub(super) fn phase() -> impl Strategy<Value = Phase> {
                 },
                 progress: Progress { done, open, failed, done_by_session },
                 expects_files,
+                accept: None,
+                check: String::new(),
+                check_passed: None,
+                depends_on: 0,
             }
         },
     )
@@ -188,14 +193,30 @@ pub(super) fn phase() -> impl Strategy<Value = Phase> {
 /// None to forty objectives with ids of their own.
 pub(super) fn objectives() -> impl Strategy<Value = Vec<Objective>> {
     use ObjectiveStatus::*;
-    let one = (prose(), select(vec![Open, Open, InProgress, Done, Failed]), 0..5_u32, 0..12_u32);
+    let status = || select(vec![Open, Open, InProgress, Done, Failed]);
+    let report = (status(), prose(), any::<bool>());
+    let report = report.prop_map(|(status, note, by_session)| StatusReport { status, note, by_session });
+    let path = "[a-z]{1,8}/[a-z]{1,8}\\.rs";
+    let file = (path, select(vec![FileState::Missing, FileState::Unchanged, FileState::Changed]));
+    let files = vec(file.prop_map(|(path, state)| ExpectedFile { path, state }), 0..4);
+    let evidence = (files, option::of(any::<bool>()), option::of(report));
+    let one = (prose(), status(), 0..5_u32, 0..12_u32, evidence);
     vec(one, 0..40).prop_map(|all| {
-        let objective = |(place, (description, status, attempts, files)): (u32, _)| Objective {
-            id: format!("o{place}"),
-            description,
-            status,
-            attempts,
-            files,
+        let objective = |(place, (description, status, attempts, files, evidence)): (u32, _)| {
+            let (expected_files, check_passed, reported): (_, Option<bool>, _) = evidence;
+            let check = if check_passed.is_some() { "sh check.sh".to_owned() } else { String::new() };
+            Objective {
+                id: format!("o{place}"),
+                description,
+                status,
+                attempts,
+                files,
+                expected_files,
+                check,
+                check_passed,
+                reported,
+                done_by: None,
+            }
         };
         (1..).zip(all).map(objective).collect()
     })

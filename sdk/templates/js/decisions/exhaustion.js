@@ -31,5 +31,7 @@ export const exhaustion = {
 };
 
 function assessment(verdict, evidence, reason) {
-  return { verdict: { tag: verdict }, evidence, warning: undefined, recovery: { tag: 'new-session' }, reason };
+  // The host reads the recovery of a session that is stalled, truncated, interrupted or failed.
+  const recovery = { tag: verdict === 'failed' ? 'new-session' : 'wait' };
+  return { verdict: { tag: verdict }, evidence, warning: undefined, recovery, reason };
 }

@@ -23,3 +23,9 @@ test('what a tool printed is no evidence', () => {
 test('nobody who works is given up', () => {
   assert.equal(assess('agent-text', 'the context window is small', 'turn').verdict.tag, 'healthy');
 });
+
+test('only what failed needs a recovery', () => {
+  assert.equal(assess('agent-text', 'It is done.', 'prompt-ended', 9n).recovery.tag, 'wait');
+  const failed = assess('agent-text', '', 'prompt-ended');
+  assert.deepEqual([failed.verdict.tag, failed.recovery.tag], ['failed', 'new-session']);
+});

@@ -38,4 +38,7 @@ class Exhaustion(exports.Exhaustion):
 
 
 def assessment(verdict, evidence, reason):
-    return seen.Assessment(verdict, evidence, None, seen.Recovery_NewSession(), reason)
+    # The host reads the recovery of a session that is stalled, truncated, interrupted or failed.
+    has_failed = isinstance(verdict, seen.Verdict_Failed)
+    recovery = seen.Recovery_NewSession() if has_failed else seen.Recovery_Wait()
+    return seen.Assessment(verdict, evidence, None, recovery, reason)

@@ -28,3 +28,10 @@ class ExhaustionTest(unittest.TestCase):
     def test_nobody_who_works_is_given_up(self):
         said = assess(types.Channel.AGENT_TEXT, "the context window is small", exhaustion.Occasion.TURN)
         self.assertEqual(said.verdict, exhaustion.Verdict_Healthy())
+
+    def test_only_what_failed_needs_a_recovery(self):
+        completed = assess(types.Channel.AGENT_TEXT, "It is done.", exhaustion.Occasion.PROMPT_ENDED, 9)
+        self.assertEqual(completed.recovery, exhaustion.Recovery_Wait())
+        failed = assess(types.Channel.AGENT_TEXT, "", exhaustion.Occasion.PROMPT_ENDED)
+        self.assertEqual(failed.verdict, exhaustion.Verdict_Failed())
+        self.assertEqual(failed.recovery, exhaustion.Recovery_NewSession())

@@ -62,11 +62,16 @@ fn has_ended(occasion: Occasion) -> bool {
 }
 
 fn assessment(verdict: Verdict, evidence: Vec<Evidence>, reason: &str) -> Assessment {
+    // The host reads the recovery of a session that is stalled, truncated, interrupted or failed.
+    let recovery = match verdict {
+        Verdict::Failed => Recovery::NewSession,
+        _ => Recovery::Wait,
+    };
     Assessment {
         verdict,
         evidence,
         warning: None,
-        recovery: Recovery::NewSession,
+        recovery,
         reason: reason.into(),
     }
 }

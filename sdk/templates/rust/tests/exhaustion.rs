@@ -1,6 +1,6 @@
 //! How sessions are judged.
 
-use baton_sdk::exhaustion::{Assessment, Occasion, Verdict};
+use baton_sdk::exhaustion::{Assessment, Occasion, Recovery, Verdict};
 use baton_sdk::prelude::*;
 use baton_sdk::{MockHost, assert_decision, rules, sample, strategy};
 use proptest::prelude::*;
@@ -38,6 +38,21 @@ fn nobody_who_works_is_given_up() {
         assess(Channel::AgentText, said, Occasion::Turn),
         Verdict::Healthy
     );
+}
+
+#[test]
+fn only_what_failed_needs_a_recovery() {
+    let completed = assess(Channel::AgentText, "It is done.", Occasion::PromptEnded);
+    assert_decision!(completed, Verdict::Completed);
+    assert!(matches!(completed.recovery, Recovery::Wait));
+    let mut host = MockHost::with_settings_of::<Policy>(&[]);
+    let mut silent = sample::exhaustion_observation(host.add_text(""));
+    (silent.answer_bytes, silent.files_changed) = (0, 0);
+    silent.signals.clear();
+    silent.occasion = Occasion::PromptEnded;
+    let failed = Policy::assess(&host, silent);
+    assert_decision!(failed, Verdict::Failed);
+    assert!(matches!(failed.recovery, Recovery::NewSession));
 }
 
 proptest! {
