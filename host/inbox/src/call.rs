@@ -19,6 +19,8 @@ pub enum Call {
     AttemptRecord(AttemptRecord),
     /// A trap on the way.
     GotchaRecord(GotchaRecord),
+    /// A pattern to follow.
+    PatternRecord(PatternRecord),
     /// What the successor should know.
     HandoffWrite(HandoffWrite),
     /// The scope is too large.
@@ -82,6 +84,15 @@ pub struct GotchaRecord {
     pub gotcha: String,
 }
 
+/// Record a pattern of this code that new work should follow: a convention, a helper that everything uses, the way in which
+/// tests are written. Call it when you find one that your prompt did not name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PatternRecord {
+    /// The pattern, in one sentence, and a file that shows it.
+    pub pattern: String,
+}
+
 /// Write down what your successor needs to go on without you. Call it when your context fills up, when you are asked to
 /// hand off, or before you stop with work left. The newest one counts; the host adds what it knows itself (objectives,
 /// files, commits), so write what only you know.
@@ -96,7 +107,7 @@ pub struct HandoffWrite {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 5))]
     pub critical_context: Vec<String>,
-    /// Files that matter, relative to the workspace, at most 20.
+    /// Files that matter, relative to the workspace, at most 20; with a line where one matters: "src/printer.rs:40".
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 20))]
     pub critical_files: Vec<String>,
@@ -267,6 +278,7 @@ impl Call {
                 Report::AttemptRecord { approach, outcome }
             }
             Call::GotchaRecord(GotchaRecord { gotcha }) => Report::GotchaRecord { gotcha },
+            Call::PatternRecord(PatternRecord { pattern }) => Report::PatternRecord { pattern },
             Call::HandoffWrite(written) => Report::HandoffWrite(Box::new(ReportedHandoff {
                 current_state: written.current_state,
                 immediate_next_action: written.immediate_next_action,

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 use crate::call::{
     ArtifactList, ArtifactLoad, ArtifactSave, AttemptRecord, Call, ContextStatus, DecisionRecord,
-    GotchaRecord, HandoffWrite, ObjectiveUpdate, ReviewSubmit, SplitRequest,
+    GotchaRecord, HandoffWrite, ObjectiveUpdate, PatternRecord, ReviewSubmit, SplitRequest,
 };
 
 /// What is wrong with a call.
@@ -59,11 +59,12 @@ macro_rules! entry {
 }
 
 /// Every tool, in the order in which clients list them.
-static ENTRIES: [Entry; 11] = [
+static ENTRIES: [Entry; 12] = [
     entry!("objective_update", "Say where an objective stands", ObjectiveUpdate, false, true),
     entry!("decision_record", "Record a decision", DecisionRecord, false, true),
     entry!("attempt_record", "Record what did not work", AttemptRecord, false, true),
     entry!("gotcha_record", "Record a trap", GotchaRecord, false, true),
+    entry!("pattern_record", "Record a pattern", PatternRecord, false, true),
     entry!("handoff_write", "Write the handoff", HandoffWrite, false, true),
     entry!("split_request", "Ask for a split", SplitRequest, false, true),
     entry!("review_submit", "Submit a review", ReviewSubmit, false, true),

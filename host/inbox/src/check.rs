@@ -39,6 +39,7 @@ impl Call {
                 said("outcome", &record.outcome)
             }
             Call::GotchaRecord(record) => said("gotcha", &record.gotcha),
+            Call::PatternRecord(record) => said("pattern", &record.pattern),
             Call::HandoffWrite(handoff) => check_handoff(handoff),
             Call::SplitRequest(request) => {
                 said("rationale", &request.rationale)?;
@@ -83,7 +84,17 @@ fn check_handoff(handoff: &HandoffWrite) -> Result<(), Fault> {
     at_most("critical_context", handoff.critical_context.len(), FACTS_MAX, "facts that matter most")?;
     at_most("critical_files", handoff.critical_files.len(), FILES_MAX, "files that matter most")?;
     handoff.critical_context.iter().try_for_each(|fact| said("critical_context", fact))?;
-    handoff.critical_files.iter().try_for_each(|file| said("critical_files", file))
+    handoff.critical_files.iter().try_for_each(|file| critical_file(file))
+}
+
+/// A path, with a line behind it or not: "src/printer.rs:40".
+fn critical_file(file: &str) -> Result<(), Fault> {
+    said("critical_files", file)?;
+    match file.trim().rsplit_once(':') {
+        Some(("", _)) => fault("critical_files", format!("{file:?} names a line and no file")),
+        Some((_, "0")) => fault("critical_files", format!("{file:?} names line 0; lines begin at 1")),
+        _ => Ok(()),
+    }
 }
 
 fn check_review(review: &ReviewSubmit) -> Result<(), Fault> {

@@ -3,7 +3,8 @@
 //!
 //! Nothing is lost and nothing is taken on trust: a file stays where it is until the host confirms that its report is
 //! in the journal, a bad one is moved aside with an explanation that the agent can read, and no name or link leads
-//! out of the workspace.
+//! out of the workspace. What is kept of a report stays in the workspace, so it is masked: people commit what lies there.
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Read as _, Write as _};
@@ -37,6 +38,9 @@ const TAKEN: &str = "taken";
 /// Where bad files go, below the inbox.
 const REJECTED: &str = "rejected";
 
+/// The text without its secrets; borrowed if there are none. The inbox knows no rules of its own.
+pub type Mask = fn(&str) -> Cow<'_, str>;
+
 /// A file that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Received {
@@ -44,9 +48,14 @@ pub struct Received {
     pub file: String,
     /// Content address of its bytes.
     pub digest: Digest,
+    /// Address of this writing of it: two sessions may write the same words under the same name, and a file that is met again
+    /// after its host died is the same one.
+    pub writing: Digest,
     /// The report, and who says to have written it; or what is wrong with the file, which is then already in
     /// `rejected/` and needs no confirmation.
     pub result: Result<(Option<SessionId>, Call), Problem>,
+    /// It breaks off, and may still be written: it stays where it is, and comes again.
+    pub unfinished: bool,
 }
 
 /// The inbox of one run.
@@ -55,19 +64,22 @@ pub struct Inbox {
     workspace: PathBuf,
     /// Workspace-relative.
     inbox: PathBuf,
+    mask: Mask,
     /// Handed over and not yet confirmed, or bad and not movable: not handed over again while unchanged.
     held: BTreeMap<OsString, Digest>,
 }
 
 impl Inbox {
-    /// Takes the inbox of a task folder, given relative to the workspace, and makes its folders.
+    /// Takes the inbox of a task folder, given relative to the workspace, and makes its folders. What it keeps of reports
+    /// goes through `mask`.
     ///
     /// # Errors
     /// [`InboxError`] where the folders cannot be made, or lead out of the workspace.
-    pub fn open(workspace: &Path, task_folder: &str) -> Result<Self, InboxError> {
+    pub fn open(workspace: &Path, task_folder: &str, mask: Mask) -> Result<Self, InboxError> {
         let inbox = Self {
             workspace: workspace.to_owned(),
             inbox: Path::new(task_folder).join("inbox"),
+            mask,
             held: BTreeMap::new(),
         };
         inbox.dir()?;
@@ -80,11 +92,12 @@ impl Inbox {
     }
 
     /// Reads the new `*.json` files, the oldest first. Half-written ones are left alone: a name that begins with a
-    /// dot, and JSON that breaks off, which is rejected only once nobody has written to it for two seconds.
+    /// dot, and JSON that breaks off, which is rejected only once nobody has written to it for two seconds. Whoever cannot wait
+    /// for that, since an agent has ended its prompt, is told of it `at_once`.
     ///
     /// # Errors
     /// [`InboxError`] where the folder cannot be made or read. A single bad file is a result, not an error.
-    pub fn scan(&mut self) -> Result<Vec<Received>, InboxError> {
+    pub fn scan(&mut self, at_once: bool) -> Result<Vec<Received>, InboxError> {
         let dir = self.dir()?;
         let names = json_files(&dir).map_err(|source| InboxError::new("read", self.folder(), source))?;
         self.held.retain(|name, _| names.contains(name));
@@ -93,7 +106,9 @@ impl Inbox {
             if received.len() == MAX_FILES_PER_SCAN {
                 break;
             }
-            if let Some(found) = self.receive(&dir, &name) {
+            if let Some(found) = self.receive(&dir, &name)
+                && (at_once || !found.unfinished)
+            {
                 received.push(found);
             }
         }
@@ -115,7 +130,7 @@ impl Inbox {
         let moved = dir.rename(name, &dir, &taken).and_then(|()| {
             // Looked at after the move: nobody writes to it under its old name any more.
             match content(&dir, &taken) {
-                Ok(bytes) if Digest::of(&bytes) == digest => Ok(()),
+                Ok(bytes) if Digest::of(&bytes) == digest => mask_kept(&dir, &taken, &bytes, self.mask),
                 _ => dir.rename(&taken, &dir, name),
             }
         });
@@ -143,7 +158,7 @@ impl Inbox {
         let dir = self.dir()?;
         let moved = match content(&dir, name.as_ref()) {
             Ok(bytes) if Digest::of(&bytes) == digest => {
-                reject(&dir, name, &digest, &Problem::new(file, why)).map(|()| true)
+                reject(&dir, name, &digest, &Problem::new(file, why), self.mask).map(|()| true)
             }
             Ok(_) => Ok(false),
             Err(error) => Err(error),
@@ -173,6 +188,7 @@ impl Inbox {
     /// What one file is worth telling: nothing while it is being written, held already, or gone.
     fn receive(&mut self, dir: &Dir, name: &OsStr) -> Option<Received> {
         let file = name.to_string_lossy().into_owned();
+        let written = dir.symlink_metadata(name).map(|meta| (meta.mtime(), meta.mtime_nsec())).ok();
         let bytes = match content(dir, name.as_ref()) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
             other => other,
@@ -189,16 +205,31 @@ impl Inbox {
             }
             Ok(bytes) => match parse::report(&file, &bytes) {
                 Ok(report) => Ok(report),
-                Err(refused) if refused.unfinished && is_fresh(dir, name) => return None,
+                Err(refused) if refused.unfinished && is_fresh(dir, name) => {
+                    let writing = writing_of(&file, &written, &digest);
+                    return Some(Received {
+                        file,
+                        digest,
+                        writing,
+                        result: Err(refused.problem),
+                        unfinished: true,
+                    });
+                }
                 Err(refused) => Err(refused.problem),
             },
         };
-        let movable = result.as_ref().err().is_none_or(|problem| reject(dir, name, &digest, problem).is_ok());
+        let rejected = |problem| reject(dir, name, &digest, problem, self.mask);
+        let movable = result.as_ref().err().is_none_or(|problem| rejected(problem).is_ok());
         if result.is_ok() || !movable {
             self.held.insert(name.to_owned(), digest.clone());
         }
-        Some(Received { file, digest, result })
+        let writing = writing_of(&file, &written, &digest);
+        Some(Received { file, digest, writing, result, unfinished: false })
     }
+}
+
+fn writing_of(file: &str, written: &Option<(i64, i64)>, content: &Digest) -> Digest {
+    Digest::of(format!("{file}\n{written:?}\n{content}"))
 }
 
 /// Names that end in `.json` and do not begin with a dot, in the order in which the files were written.
@@ -239,23 +270,40 @@ fn content(dir: &Dir, path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Moves a bad file aside and says beside it what is wrong.
-fn reject(dir: &Dir, name: &OsStr, digest: &Digest, problem: &Problem) -> io::Result<()> {
+/// Replaces a file that is kept, with this content, by one without secrets, if it has any.
+fn mask_kept(dir: &Dir, path: &Path, bytes: &[u8], mask: Mask) -> io::Result<()> {
+    let text = String::from_utf8_lossy(bytes);
+    let Cow::Owned(masked) = mask(&text) else { return Ok(()) };
+    let mut part = path.as_os_str().to_owned();
+    part.push(".part");
+    fresh(dir, Path::new(&part))?.write_all(masked.as_bytes())?;
+    dir.rename(&part, dir, path)
+}
+
+/// A new file. Anything that stands there is replaced, not written through.
+fn fresh(dir: &Dir, path: &Path) -> io::Result<cap_std::fs::File> {
+    match dir.remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => dir.open_with(path, OpenOptions::new().write(true).create_new(true)),
+    }
+}
+
+/// Moves a bad file aside and says beside it what is wrong. A file that is larger than any report stays as it is.
+fn reject(dir: &Dir, name: &OsStr, digest: &Digest, problem: &Problem, mask: Mask) -> io::Result<()> {
     let rejected = Path::new(REJECTED).join(numbered(name, digest));
     dir.rename(name, dir, &rejected)?;
+    if let Ok(bytes) = content(dir, &rejected)
+        && bytes.len() as u64 <= MAX_FILE_BYTES
+    {
+        mask_kept(dir, &rejected, &bytes, mask)?;
+    }
     let mut why = rejected.into_os_string();
     why.push(".why.txt");
-    // Anything that stands there is replaced, not written through.
-    if let Err(error) = dir.remove_file(&why)
-        && error.kind() != io::ErrorKind::NotFound
-    {
-        return Err(error);
-    }
-    let mut file = dir.open_with(&why, OpenOptions::new().write(true).create_new(true))?;
     writeln!(
-        file,
-        "Baton did not take this report.\n{problem}\n\nWrite it again, corrected, as a new file in the inbox; README.md there \
-         has an example of each report."
+        fresh(dir, Path::new(&why))?,
+        "Baton did not take this report.\n{}\n\nWrite it again, corrected, as a new file in the inbox; README.md there \
+         has an example of each report.",
+        mask(&problem.to_string())
     )
 }
 

@@ -5,11 +5,12 @@ pub const INSTRUCTIONS: &str = include_str!("instructions.md");
 
 /// Values of `report`, in the order of the instructions: each is a tool that says something, with hyphens in its name.
 /// A tool that asks has no use in a file, since nothing is answered there.
-pub(crate) const KINDS: [&str; 8] = [
+pub(crate) const KINDS: [&str; 9] = [
     "objective-update",
     "decision-record",
     "attempt-record",
     "gotcha-record",
+    "pattern-record",
     "handoff-write",
     "split-request",
     "review-submit",

@@ -1,5 +1,6 @@
 //! The inbox on a real file system: what is taken, what is refused, and that nothing is lost between.
 
+use std::borrow::Cow;
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::symlink;
@@ -14,6 +15,16 @@ fn attempt(approach: &str, outcome: &str) -> Call {
     Call::AttemptRecord(AttemptRecord { approach: approach.into(), outcome: outcome.into() })
 }
 
+/// What these tests take for a secret.
+const SECRET: &str = "hunter2hunter2";
+
+fn mask(text: &str) -> Cow<'_, str> {
+    match text.contains(SECRET) {
+        true => text.replace(SECRET, "[secret]").into(),
+        false => text.into(),
+    }
+}
+
 struct Place {
     workspace: TempDir,
     inbox: Inbox,
@@ -22,7 +33,7 @@ struct Place {
 impl Place {
     fn new() -> Self {
         let workspace = tempfile::tempdir().unwrap();
-        let inbox = Inbox::open(workspace.path(), ".baton/run-1").unwrap();
+        let inbox = Inbox::open(workspace.path(), ".baton/run-1", mask).unwrap();
         Self { workspace, inbox }
     }
 
@@ -40,7 +51,7 @@ impl Place {
     }
 
     fn scan(&mut self) -> Vec<Received> {
-        self.inbox.scan().unwrap()
+        self.inbox.scan(false).unwrap()
     }
 
     fn names(&self, folder: &str) -> Vec<String> {
@@ -73,11 +84,33 @@ fn a_report_is_handed_over_once_and_moved_when_confirmed() {
 }
 
 #[test]
+fn no_secret_of_a_report_stays_in_the_workspace() {
+    // C8
+    let mut place = Place::new();
+    let note = |outcome: &str| GOOD.replace("\"b\"", &format!("\"{outcome}\""));
+    place.write("taken.json", &note(SECRET));
+    place.write("unfit.json", &note(&format!("two {SECRET}")));
+    place.write("odd.json", &format!("{{\"report\": \"{SECRET}\"}}"));
+    let received = place.scan();
+    assert!(received.iter().any(|one| one.result == Ok((None, attempt("a", SECRET)))), "it arrives as it is");
+    place.inbox.confirm("taken.json").unwrap();
+    place.inbox.reject("unfit.json", &format!("{SECRET} does not fit")).unwrap();
+    for (folder, files) in [("taken", 1), ("rejected", 4)] {
+        let names = place.names(folder);
+        assert_eq!(names.len(), files, "{names:?}");
+        for name in names {
+            let text = fs::read_to_string(place.path(folder).join(&name)).unwrap();
+            assert!(text.contains("[secret]") && !text.contains(SECRET), "{name}: {text}");
+        }
+    }
+}
+
+#[test]
 fn a_crash_before_the_confirmation_loses_nothing() {
     let mut place = Place::new();
     place.write("note.json", GOOD);
     let before = place.scan();
-    place.inbox = Inbox::open(place.workspace.path(), ".baton/run-1").unwrap();
+    place.inbox = Inbox::open(place.workspace.path(), ".baton/run-1", mask).unwrap();
     assert_eq!(place.scan(), before);
 }
 
@@ -120,6 +153,9 @@ fn half_written_files_are_left_alone() {
     place.write("slow.json", &GOOD[..20]);
     place.written_at("slow.json", NOW);
     assert!(place.scan().is_empty());
+    // Who ended its prompt is not waited for: it is told, and the file stays.
+    let told = place.inbox.scan(true).unwrap();
+    assert!(told[0].unfinished && told[0].result.is_err() && place.names("rejected").is_empty());
     place.write("slow.json", GOOD);
     assert!(place.scan()[0].result.is_ok());
     place.inbox.confirm("slow.json").unwrap();
@@ -166,8 +202,8 @@ fn no_link_is_followed() {
     // The whole task folder replaced by a link out of the workspace: refused, and nothing is made there.
     fs::remove_dir_all(place.workspace.path().join(".baton")).unwrap();
     symlink(secret.path(), place.workspace.path().join(".baton")).unwrap();
-    assert!(place.inbox.scan().is_err());
-    assert!(Inbox::open(place.workspace.path(), "../elsewhere").is_err());
+    assert!(place.inbox.scan(false).is_err());
+    assert!(Inbox::open(place.workspace.path(), "../elsewhere", mask).is_err());
     assert_eq!(fs::read_dir(secret.path()).unwrap().count(), 1);
 }
 

@@ -165,12 +165,22 @@ async fn a_wrong_call_is_a_result_that_says_what_would_be_right() {
     assert!(said.starts_with("not recorded: status: unknown variant"), "{said}");
     let said = client.refused("gotcha_record", json!({ "gotcha": "  " })).await;
     assert!(said.starts_with("not recorded: gotcha: it is empty"), "{said}");
+    let said = client.refused("pattern_record", json!({ "pattern": "" })).await;
+    assert!(said.starts_with("not recorded: pattern: it is empty"), "{said}");
     let said = client.refused("gotcha_record", json!({ "gotcha": "x".repeat(9000) })).await;
     assert!(said.contains("save the long form as an artifact"), "{said}");
     let facts =
         json!({ "current_state": "a", "immediate_next_action": "b", "critical_context": vec!["f"; 6] });
     let said = client.refused("handoff_write", facts).await;
     assert!(said.contains("critical_context: there are 6, at most 5"), "{said}");
+    // C15, C16: a critical file may name a line, and then it names both.
+    let file =
+        |file: &str| json!({ "current_state": "a", "immediate_next_action": "b", "critical_files": [file] });
+    let said = client.refused("handoff_write", file(":40")).await;
+    assert!(said.contains("critical_files: \":40\" names a line and no file"), "{said}");
+    let said = client.refused("handoff_write", file("src/a.rs:0")).await;
+    assert!(said.contains("names line 0"), "{said}");
+    assert_eq!(client.call("handoff_write", file("src/a.rs:40")).await["isError"], false);
     let groups = json!({ "groups": [{ "title": "t", "objectives": "parser" }], "rationale": "r" });
     let said = client.refused("split_request", groups).await;
     assert!(said.starts_with("not recorded: groups[0].objectives: invalid type"), "{said}");

@@ -1,6 +1,7 @@
 //! Secrets in text: where they are, and text without them. Judges nothing by itself: the rules are Gitleaks' and
 //! Keyhog's, two maintained sets of about 1,000 kinds together with their entropies and allow lists. Left out is what
-//! asks for the path of a file, and what finds nothing to hide (`build.rs` says which, and why).
+//! asks for the path of a file, and what finds nothing to hide (`build.rs` says which, and why). Plain passwords, which the
+//! sets leave out, have a rule of their own (`passwords.rs`).
 //!
 //! They are read at build time from crates that carry them (`rules/Cargo.toml` says which) and that are not linked:
 //! the scanners that there are as crates bring a C++ engine, a GPU's, exact versions of half a workspace, a compiler newer
@@ -8,14 +9,14 @@
 //! the automaton is built with the first text, a rule's expression is compiled when its keywords first occur together,
 //! and runs only on texts with them.
 
+mod passwords;
 mod rules;
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use serde::de::IgnoredAny;
-
-pub use rules::kinds;
 
 /// A longer text is scanned in pieces of this size, so that what a text costs stays proportional to it.
 const PIECE_BYTES: usize = 256 * 1024;
@@ -31,6 +32,11 @@ pub struct Found {
     pub span: Range<usize>,
 }
 
+/// The kinds that are known, by the names that [`Found`] has, in order.
+pub fn kinds() -> impl Iterator<Item = &'static str> {
+    rules::kinds().chain([passwords::KIND]).collect::<BTreeSet<_>>().into_iter()
+}
+
 /// All secrets of a text, in order, none overlapping another.
 pub fn scan(text: &str) -> Vec<Found> {
     let mut found = Vec::new();
@@ -38,6 +44,7 @@ pub fn scan(text: &str) -> Vec<Found> {
     loop {
         let end = text.floor_char_boundary((start + PIECE_BYTES).min(text.len()));
         rules::scan(&text[start..end], start, &mut found);
+        passwords::scan(&text[start..end], start, &mut found);
         if end == text.len() {
             break;
         }

@@ -297,6 +297,7 @@ fn tool_outputs(message: Message<'_>, out: &mut Vec<AgentEvent>) {
         id: block.tool_use_id.owned().unwrap_or_default(),
         bytes: block.content.bytes,
         text: block.content.beginning,
+        failed: block.is_error.0,
     }));
 }
 

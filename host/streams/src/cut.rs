@@ -1,8 +1,16 @@
 //! Cuts text to a size without breaking a character.
 
+use baton_core::facts::COMMAND_BYTES;
+
 /// The longest beginning of `text` that has at most `max_bytes` and ends on a character boundary.
 pub fn cut(text: &str, max_bytes: usize) -> &str {
     &text[..text.floor_char_boundary(max_bytes)]
+}
+
+/// A command line as an event carries it.
+pub(crate) fn command_line(text: &str) -> Option<String> {
+    let text = text.trim();
+    (!text.is_empty()).then(|| cut(text, COMMAND_BYTES).to_owned())
 }
 
 /// The longest end of `text` that has at most `max_bytes` and begins on a character boundary.

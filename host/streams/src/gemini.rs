@@ -8,6 +8,7 @@
 use baton_core::facts::{AgentEvent, Billed, Channel, Signal};
 
 use crate::Decoder;
+use crate::cut::command_line;
 use crate::growth::Growth;
 use crate::signal::{provider_error, signal, too_long};
 use crate::terminal::TerminalText;
@@ -37,6 +38,7 @@ wire! {
     struct Input<'a> {
         file_path: Text<'a> = "file_path",
         absolute_path: Text<'a> = "absolute_path",
+        command: Text<'a> = "command",
         offset: Count = "offset",
         limit: Count = "limit",
         start_line: Count = "start_line",
@@ -93,7 +95,9 @@ impl GeminiDecoder {
                 let mut output = line.output;
                 output.add(line.error.message.str());
                 let id = line.call.owned().unwrap_or_default();
-                out.push(AgentEvent::ToolOutput { id, bytes: output.bytes, text: output.beginning });
+                // A command that ended with a failure is a success of the tool: only that one failed is said for sure.
+                let failed = (line.status.str() == "error").then_some(true);
+                out.push(AgentEvent::ToolOutput { id, bytes: output.bytes, text: output.beginning, failed });
             }
             // A warning is of the command line's own making: nothing ends by it, or a result says how.
             "error" if line.severity.str() == "warning" => {
@@ -165,6 +169,7 @@ fn tool_call(line: Line<'_>) -> AgentEvent {
         }
     });
     let writes = path.filter(|_| matches!(name, "write_file" | "replace")).map(str::to_owned);
+    let command = input.command.some().filter(|_| name == "run_shell_command").and_then(command_line);
     let id = line.call.owned().unwrap_or_default();
-    AgentEvent::ToolCall { id, name: line.tool.owned().unwrap_or_default(), reads, writes }
+    AgentEvent::ToolCall { id, name: line.tool.owned().unwrap_or_default(), reads, writes, command }
 }

@@ -12,6 +12,7 @@ use baton_core::time::UnixMs;
 use serde::de::MapAccess;
 
 use crate::Decoder;
+use crate::cut::command_line;
 use crate::signal::{provider_error, signal, too_long};
 use crate::terminal::TerminalText;
 use crate::wire::{Amount, Count, Flag, Lax, Output, Take, Text, kind, read, wire};
@@ -46,15 +47,23 @@ wire! {
 
     /// A call that is over.
     struct State<'a> {
+        status: Text<'a> = "status",
+        metadata: Ended = "metadata",
         input: Input<'a> = "input",
         output: Output = "output",
         error: Output = "error",
+    }
+
+    /// What OpenCode notes of a command.
+    struct Ended {
+        exit: Count = "exit",
     }
 
     /// What a tool is called with, as far as it tells what is read or written.
     struct Input<'a> {
         path: Text<'a> = "filePath",
         url: Text<'a> = "url",
+        command: Text<'a> = "command",
         offset: Count = "offset",
         limit: Count = "limit",
     }
@@ -226,10 +235,17 @@ fn tool(part: Part<'_>, out: &mut Vec<AgentEvent>) {
     };
     let writes = input.path.some().filter(|_| matches!(name, "write" | "edit" | "multiedit" | "patch"));
     let writes = writes.map(str::to_owned);
+    let command = input.command.some().filter(|_| name == "bash").and_then(command_line);
+    let failed = match (part.state.metadata.exit.0, part.state.status.str()) {
+        (Some(code), _) => Some(code != 0),
+        (None, "error") => Some(true),
+        (None, "completed") => Some(false),
+        _ => None,
+    };
     let id = part.call.owned().unwrap_or_default();
     let mut output = part.state.output;
     output.append(&part.state.error);
     let name = part.tool.owned().unwrap_or_default();
-    out.push(AgentEvent::ToolCall { id: id.clone(), name, reads, writes });
-    out.push(AgentEvent::ToolOutput { id, bytes: output.bytes, text: output.beginning });
+    out.push(AgentEvent::ToolCall { id: id.clone(), name, reads, writes, command });
+    out.push(AgentEvent::ToolOutput { id, bytes: output.bytes, text: output.beginning, failed });
 }

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 pub(crate) use output::Output;
-pub(crate) use values::{Amount, Count, Flag, List, Named, Present, Raw, Text, Word};
+pub(crate) use values::{Amount, CommandLine, Count, Flag, List, Named, Present, Raw, Text, Word};
 
 use crate::cut::cut;
 

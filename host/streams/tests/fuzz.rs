@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use baton_core::facts::{AgentEvent, SIGNAL_TEXT_BYTES};
+use baton_core::facts::{AgentEvent, COMMAND_BYTES, SIGNAL_TEXT_BYTES};
 use baton_streams::{AcpDecoder, CodexAppServerDecoder, Decoder, Format, Stream};
 use serde_json::{Value, json};
 
@@ -129,8 +129,9 @@ fn weight(event: &AgentEvent) -> usize {
             assert!(text.len() <= SIGNAL_TEXT_BYTES);
             text.len()
         }
-        AgentEvent::ToolCall { id, name, reads, writes } => {
-            id.len() + name.len() + optional(reads) + optional(writes)
+        AgentEvent::ToolCall { id, name, reads, writes, command } => {
+            assert!(command.as_ref().is_none_or(|command| command.len() <= COMMAND_BYTES));
+            id.len() + name.len() + optional(reads) + optional(writes) + optional(command)
         }
         AgentEvent::ToolOutput { id, text, .. } => {
             assert!(text.len() <= SIGNAL_TEXT_BYTES);

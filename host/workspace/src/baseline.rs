@@ -1,12 +1,12 @@
 //! The files at the start of a phase, and what differs from them now. Compares contents where it can, so that a
 //! touched file is no change and an edit that keeps size and time is one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use baton_core::Digest;
-use baton_core::facts::{ChangedFile, GitFacts, WorkspaceFacts};
+use baton_core::facts::{ChangedFile, GitFacts, WorkspaceFacts, WrittenFile};
 use serde::{Deserialize, Serialize};
 
 use crate::files::{HashBudget, MAX_FILES, Scene, Stat, shown};
@@ -90,7 +90,8 @@ impl Baseline {
             let Some(stat) = self.difference(scene, name, path, &mut budget) else {
                 continue;
             };
-            if changed.len() == named {
+            // An objective is held to the files that it names, so these are never merely counted.
+            if changed.len() >= named && !expected.contains(name) {
                 changed_beyond += 1;
                 continue;
             }
@@ -111,7 +112,22 @@ impl Baseline {
             changed,
             changed_beyond,
             missing,
+            written: self.written(scene, expected),
         }
+    }
+
+    /// Expected files that were written: work that finds a file as it should be may write it once more, or leave it so.
+    fn written(&self, scene: &Scene, expected: &[String]) -> Vec<WrittenFile> {
+        let as_it_was = |path: &str, now: &Stat| {
+            let known = self.files.get(path).map(|known| (known.stat.modified_ns, known.stat.inode));
+            known == Some((now.modified_ns, now.inode))
+        };
+        let expected: BTreeSet<&String> = expected.iter().collect();
+        let there = expected.into_iter().filter_map(|path| Some((path, scene.stat(Path::new(path))?)));
+        there
+            .filter(|(path, now)| !as_it_was(path, now))
+            .map(|(path, now)| WrittenFile { path: path.clone(), at_ns: now.modified_ns })
+            .collect()
     }
 
     /// Whether a file differs: nothing where it does not, else how it is now, absent where it is gone.

@@ -1,7 +1,7 @@
 //! The rules as they are run: keywords first, then the expression of each rule whose keywords occur, then entropy and
 //! allow lists, as Gitleaks does. Nothing here knows a kind of secret by name.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::{LazyLock, OnceLock};
 
@@ -129,9 +129,9 @@ impl Rules {
     }
 }
 
-/// The kinds that are known, by the names that [`Found`] has, in order.
-pub fn kinds() -> impl Iterator<Item = &'static str> {
-    RULES.rules.iter().map(|rule| rule.raw.id.as_str()).collect::<BTreeSet<_>>().into_iter()
+/// The kinds that are known; of some there are several rules.
+pub(super) fn kinds() -> impl Iterator<Item = &'static str> {
+    RULES.rules.iter().map(|rule| rule.raw.id.as_str())
 }
 
 /// Adds what all rules find in a piece that begins at `offset` of its text.

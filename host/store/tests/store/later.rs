@@ -166,11 +166,13 @@ fn workflow() -> Workflow {
         objectives: vec![objective],
         verify: None,
         complex: false,
+        split: Default::default(),
         wall_time: None,
         tokens: None,
         cost_microusd: None,
         continuations: None,
         setup: vec!["npm ci".into()],
+        context: Vec::new(),
         review: Some(ReviewBy { role: "reviewer".into(), score: 70 }),
         repeat: Some(Repeat { from: "20".into(), at_most: 5 }),
     };

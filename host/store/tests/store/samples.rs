@@ -138,11 +138,13 @@ fn workflow() -> Workflow {
             }],
             verify: Some("cargo test".into()),
             complex: true,
+            split: Default::default(),
             wall_time: None,
             tokens: Some(1_000_000),
             cost_microusd: None,
             continuations: Some(3),
             setup: Vec::new(),
+            context: Vec::new(),
             review: None,
             repeat: None,
         }],
@@ -255,6 +257,10 @@ fn question(session: &SessionId, phase: &PhaseId) -> Question {
         budget: Default::default(),
         progress: Default::default(),
         expects_files: true,
+        accept: None,
+        check: String::new(),
+        check_passed: None,
+        depends_on: 0,
     };
     let items = vec![ItemView { id: "call-1".into(), kind: ItemKind::ToolResult, tokens: 20_001 }];
     let attributes = vec![("key".to_owned(), "value".to_owned())];
@@ -279,8 +285,14 @@ fn agent_events() -> Vec<AgentEvent> {
             name: "Read".into(),
             reads: Some("a.rs".into()),
             writes: None,
+            command: None,
         },
-        AgentEvent::ToolOutput { id: "call-1".into(), bytes: 80_004, text: "fn main() {}".into() },
+        AgentEvent::ToolOutput {
+            id: "call-1".into(),
+            bytes: 80_004,
+            text: "fn main() {}".into(),
+            failed: None,
+        },
         AgentEvent::Turn { used_tokens: Some(150_000), billed },
         AgentEvent::Occupancy {
             used_tokens: None,
@@ -356,6 +368,7 @@ fn artifact() -> ArtifactRef {
 /// In the order of `actions`, without the question (it has none) and the end.
 fn outcomes() -> Vec<Outcome> {
     let facts = WorkspaceFacts {
+        written: Vec::new(),
         git: GitFacts {
             present: true,
             branch: "main".into(),

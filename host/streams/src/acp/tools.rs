@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use baton_core::facts::{AgentEvent, SIGNAL_TEXT_BYTES};
 
 use super::wire::{Returned, Update};
-use crate::cut::cut;
+use crate::cut::{command_line, cut};
 use crate::wire::{Output, Raw, short};
 
 /// Calls open at a time are few; an agent that never finishes one must not grow the list.
@@ -73,14 +73,28 @@ impl Tool {
                 name: self.name.clone(),
                 reads: target(&["read", "fetch"]),
                 writes: target(&["edit", "delete", "move"]),
+                command: self.command(update),
             });
         }
         if returned {
+            let Returned { exit, .. } = update.output.get();
+            let failed = Some(exit.0.map_or(update.status.str() == "failed", |code| code != 0));
             let Output { bytes, beginning } =
                 returned_by(update.output).unwrap_or(std::mem::take(&mut self.shown));
-            out.push(AgentEvent::ToolOutput { id: self.id.clone(), bytes, text: beginning });
+            out.push(AgentEvent::ToolOutput { id: self.id.clone(), bytes, text: beginning, failed });
         }
         returned
+    }
+}
+
+impl Tool {
+    /// What an agent runs: by its input, else by the title that a person is shown, in backticks or not.
+    fn command(&self, update: &Update<'_>) -> Option<String> {
+        if self.kind != "execute" {
+            return None;
+        }
+        let given = Some(update.input.command.0.as_str()).filter(|command| !command.is_empty());
+        command_line(given.unwrap_or(update.title.str().trim_matches('`')))
     }
 }
 

@@ -3,7 +3,7 @@
 use serde::de::{MapAccess, SeqAccess};
 
 use crate::codex::{CodexError, Info};
-use crate::wire::{Amount, Count, In, Lax, List, Output, Present, Raw, Take, Text, Word, wire};
+use crate::wire::{Amount, CommandLine, Count, In, Lax, List, Output, Present, Raw, Take, Text, Word, wire};
 
 wire! {
     /// A message of either side: a request, an answer or a notification.
@@ -114,6 +114,7 @@ wire! {
     struct Returned<'a> {
         output: Output = "output",
         formatted_output: Output = "formatted_output",
+        exit: Count = "exit_code",
         trigger: Text<'a> = "trigger",
         pre_tokens: Count = "preTokens",
         post_tokens: Count = "postTokens",
@@ -232,6 +233,7 @@ impl<'de> Take<'de> for Content<'de> {
 pub(super) struct Input<'a> {
     pub(super) given: bool,
     pub(super) target: Text<'a>,
+    pub(super) command: CommandLine,
 }
 
 impl<'de> Take<'de> for Input<'de> {
@@ -242,6 +244,7 @@ impl<'de> Take<'de> for Input<'de> {
                 "file_path" | "filePath" | "path" | "url" if self.target.is_empty() => {
                     entries.next_value_seed(In(&mut self.target))?;
                 }
+                "command" => entries.next_value_seed(In(&mut self.command))?,
                 _ => {
                     entries.next_value::<serde::de::IgnoredAny>()?;
                 }

@@ -3,6 +3,7 @@
 use baton_core::facts::AgentEvent;
 
 use super::wire::{Block, Input};
+use crate::cut::command_line;
 
 /// A call, with what it reads or writes. A sub-agent (not `main`) reads into a window of its own.
 pub(super) fn tool_call(block: Block<'_>, main: bool) -> AgentEvent {
@@ -16,6 +17,8 @@ pub(super) fn tool_call(block: Block<'_>, main: bool) -> AgentEvent {
     let writes = path.filter(|_| matches!(name, "Write" | "Edit" | "MultiEdit" | "NotebookEdit"));
     AgentEvent::ToolCall {
         writes: writes.map(str::to_owned),
+        // A sub-agent's command is run in the same workspace.
+        command: input.command.some().filter(|_| name == "Bash").and_then(command_line),
         reads: reads.filter(|_| main),
         id: block.id.owned().unwrap_or_default(),
         name: block.name.owned().unwrap_or_default(),

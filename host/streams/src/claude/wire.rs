@@ -51,6 +51,7 @@ wire! {
         name: Text<'a> = "name",
         input: Input<'a> = "input",
         tool_use_id: Text<'a> = "tool_use_id",
+        is_error: Flag = "is_error",
         content: Output = "content",
     }
 
@@ -59,6 +60,7 @@ wire! {
         file_path: Text<'a> = "file_path",
         notebook_path: Text<'a> = "notebook_path",
         url: Text<'a> = "url",
+        command: Text<'a> = "command",
         offset: Count = "offset",
         limit: Count = "limit",
     }

@@ -44,6 +44,9 @@ wire! {
         server: Text<'a> = "server",
         tool: Text<'a> = "tool",
         changes: List<Change<'a>> = "changes",
+        command: Text<'a> = "command",
+        exit: Count = "exit_code",
+        status: Text<'a> = "status",
         output: Output = "aggregated_output",
         result: Answer = "result",
         error: Failed<'a> = "error",
@@ -184,5 +187,8 @@ fn call<'a>(item: &'a Item<'_>) -> Call<'a> {
         changes: &item.changes,
         outputs: [&item.output, &item.result.content],
         failed: item.error.message.str(),
+        command: item.command.str(),
+        exit: item.exit,
+        status: item.status.str(),
     }
 }

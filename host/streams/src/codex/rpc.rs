@@ -1,10 +1,8 @@
 //! The messages of `codex app-server`, as far as they are read.
 
-use serde::de::SeqAccess;
-
 use super::tools::{Action, Answer, Call, Change, Failed};
 use super::{CodexError, Info};
-use crate::wire::{Amount, Count, Flag, List, Output, Raw, Take, Text, Word, wire};
+use crate::wire::{Amount, CommandLine, Count, Flag, List, Output, Raw, Text, Word, wire};
 
 wire! {
     /// A message of either side: a request, an answer or a notification.
@@ -48,7 +46,7 @@ wire! {
         limits: Limits<'a> = "rateLimits",
         error: Option<CodexError<'a>> = "error",
         will_retry: Flag = "willRetry",
-        command: Command = "command",
+        command: CommandLine = "command",
         reason: Text<'a> = "reason",
         message: Text<'a> = "message",
         request: Raw<'a> = "requestId",
@@ -69,6 +67,9 @@ wire! {
         tool: Text<'a> = "tool",
         actions: List<Action<'a>> = "commandActions",
         changes: List<Change<'a>> = "changes",
+        command: Text<'a> = "command",
+        exit: Count = "exitCode",
+        status: Text<'a> = "status",
         output: Output = "aggregatedOutput",
         result: Answer = "result",
         error: Failed<'a> = "error",
@@ -104,24 +105,6 @@ wire! {
     }
 }
 
-/// A command: a text, or its words.
-#[derive(Debug, Default)]
-pub(super) struct Command(pub(super) String);
-
-impl<'de> Take<'de> for Command {
-    fn text(&mut self, text: &str) {
-        text.clone_into(&mut self.0);
-    }
-
-    fn list<A: SeqAccess<'de>>(&mut self, words: A) -> Result<(), A::Error> {
-        let mut list = List::<Text<'de>>::default();
-        list.list(words)?;
-        let words: Vec<&str> = list.0.iter().map(Text::str).collect();
-        self.0 = words.join(" ");
-        Ok(())
-    }
-}
-
 impl Item<'_> {
     /// Its parts as those of a tool call.
     pub(super) fn call(&self) -> Call<'_> {
@@ -134,6 +117,9 @@ impl Item<'_> {
             changes: &self.changes,
             outputs: [&self.output, &self.result.content],
             failed: self.error.message.str(),
+            command: self.command.str(),
+            exit: self.exit,
+            status: self.status.str(),
         }
     }
 }

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use baton_core::facts::{AgentEvent, SIGNAL_TEXT_BYTES};
 
-use crate::cut::cut;
-use crate::wire::{List, Output, Text, short, wire};
+use crate::cut::{command_line, cut};
+use crate::wire::{Count, List, Output, Text, short, wire};
 
 /// Calls under way at a time are few; an agent that never finishes one must not grow the list.
 const OPEN_CALLS: usize = 256;
@@ -44,6 +44,9 @@ pub(super) struct Call<'a> {
     pub(super) changes: &'a List<Change<'a>>,
     pub(super) outputs: [&'a Output; 2],
     pub(super) failed: &'a str,
+    pub(super) command: &'a str,
+    pub(super) exit: Count,
+    pub(super) status: &'a str,
 }
 
 /// Calls that were told and have not returned.
@@ -68,6 +71,7 @@ impl Calls {
             name: call.name(),
             reads: call.reads(),
             writes: writes.map(str::to_owned),
+            command: command_line(call.command),
         };
         match &*call.changes.0 {
             [] => out.push(event(None)),
@@ -85,7 +89,7 @@ impl Calls {
             Some(output) => (output.bytes, output.beginning.clone()),
             None => (call.failed.len() as u64, cut(call.failed, SIGNAL_TEXT_BYTES).to_owned()),
         };
-        out.push(AgentEvent::ToolOutput { id: id.to_owned(), bytes, text });
+        out.push(AgentEvent::ToolOutput { id: id.to_owned(), bytes, text, failed: call.has_failed() });
     }
 }
 
@@ -95,6 +99,16 @@ impl Call<'_> {
             ("", "") => short(self.kind).to_owned(),
             ("", tool) => short(tool).to_owned(),
             (server, tool) => format!("{}.{}", short(server), short(tool)),
+        }
+    }
+
+    /// By the exit code, else by the word that Codex has for it.
+    fn has_failed(&self) -> Option<bool> {
+        match (self.exit.0, self.status) {
+            (Some(code), _) => Some(code != 0),
+            (None, "failed") => Some(true),
+            (None, "completed") => Some(false),
+            _ => None,
         }
     }
 

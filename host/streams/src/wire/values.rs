@@ -120,6 +120,24 @@ impl Take<'_> for Flag {
     }
 }
 
+/// A command: a text, or its words.
+#[derive(Debug, Default)]
+pub(crate) struct CommandLine(pub(crate) String);
+
+impl<'de> Take<'de> for CommandLine {
+    fn text(&mut self, text: &str) {
+        text.clone_into(&mut self.0);
+    }
+
+    fn list<A: SeqAccess<'de>>(&mut self, words: A) -> Result<(), A::Error> {
+        let mut list = List::<Text<'de>>::default();
+        list.list(words)?;
+        let words: Vec<&str> = list.0.iter().map(Text::str).collect();
+        self.0 = words.join(" ");
+        Ok(())
+    }
+}
+
 /// Whether there is a list or an object, whatever is in it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Present(pub(crate) bool);
