@@ -131,11 +131,13 @@ fn workflow(phases: usize) -> Workflow {
         }],
         verify: None,
         complex: false,
+        split: Default::default(),
         wall_time: None,
         tokens: None,
         cost_microusd: None,
         continuations: None,
         setup: Vec::new(),
+        context: Vec::new(),
         review: None,
         repeat: None,
     };

@@ -75,8 +75,12 @@ impl std::fmt::Display for QuotaCause {
 pub enum Verdict {
     /// Nothing wrong; go on.
     Healthy,
-    /// The prompt was answered.
+    /// The objectives of the prompt are done.
     Completed,
+    /// The prompt was answered, but the objectives are not done, or nothing shows that they are.
+    Unfinished,
+    /// The agent wrote a handoff and stopped.
+    HandedOff,
     /// The context window is used up.
     Exhausted,
     /// A provider's limit.
@@ -106,6 +110,8 @@ impl Verdict {
         match self {
             Verdict::Healthy => "healthy",
             Verdict::Completed => "completed",
+            Verdict::Unfinished => "unfinished",
+            Verdict::HandedOff => "handed-off",
             Verdict::Exhausted => "exhausted",
             Verdict::Quota { .. } => "quota",
             Verdict::TurnLimit => "turn-limit",
@@ -141,6 +147,13 @@ pub enum Recovery {
     Interrupt,
     /// End it and continue in a new session, as a retry.
     NewSession,
+    /// The same with the agent of another role of the workflow.
+    OtherRole {
+        /// Which.
+        role: String,
+    },
+    /// End it and ask for smaller scopes.
+    Split,
     /// Ask a person this.
     Pause {
         /// The question.
@@ -157,7 +170,7 @@ pub struct Assessment {
     pub evidence: Vec<Evidence>,
     /// Something a person should know, that stops nothing (D5).
     pub warning: Option<String>,
-    /// What to do with a stalled, truncated or failed one.
+    /// What to do with a stalled, truncated, unfinished or failed one.
     pub recovery: Recovery,
     /// For a person.
     pub reason: String,

@@ -47,6 +47,9 @@ pub struct Signal {
 /// and small beside the 8 KiB window that a policy sees.
 pub const SIGNAL_TEXT_BYTES: usize = 2048;
 
+/// A decoder cuts a command line to this: enough to know the command again.
+pub const COMMAND_BYTES: usize = 200;
+
 /// Where a number of tokens came from (WIT `types.occupancy-source`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -136,6 +139,9 @@ pub enum AgentEvent {
         /// The path it writes, where the decoder can tell.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         writes: Option<String>,
+        /// The command line that it runs, where the decoder can tell, cut to [`COMMAND_BYTES`].
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        command: Option<String>,
     },
     /// A tool returned.
     ToolOutput {
@@ -146,6 +152,9 @@ pub enum AgentEvent {
         /// Its beginning, cut to [`SIGNAL_TEXT_BYTES`].
         #[serde(default, skip_serializing_if = "String::is_empty")]
         text: String,
+        /// Whether the tool failed; absent where the agent's protocol does not say.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        failed: Option<bool>,
     },
     /// A model round-trip ended.
     Turn {
@@ -300,6 +309,18 @@ pub struct WorkspaceFacts {
     pub changed_beyond: u32,
     /// Files that the objectives name and that are not there.
     pub missing: Vec<String>,
+    /// Files that the objectives name and that were written since the start of the phase, be it with the content that they had.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub written: Vec<WrittenFile>,
+}
+
+/// A file that was written, and when.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WrittenFile {
+    /// Workspace-relative, `/` between components.
+    pub path: String,
+    /// ns since the epoch, by its file system.
+    pub at_ns: i64,
 }
 
 impl WorkspaceFacts {

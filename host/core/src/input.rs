@@ -220,6 +220,11 @@ pub enum Report {
         /// What it is and how to get around it.
         gotcha: String,
     },
+    /// A pattern of this code that new work should follow (C7).
+    PatternRecord {
+        /// The pattern and where it is used.
+        pattern: String,
+    },
     /// What the session would tell the one after it, in its own words (C7, C15). The newest counts.
     HandoffWrite(Box<ReportedHandoff>),
     /// The agent kept something in the artifact store, which has it by now.
@@ -244,6 +249,11 @@ pub enum Report {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         findings: Vec<String>,
     },
+    /// The agent tried to report something, and its file was not taken: it may have said that it is not done.
+    Refused {
+        /// What is wrong with it, as the agent is told.
+        why: String,
+    },
 }
 
 /// A handoff as an agent wrote it. It is data: it goes into the document beside what the host knows, marked as the
@@ -258,7 +268,7 @@ pub struct ReportedHandoff {
     /// Essential facts, at most five.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub critical_context: Vec<String>,
-    /// Files that matter, workspace-relative.
+    /// Files that matter, workspace-relative, with a line behind it or not ("src/printer.rs:40").
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub critical_files: Vec<String>,
 }
@@ -304,6 +314,8 @@ pub enum Choice {
     Skip,
     /// Lift the ceiling that was reached by as much again.
     Raise,
+    /// Take the objectives that the question is about for done, by this person's word.
+    Accept,
     /// End the run; what is open stays open.
     Stop,
 }
@@ -315,6 +327,7 @@ impl Choice {
             Choice::Retry => "retry",
             Choice::Skip => "skip",
             Choice::Raise => "raise",
+            Choice::Accept => "accept",
             Choice::Stop => "stop",
         }
     }

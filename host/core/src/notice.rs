@@ -7,7 +7,7 @@ use crate::decision::{DecidedBy, Evidence, Finding, QuotaCause, Staleness};
 use crate::grants::{Grants, Wants};
 use crate::ids::{ActionId, ObjectiveId, PhaseId, SessionId};
 use crate::input::{ChangeCause, Choice, Pin};
-use crate::observation::{BriefKind, Capability, OccupancyView};
+use crate::observation::{Basis, BriefKind, Capability, OccupancyView};
 use crate::time::{DurationMs, UnixMs};
 use crate::tree::Tree;
 use crate::view::Repair;
@@ -43,7 +43,11 @@ pub enum Notice {
     /// A policy warns; nothing is stopped (D5).
     Warned { phase: PhaseId, session: SessionId, occupancy: OccupancyView, message: String },
     /// An objective is done.
-    ObjectiveDone { phase: PhaseId, objective: ObjectiveId, done: u32, of: u32 },
+    ObjectiveDone { phase: PhaseId, objective: ObjectiveId, basis: Basis, done: u32, of: u32 },
+    /// The default review of a part gave no score: the part is verified with the whole (D12).
+    NotReviewed { phase: PhaseId },
+    /// What was taken for done is open again.
+    Reopened { phase: PhaseId, objective: ObjectiveId, because: String },
     /// The host asked the agent to compact.
     Compacting { phase: PhaseId, session: SessionId, reason: String },
     /// The context is shorter now; `asked` tells whether by the host.

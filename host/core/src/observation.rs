@@ -4,12 +4,16 @@
 
 #![allow(missing_docs)] // The WIT files document every field; a second copy would drift.
 
+mod objective;
+
 use serde::{Deserialize, Serialize};
 
 use crate::facts::{Capabilities, Channel, Exit, GitFacts, OccupancySource};
 use crate::ids::{Digest, ObjectiveId, PhaseId, Seq};
 use crate::text::Text;
 use crate::time::UnixMs;
+
+pub use objective::{Basis, ExpectedFileView, FileState, ObjectiveStatus, ObjectiveView, StatusReportView};
 
 /// Names a text of a question, by index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -188,27 +192,6 @@ pub struct SessionView {
     pub recent: Vec<TurnView>,
 }
 
-/// `types.objective-status`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum ObjectiveStatus {
-    #[default]
-    Open,
-    InProgress,
-    Done,
-    Failed,
-}
-
-/// `types.objective`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ObjectiveView {
-    pub id: ObjectiveId,
-    pub description: String,
-    pub status: ObjectiveStatus,
-    pub attempts: u32,
-    pub files: u32,
-}
-
 /// `types.progress`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProgressView {
@@ -250,6 +233,14 @@ pub struct PhaseView {
     pub budget: BudgetView,
     pub progress: ProgressView,
     pub expects_files: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accept: Option<Basis>,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub check: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub check_passed: Option<bool>,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub depends_on: u32,
 }
 
 /// A pair that a later contract may define.
@@ -277,6 +268,10 @@ pub struct ExhaustionObservation {
     pub answer_bytes: u64,
     pub files_changed: u32,
     pub files_missing: u32,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub objectives: Vec<ObjectiveView>,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub handoff_reported: bool,
     pub nudges: u32,
     #[serde(default, skip_serializing_if = "is_default")]
     pub now_ms: UnixMs,
@@ -412,6 +407,66 @@ pub struct RemarkView {
     pub text: String,
 }
 
+/// `handoff.command-run`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CommandRunView {
+    pub line: String,
+    pub failed: Option<bool>,
+    pub times: u32,
+}
+
+/// `handoff.file-read`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileReadView {
+    pub path: String,
+    pub times: u32,
+}
+
+/// `handoff.lesson-kind`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LessonKind {
+    Decision,
+    Gotcha,
+    FailedApproach,
+    Pattern,
+}
+
+/// `handoff.lesson`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LessonView {
+    pub phase: PhaseId,
+    pub kind: LessonKind,
+    pub text: String,
+    pub path: String,
+}
+
+/// `handoff.entry-kind`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum EntryKind {
+    Index,
+    Progress,
+    WorkItems,
+    InitScript,
+    Summary,
+}
+
+/// `handoff.entry-point`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EntryPointView {
+    pub kind: EntryKind,
+    pub path: String,
+}
+
+/// `handoff.context-file`; in a workflow, a file of the codebase to read and the sections to focus on (A13).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ContextFile {
+    pub path: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sections: Vec<String>,
+}
+
 /// `handoff.observation`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HandoffObservation {
@@ -434,6 +489,18 @@ pub struct HandoffObservation {
     pub now: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gotchas: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub patterns: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub commands: Vec<CommandRunView>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reads: Vec<FileReadView>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lessons: Vec<LessonView>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub entry_points: Vec<EntryPointView>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub context_files: Vec<ContextFile>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reported: Option<ReportedHandoffView>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -17,21 +17,27 @@
 //! | `run/schedule.rs` | who works now: places, fairness, providers |
 //! | `run/examine.rs` | verification, review, and the loop that they close |
 //! | `run/join.rs` | what sub-phases made comes together: merges, conflicts, synthesis, landing |
+//! | `run/results.rs` | what parts that share a folder wrote down |
 //! | `run/ask.rs` | questions to a person, ceilings, answers |
 //! | `run/question.rs`, `run/attributes.rs` | the questions to a policy: what it gets to see |
 //! | `run/seen.rs` | what a policy sees of one session |
 //! | `run/recording.rs` | the same for a recorded stream, outside of a run |
 //! | `run/offload.rs` | tool results that could be replaced by a reference |
-//! | `run/summary.rs` | the safety net before a compaction |
+//! | `run/summary.rs` | the safety net: summaries at boundaries and before a compaction |
+//! | `run/lessons.rs` | what phases that are over learnt, for those that come after |
+//! | `run/entries.rs` | the files that the host writes for agents |
 //! | `run/report.rs` | what agents report |
 //! | `run/resume.rs` | a host takes the run up again |
 //! | `run/show.rs` | the state for people and programs |
 
+mod activity;
 mod answer;
 mod ask;
 mod attributes;
 mod begin;
 mod clock;
+mod entries;
+mod evidence;
 mod examine;
 mod handoff;
 mod index;
@@ -40,6 +46,7 @@ mod join;
 mod judge;
 mod ledger;
 mod legal;
+mod lessons;
 mod offload;
 mod pace;
 mod phase;
@@ -47,6 +54,7 @@ mod question;
 mod quota;
 mod recording;
 mod report;
+mod results;
 mod resume;
 mod schedule;
 mod seats;
@@ -279,7 +287,9 @@ impl Run {
         self.tell_wants(pins);
         task_folder.clone_into(&mut self.task_folder);
         self.started_at = self.now;
-        self.begin_with(workflow.phases.iter().cloned().map(Phase::new).collect());
+        self.begin_with(
+            workflow.phases.iter().cloned().map(|spec| Phase::new(workflow.after_its_loop(spec))).collect(),
+        );
     }
 
     fn finish(&mut self, ending: Ending) {
@@ -299,6 +309,7 @@ impl Run {
         for session in alive {
             self.emit(Action::End { session, reason: "the host is stopping".to_owned() });
         }
+        self.for_each_phase(Self::write_handoff_of_stop);
     }
 
     fn emit(&mut self, action: Action) -> ActionId {
@@ -353,6 +364,7 @@ impl Run {
             let mut phase_billed = self.phases[p].billed;
             phase_billed.add(&difference(&billed, &billed_before));
             self.phases[p].billed = phase_billed;
+            self.phases[p].activity.observe(event);
             if !self.stopping && self.ending.is_none() {
                 self.event_in_phase(p, event);
             }
@@ -371,6 +383,7 @@ impl Run {
                 session.capabilities = *capabilities;
             }
         }
+        self.handoff_of_stop_written(&intent, outcome);
         if !self.stopping && self.ending.is_none() {
             self.outcome_in_phase(action, outcome);
         }

@@ -9,7 +9,7 @@ use crate::experiment::Assignment;
 use crate::facts::{Billed, OccupancySource};
 use crate::ids::{ActionId, ObjectiveId, PhaseId, RunId, SessionId};
 use crate::input::{ArtifactRef, Choice};
-use crate::observation::ObjectiveStatus;
+use crate::observation::{Basis, ObjectiveStatus};
 use crate::time::{DurationMs, UnixMs};
 use crate::tree::Tree;
 use crate::workflow::Imported;
@@ -113,7 +113,8 @@ pub struct PhaseRow {
     pub continuations: u32,
     /// What it billed.
     pub billed: Billed,
-    /// Policies that decide in it, "name@digest".
+    /// Policies that decide in it: "name@digest"; if there are several, each with what it decides and last the one that
+    /// decides the rest: "torch@digest (handoff), resilience@digest".
     pub policy: String,
     /// Number of sub-phases it was split into.
     pub split: u32,
@@ -121,6 +122,9 @@ pub struct PhaseRow {
     pub verified: Option<bool>,
     /// The quota wait it is in.
     pub quota: Option<QuotaRow>,
+    /// When that wait began, ISO 8601 (B9); absent while it does not wait.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quota_wait_since: Option<String>,
     /// Its handoffs, newest first.
     pub handoffs: Vec<HandoffRow>,
     /// Artifacts that the host wrote for it.
@@ -210,6 +214,27 @@ pub struct ObjectiveRow {
     pub status: ObjectiveStatus,
     /// The session that finished it.
     pub by: Option<SessionId>,
+    /// What shows that it is done (A11); absent while it is not done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub done_by: Option<Basis>,
+    /// What an agent said of it last, cut.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub note: String,
+    /// A command checks it: its own, or that of its phase.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub has_check: bool,
+    /// Whether the last run of a check of it passed; absent before the first run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub check_passed: Option<bool>,
+    /// When an agent was first asked for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started_at: Option<UnixMs>,
+    /// When its status or note last changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub updated_at: Option<UnixMs>,
+    /// When it was done, while it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub completed_at: Option<UnixMs>,
 }
 
 /// A session.
@@ -282,6 +307,9 @@ pub struct HandoffRow {
     pub head: String,
     /// Branch when it was made.
     pub branch: String,
+    /// It is for the phases after this one, which is over.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub closes: bool,
 }
 
 /// How a handoff document came to be.

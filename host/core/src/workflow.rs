@@ -25,7 +25,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{ObjectiveId, PhaseId, RoleName};
-use crate::observation::is_default;
+use crate::observation::{Basis, ContextFile, is_default};
 use crate::time::DurationMs;
 
 /// A validated workflow: ids are unique, `depends_on` names phases and has no cycle, every role exists.
@@ -44,6 +44,13 @@ pub struct Workflow {
     /// Which policy decides what.
     #[serde(default)]
     pub policies: Policies,
+    /// The weakest evidence that is enough for an objective (A11); absent: the policy decides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accept: Option<Acceptance>,
+    /// Whether a part of a split is reviewed before it is merged where an objective of it has no check of its own (D12). Absent in
+    /// journals of earlier versions: then only the phase's own `review` looks at parts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub review_parts: Option<bool>,
     /// In the order of the file.
     pub phases: Vec<Phase>,
     /// Where the agents work; the folder that `baton` is called in where absent.
@@ -68,6 +75,28 @@ pub struct Workflow {
     /// The recording that the run was made from, where no host ran it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub imported: Option<Imported>,
+}
+
+/// The weakest evidence that makes an objective done (A11).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Acceptance {
+    /// A command that checks it passed: every objective needs a `verify` of its own or one of its phase.
+    Checked,
+    /// The agent reported it as done. A check that passed is enough as well.
+    Reported,
+    /// The agent answered the prompt, even if no file changed.
+    Answer,
+}
+
+impl From<Acceptance> for Basis {
+    fn from(accept: Acceptance) -> Self {
+        match accept {
+            Acceptance::Checked => Basis::Checked,
+            Acceptance::Reported => Basis::Reported,
+            Acceptance::Answer => Basis::Answer,
+        }
+    }
 }
 
 /// How people who do not look are told.
@@ -100,6 +129,10 @@ pub enum WorkspaceChoice {
 
 /// The role of phases that name none.
 pub const EXECUTOR: &str = "executor";
+/// The role that reviews where the workflow names none.
+pub const REVIEWER: &str = "reviewer";
+/// A review passes from this score on, where the workflow names none: as for handoff documents (C8).
+pub const REVIEW_SCORE: u32 = 70;
 
 impl Workflow {
     /// The same work with another agent in every role (`--agent`). What was meant for the first agent alone does not go
@@ -123,6 +156,37 @@ impl Workflow {
             (Some(role), _) => Cow::Borrowed(role),
             (None, agent) => Cow::Owned(Role::of(agent.clone().unwrap_or(AgentKind::Rehearsal))),
         }
+    }
+
+    /// A phase that closes a loop waits for every phase of the loop: its check is about what they made. One that waits for it in turn
+    /// is no part of that.
+    #[must_use]
+    pub fn after_its_loop(&self, mut phase: Phase) -> Phase {
+        let place = |id: &PhaseId| self.phases.iter().position(|other| other.id == *id);
+        let from = phase.repeat.as_ref().and_then(|repeat| place(&repeat.from));
+        if let Some((from, to)) = from.zip(place(&phase.id)) {
+            for other in self.phases.get(from..to).unwrap_or_default() {
+                if !phase.depends_on.contains(&other.id) && !self.waits_for(&other.id, &phase.id) {
+                    phase.depends_on.push(other.id.clone());
+                }
+            }
+        }
+        phase
+    }
+
+    /// Whether a phase depends on another one, directly or not.
+    fn waits_for(&self, phase: &PhaseId, on: &PhaseId) -> bool {
+        let (mut open, mut known) = (vec![phase], std::collections::BTreeSet::new());
+        while let Some(id) = open.pop() {
+            if id == on {
+                return true;
+            }
+            if known.insert(id) {
+                let phase = self.phases.iter().find(|phase| phase.id == *id);
+                open.extend(phase.into_iter().flat_map(|phase| &phase.depends_on));
+            }
+        }
+        false
     }
 
     /// Whose quota a phase uses: the `provider` of its role, or else the agent that plays it.
@@ -260,6 +324,9 @@ pub struct Phase {
     pub verify: Option<String>,
     /// Known to be complex (A2 asks the scope as well).
     pub complex: bool,
+    /// When it may be split (D2).
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub split: SplitTime,
     /// Bounds of this phase alone.
     pub wall_time: Option<DurationMs>,
     /// Bounds of this phase alone.
@@ -271,12 +338,39 @@ pub struct Phase {
     /// Further commands that make the workspace ready for this phase (C1).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub setup: Vec<String>,
+    /// Files of the codebase that its agents read first (A13).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub context: Vec<ContextFile>,
     /// Who says whether it is good enough, after the commands have passed (D3).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub review: Option<ReviewBy>,
     /// Where the loop begins again when this phase finds that the work is not good enough (B10).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeat: Option<Repeat>,
+}
+
+/// When a phase may be split (D2). A policy keeps to it; a request by an agent is judged whatever it says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum SplitTime {
+    /// Before its first session already.
+    Ahead,
+    /// While it is worked on, and before only where its size leaves no doubt; the default.
+    #[default]
+    During,
+    /// Only where an agent asks for it.
+    Never,
+}
+
+impl SplitTime {
+    /// The word in the file.
+    pub const fn name(self) -> &'static str {
+        match self {
+            SplitTime::Ahead => "ahead",
+            SplitTime::During => "during",
+            SplitTime::Never => "never",
+        }
+    }
 }
 
 /// A reviewer, and what satisfies it.

@@ -10,10 +10,17 @@ use crate::notice::Notice;
 use crate::observation::{BriefKind, Capability, SessionState, SplitOccasion};
 
 use super::Run;
-use super::step::{AfterEnd, Pause, Step, Succession};
+use super::step::{AfterEnd, AfterSummary, Pause, Step, Succession};
 
 /// A policy gives a scope at most this many times the turns of the table: the contract says so (WIT `turn-budget`).
 pub(super) const MOST_TURNS: u32 = 10;
+
+/// How a session ended that the compaction policy handed off.
+const NEAR_CAPACITY: &str = "near-capacity";
+/// How a session ended that asked for smaller scopes, and got them (D2).
+const SPLIT_REQUESTED: &str = "split-requested";
+/// How a session ended whose phase was split without its asking.
+const SPLIT: &str = "split";
 
 impl Run {
     pub(super) fn decided(&mut self, request: RequestId, result: &Result<Decision, Fault>, label: &Label) {
@@ -96,13 +103,14 @@ impl Run {
     }
 
     fn scoped(&mut self, p: usize, occasion: SplitOccasion, decision: &SplitDecision) {
-        self.phases[p].requested = None;
+        let was_requested = self.phases[p].requested.take().is_some();
         match &decision.action {
             SplitAction::Keep => self.keep_scope(p, occasion, &decision.reason),
             SplitAction::Pause { question } => self.pause(p, Pause::Stuck, question.clone()),
             SplitAction::Split { sub_phases } => match self.check_split(p, sub_phases) {
                 Ok(()) => {
                     self.phases[p].because.clone_from(&decision.reason);
+                    self.end_as(p, if was_requested { SPLIT_REQUESTED } else { SPLIT });
                     self.end_session(p, AfterEnd::Split(sub_phases.clone()), "its phase is split");
                 }
                 Err(why) => {
@@ -114,6 +122,15 @@ impl Run {
                     self.keep_scope(p, occasion, &why);
                 }
             },
+        }
+    }
+
+    /// A verdict on a session says more of how it ended. One that asked for the split has done its job, however it ended (C26).
+    fn end_as(&mut self, p: usize, ending: &str) {
+        if let Some(session) = self.session_mut(p)
+            && (ending == SPLIT_REQUESTED || matches!(session.ending.as_str(), "" | "ended"))
+        {
+            ending.clone_into(&mut session.ending);
         }
     }
 
@@ -171,18 +188,22 @@ impl Run {
                     let reason = decision.reason.clone();
                     self.notify(Notice::Compacting { phase, session, reason });
                 }
-                let action = self.write_summaries(p);
-                self.phases[p].step = Step::Summarising { action, instructions: instructions.clone() };
+                if !self.summarise(p, AfterSummary::Compact(instructions.clone())) {
+                    self.compact(p, instructions.clone());
+                }
             }
-            // No thrashing (C21): a session that has finished nothing does not hand off by choice.
-            CompactionAction::HandOff if self.session(p).is_some_and(|s| s.done > 0) => {
+            // How much a session finishes first is the policy's to say (C21). A continuation that finishes nothing is the
+            // last one (A8), so handoffs come to an end whatever it says.
+            CompactionAction::HandOff => {
+                if let Some(session) = self.session_mut(p) {
+                    NEAR_CAPACITY.clone_into(&mut session.ending);
+                }
                 self.hand_over(p, Succession::Continuation, &decision.reason);
             }
             // Nothing was offered here: what the next prompt would embed is asked about once it is known.
-            CompactionAction::Keep
-            | CompactionAction::Compact { .. }
-            | CompactionAction::HandOff
-            | CompactionAction::Offload { .. } => self.brief_next(p, BriefKind::Next),
+            CompactionAction::Keep | CompactionAction::Compact { .. } | CompactionAction::Offload { .. } => {
+                self.brief_next(p, BriefKind::Next);
+            }
         }
     }
 

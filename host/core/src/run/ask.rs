@@ -4,6 +4,7 @@ use crate::action::Action;
 use crate::ids::ActionId;
 use crate::input::Choice;
 use crate::notice::Notice;
+use crate::observation::Basis;
 
 use super::step::{AfterEnd, Pause, Step, Succession};
 use super::{Question, Run};
@@ -11,6 +12,9 @@ use super::{Question, Run};
 impl Run {
     /// Lets the session end, then asks. The run goes on with other phases meanwhile.
     pub(super) fn pause(&mut self, p: usize, about: Pause, text: String) {
+        if self.is_default_review(p) && matches!(about, Pause::Stuck | Pause::Unproven) {
+            return self.end_session(p, AfterEnd::Skip, "the work is verified without this review");
+        }
         self.end_session(p, AfterEnd::Pause { about, text }, "the phase waits for a person");
     }
 
@@ -56,6 +60,16 @@ impl Run {
                 self.phases[p].turns_forgiven = self.turns_used(p);
                 self.take_up_at_next_tick(p);
             }
+            Choice::Accept => {
+                // A part that no reviewer could score is merged as it is.
+                if self.phases[p].reviewed_by_default {
+                    self.phases[p].spec.review = None;
+                }
+                for g in std::mem::take(&mut self.phases[p].unproven) {
+                    self.objective_done(p, g, None, Basis::Accepted);
+                }
+                self.take_up_at_next_tick(p);
+            }
             Choice::Raise => {
                 match about {
                     Pause::RunCeiling => self.raised += 1,
@@ -97,7 +111,7 @@ impl Run {
         } else if phase.sessions.len() == phase.sessions_before && !phase.is_finished() {
             self.begin(p);
         } else if phase.is_finished() {
-            self.verify(p);
+            self.prove(p);
         } else {
             self.succeed(p, Succession::Uncounted);
         }

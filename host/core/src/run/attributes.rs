@@ -2,10 +2,9 @@
 
 use crate::decision::Staleness;
 use crate::fits::{SPLIT_DEPTH, SPLIT_FAN_OUT};
-use crate::ids::PhaseId;
 use crate::observation::Attributes;
 use crate::view::Origin;
-use crate::workflow::Repeat;
+use crate::workflow::{Repeat, SplitTime};
 
 use super::Run;
 use super::join::Fork;
@@ -24,14 +23,23 @@ impl Run {
             ("attempts", phase.attempts.len(), RECORDS),
             ("decisions", phase.decisions.len(), RECORDS),
             ("gotchas", phase.gotchas.len(), RECORDS),
+            ("patterns", phase.patterns.len(), RECORDS),
         ];
         for (key, count, listed) in counts {
             if count > listed {
                 put(&format!("{key}-beyond"), (count - listed).to_string());
             }
         }
+        // Where several may share a folder, only they themselves can say whose a report in it is.
+        let shares = phase.parent.is_some() || !self.at_work_beside(p).is_empty();
+        if let Some(session) = phase.session.as_ref().filter(|_| shares) {
+            put("session", session.to_string());
+        }
         if self.session(p).is_some_and(|session| session.lead) {
             put("lead", "true".to_owned());
+        }
+        if self.session(p).is_some_and(|session| session.lost_context) {
+            put("compacted", "true".to_owned());
         }
         if let Some(newest) = phase.handoffs.last() {
             let staleness = newest.review.as_ref().map_or(Staleness::Fresh, |review| review.staleness);
@@ -51,6 +59,9 @@ impl Run {
         let mut attributes = Attributes::new();
         if phase.spec.complex {
             attributes.push(("complex".to_owned(), "true".to_owned()));
+        }
+        if phase.spec.split != SplitTime::default() {
+            attributes.push(("split".to_owned(), phase.spec.split.name().to_owned()));
         }
         if phase.mini_plan {
             attributes.push(("order".to_owned(), "mini-plan".to_owned()));
@@ -72,8 +83,7 @@ impl Run {
             put("iteration", phase.iteration.to_string());
             put("iterations", (repeat.at_most + phase.iterations_forgiven).to_string());
         }
-        let parent = phase.parent.as_ref().and_then(|parent| self.phase_index(parent));
-        if let Some(fork) = parent.and_then(|parent| self.phases[parent].fork.as_ref()) {
+        if let Some(fork) = self.fork_above(phase) {
             self.put_place_in_split(phase, fork, put);
         }
         attributes
@@ -90,18 +100,10 @@ impl Run {
                 put("conflict-files", files.join("\n"));
             }
             (Origin::Merge, None) => {
-                let files: Vec<String> = fork.parts().iter().map(|part| self.result_file(part)).collect();
-                put("result-files", files.join("\n"));
+                put("result-files", self.results_to_read(phase, fork).join("\n"));
             }
             _ => {}
         }
-    }
-
-    /// Where a part that shares its folder with others writes what it has to say; workspace-relative.
-    fn result_file(&self, part: &PhaseId) -> String {
-        let name: String =
-            part.as_str().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
-        format!("{}/results/phase-{name}.md", self.task_folder)
     }
 
     /// The loop that a phase is walked in (B10).

@@ -34,7 +34,7 @@ impl Run {
             self.phases[p].step = Step::Branching { action };
             return;
         }
-        let action = self.assess(p, true, &[]);
+        let action = self.assess(p, true);
         self.phases[p].step = Step::Baseline { action };
     }
 

@@ -5,12 +5,13 @@ use crate::action::Action;
 use crate::ids::PhaseId;
 use crate::input::Outcome;
 use crate::notice::Notice;
-use crate::observation::{BriefKind, ObjectiveStatus};
+use crate::observation::{Basis, BriefKind, ObjectiveStatus};
+use crate::time::UnixMs;
 use crate::view::Origin;
-use crate::workflow::{Objective, Phase as Spec, Repeat, ReviewBy};
+use crate::workflow::{Acceptance, Objective, Phase as Spec, Repeat, ReviewBy};
 
 use super::Run;
-use super::phase::{FINDINGS_BYTES, Phase};
+use super::phase::{FINDINGS_BYTES, Goal, Phase};
 use super::session::cut;
 use super::step::{AfterEnd, Pause, Step, Succession};
 use super::walk::why_failed;
@@ -36,8 +37,7 @@ impl Run {
     /// One command after the other, from the n-th on.
     fn verify_from(&mut self, p: usize, n: usize) {
         let Some((of, command)) = self.checks_of(p).into_iter().nth(n) else {
-            self.phases[p].faulty = None;
-            return self.review_or_complete(p);
+            return self.checks_passed(p);
         };
         let phase = &self.phases[p];
         let (id, attempt, tree) = (phase.spec.id.clone(), phase.verifications, phase.tree.clone());
@@ -67,6 +67,7 @@ impl Run {
         };
         let attempt = self.phases[p].verifications;
         self.take_findings(p, passed, findings);
+        self.note_check(p, of, passed);
         let is_last = check + 1 == self.checks_of(p).len();
         if is_last || !passed {
             let phase = self.phases[p].spec.id.clone();
@@ -75,14 +76,40 @@ impl Run {
         if passed {
             return self.verify_from(p, check + 1);
         }
-        self.phases[p].faulty = of;
         let phase = &self.phases[p];
         let whose = of.map(|g| format!(" of {}", phase.goals[g].spec.id)).unwrap_or_default();
         let told = tail_line(&phase.findings);
-        let text =
-            format!("The verification{whose} of phase {} failed {attempt} times: {told}", phase.spec.id);
+        let command =
+            self.checks_of(p).into_iter().nth(check).map(|(_, command)| command).unwrap_or_default();
+        let text = format!(
+            "The verification{whose} of phase {} (`{command}`) failed {attempt} times: {told}",
+            phase.spec.id
+        );
         let because = format!("the verification{whose} failed");
-        self.not_content(p, attempt, &because, text);
+        self.not_content(p, of, attempt, &because, text);
+    }
+
+    /// What a check found is kept with the objectives that it is about: its own, or all of the phase.
+    fn note_check(&mut self, p: usize, of: Option<usize>, passed: bool) {
+        let phase = &mut self.phases[p];
+        match of {
+            Some(g) => phase.goals[g].check_passed = Some(passed),
+            None => phase.goals.iter_mut().for_each(|goal| goal.check_passed = Some(passed)),
+        }
+    }
+
+    /// Every check passed. An objective that a check is about is done by it; one that was reported open meanwhile is not done.
+    fn checks_passed(&mut self, p: usize) {
+        for goal in &mut self.phases[p].goals {
+            if goal.is_done() && goal.check_passed == Some(true) {
+                goal.done_by = Some(Basis::Checked);
+            }
+        }
+        if self.phases[p].is_finished() {
+            self.review_or_complete(p);
+        } else {
+            self.boundary(p);
+        }
     }
 
     fn take_findings(&mut self, p: usize, passed: bool, findings: String) {
@@ -95,12 +122,16 @@ impl Run {
         cut(&mut phase.findings, FINDINGS_BYTES);
     }
 
-    /// The findings go back: to where the loop begins, or to the phase itself; to a person where that was enough.
-    fn not_content(&mut self, p: usize, attempt: u32, because: &str, text: String) {
+    /// The findings go back: to where the loop begins, or to the objectives of the phase that they are about; to a person where that
+    /// was enough.
+    fn not_content(&mut self, p: usize, of: Option<usize>, attempt: u32, because: &str, text: String) {
         because.clone_into(&mut self.phases[p].because);
         if self.phases[p].spec.repeat.is_some() {
-            self.end_session(p, AfterEnd::Iterate, "the loop begins again");
-        } else if attempt > self.workflow.limits.verifications {
+            // Everything in the loop is open again anyway, once the next walk begins.
+            return self.end_session(p, AfterEnd::Iterate, "the loop begins again");
+        }
+        self.reopen_concerned(p, of, because);
+        if attempt > self.workflow.limits.verifications {
             self.pause(p, Pause::Stuck, text);
         } else if self.has_live_session(p) {
             self.brief_next(p, BriefKind::Nudged);
@@ -122,7 +153,11 @@ impl Run {
             return self.complete(p);
         };
         self.phases[p].reviews += 1;
-        let (id, round) = (self.phases[p].spec.id.clone(), self.phases[p].reviews);
+        let phase = &self.phases[p];
+        let (id, round) = (phase.spec.id.clone(), phase.reviews);
+        // A role that the phase works in as well is played by the agent of the phase, where the review is the default.
+        let is_own_role = phase.reviewed_by_default && role == phase.spec.role;
+        let agent = phase.spec.agent.clone().filter(|_| is_own_role);
         let review = self.free_phase_id(&format!("{id}-review"));
         let objective = Objective {
             id: self.free_objective_id(&format!("review-{id}-{round}")),
@@ -133,7 +168,7 @@ impl Run {
         let spec = Spec {
             title: format!("review of {id}"),
             role,
-            agent: None,
+            agent,
             ..self.spec_of_own(p, review.clone(), objective)
         };
         self.add_own(p, Phase { origin: Origin::Review, ..Phase::new(spec) });
@@ -151,6 +186,19 @@ impl Run {
         let threshold = self.phases[p].spec.review.as_ref().map_or(0, |review| review.score);
         match said {
             Some(said) => self.scored(p, said, threshold),
+            // Nobody asked for this review by name, and not every agent can give a score: the work is verified with the whole, and
+            // people are told that nobody looked at the part by itself. Where nothing checks the whole either, they are asked.
+            None if self.phases[p].reviewed_by_default && self.phases[p].score.is_none() => {
+                let phase = self.phases[p].spec.id.clone();
+                if self.is_checked_above(p) || self.workflow.accept == Some(Acceptance::Answer) {
+                    self.notify(Notice::NotReviewed { phase });
+                    return self.complete(p);
+                }
+                let text = format!(
+                    "Nobody gave part {phase} a score, and no command checks it or the whole. Is it good enough to be merged?"
+                );
+                self.pause(p, Pause::Unproven, text);
+            }
             // A person left it: it is not held to a review, and what one said before is of no weight.
             None if left => {
                 self.phases[p].verified = None;
@@ -170,6 +218,20 @@ impl Run {
                 self.pause(p, Pause::Stuck, text);
             }
         }
+    }
+
+    /// Whether a command looks at the whole that this is a part of.
+    fn is_checked_above(&self, p: usize) -> bool {
+        let parent = self.phases[p].parent.as_ref().and_then(|parent| self.phase_index(parent));
+        parent.is_some_and(|q| self.phases[q].spec.verify.is_some() || self.is_checked_above(q))
+    }
+
+    /// Whether this is a review that nobody asked for by name, of a part that has no score yet.
+    pub(super) fn is_default_review(&self, p: usize) -> bool {
+        let parent = self.phases[p].parent.as_ref().and_then(|parent| self.phase_index(parent));
+        let of =
+            parent.filter(|_| self.phases[p].origin == Origin::Review).map(|parent| &self.phases[parent]);
+        of.is_some_and(|part| part.reviewed_by_default && part.score.is_none())
     }
 
     fn scored(&mut self, p: usize, said: Score, threshold: u32) {
@@ -192,13 +254,21 @@ impl Run {
         self.take_findings(p, false, findings);
         let because = format!("the review gave {score} of 100, and {threshold} are needed");
         let text = format!("Phase {id} was reviewed {round} times; {because}.");
-        self.not_content(p, round, &because, text);
+        self.not_content(p, None, round, &because, text);
     }
 
     /// The phase is done, or what its sub-phases made goes back to where it began.
     pub(super) fn complete(&mut self, p: usize) {
         if self.phases[p].fork.is_some() {
             return self.land(p);
+        }
+        self.write_closing_handoff(p);
+    }
+
+    /// Everything of the phase is done and written down. What was reported open meanwhile is not done.
+    pub(super) fn phase_over(&mut self, p: usize) {
+        if self.phases[p].is_closing() && !self.phases[p].is_finished() {
+            return self.boundary(p);
         }
         self.phases[p].step = Step::Done;
         for id in &self.phases[p].sessions {
@@ -224,22 +294,28 @@ impl Run {
                 findings => tail_line(findings),
             };
             let text = format!("The loop from {from} to {id} was walked {rounds} times: {told}");
+            let because = self.phases[p].because.clone();
+            self.reopen_concerned(p, None, &because);
             return self.ask_person(p, Pause::Stuck, text);
         };
         if self.phases[p].fork.is_some() {
             // The next walk begins with what there is of this one, as it would where nothing was split.
             return self.land(p);
         }
-        let (findings, because) = (self.phases[p].findings.clone(), self.phases[p].because.clone());
+        let last = &self.phases[p];
+        let (findings, because) = (last.findings.clone(), last.because.clone());
+        let (log, at) = (last.verification.clone(), last.verified_at);
         let turns_used: Vec<u32> = (first..=p).map(|q| self.turns_used(q)).collect();
+        let now = self.now;
         for (q, turns) in (first..=p).zip(turns_used) {
             let phase = &mut self.phases[q];
             if phase.origin == Origin::Workflow && (phase.is_over() || q == p) {
-                phase.walk_again(turns);
+                phase.walk_again(turns, now);
             }
         }
         let begin = &mut self.phases[first];
         (begin.findings, begin.because) = (findings, because);
+        (begin.verification, begin.verified_at) = (log, at);
         let of = at_most + self.phases[p].iterations_forgiven;
         self.notify(Notice::Iterating { from, by: id, iteration: walked + 1, of });
     }
@@ -277,11 +353,11 @@ impl Run {
 
 impl Phase {
     /// Open again, for another walk of its loop. What was tried and decided stays known; turns and continuations are new.
-    fn walk_again(&mut self, turns_used: u32) {
+    fn walk_again(&mut self, turns_used: u32, now: UnixMs) {
         for goal in &mut self.goals {
-            goal.status = ObjectiveStatus::Open;
-            goal.attempts = 0;
-            goal.by = None;
+            goal.set_status(ObjectiveStatus::Open, now);
+            let Goal { remark, times, spec, .. } = goal.clone();
+            *goal = Goal { remark, times, ..Goal::new(spec) };
         }
         self.iteration += 1;
         self.step = Step::Pending;
@@ -291,6 +367,7 @@ impl Phase {
         self.requested = None;
         (self.turns_forgiven, self.max_turns) = (turns_used, 0);
         (self.continuations, self.retries, self.verifications, self.reviews) = (0, 0, 0, 0);
+        self.done_at_retry = 0;
         (self.verified, self.score) = (None, None);
         self.findings.clear();
         self.because.clear();

@@ -2,9 +2,9 @@
 //! refused, written; and looked at again before a session starts from it after a while (C8, C9). What is good enough is
 //! the policy's to say; that no secret is passed on is not.
 
-use crate::action::{Action, beside};
+use crate::action::{Action, Intent, beside};
 use crate::decision::{Composition, Continuer, Finding, Review, Staleness};
-use crate::ids::SessionId;
+use crate::ids::{ActionId, SessionId};
 use crate::input::{ArtifactRef, Outcome};
 use crate::notice::Notice;
 use crate::observation::BriefKind;
@@ -56,15 +56,14 @@ pub(super) struct Draft {
 impl Run {
     /// Looks at the disk once more: the session is gone, and nothing moves any longer (A5).
     pub(super) fn survey(&mut self, p: usize, then: Succession) {
-        let action = self.assess(p, false, &[]);
+        let action = self.assess(p, false);
         self.phases[p].step = Step::Surveying { action, then };
     }
 
-    /// Reports that came meanwhile may have finished everything. Where a verification is not content, the work goes on
-    /// although every objective is done.
+    /// Reports that came meanwhile may have finished everything.
     pub(super) fn surveyed(&mut self, p: usize, then: Succession) {
-        let phase = &self.phases[p];
-        if phase.is_finished() && phase.verified != Some(false) {
+        self.reopen_unproven(p);
+        if self.phases[p].is_finished() {
             self.phases[p].news = false;
             return self.verify(p);
         }
@@ -160,19 +159,53 @@ impl Run {
         path: String,
         refused: Option<Box<Refused>>,
     ) {
-        let (document, index) = self.plain_handoff(p, &path);
-        let draft = Draft {
-            path,
-            document: Text::new(document),
-            index: Text::new(index),
-            left_out: Vec::new(),
-            lead: false,
-            repair: Repair::Plain,
-            refused: refused.map(|refused| *refused),
-            review: None,
-            found: Found::default(),
-        };
+        let refused = refused.map(|refused| *refused);
+        let draft = Draft { repair: Repair::Plain, refused, ..self.plain_draft(p, path) };
         self.write_handoff(p, then, Box::new(draft));
+    }
+
+    /// The phase is over: what it came to, for the phases after it (C23). No policy is asked, since nobody continues it: the document
+    /// has the host's own words, and what agents recorded is in the facts beside it. A phase in which no session worked left nothing
+    /// itself.
+    pub(super) fn write_closing_handoff(&mut self, p: usize) {
+        let phase = &self.phases[p];
+        if phase.is_made_by_host() || phase.session.is_none() || self.workflow.imported.is_some() {
+            return self.phase_over(p);
+        }
+        self.phases[p].news = false;
+        let draft = self.plain_draft(p, self.next_handoff_path(p));
+        self.write_handoff(p, Succession::Over, Box::new(draft));
+    }
+
+    /// The host stops while a session works: what is known now is kept for whoever looks (C23). `Resumed` measures, and asks a policy
+    /// for the handoff that the next session starts from.
+    pub(super) fn write_handoff_of_stop(&mut self, p: usize) {
+        let phase = &self.phases[p];
+        let is_written = matches!(phase.step, Step::HandingOff { .. });
+        if phase.is_over() || phase.is_made_by_host() || !phase.news || is_written {
+            return;
+        }
+        if let Some(session) = phase.session.clone() {
+            let draft = self.plain_draft(p, self.next_handoff_path(p));
+            self.emit_handoff(p, session, &draft);
+        }
+    }
+
+    /// No step waits for what was written when the host stopped.
+    pub(super) fn handoff_of_stop_written(&mut self, intent: &Intent, outcome: &Outcome) {
+        let (
+            Action::WriteHandoff { phase, document, path, .. },
+            Outcome::HandoffWritten { artifact, index, .. },
+        ) = (&intent.action, outcome)
+        else {
+            return;
+        };
+        let Some(p) = self.phase_index(phase) else { return };
+        if self.phases[p].step.waits_for_action(intent.id) || self.phases[p].is_over() {
+            return;
+        }
+        let draft = Draft { document: document.clone(), ..self.plain_draft(p, path.clone()) };
+        self.handoff_written(p, draft, path, artifact, index.as_ref());
     }
 
     pub(super) fn write_handoff(&mut self, p: usize, then: Succession, draft: Box<Draft>) {
@@ -180,9 +213,14 @@ impl Run {
         let Some(session) = phase.session.clone() else {
             return self.succeed(p, then);
         };
+        let action = self.emit_handoff(p, session, &draft);
+        self.phases[p].step = Step::HandingOff { action, then, draft };
+    }
+
+    fn emit_handoff(&mut self, p: usize, session: SessionId, draft: &Draft) -> ActionId {
         let facts = Text::new(self.handoff_facts(p, &draft.path));
         let phase = &self.phases[p];
-        let action = self.emit(Action::WriteHandoff {
+        self.emit(Action::WriteHandoff {
             phase: phase.spec.id.clone(),
             session,
             ordinal: phase.handoffs.len() as u32 + 1,
@@ -191,8 +229,23 @@ impl Run {
             path: draft.path.clone(),
             facts: Some(facts),
             changed_beyond: phase.facts.changed_beyond,
-        });
-        self.phases[p].step = Step::HandingOff { action, then, draft };
+        })
+    }
+
+    /// The host's own words, of now.
+    fn plain_draft(&self, p: usize, path: String) -> Draft {
+        let (document, index) = self.plain_handoff(p, &path);
+        Draft {
+            path,
+            document: Text::new(document),
+            index: Text::new(index),
+            left_out: Vec::new(),
+            lead: false,
+            repair: Repair::None,
+            refused: None,
+            review: None,
+            found: Found::default(),
+        }
     }
 
     pub(super) fn handoff_written(
@@ -221,9 +274,13 @@ impl Run {
             lead: draft.lead,
             head: phase.facts.git.head.clone(),
             branch: phase.facts.git.branch.clone(),
+            closes: phase.is_closing(),
         };
         let id = phase.spec.id.clone();
         let phase = &mut self.phases[p];
+        if row.closes {
+            return phase.closings.push(row);
+        }
         phase.handoffs.push(row);
         phase.document = draft.document;
         phase.aged = false;
@@ -333,9 +390,11 @@ impl Run {
         let below = |path: &str| format!("{}/{path}", self.task_folder);
         let taken = |path: &str| {
             let path = below(path);
-            self.phases.iter().any(|phase| {
-                phase.handoffs.iter().any(|handoff| handoff.path == path)
-                    || phase.step.path_of_draft() == Some(path.as_str())
+            // Its own draft was refused, and lies nowhere.
+            let is_anothers = |q: usize| q != p && self.phases[q].step.path_of_draft() == Some(path.as_str());
+            self.phases.iter().enumerate().any(|(q, phase)| {
+                phase.handoffs.iter().chain(&phase.closings).any(|handoff| handoff.path == path)
+                    || is_anothers(q)
             })
         };
         below(&self.workflow.paths.handoff(self.names(), names, taken))

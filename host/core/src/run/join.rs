@@ -6,15 +6,14 @@ use crate::action::Action;
 use crate::ids::PhaseId;
 use crate::input::Outcome;
 use crate::notice::Notice;
-use crate::observation::ObjectiveStatus;
 use crate::tree::Tree;
 use crate::view::Origin;
 use crate::workflow::{Objective, Phase as Spec};
 
 use super::Run;
 use super::handoff::LEAD_ROLE;
-use super::phase::Phase;
-use super::step::{Pause, Step};
+use super::phase::{Goal, Phase};
+use super::step::{Pause, Step, Succession};
 use super::walk::why_failed;
 
 /// The place where a phase began may change while its parts are brought there. What changes as often as this is worked on by
@@ -91,9 +90,9 @@ impl Fork {
         self.base.is_none()
     }
 
-    /// In the order of their letters.
-    pub(super) fn parts(&self) -> &[PhaseId] {
-        &self.parts
+    /// Those whose work is in, in order.
+    pub(super) fn merged(&self) -> &[PhaseId] {
+        &self.merged
     }
 }
 
@@ -156,17 +155,13 @@ impl Run {
     /// The objectives of a part are done for the phase itself, once its work is in.
     fn take_in(&mut self, p: usize, part: &PhaseId) {
         let Some(q) = self.phase_index(part) else { return };
-        let done: Vec<_> = self.phases[q]
-            .goals
-            .iter()
-            .filter(|goal| goal.status == ObjectiveStatus::Done)
-            .map(|goal| (goal.spec.id.clone(), goal.by.clone()))
-            .collect();
+        let done: Vec<Goal> = self.phases[q].goals.iter().filter(|goal| goal.is_done()).cloned().collect();
         let phase = &mut self.phases[p];
         for goal in &mut phase.goals {
-            if let Some((_, by)) = done.iter().find(|(id, _)| *id == goal.spec.id) {
-                goal.status = ObjectiveStatus::Done;
-                goal.by.clone_from(by);
+            if let Some(done) = done.iter().find(|done| done.spec.id == goal.spec.id) {
+                goal.clone_from(done);
+                // The command of the phase is about the whole, which is still to be looked at.
+                goal.check_passed = done.check_passed.filter(|_| phase.spec.verify.is_none());
             }
         }
         if let Some(fork) = &mut phase.fork {
@@ -240,9 +235,12 @@ impl Run {
             for gotcha in &from.gotchas {
                 Phase::record(&mut to.gotchas, gotcha.clone(), &mut to.dropped);
             }
+            for pattern in &from.patterns {
+                Phase::record(&mut to.patterns, pattern.clone(), &mut to.dropped);
+            }
         }
         // What it inherits is in no handoff of its own yet.
-        to.news = !(to.attempts.is_empty() && to.decisions.is_empty() && to.gotchas.is_empty());
+        to.news = to.has_records();
     }
 
     /// A person leaves what does not fit where it is, and goes on with the rest.
@@ -274,10 +272,23 @@ impl Run {
         }
         if self.phases[p].is_finished() {
             self.verify_joined(p);
+        } else if self.is_reopened(p) {
+            self.succeed(p, Succession::Uncounted);
         } else {
             // Some of it stays open: what is done must not be kept from where it belongs.
             self.land(p);
         }
+    }
+
+    /// An objective that no part left open is open again: what a check found is mended where the parts are together (D12).
+    fn is_reopened(&self, p: usize) -> bool {
+        let Some(fork) = &self.phases[p].fork else { return false };
+        let left = fork.parts.iter().filter(|part| !fork.merged.contains(part));
+        let left: Vec<usize> = left.filter_map(|part| self.phase_index(part)).collect();
+        let is_left = |goal: &Goal| {
+            left.iter().flat_map(|q| &self.phases[*q].goals).any(|other| other.spec.id == goal.spec.id)
+        };
+        self.phases[p].open_goals().any(|(_, goal)| !is_left(goal))
     }
 
     /// What came together is verified where it is, which needs what the `setup` of the workflow makes.

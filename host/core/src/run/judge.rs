@@ -2,10 +2,11 @@
 //! `quota.rs`.
 
 use crate::action::Action;
+use crate::agreement::recovers;
 use crate::decision::{Assessment, Decision, Fault, QuotaCause, Recovery, Verdict};
 use crate::ids::ObjectiveId;
 use crate::notice::Notice;
-use crate::observation::{BriefKind, ObjectiveStatus, Occasion, SessionState, SplitOccasion};
+use crate::observation::{BriefKind, Occasion, SessionState, SplitOccasion};
 use crate::time::DurationMs;
 
 use super::quota::outlasts_its_reset;
@@ -17,6 +18,7 @@ const LONGEST_BACKOFF: DurationMs = DurationMs::from_mins(5);
 
 impl Run {
     pub(super) fn judge(&mut self, p: usize, occasion: Occasion, focus: Vec<usize>) {
+        self.reopen_unproven(p);
         let request = self.ask_assessment(p, occasion, &focus);
         self.phases[p].step = Step::Judging { request, occasion, focus };
     }
@@ -105,6 +107,23 @@ impl Run {
         self.hand_over(p, Succession::Retry, &assessment.reason);
     }
 
+    /// The next session has the agent of another role. A policy gives no agent rights that the workflow did not give this phase.
+    fn give_up_to(&mut self, p: usize, role: &str, a: &Assessment) {
+        let now = self.workflow.role_of(&self.phases[p].spec).permission;
+        match self.workflow.roles.iter().find(|(name, _)| name.as_str() == role) {
+            Some((name, other)) if other.permission <= now => {
+                (self.phases[p].spec.role, self.phases[p].spec.agent) = (name.clone(), None);
+                self.give_up(p, a);
+            }
+            found => {
+                let why = if found.is_some() { "may do more than this phase allows" } else { "is unknown" };
+                let text = format!("{}. The policy names the role {role}, which {why}.", a.reason);
+                self.tell_stop(p, a);
+                self.pause(p, Pause::Stuck, text);
+            }
+        }
+    }
+
     fn tell_stop(&mut self, p: usize, assessment: &Assessment) {
         let phase = self.phases[p].spec.id.clone();
         let verdict = assessment.verdict.name();
@@ -128,21 +147,13 @@ impl Run {
         }
         match a.verdict {
             // A session that ended before it was given anything has completed nothing.
-            Verdict::Completed if focus.is_empty() => self.give_up(p, a),
+            Verdict::Completed | Verdict::Unfinished | Verdict::HandedOff if focus.is_empty() => {
+                self.give_up(p, a);
+            }
             // An agent that asks for a split stops where it is: what it has not reported done is still open (D2).
             Verdict::Completed if self.phases[p].requested.is_some() => self.boundary(p),
-            Verdict::Completed => {
-                let by = self.phases[p].session.clone();
-                for g in focus {
-                    self.objective_done(p, *g, by.clone());
-                }
-                self.phases[p].quota_waits = 0;
-                if let Some(session) = self.session_mut(p) {
-                    session.nudges = 0;
-                }
-                self.boundary(p);
-            }
-            Verdict::Exhausted | Verdict::TurnLimit | Verdict::BudgetLimit => {
+            Verdict::Completed => self.complete_focus(p, focus, a),
+            Verdict::Exhausted | Verdict::HandedOff | Verdict::TurnLimit | Verdict::BudgetLimit => {
                 self.tell_stop(p, a);
                 self.hand_over(p, Succession::Continuation, &a.reason);
             }
@@ -153,14 +164,14 @@ impl Run {
             }
             Verdict::Quota { cause, until } => self.wait_for_quota(p, cause, until, focus),
             // Who asks for smaller scopes instead of doing the work has done its job (D2).
-            Verdict::Truncated | Verdict::Stalled | Verdict::Interrupted | Verdict::Failed
-                if self.phases[p].requested.is_some() =>
-            {
+            verdict if recovers(&verdict) && self.phases[p].requested.is_some() => {
                 self.scope(p, SplitOccasion::Requested);
             }
-            Verdict::Truncated | Verdict::Stalled | Verdict::Interrupted | Verdict::Failed => {
-                self.recover(p, focus, a);
-            }
+            Verdict::Unfinished
+            | Verdict::Truncated
+            | Verdict::Stalled
+            | Verdict::Interrupted
+            | Verdict::Failed => self.recover(p, focus, a),
             // The contract rules this out for what has ended; a policy that says it is taken for broken.
             Verdict::Healthy => {
                 let what = if occasion == Occasion::SessionEnded { "session" } else { "prompt" };
@@ -170,14 +181,24 @@ impl Run {
         }
     }
 
-    fn recover(&mut self, p: usize, focus: &[usize], a: &Assessment) {
+    pub(super) fn recover(&mut self, p: usize, focus: &[usize], a: &Assessment) {
         let (alive, limit) = (self.has_live_session(p), self.workflow.limits.nudges);
         match &a.recovery {
             Recovery::Pause { question } => {
                 self.tell_stop(p, a);
-                self.pause(p, Pause::Stuck, question.clone());
+                let is_about_work =
+                    matches!(a.verdict, Verdict::Unfinished | Verdict::Truncated | Verdict::Failed);
+                let about = if is_about_work && !focus.is_empty() { Pause::Unproven } else { Pause::Stuck };
+                focus.clone_into(&mut self.phases[p].unproven);
+                self.pause(p, about, question.clone());
             }
             Recovery::NewSession => self.give_up(p, a),
+            Recovery::OtherRole { role } => self.give_up_to(p, role, a),
+            Recovery::Split => {
+                self.tell_stop(p, a);
+                self.phases[p].because.clone_from(&a.reason);
+                self.scope(p, SplitOccasion::OutOfContinuations);
+            }
             Recovery::Wait | Recovery::Nudge | Recovery::Interrupt => match self.session_mut(p) {
                 Some(session) if alive && session.nudges < limit => {
                     session.nudges += 1;
@@ -189,13 +210,10 @@ impl Run {
         }
     }
 
-    /// Asks for the same again, less what the agent has reported done meanwhile; where that is all of it, it goes on. What a
-    /// verification or a review found wanting is asked for although it was done once.
+    /// Asks for the same again, less what the agent has reported done meanwhile; where that is all of it, it goes on.
     pub(super) fn nudge(&mut self, p: usize, mut focus: Vec<usize>) {
         let phase = &self.phases[p];
-        if !(phase.is_finished() && phase.verified == Some(false)) {
-            focus.retain(|g| phase.goals[*g].status != ObjectiveStatus::Done);
-        }
+        focus.retain(|g| !phase.goals[*g].is_done());
         match focus.is_empty() {
             true => self.boundary(p),
             false => self.brief(p, BriefKind::Nudged, focus),
@@ -210,7 +228,7 @@ impl Run {
             session.assessing = RequestSlot::default();
         }
         if self.phases[p].is_finished() {
-            return self.verify(p);
+            return self.prove(p);
         }
         self.succeed(p, then);
     }
@@ -218,6 +236,9 @@ impl Run {
     /// A new session, where one is allowed; else smaller scopes, or a person. Whatever happened since the last handoff
     /// is handed off first, whichever way the session ended.
     pub(super) fn succeed(&mut self, p: usize, then: Succession) {
+        if then == Succession::Over {
+            return self.phase_over(p);
+        }
         if self.has_live_session(p) {
             return self.end_session(p, AfterEnd::Succeed(then), "another session takes over");
         }
@@ -234,7 +255,7 @@ impl Run {
             return self.scope(p, SplitOccasion::OutOfContinuations);
         }
         match then {
-            Succession::Uncounted => self.spawn(p),
+            Succession::Uncounted | Succession::Over => self.spawn(p),
             Succession::Continuation => {
                 self.phases[p].continuations += 1;
                 self.spawn(p);
@@ -247,6 +268,13 @@ impl Run {
         let limit = self.workflow.limits.retries;
         let because = self.phases[p].because.clone();
         let id = self.phases[p].spec.id.clone();
+        // Nobody asked for this review by name: one session is what it is worth.
+        if self.is_default_review(p) {
+            return self.pause(p, Pause::Stuck, because);
+        }
+        // Progress makes a failure the first one again.
+        let (retries, done) = (self.phases[p].retries_used(), self.phases[p].done_count());
+        (self.phases[p].retries, self.phases[p].done_at_retry) = (retries, done);
         if self.phases[p].retries >= limit {
             let text = format!("Phase {id} failed {} times: {because}", limit + 1);
             return self.pause(p, Pause::Stuck, text);

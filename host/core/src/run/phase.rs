@@ -5,23 +5,24 @@ use std::collections::VecDeque;
 
 use crate::decision::SubPhase;
 use crate::facts::{Billed, WorkspaceFacts};
-use crate::ids::{PhaseId, SessionId};
+use crate::ids::{Digest, PhaseId, SessionId};
 use crate::input::{ArtifactRef, ReportedHandoff};
-use crate::observation::{Attempt, ObjectiveStatus, SplitRequest};
+use crate::observation::{Attempt, Basis, ObjectiveStatus, SplitRequest};
 use crate::text::Text;
 use crate::time::UnixMs;
 use crate::tree::Tree;
 use crate::view::{HandoffRow, Origin};
 use crate::workflow::{Objective, Phase as Spec};
 
+use super::activity::Activity;
 use super::clock::Clock;
 use super::examine::Score;
 use super::handoff::Found;
 use super::join::Fork;
 use super::session::cut;
-use super::step::Step;
+use super::step::{Step, Succession};
 
-/// Attempts, decisions and gotchas of a phase that are kept, each. All of them reach the facts beside a handoff; a phase
+/// Attempts, decisions, gotchas and patterns of a phase that are kept, each. All of them reach the facts beside a handoff; a phase
 /// that records more has an agent in a loop. The oldest then go first, and are counted: the journal has every one.
 const RECORDS: usize = 10_000;
 /// All of their words together, for each kind: what no successor could read anyway (D1).
@@ -42,6 +43,72 @@ pub(super) struct Goal {
     pub(super) by: Option<SessionId>,
     /// What an agent said of it last.
     pub(super) remark: String,
+    /// Its last report of where it stands.
+    pub(super) reported: Option<Reported>,
+    /// What shows that it is done; nothing while it is not.
+    pub(super) done_by: Option<Basis>,
+    /// Whether the last run of a check of it passed.
+    pub(super) check_passed: Option<bool>,
+    /// When it began, changed and was done.
+    pub(super) times: GoalTimes,
+}
+
+impl Goal {
+    pub(super) fn new(spec: Objective) -> Self {
+        Self {
+            spec,
+            status: ObjectiveStatus::Open,
+            attempts: 0,
+            by: None,
+            remark: String::new(),
+            reported: None,
+            done_by: None,
+            check_passed: None,
+            times: GoalTimes::default(),
+        }
+    }
+}
+
+/// What an agent reported of an objective, and which session did.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Reported {
+    pub(super) status: ObjectiveStatus,
+    pub(super) note: String,
+    pub(super) by: Option<SessionId>,
+}
+
+/// When an objective changed.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct GoalTimes {
+    /// An agent was first asked for it, or first reported on it.
+    pub(super) started: Option<UnixMs>,
+    /// Its status or remark last changed.
+    pub(super) updated: Option<UnixMs>,
+    /// It was done, while it is.
+    pub(super) completed: Option<UnixMs>,
+}
+
+impl Goal {
+    /// Changes where it stands.
+    pub(super) fn set_status(&mut self, status: ObjectiveStatus, at: UnixMs) {
+        if status == self.status {
+            return;
+        }
+        self.status = status;
+        self.times.updated = Some(at);
+        self.times.completed = (status == ObjectiveStatus::Done).then_some(at);
+        if status != ObjectiveStatus::Open {
+            self.times.started.get_or_insert(at);
+        }
+    }
+
+    /// Keeps what an agent says of it, if it says anything.
+    pub(super) fn set_remark(&mut self, remark: &str, at: UnixMs) {
+        if !remark.is_empty() && remark != self.remark {
+            remark.clone_into(&mut self.remark);
+            self.times.updated = Some(at);
+        }
+    }
 }
 
 /// A phase.
@@ -57,6 +124,8 @@ pub(super) struct Phase {
     pub(super) branch_from: Option<String>,
     /// Plan first (D11).
     pub(super) mini_plan: bool,
+    /// The workflow names no reviewer for it, and it is reviewed all the same (D12).
+    pub(super) reviewed_by_default: bool,
     pub(super) goals: Vec<Goal>,
     pub(super) step: Step,
     pub(super) session: Option<SessionId>,
@@ -71,6 +140,8 @@ pub(super) struct Phase {
     pub(super) progress: u32,
     pub(super) continuations: u32,
     pub(super) retries: u32,
+    /// Objectives that were done at the last of them.
+    pub(super) done_at_retry: u32,
     pub(super) verifications: u32,
     pub(super) quota_waits: u32,
     pub(super) verified: Option<bool>,
@@ -78,23 +149,32 @@ pub(super) struct Phase {
     pub(super) verified_at: UnixMs,
     pub(super) verification: String,
     pub(super) findings: String,
-    /// The objective whose own verification is not content.
-    pub(super) faulty: Option<usize>,
     pub(super) facts: WorkspaceFacts,
     /// What was changed when the objectives in focus were first given.
     pub(super) before_focus: (Vec<usize>, WorkspaceFacts),
+    /// Why a report of its session was not taken, until the session reports something that is, or gets its next prompt.
+    pub(super) refused: Option<String>,
+    /// Somebody else worked in the same folder since then.
+    pub(super) has_company: bool,
     /// What was changed when the newest session began.
     pub(super) before_session: WorkspaceFacts,
     pub(super) because: String,
+    /// The objectives that a person is asked about, where nothing shows that they are done.
+    pub(super) unproven: Vec<usize>,
     pub(super) attempts: VecDeque<Attempt>,
     pub(super) decisions: VecDeque<Attempt>,
     pub(super) gotchas: VecDeque<String>,
+    pub(super) patterns: VecDeque<String>,
+    /// What its agents did, as the host saw it.
+    pub(super) activity: Activity,
     /// Records that were dropped for newer ones.
     pub(super) dropped: u32,
     /// What an agent wrote for its successor, and which one.
     pub(super) reported_handoff: Option<(Option<SessionId>, ReportedHandoff)>,
     pub(super) requested: Option<SplitRequest>,
     pub(super) handoffs: Vec<HandoffRow>,
+    /// What the phase left to those after it, once for each walk of its loop (C23). None of its own sessions starts from them.
+    pub(super) closings: Vec<HandoffRow>,
     /// The document of the newest handoff.
     pub(super) document: Text,
     /// Something happened that no handoff tells of yet.
@@ -104,6 +184,10 @@ pub(super) struct Phase {
     /// What the newest look at the newest handoff found.
     pub(super) found: Option<Found>,
     pub(super) artifacts: Vec<ArtifactRef>,
+    /// Result files of parts that exist, for the session that brings them together (C11).
+    pub(super) results: Vec<String>,
+    /// Address of the newest summary of it that was written (B2).
+    pub(super) summarised: Option<Digest>,
     /// Large texts that prompts refer to instead of embedding them (C4).
     pub(super) inputs: Vec<ArtifactRef>,
     /// Sub-phases that it was split into so far.
@@ -137,17 +221,7 @@ pub(super) struct Phase {
 impl Phase {
     /// A phase of the workflow.
     pub(super) fn new(spec: Spec) -> Self {
-        let goals = spec
-            .objectives
-            .iter()
-            .map(|spec| Goal {
-                spec: spec.clone(),
-                status: ObjectiveStatus::Open,
-                attempts: 0,
-                by: None,
-                remark: String::new(),
-            })
-            .collect();
+        let goals = spec.objectives.iter().cloned().map(Goal::new).collect();
         Self {
             spec,
             parent: None,
@@ -156,6 +230,7 @@ impl Phase {
             tree: Tree::workspace(),
             branch_from: None,
             mini_plan: false,
+            reviewed_by_default: false,
             goals,
             step: Step::Pending,
             session: None,
@@ -166,29 +241,37 @@ impl Phase {
             progress: 0,
             continuations: 0,
             retries: 0,
+            done_at_retry: 0,
             verifications: 0,
             quota_waits: 0,
             verified: None,
             verified_at: UnixMs(0),
             verification: String::new(),
             findings: String::new(),
-            faulty: None,
             facts: WorkspaceFacts::default(),
             before_focus: Default::default(),
+            refused: None,
+            has_company: false,
             before_session: WorkspaceFacts::default(),
             because: String::new(),
+            unproven: Vec::new(),
             attempts: VecDeque::new(),
             decisions: VecDeque::new(),
             gotchas: VecDeque::new(),
+            patterns: VecDeque::new(),
+            activity: Activity::default(),
             dropped: 0,
             reported_handoff: None,
             requested: None,
             handoffs: Vec::new(),
+            closings: Vec::new(),
             document: Text::default(),
             news: false,
             aged: false,
             found: None,
             artifacts: Vec::new(),
+            results: Vec::new(),
+            summarised: None,
             inputs: Vec::new(),
             split: 0,
             splits: 0,
@@ -230,12 +313,24 @@ impl Phase {
         matches!(self.origin, Origin::Review | Origin::Merge)
     }
 
+    /// Whether the handoff under way is for the phases after it.
+    pub(super) fn is_closing(&self) -> bool {
+        matches!(self.step, Step::HandingOff { then: Succession::Over, .. })
+    }
+
     pub(super) fn is_over(&self) -> bool {
         matches!(self.step, Step::Done | Step::Skipped)
     }
 
     pub(super) fn open_goals(&self) -> impl Iterator<Item = (usize, &Goal)> {
-        self.goals.iter().enumerate().filter(|(_, g)| g.status != ObjectiveStatus::Done)
+        self.goals.iter().enumerate().filter(|(_, g)| !g.is_done())
+    }
+
+    /// An agent recorded something that a successor should know.
+    pub(super) fn has_records(&self) -> bool {
+        let pairs = [&self.attempts, &self.decisions];
+        let lines = [&self.gotchas, &self.patterns];
+        pairs.iter().any(|list| !list.is_empty()) || lines.iter().any(|list| !list.is_empty())
     }
 
     pub(super) fn is_finished(&self) -> bool {
@@ -246,9 +341,16 @@ impl Phase {
         (self.goals.len() - self.open_goals().count()) as u32
     }
 
-    /// The objective of the next prompt: one at a time, in the order of the file.
+    /// Retries since something was last finished. What was reported as done and did not hold is no progress.
+    pub(super) fn retries_used(&self) -> u32 {
+        if self.done_count() > self.done_at_retry { 0 } else { self.retries }
+    }
+
+    /// The objectives of the next prompt: one at a time, in the order of the file. What a check sent back is mended together,
+    /// since its findings are about all of it.
     pub(super) fn next_focus(&self) -> Vec<usize> {
-        self.open_goals().map(|(i, _)| i).take(1).collect()
+        let at_once = if self.verified == Some(false) { self.goals.len() } else { 1 };
+        self.open_goals().map(|(i, _)| i).take(at_once).collect()
     }
 
     /// Remembers an artifact; of one that it has already, the newest version.

@@ -6,10 +6,10 @@ use crate::action::{Action, beside};
 use crate::ids::{ObjectiveId, RequestId};
 use crate::observation::ArtifactView;
 use crate::observation::{
-    Ask, BriefKind, BudgetView, ChangedFileView, CommitView, CompactionObservation, ExhaustionObservation,
-    HandoffObservation, ItemView, ObjectiveStatus, ObjectiveView, Occasion, OccupancyView, PhaseView,
-    ProgressView, Question, RemarkView, ReportedHandoffView, ReviewObservation, SessionState, SessionView,
-    SplitOccasion, SplittingObservation, TextId, TurnView, VerificationView,
+    Ask, Basis, BriefKind, BudgetView, ChangedFileView, CommitView, CompactionObservation,
+    ExhaustionObservation, HandoffObservation, ItemView, ObjectiveStatus, ObjectiveView, Occasion,
+    OccupancyView, PhaseView, ProgressView, Question, RemarkView, ReportedHandoffView, ReviewObservation,
+    SessionState, SessionView, SplitOccasion, SplittingObservation, TextId, TurnView, VerificationView,
 };
 use crate::text::Text;
 use crate::view::{Origin, Repair};
@@ -21,7 +21,7 @@ use super::seen::unheard_of;
 
 /// Files of a handoff observation: as many as fit one screen of a brief several times over.
 pub(super) const CHANGED_FILES: usize = 100;
-/// Attempts, decisions and gotchas of a handoff observation, each, newest last: more than one screen has room for. The
+/// Attempts, decisions, gotchas and patterns of a handoff observation, each, newest last: more than one screen has room for. The
 /// facts beside the handoff have all of them.
 pub(super) const RECORDS: usize = 64;
 /// Artifacts of a handoff observation, newest first.
@@ -51,8 +51,10 @@ impl Run {
             signals,
             window: TextId(0),
             answer_bytes: session.map_or(0, |s| s.answer_bytes),
-            files_changed: phase.facts.changed_since(&phase.before_focus.1),
+            files_changed: phase.changed_for(focus),
             files_missing: missing as u32,
+            objectives: focus.iter().map(|g| self.objective_view(p, *g)).collect(),
+            handoff_reported: phase.handoff_is_by(phase.session.as_ref()),
             nudges: session.map_or(0, |s| s.nudges),
             now_ms: self.now,
             utc_offset_minutes: self.utc_offset_minutes,
@@ -172,7 +174,7 @@ impl Run {
                 continuations: self.continuations_allowed(p),
                 continuations_used: phase.continuations,
                 retries: self.workflow.limits.retries,
-                retries_used: phase.retries,
+                retries_used: phase.retries_used(),
             },
             progress: ProgressView {
                 done,
@@ -180,23 +182,24 @@ impl Run {
                 failed,
                 done_by_session: self.session(p).map_or(0, |s| s.done),
             },
-            expects_files: phase.goals.iter().any(|g| !g.spec.files.is_empty()),
+            expects_files: self.expects_files(p),
+            accept: self.workflow.accept.map(Basis::from),
+            check: phase.spec.verify.clone().unwrap_or_default(),
+            check_passed: phase.verified,
+            depends_on: phase.spec.depends_on.len() as u32,
         }
     }
 
     /// A reviewer sees what the phase that it looks at was to do, beside its own objective.
-    fn objective_views(&self, p: usize) -> Vec<ObjectiveView> {
-        let reviewed = self.reviewed_by(p).map(|reviewed| &self.phases[reviewed].goals);
-        self.phases[p]
-            .goals
-            .iter()
-            .chain(reviewed.into_iter().flatten())
-            .map(|goal| ObjectiveView {
-                id: goal.spec.id.clone(),
-                description: goal.spec.description.clone(),
-                status: goal.status,
-                attempts: goal.attempts,
-                files: goal.spec.files.len() as u32,
+    /// What became of their files is told of those in focus: a phase may have many objectives, each with many files.
+    fn objective_views(&self, p: usize, focus: &[usize]) -> Vec<ObjectiveView> {
+        let goals = |p: usize| (0..self.phases[p].goals.len()).map(move |g| (p, g));
+        goals(p)
+            .chain(self.reviewed_by(p).into_iter().flat_map(goals))
+            .map(|(q, g)| {
+                let view = self.objective_view(q, g);
+                let is_in_focus = q == p && focus.contains(&g);
+                if is_in_focus { view } else { ObjectiveView { expected_files: Vec::new(), ..view } }
             })
             .collect()
     }
@@ -215,7 +218,7 @@ impl Run {
         SplittingObservation {
             occasion,
             phase: self.phase_view(p),
-            objectives: self.objective_views(p),
+            objectives: self.objective_views(p, &[]),
             requested: phase.requested.clone(),
             files_changed: phase.facts.changed.len() as u32 + phase.facts.changed_beyond,
             workspace_files: phase.facts.files,
@@ -239,12 +242,13 @@ impl Run {
             self.sessions.get(before)
         });
         let last_output = last_output.map_or("", |s| s.answer_tail.as_str());
+        let objectives = self.objective_views(p, focus);
         let focus: Vec<ObjectiveId> = focus.iter().map(|g| phase.goals[*g].spec.id.clone()).collect();
         let observation = HandoffObservation {
             kind,
             phase: self.phase_view(p),
             session: self.session_view(p),
-            objectives: self.objective_views(p),
+            objectives,
             focus,
             goal: self.workflow.goal.clone(),
             changed_files: work
@@ -281,6 +285,12 @@ impl Run {
             git: phase.facts.git.clone(),
             now: self.now.rfc3339(),
             gotchas: newest_of(&phase.gotchas),
+            patterns: newest_of(&phase.patterns),
+            commands: phase.activity.commands(),
+            reads: phase.activity.reads(),
+            lessons: self.lessons(p),
+            entry_points: self.entry_points(p),
+            context_files: phase.spec.context.clone(),
             reported: phase.reported_handoff.as_ref().map(|(session, handoff)| ReportedHandoffView {
                 session: session.as_ref().map(ToString::to_string).unwrap_or_default(),
                 current_state: handoff.current_state.clone(),
@@ -299,10 +309,13 @@ impl Run {
                     by_session: !phase.before_session.git.commits.contains(commit),
                 })
                 .collect(),
-            verification: work.verified.map(|passed| VerificationView {
-                passed,
-                at: work.verified_at.rfc3339(),
-                artifact: work.verification.clone(),
+            // A loop that is walked again begins with what the last walk failed of.
+            verification: work.verified.or((!work.findings.is_empty()).then_some(false)).map(|passed| {
+                VerificationView {
+                    passed,
+                    at: work.verified_at.rfc3339(),
+                    artifact: work.verification.clone(),
+                }
             }),
             remarks: phase
                 .goals
@@ -323,8 +336,14 @@ fn newest_of<T: Clone>(records: &VecDeque<T>) -> Vec<T> {
 
 /// Takes out what agents and tools wrote, and says so; what is left are facts of the host. The texts become empty.
 fn withhold_words(o: &mut HandoffObservation) -> Vec<Text> {
-    let counts =
-        [("attempts", o.attempts.len()), ("decisions", o.decisions.len()), ("gotchas", o.gotchas.len())];
+    let counts = [
+        ("attempts", o.attempts.len()),
+        ("decisions", o.decisions.len()),
+        ("gotchas", o.gotchas.len()),
+        ("patterns", o.patterns.len()),
+        ("commands", o.commands.len()),
+        ("reads", o.reads.len()),
+    ];
     for (key, count) in counts.into_iter().filter(|(_, count)| *count > 0) {
         o.attributes.push((format!("{key}-withheld"), count.to_string()));
     }
@@ -332,7 +351,11 @@ fn withhold_words(o: &mut HandoffObservation) -> Vec<Text> {
     o.attempts.clear();
     o.decisions.clear();
     o.gotchas.clear();
+    o.patterns.clear();
+    o.commands.clear();
+    o.reads.clear();
     o.remarks.clear();
+    o.lessons.clear();
     o.reported = None;
     for commit in &mut o.commits {
         commit.subject.clear();

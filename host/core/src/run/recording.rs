@@ -154,6 +154,8 @@ impl Recording {
             answer_bytes: self.session.answer_bytes,
             files_changed,
             files_missing: 0,
+            objectives: Vec::new(),
+            handoff_reported: false,
             nudges: 0,
             now_ms: self.at,
             utc_offset_minutes: self.utc_offset_minutes,
@@ -234,6 +236,7 @@ mod tests {
             name: "tool".into(),
             reads: reads.map(Into::into),
             writes: writes.map(Into::into),
+            command: None,
         };
         let calls =
             vec![call(Some("a"), None), call(None, Some("b")), call(None, Some("b")), call(None, None)];

@@ -4,16 +4,20 @@ use std::collections::{BTreeSet, VecDeque};
 
 use crate::ids::{Digest, SessionId};
 use crate::input::Report;
-use crate::observation::{Attempt, ObjectiveStatus, SplitRequest};
+use crate::observation::{Attempt, Basis, ObjectiveStatus, SplitRequest};
 use crate::view::Origin;
 
 use super::Run;
 use super::examine::Score;
 use super::phase::Phase;
+use super::session::cut;
 
 /// Reports that are known when they come again: many times what a session makes, and it is its own reports that a session
 /// repeats after a reconnect (D1).
 const REMEMBERED: usize = 10_000;
+
+/// Bytes of what was wrong with a report, in a question or a prompt.
+const REFUSAL_BYTES: usize = 300;
 
 /// The addresses of the newest reports.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -52,38 +56,44 @@ impl Run {
         }
         let phase = match report {
             Report::ObjectiveUpdate { objective, .. } => {
-                // Sub-phases stand after their parent and hold the objective too: the newest holder counts.
-                self.phases.iter().rposition(|p| p.goals.iter().any(|g| &g.spec.id == objective))
+                let holds = |p: &Phase| p.goals.iter().any(|g| &g.spec.id == objective);
+                let is_own = |p: &Phase| from.is_some_and(|id| p.sessions.contains(id)) && holds(p);
+                // Sub-phases stand after their parent and hold the objective too: the newest holder counts. Once that is over, a
+                // session of the parent mends it where the parts came together.
+                let newest = self.phases.iter().rposition(holds);
+                let is_open = newest.is_some_and(|p| !self.phases[p].is_over());
+                let own = self.phases.iter().position(is_own).filter(|_| !is_open);
+                own.or(newest)
             }
             _ => from
                 .and_then(|id| self.phases.iter().position(|p| p.sessions.contains(id)))
                 .or_else(|| self.phases.iter().position(Phase::is_active)),
         };
         let Some(p) = phase else { return };
-        self.phases[p].news = true;
-        match report {
-            Report::ObjectiveUpdate { objective, status: ObjectiveStatus::Done, note } => {
-                if let Some(g) = self.phases[p].goals.iter().position(|g| &g.spec.id == objective) {
-                    if !note.is_empty() {
-                        self.phases[p].goals[g].remark.clone_from(note);
-                    }
-                    let by = from.cloned().or_else(|| self.phases[p].session.clone());
-                    self.objective_done(p, g, by);
+        if let Report::Refused { why } = report {
+            let mut why = why.clone();
+            cut(&mut why, REFUSAL_BYTES);
+            // Nobody knows which of those at work in one folder it was.
+            for phase in self.phases.iter_mut().filter(|phase| phase.is_active()) {
+                let is_its = from.is_none_or(|id| phase.session.as_ref() == Some(id));
+                if is_its {
+                    phase.refused = Some(why.clone());
                 }
             }
+            return;
+        }
+        self.phases[p].news = true;
+        self.phases[p].refused = None;
+        match report {
             Report::ObjectiveUpdate { objective, status, note } => {
                 let phase = &mut self.phases[p];
                 if *status == ObjectiveStatus::Failed && !note.is_empty() {
-                    let attempt = Attempt { approach: objective.to_string(), outcome: note.clone() };
+                    let outcome = format!("objective {objective} was reported as failed");
+                    let attempt = Attempt { approach: note.clone(), outcome };
                     Phase::record(&mut phase.attempts, attempt, &mut phase.dropped);
                 }
-                if let Some(goal) = phase.goals.iter_mut().find(|g| &g.spec.id == objective)
-                    && goal.status != ObjectiveStatus::Done
-                {
-                    if !note.is_empty() {
-                        goal.remark.clone_from(note);
-                    }
-                    goal.status = *status;
+                if let Some(g) = phase.goals.iter().position(|g| &g.spec.id == objective) {
+                    self.objective_reported(p, g, from, *status, note);
                 }
             }
             Report::DecisionRecord { .. } | Report::AttemptRecord { .. } => {
@@ -100,6 +110,11 @@ impl Run {
                 let phase = &mut self.phases[p];
                 Phase::record(&mut phase.gotchas, gotcha.clone(), &mut phase.dropped);
             }
+            Report::PatternRecord { pattern } => {
+                let phase = &mut self.phases[p];
+                Phase::record(&mut phase.patterns, pattern.clone(), &mut phase.dropped);
+            }
+            Report::Refused { .. } => {}
             Report::HandoffWrite(handoff) => {
                 self.phases[p].reported_handoff = Some((from.cloned(), (**handoff).clone()));
             }
@@ -108,7 +123,7 @@ impl Run {
                 if self.phases[p].origin == Origin::Review {
                     let (score, summary, findings) = ((*score).min(100), summary.clone(), findings.clone());
                     self.phases[p].submitted = Some(Score { score, summary, findings });
-                    self.objective_done(p, 0, from.cloned());
+                    self.objective_done(p, 0, from.cloned(), Basis::Reported);
                 }
             }
             Report::SplitRequest { groups, rationale } => {

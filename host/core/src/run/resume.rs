@@ -109,6 +109,11 @@ impl Run {
                     self.write_handoff(p, then, draft);
                 }
             }
+            Step::Proving { action } => {
+                if !self.pending.contains_key(&action) {
+                    self.prove(p);
+                }
+            }
             Step::Verifying { action, .. } => {
                 if !self.pending.contains_key(&action) {
                     self.verify(p);

@@ -151,7 +151,7 @@ impl Run {
     }
 
     /// The phase of the workflow that it is a part of.
-    fn root_of<'a>(&'a self, phase: &'a Phase) -> &'a PhaseId {
+    pub(super) fn root_of<'a>(&'a self, phase: &'a Phase) -> &'a PhaseId {
         let mut root = phase;
         while let Some(parent) = root.parent.as_ref().and_then(|id| self.phase_index(id)) {
             root = &self.phases[parent];

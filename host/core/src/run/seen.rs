@@ -42,6 +42,10 @@ pub(super) fn outside_of_runs(id: &str) -> PhaseView {
         budget: BudgetView::default(),
         progress: ProgressView { open: 1, ..ProgressView::default() },
         expects_files: false,
+        accept: None,
+        check: String::new(),
+        check_passed: None,
+        depends_on: 0,
     }
 }
 

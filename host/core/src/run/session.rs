@@ -71,6 +71,8 @@ pub(super) struct Session {
     pub(super) warned: bool,
     pub(super) done: u32,
     pub(super) nudges: u32,
+    /// The agent compacted its context by itself since its last prompt began (B11).
+    pub(super) lost_context: bool,
     pub(super) last: String,
     pub(super) ending: String,
     /// The question about it that is under way while it works, and whether something new came since.
@@ -123,6 +125,7 @@ impl Session {
             warned: false,
             done: 0,
             nudges: 0,
+            lost_context: false,
             last: String::new(),
             ending: String::new(),
             assessing: RequestSlot::default(),
@@ -361,7 +364,13 @@ mod tests {
     }
 
     fn read(target: &str) -> AgentEvent {
-        AgentEvent::ToolCall { id: "t".into(), name: "Read".into(), reads: Some(target.into()), writes: None }
+        AgentEvent::ToolCall {
+            id: "t".into(),
+            name: "Read".into(),
+            reads: Some(target.into()),
+            writes: None,
+            command: None,
+        }
     }
 
     #[test]

@@ -12,9 +12,12 @@ use crate::view::{
 use crate::workflow::{AgentKind, paths};
 
 use super::Run;
-use super::phase::Phase;
-use super::session::Session;
-use super::step::Step;
+use super::phase::{Goal, Phase};
+use super::session::{Session, cut};
+use super::step::{AfterSummary, Step};
+
+/// What an agent said of an objective is a sentence or two; the facts beside a handoff have all of it (D1).
+const NOTE_BYTES: usize = 500;
 
 impl Run {
     /// The state at this time. None before `Started`.
@@ -80,21 +83,13 @@ impl Run {
 
     fn phase_row(&self, p: usize) -> PhaseRow {
         let phase = &self.phases[p];
+        let quota = self.quota_row(p);
         PhaseRow {
             id: phase.spec.id.clone(),
             parent: phase.parent.clone(),
             title: phase.spec.title.clone(),
             status: self.phase_status(p),
-            objectives: phase
-                .goals
-                .iter()
-                .map(|goal| ObjectiveRow {
-                    id: goal.spec.id.clone(),
-                    description: goal.spec.description.clone(),
-                    status: goal.status,
-                    by: goal.by.clone(),
-                })
-                .collect(),
+            objectives: phase.goals.iter().map(|goal| objective_row(phase, goal)).collect(),
             sessions: phase.sessions.iter().filter_map(|id| self.sessions.get(id)).map(session_row).collect(),
             turns: self.turns_used(p),
             max_turns: phase.max_turns,
@@ -104,8 +99,9 @@ impl Run {
             policy: self.policy_of(p),
             split: phase.split,
             verified: phase.verified,
-            quota: self.quota_row(p),
-            handoffs: phase.handoffs.iter().rev().map(|row| handoff_row(phase, row)).collect(),
+            quota,
+            quota_wait_since: quota.map(|wait| wait.since.rfc3339()),
+            handoffs: handoff_rows(phase),
             artifacts: phase.artifacts.clone(),
             origin: phase.origin,
             score: phase.score,
@@ -114,16 +110,22 @@ impl Run {
         }
     }
 
-    /// "name@digest" of the one that decides everything about a phase.
+    /// Who decides about a phase. The policy that decides most comes last; the others say what they decide.
     fn policy_of(&self, p: usize) -> String {
-        let mut pins = Capability::ALL.into_iter().filter_map(|capability| self.pin_for(p, capability));
-        match pins.next() {
-            Some(pin) if pins.all(|other| other.component == pin.component) => {
-                format!("{}@{}", pin.policy, pin.component.short())
+        let mut deciders: Vec<(String, Vec<&str>)> = Vec::new();
+        for capability in Capability::ALL {
+            let Some(pin) = self.pin_for(p, capability) else { continue };
+            let name = format!("{}@{}", pin.policy, pin.component.short());
+            match deciders.iter_mut().find(|(known, _)| *known == name) {
+                Some((_, decides)) => decides.push(capability.name()),
+                None => deciders.push((name, vec![capability.name()])),
             }
-            Some(_) => "several".to_owned(),
-            None => String::new(),
         }
+        deciders.sort_by_key(|(_, decides)| decides.len());
+        let Some((rest, _)) = deciders.pop() else { return String::new() };
+        let with_capabilities =
+            |(name, decides): &(String, Vec<&str>)| format!("{name} ({})", decides.join("+"));
+        deciders.iter().map(with_capabilities).chain([rest]).collect::<Vec<_>>().join(", ")
     }
 
     fn quota_row(&self, p: usize) -> Option<QuotaRow> {
@@ -152,8 +154,11 @@ impl Run {
             | Step::Rereading { .. }
             | Step::Measuring { .. }
             | Step::Judging { .. }
-            | Step::Fitting { .. } => PhaseStatus::Working,
-            Step::Summarising { .. } | Step::Compacting { .. } => PhaseStatus::Compacting,
+            | Step::Fitting { .. }
+            | Step::Summarising { then: AfterSummary::Boundary, .. } => PhaseStatus::Working,
+            Step::Summarising { then: AfterSummary::Compact(_), .. } | Step::Compacting { .. } => {
+                PhaseStatus::Compacting
+            }
             Step::Surveying { .. }
             | Step::Composing { .. }
             | Step::Inspecting { .. }
@@ -162,7 +167,7 @@ impl Run {
             | Step::Ending { .. } => PhaseStatus::HandingOff,
             Step::Quota { .. } => PhaseStatus::WaitingQuota,
             Step::Backoff { .. } | Step::Due => PhaseStatus::Waiting,
-            Step::Verifying { .. } => PhaseStatus::Verifying,
+            Step::Proving { .. } | Step::Verifying { .. } => PhaseStatus::Verifying,
             Step::UnderReview { .. } => PhaseStatus::UnderReview,
             Step::Merging { .. } | Step::Unmerging { .. } | Step::Landing { .. } => PhaseStatus::Merging,
             Step::Paused { .. } => PhaseStatus::Paused,
@@ -173,7 +178,33 @@ impl Run {
     }
 }
 
+fn objective_row(phase: &Phase, goal: &Goal) -> ObjectiveRow {
+    let mut note = goal.remark.clone();
+    cut(&mut note, NOTE_BYTES);
+    ObjectiveRow {
+        id: goal.spec.id.clone(),
+        description: goal.spec.description.clone(),
+        status: goal.status,
+        by: goal.by.clone(),
+        done_by: goal.done_by,
+        note,
+        has_check: goal.spec.verify.is_some() || phase.spec.verify.is_some(),
+        check_passed: goal.check_passed,
+        started_at: goal.times.started,
+        updated_at: goal.times.updated,
+        completed_at: goal.times.completed,
+    }
+}
+
 /// Where a handoff lies now: those of a phase that is over are in the archive (C21).
+/// Its handoffs, newest first. A phase whose loop is walked again comes to its last closing one before its own.
+fn handoff_rows(phase: &Phase) -> Vec<HandoffRow> {
+    let (closings, handoffs) = (phase.closings.iter().rev(), phase.handoffs.iter().rev());
+    let (newest, before) =
+        closings.partition::<Vec<_>, _>(|row| phase.is_over() && Some(*row) == phase.closings.last());
+    newest.into_iter().chain(handoffs).chain(before).map(|row| handoff_row(phase, row)).collect()
+}
+
 fn handoff_row(phase: &Phase, row: &HandoffRow) -> HandoffRow {
     let mut row = row.clone();
     if phase.is_over() {

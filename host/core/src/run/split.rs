@@ -4,12 +4,12 @@
 use crate::action::Action;
 use crate::decision::{Order, SubPhase};
 use crate::fits::{SplitBounds, split_fits};
-use crate::ids::PhaseId;
+use crate::ids::{PhaseId, RoleName};
 use crate::input::Outcome;
 use crate::notice::Notice;
 use crate::tree::Tree;
 use crate::view::Origin;
-use crate::workflow::Phase as Spec;
+use crate::workflow::{Objective, Phase as Spec, REVIEW_SCORE, REVIEWER, ReviewBy};
 
 use super::Run;
 use super::answer::MOST_TURNS;
@@ -63,25 +63,30 @@ impl Run {
         let mut forked = Vec::new();
         for (n, part) in parts.iter().enumerate() {
             let id = sub_phase_id(&parent.spec.id, parent.depth, parent.split as usize + n);
+            let objectives: Vec<Objective> = parent
+                .goals
+                .iter()
+                .filter(|goal| part.objectives.contains(&goal.spec.id))
+                .map(|goal| goal.spec.clone())
+                .collect();
+            let (review, reviewed_by_default) = self.review_of_part(&parent, &objectives);
             let spec = Spec {
                 id: id.clone(),
                 title: part.title.clone(),
                 depends_on: Vec::new(),
-                // Each is held to the commands of its own objectives; the whole is, once it is together.
+                // A part is held to the commands of its own objectives and to its review. The phase's command is about the whole:
+                // it is run once the parts are together.
                 verify: None,
+                review,
                 repeat: None,
-                objectives: parent
-                    .goals
-                    .iter()
-                    .filter(|goal| part.objectives.contains(&goal.spec.id))
-                    .map(|goal| goal.spec.clone())
-                    .collect(),
+                objectives,
                 ..parent.spec.clone()
             };
             let mut phase = Phase {
                 parent: Some(parent.spec.id.clone()),
                 origin: Origin::Split,
                 depth: parent.depth + 1,
+                reviewed_by_default,
                 mini_plan: part.order == Order::MiniPlan,
                 max_turns: part.max_turns.min(base_turns.saturating_mul(MOST_TURNS)),
                 tree: base.map_or_else(|| parent.tree.clone(), |_| Tree::of(&id)),
@@ -89,12 +94,12 @@ impl Run {
                 attempts: parent.attempts.clone(),
                 decisions: parent.decisions.clone(),
                 gotchas: parent.gotchas.clone(),
+                patterns: parent.patterns.clone(),
                 iteration: parent.iteration,
                 ..Phase::new(spec)
             };
             // What it inherits is in no handoff of its own yet: its first session leaves one, however early it ends.
-            phase.news =
-                !(phase.attempts.is_empty() && phase.decisions.is_empty() && phase.gotchas.is_empty());
+            phase.news = phase.has_records();
             forked.push(phase);
         }
         self.notify(Notice::Split {
@@ -119,6 +124,24 @@ impl Run {
         }
         phase.step = Step::Split;
         self.put_below(p, forked);
+    }
+
+    /// Who looks at a part before it is merged, and whether that is the default (D12). The review of the phase looks at every part.
+    /// Where the phase has none, a reviewer looks at a part with an objective that no command of its own checks.
+    fn review_of_part(&self, parent: &Phase, objectives: &[Objective]) -> (Option<ReviewBy>, bool) {
+        let of_phase = parent.spec.review.clone().filter(|_| !parent.reviewed_by_default);
+        let is_checked = objectives.iter().all(|objective| objective.verify.is_some());
+        match (of_phase, self.workflow.review_parts) {
+            (_, Some(false)) => (None, false),
+            (Some(review), _) => (Some(review), false),
+            (None, Some(true)) if !is_checked => {
+                let reviewer = RoleName::from(REVIEWER);
+                let is_role = self.workflow.roles.contains_key(&reviewer);
+                let role = if is_role { reviewer } else { parent.spec.role.clone() };
+                (Some(ReviewBy { role, score: REVIEW_SCORE }), true)
+            }
+            (None, _) => (None, false),
+        }
     }
 }
 

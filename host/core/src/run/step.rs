@@ -1,7 +1,7 @@
 //! Where a phase is, and what it waits for there. Transitions are in the files beside.
 
 use crate::decision::{QuotaCause, SubPhase};
-use crate::ids::{ActionId, PhaseId, RequestId};
+use crate::ids::{ActionId, Digest, PhaseId, RequestId};
 use crate::input::Choice;
 use crate::observation::{BriefKind, Occasion, SplitOccasion};
 use crate::time::UnixMs;
@@ -73,10 +73,11 @@ pub(super) enum Step {
     Fitting {
         request: RequestId,
     },
-    /// `WriteSummaries`, before the compaction.
+    /// `WriteSummaries`; `digest` is the address of the summary of the phase.
     Summarising {
         action: ActionId,
-        instructions: String,
+        digest: Digest,
+        then: AfterSummary,
     },
     /// `Compact`: delivered or not, the prompt that carries it has not ended.
     Compacting {
@@ -141,6 +142,10 @@ pub(super) enum Step {
     Backoff {
         until: UnixMs,
     },
+    /// `Assess`: whether the files are there that the objectives name, now that all of them are taken for done.
+    Proving {
+        action: ActionId,
+    },
     /// `Verify`: the n-th of its commands, and the objective that it is about.
     Verifying {
         action: ActionId,
@@ -186,6 +191,15 @@ pub(super) enum Step {
     Skipped,
 }
 
+/// What follows once the summaries are written.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum AfterSummary {
+    /// The boundary between two prompts.
+    Boundary,
+    /// The compaction, with these instructions to the agent.
+    Compact(String),
+}
+
 /// Why a new session follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Succession {
@@ -195,6 +209,8 @@ pub(super) enum Succession {
     Retry,
     /// The session was lost with the host, or left by itself after its work: not counted.
     Uncounted,
+    /// None: the phase is over, and its handoff is for the phases after it.
+    Over,
 }
 
 /// What follows when a session is gone.
@@ -219,6 +235,8 @@ pub(super) enum AfterEnd {
 pub(super) enum Pause {
     /// The phase cannot go on by itself.
     Stuck,
+    /// Nothing shows that objectives are done, or something says that they are not.
+    Unproven,
     /// A ceiling of this phase was reached.
     PhaseCeiling,
     /// A ceiling of the run was reached.
@@ -235,6 +253,7 @@ impl Step {
             | Step::Readying { action }
             | Step::Working { action, .. }
             | Step::Measuring { action, .. }
+            | Step::Proving { action }
             | Step::Summarising { action, .. }
             | Step::Compacting { action }
             | Step::Surveying { action, .. }
@@ -283,6 +302,7 @@ impl Step {
 impl Pause {
     pub(super) fn choices(self) -> Vec<Choice> {
         match self {
+            Pause::Unproven => vec![Choice::Accept, Choice::Retry, Choice::Skip, Choice::Stop],
             Pause::Stuck | Pause::Conflict => vec![Choice::Retry, Choice::Skip, Choice::Stop],
             Pause::PhaseCeiling | Pause::RunCeiling => vec![Choice::Raise, Choice::Skip, Choice::Stop],
         }

@@ -5,15 +5,19 @@ use std::collections::VecDeque;
 use std::fmt::Write as _;
 
 use crate::action::{Action, beside};
-use crate::ids::{ActionId, PhaseId};
-use crate::observation::ObjectiveStatus;
+use crate::ids::{Digest, PhaseId};
+use crate::input::Outcome;
+use crate::observation::{BriefKind, ObjectiveStatus};
 use crate::text::Text;
 use crate::workflow::paths;
 
 use super::Run;
 use super::handoff::FACTS;
 use super::phase::Phase;
-use super::step::Step;
+use super::step::{AfterSummary, Step};
+
+/// The summaries of a run in the store, whatever their names in the workspace.
+const SUMMARIES: &str = "summaries/";
 
 /// Changed files that the plain handoff names; the facts beside it name all.
 const PLAIN_FILES: usize = 40;
@@ -24,14 +28,34 @@ const SUMMARY_FILES: usize = 40;
 const SUMMARY_RECORDS: usize = 10;
 
 impl Run {
-    /// One summary of the phase and one of the run, before a context is thrown away.
-    pub(super) fn write_summaries(&mut self, p: usize) -> ActionId {
-        let (step, directory) = (self.phase_summary(p), self.summary());
-        self.emit(Action::WriteSummaries {
-            phase: self.phases[p].spec.id.clone(),
-            step: Text::new(step),
-            directory: Text::new(directory),
-        })
+    /// Writes one summary of the phase and one of the run (B2). False if the newest one of the phase says the same.
+    pub(super) fn summarise(&mut self, p: usize, then: AfterSummary) -> bool {
+        let step = Text::new(self.phase_summary(p));
+        let digest = step.digest().clone();
+        if self.phases[p].summarised.as_ref() == Some(&digest) {
+            return false;
+        }
+        let (phase, directory) = (self.phases[p].spec.id.clone(), Text::new(self.summary()));
+        let action = self.emit(Action::WriteSummaries { phase, step, directory });
+        self.phases[p].step = Step::Summarising { action, digest, then };
+        true
+    }
+
+    pub(super) fn summarised(&mut self, p: usize, digest: Digest, then: AfterSummary, outcome: &Outcome) {
+        let written = match outcome {
+            Outcome::SummariesWritten { artifacts } => Some(artifacts),
+            _ => None,
+        };
+        if let Some(artifacts) = written {
+            artifacts.iter().for_each(|artifact| self.phases[p].keep(artifact));
+            self.phases[p].summarised = Some(digest);
+        }
+        match then {
+            AfterSummary::Boundary => self.cross_boundary(p),
+            AfterSummary::Compact(instructions) if written.is_some() => self.compact(p, instructions),
+            // Without its safety net no context is thrown away (B2): the work goes on uncompacted.
+            AfterSummary::Compact(_) => self.brief_next(p, BriefKind::Next),
+        }
     }
 
     /// The summary of a phase as it stands now; the artifact of that name keeps what was written before a compaction.
@@ -76,6 +100,9 @@ impl Run {
         for gotcha in newest(&phase.gotchas) {
             let _ = writeln!(text, "- Beware: {}", one_line(gotcha));
         }
+        for pattern in newest(&phase.patterns) {
+            let _ = writeln!(text, "- Pattern: {}", one_line(pattern));
+        }
         text
     }
 
@@ -95,7 +122,7 @@ impl Run {
             let _ = writeln!(text, "- deleted: {}", names.join(", "));
         }
         // The summaries before this one are what it replaces.
-        let kept = phase.artifacts.iter().filter(|artifact| !artifact.name.starts_with("summaries/"));
+        let kept = phase.artifacts.iter().filter(|artifact| !artifact.name.starts_with(SUMMARIES));
         let kept: Vec<_> = kept.collect();
         for artifact in &kept {
             let _ = writeln!(text, "- {} version {}: {}", artifact.name, artifact.version, artifact.summary);
@@ -134,17 +161,32 @@ impl Run {
     /// Document and index from facts alone, without a word of an agent: those are in the facts that lie beside it.
     pub(super) fn plain_handoff(&self, p: usize, path: &str) -> (String, String) {
         let phase = &self.phases[p];
-        let mut text = format!("# Phase {} handoff\n\n## Immediate Next Action\n\n", phase.spec.id);
+        let mut text = format!("# Phase {} Handoff\n\n## Immediate Next Action\n\n", phase.spec.id);
         match phase.open_goals().next() {
             Some((_, goal)) => {
                 let _ = writeln!(text, "Work on {}: {}", goal.spec.id, one_line(&goal.spec.description));
             }
-            None => text.push_str("Every objective is done; mend what the verification found.\n"),
+            None if phase.verified == Some(false) => {
+                text.push_str("Every objective is done; mend what the verification found.\n");
+            }
+            None => self.name_what_follows(p, &mut text),
         }
         text.push_str("\n## Current State\n\n");
+        if let (true, Some(session)) = (self.stopping, &phase.session) {
+            let _ = writeln!(text, "- the run was stopped while {session} had the phase");
+        }
         for goal in &phase.goals {
-            let mark = if goal.status == ObjectiveStatus::Done { 'x' } else { ' ' };
-            let _ = writeln!(text, "- [{mark}] {}", goal.spec.id);
+            match goal.done_by {
+                Some(basis) => {
+                    let _ = writeln!(text, "- [x] {} ({})", goal.spec.id, basis.words());
+                }
+                None => {
+                    let _ = writeln!(text, "- [ ] {}", goal.spec.id);
+                }
+            }
+        }
+        if phase.verified == Some(true) {
+            text.push_str("- the verification passed\n");
         }
         for file in phase.facts.changed.iter().take(PLAIN_FILES) {
             let state = if file.exists { "changed" } else { "deleted" };
@@ -154,13 +196,29 @@ impl Run {
         let facts = beside(path, FACTS);
         let _ = writeln!(
             text,
-            "- {facts}: every objective, every changed file, and {} attempts that failed; read it first",
-            phase.attempts.len()
+            "- {facts}: every objective, every changed file, and what was recorded (decisions: {}, failed attempts: {}, \
+             gotchas: {}, patterns: {}); read it first",
+            phase.decisions.len(),
+            phase.attempts.len(),
+            phase.gotchas.len(),
+            phase.patterns.len(),
         );
         if let Some(before) = phase.handoffs.last() {
             let _ = writeln!(text, "- Predecessor: {}", before.path);
         }
         (text, self.summary())
+    }
+
+    /// The phases that wait for this one.
+    fn name_what_follows(&self, p: usize, text: &mut String) {
+        let id = &self.phases[p].spec.id;
+        let mut after = self.phases.iter().filter(|after| after.spec.depends_on.contains(id)).peekable();
+        if after.peek().is_none() {
+            text.push_str("None in this phase: every objective is done.\n");
+        }
+        for phase in after {
+            let _ = writeln!(text, "Phase {}: {}", phase.spec.id, one_line(&phase.spec.title));
+        }
     }
 }
 
@@ -180,6 +238,6 @@ fn status_word(phase: &Phase) -> &'static str {
     }
 }
 
-fn one_line(text: &str) -> String {
+pub(super) fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -1,10 +1,14 @@
 //! Walks of the machine through a small world: agents, disk and policies that do what the test says.
 
+mod changes;
+mod endings;
 mod examinations;
 mod handoffs;
 mod inputs;
 mod mind;
 mod offload;
+mod parts;
+mod pointers;
 mod properties;
 mod seats;
 mod splits;

@@ -6,24 +6,17 @@ use crate::facts::{AgentEvent, CompactionTrigger, Exit};
 use crate::ids::{ActionId, SessionId};
 use crate::input::Outcome;
 use crate::notice::Notice;
-use crate::observation::{BriefKind, ObjectiveStatus, Occasion, SessionState, SplitOccasion};
+use crate::observation::{Basis, BriefKind, ObjectiveStatus, Occasion, SessionState, SplitOccasion};
 use crate::text::Text;
 
 use super::Run;
 use super::session::Session;
-use super::step::{AfterEnd, Pause, Step, Succession};
+use super::step::{AfterEnd, AfterSummary, Pause, Step, Succession};
 
 impl Run {
-    pub(super) fn assess(&mut self, p: usize, baseline: bool, focus: &[usize]) -> ActionId {
-        let phase = &self.phases[p];
-        let expected = focus.iter().flat_map(|g| phase.goals[*g].spec.files.clone()).collect();
-        let tree = phase.tree.clone();
-        self.emit(Action::Assess { phase: phase.spec.id.clone(), baseline, expected, tree })
-    }
-
     /// A prompt or a session ended: first what is on disk, then what a policy says of it (A5).
     pub(super) fn measure(&mut self, p: usize, occasion: Occasion, focus: Vec<usize>) {
-        let action = self.assess(p, false, &focus);
+        let action = self.assess(p, false);
         self.phases[p].step = Step::Measuring { action, occasion, focus };
     }
 
@@ -34,8 +27,12 @@ impl Run {
         }
         match (self.phases[p].step.clone(), outcome) {
             (Step::Branching { .. }, outcome) => self.branched(p, outcome),
-            (Step::Baseline { .. }, _) => self.scope(p, SplitOccasion::PhaseStart),
+            (Step::Baseline { .. }, outcome) => {
+                self.find_results(p, outcome);
+                self.scope(p, SplitOccasion::PhaseStart);
+            }
             (Step::Measuring { occasion, focus, .. }, _) => self.judge(p, occasion, focus),
+            (Step::Proving { .. }, _) => self.proven(p),
             (Step::Readying { .. }, Outcome::Failed { error }) => {
                 let exit = Exit { code: None, signal: None, by_host: true };
                 if let Some(session) = self.session_mut(p) {
@@ -56,14 +53,7 @@ impl Run {
                 self.pause(p, Pause::Stuck, text);
             }
             (Step::Working { .. }, Outcome::Failed { error }) => self.hand_over(p, Succession::Retry, error),
-            (Step::Summarising { instructions, .. }, Outcome::SummariesWritten { artifacts }) => {
-                for artifact in artifacts {
-                    self.phases[p].keep(artifact);
-                }
-                self.compact(p, instructions);
-            }
-            // Without its safety net no context is thrown away (B2): the work goes on uncompacted.
-            (Step::Summarising { .. }, _) => self.brief_next(p, BriefKind::Next),
+            (Step::Summarising { digest, then, .. }, outcome) => self.summarised(p, digest, then, outcome),
             (Step::Compacting { .. }, Outcome::Failed { error }) => {
                 self.compaction_failed(p, error);
                 self.brief_next(p, BriefKind::Next);
@@ -89,10 +79,14 @@ impl Run {
         }
     }
 
-    /// Asks whether the scope is too large. What the host made itself is one thing to do, and is not asked about.
+    /// Asks whether the scope is too large. What the host made itself is one thing to do, and is not asked about; nor is a phase whose
+    /// parts came together, since what is mended there has to stay there.
     pub(super) fn scope(&mut self, p: usize, occasion: SplitOccasion) {
         if self.phases[p].is_made_by_host() {
             return self.keep_scope(p, occasion, "it is one thing to do");
+        }
+        if self.phases[p].fork.is_some() {
+            return self.keep_scope(p, occasion, "its parts are together already");
         }
         let request = self.ask_split(p, occasion);
         self.phases[p].step = Step::Scoping { request, occasion };
@@ -139,8 +133,9 @@ impl Run {
                 let asked = *trigger == CompactionTrigger::Asked;
                 let (before, after) = (*before_tokens, *after_tokens);
                 self.notify(Notice::Compacted { phase, session: id, asked, before, after });
-                if asked {
-                    self.compaction_ended(p, BriefKind::ReOriented);
+                match asked {
+                    true => self.compaction_ended(p, BriefKind::ReOriented),
+                    false => self.lost_context(p),
                 }
             }
             AgentEvent::CompactionFailed { text } => {
@@ -216,8 +211,7 @@ impl Run {
         }
     }
 
-    /// Asks for the prompt of what comes next. Where all is done and only the verification is not content, that is the
-    /// objective whose command failed, or else the last one, once more.
+    /// Asks for the prompt of what comes next.
     pub(super) fn brief_next(&mut self, p: usize, kind: BriefKind) {
         let focus = self.focus_of_next(p, kind);
         self.brief(p, kind, focus);
@@ -230,10 +224,22 @@ impl Run {
             BriefKind::Merging => phase.open_goals().map(|(g, _)| g).collect(),
             _ => phase.next_focus(),
         };
-        if focus.is_empty() { vec![phase.faulty.unwrap_or(phase.goals.len() - 1)] } else { focus }
+        if focus.is_empty() { vec![phase.goals.len() - 1] } else { focus }
+    }
+
+    /// The agent compacted its context by itself: its next prompt tells it where it is (B11).
+    fn lost_context(&mut self, p: usize) {
+        if let Some(session) = self.session_mut(p) {
+            session.lost_context = true;
+        }
     }
 
     pub(super) fn brief(&mut self, p: usize, kind: BriefKind, focus: Vec<usize>) {
+        let has_lost_context = self.session(p).is_some_and(|session| session.lost_context);
+        let kind = match kind {
+            BriefKind::Next if has_lost_context => BriefKind::ReOriented,
+            kind => kind,
+        };
         // A prompt into a limit that is known would only be refused, and may lengthen it for everybody.
         if let Some(wait) = self.wait_of_its_provider(p) {
             return self.join_wait(p, wait, focus);
@@ -247,21 +253,30 @@ impl Run {
             return;
         };
         session.begin_prompt(now);
+        session.lost_context = false;
         let (id, prompt) = (session.id.clone(), session.prompts);
+        let beside = self.at_work_beside(p);
+        for q in &beside {
+            self.phases[*q].has_company = true;
+        }
         let phase = &mut self.phases[p];
         phase.news = true;
         // What an earlier session wrote for its successor has reached it; the handoff of then keeps it.
         if prompt == 1 && phase.reported_handoff.as_ref().is_some_and(|(by, _)| by.as_ref() != Some(&id)) {
             phase.reported_handoff = None;
         }
-        if phase.before_focus.0 != focus {
+        // What an earlier session changed shows nothing of this one.
+        if phase.before_focus.0 != focus || prompt == 1 {
             phase.before_focus = (focus.clone(), phase.facts.clone());
+            phase.has_company = false;
         }
+        phase.has_company |= !beside.is_empty();
+        phase.refused = None;
         for g in &focus {
             let goal = &mut phase.goals[*g];
             goal.attempts += 1;
-            if goal.status != ObjectiveStatus::Done {
-                goal.status = ObjectiveStatus::InProgress;
+            if !goal.is_done() {
+                goal.set_status(ObjectiveStatus::InProgress, now);
             }
         }
         let ids: Vec<_> = focus.iter().map(|g| phase.goals[*g].spec.id.clone()).collect();
@@ -272,10 +287,26 @@ impl Run {
         self.phases[p].step = Step::Working { action, focus, interrupted: false };
     }
 
-    /// Between two prompts: what is finished is verified; else the fixed order asks splitting, then compaction.
+    /// Other phases whose sessions work in the same folder.
+    pub(super) fn at_work_beside(&self, p: usize) -> Vec<usize> {
+        let is_beside =
+            |q: &usize| *q != p && self.phases[*q].tree == self.phases[p].tree && self.has_live_session(*q);
+        (0..self.phases.len()).filter(is_beside).collect()
+    }
+
+    /// Between two prompts: first a summary of what is new, so that one exists whenever the agent compacts by itself (B2). Reviews and
+    /// merges, which the host made, are one step each; a recording has no agent.
     pub(super) fn boundary(&mut self, p: usize) {
+        let may_compact = !self.phases[p].is_made_by_host() && self.workflow.imported.is_none();
+        if !may_compact || !self.summarise(p, AfterSummary::Boundary) {
+            self.cross_boundary(p);
+        }
+    }
+
+    /// What is finished is verified; else the fixed order asks splitting, then compaction.
+    pub(super) fn cross_boundary(&mut self, p: usize) {
         if self.phases[p].is_finished() {
-            self.verify(p);
+            self.prove(p);
         } else if !self.pause_at_ceiling(p) {
             if !self.has_live_session(p) {
                 self.succeed(p, Succession::Uncounted);
@@ -289,23 +320,24 @@ impl Run {
         }
     }
 
-    pub(super) fn objective_done(&mut self, p: usize, g: usize, by: Option<SessionId>) {
+    /// An objective is done; where it was before, with the stronger of both kinds of evidence.
+    pub(super) fn objective_done(&mut self, p: usize, g: usize, by: Option<SessionId>, basis: Basis) {
+        let now = self.now;
         let goal = &mut self.phases[p].goals[g];
-        if goal.status == ObjectiveStatus::Done {
+        goal.done_by = Some(goal.done_by.map_or(basis, |known| known.min(basis)));
+        if goal.is_done() {
             return;
         }
-        goal.status = ObjectiveStatus::Done;
+        goal.set_status(ObjectiveStatus::Done, now);
         goal.by.clone_from(&by);
         let objective = goal.spec.id.clone();
         if let Some(session) = by.and_then(|id| self.sessions.get_mut(&id)) {
             session.done += 1;
         }
-        let phase = &mut self.phases[p];
-        // Progress makes a failure the first one again.
-        phase.retries = 0;
+        let phase = &self.phases[p];
         let (done, of) = (phase.done_count(), phase.goals.len() as u32);
         let phase = phase.spec.id.clone();
-        self.notify(Notice::ObjectiveDone { phase, objective, done, of });
+        self.notify(Notice::ObjectiveDone { phase, objective, basis, done, of });
     }
 
     /// Ends the session, where there is one, and goes on from there once it is gone.

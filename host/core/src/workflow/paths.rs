@@ -10,8 +10,9 @@ use crate::time::UnixMs;
 pub use claims::Claims;
 
 /// The files below the task folder that Baton names itself, and the folders that it fills. No template may lead to them.
-pub const RESERVED: [&str; 11] = [
+pub const RESERVED: [&str; 12] = [
     "README.md",
+    "progress",
     "progress.json",
     "progress.log",
     "work-items.json",

@@ -26,7 +26,7 @@ pub enum AgentPlace {
 }
 
 /// What an agent may do without asking. Never silently everything.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Permission {
     /// Read the workspace.

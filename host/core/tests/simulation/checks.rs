@@ -1,5 +1,6 @@
 //! What holds after every input, whatever happens, said in what anybody can see: inputs, intents, and the view.
 
+mod reports;
 mod state;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,9 +10,12 @@ use baton_core::input::Choice;
 use baton_core::notice::Notice;
 use baton_core::observation::ObjectiveStatus;
 use baton_core::view::{Origin, PhaseRow, PhaseStatus, RunView};
+use baton_core::workflow::{Phase, REVIEW_SCORE};
 use baton_core::{
     Action, ActionId, Input, Intent, ObjectiveId, Outcome, PhaseId, SessionId, Stamped, Tree, Workflow,
 };
+
+use reports::Reports;
 
 /// The phases of a view, by their id.
 type Rows = BTreeMap<PhaseId, PhaseRow>;
@@ -41,6 +45,8 @@ pub(crate) struct Checks {
     merged: BTreeMap<Tree, Vec<PhaseId>>,
     /// Whether what came together passed a verification since it last changed.
     verified: BTreeMap<PhaseId, bool>,
+    /// What agents said of objectives and left for their successors.
+    reports: Reports,
     /// The view before, and the questions in it.
     before: Rows,
     questions: BTreeMap<ActionId, Option<PhaseId>>,
@@ -62,6 +68,7 @@ impl Checks {
             apart: BTreeSet::new(),
             merged: BTreeMap::new(),
             verified: BTreeMap::new(),
+            reports: Reports::default(),
             before: Rows::new(),
             questions: BTreeMap::new(),
         }
@@ -74,6 +81,11 @@ impl Checks {
         intents: &[Intent],
         view: Option<RunView>,
     ) -> Result<(), String> {
+        for intent in intents {
+            if let Action::RequestDecision { question, .. } = &intent.action {
+                self.reports.asked(&question.ask);
+            }
+        }
         let Some(view) = view else {
             self.last_intent = intents.last().map_or(self.last_intent, |intent| intent.id);
             return self.hear(&stamped.input);
@@ -99,6 +111,7 @@ impl Checks {
         }
         self.crowding(&rows)?;
         rows.values().try_for_each(|row| self.bounds(row, &rows))?;
+        self.reports.none_is_denied(&rows)?;
         self.before = rows;
         self.questions = questions.into_iter().map(|row| (row.id, row.phase)).collect();
         Ok(())
@@ -114,6 +127,9 @@ impl Checks {
     fn hear(&mut self, input: &Input) -> Result<(), String> {
         match input {
             Input::SessionEnded { session, .. } => _ = self.live.remove(session),
+            Input::Reported { session: Some(session), report, .. } => {
+                self.reports.heard(session, report, &self.before);
+            }
             Input::Resumed => self.live.clear(),
             Input::Answered { question, choice } => {
                 match (self.questions.get(question).cloned().flatten(), choice) {
@@ -157,6 +173,11 @@ impl Checks {
                 parent.into_iter().for_each(|parent| _ = self.verified.insert(parent, false));
             }
             (Action::Land { phase, .. }, Outcome::Updated | Outcome::Conflicted { .. }) => {
+                // A loop that begins again lands first; what had changed there is verified once more.
+                let closes_loop = |spec: &Phase| spec.id == phase && spec.repeat.is_some();
+                if self.workflow.phases.iter().any(closes_loop) {
+                    self.failures.remove(&phase);
+                }
                 self.verified.insert(phase, false);
             }
             _ => {}
@@ -169,6 +190,7 @@ impl Checks {
         let limits = self.workflow.limits;
         match notice {
             Notice::ObjectiveDone { objective, .. } => _ = self.done.insert(objective.clone()),
+            Notice::Reopened { objective, .. } => _ = self.done.remove(objective),
             Notice::Verified { phase, passed, .. } => {
                 self.verified.insert(phase.clone(), *passed);
                 self.judged(phase, *passed, 0)?;
@@ -261,12 +283,13 @@ impl Checks {
             }
             Action::Prompt { session, focus, .. } => {
                 let spec = self.live.get(session).ok_or(format!("a prompt for {session}, which is gone"))?;
+                self.reports.is_read_by(session, &spec.phase)?;
                 let again = focus.iter().find(|id| self.done.contains(id) && self.is_asked_for(id));
                 match again {
-                    Some(id) if !self.unhappy.contains(&spec.phase) => {
+                    Some(id) => {
                         Err(format!("{id} is worked on again in phase {}, and nobody said why", spec.phase))
                     }
-                    _ => Ok(()),
+                    None => Ok(()),
                 }
             }
             Action::Merge { phase, .. } => {
@@ -277,11 +300,32 @@ impl Checks {
                     None if row.verified == Some(false) && !is_left_unreviewed(phase, rows) => {
                         Err(format!("{phase} is merged unverified"))
                     }
-                    None => Ok(()),
+                    None => self.looked_at(row, rows),
                 }
             }
             Action::Land { phase, tree, .. } => self.landing(phase, tree, rows),
             _ => Ok(()),
+        }
+    }
+
+    /// D12: a part is merged when a command has checked each of its objectives, or a reviewer was content, or a person left the review.
+    fn looked_at(&self, row: &PhaseRow, rows: &Rows) -> Result<(), String> {
+        let all = || self.workflow.phases.iter().flat_map(|phase| &phase.objectives);
+        let is_checked = |id: &ObjectiveId| all().any(|one| one.id == *id && one.verify.is_some());
+        let of_root = self.workflow.phases.iter().find(|phase| phase.id == *root(&row.id, rows));
+        let review = of_root.and_then(|phase| phase.review.as_ref());
+        let is_wanted = match (self.workflow.review_parts, review) {
+            (Some(false), _) | (None, None) => false,
+            (_, Some(_)) => true,
+            (Some(true), None) => !row.objectives.iter().all(|objective| is_checked(&objective.id)),
+        };
+        let enough = review.map_or(REVIEW_SCORE, |review| review.score);
+        match row.score {
+            _ if !is_wanted || is_left_unreviewed(&row.id, rows) => Ok(()),
+            Some(score) if score >= enough => Ok(()),
+            // An agent that gives no score holds nothing up where the workflow names no reviewer.
+            None if review.is_none() => Ok(()),
+            score => Err(format!("{} is merged, and its review gave {score:?} of {enough}", row.id)),
         }
     }
 

@@ -3,7 +3,7 @@
 
 use baton_core::action::SpawnSpec;
 use baton_core::facts::{AgentEvent, Billed, Channel, Exit, OccupancySource, Signal};
-use baton_core::input::{Report, SplitGroupReport};
+use baton_core::input::{Report, ReportedHandoff, SplitGroupReport};
 use baton_core::observation::{BriefKind, ObjectiveStatus};
 use baton_core::{DurationMs, ObjectiveId};
 
@@ -45,9 +45,14 @@ enum Does {
     Lie,
     BreakOff,
     WorkAndDie,
+    HandOff,
+    Fail,
+    Halve,
 }
 
-const ALL: [Does; 12] = [
+pub(crate) const WAYS: usize = 15;
+
+const ALL: [Does; WAYS] = [
     Does::Finish,
     Does::Exhaust,
     Does::MeetQuota,
@@ -60,6 +65,9 @@ const ALL: [Does; 12] = [
     Does::Lie,
     Does::BreakOff,
     Does::WorkAndDie,
+    Does::HandOff,
+    Does::Fail,
+    Does::Halve,
 ];
 
 impl Agent {
@@ -116,6 +124,21 @@ impl Agent {
                 acts.report(dice, request);
                 acts.end(dice, "done");
             }
+            Does::HandOff => {
+                focus.iter().for_each(|id| acts.report(dice, stands(id, ObjectiveStatus::InProgress)));
+                acts.report(dice, Report::HandoffWrite(Box::new(handoff())));
+                acts.end(dice, "handoff");
+            }
+            // Both end as if all were well: what they report is against it.
+            Does::Fail => {
+                focus.iter().for_each(|id| acts.report(dice, stands(id, ObjectiveStatus::Failed)));
+                acts.end(dice, "done");
+            }
+            Does::Halve => {
+                focus.iter().for_each(|id| acts.report(dice, stands(id, ObjectiveStatus::Done)));
+                focus.iter().for_each(|id| acts.report(dice, stands(id, ObjectiveStatus::InProgress)));
+                acts.end(dice, "done");
+            }
             Does::Die => acts.die(dice),
             Does::WorkAndDie => {
                 acts.push(dice, Act::Work(focus.to_vec()));
@@ -155,10 +178,14 @@ impl Agent {
         self.used_tokens = (self.used_tokens + dice.within(10, 150)).min(980);
         if dice.percent(40) {
             let name = format!("src/{}", dice.within(1, 5));
-            acts.say(
-                dice,
-                AgentEvent::ToolCall { id: "t".into(), name: "Read".into(), reads: Some(name), writes: None },
-            );
+            let call = AgentEvent::ToolCall {
+                id: "t".into(),
+                name: "Read".into(),
+                reads: Some(name),
+                writes: None,
+                command: None,
+            };
+            acts.say(dice, call);
         }
         if dice.percent(5) {
             acts.say(dice, AgentEvent::ApprovalRequested { title: "rm".into() });
@@ -221,7 +248,20 @@ impl Acts {
 }
 
 fn done(id: &ObjectiveId) -> Report {
-    Report::ObjectiveUpdate { objective: id.clone(), status: ObjectiveStatus::Done, note: String::new() }
+    stands(id, ObjectiveStatus::Done)
+}
+
+fn stands(id: &ObjectiveId, status: ObjectiveStatus) -> Report {
+    Report::ObjectiveUpdate { objective: id.clone(), status, note: "as far as it goes".into() }
+}
+
+fn handoff() -> ReportedHandoff {
+    ReportedHandoff {
+        current_state: "half of it is there".into(),
+        immediate_next_action: "do the other half".into(),
+        critical_context: Vec::new(),
+        critical_files: Vec::new(),
+    }
 }
 
 fn request(focus: &[ObjectiveId], dice: &mut Dice) -> Report {

@@ -3,6 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use baton_core::facts::{ChangedFile, WorkspaceFacts};
+use baton_core::workflow::Phase;
 use baton_core::{Action, ObjectiveId, Outcome, PhaseId, Tree};
 
 use crate::dice::Dice;
@@ -66,6 +68,23 @@ impl Ground {
         }
         self.worked.extend(pieces.iter().cloned());
         Ok(())
+    }
+
+    /// What a measurement finds: the work of an objective is in the files that it names.
+    pub(crate) fn facts(&self, tree: &Tree, expected: &[String], phases: &[Phase]) -> WorkspaceFacts {
+        let place = self.trees.get(tree);
+        let objectives = || phases.iter().flat_map(|phase| &phase.objectives);
+        let is_there = |path: &String| {
+            let of = objectives().find(|objective| objective.files.contains(path));
+            of.zip(place).is_some_and(|(objective, place)| place.pieces.contains(&objective.id))
+        };
+        let (there, missing): (Vec<String>, Vec<String>) = expected.iter().cloned().partition(is_there);
+        let changed = |path| ChangedFile { path, bytes: 1, exists: true, digest: None };
+        WorkspaceFacts {
+            changed: there.into_iter().map(changed).collect(),
+            missing,
+            ..WorkspaceFacts::default()
+        }
     }
 
     /// An agent resolved the merge that stands open there, where one does.

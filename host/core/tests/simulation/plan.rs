@@ -2,9 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use baton_core::workflow::{AgentKind, Limits, Mode, Objective, Phase, Repeat, ReviewBy, Role, Workflow};
+use baton_core::workflow::{
+    AgentKind, Limits, Mode, Objective, Phase, Repeat, ReviewBy, Role, SplitTime, Workflow,
+};
 use baton_core::{DurationMs, PhaseId};
 
+use crate::crew::WAYS;
 use crate::dice::Dice;
 
 /// Whose quota the roles use.
@@ -16,7 +19,7 @@ pub(crate) struct Temper {
     /// There is a git work tree.
     pub(crate) git: bool,
     /// What agents do with a prompt, by weight, in the order of `agents::Does`.
-    pub(crate) agents: [u32; 12],
+    pub(crate) agents: [u32; WAYS],
     /// Agents report an objective before the prompt in which they did it ends.
     pub(crate) reports: u32,
     /// A policy finds a scope too large at its start.
@@ -64,6 +67,9 @@ impl Temper {
             often(15),
             often(15),
             often(10),
+            often(15),
+            often(15),
+            often(15),
             often(15),
             often(15),
         ];
@@ -119,6 +125,7 @@ pub(crate) fn workflow(dice: &mut Dice) -> Workflow {
         roles: roles.map(|(name, provider)| (name.into(), role(dice, PROVIDERS[provider]))).into(),
         limits: limits(dice),
         phases,
+        review_parts: *dice.one_of(&[Some(true), Some(true), Some(false), None]),
         setup: if dice.percent(30) { vec!["make ready".into()] } else { Vec::new() },
         providers,
         ..Workflow::default()
@@ -158,7 +165,9 @@ fn phase(dice: &mut Dice, n: usize, before: &[PhaseId]) -> Phase {
             .collect(),
         verify: (repeats || dice.percent(50)).then(|| format!("test {n}")),
         setup: if dice.percent(15) { vec!["make more".into()] } else { Vec::new() },
+        context: Vec::new(),
         complex: dice.percent(20),
+        split: *dice.one_of(&[SplitTime::Ahead, SplitTime::During, SplitTime::Never]),
         wall_time: dice.percent(6).then(|| DurationMs::from_mins(dice.within(5, 60))),
         tokens: dice.percent(6).then(|| dice.within(2_000, 30_000)),
         cost_microusd: None,

@@ -85,7 +85,15 @@ fn assess(seen: &ExhaustionObservation, now: UnixMs, dice: &mut Dice) -> Assessm
             (Verdict::Stalled, recovery[dice.by_weight(&[8, 4, 4, 1])].clone())
         }
         (false, _) => (Verdict::Healthy, Recovery::Wait),
-        (true, "done") => (Verdict::Completed, Recovery::Wait),
+        (true, "handoff") if seen.handoff_reported => (Verdict::HandedOff, Recovery::Wait),
+        (true, "handoff") => (Verdict::Unfinished, Recovery::NewSession),
+        // It believes whoever says so: what was reported against it is for core to hold on to.
+        (true, "done") if dice.percent(80) => (Verdict::Completed, Recovery::Wait),
+        (true, "done") => {
+            let ask = Recovery::Pause { question: "Is it done?".into() };
+            let recovery = [Recovery::Nudge, Recovery::NewSession, Recovery::Split, ask];
+            (Verdict::Unfinished, recovery[dice.by_weight(&[8, 4, 2, 1])].clone())
+        }
         (true, "exhausted") => (Verdict::Exhausted, Recovery::Wait),
         (true, "turns") => (Verdict::TurnLimit, Recovery::Wait),
         (true, "rate") => (Verdict::Quota { cause: QuotaCause::Rate, until: None }, Recovery::Wait),

@@ -348,10 +348,13 @@ fn is_durable(action: &Action) -> bool {
         Action::Notify(notice) => matches!(
             notice,
             Notice::ObjectiveDone { .. }
+                | Notice::Reopened { .. }
                 | Notice::PhaseDone { .. }
                 | Notice::Stopped { .. }
                 | Notice::Paused { .. }
                 | Notice::Split { .. }
+                | Notice::QuotaWait { .. }
+                | Notice::QuotaOver { .. }
         ),
         other => other.is_durable(),
     }

@@ -4,10 +4,11 @@ use proptest::prelude::*;
 
 use super::world::{Does, World, workflow};
 use crate::action::{Action, Ending};
+use crate::facts::AgentEvent;
 use crate::ids::Digest;
 use crate::input::{Choice, Input, Outcome, Report, ReportedHandoff};
 use crate::notice::Notice;
-use crate::observation::{Ask, BriefKind, HandoffObservation, ObjectiveStatus};
+use crate::observation::{Ask, BriefKind, CommandRunView, FileReadView, HandoffObservation, ObjectiveStatus};
 use crate::run::Run;
 use crate::view::{HandoffRow, Repair};
 
@@ -23,7 +24,9 @@ fn report(world: &mut World, report: Report) {
 }
 
 fn rows(world: &World) -> Vec<HandoffRow> {
-    world.run.view(world.now).unwrap().phases[0].handoffs.clone()
+    let mut rows = world.run.view(world.now).unwrap().phases[0].handoffs.clone();
+    rows.retain(|row| !row.closes);
+    rows
 }
 
 fn composed(world: &World) -> Vec<&HandoffObservation> {
@@ -67,6 +70,107 @@ fn a_handoff_is_inspected_and_reviewed_before_a_successor_starts() {
 }
 
 #[test]
+fn a_phase_that_is_over_leaves_a_handoff_to_those_after_it() {
+    // C23
+    let mut workflow = workflow(&[("1", &["a"]), ("2", &["b"])]);
+    workflow.phases[1].depends_on = vec!["1".into()];
+    let mut world = World::new(workflow);
+    world.go();
+    assert_eq!(world.ending(), Some(Ending::Done));
+    let view = world.run.view(world.now).unwrap();
+    let left: Vec<&HandoffRow> = view.phases.iter().flat_map(|phase| &phase.handoffs).collect();
+    assert!(left.len() == 2 && left.iter().all(|row| row.closes && row.repair == Repair::None));
+    let first = world.actions.iter().find_map(|action| match action {
+        Action::WriteHandoff { document, .. } => document.body(),
+        _ => None,
+    });
+    assert!(first.unwrap().contains("- [x] a (") && first.unwrap().contains("Phase 2: "), "{first:?}");
+    // No policy is asked, and no session is said to take over.
+    assert!(composed(&world).is_empty() && world.count(|n| matches!(n, Notice::HandedOff { .. })) == 0);
+    // The index of the run leads to it.
+    let index =
+        |seen: &&HandoffObservation| seen.entry_points.iter().any(|entry| entry.path.ends_with("/index.md"));
+    let briefed = briefed(&world);
+    assert_eq!(briefed.iter().map(index).collect::<Vec<_>>(), [false, true]);
+}
+
+#[test]
+fn a_report_that_was_not_taken_keeps_its_objective_open() {
+    // A11
+    let mut world = World::new(workflow(&[("1", &["a"])]));
+    while !matches!(world.actions.last(), Some(Action::Prompt { .. })) {
+        assert!(world.step());
+    }
+    let waiting = std::mem::take(&mut world.queue);
+    report(&mut world, Report::Refused { why: "\"in_progress\" is no status".into() });
+    world.queue.extend(waiting);
+    world.go();
+    assert_eq!(world.ending(), Some(Ending::Done));
+    let asked = world.prompts_of(BriefKind::Nudged);
+    assert_eq!(asked.len(), 1, "it is asked once more, and reports nothing wrong then");
+    assert_eq!(world.count(|n| matches!(n, Notice::ObjectiveDone { .. })), 1);
+}
+
+#[test]
+fn a_report_that_comes_while_a_phase_closes_reopens_it() {
+    // A11
+    let mut world = World::new(workflow(&[("1", &["a"])]));
+    while !matches!(world.actions.last(), Some(Action::WriteHandoff { .. })) {
+        assert!(world.step());
+    }
+    let (objective, status) = ("a".into(), ObjectiveStatus::InProgress);
+    let waiting = std::mem::take(&mut world.queue);
+    report(&mut world, Report::ObjectiveUpdate { objective, status, note: "one case is left".into() });
+    world.queue.extend(waiting);
+    world.go();
+    assert_eq!(world.ending(), Some(Ending::Done));
+    assert_eq!(world.worked.values().sum::<u32>(), 2, "it was worked on once more");
+}
+
+#[test]
+fn a_stop_leaves_a_handoff_and_the_next_host_a_better_one() {
+    // C23
+    let mut world = exhausted();
+    while world.worked.is_empty() {
+        world.step();
+    }
+    world.put(Input::StopRequested);
+    world.go();
+    let left = rows(&world);
+    assert_eq!(left.len(), 1);
+    assert!(composed(&world).is_empty(), "nobody is asked while the host stops");
+    let document = world.actions.iter().rev().find_map(|action| match action {
+        Action::WriteHandoff { document, .. } => document.body(),
+        _ => None,
+    });
+    assert!(document.unwrap().contains("the run was stopped while s1 had the phase"), "{document:?}");
+    world.put(Input::Resumed);
+    world.go();
+    assert_eq!(world.ending(), Some(Ending::Done));
+    let newer = rows(&world);
+    assert!(newer.len() > 1 && newer.iter().all(|row| row.repair == Repair::None), "{newer:#?}");
+    assert_eq!(newer[newer.len() - 2].predecessor.as_ref(), Some(&newer[newer.len() - 1].path));
+}
+
+#[test]
+fn a_handoff_of_a_stop_that_was_not_written_is_written_by_the_next_host() {
+    // C23
+    let mut world = exhausted();
+    while world.worked.is_empty() {
+        world.step();
+    }
+    world.put(Input::StopRequested);
+    while !matches!(world.actions.last(), Some(Action::WriteHandoff { .. })) {
+        assert!(world.step());
+    }
+    world.crash();
+    world.go();
+    assert_eq!(world.ending(), Some(Ending::Done));
+    let paths: std::collections::BTreeSet<String> = rows(&world).into_iter().map(|row| row.path).collect();
+    assert_eq!(paths.len(), rows(&world).len(), "no two share a name");
+}
+
+#[test]
 fn a_refused_handoff_is_composed_again_without_the_words_of_agents() {
     // C8
     let mut world = exhausted();
@@ -95,6 +199,50 @@ fn a_refused_handoff_is_composed_again_without_the_words_of_agents() {
         _ => None,
     });
     assert!(facts.unwrap().contains("too slow"));
+}
+
+#[test]
+fn patterns_and_what_the_host_saw_are_in_the_handoff_and_withheld_with_the_words_of_agents() {
+    // C7, C25
+    let mut world = exhausted();
+    world.scores = std::cell::RefCell::new([40].into());
+    for _ in 0..12 {
+        world.step();
+    }
+    report(&mut world, Report::PatternRecord { pattern: "printers take a Sink".into() });
+    let call = |reads: Option<&str>, command: Option<&str>| AgentEvent::ToolCall {
+        id: "t1".into(),
+        name: "tool".into(),
+        reads: reads.map(Into::into),
+        writes: None,
+        command: command.map(Into::into),
+    };
+    let failed =
+        AgentEvent::ToolOutput { id: "t1".into(), bytes: 1, text: String::new(), failed: Some(true) };
+    for event in [call(Some("src/a.rs"), None), call(None, Some("make test")), failed] {
+        world.put(Input::Agent { session: "s1".into(), event });
+    }
+    world.go();
+    let asked = composed(&world);
+    assert_eq!(asked[0].patterns, ["printers take a Sink"]);
+    let ran = CommandRunView { line: "make test".into(), failed: Some(true), times: 1 };
+    assert_eq!(asked[0].commands, [ran]);
+    assert_eq!(asked[0].reads, [FileReadView { path: "src/a.rs".into(), times: 1 }]);
+    let withheld = asked[1];
+    assert!(withheld.patterns.is_empty() && withheld.commands.is_empty() && withheld.reads.is_empty());
+    for key in ["patterns-withheld", "commands-withheld", "reads-withheld"] {
+        assert_eq!(attribute(withheld, key), Some("1"), "{key}");
+    }
+    let facts = world.actions.iter().find_map(|action| match action {
+        Action::WriteHandoff { facts, .. } => facts.as_ref()?.body(),
+        _ => None,
+    });
+    let facts: serde_json::Value = serde_json::from_str(facts.unwrap()).unwrap();
+    assert_eq!(facts["patterns"][0], "printers take a Sink");
+    assert_eq!(
+        (&facts["commands_run"][0]["line"], &facts["files_read"][0]["times"]),
+        (&"make test".into(), &1.into())
+    );
 }
 
 #[test]

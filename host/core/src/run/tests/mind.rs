@@ -38,6 +38,7 @@ impl World {
                 let used = o.session.occupancy.used_tokens.unwrap_or(0);
                 let all = || o.items.iter().map(|item| item.id.clone()).collect();
                 let action = match o.items.is_empty() {
+                    true if self.hands_off_from.is_some_and(|from| used >= from) => CompactionAction::HandOff,
                     true if used >= 700 && self.compacts => {
                         CompactionAction::Compact { instructions: String::new() } // B1
                     }

@@ -190,3 +190,23 @@ fn a_change_is_the_same_when_the_journal_is_folded_again() {
     assert_eq!(again, world.run);
     assert_eq!(deciding(&world), ["built-in", "mine"]);
 }
+
+#[test]
+fn the_view_names_every_policy_that_decides_and_the_one_for_the_rest_last() {
+    // M3
+    let of = |capability: Capability, policy: &str| Pin { capability, ..pin(policy, Scope::Run) };
+    let view_of = |pins: &[Pin]| {
+        let world = at_work(workflow(&[("1", &["a"])]), pins);
+        world.run.view(world.now).unwrap().phases[0].policy.clone()
+    };
+    let digest = |policy: &str| Digest::of(policy).short().to_string();
+    let whole = Capability::ALL.map(|capability| of(capability, "resilience"));
+    assert_eq!(view_of(&whole), format!("resilience@{}", digest("resilience")));
+    let mut pins = whole.to_vec();
+    pins.push(of(Capability::Handoff, "torch"));
+    assert_eq!(
+        view_of(&pins),
+        format!("torch@{} (handoff), resilience@{}", digest("torch"), digest("resilience"))
+    );
+    assert_eq!(view_of(&[]), "");
+}

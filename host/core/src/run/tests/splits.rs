@@ -234,6 +234,7 @@ fn without_git_the_parts_share_the_folder_and_the_lead_synthesises() {
     // C11
     let mut world = world_of(wide(3), 3);
     world.base = None;
+    world.absent = vec![".baton/r1/results/phase-20a.md".into()];
     world.go();
     assert_eq!(world.ending(), Some(Ending::Done));
     let names: Vec<&str> = world.actions.iter().map(Action::name).collect();
@@ -242,6 +243,12 @@ fn without_git_the_parts_share_the_folder_and_the_lead_synthesises() {
     let merging = world.prompts_of(BriefKind::Merging);
     assert_eq!(merging.len(), 1);
     assert!(merging[0].contains(".baton/r1/results/phase-20c.md"), "{}", merging[0]);
+    // What no part wrote is not named; the host's own pages are always there.
+    assert!(!merging[0].contains("results/phase-20a.md"), "{}", merging[0]);
+    for part in ["20a", "20b", "20c"] {
+        let page = format!(".baton/r1/phases/phase-{part}-results.md");
+        assert!(merging[0].contains(&page), "{page}: {}", merging[0]);
+    }
 }
 
 /// Asks for a split of the two objectives, each for itself, in the first prompt.
@@ -257,7 +264,7 @@ fn ask(world: &mut World) {
 
 #[test]
 fn who_asks_for_a_split_instead_of_doing_the_work_is_no_failure() {
-    // D2
+    // C26 D2
     for does in [Does::Nothing, Does::Exhaust, Does::Die] {
         let mut world = World::new(wide(2));
         world.script = [does].into();
@@ -267,6 +274,7 @@ fn who_asks_for_a_split_instead_of_doing_the_work_is_no_failure() {
         assert_eq!(world.ending(), Some(Ending::Done), "{does:?}");
         let view = world.run.view(world.now).unwrap();
         assert_eq!((view.phases[0].split, view.phases[0].continuation), (2, 0), "{does:?}");
+        assert_eq!(view.phases[0].sessions[0].ending, "split-requested", "{does:?}");
     }
 }
 

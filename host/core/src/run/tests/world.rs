@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, VecDeque};
 use crate::action::{Action, Ending};
 use crate::decision::*;
 use crate::facts::{
-    AgentEvent, Billed, Capabilities, CompactionTrigger, Exit, OccupancySource, WorkspaceFacts,
+    AgentEvent, Billed, Capabilities, ChangedFile, CompactionTrigger, Exit, OccupancySource, WorkspaceFacts,
 };
 use crate::ids::{Digest, ObjectiveId, Seq, SessionId};
 use crate::input::{ArtifactRef, Choice, Input, Outcome, Report, Stamped};
@@ -27,6 +27,8 @@ pub(super) enum Does {
     Quota(Option<u64>),
     /// Answers nothing of substance.
     Nothing,
+    /// Compacts its context by itself, and then works and answers, or answers nothing of substance.
+    Forget { finishes: bool },
     /// Its process ends.
     Die,
     /// Says nothing at all.
@@ -60,6 +62,10 @@ pub(super) struct World {
     pub(super) offloads: Option<Vec<String>>,
     /// What is offloaded can be saved.
     pub(super) keeps: bool,
+    /// Files that are not there, if the host looks for them.
+    pub(super) absent: Vec<String>,
+    /// The compaction policy hands off at this many tokens, whatever the session has finished.
+    pub(super) hands_off_from: Option<u64>,
     /// The commit of a checkpoint; absent where there is no git.
     pub(super) base: Option<String>,
     /// What becomes of branching, merging and landing, time after time; then each works.
@@ -104,7 +110,9 @@ pub(super) fn workflow(phases: &[(&str, &[&str])]) -> Workflow {
                 .collect(),
             verify: None,
             setup: Vec::new(),
+            context: Vec::new(),
             complex: false,
+            split: Default::default(),
             wall_time: None,
             tokens: None,
             cost_microusd: None,
@@ -143,6 +151,8 @@ impl World {
             offload_from: 850,
             offloads: None,
             keeps: true,
+            absent: Vec::new(),
+            hands_off_from: None,
             base: Some("b".into()),
             branches: VecDeque::new(),
             merges: VecDeque::new(),
@@ -322,19 +332,28 @@ impl World {
                 self.put(Input::SessionEnded { session, exit });
                 Outcome::Delivered
             }
-            Action::Assess { .. } => Outcome::Assessed { facts: WorkspaceFacts::default() },
+            Action::Assess { expected, .. } => {
+                let (missing, there) = expected.into_iter().partition(|file| self.absent.contains(file));
+                let there: Vec<String> = there;
+                let changed = there.into_iter().map(changed).collect();
+                Outcome::Assessed { facts: WorkspaceFacts { changed, missing, ..WorkspaceFacts::default() } }
+            }
             Action::Inspect { .. } => Outcome::Inspected {
                 missing_files: self.missing.clone(),
                 secrets: self.secrets.pop_front().unwrap_or_default(),
                 commits_since: self.commits_since,
                 diverged: false,
             },
-            Action::WriteHandoff { path, .. } => {
-                Outcome::HandoffWritten { path, artifact: artifact("handoff"), index: None }
+            Action::WriteHandoff { path, .. } => Outcome::HandoffWritten {
+                path,
+                artifact: artifact("handoff"),
+                index: Some(artifact("index")),
+            },
+            Action::WriteSummaries { phase, .. } if self.keeps => {
+                let names = [format!("summaries/phase-{phase}.md"), "summaries/run.md".to_owned()];
+                Outcome::SummariesWritten { artifacts: names.iter().map(|name| artifact(name)).collect() }
             }
-            Action::WriteSummaries { .. } => {
-                Outcome::SummariesWritten { artifacts: vec![artifact("summary")] }
-            }
+            Action::WriteSummaries { .. } => Outcome::Failed { error: "the disk is full".into() },
             Action::Offload { items, .. } if self.keeps => {
                 Outcome::Offloaded { artifacts: items.iter().map(|item| artifact(&item.name)).collect() }
             }
@@ -386,11 +405,11 @@ impl World {
             _ => 200,
         };
         let word = match does {
-            Does::Finish(_) => "done",
+            Does::Finish(_) | Does::Forget { finishes: true } => "done",
             Does::Exhaust => "exhausted",
             Does::Quota(Some(_)) => "quota-until",
             Does::Quota(None) => "quota",
-            Does::Nothing => "nothing",
+            Does::Nothing | Does::Forget { finishes: false } => "nothing",
             Does::Die | Does::Hang => "silent",
         };
         self.last.insert(session.clone(), word);
@@ -401,7 +420,11 @@ impl World {
             let exit = Exit { code: Some(1), signal: None, by_host: false };
             return self.put(Input::SessionEnded { session: session.clone(), exit });
         }
-        if matches!(does, Does::Finish(_)) {
+        if let Does::Forget { .. } = does {
+            let (trigger, before_tokens, after_tokens) = (CompactionTrigger::Auto, None, Some(200));
+            self.event(session, AgentEvent::Compacted { trigger, before_tokens, after_tokens });
+        }
+        if word == "done" {
             self.review(session, focus);
             for id in focus {
                 *self.worked.entry(id.clone()).or_default() += 1;
@@ -435,6 +458,11 @@ pub(super) fn label(capability: Capability) -> Label {
         artifacts: Default::default(),
         faults: Vec::new(),
     }
+}
+
+/// A file that somebody wrote.
+fn changed(path: String) -> ChangedFile {
+    ChangedFile { path, bytes: 1, exists: true, digest: None }
 }
 
 fn artifact(name: &str) -> ArtifactRef {

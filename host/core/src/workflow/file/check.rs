@@ -38,6 +38,7 @@ pub(super) fn check(
     checker.depends_on(&shape.phases);
     checker.loops(&shape.phases);
     checker.objective_ids(&shape.phases);
+    checker.acceptance(shape.accept.as_ref(), &shape.phases);
     checker.roles_of_phases(&shape.phases, &mut roles, &cast);
     let mode = checker.modes(shape.mode, shape.modes, &shape.mode_files, &mut roles, &cast);
     let paths = checker.paths(&shape.paths);
@@ -53,6 +54,8 @@ pub(super) fn check(
         roles,
         limits: Limits { continuations: continuations.unwrap_or(limits.continuations), ..limits },
         policies,
+        accept: shape.accept.map(At::into_inner),
+        review_parts: Some(shape.review_parts.unwrap_or(true)),
         phases,
         workspace: shape.workspace.map(|workspace| match workspace.get().as_str() {
             "scratch" => WorkspaceChoice::Scratch,

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::check::Checker;
 use super::problem::suggest;
 use super::shape::{At, PhaseShape};
+use crate::workflow::Acceptance;
 
 impl Checker<'_, '_> {
     pub(super) fn phase_ids(&mut self, phases: &[At<PhaseShape>]) {
@@ -66,6 +67,22 @@ impl Checker<'_, '_> {
             };
             let hint = "remove one of these `depends_on`, so that one phase can begin";
             self.problems.at(span, "depends_on", what, hint);
+        }
+    }
+
+    /// Where only a check is enough, everything has one (A11).
+    pub(super) fn acceptance(&mut self, accept: Option<&At<Acceptance>>, phases: &[At<PhaseShape>]) {
+        let Some(accept) = accept.filter(|accept| *accept.get() == Acceptance::Checked) else { return };
+        let unchecked = phases.iter().map(At::get).filter(|phase| phase.verify.is_none()).find_map(|phase| {
+            let objective = phase.objectives.iter().map(At::get).find(|one| one.verify.is_none())?;
+            Some((phase.id.get(), objective.id.get()))
+        });
+        if let Some((phase, objective)) = unchecked {
+            let what = format!(
+                "`accept = \"checked\"`, but nothing checks objective `{objective}` of phase `{phase}`"
+            );
+            let hint = "give the objective or its phase a command: verify = \"…\"";
+            self.problems.at(accept.span(), "accept", what, hint);
         }
     }
 

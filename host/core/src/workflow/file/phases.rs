@@ -1,13 +1,11 @@
 //! One phase of a workflow file, from its shape to the model. Opens no file.
 
 use super::check::{Checker, role_of};
-use super::shape::{At, ObjectiveShape, PhaseShape, ReviewShape};
+use super::shape::{At, ContextShape, ObjectiveShape, PhaseShape, ReviewShape};
 use super::values::{microusd, path_fault};
 use crate::ids::{ObjectiveId, PhaseId, RoleName};
-use crate::workflow::{Objective, Phase, Repeat, ReviewBy};
-
-/// A review passes from this score on, where the workflow names none: as for handoff documents (C8).
-const REVIEW_SCORE: u32 = 70;
+use crate::observation::ContextFile;
+use crate::workflow::{Objective, Phase, REVIEW_SCORE, Repeat, ReviewBy};
 
 impl Checker<'_, '_> {
     pub(super) fn phase(&mut self, shape: PhaseShape) -> Phase {
@@ -15,6 +13,7 @@ impl Checker<'_, '_> {
         let role = RoleName::from(role_of(&shape));
         let agent = shape.agent.as_ref().and_then(|agent| self.agent(&place, agent));
         let id = shape.id.into_inner();
+        let context = shape.context.into_iter().map(|one| self.context(&place, one)).collect();
         Phase {
             title: shape.title.unwrap_or_else(|| id.clone()),
             depends_on: shape.depends_on.iter().map(|name| PhaseId::from(name.get().as_str())).collect(),
@@ -23,17 +22,39 @@ impl Checker<'_, '_> {
             objectives: shape.objectives.into_iter().map(|one| self.objective(one.into_inner())).collect(),
             verify: shape.verify,
             complex: shape.complex,
+            split: shape.split,
             wall_time: self.wall_time(&place, shape.wall_time.as_ref()),
             tokens: shape.tokens,
             cost_microusd: shape.cost_usd.map(microusd),
             continuations: shape.continuations,
             setup: shape.setup,
+            context,
             review: shape.review.map(|review| reviewer(review.into_inner())),
             repeat: shape.repeat.map(|repeat| Repeat {
                 from: PhaseId::new(repeat.from.into_inner()),
                 at_most: repeat.at_most,
             }),
             id: PhaseId::new(id),
+        }
+    }
+
+    fn context(&mut self, place: &str, shape: ContextShape) -> ContextFile {
+        if let Some(fault) = path_fault(shape.file.get()) {
+            let path = shape.file.get().escape_debug();
+            let what = format!("`file` of `context` {place}: \"{path}\" {fault}");
+            self.problems.at(shape.file.span(), "file", what, "");
+        }
+        for section in &shape.sections {
+            let text = section.get();
+            if text.chars().any(char::is_control) {
+                let what =
+                    format!("`sections` of `context` {place}: \"{}\" is not a heading", text.escape_debug());
+                self.problems.at(section.span(), "sections", what, "write the heading on one line");
+            }
+        }
+        ContextFile {
+            path: shape.file.into_inner(),
+            sections: shape.sections.into_iter().map(|section| section.get().trim().to_owned()).collect(),
         }
     }
 

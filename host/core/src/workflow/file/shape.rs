@@ -20,7 +20,7 @@ pub(super) use policies::{
     ChoicesShape, ConfigurationShape, GrantsShape, PoliciesShape, PolicyShape, ScopedPoliciesShape,
 };
 
-use crate::workflow::{AgentKind, Mode, Permission, PromptWay};
+use crate::workflow::{Acceptance, AgentKind, Mode, Permission, PromptWay, SplitTime};
 
 /// Phases of one workflow: its table must stay readable, and a phase with more to do is split at run time.
 pub(super) const PHASES_MAX: usize = 200;
@@ -28,6 +28,10 @@ pub(super) const PHASES_MAX: usize = 200;
 pub(super) const OBJECTIVES_MAX: usize = 200;
 /// Files of one objective.
 pub(super) const FILES_MAX: usize = 100;
+/// Context files of one phase, and sections of one: an agent that reads more has no room left for the work.
+pub(super) const CONTEXT_MAX: usize = 20;
+/// Characters of the heading of a section.
+pub(super) const SECTION_CHARS_MAX: usize = 120;
 /// Characters of a description: a page or two; what is longer belongs into a file that the agent reads.
 pub(super) const TEXT_CHARS_MAX: usize = 8000;
 /// Turns of one phase: more than any window survives.
@@ -100,6 +104,14 @@ pub(super) struct WorkflowShape {
     /// How much effort is spent; chooses the column of the table of turns. Default: standard.
     #[serde(default)]
     pub(super) mode: Mode,
+    /// The weakest evidence that makes an objective done: "checked" (a `verify` command passed), "reported" (the agent reported it as
+    /// done) or "answer" (the agent answered, even if no file changed). Default: the policy decides; the built-in one wants a
+    /// report, changed files or, from a role that may not edit, an answer. Evidence against it always wins.
+    pub(super) accept: Option<At<Acceptance>>,
+    /// Whether a part of a split is reviewed before it is merged if its phase has no `review` and an objective of the part has no
+    /// `verify` of its own. The role `reviewer` does it, or the phase's own role if the workflow has no such role; 70 of 100 passes.
+    /// Each review is a session. Default: true.
+    pub(super) review_parts: Option<bool>,
     /// The agent of every role that names none. Default: rehearsal. `--agent` wins over it, over every role and phase.
     #[schemars(with = "Option<AgentKind>")]
     pub(super) agent: Option<At<String>>,
@@ -257,7 +269,8 @@ pub(super) struct PhaseShape {
     #[schemars(length(min = 1, max = TEXT_CHARS_MAX))]
     pub(super) verify: Option<String>,
     /// Who says whether it is good enough once the commands have passed: a role, or a role with the score of 100 that
-    /// satisfies it: { role = "reviewer-deep", score = 80 }. Default of the score: 70. A part of a split is reviewed for itself.
+    /// satisfies it: { role = "reviewer-deep", score = 80 }. Default of the score: 70. A part of a split is reviewed for itself
+    /// as well.
     pub(super) review: Option<At<ReviewShape>>,
     /// Where to begin again while this phase finds the work not good enough: { from = "plan", at_most = 5 } walks the phases
     /// from `plan` to this one until its `verify` or `review` is content, five times at most.
@@ -265,6 +278,10 @@ pub(super) struct PhaseShape {
     /// Known to be complex work: a policy may allow it more turns.
     #[serde(default)]
     pub(super) complex: bool,
+    /// When a policy may split this phase: "ahead" (before its first session already), "during" (while it is worked on, and before
+    /// only if its size leaves no doubt) or "never". If an agent asks for a split, the policy judges it anyway. Default: during.
+    #[serde(default)]
+    pub(super) split: SplitTime,
     /// Wall time of this phase ("90s", "30m", "2h").
     #[schemars(pattern(r"^[0-9]+(ms|s|m|h)$"))]
     pub(super) wall_time: Option<At<String>>,
@@ -281,11 +298,30 @@ pub(super) struct PhaseShape {
     #[serde(default)]
     #[schemars(length(max = SETUP_MAX), inner(length(min = 1, max = TEXT_CHARS_MAX)))]
     pub(super) setup: Vec<String>,
+    /// Files of the codebase to read before the work, with the sections to focus on:
+    /// context = [{ file = "docs/design.md", sections = ["Parser", "Errors"] }]. Prompts name them; nothing is embedded.
+    #[serde(default)]
+    #[schemars(length(max = CONTEXT_MAX))]
+    pub(super) context: Vec<ContextShape>,
     /// Which policy decides what about this phase, with every part that it is split into.
     pub(super) policies: Option<ScopedPoliciesShape>,
     /// What is to be done, at least one thing.
     #[schemars(length(min = 1, max = OBJECTIVES_MAX))]
     pub(super) objectives: Vec<At<ObjectiveShape>>,
+}
+
+/// A file of the codebase that says what an agent must know.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Context")]
+pub(super) struct ContextShape {
+    /// The file, relative to the workspace.
+    #[schemars(length(min = 1, max = PATH_CHARS_MAX))]
+    pub(super) file: At<String>,
+    /// Headings of the sections to focus on. Default: the whole file.
+    #[serde(default)]
+    #[schemars(length(max = CONTEXT_MAX), inner(length(min = 1, max = SECTION_CHARS_MAX)))]
+    pub(super) sections: Vec<At<String>>,
 }
 
 /// One thing to get done.

@@ -41,6 +41,7 @@ goal = "Everything at once."
 mode = "thorough"
 agent = "claude"
 workspace = "scratch"
+review_parts = false
 
 [roles.executor]
 model = "a-model"
@@ -93,6 +94,7 @@ depends_on = ["survey"]
 role = "rehearser"
 verify = "sh tests/run.sh"
 complex = true
+split = "ahead"
 wall_time = "90s"
 tokens = 1000
 cost_usd = 1

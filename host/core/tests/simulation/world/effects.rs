@@ -1,6 +1,6 @@
 //! What a host does with intents, and agents with prompts: performed in the world first, answered later.
 
-use baton_core::facts::{AgentEvent, Capabilities, Exit, WorkspaceFacts};
+use baton_core::facts::{AgentEvent, Capabilities, Exit};
 use baton_core::input::{ArtifactRef, Report};
 use baton_core::{Action, Digest, DurationMs, Input, Intent, Outcome, SessionId};
 
@@ -80,9 +80,10 @@ impl World<'_> {
             | Action::Merge { .. }
             | Action::Unmerge { .. }
             | Action::Land { .. } => self.ground.perform(&action, &mut self.dice, &self.temper)?,
-            Action::Assess { tree, .. } => {
+            Action::Assess { tree, expected, .. } => {
                 self.ground.check(tree, "a measurement")?;
-                self.or_broken(Outcome::Assessed { facts: WorkspaceFacts::default() })
+                let facts = self.ground.facts(tree, expected, &self.workflow.phases);
+                self.or_broken(Outcome::Assessed { facts })
             }
             Action::Inspect { tree, .. } => {
                 self.ground.check(tree, "an inspection")?;

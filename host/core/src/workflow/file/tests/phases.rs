@@ -1,8 +1,8 @@
 //! Verification, reviews, loops, limits and notifications of a workflow file.
 
 use super::{refused, with};
-use crate::workflow::Workflow;
 use crate::workflow::file::parse;
+use crate::workflow::{SplitTime, Workflow};
 
 fn read(text: &str) -> Workflow {
     parse(text, "w.toml", "/home/ada").unwrap_or_else(|error| panic!("{error}"))
@@ -38,6 +38,23 @@ fn objectives_are_verified_and_phases_reviewed() {
     let table = refused(&with("", &phase("a", "review = { role = \"reviewer\", score = 101, sore = 1 }")));
     assert!(table.contains("from 1 to 100") && table.contains("unknown key `sore`"), "{table}");
     assert!(refused(&with("", &phase("a", "review = 3"))).contains("it must be a text or a table"));
+}
+
+#[test]
+fn when_a_phase_may_be_split_and_whether_its_parts_are_reviewed_is_said_in_the_file() {
+    // D2 D12
+    let workflow = read(&with(
+        "",
+        &["ahead", "during", "never"].map(|time| phase(time, &format!("split = \"{time}\""))).concat(),
+    ));
+    let times: Vec<SplitTime> = workflow.phases.iter().map(|phase| phase.split).collect();
+    assert_eq!(times, [SplitTime::During, SplitTime::Ahead, SplitTime::During, SplitTime::Never]);
+    assert_eq!(workflow.review_parts, Some(true), "parts are reviewed unless the file says otherwise");
+    assert_eq!(read(&with("review_parts = false", "")).review_parts, Some(false));
+    let message = refused(&with("", &phase("a", "split = \"first\"")));
+    assert!(message.contains("`split` in phase `a` cannot be \"first\""), "{message}");
+    let plain = serde_json::to_value(&workflow.phases[0]).unwrap();
+    assert!(plain.get("split").is_none(), "journals of before read the same");
 }
 
 #[test]
@@ -126,4 +143,31 @@ fn limits_of_agents_and_providers_are_checked() {
     says("[notify]\ncommand = \"\"\nbel = true", &["is empty", "unknown key `bel`"]);
     // A role that is another one in another mode has a provider too.
     read(&with("[limits.providers]\nzed = 1\n[modes.swarm.roles.executor]\nprovider = \"zed\"", ""));
+}
+
+#[test]
+fn context_files_name_a_path_of_the_workspace_and_headings() {
+    // A13
+    let context = |value: &str| with("", &phase("a", &format!("context = [{value}]")));
+    let workflow = read(&context(
+        "{ file = \"docs/design.md\", sections = [\" Parser \", \"Errors\"] }, { file = \"README.md\" }",
+    ));
+    let read: Vec<(&str, Vec<&str>)> = workflow.phases[1]
+        .context
+        .iter()
+        .map(|file| (file.path.as_str(), file.sections.iter().map(String::as_str).collect()))
+        .collect();
+    assert_eq!(read, [("docs/design.md", vec!["Parser", "Errors"]), ("README.md", vec![])]);
+    let says = |value: &str, part: &str| {
+        let message = refused(&context(value));
+        assert!(message.contains(part), "{part:?} is not in: {message}");
+    };
+    says("{ file = \"../x.md\" }", "leads out with `..`");
+    says("{ file = \"/x.md\" }", "absolute");
+    says("{ file = \"x.md\", sections = [\" \"] }", "is empty");
+    says("{ file = \"x.md\", sections = [\"a\\nb\"] }", "is not a heading");
+    says("{ file = \"x.md\", section = \"a\" }", "unknown key `section`");
+    says("{ sections = [\"a\"] }", "`file`");
+    let many = vec!["\"s\""; 21].join(", ");
+    says(&format!("{{ file = \"x.md\", sections = [{many}] }}"), "20");
 }

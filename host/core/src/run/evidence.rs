@@ -1,0 +1,356 @@
+//! What shows that an objective is done, and what says that it is not (A11). A policy judges how much is enough; what is
+//! recorded here are facts, and no verdict makes an objective done against them.
+
+use crate::action::Action;
+use crate::decision::{Assessment, Recovery, Verdict};
+use crate::ids::{ActionId, SessionId};
+use crate::notice::Notice;
+use crate::observation::{
+    Basis, ExpectedFileView, FileState, ObjectiveStatus, ObjectiveView, StatusReportView,
+};
+use crate::view::Origin;
+use crate::workflow::{Acceptance, Permission};
+
+use super::Run;
+use super::phase::{Goal, Phase, Reported};
+use super::step::Step;
+
+/// Expected files of an objective that a policy sees: the bound of the contract.
+const EXPECTED_FILES: usize = 32;
+/// Bytes of a note that goes into a question, a prompt or a reason.
+const NOTE_BYTES: usize = 300;
+
+impl Run {
+    /// Measures the tree: every file that an objective of the phase names is looked at, not only those in focus, and what a
+    /// session that brings parts together is to read.
+    pub(super) fn assess(&mut self, p: usize, baseline: bool) -> ActionId {
+        let phase = &self.phases[p];
+        let of_goals = phase.goals.iter().flat_map(|goal| goal.spec.files.clone());
+        let expected = of_goals.chain(self.expected_results(p)).collect();
+        let tree = phase.tree.clone();
+        self.emit(Action::Assess { phase: phase.spec.id.clone(), baseline, expected, tree })
+    }
+
+    /// The objectives of the prompt are done, as a policy says. Where a report or an expected file says otherwise, or the
+    /// workflow wants stronger evidence, they stay open, and the session is asked for what is missing.
+    pub(super) fn complete_focus(&mut self, p: usize, focus: &[usize], a: &Assessment) {
+        let by = self.phases[p].session.clone();
+        let mut lacking = Vec::new();
+        for g in focus.iter().copied() {
+            match self.lacks(p, g) {
+                Some(what) => lacking.push(what),
+                None => {
+                    let basis = self.phases[p].basis(g);
+                    self.objective_done(p, g, by.clone(), basis);
+                }
+            }
+        }
+        if lacking.is_empty() {
+            self.phases[p].quota_waits = 0;
+            if let Some(session) = self.session_mut(p) {
+                session.nudges = 0;
+            }
+            return self.boundary(p);
+        }
+        let open = focus.iter().copied().filter(|g| !self.phases[p].goals[*g].is_done()).collect::<Vec<_>>();
+        self.recover(p, &open, &Assessment { evidence: a.evidence.clone(), ..unfinished(&lacking) });
+    }
+
+    /// What keeps an objective from being done, in words; nothing if its evidence is enough.
+    pub(super) fn lacks(&self, p: usize, g: usize) -> Option<String> {
+        let phase = &self.phases[p];
+        let basis = phase.basis(g);
+        let refused = || phase.refused.as_ref().filter(|_| basis != Basis::Reported);
+        let refused = || refused().map(|why| format!("a report of its agent was not taken: {why}"));
+        let contrary = phase.contrary(g).or_else(refused).map(|contrary| phase.of_goal(g, &contrary));
+        contrary.or_else(|| match (self.workflow.accept, basis) {
+            (Some(Acceptance::Reported), Basis::Files | Basis::Answer) => {
+                let id = &phase.goals[g].spec.id;
+                Some(format!("objective {id} is not reported as done, and the workflow accepts nothing less"))
+            }
+            _ => None,
+        })
+    }
+
+    /// What a policy sees of an objective. A reviewer sees those of the phase that it reviews, so `p` is the phase that holds it.
+    pub(super) fn objective_view(&self, p: usize, g: usize) -> ObjectiveView {
+        let phase = &self.phases[p];
+        let goal = &phase.goals[g];
+        let expected = goal.spec.files.iter().take(EXPECTED_FILES);
+        ObjectiveView {
+            id: goal.spec.id.clone(),
+            description: goal.spec.description.clone(),
+            status: goal.status,
+            attempts: goal.attempts,
+            files: goal.spec.files.len() as u32,
+            expected_files: expected
+                .map(|path| ExpectedFileView { path: path.clone(), state: phase.state_of(path) })
+                .collect(),
+            check: goal.spec.verify.clone().unwrap_or_default(),
+            check_passed: goal.check_passed,
+            reported: goal.reported.as_ref().map(|reported| StatusReportView {
+                status: reported.status,
+                note: excerpt(&reported.note),
+                by_session: reported.is_by(phase.session.as_ref()),
+            }),
+            done_by: goal.done_by,
+        }
+    }
+
+    /// Whether the work of a phase is to change files: its objectives name some, or its role may edit them. A review and a question
+    /// of the host to an agent are answered.
+    pub(super) fn expects_files(&self, p: usize) -> bool {
+        let phase = &self.phases[p];
+        let names_files = phase.goals.iter().any(|goal| !goal.spec.files.is_empty());
+        let may_edit = self.workflow.role_of(&phase.spec).permission != Permission::ReadOnly;
+        names_files || (may_edit && phase.origin != Origin::Review)
+    }
+
+    /// An agent reported where an objective stands. Only the phase that holds the objective can speak of it, and only until it is
+    /// over: no report reopens what was verified and closed.
+    pub(super) fn objective_reported(
+        &mut self,
+        p: usize,
+        g: usize,
+        from: Option<&SessionId>,
+        status: ObjectiveStatus,
+        note: &str,
+    ) {
+        let phase = &self.phases[p];
+        let is_own = from.is_none_or(|id| phase.sessions.contains(id));
+        if phase.is_over() || !is_own {
+            return;
+        }
+        let by = from.cloned().or_else(|| phase.session.clone());
+        let now = self.now;
+        let goal = &mut self.phases[p].goals[g];
+        goal.set_remark(note, now);
+        goal.reported = Some(Reported { status, note: note.to_owned(), by: by.clone() });
+        match status {
+            ObjectiveStatus::Done => self.objective_done(p, g, by, Basis::Reported),
+            _ if goal.is_done() => {
+                let because = format!("its agent reported it as {}", words_of(status));
+                self.reopen(p, g, status, &because);
+            }
+            status => goal.set_status(status, now),
+        }
+    }
+
+    /// What was taken for done is not.
+    pub(super) fn reopen(&mut self, p: usize, g: usize, status: ObjectiveStatus, because: &str) {
+        let now = self.now;
+        let goal = &mut self.phases[p].goals[g];
+        if !goal.is_done() {
+            return;
+        }
+        goal.set_status(status, now);
+        goal.done_by = None;
+        let (objective, by) = (goal.spec.id.clone(), goal.by.take());
+        if let Some(session) = by.and_then(|id| self.sessions.get_mut(&id)) {
+            session.done = session.done.saturating_sub(1);
+        }
+        let phase = self.phases[p].spec.id.clone();
+        self.notify(Notice::Reopened { phase, objective, because: because.to_owned() });
+    }
+
+    /// Every objective is taken for done: now the disk is looked at once more, since reports and files change after a prompt was
+    /// judged, or while no host was there.
+    pub(super) fn prove(&mut self, p: usize) {
+        let names_files = |goal: &Goal| !goal.spec.files.is_empty() && goal.done_by != Some(Basis::Accepted);
+        if !self.phases[p].goals.iter().any(names_files) {
+            return self.verify(p);
+        }
+        let action = self.assess(p, false);
+        self.phases[p].step = Step::Proving { action };
+    }
+
+    pub(super) fn proven(&mut self, p: usize) {
+        let lacking = self.reopen_unproven(p);
+        if lacking.is_empty() && self.phases[p].is_finished() {
+            return self.verify(p);
+        }
+        if lacking.is_empty() {
+            return self.boundary(p);
+        }
+        let open: Vec<usize> = self.phases[p].open_goals().map(|(g, _)| g).collect();
+        self.recover(p, &open, &unfinished(&lacking));
+    }
+
+    /// Objectives that were reported as done and whose expected files did not come are open again. Returns what they lack.
+    pub(super) fn reopen_unproven(&mut self, p: usize) -> Vec<String> {
+        let mut lacking = Vec::new();
+        for g in 0..self.phases[p].goals.len() {
+            let goal = &self.phases[p].goals[g];
+            if !goal.is_done() || goal.done_by == Some(Basis::Accepted) {
+                continue;
+            }
+            if let Some(contrary) = self.phases[p].contrary(g) {
+                self.reopen(p, g, ObjectiveStatus::InProgress, &contrary);
+                lacking.push(self.phases[p].of_goal(g, &contrary));
+            }
+        }
+        lacking
+    }
+
+    /// The objectives that the findings of a check are about: those that they name by id or by a file, or else all.
+    pub(super) fn reopen_concerned(&mut self, p: usize, of: Option<usize>, because: &str) {
+        let phase = &self.phases[p];
+        let named: Vec<usize> = match of {
+            Some(g) => vec![g],
+            None => (0..phase.goals.len()).filter(|g| phase.goals[*g].is_named_in(&phase.findings)).collect(),
+        };
+        let concerned = if named.is_empty() { (0..phase.goals.len()).collect() } else { named };
+        for g in concerned {
+            self.reopen(p, g, ObjectiveStatus::InProgress, because);
+        }
+    }
+}
+
+impl Goal {
+    pub(super) fn is_done(&self) -> bool {
+        self.status == ObjectiveStatus::Done
+    }
+
+    /// Whether a text names it by its id, as a word, or by one of its files.
+    fn is_named_in(&self, text: &str) -> bool {
+        has_word(text, self.spec.id.as_str()) || self.spec.files.iter().any(|path| has_word(text, path))
+    }
+}
+
+impl Reported {
+    /// Whether this session said it. Nobody but the session at work may say that an objective is not done: what an earlier one
+    /// left open is what the next one is for.
+    pub(super) fn is_by(&self, session: Option<&SessionId>) -> bool {
+        self.by.is_none() || self.by.as_ref() == session
+    }
+}
+
+impl Phase {
+    /// Whether this session wrote the handoff that waits for a successor (C23).
+    pub(super) fn handoff_is_by(&self, session: Option<&SessionId>) -> bool {
+        self.reported_handoff.as_ref().is_some_and(|(by, _)| by.is_none() || by.as_ref() == session)
+    }
+
+    /// What became of a file since the phase began.
+    fn state_of(&self, path: &String) -> FileState {
+        if self.facts.missing.contains(path) {
+            FileState::Missing
+        } else if self.facts.written.iter().any(|file| file.path == *path)
+            || self.facts.changed.iter().any(|file| file.path == *path)
+        {
+            FileState::Changed
+        } else {
+            FileState::Unchanged
+        }
+    }
+
+    /// Evidence against an objective being done: the newest report of the session at work, or an expected change that did not
+    /// come. Further rounds of a loop may find a file as it should be.
+    pub(super) fn contrary(&self, g: usize) -> Option<String> {
+        let goal = &self.goals[g];
+        let reported = goal.reported.as_ref().filter(|reported| reported.is_by(self.session.as_ref()));
+        if let Some(reported) = reported.filter(|reported| reported.status != ObjectiveStatus::Done) {
+            let said = if reported.note.is_empty() {
+                String::new()
+            } else {
+                format!(": {}", excerpt(&reported.note))
+            };
+            return Some(format!("its agent reported it as {}{said}", words_of(reported.status)));
+        }
+        goal.spec.files.iter().find_map(|path| match self.state_of(path) {
+            FileState::Missing => Some(format!("{path} is missing")),
+            FileState::Unchanged if self.iteration == 1 => Some(format!("{path} has not changed")),
+            FileState::Unchanged | FileState::Changed => None,
+        })
+    }
+
+    /// What is said of one of its objectives.
+    fn of_goal(&self, g: usize, what: &str) -> String {
+        format!("objective {}: {what}", self.goals[g].spec.id)
+    }
+
+    /// Files that this session changed for these objectives: any since it was given them, and those that they name since it
+    /// began, since it may have done their work before it was asked for it; but what an objective that is done names as well was
+    /// changed for that one. Where somebody else works in the same folder, only those that they name: nobody knows whose the others
+    /// are. A file that was written with the content that it had shows nothing, unless an earlier session had changed it.
+    pub(super) fn changed_for(&self, focus: &[usize]) -> u32 {
+        let now = &self.facts;
+        let is_own = |path: &&String| {
+            let mut others = self.goals.iter().enumerate().filter(|(g, _)| !focus.contains(g));
+            let is_shared = others.any(|(_, goal)| goal.is_done() && goal.spec.files.contains(path));
+            let before = if is_shared { &self.before_focus.1 } else { &self.before_session };
+            let mut written = now.written.iter().filter(|file| file.path == **path);
+            let changed = now.changed.iter().find(|file| file.path == **path);
+            changed.is_some_and(|file| {
+                !before.changed.contains(file) || written.any(|file| !before.written.contains(file))
+            })
+        };
+        let named = focus.iter().flat_map(|g| &self.goals[*g].spec.files).filter(is_own).count();
+        let any = if self.has_company { 0 } else { now.changed_since(&self.before_focus.1) };
+        any.max(u32::try_from(named).unwrap_or(u32::MAX))
+    }
+
+    /// The strongest evidence that an objective is done, as far as it goes without a check.
+    pub(super) fn basis(&self, g: usize) -> Basis {
+        let goal = &self.goals[g];
+        let is_reported = goal.reported.as_ref().is_some_and(|said| said.status == ObjectiveStatus::Done);
+        if is_reported {
+            Basis::Reported
+        } else if self.changed_for(&[g]) > 0 {
+            Basis::Files
+        } else {
+            Basis::Answer
+        }
+    }
+}
+
+/// Asks the session for what is missing.
+fn unfinished(lacking: &[String]) -> Assessment {
+    Assessment {
+        verdict: Verdict::Unfinished,
+        evidence: Vec::new(),
+        warning: None,
+        recovery: Recovery::Nudge,
+        reason: lacking.join("; "),
+    }
+}
+
+/// A status, for people.
+pub(super) fn words_of(status: ObjectiveStatus) -> &'static str {
+    match status {
+        ObjectiveStatus::Open => "open",
+        ObjectiveStatus::InProgress => "in progress",
+        ObjectiveStatus::Done => "done",
+        ObjectiveStatus::Failed => "failed",
+    }
+}
+
+fn excerpt(note: &str) -> String {
+    note[..note.floor_char_boundary(NOTE_BYTES)].to_owned()
+}
+
+/// Whether the text has this word, not as a part of a longer one.
+fn has_word(text: &str, word: &str) -> bool {
+    let is_inside = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_');
+    !word.is_empty()
+        && text.match_indices(word).any(|(start, _)| {
+            let before = text[..start].chars().next_back();
+            let after = text[start + word.len()..].chars().next();
+            !before.is_some_and(is_inside) && !after.is_some_and(is_inside)
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_short_id_is_not_found_inside_a_word() {
+        // D12
+        assert!(has_word("check of a failed", "a"));
+        assert!(!has_word("parser failed", "a"));
+        assert!(has_word("src/a.rs:12: wrong", "src/a.rs"));
+        assert!(!has_word("p10 failed", "p1"));
+        assert!(!has_word("anything", ""));
+    }
+}

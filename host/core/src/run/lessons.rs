@@ -1,0 +1,138 @@
+//! What phases that are over learnt, for those that come after them (C22): a line each, and where more stands. Lessons are words of
+//! agents; a phase whose handoff was refused with these words in it passes none of them on.
+
+use std::collections::{BTreeSet, HashSet, VecDeque};
+
+use crate::ids::PhaseId;
+use crate::observation::{Attempt, LessonKind, LessonView};
+use crate::view::Repair;
+use crate::workflow::paths;
+
+use super::Run;
+use super::phase::Phase;
+use super::session::cut;
+use super::summary::one_line;
+
+/// Lessons of one question: the bound of the contract.
+const LESSONS: usize = 32;
+/// Bytes of a lesson.
+const LESSON_BYTES: usize = 200;
+
+/// A record of a phase that may teach another one something.
+type Record<'a> = (&'a Phase, LessonKind, &'a str, &'a str);
+
+impl Run {
+    /// Lessons for a phase: those of the phases that it depends on come first, then those of the others; the newest first.
+    pub(super) fn lessons(&self, p: usize) -> Vec<LessonView> {
+        let leading = self.leading_to(p);
+        let own = &self.phases[p].spec.id;
+        // Records go to and fro between a phase and its parts, so what one of them withholds all do.
+        let withheld: BTreeSet<&PhaseId> =
+            self.phases.iter().filter(|phase| phase.is_withheld()).map(|phase| self.root_of(phase)).collect();
+        let is_other = |phase: &&Phase| {
+            phase.is_over() && phase.spec.id != *own && !withheld.contains(self.root_of(phase))
+        };
+        let (near, far): (Vec<&Phase>, Vec<&Phase>) = (self.phases.iter().rev().filter(is_other))
+            .partition(|phase| leading.contains(self.root_of(phase)));
+        let records = [near, far]
+            .into_iter()
+            .flat_map(|phases| in_turn(phases.into_iter().map(|phase| phase.learnt().into_iter()).collect()));
+        let mut known = HashSet::new();
+        let mut lessons = Vec::new();
+        for (phase, kind, what, why) in records {
+            let text = in_one_line(what, why);
+            if lessons.len() < LESSONS && !text.is_empty() && known.insert(text.clone()) {
+                lessons.push(LessonView {
+                    phase: phase.spec.id.clone(),
+                    kind,
+                    text,
+                    path: self.path_of_lessons(phase),
+                });
+            }
+        }
+        lessons
+    }
+
+    /// The phases of the workflow that this one depends on, directly or not, and its own.
+    fn leading_to(&self, p: usize) -> BTreeSet<&PhaseId> {
+        let mut found = BTreeSet::new();
+        let mut open = vec![self.root_of(&self.phases[p])];
+        while let Some(id) = open.pop() {
+            if found.insert(id) {
+                let phase = self.phase_index(id).map(|q| &self.phases[q].spec.depends_on);
+                open.extend(phase.into_iter().flatten());
+            }
+        }
+        found
+    }
+
+    /// Where more stands: the complete facts beside its newest handoff, or its summary, or its results.
+    fn path_of_lessons(&self, phase: &Phase) -> String {
+        let facts = phase.handoffs.last().map(|handoff| &handoff.facts).filter(|facts| !facts.is_empty());
+        let below = |path: String| format!("{}/{path}", self.task_folder);
+        let id = phase.spec.id.as_str();
+        match facts {
+            Some(facts) => paths::archived(facts),
+            None if phase.has_summary() => below(self.workflow.paths.summary(self.names(), id)),
+            None => below(self.workflow.paths.results(self.names(), id)),
+        }
+    }
+}
+
+impl Phase {
+    /// A document with the words of its agents was refused.
+    fn is_withheld(&self) -> bool {
+        self.handoffs.iter().any(|handoff| handoff.repair != Repair::None)
+    }
+
+    /// The newest records of a kind.
+    fn newest<'a, T>(
+        &'a self,
+        records: &'a VecDeque<T>,
+        of: impl Fn(&'a T) -> (LessonKind, &'a str, &'a str),
+    ) -> std::vec::IntoIter<Record<'a>> {
+        let newest = records.iter().rev().take(LESSONS);
+        let records: Vec<Record<'a>> =
+            newest.map(of).map(|(kind, what, why)| (self, kind, what, why)).collect();
+        records.into_iter()
+    }
+
+    /// Its records, the newest of each kind first, and no more of them than one question takes.
+    fn learnt(&self) -> Vec<Record<'_>> {
+        in_turn(vec![
+            self.newest(&self.decisions, |record| pair(LessonKind::Decision, record)),
+            self.newest(&self.gotchas, |gotcha| (LessonKind::Gotcha, gotcha, "")),
+            self.newest(&self.attempts, |record| pair(LessonKind::FailedApproach, record)),
+            self.newest(&self.patterns, |pattern| (LessonKind::Pattern, pattern, "")),
+        ])
+    }
+}
+
+fn pair(kind: LessonKind, record: &Attempt) -> (LessonKind, &str, &str) {
+    (kind, &record.approach, &record.outcome)
+}
+
+/// The first of each list, then the second of each, until all are used up.
+fn in_turn<T>(mut lists: Vec<impl Iterator<Item = T>>) -> Vec<T> {
+    let mut taken = Vec::new();
+    while !lists.is_empty() {
+        lists.retain_mut(|list| match list.next() {
+            Some(item) => {
+                taken.push(item);
+                true
+            }
+            None => false,
+        });
+    }
+    taken
+}
+
+/// What was recorded, with its reason or outcome.
+fn in_one_line(what: &str, why: &str) -> String {
+    let mut text = match (one_line(what), one_line(why)) {
+        (what, why) if why.is_empty() => what,
+        (what, why) => format!("{what}: {why}"),
+    };
+    cut(&mut text, LESSON_BYTES);
+    text
+}

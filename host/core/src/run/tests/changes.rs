@@ -1,0 +1,52 @@
+//! What counts as a change of a session (A11).
+
+use super::world::workflow;
+use crate::facts::{ChangedFile, WorkspaceFacts, WrittenFile};
+use crate::observation::{Basis, ObjectiveStatus};
+use crate::run::phase::Phase;
+
+/// Two objectives that name one file, which was changed.
+fn of_one_file() -> Phase {
+    let mut spec = workflow(&[("1", &["v1", "v2"])]).phases.remove(0);
+    spec.objectives.iter_mut().for_each(|objective| objective.files = vec!["out.txt".into()]);
+    let changed = vec![ChangedFile { path: "out.txt".into(), bytes: 4, exists: true, digest: None }];
+    Phase { facts: WorkspaceFacts { changed, ..Default::default() }, ..Phase::new(spec) }
+}
+
+#[test]
+fn a_file_that_another_objective_was_done_by_shows_nothing_of_this_one() {
+    // A11
+    let mut phase = of_one_file();
+    assert_eq!(phase.changed_for(&[1]), 1, "it may have been done ahead");
+    phase.goals[0].status = ObjectiveStatus::Done;
+    phase.before_focus = (vec![1], phase.facts.clone());
+    assert_eq!((phase.changed_for(&[1]), phase.basis(1)), (0, Basis::Answer));
+    phase.facts.changed[0].bytes = 9;
+    assert_eq!((phase.changed_for(&[1]), phase.basis(1)), (1, Basis::Files));
+}
+
+#[test]
+fn what_was_written_with_the_content_that_it_had_shows_nothing() {
+    // A11
+    let mut phase = of_one_file();
+    let written = vec![WrittenFile { path: "out.txt".into(), at_ns: 7 }];
+    phase.facts = WorkspaceFacts { written, ..Default::default() };
+    assert_eq!(phase.changed_for(&[0]), 0);
+    // What a session that is gone had changed is written again by this one.
+    let mut phase = of_one_file();
+    phase.before_session = phase.facts.clone();
+    phase.before_focus = (vec![0], phase.facts.clone());
+    assert_eq!(phase.changed_for(&[0]), 0);
+    phase.facts.written = vec![WrittenFile { path: "out.txt".into(), at_ns: 8 }];
+    assert_eq!(phase.changed_for(&[0]), 1);
+}
+
+#[test]
+fn where_others_work_in_the_same_folder_only_named_files_count() {
+    // A11, D12
+    let mut phase = of_one_file();
+    phase.facts.changed[0].path = "of-another.txt".into();
+    assert_eq!(phase.changed_for(&[0]), 1);
+    phase.has_company = true;
+    assert_eq!(phase.changed_for(&[0]), 0);
+}

@@ -1,0 +1,64 @@
+//! What agents report holds: no objective is done against the last word of the session that did it, and no handoff is unread by
+//! the session after it (A11, C23).
+
+use std::collections::BTreeMap;
+
+use baton_core::input::Report;
+use baton_core::observation::{Ask, HandoffObservation, ObjectiveStatus};
+use baton_core::{ObjectiveId, PhaseId, SessionId};
+
+use super::Rows;
+
+/// What agents said of objectives and left for their successors.
+#[derive(Debug, Default)]
+pub(super) struct Reports {
+    /// The last word on each objective, by a session of the phase that held it then.
+    last: BTreeMap<ObjectiveId, (SessionId, ObjectiveStatus)>,
+    /// Handoffs that nobody has read yet, by phase.
+    unread: BTreeMap<PhaseId, SessionId>,
+}
+
+impl Reports {
+    pub(super) fn heard(&mut self, session: &SessionId, report: &Report, rows: &Rows) {
+        let Some(row) = rows.values().find(|row| row.sessions.iter().any(|known| known.id == *session))
+        else {
+            return;
+        };
+        match report {
+            Report::ObjectiveUpdate { objective, status, .. } => {
+                _ = self.last.insert(objective.clone(), (session.clone(), *status));
+            }
+            Report::HandoffWrite(_) => _ = self.unread.insert(row.id.clone(), session.clone()),
+            _ => {}
+        }
+    }
+
+    /// A document or a prompt is written from what the agent left.
+    pub(super) fn asked(&mut self, ask: &Ask) {
+        let (Ask::Brief(seen) | Ask::Compose(seen)) = ask else { return };
+        let HandoffObservation { reported: Some(reported), phase, .. } = &**seen else { return };
+        if self.unread.get(&phase.id).is_some_and(|by| by.as_str() == reported.session) {
+            self.unread.remove(&phase.id);
+        }
+    }
+
+    /// A session is given work: what another one left for it is in its prompt, or in the document that it names.
+    pub(super) fn is_read_by(&self, session: &SessionId, phase: &PhaseId) -> Result<(), String> {
+        match self.unread.get(phase).filter(|by| *by != session) {
+            Some(by) => Err(format!("{session} works on {phase}, and what {by} left for it was not read")),
+            None => Ok(()),
+        }
+    }
+
+    /// No objective is done by a session whose last word on it was another.
+    pub(super) fn none_is_denied(&self, rows: &Rows) -> Result<(), String> {
+        for objective in rows.values().flat_map(|row| &row.objectives) {
+            let Some((by, status)) = self.last.get(&objective.id) else { continue };
+            let is_done = objective.status == ObjectiveStatus::Done;
+            if is_done && objective.by.as_ref() == Some(by) && *status != ObjectiveStatus::Done {
+                return Err(format!("{} is done by {by}, which last said {status:?}", objective.id));
+            }
+        }
+        Ok(())
+    }
+}
