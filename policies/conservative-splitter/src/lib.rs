@@ -9,7 +9,7 @@
 //! - An agent that asks for a split is believed, but its groups are put together until there are `parts` of them. They are
 //!   put together in their order, since what was named side by side mostly belongs side by side.
 //! - A phase without a continuation left is split in `parts`; one that cannot be split is a person's to decide.
-//! - Nothing that is a part already is split again.
+//! - Nothing that is a part already is split again, and what the workflow leaves whole (`split = "never"`) only if an agent asks.
 //! - No scope gets more turns than the table says.
 //!
 //! Take it for work whose objectives share their files (a refactoring, a migration). `eager-splitter` is the opposite.
@@ -46,6 +46,8 @@ impl Splitting for ConservativeSplitter {
             Some("there is nothing to divide")
         } else if o.phase.depth > 0 || number(&o, "split-depth") == Some(0) {
             Some("it is a part already, and parts stay whole")
+        } else if is_left_whole(&o) {
+            Some("the workflow leaves it whole")
         } else {
             None
         };
@@ -89,6 +91,12 @@ impl Settings for ConservativeSplitter {
 }
 
 export_policy!(ConservativeSplitter: splitting, settings);
+
+/// Whether the workflow says `split = "never"`; what an agent asks for is judged all the same (D2).
+fn is_left_whole(o: &Observation) -> bool {
+    let never = o.attributes.iter().any(|(key, value)| key == "split" && value == "never");
+    never && o.occasion != Occasion::Requested
+}
 
 /// A number that the host gives as an attribute.
 fn number(o: &Observation, key: &str) -> Option<usize> {

@@ -72,6 +72,23 @@ fn the_budget_is_the_tables() {
     golden::check_case::<ConservativeSplitter>("golden/budget.json", &case);
 }
 
+// D2
+#[test]
+fn what_the_workflow_leaves_whole_is_split_only_when_an_agent_asks() {
+    let decided = |occasion| {
+        let mut o = scope(13, occasion);
+        o.attributes = vec![("split".into(), "never".into())];
+        match Case::new(Ask::Split(o)).answer::<ConservativeSplitter>() {
+            Answer::Split(decision) => decision.action,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(decided(Occasion::PhaseStart), Action::Keep);
+    assert_eq!(decided(Occasion::Boundary), Action::Keep);
+    assert!(matches!(decided(Occasion::OutOfContinuations), Action::Pause(_)));
+    assert!(matches!(decided(Occasion::Requested), Action::Split(_)));
+}
+
 proptest! {
     #[test]
     fn no_rule_is_broken(case in strategy::splitting()) {

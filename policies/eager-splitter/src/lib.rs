@@ -10,6 +10,7 @@
 //!   it can ask for nothing smaller.
 //! - Where the workflow allows fewer parts, what is over is dealt out to them in turn.
 //! - Parts act without a plan of their own (D11), each with `turns-each`.
+//! - What the workflow leaves whole (`split = "never"`) is split only if an agent asks for it.
 //! - What cannot be split any further goes on; where no continuation is left, a person is asked.
 //!
 //! Take it with a provider that allows many agents at a time. `conservative-splitter` is the opposite.
@@ -41,6 +42,8 @@ impl Splitting for EagerSplitter {
             "it is one thing"
         } else if o.phase.depth as usize >= deepest {
             "the workflow allows no deeper split"
+        } else if is_left_whole(&o) {
+            "the workflow leaves it whole"
         } else if open.len() <= most && o.occasion != Occasion::OutOfContinuations {
             "it is small enough"
         } else {
@@ -81,6 +84,12 @@ impl Settings for EagerSplitter {
 }
 
 export_policy!(EagerSplitter: splitting, settings);
+
+/// Whether the workflow says `split = "never"`; what an agent asks for is judged all the same (D2).
+fn is_left_whole(o: &Observation) -> bool {
+    let never = o.attributes.iter().any(|(key, value)| key == "split" && value == "never");
+    never && o.occasion != Occasion::Requested
+}
 
 /// A number that the host gives as an attribute.
 fn number(o: &Observation, key: &str) -> Option<usize> {

@@ -65,6 +65,23 @@ fn settings_make_it_less_eager() {
     hold("budget", Case::new(Ask::Budget(o.clone(), 25)));
 }
 
+// D2
+#[test]
+fn what_the_workflow_leaves_whole_is_split_only_when_an_agent_asks() {
+    let decided = |occasion| {
+        let mut o = scope(&["a", "b", "c"], occasion);
+        o.attributes = vec![("split".into(), "never".into())];
+        match Case::new(Ask::Split(o)).answer::<EagerSplitter>() {
+            Answer::Split(decision) => decision.action,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(decided(Occasion::PhaseStart), Action::Keep);
+    assert_eq!(decided(Occasion::Boundary), Action::Keep);
+    assert!(matches!(decided(Occasion::OutOfContinuations), Action::Pause(_)));
+    assert!(matches!(decided(Occasion::Requested), Action::Split(_)));
+}
+
 proptest! {
     #[test]
     fn no_rule_is_broken(case in strategy::splitting()) {

@@ -6,6 +6,8 @@
 //! missing, silence, an exit. This file decides; `assess/` reads signals.
 
 mod codes;
+mod completion;
+mod ending;
 mod phrases;
 mod place;
 mod reset;
@@ -15,7 +17,6 @@ use baton_sdk::Host;
 use baton_sdk::exhaustion::{Assessment, Observation, Occasion, Quota, QuotaCause, Recovery, Verdict};
 use baton_sdk::types::{Capabilities, Channel, Evidence, Session, SessionState};
 
-use crate::page::attribute;
 use codes::Class;
 use signals::{Found, Signals};
 
@@ -97,12 +98,20 @@ fn ended(host: &impl Host, o: &Observation) -> Assessment {
     if let Some(found) = signals.strongest() {
         return verdict_of(host, o, &signals, &found);
     }
+    if let Some(contrary) = completion::reported(host, o) {
+        return contrary;
+    }
+    if let Some(said) = stops_for_context(host, o, &signals) {
+        return said;
+    }
     if signals.completed() {
-        return answered(host, o);
+        return completion::answered(host, o, signals.answer());
     }
     let failed = signals.failed();
     match (&o.session.exit, o.occasion) {
-        (None, Occasion::PromptEnded) if failed.is_none() && !signals.called_error() => answered(host, o),
+        (None, Occasion::PromptEnded) if failed.is_none() && !signals.called_error() => {
+            completion::answered(host, o, signals.answer())
+        }
         (Some(exit), _) if failed.is_none() => {
             let interrupted = exit.by_host
                 || exit.code.is_some_and(|code| INTERRUPTED_EXITS.contains(&code))
@@ -138,32 +147,26 @@ fn ended(host: &impl Host, o: &Observation) -> Assessment {
     }
 }
 
-/// The agent says that it is done: is there something to show for it (A4)?
-fn answered(host: &impl Host, o: &Observation) -> Assessment {
-    // It stopped where it was, to be relieved of what is too much: that is what it should do (D2).
-    if attribute(&o.attributes, "split-requested").is_some() {
-        return plain(Verdict::Completed, "it asks for its phase to be split");
+/// The agent's last words, where they say that it stops because its context is used up (A12). With nothing left to do
+/// they are a remark; with files changed they have to say that it stops, or that work is left.
+fn stops_for_context<H: Host>(host: &H, o: &Observation, signals: &Signals<'_, H>) -> Option<Assessment> {
+    // What the prompt was about may be reported as done, and the phase go on without this session.
+    let is_left = completion::is_left(o);
+    let goes_on = o.phase.progress.open + o.phase.progress.failed > 0;
+    if !(is_left || goes_on) || signals.failed().is_some() {
+        return None;
     }
-    // Whoever has reported all that was asked for, a reviewer's score for example, need not change files or say it again.
-    let reported = o.phase.progress.open == 0 && o.phase.progress.failed == 0 && o.phase.progress.done > 0;
-    let short = !reported && o.answer_bytes < host.integer("min-answer-bytes") as u64;
-    let missing = o.files_missing > 0;
-    let silent = short && o.files_changed == 0;
-    if !missing && !silent {
-        return plain(Verdict::Completed, "the prompt was answered");
-    }
-    let what = if missing && o.files_missing == 1 {
-        "a file that the objective names is not there".to_owned()
-    } else if missing {
-        format!("{} files that the objective names are not there", o.files_missing)
-    } else {
-        format!("the answer has {} bytes and no file changed", o.answer_bytes)
-    };
-    Assessment {
-        evidence: vec![observed(what.clone())],
-        recovery: nudge(host, o),
-        ..plain(Verdict::Truncated, format!("it calls itself done, but {what}"))
-    }
+    let ending = ending::out_of_context(host, o, signals.answer()?)?;
+    let shows_nothing = is_left && (o.files_changed == 0 || o.files_missing > 0);
+    let counts = ending.unmistakable || shows_nothing;
+    let reason = format!("the context window is used up, says the agent: {}", ending.said.text);
+    counts.then(|| Assessment { evidence: vec![ending.said], ..plain(Verdict::Exhausted, reason) })
+}
+
+/// The fill of a context that a person should know of, in words.
+fn nearly_full(host: &impl Host, o: &Observation) -> Option<String> {
+    let percent = o.session.occupancy.percent().filter(|percent| *percent >= host.number("warn-percent"))?;
+    Some(format!("the context is {}", fill(&o.session, percent)))
 }
 
 fn nudge(host: &impl Host, o: &Observation) -> Recovery {
@@ -220,12 +223,7 @@ fn quota(verdict: Verdict, cause: QuotaCause, retrying: bool, said: &str) -> Ass
 
 /// What a person should know, and that stops nothing.
 fn warning(host: &impl Host, o: &Observation) -> Option<String> {
-    let full = || {
-        let percent = o.session.occupancy.percent()?;
-        (percent >= host.number("warn-percent"))
-            .then(|| format!("the context is {}", fill(&o.session, percent)))
-    };
-    full().or_else(|| shrunk(o))
+    nearly_full(host, o).or_else(|| shrunk(o))
 }
 
 /// Some providers cut a prompt that is too long and say nothing; it shows in the size of the next one.

@@ -6,6 +6,7 @@
 //! | `compact.rs` | when to make room, and when a new session is better |
 //! | `split.rs`, `seams.rs` | whether a scope is too large, and where its seams are |
 //! | `brief.rs`, `together.rs`, `reporting.rs` | the prompts: the work, others who work beside, and how to report |
+//! | `held.rs`, `bearings.rs` | what the work is held to, and where an agent finds its way |
 //! | `compose.rs`, `review.rs` | the handoff document, and whether one is fit |
 //! | `settings.rs` | every threshold, phrase and text that a team may want to change |
 //!
@@ -13,9 +14,11 @@
 #![forbid(unsafe_code)]
 
 mod assess;
+mod bearings;
 mod brief;
 mod compact;
 mod compose;
+mod held;
 mod page;
 mod reporting;
 mod review;

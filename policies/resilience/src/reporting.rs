@@ -3,7 +3,7 @@
 use baton_sdk::handoff::Observation;
 use baton_sdk::types::Capabilities;
 
-use crate::page::one_line;
+use crate::page::{attribute, one_line};
 use crate::together;
 
 /// Bytes of the path of the inbox.
@@ -15,11 +15,18 @@ pub(crate) fn ending(o: &Observation) -> String {
         return String::new();
     }
     let path = one_line(&o.inbox_path, PATH_BYTES);
+    let session = match attribute(&o.attributes, "session") {
+        Some(id) => format!(
+            "Write `\"session\": \"{}\"` into each file: who works beside you reports to the same folder.\n",
+            one_line(id, 40)
+        ),
+        None => String::new(),
+    };
     if o.session.capabilities.contains(Capabilities::TAKES_MCP) {
         let review = if together::is_review(o) { REVIEW_TOOL } else { "" };
         return format!(
             "\n## Reporting\nReport through the tools of the MCP server `baton`:\n{review}{TOOLS}\
-             Without them, as files (its README says how).\nReport to: {path}\n"
+             Without them, as files (its README says how).\nReport to: {path}\n{session}"
         );
     }
     let review = match together::is_review(o) {
@@ -28,8 +35,8 @@ pub(crate) fn ending(o: &Observation) -> String {
     };
     format!(
         "\n## Reporting\nReport to: {path}\n{review}\
-         Progress, decisions, failed attempts, gotchas and handoffs go there as files (its README says how). So does a\n\
-         request to split a scope that is too large: that is a success, not a failure.\n"
+         Progress, decisions, failed attempts, gotchas, patterns and handoffs go there as files (its README says how). So does a\n\
+         request to split a scope that is too large: that is a success, not a failure.\n{session}"
     )
 }
 
@@ -40,6 +47,7 @@ const REVIEW_TOOL: &str = "- review_submit once, at the end: your score, a summa
 const TOOLS: &str = "\
 - objective_update as soon as an objective is done or blocked; decision_record for a choice and why
 - attempt_record for what failed, gotcha_record for a trap: your successor is spared both
+- pattern_record for a convention of this code that new work should follow
 - artifact_save for anything large, artifact_load to read it by range; context_status before a large read
 - handoff_write before you stop with work left; split_request where the scope is too large: a success, not a failure
 ";

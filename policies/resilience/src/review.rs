@@ -1,6 +1,7 @@
 //! Whether a handoff document is fit to start a successor (C8), and how old it is (C9). Reads any markdown with headings;
 //! of documents that `compose` made it knows more: which lines name files and objectives, and which are quotes.
 
+mod content;
 mod names;
 mod placeholder;
 
@@ -10,6 +11,7 @@ use baton_sdk::Host;
 use baton_sdk::handoff::{Finding, ReviewObservation, ReviewResult, Staleness};
 use baton_sdk::types::Span;
 
+use content::Content;
 use names::{Names, is_word};
 
 /// Costs in points of 100. Each of these alone refuses a document at the default of 70: a secret, a placeholder, a
@@ -22,6 +24,8 @@ const EXPECTED_SECTION: u32 = 5;
 const MISSING_FILE: u32 = 35;
 const DROPPED_OBJECTIVE: u32 = 35;
 const TOO_LONG: u32 = 10;
+/// A line of what the host saw an agent do: no place to fill in, and a command may well look for such words.
+const SEEN: &str = "- host: ";
 /// Findings of one kind that are named; one is enough to refuse.
 const NAMED: usize = 9;
 /// A handoff that names so many files that are gone describes another tree.
@@ -71,12 +75,22 @@ pub(crate) fn review(host: &impl Host, o: &ReviewObservation) -> ReviewResult {
     if lines as i64 > most {
         cost(TOO_LONG, 0, format!("it has {lines} lines; one screen is {most}"));
     }
+    let content = Content::of(&page);
+    let wants = content.wants();
+    let wanting = wants.iter().map(|(cost, _)| cost).sum::<u32>();
+    for (points, text) in wants {
+        cost(points, 0, text.to_owned());
+    }
     let score =
         100u32.saturating_sub(findings.iter().fold(0, |sum, finding| sum.saturating_add(finding.cost)));
     let needed = host.integer("accept-score") as u32;
-    let accepted = score >= needed && o.secrets.is_empty();
+    let stands = content.is_all_there_is() && score.saturating_add(wanting) >= needed;
+    let accepted = (score >= needed || stands) && o.secrets.is_empty();
     let reason = match findings.iter().max_by_key(|finding| finding.cost) {
         None => "nothing is missing".to_owned(),
+        Some(worst) if accepted && score < needed => {
+            format!("{score} of 100 points; the host has put into it all that it knows: {}", worst.text)
+        }
         Some(worst) => format!("{score} of 100 points, {needed} are needed; {}", worst.text),
     };
     ReviewResult { score, findings, staleness: staleness(host, o, missing.len()), accepted, reason }
@@ -148,8 +162,10 @@ impl<'t> Document<'t> {
         let mut filled =
             self.below(place).iter().filter(|line| line.chars().any(char::is_alphanumeric)).peekable();
         let nothing = |line: &&&str| {
-            let words = line.trim_matches(|c: char| !c.is_alphanumeric());
-            ["none", "n/a", "nothing", "na"].iter().any(|word| words.eq_ignore_ascii_case(word))
+            placeholder::says(line).all(|said| {
+                let words = said.trim_matches(|c: char| !c.is_alphanumeric());
+                ["none", "n/a", "nothing", "na"].iter().any(|word| words.eq_ignore_ascii_case(word))
+            })
         };
         // Of the required sections, only decisions may be none.
         let may_be_none = || self.headings[place].title.to_ascii_lowercase().contains("decision");
@@ -192,7 +208,9 @@ impl<'t> Document<'t> {
     fn is_excused(&self, line: usize, is_to_come: bool) -> bool {
         let above = self.headings.partition_point(|heading| heading.at <= line).checked_sub(1);
         let section = above.map_or("", |place| self.headings[place].title).to_ascii_lowercase();
-        section.starts_with("what not")
+        // What the host saw an agent run and read is of the past.
+        self.lines[line].starts_with(SEEN)
+            || section.starts_with("what not")
             || section.starts_with("do not")
             || (is_to_come && (section.contains("next") || section.contains("pending")))
     }

@@ -27,6 +27,23 @@ fn judging() -> Vec<Setting> {
             0..=10_000,
             "An answer shorter than this, in bytes, is cut off or empty, unless files changed (A4).",
         ),
+        choice(
+            "accept",
+            "judged",
+            &["judged", "checked", "reported", "answer"],
+            "The weakest evidence that makes an objective done, where the workflow does not say: a check that passed, a report of the agent, or its answer. `judged` takes a report, changed files or, from a role that may not edit, the answer (A11).",
+        ),
+        integer(
+            "max-asks",
+            1,
+            0..=10,
+            "How often a session is asked for what is missing before a new session or a person decides (A11).",
+        ),
+        texts(
+            "after-failed-report",
+            &["new-session", "ask"],
+            "What follows when an agent reports an objective as failed, the first time, the second and so on: `new-session`, `role:NAME` for the agent of another role, `split`, or `ask` a person (A11).",
+        ),
         integer(
             "stall-ms",
             300_000,
@@ -147,6 +164,12 @@ fn scope() -> Vec<Setting> {
             "A phase whose open objectives would fill more windows than this, at the growth seen so far, is too large (D10).",
         ),
         integer(
+            "ahead-factor",
+            2,
+            1..=100,
+            "Before its first session, a phase is split only if it is so many times as large as these limits allow: no agent has looked at it yet. `split = \"ahead\"` in the workflow makes it 1 (D2).",
+        ),
+        integer(
             "max-sub-phases",
             26,
             2..=200,
@@ -181,6 +204,12 @@ fn scope() -> Vec<Setting> {
             5_000,
             1..=10_000,
             "Work in a workspace with at least so many files is complex (A2).",
+        ),
+        integer(
+            "complex-dependencies",
+            2,
+            1..=1_000,
+            "Work that depends on at least so many phases is complex (A2).",
         ),
         integer(
             "lead-finishes-objectives",

@@ -22,25 +22,40 @@ pub(crate) fn evaluate(host: &impl Host, o: &Observation) -> Decision {
     if open.is_empty() {
         return Decision::new(Action::Keep, "nothing is open");
     }
+    let wish = attribute(&o.attributes, "split");
     let why = match o.occasion {
         Occasion::Requested => o.requested.as_ref().map(|request| {
             format!("the agent asks for it: {}", first_line(&request.rationale, "it gives no reason"))
         }),
         Occasion::OutOfContinuations => Some("no continuation is left for it".to_owned()),
-        Occasion::PhaseStart | Occasion::Boundary => too_large(host, o, &open),
+        Occasion::PhaseStart | Occasion::Boundary if wish == Some("never") => {
+            return Decision::new(Action::Keep, "the workflow leaves it whole");
+        }
+        Occasion::PhaseStart if wish != Some("ahead") => {
+            too_large(host, o, &open, host.integer("ahead-factor").max(1) as u64)
+        }
+        Occasion::PhaseStart | Occasion::Boundary => too_large(host, o, &open, 1),
     };
     let Some(why) = why else { return Decision::new(Action::Keep, "it is small enough") };
     let id = &o.phase.id;
     let stuck = o.occasion == Occasion::OutOfContinuations;
     let allowed = attribute(&o.attributes, "split-depth").and_then(|depth| depth.parse().ok());
     let deepest = host.integer("max-depth").min(allowed.unwrap_or(i64::MAX));
-    if open.len() < 2 || i64::from(o.phase.depth) >= deepest {
-        let how = if open.len() < 2 { "it has one open objective" } else { "it is split deeply already" };
+    let whole = if open.len() < 2 {
+        Some("it has one open objective")
+    } else if i64::from(o.phase.depth) >= deepest {
+        Some("it is split deeply already")
+    } else if stuck && wish == Some("never") {
+        Some("the workflow leaves it whole")
+    } else {
+        None
+    };
+    if let Some(how) = whole {
         // Where work can go on as it is, it does; only what is stuck needs a person.
         return if stuck {
             let last = open.first().map_or("", |objective| objective.id.as_str());
             let question = format!(
-                "Phase {id} has no continuation left, and {how}, so it cannot be split ({last} is open). Continue it, or leave it?"
+                "Phase {id} cannot go on as it is, and {how}, so it cannot be split ({last} is open). Continue it, or leave it?"
             );
             Decision::new(Action::Pause(question), format!("{why}, and {how}"))
         } else {
@@ -68,6 +83,8 @@ pub(crate) fn budget(host: &impl Host, o: &Observation, base_turns: u32) -> Turn
         format!("{files} files to produce")
     } else if at_least(o.workspace_files as usize, "complex-workspace-files") {
         format!("a workspace of {} files", o.workspace_files)
+    } else if at_least(o.phase.depends_on as usize, "complex-dependencies") {
+        format!("it depends on {} phases", o.phase.depends_on)
     } else {
         return TurnBudget { max_turns: base_turns, reason: "the table's value".into() };
     };
@@ -84,9 +101,9 @@ fn open(o: &Observation) -> Vec<&Objective> {
     o.objectives.iter().filter(|objective| objective.status != ObjectiveStatus::Done).collect()
 }
 
-/// What makes it too large, if anything (D10).
-fn too_large(host: &impl Host, o: &Observation, open: &[&Objective]) -> Option<String> {
-    let factor = if host.text("priority") == "tokens" { 2 } else { 1 };
+/// What makes it too large by this factor, if anything (D10).
+fn too_large(host: &impl Host, o: &Observation, open: &[&Objective], factor: u64) -> Option<String> {
+    let factor = factor * if host.text("priority") == "tokens" { 2 } else { 1 };
     let limit = |key: &str| (host.integer(key).max(0) as u64).saturating_mul(factor);
     if open.len() as u64 > limit("max-objectives") {
         return Some(format!("more than {} objectives", limit("max-objectives")));

@@ -50,10 +50,13 @@ pub(crate) fn place(page: &mut Page, o: &Observation) {
     }
 }
 
-/// That the work is done in rounds, and which one this is (B10).
+/// That the work is done in rounds, and which one this is (B10). An agent that knows it already hears of it again after a compaction
+/// alone (B3).
 pub(crate) fn round(page: &mut Page, o: &Observation) {
     let (round, rounds) = (count(&o.attributes, "iteration"), count(&o.attributes, "iterations"));
-    if round > 1 {
+    if round > 0 && matches!(o.kind, Kind::ReOriented | Kind::Nudged) {
+        page.line(&format!("This is round {round} of at most {rounds}."));
+    } else if round > 1 {
         page.line(&format!(
             "This is round {round} of at most {rounds}. The check at the end of the round before was not content; what it found \
              is quoted below where it is known. Mend that, and keep what was good."

@@ -26,6 +26,7 @@ fn each_function_has_a_golden_decision() {
     large.objectives =
         (1..=6).map(|n| sample::objective(&format!("f{n}x"), &format!("Write src/f{n}.rs"))).collect();
     large.objectives.push(sample::objective("f2x-tests", "Cover it"));
+    large.attributes.push(("split".into(), "ahead".into()));
     hold("splits", &Case::new(Ask::Split(large.clone())));
     hold("budget", &Case::new(Ask::Budget(large, 25)));
 

@@ -3,8 +3,8 @@
 
 use baton_policy_resilience::Resilience;
 use baton_sdk::handoff::{
-    Artifact, Attempt, Commit, Composition, Kind, Observation, Remark, ReportedHandoff, ReviewObservation,
-    ReviewResult, Verification,
+    Artifact, Attempt, CommandRun, Commit, Composition, FileRead, Kind, Observation, Remark, ReportedHandoff,
+    ReviewObservation, ReviewResult, Verification,
 };
 use baton_sdk::prelude::*;
 use baton_sdk::{MockHost, sample};
@@ -41,7 +41,7 @@ fn words() -> impl Strategy<Value = String> {
         "in",
         "src",
     ]);
-    vec(word, 2..9).prop_map(|words| format!("We {}", words.join(" ")))
+    vec(word, 2..9).prop_map(|words| format!("We noticed {}", words.join(" ")))
 }
 
 fn pairs(most: usize) -> impl Strategy<Value = Vec<Attempt>> {
@@ -168,9 +168,14 @@ proptest! {
     #[test]
     fn a_composed_document_is_accepted(o in observation()) {
         let open = open(&o);
+        let full = o.reported.is_some() && !o.decisions.is_empty() && !o.gotchas.is_empty();
         let document = compose(o).document;
         let review = review(&document, &open, |_| {});
-        prop_assert_eq!((review.score, review.accepted), (100, true), "{:?}\n{}", review.findings, document);
+        prop_assert!(review.accepted && review.score >= 70, "{:?}\n{}", review.findings, document);
+        // C25: only what it does not hold costs points.
+        if full {
+            prop_assert_eq!(review.score, 100, "{:?}\n{}", review.findings, document);
+        }
         prop_assert!(document.lines().count() <= 60, "{}", document);
         let facts = document.split("## Critical Context\n").nth(1).unwrap_or_default();
         prop_assert!(facts.lines().take_while(|line| line.starts_with("- ")).count() <= 5);
@@ -196,6 +201,7 @@ proptest! {
             "[TODO: say what]", "TODO", "TODO: write this", "TBD", "[TBD]", "FIXME: unclear", "XXX", "???",
             "{One specific next step}", "{{next_action}}", "{approach}: {why it failed}", "<what to do next>",
             "<file path>", "[Describe the state]", "[insert summary here]", "[your text here]", "lorem ipsum dolor",
+            "{Single specific step, not a list}", "tbd", "Rationale: tbd", "agent: \"tbd\"", "<fill in>", "...", "agent: \"...\"",
             "to be determined", "____", "<placeholder>", "[fill in]", "To be filled in later", "agent: \"[TODO]\"",
         ]),
     ) {
@@ -269,6 +275,9 @@ proptest! {
         evil.attempts = vec![item()];
         evil.decisions = vec![item()];
         evil.gotchas = vec![attack.into()];
+        evil.patterns = vec![attack.into()];
+        evil.commands = vec![CommandRun { line: attack.into(), failed: Some(true), times: 2 }];
+        evil.reads = vec![FileRead { path: attack.into(), times: 9 }];
         evil.because = attack.into();
         evil.remarks = vec![Remark { objective: "objective-0".into(), text: attack.into() }];
         evil.commits[0].subject = attack.into();
@@ -283,14 +292,14 @@ proptest! {
         let mut host = MockHost::with_settings_of::<Resilience>(&[]);
         host.add_text(attack);
         host.add_text(attack);
-        let marks = ["- journal: ", "- disk: ", "- git: ", "- check: ", "- agent", "- tool: ", "- … and ", "- .baton/",
+        let marks = ["- journal: ", "- disk: ", "- git: ", "- check: ", "- agent", "- tool: ", "- host: ", "- … and ", "- .baton/",
             "- verifications/", "- Predecessor: ", "- notes/a v1: "];
         let composition = Resilience::compose(&host, evil.clone());
         for line in composition.document.lines().skip(2).filter(|line| !line.is_empty() && !line.starts_with("## ")) {
             prop_assert!(line == "None." || marks.iter().any(|mark| line.starts_with(mark)), "{}", line);
             prop_assert!(line.matches('"').count() % 2 == 0, "{}", line);
         }
-        prop_assert_eq!(headings(&composition.document).len(), 9);
+        prop_assert_eq!(headings(&composition.document).len(), 11);
         let prompt = Resilience::brief(&host, evil).prompt;
         prop_assert_eq!(prompt.lines().filter(|line| line.starts_with("## Your objective")).count(), 1);
         prop_assert_eq!(prompt.lines().filter(|line| line.starts_with("- [")).count(), 1);

@@ -108,12 +108,11 @@ fn objectives() -> impl Strategy<Value = Vec<Objective>> {
         ObjectiveStatus::Failed,
     ]);
     vec((text(), text(), status, any::<u32>(), any::<u32>()), 0..12).prop_map(|objectives| {
-        let objective = |(id, description, status, attempts, files)| Objective {
-            id,
-            description,
+        let objective = |(id, description, status, attempts, files): (String, String, _, _, _)| Objective {
             status,
             attempts,
             files,
+            ..sample::objective(&id, &description)
         };
         objectives.into_iter().map(objective).collect()
     })

@@ -3,7 +3,7 @@
 use baton_policy_resilience::Resilience;
 use baton_sdk::compaction::{Action as Room, Item, ItemKind};
 use baton_sdk::prelude::*;
-use baton_sdk::splitting::{Action, Occasion, Order, SubPhase};
+use baton_sdk::splitting::{Action, Group, Occasion, Order, Request, SubPhase};
 use baton_sdk::{MockHost, sample};
 
 fn host() -> MockHost {
@@ -143,8 +143,10 @@ fn objectives(count: usize) -> Vec<Objective> {
     (0..count).map(|n| sample::objective(&format!("issue-{n}x"), &format!("Fix issue {n}"))).collect()
 }
 
+/// A scope at the boundary between two objectives, unless `change` says otherwise.
 fn scope(change: impl FnOnce(&mut splitting::Observation)) -> splitting::Observation {
     let mut observation = sample::splitting_observation();
+    observation.occasion = Occasion::Boundary;
     change(&mut observation);
     observation
 }
@@ -176,6 +178,63 @@ fn six_issues_are_too_large_and_five_are_not() {
 }
 
 #[test]
+fn before_the_first_session_only_twice_the_limits_leave_no_doubt() {
+    // D2
+    let at_start = |count, wish: Option<&str>| {
+        evaluated(|o| {
+            o.occasion = Occasion::PhaseStart;
+            o.objectives = objectives(count);
+            o.attributes = wish.map(|wish| ("split".to_owned(), wish.to_owned())).into_iter().collect();
+        })
+    };
+    assert_eq!(at_start(10, None), Action::Keep);
+    assert!(matches!(at_start(11, None), Action::Split(parts) if parts.len() == 11));
+    assert_eq!(at_start(10, Some("during")), Action::Keep);
+    assert_eq!(at_start(5, Some("ahead")), Action::Keep);
+    assert!(matches!(at_start(6, Some("ahead")), Action::Split(_)));
+    let files = |files, wish: &str| {
+        evaluated(|o| {
+            o.occasion = Occasion::PhaseStart;
+            o.objectives[0].files = files;
+            o.attributes = vec![("split".into(), wish.into())];
+        })
+    };
+    assert!(matches!(files(26, "ahead"), Action::Split(_)));
+    assert_eq!(files(26, "during"), Action::Keep);
+    assert!(matches!(files(51, "during"), Action::Split(_)));
+    let sooner = MockHost::with_settings_of::<Resilience>(&[("ahead-factor", SettingValue::Integer(1))]);
+    let six = scope(|o| {
+        o.occasion = Occasion::PhaseStart;
+        o.objectives = objectives(6);
+    });
+    assert_eq!(split(&sooner, six).len(), 6);
+}
+
+#[test]
+fn what_the_workflow_leaves_whole_is_split_only_when_an_agent_asks() {
+    // D2
+    let whole = |occasion, count| {
+        evaluated(|o| {
+            o.occasion = occasion;
+            o.objectives = objectives(count);
+            o.attributes = vec![("split".into(), "never".into())];
+            o.requested = (occasion == Occasion::Requested).then(|| Request {
+                groups: vec![Group { title: "one".into(), objectives: vec!["issue-0x".into()] }],
+                rationale: "two subsystems".into(),
+            });
+        })
+    };
+    assert_eq!(whole(Occasion::PhaseStart, 40), Action::Keep);
+    assert_eq!(whole(Occasion::Boundary, 40), Action::Keep);
+    assert!(matches!(whole(Occasion::Requested, 3), Action::Split(_)));
+    let stuck = whole(Occasion::OutOfContinuations, 3);
+    assert!(
+        matches!(&stuck, Action::Pause(question) if question.contains("the workflow leaves it whole")),
+        "{stuck:?}"
+    );
+}
+
+#[test]
 fn files_complexity_and_growth_count_too() {
     // D10
     let with = |change: fn(&mut Objective)| {
@@ -191,7 +250,6 @@ fn files_complexity_and_growth_count_too() {
     // A prompt that fills four fifths of a window, and three more to come.
     let growth = |used| {
         evaluated(|o| {
-            o.occasion = Occasion::Boundary;
             o.objectives = objectives(3);
             o.recent = vec![sample::turn(1, 10_000), sample::turn(2, used)];
         })
@@ -267,6 +325,8 @@ fn complex_work_gets_half_as_many_turns_again() {
     assert_eq!(turns(30, |o| o.objectives = objectives(4)), 45);
     assert_eq!(turns(30, |o| o.objectives[0].files = 10), 45);
     assert_eq!(turns(30, |o| o.workspace_files = 5_000), 45);
+    assert_eq!(turns(30, |o| o.phase.depends_on = 2), 45);
+    assert_eq!(turns(30, |o| o.phase.depends_on = 1), 30);
     assert_eq!(turns(0, |o| o.workspace_files = 5_000), 0);
     assert_eq!(turns(u32::MAX, |o| o.workspace_files = 5_000), u32::MAX);
 }

@@ -112,6 +112,7 @@ fn there_are_as_many_parts_as_seams_and_as_the_workflow_allows() {
     // D9
     let split = |count: usize, allowed: &str| {
         let mut o = sample::splitting_observation();
+        o.occasion = Occasion::Boundary;
         o.objectives = (0..count)
             .map(|n| sample::objective(&format!("issue-{n}x"), &format!("Fix issue {n}")))
             .collect();
@@ -170,6 +171,7 @@ fn the_largest_scope_that_a_workflow_may_have_is_split() {
         })
         .collect();
     let mut o = sample::splitting_observation();
+    o.occasion = Occasion::Boundary;
     o.objectives = all.iter().map(|(id, text)| sample::objective(id, text)).collect();
     o.attributes = vec![("split-fan-out".into(), "2".into())];
     let shaped = shaped(o);

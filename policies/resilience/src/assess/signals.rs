@@ -11,7 +11,7 @@ use super::phrases::{Match, Phrases};
 use super::reset::{Clock, reset_ms};
 
 /// Bytes of a piece of evidence (`wit/types.wit`).
-const EVIDENCE_BYTES: usize = 200;
+pub(super) const EVIDENCE_BYTES: usize = 200;
 /// Journal rows between an error and the end of the prompt that it ended: the error, its detail, the bill.
 const ADJACENT_ROWS: u64 = 4;
 /// While an agent waits for a provider, a line on its stderr is no sign of recovery.
@@ -95,6 +95,11 @@ impl<'o, H: Host> Signals<'o, H> {
         };
         let mut words = std::iter::once(found.signal).chain(self.of(Channel::ProviderError));
         words.find_map(longer).unwrap_or(found)
+    }
+
+    /// What the agent wrote as its answer to the current prompt.
+    pub(crate) fn answer(&self) -> Option<&'o Signal> {
+        self.of(Channel::AgentText).next()
     }
 
     /// The agent's newest word on the prompt is that it is done.

@@ -7,12 +7,17 @@ use std::collections::BTreeMap;
 use baton_sdk::Host;
 use baton_sdk::types::{Span, TextId};
 
-use super::{Document, NAMED, is_fence};
+use super::{Document, NAMED, SEEN, is_fence};
 
 /// Hits of phrases that are looked at.
 const HITS: u32 = 64;
 /// Longest name of a blank; between two braces further apart stands code.
 const BLANK_BYTES: usize = 80;
+
+/// Words that stand for what is missing if an item says nothing else, in any letters.
+const MISSING: [&str; 5] = ["tbd", "tba", "todo", "fixme", "xxx"];
+/// Words of a list in braces that is a sentence: code names one thing after the other.
+const SENTENCE_WORDS: usize = 4;
 
 /// The first lines, from 1, each once, with what was found.
 pub(super) fn find(host: &impl Host, text: TextId, page: &Document<'_>) -> Vec<(usize, String)> {
@@ -22,7 +27,7 @@ pub(super) fn find(host: &impl Host, text: TextId, page: &Document<'_>) -> Vec<(
     let mut here: Option<(usize, Quotes<'_>)> = None;
     for hit in host.find_setting(text, whole, "placeholder-phrases", HITS) {
         let at = page.line_of(hit.at.start as usize);
-        let Some(line) = page.lines.get(at) else { continue };
+        let Some(line) = page.lines.get(at).filter(|line| !line.starts_with(SEEN)) else { continue };
         let from = (hit.at.start as usize).saturating_sub(page.starts[at]).min(line.len());
         let to = (hit.at.end as usize).saturating_sub(page.starts[at]).min(line.len());
         let phrase = phrases.get(hit.pattern as usize).map_or("", String::as_str);
@@ -48,7 +53,8 @@ pub(super) fn find(host: &impl Host, text: TextId, page: &Document<'_>) -> Vec<(
         }
         if !fenced
             && !found.contains_key(&at)
-            && let Some(blank) = blank(line)
+            && !line.starts_with(SEEN)
+            && let Some(blank) = blank(line).or_else(|| whole_blank(line))
         {
             found.insert(at, blank.to_owned());
             blanks += 1;
@@ -153,6 +159,35 @@ fn blank(line: &str) -> Option<&str> {
     None
 }
 
+/// What an item says: its quotes, or what stands behind its label.
+pub(super) fn says(line: &str) -> impl Iterator<Item = &str> {
+    let content = line.trim().trim_start_matches(['-', '*', '>', ' ']);
+    let quotes = content.contains('"');
+    let pieces = content.split('"').skip(1).step_by(2).take_while(move |_| quotes);
+    let plain = content.rsplit(": ").next().filter(|_| !quotes);
+    pieces.chain(plain).map(str::trim)
+}
+
+/// An item, or one of its quotes, that is nothing but a word for what is missing, or dots.
+fn whole_blank(line: &str) -> Option<&str> {
+    says(line).find(|said| {
+        let word = said.trim_matches(|c: char| !c.is_alphanumeric());
+        let dots = said.trim_matches(['(', ')', '[', ']', '.']).is_empty() && said.contains("...");
+        dots || *said == "…" || MISSING.iter().any(|missing| word.eq_ignore_ascii_case(missing))
+    })
+}
+
+/// "Single specific step, not a list": a sentence, where code would be names: `a, b`, `read as r, write`.
+fn is_sentence(name: &str) -> bool {
+    let words = |text: &str| text.split_whitespace().count();
+    let plain = |c: char| c.is_alphabetic() || matches!(c, ' ' | ',' | '\'' | '-' | '/');
+    let keywords = ["as", "type", "ref", "mut", "let", "const", "in", "return"];
+    name.chars().all(plain)
+        && words(name) >= SENTENCE_WORDS
+        && name.split(',').any(|part| words(part) > 2)
+        && !name.split([' ', ',']).any(|word| keywords.contains(&word))
+}
+
 /// Whether what stands between two brackets is a blank: words for a person, no code and no reference.
 fn is_blank(open: &str, name: &str, before: Option<char>, behind: Option<char>) -> bool {
     let wordy = !name.is_empty()
@@ -188,7 +223,7 @@ fn is_blank(open: &str, name: &str, before: Option<char>, behind: Option<char>) 
     .iter()
     .any(|start| lower.starts_with(start));
     match open {
-        "{{" | "{" => wordy && !glued && !name.contains([',', ':']),
+        "{{" | "{" => wordy && !glued && (!name.contains([',', ':']) || is_sentence(name)),
         // `Vec<u8>` is code; `<what to do next>` and `<file path>` are blanks.
         "<" => wordy && !glued && !name.starts_with('/') && (name.contains([' ', '_', '-']) || asks),
         // `[x]` is a box, `[text](link)` a link, `[README]` a reference.

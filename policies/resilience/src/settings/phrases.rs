@@ -5,6 +5,7 @@
 //! it says something where a verb stands in the same sentence.
 
 mod context;
+mod ending;
 mod limits;
 mod prose;
 
@@ -12,10 +13,19 @@ use baton_sdk::schema::texts;
 use baton_sdk::settings::Setting;
 
 use context::{CONTEXT_NAMES, EXHAUSTED, OVERFLOW_VERBS, TRUNCATED, TURN_LIMIT, TURN_LIMIT_NAMES};
+use ending::{
+    CARRIED_ON, FINISHED, NEARLY_USED_UP, OWN_CONTEXT_NAMES, SCARCE, STOPPING, SUCCESSORS, USED_UP, WORK_LEFT,
+};
 use limits::{BILLING, BILLING_NAMES, LIMIT, OVERLOAD, RATE, RATE_NAMES, REACHED_VERBS, USAGE, USAGE_NAMES};
 use prose::{DISCUSSION, INNOCENT};
 
 pub(super) fn schema() -> Vec<Setting> {
+    let mut schema = errors();
+    schema.extend(endings());
+    schema
+}
+
+fn errors() -> Vec<Setting> {
     vec![
         texts("exhausted-phrases", EXHAUSTED, "Errors that say that the context window is used up (A4)."),
         texts(
@@ -61,6 +71,45 @@ pub(super) fn schema() -> Vec<Setting> {
             "discussion-phrases",
             DISCUSSION,
             "A line of the agent's own words with one of these talks about an error, and is none.",
+        ),
+    ]
+}
+
+/// The words of an agent about itself; how they go together is in `assess/ending/`.
+fn endings() -> Vec<Setting> {
+    vec![
+        texts(
+            "own-context-names",
+            OWN_CONTEXT_NAMES,
+            "What an agent calls its own context when it says that it stops for want of it (A12).",
+        ),
+        texts(
+            "used-up-words",
+            USED_UP,
+            "Before or behind one of `own-context-names`: the agent's context is used up (A12).",
+        ),
+        texts(
+            "nearly-used-up-words",
+            NEARLY_USED_UP,
+            "The same for a context that is nearly used up: with one of `stopping-words` or `work-left-words`, or as the agent's last sentence (A12).",
+        ),
+        texts(
+            "scarce-words",
+            SCARCE,
+            "The same for a context of which little is left: only with one of `stopping-words` or `work-left-words` (A12).",
+        ),
+        texts("stopping-words", STOPPING, "That the agent stops, or cannot go on (A12)."),
+        texts("work-left-words", WORK_LEFT, "That work is left (A12)."),
+        texts("successor-words", SUCCESSORS, "That somebody else has to go on (A12)."),
+        texts(
+            "carried-on-words",
+            CARRIED_ON,
+            "What the agent did about its full context: behind these words it did not stop (A12).",
+        ),
+        texts(
+            "finished-words",
+            FINISHED,
+            "That no work is left, whatever the agent says of its context (A12).",
         ),
     ]
 }

@@ -1,0 +1,235 @@
+//! Is the work of the prompt done (A11)? The evidence is a ladder: a check that passed, the agent's own report, changed
+//! files, the answer alone. Evidence against it always wins: a report of failed or in progress, a handoff, an expected
+//! change that did not come. What is unclear is not done: the session is asked once, by name, what is missing.
+
+use baton_sdk::Host;
+use baton_sdk::exhaustion::{Assessment, Observation, Recovery, Verdict};
+use baton_sdk::types::{Basis, FileState, Objective, ObjectiveStatus, Signal};
+
+use super::{ending, nearly_full, nudge, observed, plain};
+use crate::page::{attribute, one_line};
+
+/// Bytes of an agent's words in a reason.
+const NOTE_BYTES: usize = 200;
+/// Steps of `after-failed-report` that name a role begin so.
+const ROLE: &str = "role:";
+
+/// What the agent itself said against the work being done, by a report: failed, or handed off.
+pub(super) fn reported(host: &impl Host, o: &Observation) -> Option<Assessment> {
+    let open: Vec<&Objective> = open(o).collect();
+    if let Some(failed) = open.iter().find(|objective| reports(objective, ObjectiveStatus::Failed)) {
+        let what = format!("the agent reported objective {} as failed{}", failed.id, note(failed));
+        return Some(Assessment {
+            evidence: vec![observed(what.clone())],
+            recovery: after_failed(host, o, &what),
+            ..plain(Verdict::Failed, what)
+        });
+    }
+    let is_left = !open.is_empty() || o.phase.progress.open + o.phase.progress.failed > 0;
+    (o.handoff_reported && is_left).then(|| Assessment {
+        evidence: vec![observed("the agent wrote a handoff".to_owned())],
+        ..plain(Verdict::HandedOff, "the agent wrote a handoff for its successor")
+    })
+}
+
+/// The prompt was answered, and nothing says why it should not be done: is there enough to show for it?
+pub(super) fn answered(host: &impl Host, o: &Observation, answer: Option<&Signal>) -> Assessment {
+    // It stopped where it was, to be relieved of what is too much: that is what it should do (D2).
+    if attribute(&o.attributes, "split-requested").is_some() {
+        return plain(Verdict::Completed, "it asks for its phase to be split");
+    }
+    let open: Vec<&Objective> = open(o).collect();
+    if open.is_empty() && !o.objectives.is_empty() {
+        return plain(Verdict::Completed, "every objective of the prompt is reported as done");
+    }
+    if let Some(half) = open.iter().find(|objective| {
+        [ObjectiveStatus::InProgress, ObjectiveStatus::Open].iter().any(|status| reports(objective, *status))
+    }) {
+        let what = format!("the agent reported objective {} as in progress{}", half.id, note(half));
+        return unfinished(host, o, what, hand_on(o));
+    }
+    if let Some(what) = open.iter().find_map(|objective| absent(objective)) {
+        let question = format!("{what}. Is the work done?");
+        let then =
+            if o.phase.budget.retries_used == 0 { Recovery::NewSession } else { Recovery::Pause(question) };
+        return unfinished(host, o, what, then);
+    }
+    if let Some(unclear) =
+        answer.filter(|_| is_undecided(host, o, &open)).and_then(|answer| unclear(host, o, answer))
+    {
+        return unclear;
+    }
+    if o.answer_bytes == 0 && o.nudges == 0 && is_undecided(host, o, &open) {
+        return unfinished(host, o, "the answer is empty, and nothing was reported".to_owned(), hand_on(o));
+    }
+    // Where nothing is left of the phase, an agent that has reported everything need not say it again.
+    let all_reported = !is_left(o) && o.phase.progress.done > 0;
+    let short = !all_reported && o.answer_bytes < host.integer("min-answer-bytes") as u64;
+    // Who finds the work done, by a session that was lost, has little to say, and says it again: the check tells.
+    let is_for_the_check = o.nudges > 0
+        && o.answer_bytes > 0
+        && !open.is_empty()
+        && is_checked(o, &open)
+        && open.iter().all(|objective| is_there(objective));
+    if short && o.files_changed == 0 && !is_for_the_check {
+        let what = format!("the answer has {} bytes and no file changed", o.answer_bytes);
+        return Assessment {
+            evidence: vec![observed(what.clone())],
+            recovery: nudge(host, o),
+            ..plain(Verdict::Truncated, format!("it calls itself done, but {what}"))
+        };
+    }
+    weigh(host, o, &open)
+}
+
+/// Whether nothing that is stronger than words says that they are done: no check follows, more than an answer is wanted, and the
+/// work is to change files. Who only reads speaks of what others left.
+fn is_undecided(host: &impl Host, o: &Observation, open: &[&Objective]) -> bool {
+    let wanted = o.phase.accept.or_else(|| setting(host));
+    !open.is_empty() && !is_checked(o, open) && wanted != Some(Basis::Answer) && o.phase.expects_files
+}
+
+/// An agent that reported nothing is asked once, unless its last words plainly say that the work is done. Who leaves work again, or
+/// still does not say that it is done, hands over; with a context that is nearly full it is out of it, whatever its words are (A12).
+fn unclear(host: &impl Host, o: &Observation, answer: &Signal) -> Option<Assessment> {
+    let said = ending::says(host, o, answer);
+    let was_asked = i64::from(o.nudges) >= host.integer("max-asks");
+    let what = match &said.leaves {
+        Some(left) => format!("leaves work: \"{}\"", one_line(&left.text, NOTE_BYTES)),
+        // Where no file changed either, that is what it is asked for.
+        None if o.files_changed == 0 => return None,
+        None if !said.done => "does not say that it is done".to_owned(),
+        None if said.trouble => "speaks of what is not done".to_owned(),
+        None if was_asked => return None,
+        None if ending::mentions_context(host, o, answer) => "speaks of its context".to_owned(),
+        None => return None,
+    };
+    let full = nearly_full(host, o);
+    let what = format!("the agent reported nothing, and {what}");
+    let evidence = full.clone().map(observed).into_iter().chain(said.leaves).collect();
+    Some(match full {
+        Some(full) if was_asked => {
+            Assessment { evidence, ..plain(Verdict::Exhausted, format!("{full}; {what}")) }
+        }
+        _ => Assessment { evidence, ..unfinished(host, o, what, hand_on(o)) },
+    })
+}
+
+/// Nothing speaks against it: is the evidence strong enough?
+fn weigh(host: &impl Host, o: &Observation, open: &[&Objective]) -> Assessment {
+    let changed = o.files_changed > 0;
+    let wanted = o.phase.accept.or_else(|| setting(host));
+    let ids: Vec<&str> = open.iter().map(|objective| objective.id.as_str()).collect();
+    let (is_enough, what) = match wanted {
+        Some(Basis::Reported) => (false, format!("objective {} is not reported as done", ids.join(", "))),
+        Some(_) => (true, String::new()),
+        // Recorded sessions, of which nobody knows what they were to do, have no objectives.
+        None if open.is_empty() || changed || !o.phase.expects_files => (true, String::new()),
+        // What nothing shows is left to the check that follows.
+        None if is_checked(o, open) => (true, String::new()),
+        None => {
+            (false, format!("objective {}: no file changed, and the agent reported nothing", ids.join(", ")))
+        }
+    };
+    if is_enough {
+        let by = if changed { "it was answered, and files changed" } else { "the prompt was answered" };
+        return plain(Verdict::Completed, by);
+    }
+    let question = format!("{what}. Is the work done?");
+    unfinished(host, o, what, Recovery::Pause(question))
+}
+
+/// Asks the same session once, by name, for what is missing; then goes on as said.
+fn unfinished(host: &impl Host, o: &Observation, what: String, then: Recovery) -> Assessment {
+    let alive = o.session.exit.is_none();
+    let asks = i64::from(o.nudges) < host.integer("max-asks");
+    Assessment {
+        evidence: vec![observed(what.clone())],
+        recovery: if alive && asks { Recovery::Nudge } else { then },
+        ..plain(Verdict::Unfinished, what)
+    }
+}
+
+/// Another session goes on; a person is asked where one did, and this is where it led.
+fn hand_on(o: &Observation) -> Recovery {
+    match o.phase.budget.retries_used < o.phase.budget.retries {
+        true => Recovery::NewSession,
+        false => Recovery::Pause("The work stays in progress. Is it done?".to_owned()),
+    }
+}
+
+/// The step of `after-failed-report` for this failure of the phase; the last one for every later one.
+fn after_failed(host: &impl Host, o: &Observation, what: &str) -> Recovery {
+    let steps = host.texts("after-failed-report");
+    let step = steps.get(o.phase.budget.retries_used as usize).or(steps.last());
+    match step.map(String::as_str) {
+        Some("new-session") => Recovery::NewSession,
+        Some("split") => Recovery::Split,
+        Some(step) if step.starts_with(ROLE) => Recovery::OtherRole(step[ROLE.len()..].to_owned()),
+        _ => Recovery::Pause(format!("{}. What now?", capital(what))),
+    }
+}
+
+fn setting(host: &impl Host) -> Option<Basis> {
+    match host.text("accept").as_str() {
+        "checked" => Some(Basis::Checked),
+        "reported" => Some(Basis::Reported),
+        "answer" => Some(Basis::Answer),
+        _ => None,
+    }
+}
+
+/// Whether the prompt left work: an objective of it that is not done. Where nothing is known of those, the phase says it.
+pub(super) fn is_left(o: &Observation) -> bool {
+    match o.objectives.is_empty() {
+        true => o.phase.progress.open + o.phase.progress.failed > 0 || o.files_missing > 0,
+        false => open(o).next().is_some(),
+    }
+}
+
+fn open(o: &Observation) -> impl Iterator<Item = &Objective> {
+    o.objectives.iter().filter(|objective| objective.status != ObjectiveStatus::Done)
+}
+
+/// Whether the session said so itself.
+fn reports(objective: &Objective, status: ObjectiveStatus) -> bool {
+    objective.reported.as_ref().is_some_and(|report| report.by_session && report.status == status)
+}
+
+/// Whether a check follows that looks at all of them.
+fn is_checked(o: &Observation, open: &[&Objective]) -> bool {
+    !o.phase.check.is_empty() || open.iter().all(|objective| !objective.check.is_empty())
+}
+
+/// Whether it names files, and each of them came, by whichever session of the phase.
+fn is_there(objective: &Objective) -> bool {
+    let files = &objective.expected_files;
+    !files.is_empty() && files.iter().all(|file| file.state == FileState::Changed)
+}
+
+fn note(objective: &Objective) -> String {
+    match objective.reported.as_ref().map(|report| report.note.trim()) {
+        Some(note) if !note.is_empty() => format!(": \"{}\"", one_line(note, NOTE_BYTES)),
+        _ => String::new(),
+    }
+}
+
+/// The expected change that did not come.
+fn absent(objective: &Objective) -> Option<String> {
+    objective.expected_files.iter().find_map(|file| {
+        let what = match file.state {
+            FileState::Missing => "is missing",
+            FileState::Unchanged => "has not changed",
+            FileState::Changed => return None,
+        };
+        Some(format!("objective {}: {} {what}", objective.id, one_line(&file.path, NOTE_BYTES)))
+    })
+}
+
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters
+        .next()
+        .map(|first| first.to_uppercase().collect::<String>() + letters.as_str())
+        .unwrap_or_default()
+}

@@ -1,0 +1,152 @@
+//! What makes an objective done, and what keeps it open (A11).
+
+use baton_sdk::exhaustion::{Assessment, Observation, Occasion, Recovery, Verdict};
+use baton_sdk::prelude::*;
+use baton_sdk::sample;
+
+use crate::scene::Scene;
+
+/// A prompt about one objective that ended with a good answer and no changed file.
+fn ended(change: impl FnOnce(&mut Observation)) -> Assessment {
+    let objective = Objective {
+        status: ObjectiveStatus::InProgress,
+        files: 0,
+        ..sample::objective("parser", "Write it")
+    };
+    let scene = Scene::new(Occasion::PromptEnded).event("end_turn");
+    scene
+        .with(|o| {
+            (o.objectives, o.files_changed) = (vec![objective], 0);
+            change(o);
+        })
+        .assess()
+}
+
+fn report(status: ObjectiveStatus, note: &str) -> Option<StatusReport> {
+    Some(StatusReport { status, note: note.into(), by_session: true })
+}
+
+fn expects(state: FileState) -> Vec<ExpectedFile> {
+    vec![ExpectedFile { path: "src/parser.sh".into(), state }]
+}
+
+#[test]
+fn an_answer_alone_is_not_enough_where_changes_are_expected() {
+    let first = ended(|_| ());
+    assert_eq!((first.verdict, &first.recovery), (Verdict::Unfinished, &Recovery::Nudge));
+    assert!(first.reason.contains("parser"), "{}", first.reason);
+    // It was asked once, and there is still nothing to show: a person decides.
+    let again = ended(|o| o.nudges = 1);
+    assert!(matches!(again.recovery, Recovery::Pause(_)), "{:?}", again.recovery);
+    // A role that may only read answers questions.
+    assert_eq!(ended(|o| o.phase.expects_files = false).verdict, Verdict::Completed);
+    // Changed files, and a check that follows, are evidence.
+    assert_eq!(ended(|o| o.files_changed = 1).verdict, Verdict::Completed);
+    assert_eq!(ended(|o| o.phase.check = "cargo test".into()).verdict, Verdict::Completed);
+    assert_eq!(ended(|o| o.objectives[0].check = "cargo test".into()).verdict, Verdict::Completed);
+}
+
+#[test]
+fn a_workflow_says_how_much_is_enough() {
+    assert_eq!(ended(|o| o.phase.accept = Some(Basis::Answer)).verdict, Verdict::Completed);
+    let reported = |o: &mut Observation| {
+        o.phase.accept = Some(Basis::Reported);
+        o.files_changed = 3;
+    };
+    let asked = ended(reported);
+    assert_eq!((asked.verdict, asked.recovery), (Verdict::Unfinished, Recovery::Nudge));
+    assert!(asked.reason.contains("not reported as done"), "{}", asked.reason);
+    let done = ended(|o| {
+        reported(o);
+        o.objectives[0].reported = report(ObjectiveStatus::Done, "");
+        o.objectives[0].status = ObjectiveStatus::Done;
+    });
+    assert_eq!(done.verdict, Verdict::Completed);
+}
+
+#[test]
+fn an_expected_change_that_did_not_come_wins_over_everything() {
+    for (state, words) in [(FileState::Missing, "is missing"), (FileState::Unchanged, "has not changed")] {
+        let seen = |nudges, retries_used| {
+            ended(|o| {
+                o.objectives[0].expected_files = expects(state);
+                o.objectives[0].reported = report(ObjectiveStatus::Done, "all done");
+                (o.files_changed, o.nudges, o.phase.budget.retries_used) = (4, nudges, retries_used);
+            })
+        };
+        let first = seen(0, 0);
+        assert_eq!((first.verdict, &first.recovery), (Verdict::Unfinished, &Recovery::Nudge));
+        assert!(first.reason.contains("src/parser.sh") && first.reason.contains(words), "{}", first.reason);
+        assert_eq!(seen(1, 0).recovery, Recovery::NewSession);
+        assert!(
+            matches!(seen(1, 1).recovery, Recovery::Pause(question) if question.contains("src/parser.sh"))
+        );
+    }
+    let changed = ended(|o| {
+        o.objectives[0].expected_files = expects(FileState::Changed);
+        o.files_changed = 1;
+    });
+    assert_eq!(changed.verdict, Verdict::Completed);
+    // Who finds it done by a session that was lost has little to say, and a check says the rest.
+    let found_done = |check: &str| {
+        ended(|o| {
+            o.objectives[0].expected_files = expects(FileState::Changed);
+            (o.answer_bytes, o.phase.check, o.nudges) = (22, check.into(), 1);
+        })
+    };
+    assert_eq!(found_done("test -s src/parser.sh").verdict, Verdict::Completed);
+    assert_eq!(found_done("").verdict, Verdict::Truncated);
+    // What an earlier session changed shows nothing of this one, which only answered.
+    let idle = ended(|o| o.objectives[0].expected_files = expects(FileState::Changed));
+    assert_eq!((idle.verdict, idle.recovery), (Verdict::Unfinished, Recovery::Nudge));
+}
+
+#[test]
+fn what_an_agent_reports_against_itself_is_believed() {
+    let half = ended(|o| {
+        o.objectives[0].reported = report(ObjectiveStatus::InProgress, "3 of 5 cases done");
+        o.files_changed = 2;
+    });
+    assert_eq!((half.verdict, &half.recovery), (Verdict::Unfinished, &Recovery::Nudge));
+    assert!(half.reason.contains("3 of 5 cases done"), "{}", half.reason);
+    let failed = |retries_used| {
+        ended(|o| {
+            o.objectives[0].reported = report(ObjectiveStatus::Failed, "this cannot be done");
+            (o.files_changed, o.phase.budget.retries_used) = (2, retries_used);
+        })
+    };
+    assert_eq!((failed(0).verdict, failed(0).recovery), (Verdict::Failed, Recovery::NewSession));
+    assert!(
+        matches!(failed(1).recovery, Recovery::Pause(question) if question.contains("this cannot be done"))
+    );
+    // What an earlier session left open is what this one was for.
+    let taken_up = ended(|o| {
+        let by_another =
+            report(ObjectiveStatus::Failed, "").map(|said| StatusReport { by_session: false, ..said });
+        (o.objectives[0].reported, o.files_changed) = (by_another, 2);
+    });
+    assert_eq!(taken_up.verdict, Verdict::Completed);
+}
+
+#[test]
+fn a_handoff_ends_the_session() {
+    // C23
+    let handed = ended(|o| {
+        o.objectives[0].reported = report(ObjectiveStatus::InProgress, "3 of 5");
+        (o.handoff_reported, o.files_changed) = (true, 2);
+    });
+    assert_eq!((handed.verdict, handed.recovery), (Verdict::HandedOff, Recovery::Wait));
+    let gone = Scene::new(Occasion::SessionEnded).exit(Some(0), None, false);
+    assert_eq!(gone.with(|o| o.handoff_reported = true).assess().verdict, Verdict::HandedOff);
+    // Where everything is done, there is nobody to hand off to.
+    let done = ended(|o| {
+        o.objectives[0].status = ObjectiveStatus::Done;
+        (o.handoff_reported, o.phase.progress.open) = (true, 0);
+    });
+    assert_eq!(done.verdict, Verdict::Completed);
+}
+
+#[test]
+fn a_recorded_session_of_unknown_work_is_judged_by_its_answer() {
+    assert_eq!(ended(|o| o.objectives.clear()).verdict, Verdict::Completed);
+}

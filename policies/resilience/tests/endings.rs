@@ -1,0 +1,257 @@
+//! Last words of agents that stop because their context is full, with work left, and of finished work that mentions
+//! contexts, limits, tokens and compaction (A12).
+
+use baton_policy_resilience::Resilience;
+use baton_sdk::exhaustion::{Assessment, Observation, Occasion, Recovery, Verdict};
+use baton_sdk::prelude::*;
+use baton_sdk::{MockHost, sample};
+
+/// Half `a` was written before the rules, each other one afterwards without a look at them. By words alone the new ones scored 24 of
+/// 48, 25 of 42, 24 of 40, 30 of 32, 20 of 24, 30 of 48 and 17 of 48 (`b` to `h`), with 0 to 5 false alarms each: people find ever
+/// new words. So words alone decide only where they are unmistakable; else the journal does, which has no report of the agent, and
+/// the agent is asked. That kept 47 of 48 and 47 of 48 of `g` and `h` from being called done; the last one is not in English.
+const ENDINGS: &str = include_str!("../../../tests/fixtures/policies/endings.jsonl");
+
+struct Row {
+    ends: bool,
+    text: String,
+    half: String,
+}
+
+fn rows() -> Vec<Row> {
+    let row = |line: &str| {
+        let json: serde_json::Value = serde_json::from_str(line).unwrap();
+        let field = |name: &str| json[name].as_str().unwrap().to_owned();
+        Row { ends: field("kind") == "exhausted", text: field("text"), half: field("half") }
+    };
+    ENDINGS.lines().map(row).collect()
+}
+
+/// The answer of a prompt with one objective open and nothing changed on disk.
+fn judge(text: &str, change: impl FnOnce(&mut Observation)) -> Assessment {
+    judge_with(&[], text, change)
+}
+
+fn judge_with(
+    settings: &[(&str, SettingValue)],
+    text: &str,
+    change: impl FnOnce(&mut Observation),
+) -> Assessment {
+    let mut host = MockHost::with_settings_of::<Resilience>(settings);
+    let window = host.add_text(text);
+    let mut observation = Observation {
+        signals: vec![sample::signal(Channel::AgentText, "", text.len() as u32)],
+        answer_bytes: 400,
+        files_changed: 0,
+        ..sample::exhaustion_observation(window)
+    };
+    change(&mut observation);
+    Resilience::assess(&host, observation)
+}
+
+/// The same of an objective that nobody reported and no check looks at.
+fn unreported(text: &str, files_changed: u32) -> Assessment {
+    judge(text, |o| {
+        let objective = sample::objective("parser", "Write it");
+        o.objectives = vec![Objective { status: ObjectiveStatus::InProgress, files: 0, ..objective }];
+        (o.files_changed, o.phase.check, o.phase.expects_files) = (files_changed, String::new(), true);
+    })
+}
+
+#[test]
+fn endings_are_told_from_finished_work() {
+    // A12: of each half at least 95 % are continued or asked, and no finished work is handed over, whether files changed or not.
+    let rows = rows();
+    assert!(rows.iter().filter(|row| row.ends).count() >= 48);
+    assert!(rows.iter().filter(|row| !row.ends).count() >= 48);
+    let mut halves: Vec<&str> = rows.iter().map(|row| row.half.as_str()).collect();
+    halves.dedup();
+    for half in halves {
+        for files_changed in [0, 2] {
+            let of_half = |ends| rows.iter().filter(move |row| row.half == half && row.ends == ends);
+            let verdict = |row: &Row| unreported(&row.text, files_changed).verdict;
+            let missed: Vec<&str> = of_half(true)
+                .filter(|row| !matches!(verdict(row), Verdict::Exhausted | Verdict::Unfinished))
+                .map(|row| row.text.as_str())
+                .collect();
+            let alarms: Vec<&str> = of_half(false)
+                .filter(|row| verdict(row) == Verdict::Exhausted)
+                .map(|row| row.text.as_str())
+                .collect();
+            let all = of_half(true).count();
+            assert!(missed.len() * 100 <= all * 5, "{half}: missed of {all}\n{}", missed.join("\n"));
+            assert_eq!(alarms, [""; 0], "{half}: false alarms");
+        }
+    }
+}
+
+#[test]
+fn who_does_not_say_that_it_is_done_is_not_believed() {
+    // A11: by words of ordinary agents, with files changed, no report and no check.
+    let open = [
+        "I was not able to complete all cases.",
+        "I didn't manage to write all five cases.",
+        "I ran out of time before writing cases 4 and 5.",
+        "I failed to write cases 4 and 5.",
+        "Cases 4 and 5 failed.",
+        "I got stuck on case 4.",
+        "Cases 4 and 5 don't work and I gave up on them.",
+        "Tests are failing and I don't know why.",
+        "Let me now write cases 4 and 5.",
+        "Should I go on with cases 4 and 5?",
+        "I need your input before I write cases 4 and 5: which format do you want?",
+        "Permission to write the file was denied, so nothing more was done.",
+        "API Error: Connection error.",
+        "Not all five cases are done.",
+        "I've hit the maximum length for this conversation.",
+        "J'ai atteint la limite de contexte, il reste deux cas.",
+    ];
+    let asked = |text: &str, nudges| {
+        judge(text, |o| {
+            let objective = sample::objective("parser", "Write it");
+            o.objectives = vec![Objective { status: ObjectiveStatus::InProgress, files: 0, ..objective }];
+            (o.files_changed, o.phase.check, o.phase.expects_files) = (1, String::new(), true);
+            (o.nudges, o.answer_bytes) = (nudges, text.len() as u64);
+        })
+    };
+    for text in open {
+        let text = format!("{text} That is what there is to say of it.");
+        assert_ne!(asked(&text, 0).verdict, Verdict::Completed, "{text}");
+        assert_ne!(asked(&text, 1).verdict, Verdict::Completed, "again: {text}");
+    }
+    for done in ["I implemented the five cases and ran them.", "All five cases are written, as asked for."] {
+        assert_eq!(
+            asked(&format!("{done} They were looked over twice."), 0).verdict,
+            Verdict::Completed,
+            "{done}"
+        );
+    }
+    // Who speaks of what is not done is asked.
+    let careful = "Implemented the five cases. I did not touch the parser, which is another matter.";
+    assert_eq!(asked(careful, 0).recovery, Recovery::Nudge);
+}
+
+#[test]
+fn who_leaves_work_is_asked_once_and_then_continued() {
+    // A11, A12
+    let text = "Two views out of nine are still function-based. The rest is left for whoever resumes this.";
+    let again = |nudges, used| {
+        judge(text, |o| {
+            let objective = sample::objective("parser", "Write it");
+            o.objectives = vec![Objective { status: ObjectiveStatus::InProgress, files: 0, ..objective }];
+            (o.files_changed, o.phase.check, o.phase.expects_files) = (2, String::new(), true);
+            (o.nudges, o.session.occupancy) = (nudges, sample::occupancy(used, 200_000));
+        })
+    };
+    let first = again(0, 40_000);
+    assert_eq!((first.verdict, &first.recovery), (Verdict::Unfinished, &Recovery::Nudge));
+    assert!(first.reason.contains("left for whoever resumes"), "{}", first.reason);
+    assert_eq!(again(1, 40_000).recovery, Recovery::NewSession);
+    // Its context says why.
+    let full = again(1, 180_000);
+    assert_eq!(full.verdict, Verdict::Exhausted);
+    assert!(full.reason.contains("90% full"), "{}", full.reason);
+    // Where a check follows, it says more than any words.
+    let checked = judge(text, |o| (o.files_changed, o.phase.check) = (2, "cargo test".into()));
+    assert_eq!(checked.verdict, Verdict::Completed);
+}
+
+#[test]
+fn the_words_are_the_evidence_and_the_work_goes_on_in_another_session() {
+    // A12
+    let text = "Two cases are proved.\n\nI have reached my context limit. Remaining: objectives 2 and 3.";
+    let assessment = judge(text, |_| {});
+    assert_eq!(assessment.verdict, Verdict::Exhausted);
+    assert_eq!(assessment.recovery, Recovery::Wait);
+    assert!(assessment.reason.contains("context window is used up"), "{}", assessment.reason);
+    let evidence = &assessment.evidence[0];
+    assert_eq!(
+        (evidence.channel, evidence.text.as_str()),
+        (Channel::AgentText, "I have reached my context limit.")
+    );
+    assert_eq!(evidence.seq, sample::signal(Channel::AgentText, "", 1).seq);
+    let long = format!("I have reached my context limit and {} are left.", "é".repeat(200));
+    let assessment = judge(&long, |_| {});
+    assert_eq!(assessment.verdict, Verdict::Exhausted);
+    assert!((100..=200).contains(&assessment.evidence[0].text.len()));
+}
+
+#[test]
+fn with_nothing_left_to_do_they_are_a_remark() {
+    // A12
+    for row in rows() {
+        let reported = |o: &mut Observation| {
+            (o.phase.progress.open, o.phase.progress.done, o.phase.progress.failed) = (0, 2, 0);
+        };
+        let verdict = judge(&row.text, reported).verdict;
+        let label = judge(&row.text, |_| {}).reason.contains("says the agent");
+        assert!(!label || verdict == Verdict::Completed, "{verdict:?}: {}", row.text);
+    }
+    let missing = |o: &mut Observation| {
+        (o.phase.progress.open, o.phase.progress.done, o.files_missing) = (0, 2, 1);
+    };
+    assert_eq!(judge("I've hit my context limit.", missing).verdict, Verdict::Exhausted);
+}
+
+#[test]
+fn they_count_when_the_process_ends_too_and_a_stronger_word_wins() {
+    // A12
+    let text = "I've hit my context limit.";
+    let exit = |code| Some(Exit { code: Some(code), signal: None, by_host: false });
+    let ended = |code| {
+        judge(text, |o| {
+            (o.occasion, o.session.state, o.session.exit) =
+                (Occasion::SessionEnded, SessionState::Ended, exit(code));
+        })
+    };
+    assert_eq!(ended(0).verdict, Verdict::Exhausted);
+    assert_eq!(ended(1).verdict, Verdict::Exhausted);
+    let capped = judge(text, |o| o.signals.push(sample::signal(Channel::AgentEvent, "max_turns", 0)));
+    assert_eq!(capped.verdict, Verdict::TurnLimit);
+    let working = judge(text, |o| (o.occasion, o.session.state) = (Occasion::Turn, SessionState::Working));
+    assert_eq!(working.verdict, Verdict::Healthy);
+}
+
+#[test]
+fn quoted_they_say_nothing() {
+    // A12
+    for row in rows().iter().filter(|row| row.ends && !row.text.contains(['\n', '"', '`'])) {
+        for text in [
+            format!("The recogniser finds \"{}\" in answers, and its tests pass.", row.text),
+            format!("> {}\n\nI added this sentence to the list.", row.text),
+            format!("The agent says:\n\n```\n{}\n```\n\nIts run is continued by the host.", row.text),
+        ] {
+            assert_eq!(judge(&text, |_| {}).verdict, Verdict::Completed, "{text}");
+        }
+        let printed = judge(&row.text, |o| o.signals[0].channel = Channel::ToolOutput);
+        assert_eq!(printed.verdict, Verdict::Completed, "{}", row.text);
+    }
+}
+
+#[test]
+fn a_team_can_add_its_own_words() {
+    // A12
+    let text = "My brain overflows. Items 2 and 3 are for the night shift.";
+    assert_eq!(judge(text, |_| {}).verdict, Verdict::Completed);
+    let names = SettingValue::Texts(vec!["brain".into()]);
+    let left = SettingValue::Texts(vec!["night shift".into()]);
+    let given = [("own-context-names", names), ("work-left-words", left)];
+    assert_eq!(judge_with(&given, text, |_| {}).verdict, Verdict::Exhausted);
+}
+
+#[test]
+fn no_text_breaks_the_reading() {
+    // A12: the dearest texts, cut anywhere.
+    for piece in [
+        "my context ",
+        "context. ",
+        "' \"context`",
+        "I can't context limit, ",
+        "\u{2019}é context\n- ",
+        "9% 8k/0k context ",
+    ] {
+        let text = piece.repeat(4096 / piece.len());
+        let assessment = judge(&text, |_| {});
+        assert!(matches!(assessment.verdict, Verdict::Completed | Verdict::Exhausted), "{piece}");
+    }
+}
