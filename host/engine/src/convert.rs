@@ -118,16 +118,54 @@ fn phase(phase: &see::PhaseView) -> types::Phase<'_> {
         budget: types::Budget { turns, turns_used, continuations, continuations_used, retries, retries_used },
         progress: types::Progress { done, open, failed, done_by_session },
         expects_files: phase.expects_files,
+        accept: phase.accept.map(basis),
+        check: &phase.check,
+        check_passed: phase.check_passed,
+        depends_on: phase.depends_on,
     }
 }
 
-fn objective(objective: &see::ObjectiveView) -> types::Objective<'_> {
+fn basis(basis: see::Basis) -> types::Basis {
+    same!(basis, see::Basis => types::Basis: Checked, Reported, Files, Answer, Accepted)
+}
+
+fn status(status: see::ObjectiveStatus) -> types::ObjectiveStatus {
+    same!(status, see::ObjectiveStatus => types::ObjectiveStatus: Open, InProgress, Done, Failed)
+}
+
+fn expected_files(objective: &see::ObjectiveView) -> Vec<types::ExpectedFile<'_>> {
+    list(&objective.expected_files, |file| types::ExpectedFile {
+        path: &file.path,
+        state: same!(file.state, see::FileState => types::FileState: Missing, Unchanged, Changed),
+    })
+}
+
+/// Calls `ask` with the WIT form of objectives, which borrows from them.
+fn objectives<R>(seen: &[see::ObjectiveView], ask: impl FnOnce(&[types::Objective<'_>]) -> R) -> R {
+    let expected = list(seen, expected_files);
+    let objectives: Vec<_> = seen.iter().zip(&expected).map(|(seen, files)| objective(seen, files)).collect();
+    ask(&objectives)
+}
+
+fn objective<'a>(
+    objective: &'a see::ObjectiveView,
+    expected_files: &'a [types::ExpectedFile<'a>],
+) -> types::Objective<'a> {
     types::Objective {
         id: objective.id.as_str(),
         description: &objective.description,
-        status: same!(objective.status, see::ObjectiveStatus => types::ObjectiveStatus: Open, InProgress, Done, Failed),
+        status: status(objective.status),
         attempts: objective.attempts,
         files: objective.files,
+        expected_files,
+        check: &objective.check,
+        check_passed: objective.check_passed,
+        reported: objective.reported.as_ref().map(|said| types::StatusReport {
+            status: status(said.status),
+            note: &said.note,
+            by_session: said.by_session,
+        }),
+        done_by: objective.done_by.map(basis),
     }
 }
 
@@ -178,21 +216,25 @@ pub(crate) fn exhaustion<R>(
     let recent = list(&seen.session.recent, turn);
     let signals = list(&seen.signals, signal);
     let attributes = pairs(&seen.attributes);
-    ask(exhaustion::Observation {
-        occasion: same!(seen.occasion, see::Occasion => exhaustion::Occasion:
-            Turn, Signal, PromptEnded, SessionEnded, Heartbeat),
-        session: session(&seen.session, &recent),
-        phase: phase(&seen.phase),
-        signals: &signals,
-        window: seen.window.0,
-        answer_bytes: seen.answer_bytes,
-        files_changed: seen.files_changed,
-        files_missing: seen.files_missing,
-        nudges: seen.nudges,
-        now_ms: seen.now_ms.0,
-        utc_offset_minutes: seen.utc_offset_minutes,
-        git: git(&seen.git),
-        attributes: &attributes,
+    objectives(&seen.objectives, |objectives| {
+        ask(exhaustion::Observation {
+            occasion: same!(seen.occasion, see::Occasion => exhaustion::Occasion:
+                Turn, Signal, PromptEnded, SessionEnded, Heartbeat),
+            session: session(&seen.session, &recent),
+            phase: phase(&seen.phase),
+            signals: &signals,
+            window: seen.window.0,
+            answer_bytes: seen.answer_bytes,
+            files_changed: seen.files_changed,
+            files_missing: seen.files_missing,
+            objectives,
+            handoff_reported: seen.handoff_reported,
+            nudges: seen.nudges,
+            now_ms: seen.now_ms.0,
+            utc_offset_minutes: seen.utc_offset_minutes,
+            git: git(&seen.git),
+            attributes: &attributes,
+        })
     })
 }
 
@@ -222,7 +264,6 @@ pub(crate) fn splitting<R>(
     seen: &see::SplittingObservation,
     ask: impl FnOnce(splitting::Observation<'_>) -> R,
 ) -> R {
-    let objectives = list(&seen.objectives, objective);
     let recent = list(&seen.recent, turn);
     let attributes = pairs(&seen.attributes);
     let requested = seen.requested.as_ref();
@@ -234,19 +275,21 @@ pub(crate) fn splitting<R>(
         }
         _ => Vec::new(),
     };
-    ask(splitting::Observation {
-        occasion: same!(seen.occasion, see::SplitOccasion => splitting::Occasion:
+    objectives(&seen.objectives, |objectives| {
+        ask(splitting::Observation {
+            occasion: same!(seen.occasion, see::SplitOccasion => splitting::Occasion:
             PhaseStart, Boundary, Requested, OutOfContinuations),
-        phase: phase(&seen.phase),
-        objectives: &objectives,
-        requested: requested
-            .map(|request| splitting::Request { groups: &groups, rationale: &request.rationale }),
-        files_changed: seen.files_changed,
-        workspace_files: seen.workspace_files,
-        recent: &recent,
-        window_tokens: seen.window_tokens,
-        git: git(&seen.git),
-        attributes: &attributes,
+            phase: phase(&seen.phase),
+            objectives,
+            requested: requested
+                .map(|request| splitting::Request { groups: &groups, rationale: &request.rationale }),
+            files_changed: seen.files_changed,
+            workspace_files: seen.workspace_files,
+            recent: &recent,
+            window_tokens: seen.window_tokens,
+            git: git(&seen.git),
+            attributes: &attributes,
+        })
     })
 }
 
@@ -256,7 +299,6 @@ pub(crate) fn handoff<R>(
     ask: impl FnOnce(handoff::Observation<'_>) -> R,
 ) -> R {
     let recent = list(&seen.session.recent, turn);
-    let objectives = list(&seen.objectives, objective);
     let focus = ids(&seen.focus);
     let changed_files = list(&seen.changed_files, changed_file);
     let attempts = list(&seen.attempts, attempt);
@@ -267,6 +309,30 @@ pub(crate) fn handoff<R>(
         summary: &artifact.summary,
     });
     let gotchas = strs(&seen.gotchas);
+    let patterns = strs(&seen.patterns);
+    let commands = list(&seen.commands, |run| handoff::CommandRun {
+        line: &run.line,
+        failed: run.failed,
+        times: run.times,
+    });
+    let reads = list(&seen.reads, |read| handoff::FileRead { path: &read.path, times: read.times });
+    let lessons = list(&seen.lessons, |lesson| handoff::Lesson {
+        phase: lesson.phase.as_str(),
+        kind: same!(lesson.kind, see::LessonKind => handoff::LessonKind: Decision, Gotcha, FailedApproach, Pattern),
+        text: &lesson.text,
+        path: &lesson.path,
+    });
+    let entry_points = list(&seen.entry_points, |entry| handoff::EntryPoint {
+        kind: same!(entry.kind, see::EntryKind => handoff::EntryKind: Index, Progress, WorkItems, InitScript, Summary),
+        path: &entry.path,
+    });
+    let sections = list(&seen.context_files, |file| strs(&file.sections));
+    let context_files: Vec<_> = seen
+        .context_files
+        .iter()
+        .zip(&sections)
+        .map(|(file, sections)| handoff::ContextFile { path: &file.path, sections })
+        .collect();
     let reported = seen.reported.as_ref();
     let words = reported.map(|said| (strs(&said.critical_context), strs(&said.critical_files)));
     let reported = reported.zip(words.as_ref()).map(|(said, (context, files))| handoff::ReportedHandoff {
@@ -286,36 +352,44 @@ pub(crate) fn handoff<R>(
         text: &remark.text,
     });
     let attributes = pairs(&seen.attributes);
-    ask(handoff::Observation {
-        kind: same!(seen.kind, see::BriefKind => handoff::Kind:
+    objectives(&seen.objectives, |objectives| {
+        ask(handoff::Observation {
+            kind: same!(seen.kind, see::BriefKind => handoff::Kind:
             First, Next, Continuing, ReOriented, Nudged, Reviewing, Merging),
-        phase: phase(&seen.phase),
-        session: session(&seen.session, &recent),
-        objectives: &objectives,
-        focus: &focus,
-        goal: &seen.goal,
-        changed_files: &changed_files,
-        attempts: &attempts,
-        decisions: &decisions,
-        artifacts: &artifacts,
-        handoff_path: &seen.handoff_path,
-        inbox_path: &seen.inbox_path,
-        because: &seen.because,
-        last_output: seen.last_output.0,
-        findings: seen.findings.0,
-        git: git(&seen.git),
-        now: &seen.now,
-        gotchas: &gotchas,
-        reported,
-        commits: &commits,
-        verification: seen.verification.as_ref().map(|last| handoff::Verification {
-            passed: last.passed,
-            at: &last.at,
-            artifact: &last.artifact,
-        }),
-        remarks: &remarks,
-        facts_path: &seen.facts_path,
-        attributes: &attributes,
+            phase: phase(&seen.phase),
+            session: session(&seen.session, &recent),
+            objectives,
+            focus: &focus,
+            goal: &seen.goal,
+            changed_files: &changed_files,
+            attempts: &attempts,
+            decisions: &decisions,
+            artifacts: &artifacts,
+            handoff_path: &seen.handoff_path,
+            inbox_path: &seen.inbox_path,
+            because: &seen.because,
+            last_output: seen.last_output.0,
+            findings: seen.findings.0,
+            git: git(&seen.git),
+            now: &seen.now,
+            gotchas: &gotchas,
+            patterns: &patterns,
+            commands: &commands,
+            reads: &reads,
+            lessons: &lessons,
+            entry_points: &entry_points,
+            context_files: &context_files,
+            reported,
+            commits: &commits,
+            verification: seen.verification.as_ref().map(|last| handoff::Verification {
+                passed: last.passed,
+                at: &last.at,
+                artifact: &last.artifact,
+            }),
+            remarks: &remarks,
+            facts_path: &seen.facts_path,
+            attributes: &attributes,
+        })
     })
 }
 
@@ -357,6 +431,8 @@ pub(crate) fn assessment(answer: exhaustion::Assessment) -> core::Assessment {
         verdict: match answer.verdict {
             Verdict::Healthy => core::Verdict::Healthy,
             Verdict::Completed => core::Verdict::Completed,
+            Verdict::Unfinished => core::Verdict::Unfinished,
+            Verdict::HandedOff => core::Verdict::HandedOff,
             Verdict::Exhausted => core::Verdict::Exhausted,
             Verdict::Quota(quota) => core::Verdict::Quota {
                 cause: same!(quota.cause, exhaustion::QuotaCause => core::QuotaCause: Usage, Billing, Rate, Overload),
@@ -376,6 +452,8 @@ pub(crate) fn assessment(answer: exhaustion::Assessment) -> core::Assessment {
             Recovery::Nudge => core::Recovery::Nudge,
             Recovery::Interrupt => core::Recovery::Interrupt,
             Recovery::NewSession => core::Recovery::NewSession,
+            Recovery::OtherRole(role) => core::Recovery::OtherRole { role },
+            Recovery::Split => core::Recovery::Split,
             Recovery::Pause(question) => core::Recovery::Pause { question },
         },
         reason: answer.reason,

@@ -8,8 +8,8 @@ use baton_core::decision::{
     Recovery, Review, SplitAction, SplitDecision, Staleness, TurnBudget, Verdict,
 };
 use baton_core::observation::{
-    Ask, ExhaustionObservation, HandoffObservation, ObjectiveStatus, ObjectiveView, Occasion, Question,
-    ReviewObservation,
+    Ask, ExhaustionObservation, FileState, HandoffObservation, ObjectiveStatus, ObjectiveView, Occasion,
+    Question, ReviewObservation,
 };
 
 use crate::evaluate::askable;
@@ -104,7 +104,12 @@ fn prompt(seen: &HandoffObservation) -> String {
     let in_focus = |objective: &&ObjectiveView| seen.focus.contains(&objective.id);
     for objective in seen.objectives.iter().filter(in_focus) {
         line!(text, "- [{}] {}", objective.id, objective.description);
+        held_to(&mut text, objective);
     }
+    if !seen.phase.check.is_empty() {
+        line!(text, "The check of the phase, which must exit 0: {}", seen.phase.check);
+    }
+    line!(text, "Report each objective as done, in-progress or failed.");
     line!(text, "\nIt belongs to: {} ({}).", seen.phase.title, seen.goal);
     for (label, path) in [("Read first", &seen.handoff_path), ("Report to", &seen.inbox_path)] {
         if !path.is_empty() {
@@ -118,6 +123,21 @@ fn prompt(seen: &HandoffObservation) -> String {
         line!(text, "- already modified: {}", file.path);
     }
     text
+}
+
+/// The files that an objective names, and the command that checks it (A13).
+fn held_to(text: &mut String, objective: &ObjectiveView) {
+    for file in &objective.expected_files {
+        let state = match file.state {
+            FileState::Missing => " (missing)",
+            FileState::Unchanged => " (unchanged)",
+            FileState::Changed => "",
+        };
+        line!(text, "  File that must exist and change: {}{state}", file.path);
+    }
+    if !objective.check.is_empty() {
+        line!(text, "  Its check, which must exit 0: {}", objective.check);
+    }
 }
 
 fn document(seen: &HandoffObservation) -> String {

@@ -61,7 +61,10 @@ fn assessment(answer: &mut Assessment) -> Result<(), Fault> {
     }
     match &answer.recovery {
         Recovery::Pause { question } => short(question),
-        Recovery::Wait | Recovery::Nudge | Recovery::Interrupt | Recovery::NewSession => Ok(()),
+        Recovery::OtherRole { role } => short(role),
+        Recovery::Wait | Recovery::Nudge | Recovery::Interrupt | Recovery::NewSession | Recovery::Split => {
+            Ok(())
+        }
     }
 }
 

@@ -150,6 +150,7 @@ fn only_reads(call: &Call) -> bool {
         | Call::DecisionRecord(_)
         | Call::AttemptRecord(_)
         | Call::GotchaRecord(_)
+        | Call::PatternRecord(_)
         | Call::HandoffWrite(_)
         | Call::SplitRequest(_)
         | Call::ReviewSubmit(_)

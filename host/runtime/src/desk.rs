@@ -210,6 +210,7 @@ impl Desk {
             Report::DecisionRecord { .. } => "recorded: whoever continues is told of this decision".to_owned(),
             Report::AttemptRecord { .. } => "recorded: whoever continues will not try this again".to_owned(),
             Report::GotchaRecord { .. } => "recorded: whoever continues is warned of this".to_owned(),
+            Report::PatternRecord { .. } => "recorded: your successor is told to follow this pattern".to_owned(),
             Report::HandoffWrite(_) => {
                 "recorded: your successor gets this beside what is known of objectives, files and commits; a newer \
                  one replaces it"
@@ -218,6 +219,7 @@ impl Desk {
             // A success with an outcome of its own (D2).
             Report::SplitRequest { groups, .. } => return split_taken(groups),
             Report::ReviewSubmit { score, .. } => format!("taken: {score} of 100"),
+            Report::Refused { why } => why.clone(),
             Report::ArtifactSaved { artifact } => format!("kept as {}@{}", artifact.name, artifact.version),
         };
         Answer::said(text)

@@ -246,9 +246,14 @@ impl EventLoop {
             && self.actuator.sessions.is_empty()
             && self.deciding + self.calls.under_way + self.swaps.under_way == 0;
         match run.status() {
-            // What else is under way when the host stops can be done again; an agent may not be left behind.
+            // What else is under way when the host stops can be done again; an agent may not be left behind, nor its handoff unwritten.
             RunStatus::Ended(Ending::Interrupted) => {
-                let ends = |intent: &&Intent| matches!(intent.action, Action::Spawn(_) | Action::End { .. });
+                let ends = |intent: &&Intent| {
+                    matches!(
+                        intent.action,
+                        Action::Spawn(_) | Action::End { .. } | Action::WriteHandoff { .. }
+                    )
+                };
                 Ok(self.actuator.sessions.is_empty() && !run.pending().iter().any(ends))
             }
             RunStatus::Ended(_) | RunStatus::Paused => Ok(quiet),
@@ -353,7 +358,7 @@ impl EventLoop {
         let ends =
             matches!(event, DriverEvent::Exited(_) | DriverEvent::Event(AgentEvent::PromptEnded { .. }));
         if ends {
-            self.collect().await?;
+            self.collect(true).await?;
         }
         let input = match event {
             DriverEvent::Event(event) => Input::Agent { session, event },
@@ -365,9 +370,10 @@ impl EventLoop {
         self.take_own(input)
     }
 
-    async fn collect(&mut self) -> Result<(), RuntimeError> {
+    /// `at_once` where an agent has ended its prompt: what breaks off in the inbox is told now.
+    async fn collect(&mut self, at_once: bool) -> Result<(), RuntimeError> {
         self.next_look = Instant::now() + LOOK;
-        let inputs = self.post.collect(self.scribe.run(), &self.desk.shelf).await;
+        let inputs = self.post.collect(self.scribe.run(), &self.desk.shelf, at_once).await;
         for input in inputs {
             self.take_own(input)?;
         }
@@ -376,7 +382,7 @@ impl EventLoop {
 
     async fn take_time(&mut self) -> Result<(), RuntimeError> {
         if Instant::now() >= self.next_look {
-            self.collect().await?;
+            self.collect(false).await?;
             self.take_changed_files();
             let at = self.scribe.clock().now();
             // Clocks move while nothing happens.

@@ -179,7 +179,7 @@ impl Host {
         let mut post = self.open_post(&trees, &task_folder)?;
         let mut inputs = recover::lost(&folded.run);
         let repeat = recover::to_repeat(&folded.run);
-        inputs.extend(post.collect(&folded.run, &self.shelf(&folded.run, &trees)).await);
+        inputs.extend(post.collect(&folded.run, &self.shelf(&folded.run, &trees), true).await);
         inputs.push(Input::Resumed);
         let mut scribe = Scribe::new(folded, run.clone(), self.journal.clone());
         for input in inputs {

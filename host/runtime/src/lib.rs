@@ -80,8 +80,8 @@ pub use offload::{ProxyClient, mcp_proxy};
 pub use pickup::{Unfinished, set_aside, unfinished};
 pub use project::{
     Approach, ObjectiveProgress, ObjectiveWord, PartialProgress, PhaseProgress, Progress, Return,
-    ReturnStatus, ReturnedArtifact, ReturnedError, WorkItem, WorkItemKind, WorkItems, expect_free_folder,
-    progress_of,
+    ReturnStatus, ReturnedArtifact, ReturnedError, ReturnedSplit, WorkItem, WorkItemKind, WorkItems,
+    expect_free_folder, progress_of,
 };
 pub use query::{ArtifactEntry, RunRow, artifact, artifacts, journal_of, runs, view_of};
 pub use shadow::{SHADOW_SCHEMA, ShadowAnswer, ShadowStory, shadows_of};

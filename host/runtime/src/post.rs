@@ -8,6 +8,7 @@ use baton_core::notice::Notice;
 use baton_core::view::RunView;
 use baton_core::{Digest, Input, Run, SessionId, Tree};
 use baton_inbox::{Call, Inbox, InboxError, Received};
+use baton_store::secrets::mask_line;
 use baton_workspace::Trees;
 use serde_json::json;
 
@@ -52,8 +53,10 @@ struct Look {
 impl Post {
     pub(crate) fn open(trees: Trees, task_folder: &str) -> Result<Self, InboxError> {
         let workspace = Tree::workspace();
-        let inbox =
-            trees.at_hand(&workspace).map(|place| Inbox::open(place.root(), task_folder)).transpose()?;
+        let inbox = trees
+            .at_hand(&workspace)
+            .map(|place| Inbox::open(place.root(), task_folder, mask_line))
+            .transpose()?;
         let inboxes = Some(inbox.map(|inbox| (workspace, inbox)).into_iter().collect());
         let task_folder = task_folder.to_owned();
         Ok(Self {
@@ -67,11 +70,17 @@ impl Post {
     }
 
     /// What was reported since the last look and fits the run, in order.
-    pub(crate) async fn collect(&mut self, run: &Run, shelf: &Shelf) -> Vec<Input> {
-        let mut inputs = Vec::new();
+    pub(crate) async fn collect(&mut self, run: &Run, shelf: &Shelf, at_once: bool) -> Vec<Input> {
         let view = run.view(clock::wall());
-        let found = self.scan(view.as_ref()).await;
+        let refused = |tree: &Tree, digest: Digest, why: &str| {
+            let session = view.as_ref().and_then(|view| fit::only_session_in(view, tree));
+            Input::Reported { session, digest, report: Report::Refused { why: mask_line(why).into_owned() } }
+        };
+        let (found, bad) = self.scan(view.as_ref(), at_once).await;
+        let mut inputs: Vec<Input> =
+            bad.into_iter().map(|(tree, digest, why)| refused(&tree, digest, &why)).collect();
         for Found { tree, file, digest, session, call } in found {
+            let address = digest.clone();
             // Who reports from a tree of its own can only be the session that works there.
             let session = session.or_else(|| fit::only_session_in(view.as_ref()?, &tree));
             let fits = view.as_ref().map_or(Ok(()), |view| fit::check(view, session.as_ref(), &call));
@@ -89,7 +98,10 @@ impl Post {
                     self.unconfirmed.push((tree, file));
                     inputs.extend(taken);
                 }
-                Err(why) => self.reject(tree, file, why).await,
+                Err(why) => {
+                    inputs.push(refused(&tree, address, &why));
+                    self.reject(tree, file, why).await;
+                }
             }
         }
         inputs
@@ -100,21 +112,26 @@ impl Post {
         std::mem::take(&mut self.refused)
     }
 
-    async fn scan(&mut self, view: Option<&RunView>) -> Vec<Found> {
-        let Some(inboxes) = self.inboxes.take() else { return Vec::new() };
+    /// The reports whose form is right; and of those that are in `rejected/` already, where they lay, their address and what is wrong.
+    async fn scan(
+        &mut self,
+        view: Option<&RunView>,
+        at_once: bool,
+    ) -> (Vec<Found>, Vec<(Tree, Digest, String)>) {
+        let Some(inboxes) = self.inboxes.take() else { return Default::default() };
         let live = view.map(project::live).unwrap_or_default();
         let (trees, task_folder) = (self.trees.clone(), self.task_folder.clone());
         let looked = tokio::task::spawn_blocking(move || {
             let (mut inboxes, mut look) = (inboxes, Look::default());
             follow(&mut inboxes, &live, &trees, &task_folder, &mut look);
-            look.at(&mut inboxes);
+            look.at(&mut inboxes, at_once);
             (inboxes, look)
         })
         .await;
         // A panic in there costs this run its inboxes; agents' reports then count no more, what is on disk still does.
         let Ok((inboxes, look)) = looked else {
             tracing::error!("reading the inbox failed; reports are not read any more until `baton resume`");
-            return Vec::new();
+            return Default::default();
         };
         self.inboxes = Some(inboxes);
         if let Some(error) = &look.failed
@@ -123,16 +140,20 @@ impl Post {
             tracing::warn!("{error}");
         }
         self.was_told = look.failed.is_some();
-        let mut fine = Vec::new();
+        let (mut fine, mut bad) = (Vec::new(), Vec::new());
         for (tree, received) in look.received {
-            let (file, digest) = (received.file, received.digest);
+            let (file, digest) = (received.file, received.writing);
             match received.result {
                 Ok((session, call)) => fine.push(Found { tree, file, digest, session, call }),
-                // It is in `rejected/` already.
-                Err(problem) => self.refuse(file, problem.to_string()),
+                Err(problem) => {
+                    bad.push((tree, digest, problem.to_string()));
+                    if !received.unfinished {
+                        self.refuse(file, problem.to_string());
+                    }
+                }
             }
         }
-        fine
+        (fine, bad)
     }
 
     /// The input that a report becomes. An artifact is kept first: the journal names nothing that is not there.
@@ -204,10 +225,10 @@ impl Post {
 
 impl Look {
     /// Reads every inbox, the workspace's first.
-    fn at(&mut self, inboxes: &mut BTreeMap<Tree, Inbox>) {
+    fn at(&mut self, inboxes: &mut BTreeMap<Tree, Inbox>, at_once: bool) {
         for (tree, inbox) in inboxes {
-            for _ in 0..ROUNDS {
-                match inbox.scan() {
+            for round in 0..ROUNDS {
+                match inbox.scan(at_once && round == 0) {
                     Ok(found) if found.is_empty() => break,
                     Ok(found) => self.received.extend(found.into_iter().map(|one| (tree.clone(), one))),
                     Err(error) => {
@@ -235,7 +256,7 @@ fn follow(
         if inboxes.contains_key(tree) {
             continue;
         }
-        match Inbox::open(place.root(), task_folder) {
+        match Inbox::open(place.root(), task_folder, mask_line) {
             Ok(inbox) => {
                 inboxes.insert(tree.clone(), inbox);
             }

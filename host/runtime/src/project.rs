@@ -4,7 +4,8 @@
 //! | file | part |
 //! |---|---|
 //! | `project/chronicle.rs` | what the journal tells beyond the state |
-//! | `project/progress.rs` | `progress.json`, `work-items.json` |
+//! | `project/progress.rs` | `progress.json`, `progress/` |
+//! | `project/items.rs` | `work-items.json` |
 //! | `project/returns.rs` | `returns/`, `.return-meta.json` |
 //! | `project/org.rs` | `state.org` |
 //! | `project/moves.rs` | paths of what was archived, corrected where an archived document names them |
@@ -17,6 +18,7 @@
 //! of which nothing has been performed yet.
 
 mod chronicle;
+mod items;
 mod moves;
 mod org;
 mod pages;
@@ -47,10 +49,9 @@ use crate::error::{RuntimeError, Source};
 use moves::Moves;
 
 pub(crate) use chronicle::Chronicle;
-pub use progress::{
-    Approach, ObjectiveProgress, ObjectiveWord, PhaseProgress, Progress, WorkItem, WorkItemKind, WorkItems,
-};
-pub use returns::{PartialProgress, Return, ReturnStatus, ReturnedArtifact, ReturnedError};
+pub use items::{WorkItem, WorkItemKind, WorkItems};
+pub use progress::{Approach, ObjectiveProgress, ObjectiveWord, PhaseProgress, Progress};
+pub use returns::{PartialProgress, Return, ReturnStatus, ReturnedArtifact, ReturnedError, ReturnedSplit};
 pub(crate) use write::{Projector, Restorer};
 
 /// The folder that git does not hear of; a `.gitignore` of the user's is not ours to edit.
@@ -123,7 +124,11 @@ pub(crate) fn project(run: &Run, chronicle: &Chronicle) -> Option<Projection> {
     desk.text("state.org", org::state(&view));
     desk.script("init.sh", script::init(workflow, &view, run.task_folder()));
     desk.json("work-items.json", &WorkItems::of(workflow, &view));
-    desk.json("progress.json", &Progress::of(run, &view, chronicle));
+    let progress = Progress::of(run, &view, chronicle);
+    for phase in progress.phases.iter().filter(|phase| phase.started_at.is_some()) {
+        desk.json(&format!("progress/phase-{}-progress.json", phase.phase), phase);
+    }
+    desk.json("progress.json", &progress);
     Some(desk.projection)
 }
 

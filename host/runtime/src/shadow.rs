@@ -61,10 +61,10 @@ pub struct ShadowAnswer {
     pub agreement: Agreement,
     /// Fuel that the shadow used.
     pub fuel: u64,
-    /// The answer that counted, where the shadow's is another.
+    /// The answer that counted, if the host would have done something else after the shadow's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counted: Option<Result<Decision, Fault>>,
-    /// The shadow's, where it is another.
+    /// The shadow's, in the same case.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shadow: Option<Result<Decision, Fault>>,
 }
@@ -270,8 +270,8 @@ fn set_beside(
     shadow: &Configured,
 ) -> ShadowAnswer {
     let Evaluation { result, fuel, .. } = shadow.evaluate(question);
-    let agreement = Agreement::of(counted, &result);
-    let differs = matches!(agreement, Agreement::Differs | Agreement::Fault);
+    let agreement = Agreement::of(&question.ask, counted, &result);
+    let differs = agreement.is_otherwise();
     ShadowAnswer {
         schema: SHADOW_SCHEMA,
         request,

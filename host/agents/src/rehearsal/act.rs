@@ -14,8 +14,8 @@ use baton_core::observation::ObjectiveStatus;
 use serde_json::{Value, json};
 
 use super::brief::Brief;
-use super::script::{Script, matches};
-use super::step::{Act, Step};
+use super::script::{ObjectiveScript, Script, matches};
+use super::step::{Act, SessionKind, Step};
 use super::tool::Server;
 use super::window::{Window, tokens};
 use super::wire::{Wire, failure};
@@ -32,7 +32,7 @@ const INTERNAL_ERROR: i32 = -32603;
 /// Whether a step is left out of a prompt.
 enum LeftOut {
     Not,
-    /// It is meant for another time or phase.
+    /// It is meant for another time, phase or session.
     Silently,
     /// What it is for is there, and the agent says so.
     Saying(String),
@@ -41,7 +41,9 @@ enum LeftOut {
 impl LeftOut {
     fn of(step: &Step, brief: &Brief) -> Self {
         let is_there = |path: &String| Path::new(path).exists();
+        let kind = if brief.continues { SessionKind::Successor } else { SessionKind::First };
         if step.phase.as_ref().is_some_and(|phase| !matches(phase, &brief.phase))
+            || step.session.is_some_and(|session| session != kind)
             || step.when.as_ref().is_some_and(|path| !is_there(path))
         {
             return Self::Silently;
@@ -72,6 +74,10 @@ pub(super) struct Actor<'a> {
     turns: u64,
     /// Where reports go, since a prompt said so.
     inbox: Option<PathBuf>,
+    /// The session continues the work of another one, since a prompt said so.
+    continues: bool,
+    /// The handoff that it continues from, since a prompt named it.
+    handoff: Option<PathBuf>,
     /// Rate limits that were answered, by objective and step.
     limited: BTreeMap<(String, usize), u32>,
     server: Option<Server>,
@@ -80,7 +86,17 @@ pub(super) struct Actor<'a> {
 impl<'a> Actor<'a> {
     pub(super) fn new(script: &'a Script, session: Option<String>) -> Self {
         let window = Window::new(script.window_tokens, script.base_tokens);
-        Self { script, session, window, turns: 0, inbox: None, limited: BTreeMap::new(), server: None }
+        Self {
+            script,
+            session,
+            window,
+            turns: 0,
+            inbox: None,
+            continues: false,
+            handoff: None,
+            limited: BTreeMap::new(),
+            server: None,
+        }
     }
 
     /// The MCP servers that the host has given; the first one is used.
@@ -116,39 +132,66 @@ impl<'a> Actor<'a> {
         }
         self.turn(self.script.prompt_tokens.unwrap_or_else(|| tokens(text)), 0, wire)?;
         let script = self.script;
-        let mut brief = Brief::read(text, |id| script.steps(id).is_some());
-        // Where reports go is said once a session by some, and with each prompt by others.
-        self.inbox = brief.inbox.take().or(self.inbox.take());
-        brief.inbox.clone_from(&self.inbox);
+        let mut brief = Brief::read(text, |id| script.objective(id).is_some());
+        self.remember(&mut brief);
         let known: Vec<_> =
-            brief.objectives.iter().filter_map(|id| Some((id.as_str(), script.steps(id)?))).collect();
+            brief.objectives.iter().filter_map(|id| Some((id.as_str(), script.objective(id)?))).collect();
         if known.is_empty() {
             self.say("There is nothing in my script for this prompt.", wire)?;
         }
-        for (id, steps) in known {
-            // Steps of this prompt must not look at what it wrote itself.
-            let left_out: Vec<LeftOut> = steps.iter().map(|step| LeftOut::of(step, &brief)).collect();
-            for (at, step) in steps.iter().enumerate() {
-                wire.pause(Duration::from_millis(script.pace_ms));
-                if wire.is_host_gone() {
-                    return Err(Stop::HostGone);
-                }
-                if wire.is_cancelled() {
-                    return Ok("cancelled");
-                }
-                match &left_out[at] {
-                    LeftOut::Silently => {}
-                    LeftOut::Saying(why) => self.say(why, wire)?,
-                    LeftOut::Not => self.step(step, (id, at), &brief, wire)?,
-                }
-                // Whoever asks for a split stops where it is, and leaves its objective open.
-                if matches!((&step.act, &left_out[at]), (Act::Split { .. }, LeftOut::Not)) {
-                    return Ok("end_turn");
-                }
+        for (id, objective) in known {
+            if let Some(stop_reason) = self.objective(id, objective, &brief, wire)? {
+                return Ok(stop_reason);
             }
-            self.done(id, &brief).map_err(|error| broken(&error))?;
         }
         Ok("end_turn")
+    }
+
+    /// What a prompt says of the whole session is said once by some policies, and with each prompt by others.
+    fn remember(&mut self, brief: &mut Brief) {
+        self.inbox = brief.inbox.take().or(self.inbox.take());
+        self.handoff = brief.handoff.take().or(self.handoff.take());
+        self.continues |= brief.continues;
+        brief.inbox.clone_from(&self.inbox);
+        brief.handoff.clone_from(&self.handoff);
+        brief.continues = self.continues;
+    }
+
+    /// Plays the steps of an objective; gives the stop reason where the prompt ends with one of them.
+    fn objective(
+        &mut self,
+        id: &str,
+        objective: &ObjectiveScript,
+        brief: &Brief,
+        wire: &mut Wire,
+    ) -> Result<Option<&'static str>, Stop> {
+        // Steps of this prompt must not look at what it wrote itself.
+        let left_out: Vec<LeftOut> = objective.steps.iter().map(|step| LeftOut::of(step, brief)).collect();
+        let mut reports = objective.report_done;
+        for (at, (step, left_out)) in objective.steps.iter().zip(left_out).enumerate() {
+            wire.pause(Duration::from_millis(self.script.pace_ms));
+            if wire.is_host_gone() {
+                return Err(Stop::HostGone);
+            }
+            if wire.is_cancelled() {
+                return Ok(Some("cancelled"));
+            }
+            match left_out {
+                LeftOut::Silently => {}
+                LeftOut::Saying(why) => self.say(&why, wire)?,
+                LeftOut::Not => {
+                    self.step(step, (id, at), brief, wire)?;
+                    if step.act.ends_the_prompt() {
+                        return Ok(Some("end_turn"));
+                    }
+                    reports &= !matches!(step.act, Act::Status { .. });
+                }
+            }
+        }
+        if reports {
+            self.done(id, brief).map_err(|error| broken(&error))?;
+        }
+        Ok(None)
     }
 
     fn compact(&mut self, wire: &mut Wire) -> &'static str {

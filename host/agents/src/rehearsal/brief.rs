@@ -21,6 +21,12 @@ const RESULT_FILE: &str = "Result file:";
 /// Before each file that other parts have written.
 const RESULT: &str = "- result:";
 
+/// How titles begin that say that another session worked before this one.
+const CONTINUES: [&str; 2] = ["# Continuation of ", "# You take over "];
+
+/// Before the path of what a successor reads first.
+const READ_FIRST: [&str; 2] = ["(read first):", "Read first:"];
+
 /// What a prompt asks for.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Brief {
@@ -34,6 +40,10 @@ pub(super) struct Brief {
     pub(super) result: Option<PathBuf>,
     /// What other parts have written.
     pub(super) results: Vec<PathBuf>,
+    /// Whether the session continues the work of another one.
+    pub(super) continues: bool,
+    /// The handoff that it continues from.
+    pub(super) handoff: Option<PathBuf>,
 }
 
 impl Brief {
@@ -43,11 +53,15 @@ impl Brief {
         let mut below = false;
         let has_heading = prompt.lines().any(|line| line.trim().starts_with(HEADING));
         for line in prompt.lines().map(str::trim) {
+            brief.continues |= CONTINUES.iter().any(|title| line.starts_with(title));
             if line.starts_with('#') {
                 below = line.starts_with(HEADING);
                 if brief.phase.is_empty() && line.starts_with("# ") {
                     brief.phase = phase(line);
                 }
+            } else if let Some(path) = (!below).then(|| handoff(line)).flatten() {
+                brief.continues = true;
+                brief.handoff.get_or_insert(path);
             } else if let Some(path) = line.strip_prefix(RESULT_FILE) {
                 brief.result = Some(PathBuf::from(path.trim()));
             } else if let Some(path) = line.strip_prefix(RESULT) {
@@ -66,6 +80,15 @@ impl Brief {
         }
         brief
     }
+}
+
+/// The handoff that a line names: "Handoff (read first): a/b.md", "3. `a/b.md`: the handoff, its index first."
+fn handoff(line: &str) -> Option<PathBuf> {
+    let path = match READ_FIRST.iter().find_map(|label| line.split_once(label)) {
+        Some((before, path)) if before.is_empty() || before.contains("andoff") => path,
+        _ => line.split_once("`: the handoff").and_then(|(before, _)| before.split_once('`'))?.1,
+    };
+    Some(PathBuf::from(path.trim().trim_matches('`')))
 }
 
 /// The id with which an item of a list begins: "- [parser] Write it", "- parser: write it".
@@ -104,6 +127,23 @@ mod tests {
         let brief = Brief::read(prompt, |id| ["parser", "printer", "tests"].contains(&id));
         assert_eq!(brief.objectives, ["parser", "printer", "tests"]);
         assert_eq!(brief.inbox, Some(PathBuf::from(".baton/r1/inbox")));
+    }
+
+    #[test]
+    fn a_successor_is_told_apart_by_its_handoff_or_its_title() {
+        let of = |prompt: &str| {
+            let brief = Brief::read(prompt, |_| false);
+            (brief.continues, brief.handoff.map(|path| path.display().to_string()))
+        };
+        let named = |path: &str| (true, Some(path.to_owned()));
+        let built_in = "# Continuation of phase a: x\n\nHandoff (read first): h/phase-a.md\n";
+        assert_eq!(of(built_in), named("h/phase-a.md"));
+        assert_eq!(of("## Your objective\n- [a] b\n\nIt belongs to: x (y).\n"), (false, None));
+        assert_eq!(of("## Other\nRead first: h/a b.md\n"), named("h/a b.md"));
+        assert_eq!(of("3. `h/a.md`: the handoff, its index first. Read nothing else.\n"), named("h/a.md"));
+        assert_eq!(of("# Continuation of phase a: x\n"), (true, None));
+        assert_eq!(of("# Phase a: x\n## Your objective\n- [a] Handoff (read first): x\n"), (false, None));
+        assert_eq!(of("# Phase a: x\nRules (read first): x\n"), (false, None));
     }
 
     #[test]

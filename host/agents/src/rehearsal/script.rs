@@ -11,6 +11,18 @@
 //!     { write = "src/parser.sh", content = "right", when = "src/parser.sh" },     # passes when it is asked again
 //! ]
 //!
+//! [objectives.cases]        # hands off when it is full; its successor reads that, and finishes
+//! steps = [
+//!     { fill_percent = 80, session = "first" },     # "first" or "successor"
+//!     { status = "in-progress", note = "3 of 5 cases done", session = "first" },   # nothing is reported beside it
+//!     { handoff = { current_state = "…", immediate_next_action = "…" }, session = "first" },   # ends the prompt
+//!     { read_handoff = true },
+//! ]
+//!
+//! [objectives.lexer]
+//! report_done = false       # does its steps, and does not say so; true by default, where no `status` says otherwise
+//! steps = [{ stop = "I have reached my context limit." }]    # last words; they end the prompt
+//!
 //! [objectives."review-*"]   # a pattern, for what the host asks for by itself; an id that is written out comes first
 //! steps = [{ review = { score = [40, 90], summary = "nearly", findings = ["src/parser.sh:1 is broken"] } }]
 //!
@@ -74,7 +86,15 @@ pub(super) struct Script {
     /// Pause before each step.
     pub(super) pace_ms: u64,
     /// By objective, or by a pattern of objectives.
-    pub(super) objectives: BTreeMap<String, Vec<Step>>,
+    pub(super) objectives: BTreeMap<String, ObjectiveScript>,
+}
+
+/// What the agent does for an objective.
+#[derive(Debug, PartialEq)]
+pub(super) struct ObjectiveScript {
+    pub(super) steps: Vec<Step>,
+    /// Whether it reports the objective done after the last step, where no step has reported another status.
+    pub(super) report_done: bool,
 }
 
 #[derive(Deserialize)]
@@ -93,18 +113,24 @@ struct RawScript {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RawObjective {
+    #[serde(default = "yes")]
+    report_done: bool,
     steps: Vec<Spanned<RawStep>>,
 }
 
+fn yes() -> bool {
+    true
+}
+
 impl Script {
-    /// What is done for an objective: its own steps, else those of the pattern that says most about it.
-    pub(super) fn steps(&self, objective: &str) -> Option<&[Step]> {
+    /// What is done for an objective: what is written for it, else for the pattern that says most about it.
+    pub(super) fn objective(&self, objective: &str) -> Option<&ObjectiveScript> {
         let own = self.objectives.get(objective);
         let of_pattern = || {
             let fitting = self.objectives.iter().filter(|(pattern, _)| matches(pattern, objective));
-            fitting.max_by_key(|(pattern, _)| pattern.len()).map(|(_, steps)| steps)
+            fitting.max_by_key(|(pattern, _)| pattern.len()).map(|(_, script)| script)
         };
-        own.or_else(of_pattern).map(Vec::as_slice)
+        own.or_else(of_pattern)
     }
 
     pub(super) fn read(path: &Path) -> Result<Self, ScriptError> {
@@ -131,12 +157,17 @@ impl Script {
         }
         let mut objectives = BTreeMap::new();
         for (id, objective) in raw.objectives {
-            let mut steps = Vec::new();
+            let mut steps: Vec<Step> = Vec::new();
             for step in objective.steps {
                 let at = step.span().start;
+                if steps.last().is_some_and(Step::always_ends_the_prompt) {
+                    let why = "this step is never played: the one before it ends the prompt. Give that one a \
+                               condition (session, when, unless, phase), or leave this one out";
+                    return Err(wrong(at, why.to_owned()));
+                }
                 steps.push(step.into_inner().understand().map_err(|why| wrong(at, why))?);
             }
-            objectives.insert(id, steps);
+            objectives.insert(id, ObjectiveScript { steps, report_done: objective.report_done });
         }
         let RawScript { window_tokens, base_tokens, prompt_tokens, pace_ms, .. } = raw;
         Ok(Self { window_tokens, base_tokens, prompt_tokens, pace_ms, objectives })
@@ -166,7 +197,9 @@ pub(super) fn matches(pattern: &str, text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::step::Act;
+    use baton_core::observation::ObjectiveStatus;
+
+    use super::super::step::{Act, SessionKind};
     use super::*;
 
     fn parse(text: &str) -> Result<Script, String> {
@@ -180,7 +213,7 @@ mod tests {
              \"2\"] },\n  { read = \"c\", tokens = 7, unless = \"a/b\" },\n  { rate_limit = { resets_in_ms = 5 } },\n]\n",
         )
         .unwrap();
-        let steps = &script.objectives["a"];
+        let steps = &script.objectives["a"].steps;
         assert_eq!(steps[0].act, Act::Write { path: "a/b".to_owned(), content: "1\n2\n".to_owned() });
         assert_eq!((steps[1].tokens, steps[1].unless.as_deref()), (Some(7), Some("a/b")));
         assert_eq!(steps[2].act, Act::RateLimit { resets_in_ms: 5, times: 1 });
@@ -207,7 +240,7 @@ mod tests {
              [{ say = \"20a\" }] }\nreview-20a-2 = { steps = [{ say = \"own\" }] }\n\"*-x-*-y\" = { steps = [{ say = \"xy\" }] }",
         )
         .unwrap();
-        let said = |id: &str| match script.steps(id).map(|steps| &steps[0].act) {
+        let said = |id: &str| match script.objective(id).map(|script| &script.steps[0].act) {
             Some(Act::Say(said)) => said.as_str(),
             _ => "-",
         };
@@ -219,7 +252,9 @@ mod tests {
     fn steps_for_splits_and_conflicts_are_understood() {
         let of = |step: &str| {
             let script = parse(&format!("window_tokens = 9\n[objectives.a]\nsteps = [\n{step}\n]\n"))?;
-            Ok::<_, String>(script.objectives.into_values().flatten().next().map(|step| step.act))
+            Ok::<_, String>(
+                script.objectives.into_values().flat_map(|script| script.steps).next().map(|step| step.act),
+            )
         };
         let split = of(
             "{ split = { groups = [{ title = \"t\", objectives = [\"a\"] }], rationale = \"r\" }, phase = \"20\" }",
@@ -238,5 +273,44 @@ mod tests {
         assert!(wrong("{ say = \"f\", keep = \"ours\" }").contains("belongs to a step with resolve"));
         assert!(wrong("{ review = { score = [], summary = \"s\" } }").contains("needs a score"));
         assert!(wrong("{ gather = \"../x\" }").contains("not a path inside"));
+    }
+
+    #[test]
+    fn endings_are_understood_and_their_mistakes_are_named() {
+        // A11, C23
+        let of = |steps: &str| parse(&format!("window_tokens = 9\n[objectives.a]\nsteps = [\n{steps}\n]\n"));
+        let handoff = "{ handoff = { current_state = \"3 of 5\", immediate_next_action = \"case 4\" }";
+        let script = of(&format!(
+            "{{ fill_percent = 80 }},\n{{ status = \"in-progress\", note = \"3 of 5\" }},\n{handoff}, session = \
+             \"first\" }},\n{{ read_handoff = true, session = \"successor\" }},\n{{ stop = \"Enough.\" }}"
+        ));
+        let script = script.unwrap();
+        let steps = &script.objectives["a"].steps;
+        assert_eq!(steps[0].act, Act::Fill { percent: 80 });
+        let (status, note) = (ObjectiveStatus::InProgress, "3 of 5".to_owned());
+        assert_eq!(steps[1].act, Act::Status { status, note });
+        assert!(matches!(&steps[2].act, Act::Handoff(said) if said.immediate_next_action == "case 4"));
+        let sessions = [steps[2].session, steps[3].session, steps[4].session];
+        assert_eq!(sessions, [Some(SessionKind::First), Some(SessionKind::Successor), None]);
+        assert!(steps[4].always_ends_the_prompt() && !steps[2].always_ends_the_prompt());
+        let silent = parse("window_tokens = 9\n[objectives.a]\nreport_done = false\nsteps = []\n").unwrap();
+        assert!(script.objectives["a"].report_done && !silent.objectives["a"].report_done);
+
+        for (steps, mistakes) in [
+            ("{ fill_percent = 101 }", ["line 4", "fill_percent is from 1 to 100, not 101"]),
+            ("{ status = \"blocked\" }", ["line 4", "unknown variant `blocked`"]),
+            ("{ say = \"x\", note = \"y\" }", ["line 4", "note belongs to a step with status"]),
+            (
+                "{ say = \"x\" },\n{ handoff = { current_state = \"y\" } }",
+                ["line 5", "`immediate_next_action`"],
+            ),
+            ("{ say = \"x\", session = \"second\" }", ["line 4", "unknown variant `second`"]),
+            ("{ stop = \"x\" },\n{ say = \"y\" }", ["line 5", "never played"]),
+        ] {
+            let said = of(steps).unwrap_err();
+            assert!(mistakes.iter().all(|mistake| said.contains(mistake)), "{said}");
+        }
+        let wrong = parse("window_tokens = 9\n[objectives.a]\nreport = false\nsteps = []\n").unwrap_err();
+        assert!(wrong.contains("line 3") && wrong.contains("unknown field `report`"), "{wrong}");
     }
 }

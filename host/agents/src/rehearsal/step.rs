@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use baton_core::input::{Report, SplitGroupReport};
+use baton_core::input::{Report, ReportedHandoff, SplitGroupReport};
+use baton_core::observation::ObjectiveStatus;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -18,6 +19,26 @@ pub(super) struct Step {
     pub(super) when: Option<String>,
     /// Left out in prompts of phases whose id does not match this pattern.
     pub(super) phase: Option<String>,
+    /// Left out in sessions of the other kind.
+    pub(super) session: Option<SessionKind>,
+}
+
+impl Step {
+    /// Whether no step after this one is ever played.
+    pub(super) fn always_ends_the_prompt(&self) -> bool {
+        let conditions = [&self.unless, &self.when, &self.phase];
+        self.act.ends_the_prompt() && conditions.iter().all(|text| text.is_none()) && self.session.is_none()
+    }
+}
+
+/// How a session came to its phase.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum SessionKind {
+    /// It began the phase, or began it again with nothing handed on to it.
+    First,
+    /// It continues the work of another session.
+    Successor,
 }
 
 /// What is done in a step.
@@ -39,12 +60,22 @@ pub(super) enum Act {
     Say(String),
     /// Call a tool that reads a file; what comes back fills so many tokens.
     Read { path: String },
+    /// Read the handoff that the session's first prompt names.
+    ReadHandoff,
     /// Think.
     Think,
+    /// Work until so many percent of the window are full.
+    Fill { percent: u64 },
     /// Ask the host for permission, and say what came of it.
     Ask { title: String, kind: String },
     /// Report something else than a finished objective.
     Report(Report),
+    /// Report where the objective stands. The agent then reports nothing more of it by itself.
+    Status { status: ObjectiveStatus, note: String },
+    /// Write a handoff, and end the prompt with the objective open.
+    Handoff(ReportedHandoff),
+    /// Say some last words, and end the prompt with the objective open.
+    Stop(String),
     /// Call a tool of the MCP server that the host has given.
     Tool { name: String, arguments: Value },
     /// Ask for a split, and end the prompt with the objective open.
@@ -68,12 +99,22 @@ pub(super) enum Act {
 }
 
 impl Act {
+    /// Whether the prompt ends with it, with the objective open.
+    pub(super) fn ends_the_prompt(&self) -> bool {
+        matches!(self, Act::Split { .. } | Act::Handoff(_) | Act::Stop(_))
+    }
+
     /// The call of a tool that the host has, and the report through a file that means the same.
     pub(super) fn call(&self, objective: &str) -> Option<(&'static str, Value)> {
         match self {
             Act::Split { groups, rationale } => {
                 Some(("split_request", json!({ "groups": groups, "rationale": rationale })))
             }
+            Act::Status { status, note } => {
+                let arguments = json!({ "objective": objective, "status": status, "note": note });
+                Some(("objective_update", arguments))
+            }
+            Act::Handoff(handoff) => Some(("handoff_write", json!(handoff))),
             Act::Review { scores, summary, findings } => {
                 let score = scores.get(round(objective) - 1).or(scores.last()).copied().unwrap_or_default();
                 Some(("review_submit", json!({ "score": score, "summary": summary, "findings": findings })))
@@ -113,9 +154,15 @@ pub(super) struct RawStep {
     gather: Option<String>,
     say: Option<String>,
     read: Option<String>,
+    #[serde(default)]
+    read_handoff: bool,
     think_tokens: Option<u64>,
+    fill_percent: Option<u64>,
     ask: Option<String>,
     report: Option<Report>,
+    status: Option<ObjectiveStatus>,
+    handoff: Option<ReportedHandoff>,
+    stop: Option<String>,
     tool: Option<RawTool>,
     split: Option<RawSplit>,
     review: Option<RawReview>,
@@ -137,10 +184,12 @@ pub(super) struct RawStep {
     to: Option<String>,
     keep: Option<Keep>,
     kind: Option<String>,
+    note: Option<String>,
     tokens: Option<u64>,
     unless: Option<String>,
     when: Option<String>,
     phase: Option<String>,
+    session: Option<SessionKind>,
 }
 
 #[derive(Deserialize)]
@@ -187,21 +236,24 @@ fn once() -> u32 {
 }
 
 /// What a step may say, for the error of one that says nothing or too much.
-const ACTS: &str = "write, append, edit, resolve, result, gather, say, read, think_tokens, ask, report, tool, split, review, \
-                    rate_limit, exit, hang, garbage, spawn_grandchild, ignore_sigterm, delete_workspace";
+const ACTS: &str = "write, append, edit, resolve, result, gather, say, read, read_handoff, think_tokens, fill_percent, \
+                    ask, report, status, handoff, stop, tool, split, review, rate_limit, exit, hang, garbage, \
+                    spawn_grandchild, ignore_sigterm, delete_workspace";
 
 impl RawStep {
     pub(super) fn understand(mut self) -> Result<Step, String> {
         let tokens = self.think_tokens.or(self.tokens.take());
         let (unless, when, phase) = (self.unless.take(), self.when.take(), self.phase.take());
+        let session = self.session.take();
         let mut acts = Vec::new();
         self.take_files(&mut acts)?;
         self.take_words(&mut acts)?;
+        self.take_standing(&mut acts)?;
         self.take_mischief(&mut acts);
         self.nothing_left()?;
         let count = acts.len();
         match (acts.pop(), count) {
-            (Some(act), 1) => Ok(Step { act, tokens, unless, when, phase }),
+            (Some(act), 1) => Ok(Step { act, tokens, unless, when, phase, session }),
             (_, 0) => Err(format!("this step does nothing; it needs one of: {ACTS}")),
             _ => Err(format!("this step does {count} things; write one step for each of them")),
         }
@@ -231,6 +283,7 @@ impl RawStep {
             acts.push(Act::Gather { path: inside(path)? });
         }
         acts.extend(self.read.take().map(|path| Act::Read { path }));
+        acts.extend(self.read_handoff.then_some(Act::ReadHandoff));
         Ok(())
     }
 
@@ -257,6 +310,22 @@ impl RawStep {
         Ok(())
     }
 
+    /// Where the session and its objective stand.
+    fn take_standing(&mut self, acts: &mut Vec<Act>) -> Result<(), String> {
+        if let Some(percent) = self.fill_percent {
+            if !(1..=100).contains(&percent) {
+                return Err(format!("fill_percent is from 1 to 100, not {percent}"));
+            }
+            acts.push(Act::Fill { percent });
+        }
+        if let Some(status) = self.status.take() {
+            acts.push(Act::Status { status, note: self.note.take().unwrap_or_default() });
+        }
+        acts.extend(self.handoff.take().map(Act::Handoff));
+        acts.extend(self.stop.take().map(Act::Stop));
+        Ok(())
+    }
+
     fn take_mischief(&mut self, acts: &mut Vec<Act>) {
         let limit =
             |limit: RawRateLimit| Act::RateLimit { resets_in_ms: limit.resets_in_ms, times: limit.times };
@@ -278,6 +347,7 @@ impl RawStep {
             step if step.from.is_some() || step.to.is_some() => "from and to belong to a step with edit",
             step if step.keep.is_some() => "keep belongs to a step with resolve",
             step if step.kind.is_some() => "kind belongs to a step with ask",
+            step if step.note.is_some() => "note belongs to a step with status",
             _ => return Ok(()),
         };
         Err(said.to_owned())

@@ -37,6 +37,11 @@ impl Window {
         (self.input, self.cached, self.output) = (0, 0, 0);
     }
 
+    /// Tokens that are missing until so many percent are full.
+    pub(super) fn missing(&self, percent: u64) -> u64 {
+        self.size.saturating_mul(percent).div_ceil(100).saturating_sub(self.used)
+    }
+
     /// A turn that reads and writes so much. Changes nothing where it does not fit.
     pub(super) fn turn(&mut self, input: u64, output: u64) -> Result<(), TooLong> {
         let tokens = self.used.saturating_add(input).saturating_add(output);
@@ -78,6 +83,7 @@ mod tests {
         assert_eq!((window.used, window.input, window.output, window.cached), (800, 500, 100, 200));
         assert_eq!(window.compact(), Some(800));
         assert_eq!(window.used, 350);
+        assert_eq!([window.missing(80), window.missing(35), window.missing(1)], [450, 0, 0]);
         window.used = 250;
         assert_eq!(window.compact(), None);
     }

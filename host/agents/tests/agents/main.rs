@@ -88,6 +88,8 @@ fn tests() -> Vec<Trial> {
             claude_that_is_missing_words_of_the_protocol_still_ends;
         rehearsal:
             it_splits_fails_first_reviews_and_resolves,
+            it_hands_off_and_its_successor_finishes,
+            it_reports_what_its_script_says_and_nothing_else,
             the_quickstart_fits_its_window_as_it_tells,
             permission_is_the_roles_to_give,
             a_prompt_can_be_broken_off,

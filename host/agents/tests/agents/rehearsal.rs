@@ -247,6 +247,85 @@ pub(crate) fn it_splits_fails_first_reviews_and_resolves() {
     });
 }
 
+// C12, C23: the first session hands off when it is full, and its successor reads that and finishes.
+pub(crate) fn it_hands_off_and_its_successor_finishes() {
+    run(async {
+        let place = Place::new();
+        let steps = r#"
+            { append = 'cases.txt', lines = ['1', '2', '3'] },
+            { fill_percent = 80, session = "first" },
+            { status = "in-progress", note = "3 of 5 cases done", session = "first" },
+            { handoff = { current_state = "3 of 5 cases done", immediate_next_action = "Prove case 4." }, session = "first" },
+            { read_handoff = true },
+            { append = 'cases.txt', lines = ['4', '5'] },
+        "#;
+        let report = |name: &str| {
+            fs::read_to_string(place.workspace().join(format!(".baton/r1/inbox/{name}.json"))).ok()
+        };
+        let mut first = Session::start(place.rehearsal(&script(steps))).await;
+        first.ready().await;
+        let events = first.prompt(&brief("work")).await;
+        assert_eq!(ended(&events), ("end_turn", false));
+        let percent = fills(&events).last().unwrap() * 100 / 4000;
+        assert!((80..85).contains(&percent), "{percent} %");
+        let (status, handoff) = (report("work-2").unwrap(), report("work-3").unwrap());
+        assert!(status.contains("objective-update") && status.contains("in-progress"), "{status}");
+        assert!(handoff.contains("handoff-write") && handoff.contains("Prove case 4."), "{handoff}");
+        assert_eq!(report("work-done"), None);
+        // Asked again, it is the same session.
+        first.prompt(&brief("work")).await;
+        assert_eq!(report("work-done"), None);
+        first.end().await;
+
+        fs::write(place.workspace().join("left.md"), "3 of 5 cases done\n").unwrap();
+        let mut second = Session::start(place.rehearsal(&script(steps))).await;
+        second.ready().await;
+        let events = second.prompt(&format!("Handoff (read first): left.md\n{}", brief("work"))).await;
+        let read = |event: &AgentEvent| matches!(event, AgentEvent::ToolOutput { text, .. } if text.contains("3 of 5"));
+        assert!(events.iter().any(read), "{events:#?}");
+        assert_eq!(fs::read_to_string(place.workspace().join("cases.txt")).unwrap(), "1\n2\n3\n4\n5\n");
+        assert!(report("work-done").unwrap().contains("\"done\""));
+        second.end().await;
+    });
+}
+
+// A11, A12: what it says of its objective is up to the script, and so is whether it says anything.
+pub(crate) fn it_reports_what_its_script_says_and_nothing_else() {
+    run(async {
+        for (steps, reports, words) in [
+            (
+                "steps = [{ status = 'failed', note = 'it cannot be done' }, { say = 'I give up.' }]",
+                vec!["work-0"],
+                "I give up.",
+            ),
+            ("steps = [{ stop = 'My context is full.' }]", vec![], "My context is full."),
+            ("report_done = false\nsteps = [{ write = 'a', content = 'b' }]", vec![], ""),
+            (
+                "steps = [{ status = 'done', note = 'the tests pass' }, { read_handoff = true }]",
+                vec!["work-0"],
+                "No session has left a handoff for me.",
+            ),
+            ("steps = [{ say = 'Done.' }]", vec!["work-done"], "Done."),
+        ] {
+            let place = Place::new();
+            let script = format!("window_tokens = 4000\n[objectives.work]\n{steps}\n");
+            let mut session = Session::start(place.rehearsal(&script)).await;
+            session.ready().await;
+            let events = session.prompt(&brief("work")).await;
+            assert_eq!((text(&events).as_str(), ended(&events)), (words, ("end_turn", false)));
+            let inbox = fs::read_dir(place.workspace().join(".baton/r1/inbox"));
+            let found: Vec<_> = inbox
+                .into_iter()
+                .flatten()
+                .flatten()
+                .filter_map(|entry| Some(entry.path().file_stem()?.to_str()?.to_owned()))
+                .collect();
+            assert_eq!(found, reports, "{steps}");
+            session.end().await;
+        }
+    });
+}
+
 pub(crate) fn a_prompt_without_a_known_objective_is_answered() {
     run(async {
         let place = Place::new();

@@ -7,9 +7,12 @@ use std::collections::{BTreeMap, VecDeque};
 use baton_core::input::{ArtifactRef, Report};
 use baton_core::notice::Notice;
 use baton_core::observation::ObjectiveStatus;
-use baton_core::view::PhaseStatus;
-use baton_core::{Action, Input, Intent, Outcome, PhaseId, Run, Seq, SessionId, Stamped, UnixMs};
+use baton_core::view::{Origin, PhaseStatus, RunView};
+use baton_core::{
+    Action, Input, Intent, ObjectiveId, Outcome, PhaseId, Run, Seq, SessionId, Stamped, UnixMs,
+};
 
+use super::returns::ReturnedSplit;
 use super::words::{list, one_line};
 
 /// Lines that are kept: a run of days. Older ones are in the journal, and the file says how many.
@@ -24,7 +27,7 @@ pub(crate) struct Chronicle {
     pub(super) seq: Seq,
     /// Its time.
     pub(super) at: UnixMs,
-    pub(super) phases: BTreeMap<PhaseId, UnixMs>,
+    pub(super) phases: BTreeMap<PhaseId, Spell>,
     pub(super) sessions: BTreeMap<SessionId, Life>,
     /// The newest session of each phase: its own until the next one begins.
     current: BTreeMap<PhaseId, SessionId>,
@@ -32,6 +35,15 @@ pub(crate) struct Chronicle {
     pub(super) ended: Vec<SessionId>,
     pub(super) lines: VecDeque<String>,
     pub(super) lines_dropped: u64,
+}
+
+/// A phase from its beginning to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Spell {
+    pub(super) began: UnixMs,
+    /// The newest event in it that has a line of its own.
+    pub(super) updated: UnixMs,
+    pub(super) done: Option<UnixMs>,
 }
 
 /// A session from its beginning to its end.
@@ -42,6 +54,10 @@ pub(super) struct Life {
     pub(super) left: Option<Left>,
     /// What the policy said of its end.
     pub(super) reason: String,
+    /// What it said of the objective that it reported as failed last: the id and its words.
+    pub(super) failed: Option<(ObjectiveId, String)>,
+    /// The smaller scopes that it asked for last.
+    pub(super) split_request: Option<ReturnedSplit>,
     /// What it left in the store, oldest first; of each name its newest version.
     pub(super) saved: VecDeque<ArtifactRef>,
 }
@@ -63,6 +79,7 @@ impl Chronicle {
         self.at = self.at.max(stamped.at);
         // Before a session is heard of that this input may have begun: what was saved is not that one's.
         self.credit(run, &stamped.input);
+        self.quote(run, &stamped.input);
         for intent in intents {
             if let Action::Notify(notice) = &intent.action {
                 self.hear(notice);
@@ -81,11 +98,36 @@ impl Chronicle {
         matches!(
             notice,
             Notice::ObjectiveDone { .. }
+                | Notice::Reopened { .. }
                 | Notice::PhaseDone { .. }
                 | Notice::Stopped { .. }
                 | Notice::Paused { .. }
                 | Notice::Split { .. }
+                | Notice::QuotaWait { .. }
+                | Notice::QuotaOver { .. }
         )
+    }
+
+    /// Keeps what a session says of its own end: why it failed, and which smaller scopes it asks for.
+    fn quote(&mut self, run: &Run, input: &Input) {
+        let Input::Reported { session, report, .. } = input else { return };
+        let alive = run.live_sessions();
+        let session = match (session, alive.as_slice()) {
+            (Some(session), _) => session,
+            (None, [only]) => only,
+            (None, _) => return,
+        };
+        let Some(life) = self.sessions.get_mut(session) else { return };
+        match report {
+            Report::ObjectiveUpdate { objective, status: ObjectiveStatus::Failed, note } => {
+                life.failed = Some((objective.clone(), one_line(note)));
+            }
+            Report::SplitRequest { groups, rationale } => {
+                let (groups, rationale) = (groups.clone(), one_line(rationale));
+                life.split_request = Some(ReturnedSplit { groups, rationale });
+            }
+            _ => {}
+        }
     }
 
     /// Whatever was saved belongs to the session that says so, or to the one that its phase had at that time.
@@ -118,7 +160,13 @@ impl Chronicle {
         match notice {
             // The first beginning counts: a phase that begins again after a restart is the same phase.
             Notice::PhaseStarted { phase, .. } => {
-                self.phases.entry(phase.clone()).or_insert(self.at);
+                let spell = Spell { began: self.at, updated: self.at, done: None };
+                self.phases.entry(phase.clone()).or_insert(spell).done = None;
+            }
+            Notice::PhaseDone { phase } => {
+                if let Some(spell) = self.phases.get_mut(phase) {
+                    spell.done = Some(self.at);
+                }
             }
             Notice::SessionStarted { phase, session, .. } => {
                 let life = Life {
@@ -126,6 +174,8 @@ impl Chronicle {
                     began: self.at,
                     left: None,
                     reason: String::new(),
+                    failed: None,
+                    split_request: None,
                     saved: VecDeque::new(),
                 };
                 self.sessions.insert(session.clone(), life);
@@ -139,6 +189,9 @@ impl Chronicle {
             _ => {}
         }
         if let Some((phase, session, text)) = line(notice) {
+            if let Some(spell) = phase.and_then(|phase| self.phases.get_mut(phase)) {
+                spell.updated = self.at;
+            }
             let (phase, session) =
                 (phase.map_or("-", PhaseId::as_str), session.map_or("-", SessionId::as_str));
             if self.lines.len() == LINES {
@@ -158,8 +211,7 @@ impl Chronicle {
             .map(|(id, _)| id.clone())
             .collect();
         let Some(view) = run.view(self.at).filter(|_| !gone.is_empty()) else { return };
-        let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
-        let completed = view.phases.iter().filter(|phase| phase.status == PhaseStatus::Done).count();
+        let (phases_completed, phases_total) = phases_of_workflow(&view);
         for id in gone {
             let Some(life) = self.sessions.get_mut(&id) else { continue };
             let goals = view.phases.iter().filter(|phase| phase.id == life.phase);
@@ -169,16 +221,17 @@ impl Chronicle {
             let ids = |rows: Vec<&baton_core::view::ObjectiveRow>| {
                 rows.iter().map(|row| row.id.to_string()).collect::<Vec<_>>()
             };
-            life.left = Some(Left {
-                at: self.at,
-                phases_completed: count(completed),
-                phases_total: count(view.phases.len()),
-                done: ids(done),
-                open: ids(open),
-            });
+            life.left =
+                Some(Left { at: self.at, phases_completed, phases_total, done: ids(done), open: ids(open) });
             self.ended.push(id);
         }
     }
+}
+
+/// How many phases of the workflow are done, and how many it has: parts, reviews and merges are the host's own.
+pub(super) fn phases_of_workflow(view: &RunView) -> (u32, u32) {
+    let phases = view.phases.iter().filter(|phase| phase.origin == Origin::Workflow);
+    phases.fold((0, 0), |(done, all), phase| (done + u32::from(phase.status == PhaseStatus::Done), all + 1))
 }
 
 /// The line of an event, for those that matter to whoever comes next.
@@ -197,8 +250,14 @@ fn line(notice: &Notice) -> Option<(Option<&PhaseId>, Option<&SessionId>, String
             };
             (Some(phase), Some(session), which)
         }
-        Notice::ObjectiveDone { phase, objective, done, of } => {
-            (Some(phase), None, format!("done: {objective} ({done} of {of})"))
+        Notice::ObjectiveDone { phase, objective, basis, done, of } => {
+            (Some(phase), None, format!("done: {objective}, {} ({done} of {of})", basis.words()))
+        }
+        Notice::NotReviewed { phase } => {
+            (Some(phase), None, "not reviewed: no review gave a score".to_owned())
+        }
+        Notice::Reopened { phase, objective, because } => {
+            (Some(phase), None, format!("open again: {objective}; {}", one_line(because)))
         }
         Notice::Compacted { phase, session, asked, .. } => {
             let by = if *asked { "Baton" } else { "the agent" };
@@ -213,6 +272,9 @@ fn line(notice: &Notice) -> Option<(Option<&PhaseId>, Option<&SessionId>, String
         Notice::QuotaWait { phase, session, cause, until, .. } => {
             let until = until.map(|until| format!(" until {}", until.rfc3339())).unwrap_or_default();
             (Some(phase), Some(session), format!("waits for the provider ({cause}){until}"))
+        }
+        Notice::QuotaOver { phase, session, waited } => {
+            (Some(phase), Some(session), format!("the wait for the provider is over, after {waited}"))
         }
         Notice::Retrying { phase, attempt, of, because, .. } => {
             (Some(phase), None, format!("retry {attempt} of {of}: {}", one_line(because)))

@@ -1,5 +1,6 @@
-//! `state.org` (A7): where each step stands, in Org: a heading a phase and an objective, with the continuation, the agent
-//! before and what remains as properties. For Emacs, and for agents whose prompts speak of a state file.
+//! `state.org` (A5, A7): where each step stands, in Org: a heading for each phase, with its status, its continuation, the
+//! agent before and what remains as properties, and a check box for each objective. For Emacs, and for agents whose prompts
+//! speak of a state file.
 
 use std::fmt::Write as _;
 
@@ -25,28 +26,35 @@ fn step(org: &mut String, phase: &PhaseRow) {
     let continued = if phase.continuation > 0 { " [CONTINUED]" } else { "" };
     let depth = if phase.parent.is_some() { "***" } else { "**" };
     let (id, title) = (&phase.id, one_line(&phase.title));
-    let _ = writeln!(org, "{depth} {} {id}: {title}{continued}", keyword_of_phase(phase.status));
-    org.push_str("   :PROPERTIES:\n");
+    let _ = writeln!(org, "{depth} Step {id}: {title}{continued}");
+    let _ = writeln!(org, "   :PROPERTIES:\n   :STATUS: {}", keyword_of_phase(phase.status));
     if phase.continuation > 0 {
         let _ = writeln!(org, "   :CONTINUATION: {} of {}", phase.continuation, phase.continuations);
     }
     if let Some(before) = phase.sessions.iter().rev().nth(1) {
-        let _ = writeln!(org, "   :PREVIOUS_AGENT: {} ({}, {})", before.id, before.agent, before.ending);
+        let _ = writeln!(org, "   :PREVIOUS_AGENT: {}", before.id);
+        let _ = writeln!(org, "   :PREVIOUS_AGENT_KIND: {}", before.agent);
+        let _ = writeln!(org, "   :PREVIOUS_AGENT_ENDING: {}", before.ending);
     }
     let remaining = phase.objectives.iter().filter(|row| row.status != ObjectiveStatus::Done).count();
     let _ = writeln!(org, "   :REMAINING_OBJECTIVES: {remaining}");
     if let Some(handoff) = phase.handoffs.first() {
         let _ = writeln!(org, "   :HANDOFF: {}", handoff.path);
     }
+    if let Some(since) = &phase.quota_wait_since {
+        let _ = writeln!(org, "   :QUOTA_WAIT_SINCE: {since}");
+    }
     org.push_str("   :END:\n");
     for row in &phase.objectives {
-        let keyword = match row.status {
-            ObjectiveStatus::Open => "TODO",
-            ObjectiveStatus::InProgress => "STARTED",
-            ObjectiveStatus::Done => "DONE",
-            ObjectiveStatus::Failed => "WAITING",
+        let (box_, standing) = match row.status {
+            ObjectiveStatus::Open => (' ', ""),
+            ObjectiveStatus::InProgress => (' ', " (in progress)"),
+            ObjectiveStatus::Done => ('x', ""),
+            ObjectiveStatus::Failed => (' ', " (failed)"),
         };
-        let _ = writeln!(org, "{depth}* {keyword} {}: {}", row.id, one_line(&row.description));
+        let note =
+            if row.note.is_empty() { String::new() } else { format!("; note: {}", one_line(&row.note)) };
+        let _ = writeln!(org, "   - [{box_}] {}: {}{standing}{note}", row.id, one_line(&row.description));
     }
 }
 
@@ -65,7 +73,7 @@ fn keyword_of_phase(status: PhaseStatus) -> &'static str {
         PhaseStatus::Pending => "TODO",
         PhaseStatus::Done => "DONE",
         PhaseStatus::Skipped => "CANCELLED",
-        PhaseStatus::Paused | PhaseStatus::WaitingApproval => "WAITING",
+        PhaseStatus::Paused | PhaseStatus::WaitingApproval | PhaseStatus::WaitingQuota => "WAITING",
         _ => "STARTED",
     }
 }

@@ -19,6 +19,7 @@ pub(super) fn readme(view: &RunView, index: &str) -> String {
          deleted here is written anew. To report something, use `inbox/`.\n\n\
          | file | what it is |\n|---|---|\n\
          | `progress.json` | what is done, what is open, what comes next |\n\
+         | `progress/` | the same for each phase that has begun, in a file of its own |\n\
          | `work-items.json` | every objective and verification, with pass or fail |\n\
          | `{index}` | the newest handoff index of each open phase: read this first |\n\
          | `init.sh` | sets the work up, then shows where it stands |\n\
@@ -47,7 +48,8 @@ pub(super) fn log(chronicle: &Chronicle) -> String {
     log
 }
 
-/// The newest index of every phase that is open (C16). What a session wrote comes from the store, byte for byte.
+/// The newest index of every phase that is open (C16), and what the phases that are over left (C23). What a session wrote comes
+/// from the store, byte for byte.
 pub(super) fn index(view: &RunView) -> Vec<Piece> {
     let mut head = format!("# {}\n\n", one_line(&view.goal));
     let _ = writeln!(head, "Next: {}\n", next_action(view));
@@ -65,6 +67,14 @@ pub(super) fn index(view: &RunView) -> Vec<Piece> {
             "No phase that is open has a handoff: `progress.json` says it all.\n".to_owned(),
         ));
     }
+    let over = view.phases.iter().filter(|phase| !is_open(phase.status));
+    let left: String = over
+        .filter_map(|phase| Some((phase, phase.handoffs.first()?)))
+        .map(|(phase, handoff)| format!("- {}: {}\n", phase.id, handoff.path))
+        .collect();
+    if !left.is_empty() {
+        pieces.push(Piece::Text(format!("\nWhat the phases that are over left:\n\n{left}")));
+    }
     pieces
 }
 
@@ -79,7 +89,9 @@ pub(super) fn results(phase: &PhaseRow) -> String {
     for row in &phase.objectives {
         let box_ = if row.status == ObjectiveStatus::Done { 'x' } else { ' ' };
         let by = row.by.as_ref().map(|session| format!(" (by {session})")).unwrap_or_default();
-        let _ = writeln!(text, "- [{box_}] {}: {}{by}", row.id, one_line(&row.description));
+        let note =
+            if row.note.is_empty() { String::new() } else { format!("\n  note: {}", one_line(&row.note)) };
+        let _ = writeln!(text, "- [{box_}] {}: {}{by}{note}", row.id, one_line(&row.description));
     }
     match phase.verified {
         Some(true) => text.push_str("\nThe verification passed.\n"),

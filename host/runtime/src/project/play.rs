@@ -3,10 +3,11 @@
 
 use std::collections::VecDeque;
 
-use baton_core::decision::{Decision, Verdict};
-use baton_core::facts::{AgentEvent, ChangedFile, Exit, WorkspaceFacts};
+use baton_core::decision::{CompactionAction, Decision, Order, Recovery, SplitAction, SubPhase, Verdict};
+use baton_core::facts::{AgentEvent, ChangedFile, Exit, OccupancySource, WorkspaceFacts, WrittenFile};
 use baton_core::input::{ArtifactRef, Report};
-use baton_core::observation::ObjectiveStatus;
+use baton_core::observation::{Ask, ObjectiveStatus, ObjectiveView, SplitOccasion};
+use baton_core::view::PhaseStatus;
 use baton_core::workflow::{Scope, Workflow, file};
 use baton_core::{Digest, DurationMs, Input, Intent, Outcome, RunId, SessionId, Text};
 
@@ -57,6 +58,12 @@ pub(super) struct Play {
     pub(super) inputs: VecDeque<Input>,
     seq: baton_core::Seq,
     judge: Judge,
+    /// What becomes of the prompts of the first session of phase `build`.
+    pub(super) verdict: Verdict,
+    /// That session is handed off by choice, at its first boundary.
+    pub(super) hands_off: bool,
+    /// Every request for smaller scopes is granted: each objective for itself.
+    pub(super) splits: bool,
     /// What was saved, by name.
     pub(super) bodies: Vec<(String, String)>,
     /// The journal.
@@ -86,6 +93,9 @@ impl Play {
             inputs: VecDeque::from([started]),
             seq: baton_core::Seq(0),
             judge: content_judge(),
+            verdict: Verdict::Exhausted,
+            hands_off: false,
+            splits: false,
             bodies: Vec::new(),
             entries: Vec::new(),
         }
@@ -133,6 +143,10 @@ impl Play {
             }
             Action::Prompt { session, .. } => {
                 self.inputs.push_back(Input::Outcome { action: id, outcome: Outcome::Delivered });
+                let (used_tokens, window_tokens) = (Some(82_400), Some(100_000));
+                let fill =
+                    AgentEvent::Occupancy { used_tokens, window_tokens, source: OccupancySource::Agent };
+                self.inputs.push_back(Input::Agent { session: session.clone(), event: fill });
                 let ended = AgentEvent::PromptEnded { stop_reason: "end_turn".into(), is_error: false };
                 return self.inputs.push_back(Input::Agent { session, event: ended });
             }
@@ -143,20 +157,17 @@ impl Play {
             }
             Action::RequestDecision { request, question, .. } => {
                 let (mut result, label) = (self.judge)(&Scope::Run, &question);
-                let view = self.run.view(self.chronicle.at).unwrap();
-                let build = &view.phases[1];
-                if let Ok(Decision::Assess(assessment)) = &mut result
-                    && build.sessions.len() == 1
-                    && build.status == baton_core::view::PhaseStatus::Working
-                {
-                    assessment.verdict = Verdict::Exhausted;
-                    assessment.reason = "the window\u{1b}[1m is full\nof lines".to_owned();
+                if let Ok(decision) = &mut result {
+                    self.decide_otherwise(&question.ask, decision);
                 }
                 return self.inputs.push_back(Input::Decided { request, result, label: Box::new(label) });
             }
-            Action::Assess { .. } => {
+            // What the objectives name was written, too.
+            Action::Assess { expected, .. } => {
                 let file = ChangedFile { path: "notes.md".into(), bytes: 7, exists: true, digest: None };
-                Outcome::Assessed { facts: WorkspaceFacts { changed: vec![file], ..Default::default() } }
+                let written = expected.into_iter().map(|path| WrittenFile { path, at_ns: 1 }).collect();
+                let facts = WorkspaceFacts { changed: vec![file], written, ..Default::default() };
+                Outcome::Assessed { facts }
             }
             Action::Inspect { .. } => Outcome::Inspected {
                 missing_files: Vec::new(),
@@ -194,6 +205,36 @@ impl Play {
             Action::Place { .. } | Action::Notify(_) => return,
         };
         self.inputs.push_back(Input::Outcome { action: id, outcome });
+    }
+
+    /// What the test wants instead of a policy that is content with everything.
+    fn decide_otherwise(&self, ask: &Ask, decision: &mut Decision) {
+        let view = self.run.view(self.chronicle.at).unwrap();
+        let build = &view.phases[1];
+        let is_first = build.sessions.len() == 1 && build.status == PhaseStatus::Working;
+        match (ask, decision) {
+            (_, Decision::Assess(assessment)) if is_first && self.verdict != Verdict::Completed => {
+                assessment.verdict = self.verdict;
+                assessment.recovery = Recovery::NewSession;
+                assessment.reason = "the window\u{1b}[1m is full\nof lines".to_owned();
+            }
+            (_, Decision::Compaction(compaction)) if is_first && self.hands_off => {
+                compaction.action = CompactionAction::HandOff;
+            }
+            (Ask::Split(asked), Decision::Split(split))
+                if self.splits && asked.occasion == SplitOccasion::Requested =>
+            {
+                let part = |objective: &ObjectiveView| SubPhase {
+                    title: objective.id.to_string(),
+                    objectives: vec![objective.id.clone()],
+                    order: Order::Direct,
+                    max_turns: 0,
+                };
+                let sub_phases = asked.objectives.iter().map(part).collect();
+                split.action = SplitAction::Split { sub_phases };
+            }
+            _ => {}
+        }
     }
 
     fn keep(&mut self, name: &str, text: &Text) -> ArtifactRef {

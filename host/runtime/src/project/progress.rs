@@ -1,10 +1,9 @@
-//! `progress.json` (C19) and `work-items.json` (C1): where each phase stands, what is done, what is open, what comes next.
-//! Descriptions of objectives never change; only their status does.
+//! `progress.json` and `progress/phase-{P}-progress.json` (C19): where each phase stands, what is done, what is open, what
+//! comes next. Descriptions of objectives never change; only what is known of them does.
 
-use baton_core::observation::ObjectiveStatus;
-use baton_core::view::{PhaseRow, PhaseStatus, RunStatus, RunView};
-use baton_core::workflow::Workflow;
-use baton_core::{ObjectiveId, PhaseId, Run, RunId, Seq};
+use baton_core::observation::{Basis, ObjectiveStatus};
+use baton_core::view::{ObjectiveRow, PhaseRow, PhaseStatus, RunStatus, RunView};
+use baton_core::{ObjectiveId, PhaseId, Run, RunId, Seq, UnixMs};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -31,6 +30,10 @@ pub struct Progress {
     pub last_updated: String,
     /// Position of that entry.
     pub journal_seq: Seq,
+    /// Since when a phase waits for its provider, ISO 8601; the longest wait, if there are several. Absent while none
+    /// waits (B9).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quota_wait_since: Option<String>,
     /// The one next step.
     pub next_action: String,
     /// The command that takes the run up again, where its host is gone.
@@ -55,9 +58,18 @@ pub struct PhaseProgress {
     /// When it began, once it has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_at: Option<String>,
+    /// When something last happened in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_updated: Option<String>,
+    /// When it was done, while it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub completed_at: Option<String>,
+    /// Since when it waits for its provider, ISO 8601; absent while it does not (B9).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quota_wait_since: Option<String>,
     /// Its objectives, in the order of the workflow.
     pub objectives: Vec<ObjectiveProgress>,
-    /// The one that is worked on.
+    /// The one that is worked on, or comes next; absent once all are done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub current_objective: Option<ObjectiveId>,
     /// What was tried and did not work: do not try it again.
@@ -78,6 +90,21 @@ pub struct ObjectiveProgress {
     pub description: String,
     /// Where it stands.
     pub status: ObjectiveWord,
+    /// What shows that it is done: "checked", "reported", "files", "answer" or "accepted" (A11).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub done_by: Option<Basis>,
+    /// What an agent said of it last ("3 of 5 cases done").
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub note: String,
+    /// When an agent was first asked for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started_at: Option<String>,
+    /// When its status or note last changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_updated: Option<String>,
+    /// When it was done, while it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub completed_at: Option<String>,
 }
 
 /// Where an objective stands.
@@ -114,44 +141,6 @@ pub struct Approach {
     pub result: String,
 }
 
-/// `work-items.json`: everything that is to be done, with pass or fail (C1).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct WorkItems {
-    /// Version of this record: 1.
-    pub schema: u32,
-    /// Id of the run.
-    pub run: RunId,
-    /// In the order in which they are worked on: the first that does not pass is next.
-    pub items: Vec<WorkItem>,
-}
-
-/// One thing to get done.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct WorkItem {
-    /// Id of the objective; of a verification `PHASE/verify`.
-    pub id: String,
-    /// An objective, or the verification of a phase.
-    pub kind: WorkItemKind,
-    /// The phase that it belongs to.
-    pub phase: PhaseId,
-    /// What is to be done; never changes.
-    pub description: String,
-    /// Files that must exist afterwards, workspace-relative.
-    pub files: Vec<String>,
-    /// Done, or verified.
-    pub passes: bool,
-}
-
-/// What kind of item it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum WorkItemKind {
-    /// An objective of the workflow.
-    Objective,
-    /// The command that must exit 0 when they are done.
-    Verification,
-}
-
 impl Progress {
     /// Where a run stands.
     pub(super) fn of(run: &Run, view: &RunView, chronicle: &Chronicle) -> Self {
@@ -167,6 +156,8 @@ impl Progress {
             started_at: view.started_at.rfc3339(),
             last_updated: chronicle.at.rfc3339(),
             journal_seq: chronicle.seq,
+            // Times of one form sort as texts.
+            quota_wait_since: view.phases.iter().filter_map(|row| row.quota_wait_since.clone()).min(),
             next_action: next_action(view),
             resume: format!("baton resume {}", view.run),
             done: ids(done),
@@ -178,21 +169,21 @@ impl Progress {
 
 impl PhaseProgress {
     fn of(run: &Run, row: &PhaseRow, chronicle: &Chronicle) -> Self {
-        let current = row.objectives.iter().find(|objective| objective.status == ObjectiveStatus::InProgress);
+        let with = |wanted: ObjectiveStatus| row.objectives.iter().find(|one| one.status == wanted);
+        let current = with(ObjectiveStatus::InProgress).or_else(|| with(ObjectiveStatus::Open));
+        let current = current.or_else(|| with(ObjectiveStatus::Failed));
+        let spell = chronicle.phases.get(&row.id);
+        let of_objectives = row.objectives.iter().filter_map(|objective| objective.updated_at);
+        let updated = spell.map(|spell| of_objectives.fold(spell.updated, UnixMs::max));
         Self {
             phase: row.id.clone(),
             phase_name: row.title.clone(),
             status: row.status,
-            started_at: chronicle.phases.get(&row.id).map(|at| at.rfc3339()),
-            objectives: row
-                .objectives
-                .iter()
-                .map(|objective| ObjectiveProgress {
-                    id: objective.id.clone(),
-                    description: objective.description.clone(),
-                    status: objective.status.into(),
-                })
-                .collect(),
+            started_at: spell.map(|spell| spell.began.rfc3339()),
+            last_updated: updated.map(UnixMs::rfc3339),
+            completed_at: spell.and_then(|spell| spell.done).map(UnixMs::rfc3339),
+            quota_wait_since: row.quota_wait_since.clone(),
+            objectives: row.objectives.iter().map(ObjectiveProgress::of).collect(),
             current_objective: current.map(|objective| objective.id.clone()),
             approaches_tried: run
                 .attempts(&row.id)
@@ -204,38 +195,18 @@ impl PhaseProgress {
     }
 }
 
-impl WorkItems {
-    /// Everything that a run has to do.
-    pub(super) fn of(workflow: &Workflow, view: &RunView) -> Self {
-        let spec = |id: &ObjectiveId| {
-            let mut all = workflow.phases.iter().flat_map(|phase| &phase.objectives);
-            all.find(|objective| objective.id == *id)
-        };
-        let mut items = Vec::new();
-        for phase in &view.phases {
-            for held in objectives(view).iter().filter(|held| held.phase.id == phase.id) {
-                items.push(WorkItem {
-                    id: held.id.to_string(),
-                    kind: WorkItemKind::Objective,
-                    phase: phase.id.clone(),
-                    description: held.description.to_owned(),
-                    files: spec(held.id).map(|objective| objective.files.clone()).unwrap_or_default(),
-                    passes: held.status == ObjectiveStatus::Done,
-                });
-            }
-            let verify = workflow.phases.iter().find(|spec| spec.id == phase.id);
-            if let Some(command) = verify.and_then(|spec| spec.verify.as_ref()) {
-                items.push(WorkItem {
-                    id: format!("{}/verify", phase.id),
-                    kind: WorkItemKind::Verification,
-                    phase: phase.id.clone(),
-                    description: format!("`{command}` exits 0"),
-                    files: Vec::new(),
-                    passes: phase.verified == Some(true),
-                });
-            }
+impl ObjectiveProgress {
+    fn of(row: &ObjectiveRow) -> Self {
+        Self {
+            id: row.id.clone(),
+            description: row.description.clone(),
+            status: row.status.into(),
+            done_by: row.done_by,
+            note: row.note.clone(),
+            started_at: row.started_at.map(UnixMs::rfc3339),
+            last_updated: row.updated_at.map(UnixMs::rfc3339),
+            completed_at: row.completed_at.map(UnixMs::rfc3339),
         }
-        Self { schema: 1, run: view.run.clone(), items }
     }
 }
 
@@ -245,6 +216,9 @@ pub(super) struct Held<'a> {
     pub(super) id: &'a ObjectiveId,
     pub(super) description: &'a str,
     pub(super) status: ObjectiveStatus,
+    pub(super) done_by: Option<Basis>,
+    /// Every check that it is held to has passed, in whichever phase: its own, its parent's.
+    pub(super) checks_agree: bool,
 }
 
 /// Every objective once. A phase that was split gave its own to its sub-phases, which stand after it.
@@ -252,10 +226,12 @@ pub(super) fn objectives(view: &RunView) -> Vec<Held<'_>> {
     let mut held: Vec<Held<'_>> = Vec::new();
     for phase in &view.phases {
         for row in &phase.objectives {
-            let now = Held { phase, id: &row.id, description: &row.description, status: row.status };
+            let (id, description, status) = (&row.id, row.description.as_str(), row.status);
+            let checks_agree = row.check_passed.unwrap_or(!row.has_check);
+            let now = Held { phase, id, description, status, done_by: row.done_by, checks_agree };
             match held.iter_mut().find(|held| held.id == &row.id) {
                 // Once the parts are over, parent and part say the same.
-                Some(before) => *before = now,
+                Some(before) => *before = Held { checks_agree: checks_agree && before.checks_agree, ..now },
                 None => held.push(now),
             }
         }

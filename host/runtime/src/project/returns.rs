@@ -1,14 +1,14 @@
 //! `returns/<session>.json` and `.return-meta.json` (C10, C17): what a session came to, for whoever started it. One that ran
 //! out of its context returns `partial` with a recoverable error and the path of its handoff.
 
-use baton_core::input::ArtifactRef;
+use baton_core::input::{ArtifactRef, SplitGroupReport};
 use baton_core::observation::ObjectiveStatus;
 use baton_core::view::{PhaseRow, PhaseStatus, RunView, SessionRow};
 use baton_core::{PhaseId, Run, RunId, SessionId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::chronicle::{Chronicle, Left, Life};
+use super::chronicle::{Chronicle, Left, Life, phases_of_workflow};
 use super::words::{list, one_line};
 use super::{RUN_SUMMARY, summary_name};
 
@@ -36,6 +36,9 @@ pub struct Return {
     pub ended_at: Option<String>,
     /// What it left: saved while it was the session of its phase.
     pub artifacts: Vec<ReturnedArtifact>,
+    /// The smaller scopes that it asked for (D2).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub split_request: Option<ReturnedSplit>,
     /// How far it came, where it did not come to the end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub partial_progress: Option<PartialProgress>,
@@ -47,7 +50,7 @@ pub struct Return {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ReturnStatus {
-    /// Its phase was done when it ended.
+    /// Its phase was done when it ended, or it asked for smaller scopes and got them.
     Completed,
     /// It left something for a successor, or is at work.
     Partial,
@@ -62,9 +65,9 @@ pub struct PartialProgress {
     pub stage: String,
     /// One or two sentences.
     pub details: String,
-    /// Phases of the run that were done.
+    /// Phases of the workflow that were done. Parts and reviews that the host made do not count.
     pub phases_completed: u32,
-    /// Phases of the run.
+    /// Phases of the workflow.
     pub phases_total: u32,
     /// The handoff for its successor, workspace-relative.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -83,6 +86,15 @@ pub struct ReturnedError {
     pub recoverable: bool,
     /// What to do.
     pub recommendation: String,
+}
+
+/// A request for smaller scopes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ReturnedSplit {
+    /// The recommended sub-phases, each with the objectives that belong together.
+    pub groups: Vec<SplitGroupReport>,
+    /// Why.
+    pub rationale: String,
 }
 
 /// Something that a session left: a file of the workspace, or an artifact of the store.
@@ -115,11 +127,11 @@ pub(super) fn returns(run: &Run, view: &RunView, chronicle: &Chronicle) -> (Vec<
 }
 
 fn one(run: &Run, view: &RunView, phase: &PhaseRow, row: &SessionRow, life: &Life) -> Return {
-    let handoff = phase.handoffs.iter().find(|handoff| handoff.session == row.id);
+    let handoff = phase.handoffs.iter().find(|handoff| handoff.session == row.id && !handoff.closes);
     let status = status(phase, row, life);
     let error = match status {
         ReturnStatus::Completed => None,
-        _ if life.left.is_none() => None,
+        _ if life.left.is_none() || row.ending == "split" => None,
         _ => Some(error(phase, row, life, handoff.is_some())),
     };
     let artifacts = handoff.map(|handoff| ReturnedArtifact {
@@ -140,6 +152,7 @@ fn one(run: &Run, view: &RunView, phase: &PhaseRow, row: &SessionRow, life: &Lif
         started_at: life.began.rfc3339(),
         ended_at: life.left.as_ref().map(|left| left.at.rfc3339()),
         artifacts: artifacts.into_iter().chain(kept).collect(),
+        split_request: life.split_request.clone(),
         partial_progress: (status != ReturnStatus::Completed)
             .then(|| progress(view, phase, row, life, handoff.map(|handoff| handoff.path.clone()))),
         errors: error.into_iter().collect(),
@@ -169,7 +182,7 @@ fn status(phase: &PhaseRow, row: &SessionRow, life: &Life) -> ReturnStatus {
     let finished = life.left.as_ref().is_some_and(|left| left.open.is_empty());
     let is_last = phase.sessions.last().is_some_and(|last| last.id == row.id);
     match row.ending.as_str() {
-        "done" => ReturnStatus::Completed,
+        "done" | "split-requested" => ReturnStatus::Completed,
         "failed" | "could not start" => ReturnStatus::Failed,
         "ended" | "completed" if finished && is_last => ReturnStatus::Completed,
         _ => ReturnStatus::Partial,
@@ -183,13 +196,11 @@ fn progress(
     life: &Life,
     handoff_path: Option<String>,
 ) -> PartialProgress {
+    let (phases_completed, phases_total) = phases_of_workflow(view);
     let now = Left {
         at: life.began,
-        phases_completed: u32::try_from(
-            view.phases.iter().filter(|phase| phase.status == PhaseStatus::Done).count(),
-        )
-        .unwrap_or(u32::MAX),
-        phases_total: u32::try_from(view.phases.len()).unwrap_or(u32::MAX),
+        phases_completed,
+        phases_total,
         done: ids(phase, true),
         open: ids(phase, false),
     };
@@ -199,9 +210,14 @@ fn progress(
         reason => format!(" {reason}"),
     };
     let verb = if life.left.is_some() { "Ended" } else { "At work" };
+    let by_choice = handoff_path.as_ref().and_then(|_| handed_off(row)).unwrap_or_default();
     PartialProgress {
         stage: stage(phase, row, handoff_path.is_some()),
-        details: format!("{verb} with done: {}; open: {}.{reason}", list(&left.done), list(&left.open)),
+        details: format!(
+            "{by_choice}{verb} with done: {}; open: {}.{reason}",
+            list(&left.done),
+            list(&left.open)
+        ),
         phases_completed: left.phases_completed,
         phases_total: left.phases_total,
         handoff_path,
@@ -213,10 +229,22 @@ fn ids(phase: &PhaseRow, done: bool) -> Vec<String> {
     rows.map(|row| row.id.to_string()).collect()
 }
 
+/// How a session begins its story that handed off before its context was full; none for every other ending.
+fn handed_off(row: &SessionRow) -> Option<String> {
+    let share = row.used_tokens.zip(row.window_tokens.filter(|window| *window > 0));
+    let at = share.map(|(used, window)| format!(" at ~{}%", used.saturating_mul(100) / window));
+    let at = at.unwrap_or_default();
+    match row.ending.as_str() {
+        "near-capacity" => Some(format!("Approaching context limit{at}. Handoff written. ")),
+        "handed-off" => Some(format!("The agent handed off{at}. Handoff written. ")),
+        _ => None,
+    }
+}
+
 fn stage(phase: &PhaseRow, row: &SessionRow, has_handoff: bool) -> String {
     match (row.ending.as_str(), has_handoff) {
         ("", _) => format!("phase_{}_in_progress", phase.id),
-        ("exhausted", true) => "context_exhaustion_handoff".to_owned(),
+        ("exhausted" | "near-capacity" | "handed-off", true) => "context_exhaustion_handoff".to_owned(),
         (ending, true) => format!("{}_handoff", ending.replace(['-', ' '], "_")),
         (ending, false) => ending.replace(['-', ' '], "_"),
     }
@@ -228,12 +256,13 @@ fn error(phase: &PhaseRow, row: &SessionRow, life: &Life, has_handoff: bool) -> 
         false => "Spawn successor with progress.json",
     };
     let (kind, recommendation) = match row.ending.as_str() {
-        "exhausted" => ("context_exhaustion", successor),
+        "exhausted" | "near-capacity" | "handed-off" => ("context_exhaustion", successor),
         "turn-limit" => ("turn_limit", successor),
         "budget-limit" => ("budget_limit", successor),
         "quota" => ("provider_limit", "Wait until the limit resets, then ask the same prompt again"),
         "truncated" => ("truncated_output", successor),
         "stalled" => ("stalled", successor),
+        "unfinished" => ("unfinished_objective", successor),
         "failed" => ("agent_failure", "Read the error, then retry in a new session"),
         "could not start" => {
             ("agent_unavailable", "Correct the agent of the workflow, then `baton answer … retry`")
@@ -242,10 +271,14 @@ fn error(phase: &PhaseRow, row: &SessionRow, life: &Life, has_handoff: bool) -> 
     };
     let waits = matches!(phase.status, PhaseStatus::Paused | PhaseStatus::Skipped);
     let is_last = phase.sessions.last().is_some_and(|last| last.id == row.id);
-    let message = match life.reason.as_str() {
+    let mut message = match life.reason.as_str() {
+        "" if row.ending == "near-capacity" => "the session handed off near its context limit".to_owned(),
         "" => format!("the session ended: {}", one_line(&row.ending)),
         reason => reason.to_owned(),
     };
+    if let Some((objective, words)) = life.failed.as_ref().filter(|_| row.ending == "failed") {
+        message.push_str(&format!("; the agent says of {objective}: {words}"));
+    }
     ReturnedError {
         kind: kind.to_owned(),
         message,

@@ -30,16 +30,13 @@ impl Actor<'_> {
                 None => self.say("Nobody asks me for a file with my result.", wire),
             },
             Act::Gather { path } => self.gather(path, &brief.results, step.tokens, wire),
-            Act::Read { path } => {
-                let content = fs::read(path)
-                    .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
-                    .unwrap_or_default();
-                let cost = cost(&content);
-                self.tool("read", "read", path, cost, wire, || {
-                    let shown = baton_streams::cut(&content, SHOWN_BYTES);
-                    Ok(format!("{cost} tokens of {path}, beginning with:\n{shown}"))
-                })
-            }
+            Act::Read { path } => self.read(path, step.tokens, wire),
+            Act::ReadHandoff => match brief.handoff.as_ref().and_then(|path| path.to_str()) {
+                Some(path) => self.read(path, step.tokens, wire),
+                None => self.say("No session has left a handoff for me.", wire),
+            },
+            Act::Fill { percent } => self.fill(*percent, wire),
+            Act::Stop(words) => self.say(words, wire),
             Act::Think => {
                 self.turn(0, step.tokens.unwrap_or(TURN_TOKENS), wire)?;
                 self.chunk("agent_thought_chunk", "Thinking it over.", wire);
@@ -51,7 +48,7 @@ impl Actor<'_> {
                 self.report(&name, report, brief).map_err(|error| broken(&error))
             }
             Act::Tool { name, arguments } => self.call_tool(name, arguments, wire),
-            Act::Split { .. } | Act::Review { .. } => {
+            Act::Split { .. } | Act::Review { .. } | Act::Status { .. } | Act::Handoff(_) => {
                 self.call_or_report(&step.act, at.0, &name, brief, wire)
             }
             Act::RateLimit { resets_in_ms, times } => {
@@ -79,8 +76,32 @@ impl Actor<'_> {
         }
     }
 
+    fn read(&mut self, path: &str, tokens_of_step: Option<u64>, wire: &mut Wire) -> Result<(), Stop> {
+        let content = fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        let content = content.unwrap_or_default();
+        let cost = tokens_of_step.unwrap_or_else(|| tokens(&content));
+        self.tool("read", "read", path, cost, wire, || {
+            let shown = baton_streams::cut(&content, SHOWN_BYTES);
+            Ok(format!("{cost} tokens of {path}, beginning with:\n{shown}"))
+        })
+    }
+
+    /// Thinks until so much of the window is full; where it is, there is nothing to do.
+    fn fill(&mut self, percent: u64, wire: &mut Wire) -> Result<(), Stop> {
+        match self.window.missing(percent) {
+            0 => Ok(()),
+            missing => {
+                self.turn(0, missing, wire)?;
+                self.chunk("agent_thought_chunk", "Working on, until the window is as full as that.", wire);
+                Ok(())
+            }
+        }
+    }
+
     fn write(&mut self, path: &str, content: &str, cost: u64, wire: &mut Wire) -> Result<(), Stop> {
         if fs::read(path).is_ok_and(|found| found == content.as_bytes()) {
+            // Written all the same: whoever is held to a file has to have written it.
+            let _ = fs::write(path, content);
             return self.say(&format!("{path} is already there."), wire);
         }
         self.tool("write", "edit", path, cost, wire, || {
@@ -181,6 +202,7 @@ impl Actor<'_> {
                 );
                 self.say(&said, wire)
             }
+            Act::Handoff(_) => self.say("I have written down what my successor needs, and stop here.", wire),
             _ => Ok(()),
         }
     }
