@@ -6,10 +6,13 @@
 //! treat): what is not finished is listed as not yet known, or counts as it stands ([`Options::unfinished`]); nothing is
 //! dropped in silence.
 
+mod amounts;
 mod analysis;
+mod apart;
 mod arms;
 mod effects;
 mod metrics;
+mod notes;
 mod options;
 mod verdict;
 mod words;
@@ -22,7 +25,7 @@ use serde::{Deserialize, Serialize};
 pub use analysis::compare;
 pub use options::{ArmSample, Design, Invalid, Looks, Options, Unfinished};
 
-use crate::measure::Standing;
+use crate::measure::{Completion, Failures, Standing};
 pub use crate::stats::sequential::Point;
 
 /// Two arms or more, compared.
@@ -35,6 +38,8 @@ pub struct Comparison {
     /// The verdict on each candidate, where there are several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub candidates: Vec<Verdict>,
+    /// What objectives count: those that were checked, or, if none has a check, those that were claimed.
+    pub completion: Completion,
     /// How units were put beside each other.
     pub design: Design,
     /// Whether anyone may look as often as they like.
@@ -126,9 +131,21 @@ pub struct Arm {
     /// Units that have no outcome and never will, with the reason.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub invalid: Vec<Invalid>,
-    /// Units in which the component of the arm really decided something; none where the component is not known.
+    /// Objectives of the known units.
+    pub objectives: u64,
+    /// Those of them that are done and checked.
+    pub checked: u64,
+    /// Those of them that are done and were claimed only.
+    pub claimed: u64,
+    /// Units in which the component of the arm was asked something; none where the component is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exposed: Option<u64>,
+    /// Questions that the component of the arm was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked: Option<u64>,
+    /// Those of them that it gave no answer to; none where it answered all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failures: Option<Failures>,
     /// Units whose policy somebody changed on the way. They count all the same.
     pub swapped: u64,
 }
@@ -254,9 +271,12 @@ pub struct ArmValue {
     /// Their mean; of a log ratio the geometric one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mean: Option<f64>,
-    /// Their standard deviation; of a log ratio that of the logarithms.
+    /// Their standard deviation, in the unit of the mean; none of a log ratio.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sd: Option<f64>,
+    /// Of a log ratio, the standard deviation of their natural logarithms.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sd_log: Option<f64>,
 }
 
 /// A number with its interval.
@@ -308,6 +328,9 @@ pub struct Effect {
     /// Why there is no answer yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_yet: Option<String>,
+    /// Why there is no answer, and more units like these would bring none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cannot_judge: Option<String>,
     /// The interval as units came, on the scale of `relative` where there is one, else of `absolute`. Of primary outcomes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub path: Vec<Point>,

@@ -1,6 +1,9 @@
 //! What a run came to, in numbers: the outcomes that experiments and simulations compare. A fold over inputs and what core
 //! wanted after each; judges nothing, and compares nothing.
 
+mod done;
+mod failures;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use baton_core::action::{Action, Ending};
@@ -8,12 +11,16 @@ use baton_core::decision::Fault;
 use baton_core::experiment::Assignment;
 use baton_core::facts::AgentEvent;
 use baton_core::notice::Notice;
-use baton_core::view::{Origin, PhaseStatus, RunStatus, RunView};
+use baton_core::view::{RunStatus, RunView};
 use baton_core::{Digest, Input, Intent, PhaseId, Run, RunId, SessionId, Stamped, UnixMs, Workflow};
 use baton_store::{Entry, Journal};
 use serde::{Deserialize, Serialize};
 
+pub use done::Completion;
+pub use failures::Failures;
+
 use crate::LabError;
+use done::Done;
 
 /// Files of a run whose writers are remembered; beyond them rework is counted no further. No run that people would read
 /// about changes more.
@@ -60,8 +67,12 @@ pub struct Measures {
     pub standing: Standing,
     /// Objectives of the workflow.
     pub objectives: u32,
-    /// Those that are done, and verified where their phase has a verification.
+    /// Those that have a check: a command of their own, or of their phase.
+    pub checkable: u32,
+    /// Those that are done and checked.
     pub completed: u32,
+    /// Those that are done and were claimed only: an agent reported them, files changed, or it answered.
+    pub claimed: u32,
     /// Tokens billed, input and output.
     pub tokens: u64,
     /// Cost in millionths of a dollar, where agents report it.
@@ -105,9 +116,20 @@ pub struct Measures {
     /// Decisions by component: whether an arm really decided.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub decided_by: BTreeMap<Digest, u64>,
+    /// Failures by component.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub failures: BTreeMap<Digest, Failures>,
     /// Somebody changed a policy while the run went on: it is no longer what its arm says.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub swapped: bool,
+}
+
+impl Measures {
+    /// How often a component was asked: it answered, or it failed.
+    pub fn asked(&self, component: &Digest) -> u64 {
+        let answered = self.decided_by.get(component).copied().unwrap_or_default();
+        answered + self.failures.get(component).map_or(0, |failures| failures.times)
+    }
 }
 
 /// What is known of one session.
@@ -140,6 +162,7 @@ pub struct Measuring {
     faults: u64,
     timeouts: u64,
     decided_by: BTreeMap<Digest, u64>,
+    failures: BTreeMap<Digest, Failures>,
     swapped: bool,
 }
 
@@ -157,6 +180,7 @@ impl Measuring {
                 self.faults += label.faults.len() as u64;
                 let timeouts = label.faults.iter().filter(|f| matches!(f.fault, Fault::Watchdog { .. }));
                 self.timeouts += timeouts.count() as u64;
+                failures::count(&mut self.failures, label);
                 if let Some(component) = &label.component {
                     *self.decided_by.entry(component.clone()).or_default() += 1;
                 }
@@ -230,6 +254,7 @@ impl Measuring {
     /// What it came to, at the time of the last input. None of a run that never began.
     pub fn finish(self, run: &Run, at: UnixMs) -> Option<Measures> {
         let view = run.view(at)?;
+        let done = Done::of(&view, run.workflow());
         let sessions = self.sessions.values();
         let exhausted = || self.sessions.values().filter(|seen| seen.verdict == EXHAUSTED);
         let turns = view.phases.iter().flat_map(|phase| &phase.sessions).map(|session| session.turns);
@@ -244,7 +269,9 @@ impl Measuring {
             started_at: view.started_at,
             standing: standing(&view),
             objectives: view.objectives().1,
-            completed: completed(&view, run.workflow()),
+            checkable: done.checkable,
+            completed: done.checked,
+            claimed: done.claimed,
             tokens: view.billed.tokens(),
             cost_microusd: view.billed.cost_microusd,
             active_ms: view.active_ms.0,
@@ -271,6 +298,7 @@ impl Measuring {
             faults: self.faults,
             timeouts: self.timeouts,
             decided_by: self.decided_by,
+            failures: self.failures,
             swapped: self.swapped,
         })
     }
@@ -292,16 +320,6 @@ fn standing(view: &RunView) -> Standing {
         RunStatus::Paused => Standing::Waiting,
         RunStatus::Running => Standing::Running,
     }
-}
-
-/// Objectives that are done; in a phase with a verification only once the phase is done, since it has not passed before.
-fn completed(view: &RunView, workflow: &Workflow) -> u32 {
-    let is_verified = |id: &PhaseId| {
-        workflow.phases.iter().find(|phase| phase.id == *id).is_some_and(|phase| phase.verify.is_some())
-    };
-    let roots = view.phases.iter().filter(|phase| phase.origin == Origin::Workflow);
-    let counted = roots.filter(|phase| phase.status == PhaseStatus::Done || !is_verified(&phase.id));
-    counted.map(|phase| view.objectives_of(phase).0).sum()
 }
 
 /// Names the work that a workflow asks for, whoever does it and whatever decides.

@@ -115,7 +115,14 @@ fn what_agents_and_tools_say_is_quoted_and_changes_no_decision() {
                     assert!(quoted, "{line}");
                 }
             }
-            assert!(found > 2, "the words arrived nowhere:\n{}\n{}", packet.prompt, packet.document);
+            // A document that was refused passes no words on, and the prompt does not say why the session ended.
+            let is_withheld = packet.prompt.contains("A previous agent ended. ");
+            assert!(
+                found > 2 || (is_withheld && found == 0),
+                "the words arrived nowhere:\n{}\n{}",
+                packet.prompt,
+                packet.document
+            );
             assert_eq!(packet.prompt.lines().filter(|line| line.starts_with("## Your objective")).count(), 1);
             assert!(!packet.prompt.lines().any(|line| line.starts_with("- [evil]")));
             assert!(

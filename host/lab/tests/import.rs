@@ -144,9 +144,9 @@ fn a_log_of_turns_is_a_run_with_its_sessions_prompts_and_times() {
     let journal = Journal::open_read_only(&state).unwrap();
     let measured = baton_lab::measure::measure(&journal, &run).unwrap();
     assert_eq!(
-        (measured.objectives, measured.completed),
-        (2, 2),
-        "what was exhausted was finished by the next"
+        (measured.objectives, measured.completed, measured.claimed),
+        (2, 0, 2),
+        "what was exhausted was finished by the next, and nothing has checked it"
     );
     assert_eq!((measured.sessions, measured.exhaustions, measured.handoffs), (2, 1, 1));
     assert_eq!(measured.started_at, UnixMs(1_770_892_200_000));

@@ -85,7 +85,8 @@ fn the_policy_of_a_run_decides_as_it_did_and_with_another_threshold_it_leaves_th
     assert!(all.asked() >= 3 && all.same == all.asked(), "{found:?}");
     assert!(found.differences.is_empty());
 
-    let eager = built_in(&[("max-objectives", SettingValue::Integer(1))]);
+    let no_doubt = [("max-objectives", SettingValue::Integer(1)), ("ahead-factor", SettingValue::Integer(1))];
+    let eager = built_in(&no_doubt);
     let found = tried(entries, &Capability::ALL, KEPT, candidate(&eager));
     let first = &found.differences[0];
     assert!(!first.off_course);

@@ -229,11 +229,13 @@ fn event(n: u64) -> AgentEvent {
             name: "Read".into(),
             reads: Some(format!("src/module{}.rs", n % 90)),
             writes: None,
+            command: None,
         },
         4 | 6 => AgentEvent::ToolOutput {
             id: format!("t{}", n - 1),
             bytes: 4_000,
             text: "fn main() {}\n".repeat(40),
+            failed: None,
         },
         8 => AgentEvent::Occupancy {
             used_tokens: Some(used),
@@ -268,11 +270,13 @@ fn workflow(phases: usize) -> Workflow {
         objectives: (0..20).map(|o| objective(n, o)).collect(),
         verify: None,
         complex: false,
+        split: Default::default(),
         wall_time: None,
         tokens: None,
         cost_microusd: None,
         continuations: None,
         setup: Vec::new(),
+        context: Vec::new(),
         review: None,
         repeat: None,
     };

@@ -7,10 +7,10 @@ use super::metrics::{self, Spec};
 use super::options::{ArmSample, Design, Looks, Options};
 use super::{
     ArmValue, Better, Checked, Comparison, Effect, Guardrail, Metric, MetricScale, Pairing, Role, arms,
-    verdict,
+    notes, verdict,
 };
-use crate::measure::{Measures, Standing};
-use crate::stats::{NotYet, Side, StatsError, holm};
+use crate::measure::{Completion, Measures};
+use crate::stats::{NotYet, StatsError, holm};
 
 /// Compares each arm with the first, which is control. The same samples and options always give the same value.
 pub fn compare(samples: &[ArmSample], options: &Options) -> Comparison {
@@ -18,7 +18,9 @@ pub fn compare(samples: &[ArmSample], options: &Options) -> Comparison {
     let order = arrivals(samples);
     let mut pairings = Vec::new();
     let mut found: Vec<Metric> = Vec::new();
-    for spec in &metrics::ALL {
+    let completion = Completion::of(samples.iter().flat_map(|sample| &sample.measures));
+    for spec in metrics::all(completion) {
+        let spec = &spec;
         let values: Vec<Vec<Value>> =
             samples.iter().zip(&order).map(|(sample, order)| values(spec, sample, order, options)).collect();
         let is_known = values.iter().flatten().any(|value| value.tested.is_some());
@@ -34,6 +36,7 @@ pub fn compare(samples: &[ArmSample], options: &Options) -> Comparison {
         title: options.title.clone(),
         verdict: verdict::none(),
         candidates: Vec::new(),
+        completion,
         design: options.design,
         looks: options.looks,
         alpha: options.alpha,
@@ -45,7 +48,7 @@ pub fn compare(samples: &[ArmSample], options: &Options) -> Comparison {
         pairings,
         notes: Vec::new(),
     };
-    comparison.notes = notes(&comparison, options);
+    comparison.notes = notes::of(&comparison, options);
     let mut verdicts = verdict::of(&comparison, options);
     // Of several, what stops everything comes first, then what can be shipped.
     let headline =
@@ -76,14 +79,14 @@ fn values(spec: &Spec, sample: &ArmSample, order: &[u64], options: &Options) -> 
     let is_log = spec.scale == MetricScale::LogRatio;
     let of = |run: &Measures, arrived: u64| {
         let known = arms::is_known(run, options).then(|| (spec.value)(run)).flatten();
-        let done = f64::from(run.completed) / f64::from(run.objectives.max(1));
+        let objectives = f64::from(run.objectives.max(1));
         Value {
             arrived,
             unit: arms::unit_of(run, options),
             tested: known
                 .map(|value| if is_log { value.ln() } else { value })
                 .filter(|value| value.is_finite()),
-            share: known.map(|_| done.min(1.0)),
+            share: known.map(|value| (value / objectives).clamp(0.0, 1.0)),
         }
     };
     let mut values: Vec<Value> = sample.measures.iter().zip(order).map(|(run, at)| of(run, *at)).collect();
@@ -110,7 +113,8 @@ fn metric(
             arm: sample.arm.clone(),
             n: moments.n(),
             mean: (moments.n() > 0).then_some(if is_log { mean.exp() } else { mean }),
-            sd: (moments.n() > 1).then_some(deviation),
+            sd: (moments.n() > 1 && !is_log).then_some(deviation),
+            sd_log: (moments.n() > 1 && is_log).then_some(deviation),
         }
     };
     let mut effects = Vec::new();
@@ -143,7 +147,7 @@ fn metric(
 }
 
 fn effect(two: &Two<'_>, control: &str, arm: &str) -> Effect {
-    let none = |why: String| Effect {
+    let unanswered = Effect {
         arm: arm.to_owned(),
         n: 0,
         method: String::new(),
@@ -151,42 +155,60 @@ fn effect(two: &Two<'_>, control: &str, arm: &str) -> Effect {
         relative: None,
         p: None,
         p_adjusted: None,
-        not_yet: Some(why),
+        not_yet: None,
+        cannot_judge: None,
         path: Vec::new(),
     };
     let numbers = match two.numbers() {
         Ok(numbers) => numbers,
-        Err(error) => return none(why(&error, two, control, arm)),
+        Err(StatsError::NotYet(NotYet::NoVariance { .. })) => {
+            return Effect { cannot_judge: Some(same_in_all(two, control, arm)), ..unanswered };
+        }
+        Err(error) => return Effect { not_yet: Some(why(&error, two, control, arm)), ..unanswered },
     };
     // Ratios of numbers beyond what can be counted are no effect that anybody could read.
     let is_finite = numbers.shown().is_some_and(|shown| {
         [shown.value, shown.lower, shown.upper].iter().all(|end| end.is_finite()) && numbers.p.is_finite()
     });
     if !is_finite {
-        return none("the values lie too far apart to be compared".to_owned());
+        let why = "the values lie too far apart to be compared".to_owned();
+        return Effect { cannot_judge: Some(why), ..unanswered };
     }
     let has_path = two.spec.role == Role::Primary && two.options.looks == Looks::AnyTime;
     Effect {
-        arm: arm.to_owned(),
         n: numbers.n,
         method: numbers.method.to_owned(),
         absolute: numbers.absolute,
         relative: numbers.relative,
         p: Some(numbers.p),
-        p_adjusted: None,
-        not_yet: None,
         path: if has_path { two.path(two.options.path_points) } else { Vec::new() },
+        ..unanswered
+    }
+}
+
+/// Which arm does not vary. A mean that never varies says nothing of how far chance alone could move it, so that no number of
+/// units like these tells more.
+fn same_in_all(two: &Two<'_>, control: &str, candidate: &str) -> String {
+    let unit = two.options.design.unit();
+    let constant = |values: &[Value], name: &str| {
+        let moments = moments(values).unwrap_or_default();
+        (moments.variance() == 0.0).then(|| (name.to_owned(), moments.n()))
+    };
+    let arms = [constant(two.control, control), constant(two.candidate, candidate)];
+    match (arms, two.options.design) {
+        ([Some(_), Some(_)], _) => {
+            format!("{control} and {candidate} each did the same in all their {unit}s")
+        }
+        ([Some((one, n)), None] | [None, Some((one, n))], Design::Independent | Design::ClusteredByTask) => {
+            format!("{one} did the same in all {n} {unit}s")
+        }
+        _ => format!("{candidate} differs from {control} by the same in every {unit}"),
     }
 }
 
 /// What is missing, with the names of the arms.
 fn why(error: &StatsError, two: &Two<'_>, control: &str, candidate: &str) -> String {
     let unit = two.options.design.unit();
-    let arm = |side| match (side, two.options.design) {
-        (_, Design::PairedBySeed) => "the comparison".to_owned(),
-        (Side::Control, _) => control.to_owned(),
-        (Side::Candidate, _) => candidate.to_owned(),
-    };
     let known = |values: &[Value]| moments(values).unwrap_or_default().n();
     match error.not_yet() {
         Some(NotYet::TooFew { n, needed, .. }) => {
@@ -202,9 +224,6 @@ fn why(error: &StatsError, two: &Two<'_>, control: &str, candidate: &str) -> Str
                     known(two.candidate)
                 ),
             }
-        }
-        Some(NotYet::NoVariance { side, n }) => {
-            format!("all {n} {unit}s of {} have the same value", arm(side))
         }
         _ => error.to_string(),
     }
@@ -251,58 +270,4 @@ fn guardrails(metrics: &[Metric], options: &Options) -> Vec<Guardrail> {
         }
     }
     guardrails
-}
-
-fn notes(comparison: &Comparison, options: &Options) -> Vec<String> {
-    let mut notes = Vec::new();
-    if options.looks == Looks::Once {
-        notes.push(
-            "The number of units was fixed beforehand, so the intervals hold for this one look; look again only at new units."
-                .to_owned(),
-        );
-    }
-    for arm in &comparison.arms {
-        let name = &arm.name;
-        if arm.swapped > 0 {
-            let n = arm.swapped;
-            notes.push(format!(
-                "In {n} of the runs of {name} somebody changed the policy on the way; they count for {name} all the same."
-            ));
-        }
-        if let Some(n) = arm.standings.get(&Standing::Stopped).filter(|_| options.looks == Looks::AnyTime) {
-            notes.push(format!(
-                "Of the runs of {name} somebody stopped {n}; they count with what was finished until then, and anew if they are \
-                 resumed."
-            ));
-        }
-        if let Some(exposed) = arm.exposed.filter(|exposed| *exposed < arm.assigned && arm.assigned > 0) {
-            let missing = arm.assigned - exposed;
-            notes.push(format!(
-                "In {missing} of {} runs of {name} its component decided nothing; they count all the same, and make a difference \
-                 look smaller than it is.",
-                arm.assigned
-            ));
-        }
-    }
-    let sizes: Vec<usize> = comparison.arms.iter().map(|arm| arm.assigned as usize).collect();
-    if options.design == Design::PairedBySeed && sizes.windows(2).any(|two| two[0] != two[1]) {
-        notes.push(
-            "The arms have different numbers of runs; those without a partner are in no pair.".to_owned(),
-        );
-    }
-    if options.design == Design::PairedBySeed {
-        notes.extend(comparison.metrics.iter().flat_map(partly_paired));
-    }
-    notes
-}
-
-/// Outcomes that not every run has: their means are of more runs than their effect is.
-fn partly_paired(metric: &Metric) -> impl Iterator<Item = String> {
-    let most = metric.arms.iter().map(|arm| arm.n).max().unwrap_or_default();
-    metric.effects.iter().filter(move |effect| effect.n > 0 && effect.n < most).map(|effect| {
-        format!(
-            "{}: the effect of {} is that in {} pairs where both have it; the means are of all runs that have it.",
-            metric.name, effect.arm, effect.n
-        )
-    })
 }

@@ -2,9 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use baton_core::Digest;
+
 use super::options::{ArmSample, Design, Options, Unfinished};
 use super::{Allocation, Arm, Attrition, Checked};
-use crate::measure::{Measures, Standing};
+use crate::measure::{Failures, Measures, Standing};
 use crate::stats::{betting, srm};
 
 /// Level at which missing outcomes are called uneven: lower than that of outcomes, since it stops a verdict.
@@ -43,7 +45,10 @@ pub(super) fn arms(samples: &[ArmSample], options: &Options) -> Vec<Arm> {
         let runs = sample.measures.iter();
         let known = runs.clone().filter(|run| is_known(run, options)).count() as u64;
         let counted = sample.measures.len() as u64;
-        let decided = |component| runs.clone().filter(|run| run.decided_by.contains_key(component)).count();
+        let sum = |of: fn(&Measures) -> u32| -> u64 {
+            runs.clone().filter(|run| is_known(run, options)).map(|run| u64::from(of(run))).sum()
+        };
+        let asked = |component| runs.clone().map(move |run| run.asked(component));
         Arm {
             name: sample.arm.clone(),
             policy: sample.policy.clone(),
@@ -54,11 +59,23 @@ pub(super) fn arms(samples: &[ArmSample], options: &Options) -> Vec<Arm> {
             not_yet_known: counted - known,
             standings,
             invalid: sample.invalid.clone(),
-            exposed: sample.component.as_ref().map(|component| decided(component) as u64),
+            objectives: sum(|run| run.objectives),
+            checked: sum(|run| run.completed),
+            claimed: sum(|run| run.claimed),
+            exposed: sample.component.as_ref().map(|of| asked(of).filter(|times| *times > 0).count() as u64),
+            asked: sample.component.as_ref().map(|of| asked(of).sum()),
+            failures: sample.component.as_ref().and_then(|of| failures(sample, of)),
             swapped: runs.clone().filter(|run| run.swapped).count() as u64,
         }
     };
     samples.iter().map(of).collect()
+}
+
+/// The failures of an arm's component; none where it answered every question.
+fn failures(sample: &ArmSample, component: &Digest) -> Option<Failures> {
+    let mut sum = Failures::default();
+    sample.measures.iter().filter_map(|run| run.failures.get(component)).for_each(|of| sum.add(of));
+    (sum.times > 0).then_some(sum)
 }
 
 /// What chance gave out in each arm: runs of one assigned unit are one draw.

@@ -245,6 +245,18 @@ impl Two<'_> {
             // In objectives a run, as the means are.
             let mean = moments(self.control)?.mean();
             numbers.absolute = numbers.relative.map(|share| share.map(|end| end * mean));
+            return Ok(numbers);
+        }
+        // Control has done none, so the candidate alone says how many objectives a run has.
+        let done = Moments::of(&clusters(self.candidate, |value| value.share))?.mean();
+        if done > 0.0 {
+            let of_a_run = moments(self.candidate)?.mean() / done;
+            numbers.absolute = numbers.absolute.map(|share| share.map(|end| end * of_a_run));
+            for point in &mut numbers.path {
+                let Point { value, lower, upper, .. } = *point;
+                (point.value, point.lower, point.upper) =
+                    (of_a_run * value, of_a_run * lower, of_a_run * upper);
+            }
         }
         Ok(numbers)
     }

@@ -1,7 +1,7 @@
 //! What is looked at, and how each outcome is read off what a run came to. Compares nothing.
 
 use super::{Better, MetricScale, Role};
-use crate::measure::{Measures, Standing};
+use crate::measure::{Completion, Measures, Standing};
 
 const MS_PER_MINUTE: f64 = 60_000.0;
 const MICROUSD_PER_DOLLAR: f64 = 1e6;
@@ -22,17 +22,32 @@ pub(super) struct Spec {
 pub(super) const OBJECTIVES: &str = "objectives";
 pub(super) const TOKENS: &str = "tokens";
 
-/// Every outcome, primary ones first.
-pub(super) const ALL: [Spec; 14] = [
-    Spec {
-        id: OBJECTIVES,
-        name: "Objectives completed and verified",
-        unit: "objectives a run",
-        better: Better::Up,
-        role: Role::Primary,
-        scale: MetricScale::Mean,
-        value: |run| Some(f64::from(run.completed)),
-    },
+/// Every outcome, primary ones first. What is not checked counts only if no objective has a check.
+pub(super) fn all(completion: Completion) -> impl Iterator<Item = Spec> {
+    let objectives = match completion {
+        Completion::Checked => CHECKED,
+        Completion::Claimed => CLAIMED,
+    };
+    std::iter::once(objectives).chain(OTHERS)
+}
+
+const CHECKED: Spec = Spec {
+    id: OBJECTIVES,
+    name: "Objectives completed and checked",
+    unit: "objectives a run",
+    better: Better::Up,
+    role: Role::Primary,
+    scale: MetricScale::Mean,
+    value: |run| Some(f64::from(Completion::Checked.count(run))),
+};
+
+const CLAIMED: Spec = Spec {
+    name: "Objectives claimed, none has a check",
+    value: |run| Some(f64::from(Completion::Claimed.count(run))),
+    ..CHECKED
+};
+
+const OTHERS: [Spec; 13] = [
     Spec {
         id: TOKENS,
         name: "Tokens",

@@ -1,5 +1,7 @@
 //! What a comparison says: situation by situation, and over whole samples.
 
+mod unclear;
+
 use std::collections::BTreeMap;
 
 use baton_core::{Digest, RunId, UnixMs};
@@ -10,7 +12,8 @@ use crate::measure::Measures;
 
 /// (value, lower, upper) as shares, whether it is settled, and what is missing.
 fn known(value: f64, lower: f64, upper: f64, is_settled: bool, margin: f64, more: Option<u64>) -> Question {
-    Question::Known { shown: Interval { value, lower, upper }, is_settled, margin, more }
+    let shown = Interval { value, lower, upper };
+    Question::Known { shown, of_nothing: false, is_settled, margin, more }
 }
 
 fn situation(objectives: Question, tokens: Question) -> Situation<'static> {
@@ -28,6 +31,7 @@ fn situation(objectives: Question, tokens: Question) -> Situation<'static> {
         objectives,
         tokens,
         also: Vec::new(),
+        is_claimed: false,
     }
 }
 
@@ -50,6 +54,17 @@ fn every_situation_has_its_advice_and_its_words() {
     let level = || price(0.01, -0.05, 0.06, false);
     let vague = || price(0.3, -0.1, 0.8, false);
     let none = || Question::NotYet { why: "eager has 7 runs with an outcome, and 20 are needed".to_owned() };
+    let unjudged = || Question::CannotBeJudged {
+        why: "control did the same in all 35 runs".to_owned(),
+        means: Some((57_412.0, 63_500.0)),
+    };
+    let of_nothing = || Question::Known {
+        shown: Interval { value: 2.4, lower: 1.9, upper: 2.9 },
+        of_nothing: true,
+        is_settled: true,
+        margin: 0.05,
+        more: None,
+    };
     let table: Vec<(Situation<'_>, Advice, &str)> = vec![
         (
             situation(more(), vague()),
@@ -130,6 +145,40 @@ fn every_situation_has_its_advice_and_its_words() {
              difference that matters.",
         ),
         (
+            situation(more(), unjudged()),
+            Advice::Ship,
+            "eager finishes 6 % more objectives (95 % CS 1 to 11), tokens cannot be judged; ship it if its tokens suit you, else \
+             keep control.",
+        ),
+        (
+            situation(fewer(), unjudged()),
+            Advice::KeepControl,
+            "eager finishes 12 % fewer objectives (95 % CS −20 to −4), tokens cannot be judged; keep control.",
+        ),
+        (
+            situation(alike(), unjudged()),
+            Advice::KeepControl,
+            "eager finishes as many objectives as control (95 % CS −3 to 3 %), tokens cannot be judged; keep control: there is no \
+             difference that matters in what it finishes.",
+        ),
+        (
+            situation(open(), unjudged()),
+            Advice::KeepRunning,
+            "eager finishes 2 % more objectives so far (95 % CS −9 to 13), tokens cannot be judged; keep running, 40 more runs \
+             would settle it.",
+        ),
+        (
+            situation(unjudged(), cheap()),
+            Advice::KeepControl,
+            "Nothing can be said of what eager finishes; keep control.",
+        ),
+        (
+            situation(of_nothing(), level()),
+            Advice::Ship,
+            "eager finishes 2.4 more objectives a run than control, which finishes none (95 % CS 1.9 to 2.9), at 1.01× \
+             tokens (0.95 to 1.06); ship it.",
+        ),
+        (
             Situation { runs: 0, ..situation(none(), none()) },
             Advice::KeepRunning,
             "There are no runs yet, so there is nothing to say.",
@@ -183,7 +232,9 @@ fn run(arm: &str, index: u64, roll: impl Fn(u64) -> u64, done: u64) -> Measures 
         started_at: UnixMs(index),
         standing: if completed == 4 { Standing::Done } else { Standing::Unfinished },
         objectives: 4,
+        checkable: 4,
         completed,
+        claimed: 0,
         tokens: 1_000 + roll(9) % 1_000,
         cost_microusd: None,
         active_ms: 1_000 + roll(10) % 1_000,
@@ -204,6 +255,7 @@ fn run(arm: &str, index: u64, roll: impl Fn(u64) -> u64, done: u64) -> Measures 
         faults: 0,
         timeouts: 0,
         decided_by: BTreeMap::new(),
+        failures: BTreeMap::new(),
         swapped: false,
     }
 }
@@ -325,7 +377,8 @@ fn odd_samples_are_said_in_words() {
         run.tokens = 0;
     }
     let zero = compare(&zero, &options);
-    assert_eq!(zero.verdict.decision, Advice::KeepRunning, "{:?}", zero.verdict);
+    assert_eq!(zero.verdict.decision, Advice::KeepControl, "{:?}", zero.verdict);
+    assert!(zero.verdict.words[2].contains("neither arm has finished any"), "{:?}", zero.verdict);
     let mut silent = [sample("control", 1, 200, 60), sample("eager", 2, 200, 85)];
     for run in silent.iter_mut().flat_map(|arm| &mut arm.measures) {
         run.tokens = 0;

@@ -1,10 +1,12 @@
 //! From a comparison's numbers to the situation that the words are about. Computes how much more would settle it; the words
 //! themselves, and what to do when, are in `words`.
 
+use super::amounts::{self, points};
 use super::metrics::{OBJECTIVES, TOKENS};
-use super::options::{Looks, Options};
-use super::words::{self, Question, Situation, points};
-use super::{Advice, Better, Checked, Comparison, Effect, Interval, Metric, Role, Verdict};
+use super::options::{Design, Looks, Options};
+use super::words::{self, Question, Situation};
+use super::{Advice, Better, Checked, Comparison, Effect, Interval, Metric, Role, Verdict, apart};
+use crate::measure::Completion;
 use crate::stats::power::Goal;
 use crate::stats::sequential::Sequential;
 
@@ -52,6 +54,7 @@ pub(super) fn of(comparison: &Comparison, options: &Options) -> Vec<Verdict> {
                 objectives: question(comparison, OBJECTIVES, index, options.objectives_margin, options),
                 tokens: question(comparison, TOKENS, index, options.tokens_margin, options),
                 also: also(comparison, index, options.objectives_margin),
+                is_claimed: comparison.completion == Completion::Claimed,
             };
             words::say(&situation)
         })
@@ -68,22 +71,38 @@ fn question(comparison: &Comparison, id: &str, candidate: usize, margin: f64, op
     if id == TOKENS && has_outcomes && !(is_measured(0) && is_measured(candidate + 1)) {
         return Question::NotMeasured;
     }
-    let Some((effect, shown)) = effect.and_then(|effect| Some((effect, effect.relative?))) else {
-        let why = effect.and_then(|effect| effect.not_yet.clone());
-        let why = why.unwrap_or_else(|| {
-            "control has finished nothing yet, so there is nothing to compare with".to_owned()
-        });
-        return Question::NotYet { why };
+    if let Some(why) = effect.and_then(|effect| effect.cannot_judge.as_ref()) {
+        let mean = |index: usize| metric.and_then(|metric| metric.arms.get(index)?.mean);
+        return Question::CannotBeJudged { why: why.clone(), means: mean(0).zip(mean(candidate + 1)) };
+    }
+    let known = |effect: &Effect| {
+        // Control has nothing that this could be a share of.
+        let of_nothing = effect.relative.is_none() && id == OBJECTIVES;
+        let shown = if of_nothing { effect.absolute } else { effect.relative };
+        shown.map(|shown| (effect.p_adjusted, shown, of_nothing))
     };
-    let is_settled = effect.p_adjusted.is_some_and(|p| p <= comparison.alpha) && shown.excludes_zero();
+    let Some((p, shown, of_nothing)) = effect.and_then(known) else {
+        let why = effect.and_then(|effect| effect.not_yet.clone());
+        return Question::NotYet { why: why.unwrap_or_else(|| "there is no outcome yet".to_owned()) };
+    };
+    if of_nothing && !(has_any(metric, 0) || has_any(metric, candidate + 1)) {
+        let why = "neither arm has finished any".to_owned();
+        return Question::CannotBeJudged { why, means: None };
+    }
+    let is_settled = p.is_some_and(|p| p <= comparison.alpha) && shown.excludes_zero();
     let n = metric.and_then(|metric| units(metric, candidate, options)).unwrap_or(0.0);
-    Question::Known { shown, is_settled, margin, more: more(shown, n, margin, options) }
+    Question::Known { shown, of_nothing, is_settled, margin, more: more(shown, n, margin, options) }
+}
+
+/// Whether the mean of an arm is above 0.
+fn has_any(metric: Option<&Metric>, arm: usize) -> bool {
+    metric.and_then(|metric| metric.arms.get(arm)?.mean).is_some_and(|mean| mean > 0.0)
 }
 
 /// Units that an effect rests on.
 fn units(metric: &Metric, candidate: usize, options: &Options) -> Option<f64> {
     let (control, other) = (metric.arms.first()?.n, metric.arms.get(candidate + 1)?.n);
-    let is_paired = options.design == super::Design::PairedBySeed;
+    let is_paired = options.design == Design::PairedBySeed;
     Some(if is_paired { control.min(other) } else { control + other } as f64)
 }
 
@@ -130,8 +149,8 @@ fn also(comparison: &Comparison, candidate: usize, margin: f64) -> Vec<String> {
 fn also_one(metric: &Metric, effect: &Effect, shown: Interval) -> String {
     let name = metric.name.to_lowercase();
     let much = match effect.relative {
-        Some(share) => words::percent_change(share.value),
-        None => format!("{} {}", words::signed(shown.value), metric.unit),
+        Some(share) => amounts::percent_change(share.value),
+        None => format!("{} {}", amounts::signed(shown.value), metric.unit),
     };
     let judged = match (metric.better, shown.value > 0.0) {
         (Better::Up, true) | (Better::Down, false) => ", better",
@@ -145,9 +164,14 @@ fn also_one(metric: &Metric, effect: &Effect, shown: Interval) -> String {
 pub(super) fn guardrail(metric: &Metric, effect: &Effect, checked: Checked, options: &Options) -> String {
     let name = &metric.name;
     let Some(shown) = effect.absolute else {
+        if let Some(why) = &effect.cannot_judge {
+            return format!("{name}: cannot be judged: {why}.");
+        }
         let why = effect.not_yet.clone().unwrap_or_else(|| "there is no outcome yet".to_owned());
         return format!("{name}: too early to say: {why}.");
     };
+    let apart = if options.design == Design::PairedBySeed { None } else { apart::of(metric, effect) };
+    let pairs = apart.map(|apart| format!(" in {}", apart.words(options))).unwrap_or_default();
     let much = format!(
         "{} points ({:.0} % {} {} to {})",
         points(shown.value),
@@ -155,7 +179,7 @@ pub(super) fn guardrail(metric: &Metric, effect: &Effect, checked: Checked, opti
         options.looks.interval(),
         points(shown.lower),
         points(shown.upper)
-    );
+    ) + &pairs;
     match checked {
         Checked::Alarm => format!("{name}: {} is worse by {much}.", effect.arm),
         // Its own interval says harm, and all guardrails together do not yet.

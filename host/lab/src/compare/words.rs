@@ -1,6 +1,7 @@
 //! The verdict in plain English: which situation calls for which advice, and how it is said. The only place that decides what a
 //! reader is told to do; pure, and tested situation by situation.
 
+use super::amounts::{amount, counted, digits, factor, number, round_up, times};
 use super::{Advice, Interval, Verdict};
 
 /// So many times the units there are, and what is asked for is another experiment, not more of this one.
@@ -30,6 +31,8 @@ pub(super) struct Situation<'a> {
     pub(super) tokens: Question,
     /// Settled secondary outcomes.
     pub(super) also: Vec<String>,
+    /// Objectives count as agents claim them: none has a check.
+    pub(super) is_claimed: bool,
 }
 
 /// A primary outcome.
@@ -39,8 +42,10 @@ pub(super) enum Question {
     NotYet { why: String },
     /// Nobody measures it.
     NotMeasured,
-    /// Share of control by which the candidate differs.
-    Known { shown: Interval, is_settled: bool, margin: f64, more: Option<u64> },
+    /// There is no answer, and more units like these would bring none. The means of control and the candidate.
+    CannotBeJudged { why: String, means: Option<(f64, f64)> },
+    /// Share of control by which the candidate differs; of a control that has nothing, the difference itself.
+    Known { shown: Interval, of_nothing: bool, is_settled: bool, margin: f64, more: Option<u64> },
 }
 
 /// Where a primary outcome stands, from the side of the candidate.
@@ -53,19 +58,21 @@ enum Stands {
     /// It may be better, and is not worse by more than the margin.
     NotWorse,
     Open,
+    /// Nothing can be said of it, however many units there are.
+    Unjudged,
 }
 
 impl Question {
     fn shown(&self) -> Option<Interval> {
         match self {
-            Question::NotYet { .. } | Question::NotMeasured => None,
+            Question::NotYet { .. } | Question::NotMeasured | Question::CannotBeJudged { .. } => None,
             Question::Known { shown, .. } => Some(*shown),
         }
     }
 
     fn more(&self) -> Option<u64> {
         match self {
-            Question::NotYet { .. } | Question::NotMeasured => None,
+            Question::NotYet { .. } | Question::NotMeasured | Question::CannotBeJudged { .. } => None,
             Question::Known { more, .. } => *more,
         }
     }
@@ -75,6 +82,7 @@ impl Question {
             Question::NotYet { .. } => return None,
             // What nobody knows speaks neither for nor against.
             Question::NotMeasured => return Some(Stands::Same),
+            Question::CannotBeJudged { .. } => return Some(Stands::Unjudged),
             Question::Known { shown, is_settled, margin, .. } => (shown, is_settled, margin),
         };
         let (least, most) =
@@ -101,8 +109,15 @@ pub(super) fn no_candidate(control: Option<&str>) -> Vec<String> {
 /// What to do, and why.
 pub(super) fn say(of: &Situation<'_>) -> Verdict {
     let (decision, more_units, mut words) = advise(of);
+    let rests_on_outcomes = decision != Advice::StopBroken && of.runs > 0 && of.alarms.is_empty();
+    if rests_on_outcomes {
+        words.extend(unjudged(of));
+    }
     if decision != Advice::StopBroken && decision != Advice::KeepRunning && !of.also.is_empty() {
         words.push(format!("Settled as well, for {}: {}.", of.candidate, of.also.join("; ")));
+    }
+    if rests_on_outcomes && of.is_claimed && of.objectives.shown().is_some() {
+        words.push("No objective of these runs has a check: they count as agents claim them.".to_owned());
     }
     Verdict { arm: Some(of.candidate.to_owned()), decision, words, more_units }
 }
@@ -145,6 +160,14 @@ fn advise(of: &Situation<'_>) -> Said {
     let (Some(work), Some(price)) = (of.objectives.stands(true), of.tokens.stands(false)) else {
         return too_early(of);
     };
+    if work == Stands::Unjudged {
+        let words = vec![
+            format!("Nothing can be said of what {candidate} finishes; keep {control}."),
+            "Look at the runs first (`baton report`): work that comes to the same every time compares nothing."
+                .to_owned(),
+        ];
+        return (Advice::KeepControl, None, words);
+    }
     let result = result(of, work);
     let settled = |decision: Advice, then: &str, next: String| {
         (decision, None, vec![format!("{result}; {then}."), next])
@@ -166,6 +189,14 @@ fn advise(of: &Situation<'_>) -> Said {
             "More work for more tokens is yours to weigh: more runs would not settle it.".to_owned(),
         ),
         (Stands::Better, Stands::Open) => unsettled(of, &result, &of.tokens, "what it costs"),
+        (Stands::Better, Stands::Unjudged) => {
+            settled(better, &format!("{ship} if its tokens suit you, else keep {control}"), next)
+        }
+        (Stands::Same, Stands::Unjudged) => settled(
+            Advice::KeepControl,
+            &format!("keep {control}: there is no difference that matters in what it finishes"),
+            stop,
+        ),
         (Stands::Better, _) => settled(better, ship, next),
         (Stands::Worse, Stands::Better) => settled(
             Advice::KeepControl,
@@ -184,7 +215,7 @@ fn advise(of: &Situation<'_>) -> Said {
             ),
         ),
         (Stands::Same, _) => unsettled(of, &result, &of.tokens, "what it costs"),
-        (Stands::NotWorse | Stands::Open, _) => {
+        (Stands::NotWorse | Stands::Open | Stands::Unjudged, _) => {
             unsettled(of, &result, &of.objectives, "how much it finishes")
         }
     }
@@ -193,7 +224,7 @@ fn advise(of: &Situation<'_>) -> Said {
 fn too_early(of: &Situation<'_>) -> Said {
     let why = [&of.objectives, &of.tokens].into_iter().find_map(|question| match question {
         Question::NotYet { why } => Some(why.as_str()),
-        Question::Known { .. } | Question::NotMeasured => None,
+        Question::Known { .. } | Question::NotMeasured | Question::CannotBeJudged { .. } => None,
     });
     let next = if of.any_time {
         "Keep running, and look again when more of them are done."
@@ -203,6 +234,27 @@ fn too_early(of: &Situation<'_>) -> Said {
     let words =
         vec![format!("Too early to say: {}.", why.unwrap_or("there is no outcome yet")), next.to_owned()];
     (Advice::KeepRunning, None, words)
+}
+
+/// Names each primary outcome that cannot be judged, with what is known of it.
+fn unjudged(of: &Situation<'_>) -> Vec<String> {
+    let Situation { control, candidate, .. } = of;
+    let outcomes = [("Objectives", "objectives", &of.objectives), ("Tokens", "tokens", &of.tokens)];
+    let unjudged = outcomes.into_iter().filter_map(|(name, unit, question)| {
+        let Question::CannotBeJudged { why, means } = question else { return None };
+        let means = means.map(|(a, b)| {
+            format!(" ({} {unit} a run of {control}, {} of {candidate})", amount(a), amount(b))
+        });
+        let rest = match name {
+            "Tokens" if of.objectives.shown().is_some() => "; the verdict rests on objectives alone",
+            _ => "",
+        };
+        let means = means.unwrap_or_default();
+        Some(format!(
+            "{name} cannot be judged: {why}{means}. More runs of the same work would not change that{rest}."
+        ))
+    });
+    unjudged.collect()
 }
 
 /// The question that is open, and what it would take.
@@ -243,6 +295,18 @@ fn result(of: &Situation<'_>, work: Stands) -> String {
     let digits = digits(&ends);
     let (value, lower, upper) =
         (number(ends.value, digits), number(ends.lower, digits), number(ends.upper, digits));
+    if matches!(of.objectives, Question::Known { of_nothing: true, .. }) {
+        let [value, lower, upper] = [objectives.value, objectives.lower, objectives.upper];
+        let more = if value < 0.0 { "fewer" } else { "more" };
+        return format!(
+            "{candidate} finishes {} {more} objectives a run than {control}, which finishes none ({percent:.0} % {interval} \
+             {} to {}), {}",
+            number(value.abs(), 1),
+            number(lower, 1),
+            number(upper, 1),
+            price_of(of)
+        );
+    }
     let so_far = if matches!(work, Stands::Better | Stands::Worse | Stands::Same) { "" } else { " so far" };
     let size = number(ends.value.abs(), digits);
     let much = match () {
@@ -253,7 +317,14 @@ fn result(of: &Situation<'_>, work: Stands) -> String {
     // Of fewer objectives, the ends are said as they are: how many per cent more, below 0 then.
     let range = format!("{percent:.0} % {interval} {lower} to {upper}");
     let range = if value == number(0.0, digits) { format!("{range} %") } else { range };
-    let price = match of.tokens.shown() {
+    let price = price_of(of);
+    format!("{candidate} finishes {much}{so_far} ({range}), {price}")
+}
+
+/// "at 1.3× tokens (1.2 to 1.5)".
+fn price_of(of: &Situation<'_>) -> String {
+    match of.tokens.shown() {
+        None if matches!(of.tokens, Question::CannotBeJudged { .. }) => "tokens cannot be judged".to_owned(),
         None => "tokens not known".to_owned(),
         Some(tokens) if tokens.lower == tokens.upper && tokens.value == 0.0 => {
             "at the same tokens".to_owned()
@@ -262,77 +333,7 @@ fn result(of: &Situation<'_>, work: Stands) -> String {
             let ratio = tokens.map(|share| 1.0 + share);
             format!("at {} tokens ({} to {})", times(tokens.value), factor(ratio.lower), factor(ratio.upper))
         }
-    };
-    format!("{candidate} finishes {much}{so_far} ({range}), {price}")
-}
-
-/// "1.3×", from the share by which it is more.
-fn times(share: f64) -> String {
-    format!("{}×", factor(1.0 + share))
-}
-
-fn factor(ratio: f64) -> String {
-    match ratio {
-        ratio if ratio >= 9.5 => format!("{ratio:.0}"),
-        ratio if (0.85..1.15).contains(&ratio) || ratio < 0.095 => format!("{ratio:.2}"),
-        ratio => format!("{ratio:.1}"),
     }
-}
-
-/// "+12 %", "−3 %", "+0.4 %".
-pub(super) fn percent_change(share: f64) -> String {
-    let hundred = 100.0 * share;
-    let digits = usize::from(hundred.abs() < 1.0);
-    let sign = if hundred > 0.0 { "+" } else { "" };
-    format!("{sign}{} %", number(hundred, digits))
-}
-
-/// "+0.24", "−3.1".
-pub(super) fn signed(value: f64) -> String {
-    let sign = if value > 0.0 { "+" } else { "" };
-    format!("{sign}{}", number(value, if value.abs() < 1.0 { 2 } else { 1 }))
-}
-
-/// Hundredths of a share: "−3", "0.4".
-pub(super) fn points(share: f64) -> String {
-    let hundred = 100.0 * share;
-    number(hundred, usize::from(hundred.abs() < 1.0))
-}
-
-/// A digit after the point where the numbers would else say nothing.
-fn digits(of: &Interval) -> usize {
-    let least =
-        [of.lower.abs(), of.upper.abs(), of.upper - of.lower].into_iter().fold(f64::INFINITY, f64::min);
-    usize::from(least < 1.0)
-}
-
-/// With a real minus, and none before a zero.
-fn number(value: f64, digits: usize) -> String {
-    let text = format!("{:.digits$}", value.abs());
-    let is_zero = text.chars().all(|c| matches!(c, '0' | '.'));
-    if value < 0.0 && !is_zero { format!("−{text}") } else { text }
-}
-
-/// Two digits are more than anybody can promise.
-fn round_up(n: u64) -> u64 {
-    let mut step = 1;
-    while n / step >= 100 {
-        step *= 10;
-    }
-    n.div_ceil(step) * step
-}
-
-/// "1 more run", "4,000 more runs".
-fn counted(n: u64, thing: &str) -> String {
-    let digits = n.to_string();
-    let mut grouped = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
-    format!("{grouped} {thing}{}", if n == 1 { "" } else { "s" })
 }
 
 /// In the middle of a sentence, unless it begins with a name.

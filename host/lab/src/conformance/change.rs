@@ -77,11 +77,10 @@ pub(super) fn one_done_more(question: &Question, dice: &mut Dice) -> Option<Ques
         return None;
     }
     seen.objectives.push(ObjectiveView {
-        id: ObjectiveId::new("done-before"),
-        description: dice.text(400),
         status: ObjectiveStatus::Done,
         attempts: 1,
         files: dice.number32(100),
+        ..ObjectiveView::new(ObjectiveId::new("done-before"), dice.text(400))
     });
     seen.phase.progress.done += 1;
     Some(changed)

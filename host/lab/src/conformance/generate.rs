@@ -2,8 +2,9 @@
 //! that whoever is shown one can ask it again. What must hold of the answers is in `rules.rs`.
 
 use baton_core::observation::{
-    ArtifactView, Ask, Attempt, BriefKind, Capability, ChangedFileView, CommitView, CompactionObservation,
-    ExhaustionObservation, HandoffObservation, ItemKind, ItemView, Occasion, Question, RemarkView,
+    ArtifactView, Ask, Attempt, BriefKind, Capability, ChangedFileView, CommandRunView, CommitView,
+    CompactionObservation, ContextFile, EntryKind, EntryPointView, ExhaustionObservation, FileReadView,
+    HandoffObservation, ItemKind, ItemView, LessonKind, LessonView, Occasion, Question, RemarkView,
     ReportedHandoffView, ReviewObservation, SessionState, SplitGroup, SplitOccasion, SplitRequest,
     SplittingObservation, TextId, VerificationView,
 };
@@ -31,6 +32,8 @@ every! {
     SPLIT_OCCASIONS: SplitOccasion = PhaseStart, Boundary, Requested, OutOfContinuations;
     KINDS: BriefKind = First, Next, Continuing, ReOriented, Nudged, Reviewing, Merging;
     ITEM_KINDS: ItemKind = ToolResult, ToolInput;
+    ENTRY_KINDS: EntryKind = Index, Progress, WorkItems, InitScript, Summary;
+    LESSON_KINDS: LessonKind = Decision, Gotcha, FailedApproach, Pattern;
 }
 
 impl Function {
@@ -57,6 +60,12 @@ const ITEMS: usize = 64;
 const MISSING: usize = 200;
 /// Of the reports of agents: bytes of a text, facts and files of a handoff.
 const REPORT_BYTES: usize = 8 << 10;
+const IN_FOCUS: usize = 8;
+const COMMANDS: usize = 20;
+const COMMAND_BYTES: usize = 200;
+const READS: usize = 10;
+const LESSONS: usize = 32;
+const CONTEXT_FILES: usize = 8;
 const FACTS: usize = 5;
 const CRITICAL_FILES: usize = 20;
 /// Kinds of secrets that a host can tell apart.
@@ -112,6 +121,10 @@ fn assess(dice: &mut Dice) -> (ExhaustionObservation, String) {
     let progress = views::progress(dice);
     let depth = dice.number32(views::DEPTH);
     let (signals, window) = views::signals(dice, session.prompts);
+    let mut objectives = views::objectives(dice);
+    objectives.truncate(IN_FOCUS);
+    let focus: Vec<ObjectiveId> = objectives.iter().map(|objective| objective.id.clone()).collect();
+    views::look_at(dice, &mut objectives, &focus);
     let seen = ExhaustionObservation {
         occasion,
         session,
@@ -121,6 +134,8 @@ fn assess(dice: &mut Dice) -> (ExhaustionObservation, String) {
         answer_bytes: dice.number(u64::MAX),
         files_changed: dice.number32(u32::MAX),
         files_missing: dice.number32(100),
+        objectives,
+        handoff_reported: dice.coin(),
         nudges: dice.number32(20),
         now_ms: UnixMs(dice.number(LATEST_MS)),
         utc_offset_minutes: dice.pick(&[0, 1, -1, 60, 330, -720, 840]),
@@ -201,11 +216,13 @@ fn attempt(dice: &mut Dice) -> Attempt {
 fn handoff(dice: &mut Dice) -> HandoffObservation {
     let kind = dice.pick(KINDS);
     let state = dice.pick(&[SessionState::Starting, SessionState::Idle, SessionState::Ended]);
-    let objectives = views::objectives(dice);
+    let mut objectives = views::objectives(dice);
     let progress = views::progress_of(dice, &objectives);
     let depth = dice.number32(views::DEPTH);
     let mut focus = views::open_ids(&objectives);
     focus.truncate(if dice.coin() { 1 } else { dice.count(views::OBJECTIVES) });
+    let (looked_at, _) = focus.split_at(focus.len().min(IN_FOCUS));
+    views::look_at(dice, &mut objectives, looked_at);
     let now = UnixMs(dice.number(LATEST_MS)).rfc3339();
     let remarks = objectives.iter().filter_map(|objective| {
         let text = if dice.once_in(4) { dice.text(REPORT_BYTES) } else { String::new() };
@@ -234,6 +251,28 @@ fn handoff(dice: &mut Dice) -> HandoffObservation {
         findings: TextId(1),
         git: views::git(dice),
         gotchas: dice.list(RECORDS, |dice| dice.text(REPORT_BYTES)),
+        patterns: dice.list(RECORDS, |dice| dice.text(REPORT_BYTES)),
+        commands: dice.list(COMMANDS, |dice| CommandRunView {
+            line: dice.line(COMMAND_BYTES),
+            failed: dice.maybe(Dice::coin),
+            times: dice.number32(u32::MAX),
+        }),
+        reads: dice
+            .list(READS, |dice| FileReadView { path: dice.line(PATH_BYTES), times: dice.number32(u32::MAX) }),
+        lessons: dice.list(LESSONS, |dice| LessonView {
+            phase: "10".into(),
+            kind: dice.pick(LESSON_KINDS),
+            text: dice.line(REPORT_BYTES),
+            path: dice.maybe(|_| ".baton/r1/facts/10.json".to_owned()).unwrap_or_default(),
+        }),
+        entry_points: dice.list(ENTRY_KINDS.len(), |dice| EntryPointView {
+            kind: dice.pick(ENTRY_KINDS),
+            path: ".baton/r1/progress.json".to_owned(),
+        }),
+        context_files: dice.list(CONTEXT_FILES, |dice| ContextFile {
+            path: dice.line(PATH_BYTES),
+            sections: dice.list(CONTEXT_FILES, |dice| dice.line(PATH_BYTES)),
+        }),
         reported: dice.maybe(|dice| ReportedHandoffView {
             session: "s7".to_owned(),
             current_state: dice.text(REPORT_BYTES),

@@ -3,8 +3,9 @@
 
 use baton_core::facts::{COMMITS_NAMED, Capabilities, Channel, Exit, GitFacts, OccupancySource};
 use baton_core::observation::{
-    Attributes, BudgetView, ObjectiveStatus, ObjectiveView, OccupancyView, PhaseView, ProgressView,
-    SessionState, SessionView, SignalView, Span, TurnView,
+    Attributes, Basis, BudgetView, ExpectedFileView, FileState, ObjectiveStatus, ObjectiveView,
+    OccupancyView, PhaseView, ProgressView, SessionState, SessionView, SignalView, Span, StatusReportView,
+    TurnView,
 };
 use baton_core::{ObjectiveId, PhaseId, Seq, UnixMs};
 
@@ -36,6 +37,10 @@ every! {
 /// Of a workflow file: objectives of a phase, characters of a text, turns, tokens of a window, levels, tries.
 pub(super) const OBJECTIVES: usize = 200;
 const TEXT_BYTES: usize = 8000;
+/// Of an objective, as the contract bounds them.
+const EXPECTED_FILES: usize = 32;
+const NOTE_BYTES: usize = 300;
+const PATH_BYTES: usize = 300;
 pub(super) const TURNS: u32 = 10_000;
 const WINDOW_TOKENS: u64 = 10_000_000;
 pub(super) const DEPTH: u32 = 4;
@@ -161,6 +166,10 @@ pub(super) fn phase(dice: &mut Dice, progress: ProgressView, depth: u32) -> Phas
         },
         progress,
         expects_files: dice.coin(),
+        accept: dice.maybe(|dice| dice.pick(&[Basis::Checked, Basis::Reported, Basis::Answer])),
+        check: dice.maybe(|_| "cargo test".to_owned()).unwrap_or_default(),
+        check_passed: dice.maybe(Dice::coin),
+        depends_on: dice.number32(TRIES),
     }
 }
 
@@ -199,7 +208,29 @@ fn objective(dice: &mut Dice, place: usize, statuses: &[ObjectiveStatus]) -> Obj
         status: dice.pick(statuses),
         attempts: dice.number32(u32::MAX),
         files: dice.number32(100),
+        expected_files: Vec::new(),
+        check: dice.maybe(|_| "sh check.sh".to_owned()).unwrap_or_default(),
+        check_passed: dice.maybe(Dice::coin),
+        reported: dice.maybe(|dice| StatusReportView {
+            status: dice.pick(statuses),
+            note: dice.line(NOTE_BYTES),
+            by_session: dice.coin(),
+        }),
+        done_by: dice
+            .maybe(|dice| dice.pick(&[Basis::Checked, Basis::Reported, Basis::Files, Basis::Answer])),
     }
+}
+
+/// What became of the files of the objectives that a prompt is about.
+pub(super) fn look_at(dice: &mut Dice, objectives: &mut [ObjectiveView], focus: &[ObjectiveId]) {
+    for objective in objectives.iter_mut().filter(|objective| focus.contains(&objective.id)) {
+        objective.expected_files = dice.list(EXPECTED_FILES, expected_file);
+    }
+}
+
+fn expected_file(dice: &mut Dice) -> ExpectedFileView {
+    let state = dice.pick(&[FileState::Missing, FileState::Unchanged, FileState::Changed]);
+    ExpectedFileView { path: dice.line(PATH_BYTES), state }
 }
 
 /// Unique by its place; from one character to forty, as a workflow file allows.

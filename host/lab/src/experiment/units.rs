@@ -160,6 +160,9 @@ impl Counted<'_> {
             for (component, decisions) in &before.decided_by {
                 *whole.decided_by.entry(component.clone()).or_default() += decisions;
             }
+            for (component, failures) in &before.failures {
+                whole.failures.entry(component.clone()).or_default().add(failures);
+            }
             whole.swapped |= before.swapped;
         }
         Ok(whole)
@@ -212,18 +215,6 @@ fn notes(version: &Version, collected: &Collected, joined: &Joined) -> Vec<Strin
         notes.push(format!(
             "{} runs were begun anew; they count as one unit with what came in their place, with the tokens and the time of both.",
             joined.replaced
-        ));
-    }
-    let unexposed = |sample: &ArmSample| {
-        let component = sample.component.as_ref();
-        let over = sample.measures.iter().filter(|run| run.standing.is_final());
-        over.filter(|run| component.is_none_or(|component| !run.decided_by.contains_key(component))).count()
-    };
-    for sample in joined.samples.iter().filter(|sample| unexposed(sample) > 0) {
-        notes.push(format!(
-            "{} of {} were over before the arm's component was asked anything; they count all the same.",
-            unexposed(sample),
-            sample.arm
         ));
     }
     for stranger in &joined.strangers {

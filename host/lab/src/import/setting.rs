@@ -7,7 +7,9 @@ use baton_core::decision::Label;
 use baton_core::input::Pin;
 use baton_core::observation::{Capability, Question};
 use baton_core::workflow::paths::RunNames;
-use baton_core::workflow::{AgentPlace, EXECUTOR, Imported, Limits, Objective, Origin, Phase, Role, Scope};
+use baton_core::workflow::{
+    Acceptance, AgentPlace, EXECUTOR, Imported, Limits, Objective, Origin, Phase, Role, Scope,
+};
 use baton_core::{DurationMs, Input, ObjectiveId, PhaseId, RoleName, RunId, Workflow};
 use baton_engine::{BUILTIN_NAME, Configured, Decided, Engine, Router, builtin_bytes};
 
@@ -72,6 +74,8 @@ impl Setting<'_> {
                 ..Limits::default()
             },
             phases: vec![phase(objectives)],
+            // Nobody can be asked for more than was recorded.
+            accept: Some(Acceptance::Answer),
             imported: Some(self.imported.clone()),
             ..Workflow::default()
         }
@@ -99,11 +103,13 @@ fn phase(objectives: usize) -> Phase {
             .collect(),
         verify: None,
         complex: false,
+        split: Default::default(),
         wall_time: None,
         tokens: None,
         cost_microusd: None,
         continuations: None,
         setup: Vec::new(),
+        context: Vec::new(),
         review: None,
         repeat: None,
     }

@@ -248,9 +248,17 @@ impl Open {
             Some(name) => {
                 self.calls += 1;
                 let id = format!("call-{}", self.calls);
-                self.say(line, at, AgentEvent::ToolCall { id: id.clone(), name, reads, writes });
+                self.say(
+                    line,
+                    at,
+                    AgentEvent::ToolCall { id: id.clone(), name, reads, writes, command: None },
+                );
                 if let Some(bytes) = tool_output_bytes {
-                    self.say(line, at, AgentEvent::ToolOutput { id, bytes, text: String::new() });
+                    self.say(
+                        line,
+                        at,
+                        AgentEvent::ToolOutput { id, bytes, text: String::new(), failed: None },
+                    );
                 }
             }
             None if reads.is_some() || writes.is_some() || tool_output_bytes.is_some() => {

@@ -2,7 +2,7 @@
 
 use baton_core::decision::{DecidedBy, FaultRecord, Label};
 use baton_core::facts::Exit;
-use baton_core::observation::{Capability, OccupancyView};
+use baton_core::observation::{Basis, Capability, OccupancyView};
 use baton_core::workflow::{AgentKind, file};
 use baton_core::{ActionId, RequestId, Seq};
 
@@ -61,7 +61,8 @@ impl Story {
 
     fn writes(&mut self, session: &str, path: &str) {
         let writes = Some(path.to_owned());
-        let event = AgentEvent::ToolCall { id: "t".into(), name: "Edit".into(), reads: None, writes };
+        let event =
+            AgentEvent::ToolCall { id: "t".into(), name: "Edit".into(), reads: None, writes, command: None };
         self.hear(Input::Agent { session: SessionId::new(session), event }, None);
     }
 
@@ -145,7 +146,13 @@ fn an_alarm_is_false_only_where_nobody_made_room_and_the_session_is_over() {
 // M5
 #[test]
 fn turns_after_the_last_objective_of_a_session_that_failed_are_wasted() {
-    let done = || Notice::ObjectiveDone { phase: "10".into(), objective: "a".into(), done: 1, of: 2 };
+    let done = || Notice::ObjectiveDone {
+        phase: "10".into(),
+        objective: "a".into(),
+        basis: Basis::Reported,
+        done: 1,
+        of: 2,
+    };
     let mut story = Story::new();
     story.tell([starts("s1"), turn("s1", 4), done(), turn("s1", 9), stopped("s1", "stalled")]);
     // One that ends as it should has wasted nothing.
@@ -194,12 +201,19 @@ fn decisions_are_counted_by_component_with_the_faults_of_those_asked_before() {
         artifacts: BTreeMap::new(),
         faults: vec![fault(Fault::Watchdog { limit_ms: 10 }), fault(Fault::OutOfFuel { limit: 1 })],
     };
+    let trapped = fault(Fault::Trap { message: "unreachable".into() });
+    let again = Label { faults: vec![trapped], ..label.clone() };
     let mut story = Story::new();
     let result = Err(Fault::OutOfFuel { limit: 1 });
+    story
+        .hear(Input::Decided { request: RequestId(2), result: result.clone(), label: Box::new(again) }, None);
     story.hear(Input::Decided { request: RequestId(1), result, label: Box::new(label) }, None);
     let told = story.told();
-    assert_eq!((told.decisions, told.faults, told.timeouts), (1, 2, 1));
-    assert_eq!(told.decided_by, BTreeMap::from([(decided, 1)]));
+    assert_eq!((told.decisions, told.faults, told.timeouts), (2, 3, 1));
+    let answered = BTreeMap::from([("resilience".to_owned(), 3)]);
+    assert_eq!(told.failures, BTreeMap::from([(fell.clone(), Failures { times: 3, trapped: 1, answered })]));
+    assert_eq!((told.asked(&fell), told.asked(&decided)), (3, 2));
+    assert_eq!(told.decided_by, BTreeMap::from([(decided, 2)]));
 }
 
 // M5

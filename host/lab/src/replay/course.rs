@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use baton_core::agreement::Agreement;
-use baton_core::decision::{Decision, Fault, Label, Verdict};
+use baton_core::agreement::{Agreement, same_course};
+use baton_core::decision::{Decision, Fault, Label};
 use baton_core::observation::{Capability, Question};
 use baton_core::{PhaseId, RequestId, Run, Seq};
 
@@ -13,9 +13,9 @@ use baton_core::{PhaseId, RequestId, Run, Seq};
 pub struct Tally {
     /// The same answer, to the letter.
     pub same: u64,
-    /// The same answer with another reason.
+    /// Another answer after which the host does the same.
     pub other_words: u64,
-    /// Another answer.
+    /// Another answer after which the host does something else.
     pub differs: u64,
     /// No answer.
     pub faults: u64,
@@ -69,7 +69,7 @@ impl Function {
     }
 }
 
-/// A question that the candidate answers otherwise, or not at all.
+/// A question after which the candidate makes the host do something else, or that it does not answer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Difference {
     /// The recorded decision.
@@ -210,13 +210,13 @@ impl Course {
     /// Sets its answer beside the recorded one.
     pub(crate) fn set_beside(&mut self, met: Met, candidate: Result<Decision, Fault>) {
         let off_course = self.has_left(&met.about);
-        let agreement = Agreement::of(&met.recorded, &candidate);
+        let agreement = Agreement::of(&met.question.ask, &met.recorded, &candidate);
         let function = self.found.functions.entry(met.question.ask.function()).or_default();
         if off_course { &mut function.off_course } else { &mut function.on_course }.count(agreement);
         let phase = met.about.phases.first().cloned();
         if let (Ok(recorded), Ok(candidate), Some(phase)) = (&met.recorded, &candidate, &phase)
             && !off_course
-            && !same_effect(recorded, candidate)
+            && !same_course(&met.question.ask, recorded, candidate)
         {
             self.leave(&met.about.phases);
             let function = met.question.ask.function();
@@ -227,7 +227,7 @@ impl Course {
                 false => self.found.departures_beyond += 1,
             }
         }
-        if matches!(agreement, Agreement::Differs | Agreement::Fault) {
+        if agreement.is_otherwise() {
             let Met { seq, question, recorded, label, .. } = met;
             self.keep(Difference { seq, phase, question, recorded, label: *label, candidate, off_course });
         }
@@ -255,52 +255,9 @@ impl Course {
     }
 }
 
-/// Whether the host would have done the same after either. A warning, a piece of evidence or a point of a review more
-/// is another answer, and changes nothing of what comes next. A fault is not looked at here: whoever stands behind the
-/// candidate is asked then, and in a live run that is the one before it.
-fn same_effect(a: &Decision, b: &Decision) -> bool {
-    match (a, b) {
-        (Decision::Assess(a), Decision::Assess(b)) => {
-            let recovers = matches!(
-                a.verdict,
-                Verdict::Truncated | Verdict::Stalled | Verdict::Interrupted | Verdict::Failed
-            );
-            a.verdict == b.verdict && (!recovers || a.recovery == b.recovery)
-        }
-        (Decision::Compaction(a), Decision::Compaction(b)) => a.action == b.action,
-        (Decision::Split(a), Decision::Split(b)) => a.action == b.action,
-        (Decision::Budget(a), Decision::Budget(b)) => a.max_turns == b.max_turns,
-        (Decision::Brief(a), Decision::Brief(b)) => a.prompt == b.prompt,
-        (Decision::Compose(a), Decision::Compose(b)) => {
-            (&a.document, &a.index, a.continuer) == (&b.document, &b.index, b.continuer)
-        }
-        (Decision::Review(a), Decision::Review(b)) => (a.accepted, a.staleness) == (b.accepted, b.staleness),
-        // Answers to different functions; the engine lets no component give one.
-        _ => false,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use baton_core::decision::{Assessment, Recovery};
-
-    fn assessment(verdict: Verdict, recovery: Recovery, warning: Option<&str>) -> Decision {
-        let warning = warning.map(str::to_owned);
-        Decision::Assess(Assessment { verdict, evidence: Vec::new(), warning, recovery, reason: "so".into() })
-    }
-
-    #[test]
-    fn a_warning_leaves_the_course_as_it_is_and_another_recovery_does_not() {
-        let healthy = |warning| assessment(Verdict::Healthy, Recovery::Wait, warning);
-        assert!(same_effect(&healthy(None), &healthy(Some("it fills up"))));
-        let stalled = |recovery| assessment(Verdict::Stalled, recovery, None);
-        assert!(!same_effect(&stalled(Recovery::Nudge), &stalled(Recovery::NewSession)));
-        // What to do with a stall is of no account where there is none.
-        let done = |recovery| assessment(Verdict::Completed, recovery, None);
-        assert!(same_effect(&done(Recovery::Wait), &done(Recovery::NewSession)));
-        assert!(!same_effect(&healthy(None), &done(Recovery::Wait)));
-    }
 
     /// Asks on in a course that was left in the first of these: whether the second is off it.
     fn is_off(left: &[&str], asked: &[&str], is_of_others_work: bool) -> bool {

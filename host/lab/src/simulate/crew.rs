@@ -305,6 +305,7 @@ impl Agent {
                 name: "Read".to_owned(),
                 reads: Some(path),
                 writes: None,
+                command: None,
             });
             results.push((id, tokens));
         }
@@ -334,7 +335,7 @@ impl Agent {
                 self.used += tokens as f64;
             }
             let text = words::tool_output(SHOWN_BYTES.min(bytes as usize));
-            step.say(AgentEvent::ToolOutput { id, bytes, text });
+            step.say(AgentEvent::ToolOutput { id, bytes, text, failed: None });
         }
         if let Some(job) = &mut self.job {
             job.filled = (job.filled.0 + self.used / self.window, job.filled.1 + 1);

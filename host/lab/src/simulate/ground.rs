@@ -139,7 +139,9 @@ impl Ground {
         };
         let missing = expected.iter().filter(|path| !there.contains(*path)).cloned().collect();
         let files = u32::try_from(there.len()).unwrap_or(u32::MAX);
-        Outcome::Assessed { facts: WorkspaceFacts { git, files, changed, changed_beyond: 0, missing } }
+        Outcome::Assessed {
+            facts: WorkspaceFacts { git, files, changed, changed_beyond: 0, missing, written: Vec::new() },
+        }
     }
 
     /// Performs what is done with trees. An error says what could not be done.

@@ -24,6 +24,7 @@ use baton_store::Entry;
 const WORKFLOW: &str = r#"
 name = "relay"
 goal = "A small thing in five steps."
+review_parts = false
 [[phases]]
 id = "10"
 title = "Steps"
@@ -319,6 +320,7 @@ impl World {
     fn facts(&self, phase: &PhaseId) -> WorkspaceFacts {
         let changed = self.changed(phase);
         WorkspaceFacts {
+            written: Vec::new(),
             git: GitFacts {
                 present: true,
                 branch: "main".into(),
@@ -417,10 +419,15 @@ impl World {
         for turn in 1..=self.turns {
             let call = format!("t{}.{turn}", self.count);
             let (id, name) = (call.clone(), "read".to_owned());
-            self.say(session, AgentEvent::ToolCall { id, name, reads: None, writes: None });
+            self.say(session, AgentEvent::ToolCall { id, name, reads: None, writes: None, command: None });
             self.say(
                 session,
-                AgentEvent::ToolOutput { id: call, bytes: words.len() as u64, text: words.clone() },
+                AgentEvent::ToolOutput {
+                    id: call,
+                    bytes: words.len() as u64,
+                    text: words.clone(),
+                    failed: None,
+                },
             );
             let text =
                 format!("I have written down all that I found in this step, as it was asked for. {words}");

@@ -70,8 +70,14 @@ impl Agent {
                     name: "Write".to_owned(),
                     reads: None,
                     writes: Some(path),
+                    command: None,
                 });
-                step.say(AgentEvent::ToolOutput { id, bytes: 40, text: "The file was written.".to_owned() });
+                step.say(AgentEvent::ToolOutput {
+                    id,
+                    bytes: 40,
+                    text: "The file was written.".to_owned(),
+                    failed: Some(false),
+                });
             }
         }
         let admits = came == Came::NotDone && honest;

@@ -1,0 +1,119 @@
+//! What a reader of a comparison has to know besides its numbers, in whole sentences. Computes nothing.
+
+use super::options::{Design, Looks, Options};
+use super::{Arm, Comparison, Metric, Role, apart};
+use crate::measure::{Completion, Standing};
+
+/// All of them, in the order in which they are read.
+pub(super) fn of(comparison: &Comparison, options: &Options) -> Vec<String> {
+    let mut notes = Vec::new();
+    if options.looks == Looks::Once {
+        notes.push(
+            "The number of units was fixed beforehand, so the intervals hold for this one look; look again only at new units."
+                .to_owned(),
+        );
+    }
+    notes.extend(comparison.arms.iter().filter(|arm| arm.known > 0).map(done));
+    if comparison.completion == Completion::Claimed && comparison.arms.iter().any(|arm| arm.known > 0) {
+        notes.push(
+            "No objective of these runs has a check, so what agents claim is counted. With a `verify` command in the workflow, \
+             only what was checked counts."
+                .to_owned(),
+        );
+    }
+    for arm in &comparison.arms {
+        notes.extend(of_arm(arm, options));
+    }
+    let sizes: Vec<usize> = comparison.arms.iter().map(|arm| arm.assigned as usize).collect();
+    if options.design == Design::PairedBySeed && sizes.windows(2).any(|two| two[0] != two[1]) {
+        notes.push(
+            "The arms have different numbers of runs; those without a partner are in no pair.".to_owned(),
+        );
+    }
+    match options.design {
+        Design::PairedBySeed => notes.extend(comparison.metrics.iter().flat_map(partly_paired)),
+        Design::Independent | Design::ClusteredByTask => {
+            // A guardrail says it in its own sentence.
+            let metrics = comparison.metrics.iter().filter(|metric| metric.role != Role::Guardrail);
+            notes.extend(metrics.flat_map(|metric| {
+                metric.effects.iter().filter_map(|effect| {
+                    let pairs = apart::of(metric, effect)?.words(options);
+                    Some(format!("{}: the effect of {} is that of {pairs}.", metric.name, effect.arm))
+                })
+            }));
+        }
+    }
+    notes
+}
+
+/// "control: done 12 of 14 objectives (9 checked, 3 claimed only)."
+fn done(arm: &Arm) -> String {
+    let Arm { name, objectives, checked, claimed, .. } = arm;
+    let done = checked + claimed;
+    format!("{name}: done {done} of {objectives} objectives ({checked} checked, {claimed} claimed only).")
+}
+
+fn of_arm(arm: &Arm, options: &Options) -> Vec<String> {
+    let mut notes = Vec::new();
+    let name = &arm.name;
+    if arm.swapped > 0 {
+        let n = arm.swapped;
+        notes.push(format!(
+            "In {n} of the runs of {name} somebody changed the policy on the way; they count for {name} all the same."
+        ));
+    }
+    if let Some(n) = arm.standings.get(&Standing::Stopped).filter(|_| options.looks == Looks::AnyTime) {
+        notes.push(format!(
+            "Of the runs of {name} somebody stopped {n}; they count with what was finished until then, and anew if they are \
+             resumed."
+        ));
+    }
+    let counted = arm.known + arm.not_yet_known;
+    if let Some(exposed) = arm.exposed.filter(|exposed| *exposed < counted) {
+        let missing = counted - exposed;
+        notes.push(format!(
+            "In {missing} of {counted} runs of {name} its component was asked nothing; they count all the same, and make a \
+             difference look smaller than it is."
+        ));
+    }
+    notes.extend(failed(arm));
+    notes
+}
+
+/// "The component of bad was asked 42 questions in 14 runs and failed on all of them (it trapped 42 times); resilience answered in
+/// its place."
+fn failed(arm: &Arm) -> Option<String> {
+    let (failures, asked, exposed) = (arm.failures.as_ref()?, arm.asked?, arm.exposed?);
+    let counted = |n: u64, thing: &str| format!("{n} {thing}{}", if n == 1 { "" } else { "s" });
+    let times = match failures.times == asked {
+        true if asked == 1 => "it".to_owned(),
+        true => "all of them".to_owned(),
+        false => format!("{} of them", failures.times),
+    };
+    let trapped = match failures.trapped {
+        0 => String::new(),
+        trapped => format!(" (it trapped {})", counted(trapped, "time")),
+    };
+    let others: Vec<&str> = failures.answered.keys().map(String::as_str).collect();
+    let others = match others.as_slice() {
+        [others @ .., last] if !others.is_empty() => format!("{} and {last}", others.join(", ")),
+        one => one.concat(),
+    };
+    Some(format!(
+        "The component of {} was asked {} in {} and failed on {times}{trapped}; {others} answered in its place.",
+        arm.name,
+        counted(asked, "question"),
+        counted(exposed, "run")
+    ))
+}
+
+/// Outcomes that not every run has: their means are of more runs than their effect is.
+fn partly_paired(metric: &Metric) -> impl Iterator<Item = String> {
+    let most = metric.arms.iter().map(|arm| arm.n).max().unwrap_or_default();
+    metric.effects.iter().filter(move |effect| effect.n > 0 && effect.n < most).map(|effect| {
+        format!(
+            "{}: the effect of {} is that in {} pairs where both have it; the means are of all runs that have it.",
+            metric.name, effect.arm, effect.n
+        )
+    })
+}

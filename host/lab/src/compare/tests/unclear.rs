@@ -1,0 +1,185 @@
+//! What cannot be judged, or not by the numbers that are shown, is said in words.
+
+use super::*;
+
+/// The first sentence of the verdict on the outcome of this name that cannot be judged.
+fn named<'a>(of: &'a Comparison, name: &str) -> Option<&'a String> {
+    of.verdict.words.iter().find(|sentence| sentence.starts_with(&format!("{name} cannot be judged")))
+}
+
+// M5
+#[test]
+fn an_outcome_without_variance_is_named_and_the_verdict_rests_on_the_others() {
+    let (mut control, mut eager) = (sample("control", 1, 35, 90), sample("eager", 2, 37, 90));
+    control.measures.iter_mut().for_each(|run| run.tokens = 57_412);
+    let one = compare(&[control.clone(), eager.clone()], &Options::default());
+    let effect = |of: &Comparison| {
+        let tokens = of.metrics.iter().find(|metric| metric.id == "tokens").unwrap();
+        (tokens.effects[0].cannot_judge.clone().unwrap(), tokens.effects[0].not_yet.clone())
+    };
+    assert_eq!(effect(&one), ("control did the same in all 35 runs".to_owned(), None));
+    assert!(!one.verdict.words[0].contains("Too early"), "{:?}", one.verdict);
+    assert!(one.verdict.words[0].contains("tokens cannot be judged; "), "{:?}", one.verdict);
+    let said = named(&one, "Tokens").unwrap();
+    assert!(said.contains("control did the same in all 35 runs (57,412 tokens a run of control, "), "{said}");
+    assert!(said.ends_with("the verdict rests on objectives alone."), "{said}");
+    eager.measures.iter_mut().for_each(|run| run.tokens = 63_500);
+    let both = compare(&[control.clone(), eager.clone()], &Options::default());
+    assert_eq!(effect(&both).0, "control and eager each did the same in all their runs");
+    // Fewer runs than are needed is another thing: more of them will help.
+    control.measures.truncate(19);
+    let few = compare(&[control, eager], &Options::default());
+    assert!(few.verdict.words[0].starts_with("Too early to say"), "{:?}", few.verdict);
+    assert_eq!(named(&few, "Tokens"), None);
+}
+
+// M5
+#[test]
+fn pairs_that_differ_by_the_same_amount_cannot_be_judged() {
+    let options =
+        Options { design: Design::PairedBySeed, looks: Looks::Once, randomised: false, ..Options::default() };
+    let (control, mut eager) = (sample("control", 1, 40, 60), sample("control", 1, 40, 60));
+    eager.arm = "eager".to_owned();
+    eager.measures.iter_mut().for_each(|run| run.wasted_turns += 2);
+    let found = compare(&[control, eager], &options);
+    let wasted = found.metrics.iter().find(|metric| metric.id == "wasted-turns").unwrap();
+    let why = wasted.effects[0].cannot_judge.as_deref();
+    assert_eq!(why, Some("control and eager each did the same in all their pairs"));
+}
+
+// M5
+#[test]
+fn a_control_that_finishes_nothing_is_compared_all_the_same() {
+    let found = compare(&[sample("control", 1, 300, 0), sample("eager", 2, 300, 70)], &Options::default());
+    assert_eq!(found.verdict.decision, Advice::Ship, "{:?}", found.verdict);
+    let said = "eager finishes 2.7 more objectives a run than control, which finishes none";
+    assert!(found.verdict.words[0].starts_with(said), "{:?}", found.verdict);
+    let effect = &found.metrics[0].effects[0];
+    let (absolute, last) = (effect.absolute.unwrap(), effect.path.last().unwrap());
+    assert_eq!((last.value, last.upper), (absolute.value, absolute.upper), "in objectives a run");
+}
+
+// M5
+#[test]
+fn an_arm_that_fails_was_asked_and_the_report_says_who_answered() {
+    let (component, mut eager) = (Digest::of("eager"), sample("eager", 2, 30, 60));
+    eager.component = Some(component.clone());
+    for run in eager.measures.iter_mut().take(20) {
+        let answered = BTreeMap::from([("resilience".to_owned(), 3)]);
+        run.failures.insert(component.clone(), Failures { times: 3, trapped: 3, answered });
+    }
+    let always = compare(&[sample("control", 1, 30, 60), eager.clone()], &Options::default());
+    let arm = &always.arms[1];
+    assert_eq!((arm.exposed, arm.asked), (Some(20), Some(60)));
+    let told = |of: &Comparison, what: &str| of.notes.iter().find(|note| note.contains(what)).cloned();
+    assert_eq!(
+        told(&always, "failed on").unwrap(),
+        "The component of eager was asked 60 questions in 20 runs and failed on all of them (it trapped 60 times); resilience \
+         answered in its place."
+    );
+    assert!(
+        told(&always, "asked nothing").unwrap().starts_with("In 10 of 30 runs of eager "),
+        "{:?}",
+        always.notes
+    );
+    for run in &mut eager.measures {
+        run.decided_by.insert(component.clone(), 2);
+    }
+    eager.measures[0].failures.get_mut(&component).unwrap().answered.insert("native".to_owned(), 1);
+    let at_times = compare(&[sample("control", 1, 30, 60), eager], &Options::default());
+    let note = told(&at_times, "failed on").unwrap();
+    assert!(note.contains("120 questions in 30 runs and failed on 60 of them"), "{note}");
+    assert!(note.ends_with("native and resilience answered in its place."), "{note}");
+    assert_eq!(told(&at_times, "asked nothing"), None);
+}
+
+// M5
+#[test]
+fn an_effect_of_pairs_says_so_where_the_means_say_something_else() {
+    let standing = |sample: &mut ArmSample, unfinished: &[usize]| {
+        for (index, run) in sample.measures.iter_mut().enumerate() {
+            let is_open = unfinished.contains(&index);
+            run.standing = if is_open { Standing::Unfinished } else { Standing::Done };
+        }
+    };
+    let (mut control, mut eager) = (sample("control", 1, 37, 80), sample("eager", 2, 35, 80));
+    standing(&mut control, &[1, 2, 35, 36]);
+    standing(&mut eager, &[3, 9]);
+    let found = compare(&[control.clone(), eager.clone()], &Options::default());
+    let words = &found.guardrails[0].words;
+    assert!(words.contains("0.0 points") || words.contains("0 points"), "{words}");
+    let said = "in 35 pairs by order of arrival; over all 37 and 35 runs the shares differ by 5 points.";
+    assert!(words.ends_with(said), "{words}");
+    // With as many runs in both arms, both say the same.
+    control.measures.truncate(35);
+    let even = compare(&[control, eager], &Options::default());
+    assert!(!even.guardrails[0].words.contains("pairs"), "{:?}", even.guardrails);
+}
+
+// M5
+#[test]
+fn objectives_of_an_arm_that_does_not_vary_are_those_of_pairs_and_say_so() {
+    let (control, mut eager) = (sample("control", 1, 30, 100), sample("eager", 2, 50, 80));
+    // The runs without a counterpart are the worst ones.
+    eager.measures[30..].iter_mut().for_each(|run| run.completed = 0);
+    let found = compare(&[control, eager.clone()], &Options::default());
+    let told = "Objectives completed and checked: the effect of eager is that of 30 pairs by order of arrival; over all 30 and 50 \
+                runs the means differ by −";
+    assert!(found.notes.iter().any(|note| note.starts_with(told)), "{:?}", found.notes);
+    let even = compare(&[sample("control", 1, 50, 100), eager], &Options::default());
+    assert!(!even.notes.iter().any(|note| note.contains("pairs")), "{:?}", even.notes);
+}
+
+// M5
+#[test]
+fn a_deviation_of_logarithms_has_a_name_of_its_own() {
+    let found = compare(&[sample("control", 1, 60, 60), sample("eager", 2, 60, 60)], &Options::default());
+    for metric in &found.metrics {
+        let is_log = metric.scale == MetricScale::LogRatio;
+        for arm in metric.arms.iter().filter(|arm| arm.n > 1) {
+            assert_eq!((arm.sd.is_some(), arm.sd_log.is_some()), (!is_log, is_log), "{}", metric.id);
+        }
+    }
+    let tokens = found.metrics.iter().find(|metric| metric.id == "tokens").unwrap();
+    // From 1,000 to 2,000 tokens: the logarithms differ by less than one, and the mean is in tokens.
+    assert!(tokens.arms[0].sd_log.unwrap() < 1.0 && tokens.arms[0].mean.unwrap() > 1_000.0);
+}
+
+// M5
+#[test]
+fn what_was_claimed_counts_only_where_nothing_has_a_check() {
+    let claimed = |sample: &mut ArmSample, checkable: u32| {
+        for run in &mut sample.measures {
+            (run.claimed, run.completed, run.checkable) = (run.completed, 0, checkable);
+        }
+    };
+    let mut arms = [sample("control", 1, 200, 60), sample("eager", 2, 200, 85)];
+    let checked = compare(&arms, &Options::default());
+    assert_eq!(checked.completion, Completion::Checked);
+    assert_eq!(checked.metrics[0].name, "Objectives completed and checked");
+    let done = checked.arms[0].checked;
+    assert!(
+        checked
+            .notes
+            .contains(&format!("control: done {done} of 800 objectives ({done} checked, 0 claimed only)."))
+    );
+    // The candidate only claims: nothing of it counts.
+    claimed(&mut arms[1], 4);
+    let liar = compare(&arms, &Options::default());
+    assert_eq!(liar.metrics[0].arms[1].mean, Some(0.0));
+    assert_eq!(liar.verdict.decision, Advice::KeepControl, "{:?}", liar.verdict);
+    let done = liar.arms[1].claimed;
+    assert!(
+        liar.notes
+            .contains(&format!("eager: done {done} of 800 objectives (0 checked, {done} claimed only)."))
+    );
+    // No objective of any run has a check: claims are all there is, and the report says so.
+    arms.iter_mut().for_each(|arm| arm.measures.iter_mut().for_each(|run| run.checkable = 0));
+    claimed(&mut arms[0], 0);
+    let unchecked = compare(&arms, &Options::default());
+    assert_eq!((unchecked.completion, unchecked.metrics[0].id.as_str()), (Completion::Claimed, "objectives"));
+    assert!(unchecked.metrics[0].name.contains("claimed"), "{}", unchecked.metrics[0].name);
+    assert_eq!(unchecked.verdict.decision, Advice::Ship, "{:?}", unchecked.verdict);
+    let last = unchecked.verdict.words.last().unwrap();
+    assert!(last.starts_with("No objective of these runs has a check"), "{:?}", unchecked.verdict);
+}

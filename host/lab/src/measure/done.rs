@@ -1,0 +1,198 @@
+//! By what the objectives of a run are taken for done: checked by a command or a person, or claimed only, by a report, by changed
+//! files or by an answer.
+
+use baton_core::observation::{Basis, ObjectiveStatus};
+use baton_core::view::{ObjectiveRow, Origin, PhaseRow, PhaseStatus, RunView};
+use baton_core::{PhaseId, Workflow};
+use serde::{Deserialize, Serialize};
+
+use super::Measures;
+
+/// What objectives count as an outcome.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Completion {
+    /// Those that were checked. What was claimed only is counted beside them.
+    Checked,
+    /// Those that agents claim to be done: no objective of these runs has a check.
+    Claimed,
+}
+
+impl Completion {
+    /// What can be counted in these runs. It follows from their workflows and not from what came of them, so that no arm can
+    /// change it.
+    pub fn of<'a>(runs: impl IntoIterator<Item = &'a Measures>) -> Self {
+        match runs.into_iter().any(|run| run.checkable > 0) {
+            true => Self::Checked,
+            false => Self::Claimed,
+        }
+    }
+
+    /// Objectives of a run that count.
+    pub fn count(self, run: &Measures) -> u32 {
+        match self {
+            Self::Checked => run.completed,
+            Self::Claimed => run.completed + run.claimed,
+        }
+    }
+}
+
+/// Objectives of a run that are done, by what.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Done {
+    /// Objectives that have a check: a command of their own, or of their phase.
+    pub(super) checkable: u32,
+    /// Done and checked.
+    pub(super) checked: u32,
+    /// Done and not checked.
+    pub(super) claimed: u32,
+}
+
+impl Done {
+    /// Of the phases of the workflow; what was done in the parts of a split phase counts for the phase.
+    pub(super) fn of(view: &RunView, workflow: &Workflow) -> Self {
+        let mut counts = Self::default();
+        for phase in view.phases.iter().filter(|phase| phase.origin == Origin::Workflow) {
+            for objective in &phase.objectives {
+                counts.checkable += u32::from(has_check(workflow, &phase.id, objective));
+                if let Some(done) = done_in(view, phase, objective) {
+                    match is_checked(done) {
+                        true => counts.checked += 1,
+                        false => counts.claimed += 1,
+                    }
+                }
+            }
+        }
+        counts
+    }
+}
+
+/// The row in which an objective is done: that of its phase, or that of the part that has it while the phase is split.
+fn done_in<'v>(view: &'v RunView, phase: &'v PhaseRow, of: &ObjectiveRow) -> Option<&'v ObjectiveRow> {
+    let own = phase.objectives.iter().find(|objective| objective.id == of.id);
+    if let Some(own) = own.filter(|own| own.status == ObjectiveStatus::Done) {
+        return Some(own);
+    }
+    let is_over = matches!(phase.status, PhaseStatus::Done | PhaseStatus::Skipped);
+    if phase.split == 0 || is_over {
+        return None;
+    }
+    let is_part = |row: &&PhaseRow| row.origin == Origin::Split && row.parent.as_ref() == Some(&phase.id);
+    view.phases.iter().filter(is_part).find_map(|part| done_in(view, part, of))
+}
+
+/// Whether what is done was checked, by a command or by a person's word.
+fn is_checked(done: &ObjectiveRow) -> bool {
+    matches!(done.done_by, Some(Basis::Checked | Basis::Accepted))
+}
+
+/// Whether the workflow has a command that checks an objective.
+fn has_check(workflow: &Workflow, phase: &PhaseId, objective: &ObjectiveRow) -> bool {
+    let spec = workflow.phases.iter().find(|spec| spec.id == *phase);
+    spec.is_some_and(|spec| {
+        let own = spec.objectives.iter().find(|spec| spec.id == objective.id);
+        spec.verify.is_some() || own.is_some_and(|own| own.verify.is_some())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use baton_core::view::{ObjectiveRow, PhaseRow};
+    use baton_core::workflow::file;
+    use baton_core::{Input, Run, Seq, Stamped, UnixMs};
+
+    use super::*;
+
+    const WORKFLOW: &str = r#"
+name = "three"
+goal = "Three phases."
+[[phases]]
+id = "10"
+title = "All of it is checked"
+verify = "true"
+[[phases.objectives]]
+id = "a"
+description = "Write a."
+[[phases.objectives]]
+id = "b"
+description = "Write b."
+[[phases]]
+id = "20"
+title = "One is checked"
+[[phases.objectives]]
+id = "c"
+description = "Write c."
+verify = "true"
+[[phases.objectives]]
+id = "d"
+description = "Write d."
+[[phases]]
+id = "30"
+title = "None is checked"
+[[phases.objectives]]
+id = "e"
+description = "Write e."
+"#;
+
+    /// The run as it begins, changed by hand: what an engine would have to do for each of these is not what is counted here.
+    fn counted(change: impl FnOnce(&mut Vec<PhaseRow>)) -> Done {
+        let mut run = Run::new();
+        let workflow = Box::new(file::parse(WORKFLOW, "w.toml", "/").unwrap());
+        let input = Input::Started {
+            run: "r1".into(),
+            workflow,
+            pins: Vec::new(),
+            task_folder: ".".into(),
+            utc_offset_minutes: 0,
+            assignments: Vec::new(),
+        };
+        run.apply(&Stamped { seq: Seq(1), at: UnixMs(1_000), input }).unwrap();
+        let mut view = run.view(UnixMs(2_000)).unwrap();
+        change(&mut view.phases);
+        Done::of(&view, run.workflow())
+    }
+
+    /// What has a check of its own or of its phase has passed it.
+    fn finish(phase: &mut PhaseRow) {
+        let is_checked = |id: &str| matches!(id, "a" | "b" | "c");
+        for objective in &mut phase.objectives {
+            let basis = if is_checked(objective.id.as_str()) { Basis::Checked } else { Basis::Files };
+            done(objective, basis);
+        }
+        phase.status = PhaseStatus::Done;
+    }
+
+    fn done(objective: &mut ObjectiveRow, basis: Basis) {
+        (objective.status, objective.done_by) = (ObjectiveStatus::Done, Some(basis));
+    }
+
+    // M5
+    #[test]
+    fn what_has_a_check_counts_as_checked_once_its_phase_has_passed_and_the_rest_as_claimed() {
+        assert_eq!(counted(|_| {}), Done { checkable: 3, checked: 0, claimed: 0 });
+        let all = counted(|phases| phases.iter_mut().for_each(finish));
+        assert_eq!(all, Done { checkable: 3, checked: 3, claimed: 2 });
+        // Its agent says that it is done, and the check of the phase has not passed.
+        let before = counted(|phases| done(&mut phases[0].objectives[0], Basis::Reported));
+        assert_eq!(before, Done { checkable: 3, checked: 0, claimed: 1 });
+    }
+
+    // M5
+    #[test]
+    fn what_a_part_has_done_counts_once_while_its_phase_is_split() {
+        let split = |phases: &mut Vec<PhaseRow>| {
+            let mut part = phases[0].clone();
+            (part.id, part.origin, part.parent) = ("10a".into(), Origin::Split, Some("10".into()));
+            part.objectives.truncate(1);
+            finish(&mut part);
+            phases[0].split = 1;
+            phases.push(part);
+        };
+        assert_eq!(counted(split), Done { checkable: 3, checked: 1, claimed: 0 });
+        let merged = |phases: &mut Vec<PhaseRow>| {
+            split(phases);
+            finish(&mut phases[0]);
+        };
+        assert_eq!(counted(merged), Done { checkable: 3, checked: 2, claimed: 0 });
+    }
+}
