@@ -110,6 +110,8 @@ pub(crate) enum Answer {
     Skip,
     /// Lift the limit that was reached by as much again
     Raise,
+    /// Accept the objectives in question as done
+    Accept,
     /// End the run; what is open stays open
     Stop,
 }
@@ -120,6 +122,7 @@ impl From<Answer> for Choice {
             Answer::Retry => Choice::Retry,
             Answer::Skip => Choice::Skip,
             Answer::Raise => Choice::Raise,
+            Answer::Accept => Choice::Accept,
             Answer::Stop => Choice::Stop,
         }
     }

@@ -17,8 +17,8 @@ pub(crate) use web::{html, svg};
 const ADVICE_WIDTH: usize = 14;
 
 /// What the columns of the arms mean.
-const COLUMNS: &str = "Known runs have an outcome; in exposed runs the policy of the arm decided something; in swapped runs \
-    somebody changed it on the way.";
+const COLUMNS: &str = "Known runs have an outcome; in exposed runs the policy of the arm was asked something; in swapped runs \
+    somebody changed it on the way. The mean of tokens, cost and time is the geometric one.";
 
 /// For a terminal.
 pub(crate) fn text(of: &Comparison, look: &Look) -> String {
@@ -153,9 +153,13 @@ impl Row {
         };
         let (said, interval) = numbers::effect(metric, effect);
         // Where the verdict says already why there is no answer, it is not said once more in each line.
-        let is_told =
-            effect.shown().is_none() && of.verdict.words.iter().any(|words| words.contains(&interval));
-        let interval = if is_told { "too early".to_owned() } else { interval };
+        let why = effect.cannot_judge.as_ref().or(effect.not_yet.as_ref());
+        let is_told = why.is_some_and(|why| of.verdict.words.iter().any(|words| words.contains(why)));
+        let interval = match (is_told, &effect.cannot_judge) {
+            (false, _) => interval,
+            (true, Some(_)) => "cannot be judged".to_owned(),
+            (true, None) => "too early".to_owned(),
+        };
         Some(Row {
             unit: metric.unit.clone(),
             control: mean(0),

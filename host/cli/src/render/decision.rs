@@ -1,8 +1,10 @@
 //! A decision of a policy in a few words. Nothing that a policy wrote reaches a terminal as it is.
 
+use baton_runtime::core::agreement::recovers;
 use baton_runtime::core::decision::{
     Assessment, Brief, CompactionAction, Composition, Decision, Fault, Recovery, SplitAction, Verdict,
 };
+use serde_json::Value;
 
 use super::words;
 
@@ -10,14 +12,27 @@ use super::words;
 pub(super) const SENTENCE_CHARS: usize = 240;
 /// What is shown of a line of a prompt or a document.
 const LINE_CHARS: usize = 100;
+/// Fields of a decision that explain it and lead to nothing: they are named only if no other field differs.
+const SAID_LAST: [&str; 3] = ["evidence", "findings", "left_out"];
 
-/// A decision in a few words, and its reason. Of a long text only where it differs from the other one is shown.
+/// A decision in a few words, and its reason. Of a long text only where it differs from the other one is shown; and of two
+/// decisions that read alike, the first field that differs.
 pub(crate) fn said(answer: &Result<Decision, Fault>, other: Option<&Decision>) -> (String, String) {
     let decision = match answer {
         Ok(decision) => decision,
         Err(fault) => return (clean(&format!("fails: it {fault}"), SENTENCE_CHARS), String::new()),
     };
-    let words = match (decision, other) {
+    let mut words = in_words(decision, other);
+    if let Some(other) = other.filter(|other| words == in_words(other, Some(decision)))
+        && let Some(field) = field_that_differs(decision, other)
+    {
+        words.push_str(&format!("; {field}"));
+    }
+    (clean(&words, SENTENCE_CHARS), clean(decision.reason(), SENTENCE_CHARS))
+}
+
+fn in_words(decision: &Decision, other: Option<&Decision>) -> String {
+    match (decision, other) {
         (Decision::Assess(assessment), _) => assessed(assessment),
         (Decision::Compaction(compaction), _) => match &compaction.action {
             CompactionAction::Keep => "keep".to_owned(),
@@ -52,8 +67,44 @@ pub(crate) fn said(answer: &Result<Decision, Fault>, other: Option<&Decision>) -
             let word = if review.accepted { "accepted" } else { "refused" };
             format!("{word}, {} of 100, {}", review.score, review.staleness.name().replace('-', " "))
         }
+    }
+}
+
+/// "recovery: wait": the first field in which a decision is not the other, the reason apart.
+fn field_that_differs(decision: &Decision, other: &Decision) -> Option<String> {
+    let (one, other) = (serde_json::to_value(decision).ok()?, serde_json::to_value(other).ok()?);
+    let (path, value) = differing("", &one["answer"], &other["answer"])?;
+    let value = match value {
+        Value::Null => "none".to_owned(),
+        Value::String(text) => text.clone(),
+        value => value.to_string(),
     };
-    (clean(&words, SENTENCE_CHARS), clean(decision.reason(), SENTENCE_CHARS))
+    Some(format!("{path}: {}", clean(&value, LINE_CHARS)))
+}
+
+/// Where the first of two values differs from the second, and what it has there; null if only the second has anything.
+fn differing<'v>(path: &str, one: &'v Value, other: &Value) -> Option<(String, &'v Value)> {
+    match (one, other) {
+        (one, other) if one == other => None,
+        (Value::Object(ours), Value::Object(theirs)) => {
+            let mut keys: Vec<&String> = ours.keys().chain(theirs.keys()).collect();
+            keys.sort_by_key(|key| SAID_LAST.contains(&key.as_str()));
+            keys.into_iter().filter(|key| !(path.is_empty() && *key == "reason")).find_map(|key| {
+                // A variant is in a field of its own name: `recovery.recovery` says no more than `recovery`.
+                let inner = match path {
+                    "" => key.clone(),
+                    path if path == key => path.to_owned(),
+                    path => format!("{path}.{key}"),
+                };
+                differing(&inner, &one[key], &other[key])
+            })
+        }
+        (Value::Array(ours), Value::Array(theirs)) if ours.len() == theirs.len() => {
+            let mut pairs = ours.iter().zip(theirs).enumerate();
+            pairs.find_map(|(index, (one, other))| differing(&format!("{path}.{index}"), one, other))
+        }
+        (one, _) => Some((path.to_owned(), one)),
+    }
 }
 
 fn assessed(assessment: &Assessment) -> String {
@@ -61,16 +112,15 @@ fn assessed(assessment: &Assessment) -> String {
         Verdict::Quota { cause, .. } => format!("quota ({cause})"),
         verdict => verdict.name().to_owned(),
     };
-    if matches!(
-        assessment.verdict,
-        Verdict::Truncated | Verdict::Stalled | Verdict::Interrupted | Verdict::Failed
-    ) {
-        words.push_str(match assessment.recovery {
-            Recovery::Wait => ", wait",
-            Recovery::Nudge => ", nudge",
-            Recovery::Interrupt => ", interrupt",
-            Recovery::NewSession => ", new session",
-            Recovery::Pause { .. } => ", ask a person",
+    if recovers(&assessment.verdict) {
+        words.push_str(&match &assessment.recovery {
+            Recovery::Wait => ", wait".to_owned(),
+            Recovery::Nudge => ", nudge".to_owned(),
+            Recovery::Interrupt => ", interrupt".to_owned(),
+            Recovery::NewSession => ", new session".to_owned(),
+            Recovery::OtherRole { role } => format!(", new session as {role}"),
+            Recovery::Split => ", split".to_owned(),
+            Recovery::Pause { .. } => ", ask a person".to_owned(),
         });
     }
     if let Some(warning) = &assessment.warning {
@@ -105,7 +155,12 @@ pub(super) fn clean(text: &str, chars_max: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use baton_runtime::core::decision::{Assessment, QuotaCause, Review, Staleness, TurnBudget};
+    use baton_runtime::core::decision::{
+        Assessment, CompactionDecision, Evidence, Order, QuotaCause, Review, SplitDecision, Staleness,
+        SubPhase, TurnBudget,
+    };
+    use baton_runtime::core::facts::Channel;
+    use baton_runtime::core::{Seq, UnixMs};
 
     fn assess(verdict: Verdict, recovery: Recovery, warning: Option<&str>) -> Decision {
         let (evidence, warning) = (Vec::new(), warning.map(str::to_owned));
@@ -134,6 +189,48 @@ mod tests {
         assert_eq!(words(Decision::Review(review)), "refused, 40 of 100, very stale");
         let fault: Result<Decision, Fault> = Err(Fault::OutOfFuel { limit: 7 });
         assert_eq!(said(&fault, None).0, "fails: it used up its 7 units of fuel");
+    }
+
+    // M3
+    #[test]
+    fn of_two_decisions_that_read_alike_the_field_that_differs_is_shown() {
+        let words = |one: &Decision, other: &Decision| said(&Ok(one.clone()), Some(other)).0;
+        let healthy = |recovery| assess(Verdict::Healthy, recovery, None);
+        let (wait, anew) = (healthy(Recovery::Wait), healthy(Recovery::NewSession));
+        assert_eq!(words(&wait, &anew), "healthy; recovery: wait");
+        assert_eq!(words(&anew, &wait), "healthy; recovery: new-session");
+        let compact = |instructions: &str| {
+            let action = CompactionAction::Compact { instructions: instructions.into() };
+            Decision::Compaction(CompactionDecision { action, reason: String::new() })
+        };
+        assert_eq!(
+            words(&compact("Keep the plan."), &compact("")),
+            "compact; action.instructions: Keep the plan."
+        );
+        let quota = |until| assess(Verdict::Quota { cause: QuotaCause::Rate, until }, Recovery::Wait, None);
+        assert_eq!(words(&quota(None), &quota(Some(UnixMs(7)))), "quota (rate limit); verdict.until: none");
+        let part = |objective: &str| SubPhase {
+            title: "one".into(),
+            objectives: vec![objective.into()],
+            order: Order::Direct,
+            max_turns: 0,
+        };
+        let split = |objective: &str| {
+            let action = SplitAction::Split { sub_phases: vec![part(objective)] };
+            Decision::Split(SplitDecision { action, reason: String::new() })
+        };
+        assert_eq!(words(&split("a"), &split("b")), "split into 1: one; action.sub_phases.0.objectives.0: a");
+        let explained = |seen: Option<&str>, reason: &str| {
+            let of = |seen: &str| Evidence { channel: Channel::Terminal, seq: Seq(1), text: seen.into() };
+            let (evidence, verdict, recovery) =
+                (seen.map(of).into_iter().collect(), Verdict::Healthy, Recovery::Wait);
+            Decision::Assess(Assessment { verdict, evidence, warning: None, recovery, reason: reason.into() })
+        };
+        let (seen, unseen) = (explained(Some("seen"), "So."), explained(None, "So."));
+        assert_eq!(words(&anew, &seen), "healthy; recovery: new-session");
+        assert!(words(&seen, &unseen).starts_with("healthy; evidence: ["), "it is the only field");
+        // Another reason has a line of its own.
+        assert_eq!(words(&explained(None, "Other words."), &unseen), "healthy");
     }
 
     #[test]

@@ -119,7 +119,8 @@ pub(crate) fn text_of(
     let mut text = String::new();
     for (n, (entry, now)) in shown.iter().enumerate() {
         let row = &entry.row;
-        let title = format!("handoff {} of phase {phase}, left by {}", shown.len() - n, row.session);
+        let to = if row.closes { " to the phases after it" } else { "" };
+        let title = format!("handoff {} of phase {phase}, left by {}{to}", shown.len() - n, row.session);
         text.push_str(&format!("{}\n", look.paint(Tone::Strong, &title)));
         let mut line = |label: &str, said: &str| text.push_str(&format!("{label:12}{said}\n"));
         line("document", &row.path);

@@ -10,7 +10,7 @@ use baton_runtime::core::workflow::Scope;
 use baton_runtime::core::{PhaseId, SessionId};
 
 use super::look::{Look, Tone};
-use super::words::{channel, choices, context_in_full, count, list, tokens, turns};
+use super::words::{choices, context_in_full, count, list, source, tokens, turns};
 use crate::place::Place;
 
 /// Files of a conflict that are named; the session that resolves it knows them all.
@@ -80,8 +80,16 @@ pub(crate) fn say(notice: &Notice, run: &str, place: &Place, look: &Look) -> Sai
             let context = context_in_full(occupancy.used_tokens, occupancy.window_tokens, occupancy.source);
             ("warning", Tone::Warn, format!("{context}: {} The work goes on.", sentence(message)))
         }
-        Notice::ObjectiveDone { objective, done, of, .. } => {
-            ("done", Tone::Good, format!("{objective} ({done} of {of})"))
+        Notice::ObjectiveDone { objective, basis, done, of, .. } => {
+            ("done", Tone::Good, format!("{objective} · {} ({done} of {of})", basis.words()))
+        }
+        Notice::NotReviewed { phase } => (
+            "review",
+            Tone::Warn,
+            format!("no review of {phase} gave a score: its work is merged unreviewed"),
+        ),
+        Notice::Reopened { objective, because, .. } => {
+            ("reopened", Tone::Warn, format!("{objective} is open again: {because}"))
         }
         Notice::Compacting { reason, .. } => {
             ("compact", Tone::Relay, format!("making room in the context: {reason}"))
@@ -94,11 +102,9 @@ pub(crate) fn say(notice: &Notice, run: &str, place: &Place, look: &Look) -> Sai
             ("compact", Tone::Warn, format!("the context did not get shorter: {text}"))
         }
         Notice::Stopped { verdict, evidence, reason, .. } => {
-            more.extend(
-                evidence
-                    .iter()
-                    .map(|e| format!("evidence: {} \"{}\"", channel(e.channel), one_line(&e.text))),
-            );
+            // What the host itself has seen, and the reason says already, is not said twice.
+            let told = evidence.iter().filter(|seen| seen.seq.0 > 0 || !reason.contains(&seen.text));
+            more.extend(told.map(|seen| format!("evidence: {} \"{}\"", source(seen), one_line(&seen.text))));
             (
                 stop_word(verdict),
                 if verdict == "exhausted" { Tone::Relay } else { Tone::Warn },
@@ -295,6 +301,8 @@ fn about(notice: &Notice) -> (Option<PhaseId>, Option<SessionId>) {
         Notice::PhaseStarted { phase, .. }
         | Notice::Budgeted { phase, .. }
         | Notice::ObjectiveDone { phase, .. }
+        | Notice::Reopened { phase, .. }
+        | Notice::NotReviewed { phase }
         | Notice::HandoffReviewed { phase, .. }
         | Notice::Retrying { phase, .. }
         | Notice::Split { phase, .. }

@@ -108,8 +108,10 @@ fn phase_section(look: &Look, phase: &PhaseRow, view: &RunView) -> String {
     let width = own.iter().map(|objective| objective.id.as_str().len()).max().unwrap_or_default();
     for objective in own {
         let (word, tone) = words::objective(objective.status);
+        let basis = objective.done_by.map(|basis| format!(" · {}", basis.words())).unwrap_or_default();
+        let word = format!("{word}{basis}");
         let by = objective.by.as_ref().map(|session| format!("by {session}")).unwrap_or_default();
-        let line = format!("  {}  {:width$}  {by}", look.paint(tone, &format!("{word:11}")), objective.id);
+        let line = format!("  {}  {:width$}  {by}", look.paint(tone, &format!("{word:16}")), objective.id);
         text.push_str(line.trim_end());
         text.push('\n');
     }
@@ -128,7 +130,9 @@ fn phase_section(look: &Look, phase: &PhaseRow, view: &RunView) -> String {
         text.push_str(&format!("  work tree {}\n", phase.tree));
     }
     for handoff in &phase.handoffs {
-        text.push_str(&format!("  handoff   {}  left by {}\n", handoff.path, handoff.session));
+        let what =
+            if handoff.closes { "what the phase left" } else { &format!("left by {}", handoff.session) };
+        text.push_str(&format!("  handoff   {}  {what}\n", handoff.path));
     }
     for artifact in &phase.artifacts {
         let (name, version) = (&artifact.name, artifact.version);

@@ -7,7 +7,7 @@ use baton_runtime::core::decision::{Finding, QuotaCause, Staleness};
 use baton_runtime::core::facts::{Billed, OccupancySource};
 use baton_runtime::core::grants::Grants;
 use baton_runtime::core::input::{ArtifactRef, Choice, Pin};
-use baton_runtime::core::observation::{BriefKind, Capability, ObjectiveStatus, OccupancyView};
+use baton_runtime::core::observation::{Basis, BriefKind, Capability, ObjectiveStatus, OccupancyView};
 use baton_runtime::core::view::{
     HandoffRow, ObjectiveRow, Origin, PhaseRow, PhaseStatus, QuestionRow, QuotaRow, Repair, ReviewRow,
     RunStatus, RunView, SessionRow,
@@ -86,6 +86,13 @@ fn phase(
         description: format!("Do {id}."),
         status: *status,
         by: Some(*by).filter(|by| !by.is_empty()).map(SessionId::from),
+        done_by: (*status == ObjectiveStatus::Done).then_some(Basis::Reported),
+        note: String::new(),
+        has_check: false,
+        check_passed: None,
+        started_at: None,
+        updated_at: None,
+        completed_at: None,
     };
     PhaseRow {
         id: id.into(),
@@ -103,6 +110,7 @@ fn phase(
         split: 0,
         verified: None,
         quota: None,
+        quota_wait_since: None,
         handoffs: Vec::new(),
         artifacts: Vec::new(),
         origin: Origin::Workflow,
@@ -163,6 +171,7 @@ pub(crate) fn running() -> RunView {
             lead: false,
             head: "1f2e3d4c5b6a".into(),
             branch: "main".into(),
+            closes: false,
         }],
         artifacts: vec![handoff, artifact("summaries/build.md", 640, "Before a compaction")],
         ..phase(
@@ -185,6 +194,7 @@ pub(crate) fn running() -> RunView {
         parent: Some("20".into()),
         origin: Origin::Split,
         quota: Some(QuotaRow { cause: QuotaCause::Rate, since: at(20), until: Some(at(24)) }),
+        quota_wait_since: Some(at(20).rfc3339()),
         sessions: vec![SessionRow { window_tokens: None, ..session("s5", 0, "", 2, 122_400) }],
         turns: 2,
         ..phase("20a", "Reading", PhaseStatus::WaitingQuota, &[("read", Open, "")])

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use baton_lab::Tally;
-use baton_runtime::core::agreement::Agreement;
 use baton_runtime::core::decision::{Decision, Fault};
 use baton_runtime::core::{Digest, RunId};
 use baton_runtime::{ShadowAnswer, ShadowStory};
@@ -41,9 +40,7 @@ impl Shadows<'_> {
     }
 
     fn differing(&self) -> impl Iterator<Item = &ShadowAnswer> {
-        let differs =
-            |answer: &&ShadowAnswer| matches!(answer.agreement, Agreement::Differs | Agreement::Fault);
-        self.story.answers.iter().filter(differs)
+        self.story.answers.iter().filter(|answer| answer.agreement.is_otherwise())
     }
 
     /// In words first, then in numbers, then one by one.
@@ -149,13 +146,14 @@ mod tests {
     use super::*;
     use baton_runtime::SHADOW_SCHEMA;
     use baton_runtime::core::RequestId;
+    use baton_runtime::core::agreement::Agreement;
     use baton_runtime::core::decision::{CompactionAction, CompactionDecision};
 
     fn answer(n: u64, agreement: Agreement) -> ShadowAnswer {
         let decided = |action, reason: &str| {
             Ok(Decision::Compaction(CompactionDecision { action, reason: reason.to_owned() }))
         };
-        let differs = matches!(agreement, Agreement::Differs | Agreement::Fault);
+        let differs = agreement.is_otherwise();
         let shadow = match agreement {
             Agreement::Fault => Err(Fault::OutOfFuel { limit: 20_000_000 }),
             _ => decided(CompactionAction::HandOff, "the window is half full"),

@@ -28,8 +28,9 @@ pub(crate) struct Found<'a> {
 type Line = (&'static str, fn(&Simulated) -> f64, fn(f64) -> String, bool);
 
 /// What is shown of each arm, as means of a run.
-const LINES: [Line; 11] = [
-    ("objectives completed", |run| f64::from(run.measures.completed), two_digits, true),
+const LINES: [Line; 12] = [
+    ("objectives checked", |run| f64::from(run.measures.completed), two_digits, true),
+    ("objectives claimed only", |run| f64::from(run.measures.claimed), two_digits, true),
     ("right in the workspace", |run| f64::from(run.right), two_digits, false),
     ("tokens", |run| run.measures.tokens as f64, thousands, true),
     ("active time", |run| run.measures.active_ms as f64, time, true),

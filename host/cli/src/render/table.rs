@@ -213,12 +213,25 @@ fn context(session: &SessionRow) -> Said {
     if session.warned { (format!("{context} ! warn"), Tone::Warn) } else { (context, Tone::Plain) }
 }
 
-/// "resilience@e3b0c4": enough of the digest to tell two apart.
+/// "resilience@e3b0c4": enough of the digest to tell two apart. Several policies go by their names: "torch (handoff),
+/// resilience", unless two have the same one.
 fn policy(phase: &PhaseRow) -> String {
-    match phase.policy.split_once('@') {
-        Some((name, digest)) => format!("{name}@{}", digest.chars().take(6).collect::<String>()),
-        None => phase.policy.clone(),
-    }
+    let deciders: Vec<(&str, &str, &str)> = phase.policy.split(", ").map(decider).collect();
+    let is_alone = |name: &str| deciders.iter().filter(|(other, ..)| *other == name).count() == 1;
+    let shown = |(name, digest, decides): &(&str, &str, &str)| {
+        if deciders.len() > 1 && is_alone(name) || digest.is_empty() {
+            return format!("{name}{decides}");
+        }
+        format!("{name}@{}{decides}", digest.chars().take(6).collect::<String>())
+    };
+    deciders.iter().map(shown).collect::<Vec<_>>().join(", ")
+}
+
+/// Name, digest, and " (handoff)" if it does not decide everything else.
+fn decider(text: &str) -> (&str, &str, &str) {
+    let (policy, decides) = text.split_at(text.find(" (").unwrap_or(text.len()));
+    let (name, digest) = policy.split_once('@').unwrap_or((policy, ""));
+    (name, digest, decides)
 }
 
 /// What a split has to do with a phase: "into 6", "of 20", and what the host made to bring it to an end.
@@ -295,6 +308,22 @@ mod tests {
     #[test]
     fn parts_of_parts_hang_below_them() {
         insta::assert_snapshot!("table_split", table(&samples::split(), &Look::bare(120), &Ages::new()));
+    }
+
+    // M3
+    #[test]
+    fn the_table_names_every_policy_that_decides() {
+        let mut view = samples::running();
+        let policies = [
+            "torch@0123456789ab (handoff), resilience@e3b0c44298fc",
+            "resilience@0123456789ab (compaction+handoff), resilience@e3b0c44298fc",
+            "resilience@e3b0c44298fc",
+        ];
+        for (phase, policy) in view.phases.iter_mut().zip(policies) {
+            policy.clone_into(&mut phase.policy);
+        }
+        view.phases.truncate(policies.len());
+        insta::assert_snapshot!("table_policies", table(&view, &Look::bare(200), &Ages::new()));
     }
 
     #[test]

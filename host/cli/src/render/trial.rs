@@ -136,7 +136,7 @@ impl OnQuestion<'_> {
     pub(crate) fn text(&self, look: &Look) -> String {
         let name = look.paint(Tone::Strong, self.policy.name);
         let current = look.paint(Tone::Strong, &format!("built-in {}", self.label.policy));
-        let verb = match Agreement::of(self.current, self.candidate) {
+        let verb = match self.agreement() {
             Agreement::Same => "decides as the built-in policy does",
             Agreement::OtherWords => "decides as the built-in policy does, in other words",
             Agreement::Differs => "decides otherwise than the built-in policy",
@@ -158,13 +158,17 @@ impl OnQuestion<'_> {
         )
     }
 
+    fn agreement(&self) -> Agreement {
+        Agreement::of(&self.question.ask, self.current, self.candidate)
+    }
+
     pub(crate) fn json(&self) -> Value {
         json!({
             "schema": record::SCHEMA,
             "record": "policy-try-question",
             "function": self.question.ask.function(),
             "policy": self.policy.json(),
-            "outcome": outcome(Agreement::of(self.current, self.candidate)),
+            "outcome": outcome(self.agreement()),
             "candidate": answer(self.candidate),
             "fuel": self.fuel,
             "current": answer(self.current),

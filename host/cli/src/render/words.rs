@@ -1,6 +1,7 @@
 //! Numbers, states and names in the words that every view uses. One place, so that they read the same everywhere.
 
 use baton_runtime::core::action::Ending;
+use baton_runtime::core::decision::Evidence;
 use baton_runtime::core::facts::{Billed, Channel, OccupancySource};
 use baton_runtime::core::grants::Grants;
 use baton_runtime::core::input::Choice;
@@ -137,8 +138,9 @@ pub(crate) fn billed(billed: &Billed) -> String {
 }
 
 /// Where a piece of evidence came from.
-pub(crate) fn channel(channel: Channel) -> &'static str {
-    match channel {
+pub(crate) fn source(evidence: &Evidence) -> &'static str {
+    match evidence.channel {
+        _ if evidence.seq.0 == 0 => "the host sees",
         Channel::AgentEvent => "the agent reports",
         Channel::ProviderError => "the provider says",
         Channel::AgentText => "the agent writes",

@@ -36,8 +36,9 @@ Examples:
   baton policy try --sample split > observation.json        a question to start from
   baton policy try my-split.wasm --on observation.json      beside the built-in policy
 
-Every question that the run asked is put to the policy. Its answer is otherwise where the decision differs; another reason \
-for the same decision is not. After an answer that would have made the host do something else in a phase, the run would \
+Every question that the run asked is put to the policy. An answer is otherwise if the host would have done something else \
+after it, or would have warned where it did not. Another reason is not, nor is a field that the host does not read there, \
+such as the recovery of a healthy session: that is the same in other words. After an answer that would have made the host do something else in a phase, the run would \
 have gone another way there: what would have come after it is not known, and what was asked after it is counted apart. \
 Exits with 0 whatever the policy decides.
 

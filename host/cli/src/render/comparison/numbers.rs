@@ -61,7 +61,8 @@ fn unit<'a>(metric: &'a Metric, effect: &Effect) -> (f64, &'a str) {
 /// The effect, and its interval: ("+6 %", "1 to 11 %"); of one without an answer why there is none.
 pub(super) fn effect(metric: &Metric, of: &Effect) -> (String, String) {
     let Some(shown) = of.shown() else {
-        return ("-".to_owned(), of.not_yet.clone().unwrap_or_default());
+        let cannot = of.cannot_judge.as_ref().map(|why| format!("cannot be judged: {why}"));
+        return ("-".to_owned(), cannot.or_else(|| of.not_yet.clone()).unwrap_or_default());
     };
     let (factor, unit) = unit(metric, of);
     let shown = shown.map(|end| end * factor);

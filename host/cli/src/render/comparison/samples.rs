@@ -37,7 +37,9 @@ fn run(arm: &str, index: u64, seed: u64, kind: Kind) -> Measures {
         started_at: UnixMs(1_770_892_200_000 + index * 60_000),
         standing: if completed == 6 { Standing::Done } else { Standing::Unfinished },
         objectives: 6,
+        checkable: 6,
         completed,
+        claimed: 0,
         tokens: kind.tokens * (60 + roll(10, 80)) / 100,
         cost_microusd: None,
         active_ms: 600_000 + roll(11, 900_000),
@@ -58,6 +60,7 @@ fn run(arm: &str, index: u64, seed: u64, kind: Kind) -> Measures {
         faults: u64::from(roll(15, 100) == 0),
         timeouts: 0,
         decided_by: BTreeMap::from([(Digest::of(arm), 12)]),
+        failures: BTreeMap::new(),
         swapped: false,
     }
 }

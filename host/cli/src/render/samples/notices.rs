@@ -7,7 +7,7 @@ use baton_runtime::core::facts::Channel;
 use baton_runtime::core::grants::{Grants, Wants};
 use baton_runtime::core::input::{ChangeCause, Choice};
 use baton_runtime::core::notice::Notice;
-use baton_runtime::core::observation::{BriefKind, Capability};
+use baton_runtime::core::observation::{Basis, BriefKind, Capability};
 use baton_runtime::core::workflow::{AgentKind, Scope};
 use baton_runtime::core::{ActionId, DurationMs, ObjectiveId, PhaseId, Seq, SessionId, Tree};
 
@@ -55,7 +55,19 @@ fn notices() -> Vec<Notice> {
         prompted(BriefKind::First, "parser"),
         Notice::Activity { phase: phase(), session: session(), what: "Write src/parser.sh".into() },
         turn("s3", 1, 1_700),
-        Notice::ObjectiveDone { phase: phase(), objective: "parser".into(), done: 1, of: 4 },
+        Notice::ObjectiveDone {
+            phase: phase(),
+            objective: "parser".into(),
+            basis: Basis::Reported,
+            done: 1,
+            of: 4,
+        },
+        Notice::NotReviewed { phase: phase() },
+        Notice::Reopened {
+            phase: phase(),
+            objective: "parser".into(),
+            because: "src/parser.sh has not changed".into(),
+        },
         prompted(BriefKind::Next, "evaluator"),
         Notice::Warned {
             phase: phase(),

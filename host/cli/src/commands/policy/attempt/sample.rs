@@ -123,16 +123,18 @@ fn phase(done: u32, open: u32) -> PhaseView {
         },
         progress: ProgressView { done, open, failed: 0, done_by_session: done },
         expects_files: true,
+        accept: None,
+        check: String::new(),
+        check_passed: None,
+        depends_on: 0,
     }
 }
 
 fn objective(id: &str, status: ObjectiveStatus) -> ObjectiveView {
     ObjectiveView {
-        id: id.into(),
-        description: format!("Write src/{id}.rs, with tests."),
         status,
-        attempts: 0,
         files: 1,
+        ..ObjectiveView::new(id.into(), format!("Write src/{id}.rs, with tests."))
     }
 }
 
@@ -160,6 +162,8 @@ fn exhaustion() -> ExhaustionObservation {
         answer_bytes: 0,
         files_changed: 1,
         files_missing: 0,
+        objectives: vec![objective("parser", ObjectiveStatus::InProgress)],
+        handoff_reported: false,
         nudges: 0,
         now_ms: NOW,
         utc_offset_minutes: 0,
@@ -217,6 +221,12 @@ fn handoff() -> HandoffObservation {
         git: git(),
         now: NOW.rfc3339(),
         gotchas: vec!["`cargo test` needs a network here; use `--offline`.".into()],
+        patterns: Vec::new(),
+        commands: Vec::new(),
+        reads: Vec::new(),
+        lessons: Vec::new(),
+        entry_points: Vec::new(),
+        context_files: Vec::new(),
         reported: None,
         commits: Vec::new(),
         verification: None,
