@@ -139,7 +139,8 @@ fn one_decision_decides_in_a_run(name: &'static str) {
     };
     // The parts share a folder, so somebody makes one result of theirs.
     let script: String = ["a", "b", "c", "d", "e", "f", "merge-20-results"].map(step).concat();
-    stage.write("script.toml", format!("window_tokens = 100000\n{script}"));
+    let review = "[objectives.\"review-*\"]\nsteps = [{ review = { score = 90, summary = \"there\" } }]\n";
+    stage.write("script.toml", format!("window_tokens = 100000\n{script}{review}"));
     stage.baton(&["run", "own.toml"]).expect(0);
     let story = stage.story();
     let parts = story.view.phases.iter().filter(|phase| phase.parent.is_some()).count();

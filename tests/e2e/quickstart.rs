@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use baton_runtime::core::action::Ending;
 use baton_runtime::core::notice::Notice;
-use baton_runtime::core::view::RunStatus;
+use baton_runtime::core::view::{PhaseRow, RunStatus};
 use rustix::process::{Pid, Signal, kill_process};
 use support::{Stage, until};
 
@@ -70,8 +70,11 @@ fn the_quickstart_finishes_everything_and_shows_what_it_is_for() {
         let kept = stage.baton(&["artifacts", "show", &handoff.artifact.name]).expect(0);
         let facts = handoff.facts.replace("/archive/", "/");
         assert!(kept.stdout.contains(&facts) && stage.workspace.join(&handoff.facts).exists(), "{facts}");
-        assert_eq!(kept.stdout.replace(&facts, &handoff.facts).trim_end(), text.trim_end());
+        assert_eq!(kept.stdout.trim_end(), text.replace("/archive/", "/").trim_end());
     }
+    // Every phase left one to those after it (C23).
+    let closes = |phase: &PhaseRow| phase.handoffs.iter().filter(|row| row.closes).count();
+    assert!(story.view.phases.iter().all(|phase| closes(phase) == 1));
 
     // One wait for a provider, not counted as time.
     assert_eq!(story.count(|notice| matches!(notice, Notice::QuotaWait { .. })), 1);
@@ -84,6 +87,32 @@ fn the_quickstart_finishes_everything_and_shows_what_it_is_for() {
         progress["phases"].as_array().unwrap().iter().map(|phase| &phase["status"]).collect();
     assert_eq!(statuses, ["done", "done", "done"]);
     stage.expect_no_process();
+}
+
+// C12, C20, C23: what an agent hands off is not done, and its successor gets what it wrote.
+#[test]
+fn the_handoff_example_is_finished_by_the_next_session() {
+    let stage = Stage::example("handoff");
+    let ended = stage.baton(&["run", "handoff.toml"]).expect(0);
+    let story = stage.story();
+    assert_eq!(story.view.status, RunStatus::Ended(Ending::Done), "{}", ended.stderr);
+    let focus: Vec<_> = story.prompts.iter().map(|prompt| prompt.focus[0].as_str()).collect();
+    assert_eq!(focus, ["function", "cases", "cases"], "{}", ended.stderr);
+    assert!(story.prompts.iter().all(|prompt| prompt.already_done.is_empty()), "{:?}", story.prompts);
+
+    let [phase] = story.view.phases.as_slice() else { panic!("{:?}", story.view.phases) };
+    let [first, second] = phase.sessions.as_slice() else { panic!("{:?}", phase.sessions) };
+    assert_eq!((first.ending.as_str(), second.continuation), ("handed-off", 1));
+    let percent = first.used_tokens.unwrap() * 100 / first.window_tokens.unwrap();
+    assert!((80..85).contains(&percent), "{percent} %");
+
+    // The document that the second session started from has the words of the first one.
+    let handoff = phase.handoffs.iter().find(|handoff| handoff.session == first.id).unwrap();
+    let document = stage.read(&handoff.path);
+    for said in ["3 of 5 cases done", "check 2000 yes", "The rules of today count"] {
+        assert!(document.contains(said), "{said:?} is not in:\n{document}");
+    }
+    assert_eq!(stage.read("tests/leap.sh").lines().filter(|line| line.starts_with("check ")).count(), 5);
 }
 
 #[test]
@@ -185,6 +214,11 @@ fn a_live_host_is_asked_answered_and_stopped() {
     assert_eq!(host.wait().unwrap().code(), Some(130));
     assert_eq!(stage.story().view.status, RunStatus::Ended(Ending::Interrupted));
     stage.expect_no_process();
+    // What was known of the phase at work is in the workspace (C23).
+    let view = stage.story().view;
+    let left = view.phases.iter().find(|phase| phase.id.as_str() == "other").unwrap();
+    let document = stage.read(&left.handoffs[0].path);
+    assert!(document.contains("the run was stopped while") && document.contains("- [ ] b"), "{document}");
     stage.baton(&["stop"]).expect(2).says(&["no host works"]);
 }
 

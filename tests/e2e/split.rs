@@ -18,7 +18,7 @@ fn wide(count: usize, limits: &str) -> Stage {
     let mut workflow = format!(
         "name = \"wide\"\ngoal = \"Many files.\"\n[roles.executor]\nscript = \"wide.rehearsal.toml\"\n\
          [limits]\nbackoff = \"0s\"\n{limits}\n[policies]\nsettings = {{ max-objectives = 4 }}\n\
-         [[phases]]\nid = \"20\"\ntitle = \"Many files\"\nverify = \"test $(ls part | wc -l) -eq {count}\"\n"
+         [[phases]]\nid = \"20\"\ntitle = \"Many files\"\nsplit = \"ahead\"\nverify = \"test $(ls part | wc -l) -eq {count}\"\n"
     );
     let mut script = "window_tokens = 100000\n".to_owned();
     for n in 0..count {

@@ -241,8 +241,11 @@ fn course(stage: &Stage) -> (Vec<String>, Vec<String>) {
         }
     }
     let view = stage.story().view;
-    let phases =
-        view.phases.iter().map(|phase| format!("{} {:?} {:?}", phase.id, phase.status, phase.objectives));
+    let phases = view.phases.iter().map(|phase| {
+        // When it was, differs from run to run.
+        let objectives = phase.objectives.iter().map(|row| (&row.id, row.status, row.done_by, &row.by));
+        format!("{} {:?} {:?}", phase.id, phase.status, objectives.collect::<Vec<_>>())
+    });
     (decided, phases.collect())
 }
 

@@ -11,12 +11,14 @@ use support::{Ended, Stage};
 const WORKFLOW: &str = r#"
 name = "parts"
 goal = "Two files."
+review_parts = false
 [roles.executor]
 script = "script.toml"
 [policies]
 settings = { max-objectives = 1 }
 [[phases]]
 id = "20"
+split = "ahead"
 [[phases.objectives]]
 id = "a"
 description = "Write a.txt."

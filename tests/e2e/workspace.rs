@@ -14,7 +14,7 @@ use baton_runtime::core::view::{RunStatus, RunView};
 use baton_runtime::core::workflow::file;
 use baton_runtime::core::{ActionId, Input, ObjectiveId, Run, RunId};
 use baton_runtime::store::{Entry, Journal};
-use baton_runtime::{Progress, Return, ReturnStatus, WorkItems, progress_of};
+use baton_runtime::{PhaseProgress, Progress, Return, ReturnStatus, WorkItems, progress_of};
 use serde::de::DeserializeOwned;
 use support::Stage;
 
@@ -76,7 +76,9 @@ fn every_file_of_a_finished_run_is_read_without_baton() {
     assert!(read("progress.log").lines().count() > OBJECTIVES);
     let org = read("state.org");
     assert!(org.contains(":CONTINUATION: 1 of 3\n") && org.contains(":PREVIOUS_AGENT: s2"), "{org}");
-    assert!(org.contains("*** DONE evaluator: "), "{org}");
+    assert!(org.contains("** Step build: ") && org.contains("- [x] evaluator: "), "{org}");
+    let build: PhaseProgress = json(&folder, "progress/phase-build-progress.json");
+    assert!(progress.phases.contains(&build) && build.completed_at.is_some());
     assert!(read("index.md").contains("Next: "));
     assert!(read("phases/phase-build-results.md").contains("Status: completed"));
     assert!(
@@ -86,7 +88,7 @@ fn every_file_of_a_finished_run_is_read_without_baton() {
 
     // Its phase is over, so the handoff is archived, and everybody says so.
     for handoff in view.phases.iter().flat_map(|phase| &phase.handoffs) {
-        assert!(handoff.path.contains("/handoffs/archive/phase-build-handoff-"), "{}", handoff.path);
+        assert!(handoff.path.contains("/handoffs/archive/phase-"), "{}", handoff.path);
         assert!(stage.workspace.join(&handoff.path).exists());
     }
     let open: Vec<_> = fs::read_dir(folder.join("handoffs")).unwrap().flatten().collect();

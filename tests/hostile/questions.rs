@@ -42,11 +42,15 @@ pub fn phase() -> PhaseView {
         budget: BudgetView { turns: 50, continuations: 3, retries: 2, ..BudgetView::default() },
         progress: ProgressView { open: 2, ..ProgressView::default() },
         expects_files: true,
+        accept: None,
+        check: String::new(),
+        check_passed: None,
+        depends_on: 0,
     }
 }
 
 fn objective(id: &str, status: ObjectiveStatus) -> ObjectiveView {
-    ObjectiveView { id: id.into(), description: format!("Do what {id} says"), status, attempts: 0, files: 1 }
+    ObjectiveView { status, files: 1, ..ObjectiveView::new(id.into(), format!("Do what {id} says")) }
 }
 
 pub fn compaction() -> Question {
@@ -85,6 +89,8 @@ pub fn exhaustion(occasion: Occasion) -> Question {
         answer_bytes: 0,
         files_changed: 0,
         files_missing: 1,
+        objectives: vec![objective("a", ObjectiveStatus::InProgress)],
+        handoff_reported: false,
         nudges: 0,
         now_ms: UnixMs(0),
         utc_offset_minutes: 0,
@@ -135,6 +141,12 @@ pub fn handoff() -> HandoffObservation {
         git: GitFacts::default(),
         now: "2026-02-12T10:30:00Z".to_owned(),
         gotchas: vec!["the tests need a network".to_owned()],
+        patterns: Vec::new(),
+        commands: Vec::new(),
+        reads: Vec::new(),
+        lessons: Vec::new(),
+        entry_points: Vec::new(),
+        context_files: Vec::new(),
         reported: None,
         commits: Vec::new(),
         verification: None,

@@ -331,7 +331,8 @@ fn a_workflow_pins_what_it_uses_and_needs_no_network_afterwards() {
              objectives = [{{ id = \"a\", description = \"Write a.txt.\", files = [\"a.txt\"] }}]\n"
         )
     };
-    scene.stage.write("script.toml", "window_tokens = 100000\n[objectives.a]\nsteps = []\n");
+    let writes = "window_tokens = 100000\n[objectives.a]\nsteps = [{ write = \"a.txt\", content = \"a\" }]\n";
+    scene.stage.write("script.toml", writes);
     let first = scene.push("calm.wasm", "1");
     let reference = scene.reference(":1");
     scene.stage.write("job.toml", workflow(&reference));

@@ -1,0 +1,260 @@
+//! What each cell has to show.
+
+use baton_runtime::core::action::Ending;
+use baton_runtime::core::view::{Origin, PhaseRow, RunStatus};
+use serde_json::Value;
+
+use crate::cell::{AgentEnding, HeldTo};
+use crate::scene::{CASES, CHECK, EndingScene, FILE, words};
+
+/// Exit codes of `baton run`.
+const DONE: i32 = 0;
+const PAUSED: i32 = 5;
+
+pub(crate) fn everything(scene: &EndingScene) {
+    always(scene);
+    match scene.cell.ending {
+        AgentEnding::HandsOff => hands_off(scene),
+        AgentEnding::ReportsFailed => reports_failed(scene),
+        AgentEnding::ReportsInProgress => reports_in_progress(scene),
+        AgentEnding::OutOfContext => out_of_context(scene),
+        AgentEnding::TouchesNothing => touches_nothing(scene),
+        AgentEnding::AsksForSplit => asks_for_split(scene),
+        AgentEnding::Done | AgentEnding::DoneSilently => is_done(scene),
+    }
+}
+
+/// What holds of every cell: what passes is there, a run that is done has everything, and nothing done is asked for.
+fn always(scene: &EndingScene) {
+    let (story, told) = (&scene.story, told(scene));
+    let file = scene.stage.read(FILE);
+    let found = file.lines().filter(|line| line.starts_with("case ")).count();
+    let claims = [
+        ("cases passes", item(scene, "cases")["passes"] == true),
+        ("the run is done", story.view.status == RunStatus::Ended(Ending::Done)),
+        ("the exit code is 0", scene.ended.code == Some(DONE)),
+    ];
+    for (claim, is_claimed) in claims {
+        let is_true = found == CASES;
+        assert_eq!(is_claimed, is_true, "{claim}, with {found} of {CASES} cases in {FILE}; {told}");
+    }
+    assert!(story.prompts.iter().all(|prompt| prompt.already_done.is_empty()), "{told}");
+    // Who asks for a split is asked for it once more, in a part.
+    let times = if scene.cell.ending == AgentEnding::AsksForSplit { 2 } else { 1 };
+    assert_eq!(scene.prompts_for("opening").len(), times, "{told}");
+    assert_eq!(item(scene, "opening")["passes"], true, "{told}");
+    scene.stage.expect_no_process();
+}
+
+/// C12, C17, C20, C23: it is not done, its successor gets the handoff, and finishes.
+fn hands_off(scene: &EndingScene) {
+    let told = told(scene);
+    scene.ended_with(DONE);
+    let phase = phase(scene);
+    let [first, _second] = phase.sessions.as_slice() else { panic!("two sessions; {told}") };
+    assert!(["handed-off", "near-capacity"].contains(&first.ending.as_str()), "{:?}; {told}", first.ending);
+    let fill = first.used_tokens.zip(first.window_tokens).map(|(used, window)| used * 100 / window);
+    assert!(fill.is_some_and(|percent| (80..=85).contains(&percent)), "{fill:?} percent; {told}");
+
+    let [_, second] = scene.prompts_for("cases")[..] else { panic!("two prompts; {told}") };
+    assert_eq!(second.session, 2, "{told}");
+    let handoff = phase.handoffs.iter().find(|handoff| handoff.session == first.id);
+    let handoff = handoff.unwrap_or_else(|| panic!("a handoff; {told}"));
+    let document = scene.stage.read(&handoff.path);
+    // It has moved to the archive since.
+    let name = handoff.path.rsplit('/').next().unwrap_or_default();
+    assert!(second.text.contains(name), "no {name} in {}", second.text);
+    for said in [words::STATE, words::NEXT_ACTION] {
+        assert!(document.contains(said), "no {said:?} in {document}");
+    }
+    expect_partial_return(scene);
+    expect_done_by(scene, "cases", by_report(scene));
+}
+
+/// A11: a report of failure is never overruled. One more session tries, and then a person is asked, in the agent's words.
+fn reports_failed(scene: &EndingScene) {
+    let told = told(scene);
+    scene.ended_with(PAUSED);
+    assert_eq!(phase(scene).sessions.len(), 2, "{told}");
+    let sessions: Vec<_> = scene.prompts_for("cases").iter().map(|prompt| prompt.session).collect();
+    assert_eq!(sessions, [1, 2], "{told}");
+    assert!(question(scene).contains(words::CANNOT), "{:?}", question(scene));
+    assert!(scene.ended.stderr.contains(words::CANNOT), "{told}");
+    expect_not_done(scene);
+}
+
+/// A11: it is asked for the rest once more, by name, and never taken for done before it is.
+fn reports_in_progress(scene: &EndingScene) {
+    let told = told(scene);
+    let of_first: Vec<_> =
+        scene.prompts_for("cases").into_iter().filter(|prompt| prompt.session == 1).collect();
+    assert_eq!(of_first.len(), 2, "{told}");
+    assert!(of_first[1].text.contains("[cases]"), "{}", of_first[1].text);
+    match scene.ended.code {
+        Some(DONE) => {
+            assert!(phase(scene).sessions.len() > 1, "{told}");
+            expect_done_by(scene, "cases", by_report(scene));
+        }
+        _ => {
+            scene.ended_with(PAUSED);
+            expect_not_done(scene);
+        }
+    }
+}
+
+/// A6, A12: its words are believed where work is left, and another session finishes.
+fn out_of_context(scene: &EndingScene) {
+    let told = told(scene);
+    scene.ended_with(DONE);
+    let [first, _second] = phase(scene).sessions.as_slice() else { panic!("two sessions; {told}") };
+    assert_eq!(first.ending, "exhausted", "{told}");
+    let sessions: Vec<_> = scene.prompts_for("cases").iter().map(|prompt| prompt.session).collect();
+    assert_eq!(sessions, [1, 2], "{told}");
+    expect_partial_return(scene);
+    expect_done_by(scene, "cases", by_report(scene));
+}
+
+/// A4, A11, A13: it is asked once more, told what is missing, and then a person is.
+fn touches_nothing(scene: &EndingScene) {
+    let told = told(scene);
+    scene.ended_with(PAUSED);
+    let prompts = scene.prompts_for("cases");
+    let of_first = prompts.iter().filter(|prompt| prompt.session == 1).count();
+    match scene.cell.held_to {
+        // A check may be tried more than once.
+        HeldTo::Check => assert!(of_first >= 2, "{told}"),
+        // A file that did not change is given to another session once.
+        HeldTo::Files => assert_eq!((of_first, prompts.len()), (2, 4), "{told}"),
+        HeldTo::Nothing => assert_eq!((of_first, prompts.len()), (2, 2), "{told}"),
+    }
+    let again = &prompts[1].text;
+    assert!(again.contains("[cases]"), "{again}");
+    let missing = match scene.cell.held_to {
+        HeldTo::Nothing => "cases",
+        HeldTo::Files => FILE,
+        HeldTo::Check => CHECK,
+    };
+    assert!(again.contains(missing), "no {missing:?} in {again}");
+    assert!(question(scene).contains(missing), "no {missing:?} in {:?}", question(scene));
+    expect_not_done(scene);
+}
+
+/// C26, D2: it is split as it was asked for, and each part is really done.
+fn asks_for_split(scene: &EndingScene) {
+    let told = told(scene);
+    scene.ended_with(DONE);
+    let parts = scene.story.view.phases.iter().filter(|phase| phase.origin == Origin::Split);
+    let held: Vec<Vec<&str>> =
+        parts.map(|part| part.objectives.iter().map(|objective| objective.id.as_str()).collect()).collect();
+    assert_eq!(held, [["opening"], ["cases"]], "{told}");
+    assert_eq!(scene.prompts_for("cases").len(), 1, "{told}");
+    let asked = returned(scene, "s1");
+    assert_eq!(
+        (&asked["status"], &asked["errors"]),
+        (&"completed".into(), &Value::Array(Vec::new())),
+        "{asked:#}"
+    );
+    expect_done_by(scene, "cases", by_report(scene));
+}
+
+/// A11: it is asked once, and what it is done by is said.
+fn is_done(scene: &EndingScene) {
+    let told = told(scene);
+    scene.ended_with(DONE);
+    assert_eq!(phase(scene).sessions.len(), 1, "{told}");
+    assert_eq!(scene.prompts_for("cases").len(), 1, "{told}");
+    assert_eq!(scene.prompts.len(), 2, "{told}");
+    let by = match scene.cell.ending {
+        AgentEnding::DoneSilently if scene.cell.held_to != HeldTo::Check => "files",
+        _ => by_report(scene),
+    };
+    expect_done_by(scene, "cases", by);
+    expect_done_by(scene, "opening", "reported");
+}
+
+/// The first session returned that it handed on, and to what (C17, C26).
+fn expect_partial_return(scene: &EndingScene) {
+    let first = returned(scene, "s1");
+    let error = &first["errors"][0];
+    let found = [&first["status"], &first["partial_progress"]["stage"], &error["type"]];
+    assert_eq!(found, ["partial", "context_exhaustion_handoff", "context_exhaustion"], "{first:#}");
+    assert_eq!(error["recoverable"], true, "{first:#}");
+    let path = first["partial_progress"]["handoff_path"].as_str();
+    assert!(path.is_some_and(|path| scene.stage.workspace.join(path).exists()), "{first:#}");
+}
+
+/// What a session returned.
+fn returned(scene: &EndingScene, session: &str) -> Value {
+    let run = &scene.story.view.run;
+    serde_json::from_str(&scene.stage.read(&format!(".baton/{run}/returns/{session}.json"))).unwrap()
+}
+
+/// By what an objective is done that its agent has reported done: a check that passed counts for more.
+fn by_report(scene: &EndingScene) -> &'static str {
+    if scene.cell.held_to == HeldTo::Check { "checked" } else { "reported" }
+}
+
+/// The same is said in the workspace and by the host (A11).
+fn expect_done_by(scene: &EndingScene, objective: &str, by: &str) {
+    assert_eq!(item(scene, objective)["done_by"], by, "in work-items.json; {}", told(scene));
+    assert_eq!(row(scene, objective)["done_by"], by, "in the status; {}", told(scene));
+}
+
+/// It does not pass, and is done by nothing.
+fn expect_not_done(scene: &EndingScene) {
+    assert_eq!(item(scene, "cases")["passes"], false, "{}", told(scene));
+    assert!(item(scene, "cases").get("done_by").is_none_or(Value::is_null), "{}", item(scene, "cases"));
+    assert_ne!(row(scene, "cases")["status"], "done", "{}", told(scene));
+}
+
+/// The phase of the workflow.
+fn phase(scene: &EndingScene) -> &PhaseRow {
+    &scene.story.view.phases[0]
+}
+
+/// The question that the run waits with.
+fn question(scene: &EndingScene) -> &str {
+    match scene.story.view.questions.as_slice() {
+        [question] => &question.text,
+        questions => panic!("{questions:?} is not one question; {}", told(scene)),
+    }
+}
+
+/// An item of `work-items.json`.
+fn item<'s>(scene: &'s EndingScene, id: &str) -> &'s Value {
+    let items = scene.items["items"].as_array().into_iter().flatten();
+    items.into_iter().find(|item| item["id"] == id).unwrap_or(&Value::Null)
+}
+
+/// An objective in the status. Where its phase was split the part has the last word.
+fn row<'s>(scene: &'s EndingScene, id: &str) -> &'s Value {
+    fn rows<'v>(value: &'v Value, id: &str, found: &mut Vec<&'v Value>) {
+        match value {
+            Value::Object(fields) => {
+                if value["id"] == id && fields.contains_key("status") {
+                    found.push(value);
+                }
+                fields.values().for_each(|value| rows(value, id, found));
+            }
+            Value::Array(values) => values.iter().for_each(|value| rows(value, id, found)),
+            _ => {}
+        }
+    }
+    let mut found = Vec::new();
+    rows(&scene.status, id, &mut found);
+    found.pop().unwrap_or(&Value::Null)
+}
+
+/// Everything that a person needs who looks for the reason of a failure.
+fn told(scene: &EndingScene) -> String {
+    let prompts =
+        scene.prompts.iter().map(|prompt| format!("session {}: {:?}\n", prompt.session, prompt.focus));
+    let prompts: String = prompts.collect();
+    format!("ended with {:?}\n{prompts}--- stderr\n{}", scene.ended.code, scene.ended.stderr)
+}
+
+impl EndingScene {
+    fn ended_with(&self, code: i32) {
+        assert_eq!(self.ended.code, Some(code), "{}", told(self));
+    }
+}
