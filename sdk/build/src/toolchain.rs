@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::{Error, TARGET};
+use crate::{Error, PROFILE, TARGET};
 
 /// Where Debian puts its compiler, whatever `PATH` says first.
 const SYSTEM: &str = "/usr/bin";
@@ -139,13 +139,27 @@ fn linker(sysroots: &[&Path]) -> Option<PathBuf> {
     folders.into_iter().find(|folder| folder.join("rust-lld").is_file())
 }
 
-/// Takes away what `cargo run` puts into the environment of a tool: it is meant for another compiler.
+/// Takes away what is meant for another compiler, as `cargo run` sets it, and what changes the bytes of what is built: an
+/// incremental build differs from one that begins anew.
 pub(crate) fn clean(mut command: Command) -> Command {
-    for variable in
-        ["LD_LIBRARY_PATH", "RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS", "RUSTC_WRAPPER", "CARGO_TARGET_DIR"]
-    {
+    for variable in [
+        "LD_LIBRARY_PATH",
+        "RUSTFLAGS",
+        "CARGO_ENCODED_RUSTFLAGS",
+        "CARGO_BUILD_RUSTFLAGS",
+        "RUSTC_WRAPPER",
+        "RUSTC_WORKSPACE_WRAPPER",
+        "CARGO_TARGET_DIR",
+    ] {
         command.env_remove(variable);
     }
+    let profile = format!("CARGO_PROFILE_{}_", PROFILE.to_uppercase());
+    for (variable, _) in std::env::vars_os() {
+        if variable.to_string_lossy().starts_with(&profile) {
+            command.env_remove(variable);
+        }
+    }
+    command.env("CARGO_INCREMENTAL", "0");
     command
 }
 
