@@ -3,10 +3,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use baton_core::Digest;
 use baton_core::facts::{ChangedFile, GitFacts, WorkspaceFacts, WrittenFile};
+use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
 use crate::files::{HashBudget, MAX_FILES, Scene, Stat, shown};
@@ -187,7 +187,13 @@ fn watched(scene: &Scene, expected: &[String]) -> BTreeMap<String, PathBuf> {
         .collect()
 }
 
+/// By the clock that the kernel stamps files with: a finer one is ahead of it by up to a tick, and a file that is written just
+/// after would seem to be older.
 fn now_ns() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
+    #[cfg(target_os = "linux")]
+    const CLOCK: ClockId = ClockId::RealtimeCoarse;
+    #[cfg(not(target_os = "linux"))]
+    const CLOCK: ClockId = ClockId::Realtime;
+    let now = clock_gettime(CLOCK);
+    now.tv_sec.saturating_mul(1_000_000_000).saturating_add(now.tv_nsec)
 }
