@@ -7,6 +7,9 @@ pub const PATHS_NAMED: usize = 200;
 const PATH_BYTES: usize = 300;
 /// Longest ending that counts as one of a file ("properties").
 const ENDING_BYTES: usize = 12;
+/// Branches that the host makes for merges begin and end so: "baton/<run>/20.merge" is no file.
+const BRANCHES: &str = "baton/";
+const MERGE: &str = ".merge";
 /// Abbreviations that look like a name with an ending.
 const NO_ENDINGS: [&str; 6] = ["e", "g", "com", "org", "net", "io"];
 /// Endings that make a file of a name without a folder: `x.len` is a call, `parser.rs` is a file.
@@ -73,6 +76,7 @@ fn path(word: &str, quoted: bool) -> Option<&str> {
     let word = word.strip_prefix("./").unwrap_or(word);
     let plain = word.len() <= PATH_BYTES
         && !word.starts_with(['/', '~', '-', '$', '@'])
+        && !is_branch(word)
         && !word.contains("//")
         && !word.contains(['*', '?', '$', '\\', '=', '%', '{', '}', '<', '>', '|', '"', '`', ','])
         && !word.split('/').any(|part| part.is_empty() || part == ".." || part == ".");
@@ -81,6 +85,10 @@ fn path(word: &str, quoted: bool) -> Option<&str> {
     let known = || quoted && last.rsplit_once('.').is_some_and(|(_, ending)| ENDINGS.contains(&ending));
     let is_file = if word.contains('/') { in_folder } else { known() };
     (plain && has_ending(last) && is_file).then_some(word)
+}
+
+fn is_branch(word: &str) -> bool {
+    word.starts_with(BRANCHES) && word.ends_with(MERGE)
 }
 
 /// "a.rs", ".gitignore.md"; no "1.2", "e.g", ".env".
@@ -130,7 +138,7 @@ mod tests {
     fn what_only_looks_like_a_file_is_none() {
         let text = "and/or read/write 1/3 v1.2/v1.3 e.g./i.e. https://example.com/a.html example.com/a.html 24/7 \
                     /etc/passwd.txt ../up.rs a/*.rs src/{a,b}.rs `cargo test` `x.len()` `x.len` `Vec<u8>` README.md $HOME/a.sh \
-                    `run a/b.sh --flag x/y.txt` main/feature 2026/02/12 `a.b.c()` std::fs/a `foo == 1.5` crate::x::y";
+                    `run a/b.sh --flag x/y.txt` main/feature 2026/02/12 `a.b.c()` std::fs/a `foo == 1.5` crate::x::y baton/2026-11-23-a/20.merge";
         assert_eq!(paths(text), ["a/b.sh", "x/y.txt"]);
     }
 
