@@ -105,6 +105,9 @@ fn who_does_not_say_that_it_is_done_is_not_believed() {
         "Not all five cases are done.",
         "I've hit the maximum length for this conversation.",
         "J'ai atteint la limite de contexte, il reste deux cas.",
+        "I looked into the parser module.",
+        "Added the skeleton of the parser.",
+        "Drafted the parser.",
     ];
     let asked = |text: &str, nudges| {
         judge(text, |o| {
@@ -119,9 +122,27 @@ fn who_does_not_say_that_it_is_done_is_not_believed() {
         assert_ne!(asked(&text, 0).verdict, Verdict::Completed, "{text}");
         assert_ne!(asked(&text, 1).verdict, Verdict::Completed, "again: {text}");
     }
-    for done in ["I implemented the five cases and ran them.", "All five cases are written, as asked for."] {
+    // What comes behind the work that is done is not done.
+    for next in [
+        "I wrote the lexer. Now on to the parser.",
+        "I wrote the lexer, which works.\n\nNext: the parser.",
+        "The lexer is done. Moving on to the parser.",
+        "Converted the first two views. Continuing with the third.",
+        "The lexer is written. I am going to do the parser as the next thing.",
+        "All tests of the lexer pass. Time for the parser.",
+    ] {
+        assert_ne!(asked(next, 0).verdict, Verdict::Completed, "{next}");
+        assert_ne!(asked(next, 1).verdict, Verdict::Completed, "again: {next}");
+    }
+    for done in [
+        "I implemented the five cases and ran them.",
+        "All five cases are written, as asked for.",
+        "Fixed the remaining failing test.",
+        "Removed the TODO comments.",
+        "The parser is written. It now takes empty input, too.",
+    ] {
         assert_eq!(
-            asked(&format!("{done} They were looked over twice."), 0).verdict,
+            asked(&format!("{done} The five were looked over twice."), 0).verdict,
             Verdict::Completed,
             "{done}"
         );
@@ -254,4 +275,37 @@ fn no_text_breaks_the_reading() {
         let assessment = judge(&text, |_| {});
         assert!(matches!(assessment.verdict, Verdict::Completed | Verdict::Exhausted), "{piece}");
     }
+}
+
+#[test]
+fn who_is_asked_can_answer_in_a_line() {
+    // A11
+    let answered = |text: &str| {
+        judge(text, |o| {
+            let objective = sample::objective("parser", "Write it");
+            o.objectives = vec![Objective { status: ObjectiveStatus::InProgress, files: 0, ..objective }];
+            (o.files_changed, o.phase.check, o.phase.expects_files) = (1, String::new(), true);
+            (o.nudges, o.answer_bytes) = (1, text.len() as u64);
+        })
+    };
+    let said = "The scanner counts what is left, also TODO comments; the next one is shown first.";
+    assert_ne!(answered(said).verdict, Verdict::Completed);
+    for line in ["Done: parser", "**Done: parser.**", "`Done: parser`", "- done: parser\n"] {
+        assert_eq!(answered(&format!("{said}\n\n{line}")).verdict, Verdict::Completed, "{line}");
+    }
+    for line in ["Not done: case 5", "**Not done:** case 5", "Done: parser\n\nNow on to case 5."] {
+        let text = format!("{said} I wrote four cases.\n\n{line}");
+        assert_ne!(answered(&text).verdict, Verdict::Completed, "{line}");
+    }
+    // Whoever says nothing at all is not believed for a file that changed.
+    let silent = judge("", |o| {
+        let objective = sample::objective("parser", "Write it");
+        let expected_files = vec![ExpectedFile { path: "parser.rs".into(), state: FileState::Changed }];
+        o.objectives = vec![Objective { expected_files, ..objective }];
+        (o.files_changed, o.phase.check, o.phase.expects_files) = (1, String::new(), true);
+        (o.nudges, o.answer_bytes) = (1, 0);
+        o.signals.clear();
+    });
+    assert_eq!(silent.verdict, Verdict::Unfinished);
+    assert!(matches!(silent.recovery, Recovery::NewSession), "{:?}", silent.recovery);
 }

@@ -73,6 +73,9 @@ impl Run {
             Origin::Review => put("origin", "review".to_owned()),
             Origin::Merge => put("origin", "merge".to_owned()),
         }
+        if phase.origin == Origin::Review && phase.submitted.is_none() {
+            put("review-missing", "true".to_owned());
+        }
         if phase.requested.is_some() {
             put("split-requested", "true".to_owned());
         }

@@ -4,7 +4,7 @@
 
 use baton_sdk::Host;
 use baton_sdk::exhaustion::{Assessment, Observation, Recovery, Verdict};
-use baton_sdk::types::{Basis, FileState, Objective, ObjectiveStatus, Signal};
+use baton_sdk::types::{Basis, Evidence, FileState, Objective, ObjectiveStatus, Signal};
 
 use super::{ending, nearly_full, nudge, observed, plain};
 use crate::page::{attribute, one_line};
@@ -38,6 +38,10 @@ pub(super) fn answered(host: &impl Host, o: &Observation, answer: Option<&Signal
     if attribute(&o.attributes, "split-requested").is_some() {
         return plain(Verdict::Completed, "it asks for its phase to be split");
     }
+    // Who was to review is asked for it once; what becomes of work that nobody scored is for the host.
+    if attribute(&o.attributes, "review-missing").is_some() && can_ask(host, o) {
+        return unfinished(host, o, "the review was not submitted".to_owned(), Recovery::NewSession);
+    }
     let open: Vec<&Objective> = open(o).collect();
     if open.is_empty() && !o.objectives.is_empty() {
         return plain(Verdict::Completed, "every objective of the prompt is reported as done");
@@ -46,7 +50,7 @@ pub(super) fn answered(host: &impl Host, o: &Observation, answer: Option<&Signal
         [ObjectiveStatus::InProgress, ObjectiveStatus::Open].iter().any(|status| reports(objective, *status))
     }) {
         let what = format!("the agent reported objective {} as in progress{}", half.id, note(half));
-        return unfinished(host, o, what, hand_on(o));
+        return not_done(host, o, what);
     }
     if let Some(what) = open.iter().find_map(|objective| absent(objective)) {
         let question = format!("{what}. Is the work done?");
@@ -59,8 +63,8 @@ pub(super) fn answered(host: &impl Host, o: &Observation, answer: Option<&Signal
     {
         return unclear;
     }
-    if o.answer_bytes == 0 && o.nudges == 0 && is_undecided(host, o, &open) {
-        return unfinished(host, o, "the answer is empty, and nothing was reported".to_owned(), hand_on(o));
+    if o.answer_bytes == 0 && is_undecided(host, o, &open) {
+        return not_done(host, o, "the answer is empty, and nothing was reported".to_owned());
     }
     // Where nothing is left of the phase, an agent that has reported everything need not say it again.
     let all_reported = !is_left(o) && o.phase.progress.done > 0;
@@ -92,26 +96,30 @@ fn is_undecided(host: &impl Host, o: &Observation, open: &[&Objective]) -> bool 
 /// An agent that reported nothing is asked once, unless its last words plainly say that the work is done. Who leaves work again, or
 /// still does not say that it is done, hands over; with a context that is nearly full it is out of it, whatever its words are (A12).
 fn unclear(host: &impl Host, o: &Observation, answer: &Signal) -> Option<Assessment> {
-    let said = ending::says(host, o, answer);
+    let said = ending::says(host, o.window, answer);
     let was_asked = i64::from(o.nudges) >= host.integer("max-asks");
-    let what = match &said.leaves {
-        Some(left) => format!("leaves work: \"{}\"", one_line(&left.text, NOTE_BYTES)),
+    let quote = |said: &Evidence| format!("\"{}\"", one_line(&said.text, NOTE_BYTES));
+    let what = match (&said.leaves, &said.ahead) {
+        (Some(left), _) => format!("leaves work: {}", quote(left)),
         // Where no file changed either, that is what it is asked for.
-        None if o.files_changed == 0 => return None,
-        None if !said.done => "does not say that it is done".to_owned(),
-        None if said.trouble => "speaks of what is not done".to_owned(),
-        None if was_asked => return None,
-        None if ending::mentions_context(host, o, answer) => "speaks of its context".to_owned(),
-        None => return None,
+        _ if o.files_changed == 0 => return None,
+        (None, Some(next)) => format!("says what comes next: {}", quote(next)),
+        _ if said.denied => "answers that it is not done".to_owned(),
+        _ if was_asked && said.finished => return None,
+        _ if !said.done => "does not say that it is done".to_owned(),
+        _ if said.trouble => "speaks of what is not done".to_owned(),
+        _ if was_asked => return None,
+        _ if ending::mentions_context(host, o, answer) => "speaks of its context".to_owned(),
+        _ => return None,
     };
     let full = nearly_full(host, o);
     let what = format!("the agent reported nothing, and {what}");
-    let evidence = full.clone().map(observed).into_iter().chain(said.leaves).collect();
+    let evidence = full.clone().map(observed).into_iter().chain(said.leaves.or(said.ahead)).collect();
     Some(match full {
         Some(full) if was_asked => {
             Assessment { evidence, ..plain(Verdict::Exhausted, format!("{full}; {what}")) }
         }
-        _ => Assessment { evidence, ..unfinished(host, o, what, hand_on(o)) },
+        _ => Assessment { evidence, ..not_done(host, o, what) },
     })
 }
 
@@ -141,21 +149,25 @@ fn weigh(host: &impl Host, o: &Observation, open: &[&Objective]) -> Assessment {
 
 /// Asks the same session once, by name, for what is missing; then goes on as said.
 fn unfinished(host: &impl Host, o: &Observation, what: String, then: Recovery) -> Assessment {
-    let alive = o.session.exit.is_none();
-    let asks = i64::from(o.nudges) < host.integer("max-asks");
     Assessment {
         evidence: vec![observed(what.clone())],
-        recovery: if alive && asks { Recovery::Nudge } else { then },
+        recovery: if can_ask(host, o) { Recovery::Nudge } else { then },
         ..plain(Verdict::Unfinished, what)
     }
 }
 
-/// Another session goes on; a person is asked where one did, and this is where it led.
-fn hand_on(o: &Observation) -> Recovery {
-    match o.phase.budget.retries_used < o.phase.budget.retries {
+/// Whether the session is there, and was not asked yet.
+fn can_ask(host: &impl Host, o: &Observation) -> bool {
+    o.session.exit.is_none() && i64::from(o.nudges) < host.integer("max-asks")
+}
+
+/// Asks for what is missing; then another session goes on, and where one did, a person is asked.
+fn not_done(host: &impl Host, o: &Observation, what: String) -> Assessment {
+    let then = match o.phase.budget.retries_used < o.phase.budget.retries {
         true => Recovery::NewSession,
-        false => Recovery::Pause("The work stays in progress. Is it done?".to_owned()),
-    }
+        false => Recovery::Pause(format!("{}. Is the work done?", capital(&what))),
+    };
+    unfinished(host, o, what, then)
 }
 
 /// The step of `after-failed-report` for this failure of the phase; the last one for every later one.

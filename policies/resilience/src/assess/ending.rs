@@ -9,6 +9,7 @@ mod claim;
 mod classes;
 mod lexicon;
 mod words;
+mod work;
 
 use std::ops::RangeInclusive;
 
@@ -21,6 +22,7 @@ use claim::{Claim, Claimed, claims, is_mark};
 use classes::{CONDITIONS, NUMBERS, SELVES};
 use lexicon::{Lexicon, List};
 use words::{Sentence, sentences};
+pub(super) use work::says;
 
 /// Bytes at the end of an answer that are its last words.
 const LAST_WORDS_BYTES: usize = 3 << 10;
@@ -50,94 +52,6 @@ const DONE: [&str; 10] = [
     "converted",
     "implemented",
 ];
-/// Verbs of work that is over, beside those in "ed".
-const WORK_OVER: [&str; 15] = [
-    "done",
-    "complete",
-    "wrote",
-    "written",
-    "rewrote",
-    "rewritten",
-    "made",
-    "built",
-    "split",
-    "works",
-    "pass",
-    "passes",
-    "ready",
-    "place",
-    "green",
-];
-/// What ends in "ed" and is no work.
-const NOT_WORK: [&str; 38] = [
-    "failed",
-    "needed",
-    "stopped",
-    "denied",
-    "blocked",
-    "tried",
-    "limited",
-    "exhausted",
-    "expected",
-    "required",
-    "aborted",
-    "interrupted",
-    "ended",
-    "remained",
-    "reached",
-    "started",
-    "planned",
-    "wanted",
-    "intended",
-    "asked",
-    "exceeded",
-    "filled",
-    "consumed",
-    "paused",
-    "postponed",
-    "skipped",
-    "deferred",
-    "halted",
-    "noticed",
-    "realised",
-    "realized",
-    "decided",
-    "suggested",
-    "attempted",
-    "noted",
-    "wondered",
-    "managed",
-    "timed",
-];
-/// Words behind which nothing is plainly done.
-const TROUBLE: [&str; 22] = [
-    "will",
-    "placeholder",
-    "placeholders",
-    "not",
-    "never",
-    "cannot",
-    "stuck",
-    "denied",
-    "error",
-    "blocked",
-    "remaining",
-    "remain",
-    "remains",
-    "left",
-    "todo",
-    "wip",
-    "should",
-    "shall",
-    "let",
-    "next",
-    "yet",
-    "except",
-];
-/// Shorter words in "ed" are no verbs of work ("red", "need").
-const MISSED_BYTES: usize = 4;
-/// Words before a verb that may deny it.
-const DENIED_WORDS: usize = 5;
 const NONE: [&str; 7] = ["nothing", "none", "no", "without", "0", "zero", "never"];
 /// A stop behind these is a rule, and did not come.
 const TOLD: [&str; 4] = ["told", "asked", "supposed", "instructed"];
@@ -186,29 +100,6 @@ pub(super) fn mentions_context(host: &impl Host, o: &Observation, answer: &Signa
     let length = answer.text.end - answer.text.start;
     let from = answer.text.end - length.min(LAST_WORDS_BYTES as u32);
     !host.find_any(o.window, Span { start: from, end: answer.text.end }, &mentions(host), 1).is_empty()
-}
-
-/// What the last words say of the work, whatever the reason.
-pub(super) struct Said {
-    /// The last sentence by which the agent stops, or leaves work to somebody; nothing where it says behind it that all is done.
-    pub(super) leaves: Option<Evidence>,
-    /// It says of something that it is done.
-    pub(super) done: bool,
-    /// It says of something that it is not, that it failed, or what it would do next.
-    pub(super) trouble: bool,
-}
-
-/// What the last words say of the work.
-pub(super) fn says(host: &impl Host, o: &Observation, answer: &Signal) -> Said {
-    let whole = host.text_slice(o.window, answer.text);
-    let text = &whole[whole.ceil_char_boundary(whole.len().saturating_sub(LAST_WORDS_BYTES))..];
-    let (lexicon, sentences) = (Lexicon::of(host), newest(text));
-    let left = Answer::new(&sentences, &lexicon).left_to_do();
-    Said {
-        leaves: left.map(|(at, _)| quoted(answer, text, &sentences[at])),
-        done: sentences.iter().any(|sentence| reports_done(&sentence.words)),
-        trouble: sentences.iter().flat_map(|sentence| &sentence.words).any(|word| is_trouble(word)),
-    }
 }
 
 /// The last sentences of a text.
@@ -269,13 +160,13 @@ impl<'s> Answer<'s> {
             finished: None,
         };
         answer.stopping.retain(|phrase| answer_stops(sentences, *phrase));
-        answer.left.retain(|phrase| answer_leaves(sentences, *phrase));
+        answer.left.retain(|phrase| answer_leaves(sentences, *phrase, lexicon));
         let parts = sentences.iter().enumerate().filter_map(|(at, sentence)| {
             let start = part_of(&sentence.words)?;
             Some((at, start, start + 1))
         });
         answer.left.extend(parts);
-        answer.successors.retain(|phrase| answer_leaves(sentences, *phrase));
+        answer.successors.retain(|phrase| answer_leaves(sentences, *phrase, lexicon));
         answer.finished = answer.last_finished();
         answer
     }
@@ -399,29 +290,6 @@ fn says_undone(words: &[String]) -> bool {
     })
 }
 
-/// A verb of work that is over, not denied, and not only wished for: "wrote", "was added", but not "not all are done".
-fn reports_done(words: &[String]) -> bool {
-    let is_over = |word: &String| {
-        WORK_OVER.contains(&word.as_str())
-            || word.len() > MISSED_BYTES && word.ends_with("ed") && !NOT_WORK.contains(&word.as_str())
-    };
-    let denies = |word: &String| {
-        NONE.contains(&word.as_str())
-            || ["not", "before", "let", "to", "should", "would", "will", "when", "if", "until"]
-                .contains(&word.as_str())
-    };
-    words.iter().enumerate().any(|(at, word)| {
-        let clause = words[..at].iter().rev().take_while(|word| !is_mark(word)).take(DENIED_WORDS);
-        is_over(word) && !clause.into_iter().any(denies)
-    })
-}
-
-/// What a person would ask about, before they believe that all is done.
-fn is_trouble(word: &str) -> bool {
-    TROUBLE.contains(&word)
-        || ["fail", "unfinish", "incomplet", "partial", "unable"].iter().any(|stem| word.starts_with(stem))
-}
-
 fn says_done(words: &[String]) -> bool {
     words.iter().any(|word| DONE.contains(&word.as_str()))
 }
@@ -495,7 +363,7 @@ fn answer_stops(sentences: &[Sentence], (at, start, end): Phrase) -> bool {
 }
 
 /// Whether a phrase says that work is left, and not that context is, or that none is.
-fn answer_leaves(sentences: &[Sentence], (at, start, end): Phrase) -> bool {
+fn answer_leaves(sentences: &[Sentence], (at, start, end): Phrase, lexicon: &Lexicon) -> bool {
     let words = &sentences[at].words;
     let before = &words[start.saturating_sub(NEGATION_WORDS)..start];
     let after = &words[end..(end + 2).min(words.len())];
@@ -510,7 +378,7 @@ fn answer_leaves(sentences: &[Sentence], (at, start, end): Phrase) -> bool {
         .any(|word| NONE.contains(&word.as_str()));
     let needless = words[end..].windows(2).any(|pair| pair[0] == "not" && pair[1].starts_with("need"));
     let told = words[..start].iter().any(|word| word == "if");
-    !room && !none && !needless && !told
+    !room && !none && !needless && !told && !work::is_rid_of(words, start, lexicon)
 }
 
 /// "All three objectives are complete", "I finished everything", "Done".

@@ -8,6 +8,7 @@ mod context;
 mod ending;
 mod limits;
 mod prose;
+mod work;
 
 use baton_sdk::schema::texts;
 use baton_sdk::settings::Setting;
@@ -18,10 +19,12 @@ use ending::{
 };
 use limits::{BILLING, BILLING_NAMES, LIMIT, OVERLOAD, RATE, RATE_NAMES, REACHED_VERBS, USAGE, USAGE_NAMES};
 use prose::{DISCUSSION, INNOCENT};
+use work::{AHEAD, COMES_NEXT, DONE, IDLE, RID, TROUBLE};
 
 pub(super) fn schema() -> Vec<Setting> {
     let mut schema = errors();
     schema.extend(endings());
+    schema.extend(work());
     schema
 }
 
@@ -111,5 +114,29 @@ fn endings() -> Vec<Setting> {
             FINISHED,
             "That no work is left, whatever the agent says of its context (A12).",
         ),
+    ]
+}
+
+/// What an agent that reported nothing says of its work.
+fn work() -> Vec<Setting> {
+    vec![
+        texts("done-words", DONE, "That something is done, beside words in \"ed\" (A11)."),
+        texts("idle-words", IDLE, "Words in \"ed\" that do not say so (A11)."),
+        texts(
+            "trouble-words",
+            TROUBLE,
+            "Behind these words an agent that reported nothing is not believed to be done: it is asked (A11).",
+        ),
+        texts(
+            "rid-words",
+            RID,
+            "Before one of `trouble-words`, they take it back: \"fixed\", \"removed\" (A11).",
+        ),
+        texts(
+            "ahead-words",
+            AHEAD,
+            "The start of a sentence about what comes next: the work is not done (A11).",
+        ),
+        texts("comes-next-words", COMES_NEXT, "The same, anywhere in the sentence (A11)."),
     ]
 }

@@ -1,4 +1,4 @@
-//! The lists of words of `settings/phrases/ending.rs`, ready to be looked for in a sentence (A12).
+//! The lists of words of `settings/phrases/ending.rs` and `work.rs`, ready to be looked for in a sentence (A12).
 
 use baton_sdk::Host;
 
@@ -24,6 +24,7 @@ pub(super) struct Lexicon {
     pub(super) successors: List,
     pub(super) carried_on: List,
     pub(super) finished: List,
+    pub(super) rid: List,
 }
 
 impl Lexicon {
@@ -39,6 +40,29 @@ impl Lexicon {
             successors: list("successor-words"),
             carried_on: list("carried-on-words"),
             finished: list("finished-words"),
+            rid: list("rid-words"),
+        }
+    }
+}
+
+/// The lists of what is said of the work.
+pub(super) struct Work {
+    pub(super) done: List,
+    pub(super) idle: List,
+    pub(super) trouble: List,
+    pub(super) ahead: List,
+    pub(super) comes_next: List,
+}
+
+impl Work {
+    pub(super) fn of(host: &impl Host) -> Self {
+        let list = |key| List::of(&host.texts(key));
+        Self {
+            done: list("done-words"),
+            idle: list("idle-words"),
+            trouble: list("trouble-words"),
+            ahead: list("ahead-words"),
+            comes_next: list("comes-next-words"),
         }
     }
 }

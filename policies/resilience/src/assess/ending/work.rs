@@ -1,0 +1,107 @@
+//! What the last words of an agent say of its work (A11, A12): that it is done, that some is left, or what comes next.
+
+use baton_sdk::Host;
+use baton_sdk::types::{Evidence, Signal};
+
+use super::claim::is_mark;
+use super::lexicon::{Lexicon, Work};
+use super::words::Sentence;
+use super::{Answer, LAST_WORDS_BYTES, NONE, newest, quoted};
+
+/// Shorter words in "ed" are no verbs of work ("red", "need").
+const MISSED_BYTES: usize = 4;
+/// Words before a verb that may deny it.
+const DENIED_WORDS: usize = 5;
+/// Words from "fixed" to what is gone.
+const RID_WORDS: usize = 4;
+const DENIALS: [&str; 11] =
+    ["not", "before", "let", "to", "should", "would", "will", "when", "if", "until", "once"];
+
+/// What the last words say of the work, whatever the reason.
+pub(in crate::assess) struct Said {
+    /// The last sentence by which the agent stops, or leaves work to somebody; nothing where it says behind it that all is done.
+    pub(in crate::assess) leaves: Option<Evidence>,
+    /// It says of something that it is done.
+    pub(in crate::assess) done: bool,
+    /// It says that all is done, or its last line is the answer that `brief.rs` asks for.
+    pub(in crate::assess) finished: bool,
+    /// Its last line answers that it is not done.
+    pub(in crate::assess) denied: bool,
+    /// What it says of what comes next, behind everything that it says is done.
+    pub(in crate::assess) ahead: Option<Evidence>,
+    /// It says of something that it is not done, or that it failed.
+    pub(in crate::assess) trouble: bool,
+}
+
+/// What the last words say of the work.
+pub(in crate::assess) fn says(host: &impl Host, window: u32, answer: &Signal) -> Said {
+    let whole = host.text_slice(window, answer.text);
+    let text = &whole[whole.ceil_char_boundary(whole.len().saturating_sub(LAST_WORDS_BYTES))..];
+    let (lexicon, work, sentences) = (Lexicon::of(host), Work::of(host), newest(text));
+    let answers = Answer::new(&sentences, &lexicon);
+    let answer_line = answer_line(text);
+    let left = answers.left_to_do().filter(|_| answer_line != Some(true));
+    let last = sentences.iter().rposition(|sentence| work.says_done(sentence));
+    let behind = last.map_or(0, |last| last + 1);
+    let mut ahead = sentences[behind..].iter().filter(|_| answer_line != Some(true));
+    let ahead = ahead.find(|sentence| work.looks_ahead(sentence));
+    Said {
+        leaves: left.map(|(at, _)| quoted(answer, text, &sentences[at])),
+        done: last.is_some(),
+        finished: answer_line == Some(true)
+            || answers.finished.is_some_and(|(at, _)| !work.is_in_trouble(&sentences[at], &lexicon)),
+        denied: answer_line == Some(false),
+        ahead: ahead.map(|sentence| quoted(answer, text, sentence)),
+        trouble: sentences.iter().any(|sentence| work.is_in_trouble(sentence, &lexicon)),
+    }
+}
+
+/// What the last line answers to the question whether it is done: "Done: parser", "Not done: the tests".
+fn answer_line(text: &str) -> Option<bool> {
+    let line = text.trim_end().lines().next_back()?;
+    let line = line.trim_matches(|c: char| !c.is_alphanumeric()).to_ascii_lowercase();
+    let answers = |word: &str| line.strip_prefix(word).is_some_and(|rest| rest.starts_with(':'));
+    match (answers("not done"), answers("done")) {
+        (true, _) => Some(false),
+        (_, true) => Some(true),
+        _ => None,
+    }
+}
+
+impl Work {
+    /// A verb of work that is over, not denied, and not only wished for: "wrote", "was added", but not "not all are done".
+    fn says_done(&self, sentence: &Sentence) -> bool {
+        let words = &sentence.words;
+        let denies = |word: &String| NONE.contains(&word.as_str()) || DENIALS.contains(&word.as_str());
+        let is_denied = |at: usize| clause_before(words, at).take(DENIED_WORDS).any(denies);
+        (0..words.len()).any(|at| self.is_over(words, at) && !is_denied(at))
+    }
+
+    fn is_over(&self, words: &[String], at: usize) -> bool {
+        let in_ed = words[at].len() > MISSED_BYTES && words[at].ends_with("ed");
+        self.done.at(words, at).is_some() || in_ed && self.idle.at(words, at).is_none()
+    }
+
+    /// "Now on to the parser", "Continuing with the tests".
+    fn looks_ahead(&self, sentence: &Sentence) -> bool {
+        self.ahead.at(&sentence.words, 0).is_some() || self.comes_next.all(&sentence.words).next().is_some()
+    }
+
+    /// What a person would ask about, before they believe that all is done; but "fixed the remaining failing test" is done.
+    fn is_in_trouble(&self, sentence: &Sentence, lexicon: &Lexicon) -> bool {
+        let words = &sentence.words;
+        self.trouble.all(words).any(|(at, _)| words[at] == "not" || !is_rid_of(words, at, lexicon))
+    }
+}
+
+/// Whether somebody did away with what stands there: "removed the TODO comments".
+pub(super) fn is_rid_of(words: &[String], at: usize, lexicon: &Lexicon) -> bool {
+    let joins = |word: &&String| ["and", "but", "while"].contains(&word.as_str());
+    let before = clause_before(words, at).take_while(|word| !joins(word)).take(RID_WORDS);
+    before.into_iter().any(|word| lexicon.rid.at(std::slice::from_ref(word), 0).is_some())
+}
+
+/// The words before a place in its clause, the nearest first.
+fn clause_before(words: &[String], at: usize) -> impl Iterator<Item = &String> {
+    words[..at].iter().rev().take_while(|word| !is_mark(word))
+}
