@@ -60,8 +60,10 @@ impl Run {
     pub(super) fn lacks(&self, p: usize, g: usize) -> Option<String> {
         let phase = &self.phases[p];
         let basis = phase.basis(g);
-        let refused = || phase.refused.as_ref().filter(|_| basis != Basis::Reported);
-        let refused = || refused().map(|why| format!("a report of its agent was not taken: {why}"));
+        let refused = || {
+            let why = phase.refused.as_ref().filter(|_| basis != Basis::Reported)?;
+            Some(format!("a report of its agent was not taken: {why}"))
+        };
         let contrary = phase.contrary(g).or_else(refused).map(|contrary| phase.of_goal(g, &contrary));
         contrary.or_else(|| match (self.workflow.accept, basis) {
             (Some(Acceptance::Reported), Basis::Files | Basis::Answer) => {

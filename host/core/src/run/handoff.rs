@@ -53,6 +53,23 @@ pub(super) struct Draft {
     pub(super) found: Found,
 }
 
+impl Draft {
+    /// The host's own words, which nobody reviews.
+    fn plain(path: String, document: Text, index: Text) -> Self {
+        Self {
+            path,
+            document,
+            index,
+            left_out: Vec::new(),
+            lead: false,
+            repair: Repair::None,
+            refused: None,
+            review: None,
+            found: Found::default(),
+        }
+    }
+}
+
 impl Run {
     /// Looks at the disk once more: the session is gone, and nothing moves any longer (A5).
     pub(super) fn survey(&mut self, p: usize, then: Succession) {
@@ -194,7 +211,7 @@ impl Run {
     /// No step waits for what was written when the host stopped.
     pub(super) fn handoff_of_stop_written(&mut self, intent: &Intent, outcome: &Outcome) {
         let (
-            Action::WriteHandoff { phase, document, path, .. },
+            Action::WriteHandoff { phase, document, index: map, path, .. },
             Outcome::HandoffWritten { artifact, index, .. },
         ) = (&intent.action, outcome)
         else {
@@ -204,7 +221,7 @@ impl Run {
         if self.phases[p].step.waits_for_action(intent.id) || self.phases[p].is_over() {
             return;
         }
-        let draft = Draft { document: document.clone(), ..self.plain_draft(p, path.clone()) };
+        let draft = Draft::plain(path.clone(), document.clone(), map.clone());
         self.handoff_written(p, draft, path, artifact, index.as_ref());
     }
 
@@ -235,17 +252,7 @@ impl Run {
     /// The host's own words, of now.
     fn plain_draft(&self, p: usize, path: String) -> Draft {
         let (document, index) = self.plain_handoff(p, &path);
-        Draft {
-            path,
-            document: Text::new(document),
-            index: Text::new(index),
-            left_out: Vec::new(),
-            lead: false,
-            repair: Repair::None,
-            refused: None,
-            review: None,
-            found: Found::default(),
-        }
+        Draft::plain(path, Text::new(document), Text::new(index))
     }
 
     pub(super) fn handoff_written(

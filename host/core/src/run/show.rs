@@ -196,15 +196,17 @@ fn objective_row(phase: &Phase, goal: &Goal) -> ObjectiveRow {
     }
 }
 
-/// Where a handoff lies now: those of a phase that is over are in the archive (C21).
 /// Its handoffs, newest first. A phase whose loop is walked again comes to its last closing one before its own.
 fn handoff_rows(phase: &Phase) -> Vec<HandoffRow> {
-    let (closings, handoffs) = (phase.closings.iter().rev(), phase.handoffs.iter().rev());
-    let (newest, before) =
-        closings.partition::<Vec<_>, _>(|row| phase.is_over() && Some(*row) == phase.closings.last());
-    newest.into_iter().chain(handoffs).chain(before).map(|row| handoff_row(phase, row)).collect()
+    let (newest, before) = match phase.closings.split_last() {
+        Some((newest, before)) if phase.is_over() => (Some(newest), before),
+        _ => (None, &phase.closings[..]),
+    };
+    let rows = newest.into_iter().chain(phase.handoffs.iter().rev()).chain(before.iter().rev());
+    rows.map(|row| handoff_row(phase, row)).collect()
 }
 
+/// Where a handoff lies now: those of a phase that is over are in the archive (C21).
 fn handoff_row(phase: &Phase, row: &HandoffRow) -> HandoffRow {
     let mut row = row.clone();
     if phase.is_over() {
