@@ -139,10 +139,20 @@ fn ended(host: &impl Host, o: &Observation) -> Assessment {
         }
         _ => match failed {
             Some(found) => verdict_of(host, o, &signals, &found),
-            None => Assessment {
-                recovery: Recovery::NewSession,
-                ..plain(Verdict::Failed, "it stopped, and nothing says why")
-            },
+            None => {
+                let (evidence, how) = (signals.last_printed(), signals.ended_with());
+                let how = how.map_or("it stopped, and nothing says why".to_owned(), |code| {
+                    format!("the agent ended with \"{code}\"")
+                });
+                let said = evidence
+                    .as_ref()
+                    .map_or_else(String::new, |last| format!("; it printed \"{}\"", last.text));
+                Assessment {
+                    evidence: evidence.into_iter().collect(),
+                    recovery: Recovery::NewSession,
+                    ..plain(Verdict::Failed, format!("{how}{said}"))
+                }
+            }
         },
     }
 }

@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 
 use baton_sdk::Host;
 use baton_sdk::exhaustion::{Observation, Occasion, QuotaCause};
-use baton_sdk::types::{Channel, Signal, Span};
+use baton_sdk::types::{Channel, Evidence, Signal, Span};
 
 use super::codes::{Class, class_of, class_of_status};
 use super::phrases::{Match, Phrases};
@@ -119,6 +119,20 @@ impl<'o, H: Host> Signals<'o, H> {
     /// The prompt ended with a code that its agent calls an error, whatever the code says.
     pub(crate) fn called_error(&self) -> bool {
         self.outcome().is_some_and(|signal| self.says_error(signal))
+    }
+
+    /// The code that the agent's newest event has: "exit 3".
+    pub(crate) fn ended_with(&self) -> Option<&'o str> {
+        self.outcome().map(|signal| signal.code.as_str())
+    }
+
+    /// The last line on its terminal, where a program that fails says why.
+    pub(crate) fn last_printed(&self) -> Option<Evidence> {
+        let signal = self.of(Channel::Terminal).next()?;
+        let text = self.phrases().slice(signal.text);
+        let line = text.lines().map(str::trim).rfind(|line| !line.is_empty())?;
+        let text = line[..line.floor_char_boundary(EVIDENCE_BYTES)].to_owned();
+        Some(Evidence { channel: Channel::Terminal, seq: signal.seq, text })
     }
 
     fn completion(&self) -> Option<&'o Signal> {

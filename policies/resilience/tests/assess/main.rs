@@ -207,6 +207,13 @@ fn an_end_without_evidence_is_failed_or_interrupted() {
     let wordless =
         Scene::new(Occasion::SessionEnded).exit(Some(1), None, false).with(|o| o.answer_bytes = 0).assess();
     assert!(wordless.reason.contains("without a word"), "{}", wordless.reason);
+    // What its program printed last says why, where nothing else does.
+    let failed = Scene::new(Occasion::PromptEnded)
+        .signal(Channel::Terminal, "", "reading config\ncannot read config.toml\n")
+        .signal(Channel::AgentEvent, "exit 3", "error")
+        .assess();
+    assert_eq!(failed.verdict, Verdict::Failed);
+    assert!(failed.reason.contains("exit 3") && failed.reason.contains("cannot read"), "{}", failed.reason);
     // Evidence is stronger than who ended it.
     let exhausted =
         Scene::new(Occasion::SessionEnded).event("prompt_too_long").exit(Some(1), None, true).assess();
