@@ -111,7 +111,10 @@ fn who_does_not_say_that_it_is_done_is_not_believed() {
     ];
     let asked = |text: &str, nudges| {
         judge(text, |o| {
-            let objective = sample::objective("parser", "Write it");
+            let objective = sample::objective(
+                "parser",
+                "Write its five cases, fix the failing test, and remove TODO comments",
+            );
             o.objectives = vec![Objective { status: ObjectiveStatus::InProgress, files: 0, ..objective }];
             (o.files_changed, o.phase.check, o.phase.expects_files) = (1, String::new(), true);
             (o.nudges, o.answer_bytes) = (nudges, text.len() as u64);
@@ -130,6 +133,10 @@ fn who_does_not_say_that_it_is_done_is_not_believed() {
         "Converted the first two views. Continuing with the third.",
         "The lexer is written. I am going to do the parser as the next thing.",
         "All tests of the lexer pass. Time for the parser.",
+        "Parser: expressions are implemented, statements to follow.",
+        "I have begun the parser. The scanner works and the grammar is written. Statements come after that.",
+        "Good progress today! The first third of the parser is in place.",
+        "I added the lexer and its documentation, which was needed first.",
     ] {
         assert_ne!(asked(next, 0).verdict, Verdict::Completed, "{next}");
         assert_ne!(asked(next, 1).verdict, Verdict::Completed, "again: {next}");

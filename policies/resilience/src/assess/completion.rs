@@ -59,7 +59,7 @@ pub(super) fn answered(host: &impl Host, o: &Observation, answer: Option<&Signal
         return unfinished(host, o, what, then);
     }
     if let Some(unclear) =
-        answer.filter(|_| is_undecided(host, o, &open)).and_then(|answer| unclear(host, o, answer))
+        answer.filter(|_| is_undecided(host, o, &open)).and_then(|answer| unclear(host, o, answer, &open))
     {
         return unclear;
     }
@@ -95,9 +95,11 @@ fn is_undecided(host: &impl Host, o: &Observation, open: &[&Objective]) -> bool 
 
 /// An agent that reported nothing is asked once, unless its last words plainly say that the work is done. Who leaves work again, or
 /// still does not say that it is done, hands over; with a context that is nearly full it is out of it, whatever its words are (A12).
-fn unclear(host: &impl Host, o: &Observation, answer: &Signal) -> Option<Assessment> {
-    let said = ending::says(host, o.window, answer);
+/// Words say little by themselves: where no wanted file shows it, who was asked has to answer as `brief.rs` says.
+fn unclear(host: &impl Host, o: &Observation, answer: &Signal, open: &[&Objective]) -> Option<Assessment> {
+    let said = ending::says(host, o.window, answer, open);
     let was_asked = i64::from(o.nudges) >= host.integer("max-asks");
+    let shown = open.iter().all(|objective| is_there(objective));
     let quote = |said: &Evidence| format!("\"{}\"", one_line(&said.text, NOTE_BYTES));
     let what = match (&said.leaves, &said.ahead) {
         (Some(left), _) => format!("leaves work: {}", quote(left)),
@@ -108,6 +110,10 @@ fn unclear(host: &impl Host, o: &Observation, answer: &Signal) -> Option<Assessm
         _ if was_asked && said.finished => return None,
         _ if !said.done => "does not say that it is done".to_owned(),
         _ if said.trouble => "speaks of what is not done".to_owned(),
+        // Files that changed show it where they are those that were wanted; else the words have to.
+        _ if !shown && (was_asked || !said.named && !said.finished) => {
+            format!("does not say that objective {} is done", open[0].id)
+        }
         _ if was_asked => return None,
         _ if ending::mentions_context(host, o, answer) => "speaks of its context".to_owned(),
         _ => return None,

@@ -1,11 +1,11 @@
 //! What the last words of an agent say of its work (A11, A12): that it is done, that some is left, or what comes next.
 
 use baton_sdk::Host;
-use baton_sdk::types::{Evidence, Signal};
+use baton_sdk::types::{Evidence, Objective, Signal};
 
 use super::claim::is_mark;
 use super::lexicon::{Lexicon, Work};
-use super::words::Sentence;
+use super::words::{Sentence, words};
 use super::{Answer, LAST_WORDS_BYTES, NONE, newest, quoted};
 
 /// Shorter words in "ed" are no verbs of work ("red", "need").
@@ -14,6 +14,38 @@ const MISSED_BYTES: usize = 4;
 const DENIED_WORDS: usize = 5;
 /// Words from "fixed" to what is gone.
 const RID_WORDS: usize = 4;
+/// Bytes of a description that are read, and of a word that says what it is about.
+const TOPIC_BYTES: usize = 1_000;
+const TOPIC_WORD_BYTES: usize = 4;
+/// Bytes that a word may end in beside another form of it.
+const INFLECTION_BYTES: usize = 3;
+/// Longer words of orders that say nothing of what they are about.
+const VAGUE: [&str; 24] = [
+    "write",
+    "make",
+    "with",
+    "that",
+    "this",
+    "from",
+    "into",
+    "have",
+    "each",
+    "them",
+    "then",
+    "they",
+    "your",
+    "when",
+    "which",
+    "must",
+    "should",
+    "done",
+    "implement",
+    "create",
+    "update",
+    "work",
+    "task",
+    "objective",
+];
 const DENIALS: [&str; 11] =
     ["not", "before", "let", "to", "should", "would", "will", "when", "if", "until", "once"];
 
@@ -23,6 +55,8 @@ pub(in crate::assess) struct Said {
     pub(in crate::assess) leaves: Option<Evidence>,
     /// It says of something that it is done.
     pub(in crate::assess) done: bool,
+    /// It says so of what an objective is about, by one of its words.
+    pub(in crate::assess) named: bool,
     /// It says that all is done, or its last line is the answer that `brief.rs` asks for.
     pub(in crate::assess) finished: bool,
     /// Its last line answers that it is not done.
@@ -33,21 +67,28 @@ pub(in crate::assess) struct Said {
     pub(in crate::assess) trouble: bool,
 }
 
-/// What the last words say of the work.
-pub(in crate::assess) fn says(host: &impl Host, window: u32, answer: &Signal) -> Said {
+/// What the last words say of the work, which is what these objectives are about.
+pub(in crate::assess) fn says(host: &impl Host, window: u32, answer: &Signal, open: &[&Objective]) -> Said {
     let whole = host.text_slice(window, answer.text);
     let text = &whole[whole.ceil_char_boundary(whole.len().saturating_sub(LAST_WORDS_BYTES))..];
     let (lexicon, work, sentences) = (Lexicon::of(host), Work::of(host), newest(text));
     let answers = Answer::new(&sentences, &lexicon);
     let answer_line = answer_line(text);
     let left = answers.left_to_do().filter(|_| answer_line != Some(true));
-    let last = sentences.iter().rposition(|sentence| work.says_done(sentence));
+    let done: Vec<usize> = (0..sentences.len()).filter(|at| work.says_done(&sentences[*at])).collect();
+    let last = done.last();
+    let named = || {
+        let topics = topics(open);
+        let about = |word: &String| topics.iter().any(|topic| is_alike(topic, word));
+        done.iter().any(|at| sentences[*at].words.iter().any(about))
+    };
     let behind = last.map_or(0, |last| last + 1);
     let mut ahead = sentences[behind..].iter().filter(|_| answer_line != Some(true));
     let ahead = ahead.find(|sentence| work.looks_ahead(sentence));
     Said {
         leaves: left.map(|(at, _)| quoted(answer, text, &sentences[at])),
         done: last.is_some(),
+        named: named(),
         finished: answer_line == Some(true)
             || answers.finished.is_some_and(|(at, _)| !work.is_in_trouble(&sentences[at], &lexicon)),
         denied: answer_line == Some(false),
@@ -99,6 +140,24 @@ pub(super) fn is_rid_of(words: &[String], at: usize, lexicon: &Lexicon) -> bool 
     let joins = |word: &&String| ["and", "but", "while"].contains(&word.as_str());
     let before = clause_before(words, at).take_while(|word| !joins(word)).take(RID_WORDS);
     before.into_iter().any(|word| lexicon.rid.at(std::slice::from_ref(word), 0).is_some())
+}
+
+/// What objectives are about: the longer words of their names and descriptions.
+fn topics(objectives: &[&Objective]) -> Vec<String> {
+    let texts = objectives.iter().flat_map(|objective| {
+        let description = &objective.description;
+        [&objective.id[..], &description[..description.floor_char_boundary(TOPIC_BYTES)]]
+    });
+    texts
+        .flat_map(words)
+        .filter(|word| word.len() >= TOPIC_WORD_BYTES && !VAGUE.contains(&word.as_str()))
+        .collect()
+}
+
+/// "case" and "cases", "parser" and "parsers".
+fn is_alike(topic: &str, word: &str) -> bool {
+    let (short, long) = if topic.len() < word.len() { (topic, word) } else { (word, topic) };
+    short.len() >= TOPIC_WORD_BYTES && long.starts_with(short) && long.len() <= short.len() + INFLECTION_BYTES
 }
 
 /// The words before a place in its clause, the nearest first.

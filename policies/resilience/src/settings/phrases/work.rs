@@ -110,6 +110,19 @@ pub(super) const TROUBLE: &[&str] = &[
     "draft",
     "outline",
     "half",
+    "begun",
+    "began",
+    "to follow",
+    "follows",
+    "so far",
+    "first third",
+    "first half",
+    "first part",
+    "first step",
+    "first pass",
+    "good progress",
+    "made progress",
+    "in progress",
 ];
 
 /// What somebody says of what comes next: at the start of a sentence.
