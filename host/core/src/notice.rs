@@ -46,6 +46,8 @@ pub enum Notice {
     ObjectiveDone { phase: PhaseId, objective: ObjectiveId, basis: Basis, done: u32, of: u32 },
     /// The default review of a part gave no score: the part is verified with the whole (D12).
     NotReviewed { phase: PhaseId },
+    /// A split that an agent asked for is not made.
+    SplitDeclined { phase: PhaseId, because: String },
     /// What was taken for done is open again.
     Reopened { phase: PhaseId, objective: ObjectiveId, because: String },
     /// The host asked the agent to compact.

@@ -88,6 +88,9 @@ pub(crate) fn say(notice: &Notice, run: &str, place: &Place, look: &Look) -> Sai
             Tone::Warn,
             format!("no review of {phase} gave a score: its work is merged unreviewed"),
         ),
+        Notice::SplitDeclined { because, .. } => {
+            ("split", Tone::Warn, format!("not split, as its agent asked: {because}"))
+        }
         Notice::Reopened { objective, because, .. } => {
             ("reopened", Tone::Warn, format!("{objective} is open again: {because}"))
         }
@@ -303,6 +306,7 @@ fn about(notice: &Notice) -> (Option<PhaseId>, Option<SessionId>) {
         | Notice::ObjectiveDone { phase, .. }
         | Notice::Reopened { phase, .. }
         | Notice::NotReviewed { phase }
+        | Notice::SplitDeclined { phase, .. }
         | Notice::HandoffReviewed { phase, .. }
         | Notice::Retrying { phase, .. }
         | Notice::Split { phase, .. }

@@ -152,6 +152,9 @@ impl Run {
                 self.succeed(p, Succession::Continuation)
             }
             SplitOccasion::Boundary | SplitOccasion::Requested => {
+                if occasion == SplitOccasion::Requested {
+                    self.decline_split(p, reason);
+                }
                 let request = self.ask_compaction(p, Vec::new());
                 self.phases[p].step = Step::Fitting { request };
             }
@@ -165,6 +168,16 @@ impl Run {
                 );
                 self.pause(p, Pause::Stuck, text);
             }
+        }
+    }
+
+    /// The agent goes on with the whole phase, and is told so with its next prompt.
+    fn decline_split(&mut self, p: usize, reason: &str) {
+        let phase = self.phases[p].spec.id.clone();
+        self.notify(Notice::SplitDeclined { phase, because: reason.to_owned() });
+        if let Some(session) = self.session_mut(p) {
+            session.declined += 1;
+            session.decline = Some(format!("the phase is not split: {reason}"));
         }
     }
 

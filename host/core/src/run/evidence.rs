@@ -119,7 +119,9 @@ impl Run {
         note: &str,
     ) {
         let phase = &self.phases[p];
-        let is_own = from.is_none_or(|id| phase.sessions.contains(id));
+        // Where nobody says whose it is, it is not the word of a phase that waits for a person while another one is at work there.
+        let is_at_rest = || matches!(phase.step, Step::Paused { .. }) && !self.at_work_beside(p).is_empty();
+        let is_own = from.map_or_else(|| !is_at_rest(), |id| phase.sessions.contains(id));
         if phase.is_over() || !is_own {
             return;
         }

@@ -6,7 +6,7 @@ use crate::agreement::recovers;
 use crate::decision::{Assessment, Decision, Fault, QuotaCause, Recovery, Verdict};
 use crate::ids::ObjectiveId;
 use crate::notice::Notice;
-use crate::observation::{BriefKind, Occasion, SessionState, SplitOccasion};
+use crate::observation::{BriefKind, ObjectiveStatus, Occasion, SessionState, SplitOccasion};
 use crate::time::DurationMs;
 
 use super::quota::outlasts_its_reset;
@@ -19,6 +19,8 @@ const LONGEST_BACKOFF: DurationMs = DurationMs::from_mins(5);
 impl Run {
     pub(super) fn judge(&mut self, p: usize, occasion: Occasion, focus: Vec<usize>) {
         self.reopen_unproven(p);
+        let phase = &mut self.phases[p];
+        phase.judged_as_done = !focus.is_empty() && focus.iter().all(|g| phase.goals[*g].is_done());
         let request = self.ask_assessment(p, occasion, &focus);
         self.phases[p].step = Step::Judging { request, occasion, focus };
     }
@@ -166,6 +168,13 @@ impl Run {
             // Who asks for smaller scopes instead of doing the work has done its job (D2).
             verdict if recovers(&verdict) && self.phases[p].requested.is_some() => {
                 self.scope(p, SplitOccasion::Requested);
+            }
+            // What its agent reported as done is not, by something else that it said.
+            Verdict::Unfinished if self.phases[p].judged_as_done => {
+                for g in focus {
+                    self.reopen(p, *g, ObjectiveStatus::InProgress, &a.reason);
+                }
+                self.recover(p, focus, a);
             }
             Verdict::Unfinished
             | Verdict::Truncated

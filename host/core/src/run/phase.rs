@@ -172,6 +172,8 @@ pub(super) struct Phase {
     /// What an agent wrote for its successor, and which one.
     pub(super) reported_handoff: Option<(Option<SessionId>, ReportedHandoff)>,
     pub(super) requested: Option<SplitRequest>,
+    /// All that the policy is asked about was reported as done when it was asked.
+    pub(super) judged_as_done: bool,
     pub(super) handoffs: Vec<HandoffRow>,
     /// What the phase left to those after it, once for each walk of its loop (C23). None of its own sessions starts from them.
     pub(super) closings: Vec<HandoffRow>,
@@ -263,6 +265,7 @@ impl Phase {
             dropped: 0,
             reported_handoff: None,
             requested: None,
+            judged_as_done: false,
             handoffs: Vec::new(),
             closings: Vec::new(),
             document: Text::default(),

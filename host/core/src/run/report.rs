@@ -18,6 +18,8 @@ const REMEMBERED: usize = 10_000;
 
 /// Bytes of what was wrong with a report, in a question or a prompt.
 const REFUSAL_BYTES: usize = 300;
+/// So many requests of one session are looked at, where the first is declined: whoever asks for ever does no work.
+const SPLITS_DECLINED: u32 = 2;
 
 /// The addresses of the newest reports.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -125,6 +127,14 @@ impl Run {
                     self.phases[p].submitted = Some(Score { score, summary, findings });
                     self.objective_done(p, 0, from.cloned(), Basis::Reported);
                 }
+            }
+            Report::SplitRequest { .. }
+                if self.session(p).is_some_and(|session| session.declined >= SPLITS_DECLINED) =>
+            {
+                let why = format!(
+                    "{SPLITS_DECLINED} requests to split were declined, and another one is not looked at"
+                );
+                self.phases[p].refused = Some(why);
             }
             Report::SplitRequest { groups, rationale } => {
                 self.phases[p].requested = Some(SplitRequest {

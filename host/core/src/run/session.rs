@@ -71,6 +71,9 @@ pub(super) struct Session {
     pub(super) warned: bool,
     pub(super) done: u32,
     pub(super) nudges: u32,
+    /// Splits that it asked for and did not get, and what its next prompt says of the newest.
+    pub(super) declined: u32,
+    pub(super) decline: Option<String>,
     /// The agent compacted its context by itself since its last prompt began (B11).
     pub(super) lost_context: bool,
     pub(super) last: String,
@@ -125,6 +128,8 @@ impl Session {
             warned: false,
             done: 0,
             nudges: 0,
+            declined: 0,
+            decline: None,
             lost_context: false,
             last: String::new(),
             ending: String::new(),

@@ -240,6 +240,13 @@ impl Run {
             BriefKind::Next if has_lost_context => BriefKind::ReOriented,
             kind => kind,
         };
+        let kind = match self.session_mut(p).and_then(|session| session.decline.take()) {
+            Some(why) if kind == BriefKind::Next => {
+                self.phases[p].because = why;
+                BriefKind::Nudged
+            }
+            _ => kind,
+        };
         // A prompt into a limit that is known would only be refused, and may lengthen it for everybody.
         if let Some(wait) = self.wait_of_its_provider(p) {
             return self.join_wait(p, wait, focus);

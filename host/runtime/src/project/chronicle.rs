@@ -256,6 +256,9 @@ fn line(notice: &Notice) -> Option<(Option<&PhaseId>, Option<&SessionId>, String
         Notice::NotReviewed { phase } => {
             (Some(phase), None, "not reviewed: no review gave a score".to_owned())
         }
+        Notice::SplitDeclined { phase, because } => {
+            (Some(phase), None, format!("not split, as its agent asked: {}", one_line(because)))
+        }
         Notice::Reopened { phase, objective, because } => {
             (Some(phase), None, format!("open again: {objective}; {}", one_line(because)))
         }

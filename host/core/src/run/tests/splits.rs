@@ -290,6 +290,29 @@ fn a_request_that_is_refused_costs_a_continuation_where_the_session_is_gone() {
 }
 
 #[test]
+fn who_asks_for_splits_for_ever_is_told_and_then_given_up() {
+    // D2
+    let mut world = World::new(wide(2));
+    world.script = std::iter::repeat_n(Does::Nothing, 40).collect();
+    let asks = |world: &World| world.run.view(world.now).is_some_and(|view| !view.questions.is_empty());
+    for n in 0..400 {
+        if world.ending().is_some() || asks(&world) {
+            break;
+        }
+        if live(&world) > 0 && n % 3 == 0 {
+            let group = SplitGroupReport { title: "one".into(), objectives: vec!["o0".into()] };
+            let report = Report::SplitRequest { groups: vec![group], rationale: "too much".into() };
+            world.put(Input::Reported { session: None, digest: Digest::of(format!("ask {n}")), report });
+        }
+        world.step();
+    }
+    let declined = world.count(|notice| matches!(notice, Notice::SplitDeclined { .. }));
+    assert!(declined >= 1, "{declined}");
+    assert!(asks(&world), "{:?}", world.ending());
+    assert!(!world.prompts_of(BriefKind::Nudged).is_empty());
+}
+
+#[test]
 fn a_part_may_be_split_again_and_no_deeper_than_allowed() {
     // D4 D11
     let mut world = World::new(wide(4));
