@@ -95,7 +95,6 @@ fn work(page: &mut Page, host: &impl Host, o: &Observation) -> &'static str {
                 "\nFinish it now: write what is missing to disk, then say in a few sentences what you did.",
             );
             page.line("If you cannot, report why, and do not start over.");
-            last_line(page, o);
             if is_compacted(o) {
                 standing(page, o);
                 rules(page, host);
@@ -171,21 +170,11 @@ fn merge(page: &mut Page, host: &impl Host, o: &Observation) -> &'static str {
         Kind::Nudged => {
             held::missing(page, o);
             page.line("\nFinish it now, and say in a few sentences what you did. If you cannot, report why.");
-            last_line(page, o);
         }
         Kind::Next => {}
         _ => rules(page, host),
     }
     "parts are brought together"
-}
-
-/// How an agent says by its answer alone that it is done: the line that `assess/completion.rs` believes.
-fn last_line(page: &mut Page, o: &Observation) {
-    if let Some(first) = o.focus.first() {
-        page.line(&format!(
-            "If you report nothing, end your answer with a line of its own: `Done: {first}`, or `Not done:` and what is left."
-        ));
-    }
 }
 
 /// The agent compacted its context since the last prompt (B11).

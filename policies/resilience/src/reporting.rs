@@ -8,6 +8,8 @@ use crate::together;
 
 /// Bytes of the path of the inbox.
 const PATH_BYTES: usize = 300;
+/// Objectives that are named there; a lead may have more.
+const FOCUS: usize = 20;
 
 /// The line that an agent and the host agree on, whatever else had to be left out.
 pub(crate) fn ending(o: &Observation) -> String {
@@ -22,11 +24,12 @@ pub(crate) fn ending(o: &Observation) -> String {
         ),
         None => String::new(),
     };
+    let last_line = last_line(o);
     if o.session.capabilities.contains(Capabilities::TAKES_MCP) {
         let review = if together::is_review(o) { REVIEW_TOOL } else { "" };
         return format!(
             "\n## Reporting\nReport through the tools of the MCP server `baton`:\n{review}{TOOLS}\
-             Without them, as files (its README says how).\nReport to: {path}\n{session}"
+             Without them, as files (its README says how).\nReport to: {path}\n{session}{last_line}"
         );
     }
     let review = match together::is_review(o) {
@@ -36,7 +39,19 @@ pub(crate) fn ending(o: &Observation) -> String {
     format!(
         "\n## Reporting\nReport to: {path}\n{review}\
          Progress, decisions, failed attempts, gotchas, patterns and handoffs go there as files (its README says how). So does a\n\
-         request to split a scope that is too large: that is a success, not a failure.\n{session}"
+         request to split a scope that is too large: that is a success, not a failure.\n{session}{last_line}"
+    )
+}
+
+/// How an agent says by its answer alone that it is done: the line that `assess/ending/work.rs` reads.
+fn last_line(o: &Observation) -> String {
+    if together::is_review(o) || o.focus.is_empty() {
+        return String::new();
+    }
+    let ids: Vec<&str> = o.focus.iter().take(FOCUS).map(String::as_str).collect();
+    format!(
+        "If you report nothing, end your answer with a line of its own: `Done: {}`, or `Not done:` and what is left.\n",
+        ids.join(", ")
     )
 }
 

@@ -137,6 +137,11 @@ fn who_does_not_say_that_it_is_done_is_not_believed() {
         "I have begun the parser. The scanner works and the grammar is written. Statements come after that.",
         "Good progress today! The first third of the parser is in place.",
         "I added the lexer and its documentation, which was needed first.",
+        "Created parser.rs. Its tests crash with a segmentation fault.",
+        "Added the first two of the cases; three more are needed.",
+        "Wrote cases 1 and 2 of the parser.",
+        "Added the parser. Do you want me to implement the other three cases?",
+        "Investigated the parser and documented the findings.",
     ] {
         assert_ne!(asked(next, 0).verdict, Verdict::Completed, "{next}");
         assert_ne!(asked(next, 1).verdict, Verdict::Completed, "again: {next}");
@@ -179,9 +184,24 @@ fn who_leaves_work_is_asked_once_and_then_continued() {
     let full = again(1, 180_000);
     assert_eq!(full.verdict, Verdict::Exhausted);
     assert!(full.reason.contains("90% full"), "{}", full.reason);
-    // Where a check follows, it says more than any words.
-    let checked = judge(text, |o| (o.files_changed, o.phase.check) = (2, "cargo test".into()));
-    assert_eq!(checked.verdict, Verdict::Completed);
+    // A check may pass before anything is done: words that leave work win over it, and over nothing else.
+    let checked = |text: &str, files_changed| {
+        judge(text, |o| {
+            let objective = sample::objective("views", "Convert them");
+            o.objectives = vec![Objective { status: ObjectiveStatus::InProgress, files: 0, ..objective }];
+            (o.files_changed, o.phase.check, o.phase.expects_files) =
+                (files_changed, "cargo test".into(), true);
+        })
+    };
+    let left = checked(text, 2);
+    assert_eq!((left.verdict, &left.recovery), (Verdict::Unfinished, &Recovery::Nudge));
+    assert!(left.reason.contains("cargo test"), "{}", left.reason);
+    let blocked = "I could not start, because the compiler is not installed here.\n\nNot done: views";
+    assert_eq!(checked(blocked, 0).verdict, Verdict::Unfinished);
+    for (said, files_changed) in [("Here are the views. Some were hard.", 2), ("It was done when I came.", 0)]
+    {
+        assert_eq!(checked(said, files_changed).verdict, Verdict::Completed, "{said}");
+    }
 }
 
 #[test]
@@ -303,6 +323,15 @@ fn who_is_asked_can_answer_in_a_line() {
     for line in ["Not done: case 5", "**Not done:** case 5", "Done: parser\n\nNow on to case 5."] {
         let text = format!("{said} I wrote four cases.\n\n{line}");
         assert_ne!(answered(&text).verdict, Verdict::Completed, "{line}");
+    }
+    // Only the whole line counts, with the names of the objectives.
+    for line in [
+        "Done: parser. Not done: cases 3 to 5.",
+        "Done: parser, but cases 3 to 5 fail.",
+        "Done: 2 of 5 cases",
+        "Done: lexer",
+    ] {
+        assert_ne!(answered(line).verdict, Verdict::Completed, "{line}");
     }
     // Whoever says nothing at all is not believed for a file that changed.
     let silent = judge("", |o| {

@@ -44,6 +44,9 @@ pub(super) fn answered(host: &impl Host, o: &Observation, answer: Option<&Signal
     }
     let open: Vec<&Objective> = open(o).collect();
     if open.is_empty() && !o.objectives.is_empty() {
+        if let Some(what) = takes_back(host, o, answer).filter(|_| can_ask(host, o)) {
+            return unfinished(host, o, what, Recovery::NewSession);
+        }
         return plain(Verdict::Completed, "every objective of the prompt is reported as done");
     }
     if let Some(half) = open.iter().find(|objective| {
@@ -59,7 +62,7 @@ pub(super) fn answered(host: &impl Host, o: &Observation, answer: Option<&Signal
         return unfinished(host, o, what, then);
     }
     if let Some(unclear) =
-        answer.filter(|_| is_undecided(host, o, &open)).and_then(|answer| unclear(host, o, answer, &open))
+        answer.filter(|_| is_for_words(host, o, &open)).and_then(|answer| unclear(host, o, answer, &open))
     {
         return unclear;
     }
@@ -68,6 +71,7 @@ pub(super) fn answered(host: &impl Host, o: &Observation, answer: Option<&Signal
     }
     // Where nothing is left of the phase, an agent that has reported everything need not say it again.
     let all_reported = !is_left(o) && o.phase.progress.done > 0;
+    let said = || answer.is_some_and(|answer| ending::says(host, o.window, answer, &open).finished);
     let short = !all_reported && o.answer_bytes < host.integer("min-answer-bytes") as u64;
     // Who finds the work done, by a session that was lost, has little to say, and says it again: the check tells.
     let is_for_the_check = o.nudges > 0
@@ -75,7 +79,7 @@ pub(super) fn answered(host: &impl Host, o: &Observation, answer: Option<&Signal
         && !open.is_empty()
         && is_checked(o, &open)
         && open.iter().all(|objective| is_there(objective));
-    if short && o.files_changed == 0 && !is_for_the_check {
+    if short && o.files_changed == 0 && !is_for_the_check && !(o.nudges > 0 && said()) {
         let what = format!("the answer has {} bytes and no file changed", o.answer_bytes);
         return Assessment {
             evidence: vec![observed(what.clone())],
@@ -86,11 +90,31 @@ pub(super) fn answered(host: &impl Host, o: &Observation, answer: Option<&Signal
     weigh(host, o, &open)
 }
 
-/// Whether nothing that is stronger than words says that they are done: no check follows, more than an answer is wanted, and the
-/// work is to change files. Who only reads speaks of what others left.
-fn is_undecided(host: &impl Host, o: &Observation, open: &[&Objective]) -> bool {
+/// What an agent says against its own report of all that it was given: it wrote a handoff as well, or its last line says so.
+fn takes_back(host: &impl Host, o: &Observation, answer: Option<&Signal>) -> Option<String> {
+    let first = &o.objectives.first()?.id;
+    let done: Vec<&Objective> = o.objectives.iter().collect();
+    if o.handoff_reported {
+        return Some(format!(
+            "objective {first} is reported as done, and a handoff was written; if work is left, report it as in progress"
+        ));
+    }
+    let denies = |answer: &Signal| ending::says(host, o.window, answer, &done).denied;
+    answer
+        .is_some_and(denies)
+        .then(|| format!("objective {first} is reported as done, and the answer says that it is not"))
+}
+
+/// Whether it matters what the agent says of work that it did not report: more than an answer is wanted, and the work is to change
+/// files. Who only reads speaks of what others left.
+fn is_for_words(host: &impl Host, o: &Observation, open: &[&Objective]) -> bool {
     let wanted = o.phase.accept.or_else(|| setting(host));
-    !open.is_empty() && !is_checked(o, open) && wanted != Some(Basis::Answer) && o.phase.expects_files
+    !open.is_empty() && wanted != Some(Basis::Answer) && o.phase.expects_files
+}
+
+/// Whether nothing that is stronger than words says that they are done: no check follows.
+fn is_undecided(host: &impl Host, o: &Observation, open: &[&Objective]) -> bool {
+    is_for_words(host, o, open) && !is_checked(o, open)
 }
 
 /// An agent that reported nothing is asked once, unless its last words plainly say that the work is done. Who leaves work again, or
@@ -100,16 +124,20 @@ fn unclear(host: &impl Host, o: &Observation, answer: &Signal, open: &[&Objectiv
     let said = ending::says(host, o.window, answer, open);
     let was_asked = i64::from(o.nudges) >= host.integer("max-asks");
     let shown = open.iter().all(|objective| is_there(objective));
+    let checked = is_checked(o, open);
     let quote = |said: &Evidence| format!("\"{}\"", one_line(&said.text, NOTE_BYTES));
     let what = match (&said.leaves, &said.ahead) {
         (Some(left), _) => format!("leaves work: {}", quote(left)),
-        // Where no file changed either, that is what it is asked for.
-        _ if o.files_changed == 0 => return None,
-        (None, Some(next)) => format!("says what comes next: {}", quote(next)),
         _ if said.denied => "answers that it is not done".to_owned(),
+        // A check looks at what there is: it needs something to look at, and no words.
+        _ if checked && (o.files_changed > 0 || shown) => return None,
+        // Where no file changed either, that is what it is asked for.
+        _ if !checked && o.files_changed == 0 => return None,
+        (None, Some(next)) => format!("says what comes next: {}", quote(next)),
         _ if was_asked && said.finished => return None,
-        _ if !said.done => "does not say that it is done".to_owned(),
+        _ if !said.done && !checked => "does not say that it is done".to_owned(),
         _ if said.trouble => "speaks of what is not done".to_owned(),
+        _ if checked => return None,
         // Files that changed show it where they are those that were wanted; else the words have to.
         _ if !shown && (was_asked || !said.named && !said.finished) => {
             format!("does not say that objective {} is done", open[0].id)
@@ -119,7 +147,7 @@ fn unclear(host: &impl Host, o: &Observation, answer: &Signal, open: &[&Objectiv
         _ => return None,
     };
     let full = nearly_full(host, o);
-    let what = format!("the agent reported nothing, and {what}");
+    let what = format!("the agent reported nothing, and {what}{}", held_to(o, open));
     let evidence = full.clone().map(observed).into_iter().chain(said.leaves.or(said.ahead)).collect();
     Some(match full {
         Some(full) if was_asked => {
@@ -127,6 +155,15 @@ fn unclear(host: &impl Host, o: &Observation, answer: &Signal, open: &[&Objectiv
         }
         _ => Assessment { evidence, ..not_done(host, o, what) },
     })
+}
+
+/// The check that the work is held to, where there is one.
+fn held_to(o: &Observation, open: &[&Objective]) -> String {
+    let of_objective = open.iter().map(|objective| &objective.check).find(|check| !check.is_empty());
+    match of_objective.unwrap_or(&o.phase.check).as_str() {
+        "" => String::new(),
+        check => format!("; it is held to {}", one_line(check, NOTE_BYTES)),
+    }
 }
 
 /// Nothing speaks against it: is the evidence strong enough?

@@ -25,7 +25,7 @@ use words::{Sentence, sentences};
 pub(super) use work::says;
 
 /// Bytes at the end of an answer that are its last words.
-const LAST_WORDS_BYTES: usize = 3 << 10;
+const LAST_WORDS_BYTES: usize = 2 << 10;
 /// What is longer is noise, and must not cost more fuel than a decision has.
 const SENTENCE_WORDS: usize = 120;
 const SENTENCES: usize = 80;

@@ -138,12 +138,15 @@ fn a_handoff_ends_the_session() {
     assert_eq!((handed.verdict, handed.recovery), (Verdict::HandedOff, Recovery::Wait));
     let gone = Scene::new(Occasion::SessionEnded).exit(Some(0), None, false);
     assert_eq!(gone.with(|o| o.handoff_reported = true).assess().verdict, Verdict::HandedOff);
-    // Where everything is done, there is nobody to hand off to.
-    let done = ended(|o| {
-        o.objectives[0].status = ObjectiveStatus::Done;
-        (o.handoff_reported, o.phase.progress.open) = (true, 0);
-    });
-    assert_eq!(done.verdict, Verdict::Completed);
+    // Where everything is reported as done, a handoff says otherwise: the agent is asked once which of them holds.
+    let done = |nudges| {
+        ended(|o| {
+            o.objectives[0].status = ObjectiveStatus::Done;
+            (o.handoff_reported, o.phase.progress.open, o.nudges) = (true, 0, nudges);
+        })
+    };
+    assert_eq!((done(0).verdict, done(0).recovery), (Verdict::Unfinished, Recovery::Nudge));
+    assert_eq!(done(1).verdict, Verdict::Completed);
 }
 
 #[test]

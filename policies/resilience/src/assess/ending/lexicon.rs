@@ -4,14 +4,8 @@ use baton_sdk::Host;
 
 use super::words::words;
 
-/// Phrases of one or more words each, by the first letter.
-pub(super) struct List(Vec<Vec<Pattern>>);
-
-struct Pattern {
-    word: String,
-    /// Any ending fits.
-    open: bool,
-}
+/// Phrases of one or more words each, by the first letter. They are kept as they are written: a decision looks at few of them.
+pub(super) struct List(Vec<String>);
 
 /// Every list, read once.
 pub(super) struct Lexicon {
@@ -29,16 +23,30 @@ pub(super) struct Lexicon {
 
 impl Lexicon {
     pub(super) fn of(host: &impl Host) -> Self {
-        let list = |key| List::of(&host.texts(key));
+        let list = |key| List::of(host.texts(key));
         Self {
             names: list("own-context-names"),
             used_up: list("used-up-words"),
             nearly: list("nearly-used-up-words"),
             scarce: list("scarce-words"),
+            carried_on: list("carried-on-words"),
+            ..Self::without_context(host)
+        }
+    }
+
+    /// For what is said of the work alone: reading the lists costs more than most answers do.
+    pub(super) fn without_context(host: &impl Host) -> Self {
+        let list = |key| List::of(host.texts(key));
+        let none = || List(Vec::new());
+        Self {
+            names: none(),
+            used_up: none(),
+            nearly: none(),
+            scarce: none(),
+            carried_on: none(),
             stopping: list("stopping-words"),
             left: list("work-left-words"),
             successors: list("successor-words"),
-            carried_on: list("carried-on-words"),
             finished: list("finished-words"),
             rid: list("rid-words"),
         }
@@ -56,7 +64,7 @@ pub(super) struct Work {
 
 impl Work {
     pub(super) fn of(host: &impl Host) -> Self {
-        let list = |key| List::of(&host.texts(key));
+        let list = |key| List::of(host.texts(key));
         Self {
             done: list("done-words"),
             idle: list("idle-words"),
@@ -68,20 +76,28 @@ impl Work {
 }
 
 impl List {
-    fn of(phrases: &[String]) -> Self {
-        let mut phrases: Vec<Vec<Pattern>> =
-            phrases.iter().map(|phrase| patterns(phrase)).filter(|phrase| !phrase.is_empty()).collect();
-        phrases.sort_by_key(|phrase| phrase[0].letter());
+    fn of(mut phrases: Vec<String>) -> Self {
+        for phrase in &mut phrases {
+            if !phrase.bytes().all(is_plain) {
+                *phrase = written_plainly(phrase);
+            }
+        }
+        phrases.retain(|phrase| !phrase.is_empty());
+        phrases.sort_unstable_by_key(|phrase| letter(phrase));
         Self(phrases)
     }
 
     /// How many words the longest phrase that stands here has.
     pub(super) fn at(&self, words: &[String], at: usize) -> Option<usize> {
         let rest = words.get(at..)?;
-        let letter = rest.first()?.bytes().next();
-        let from = self.0.partition_point(|phrase| phrase[0].letter() < letter);
-        let same = self.0[from..].iter().take_while(|phrase| phrase[0].letter() == letter);
-        same.filter_map(|phrase| length(phrase, rest)).max()
+        let first = letter(rest.first()?);
+        let from = self.0.partition_point(|phrase| letter(phrase) < first);
+        let same = self.0[from..].iter().take_while(|phrase| letter(phrase) == first);
+        let second = rest[0].as_bytes().get(1);
+        let near = same.filter(|phrase| {
+            matches!(phrase.as_bytes().get(1), None | Some(b' ' | b'*')) || phrase.as_bytes().get(1) == second
+        });
+        near.filter_map(|phrase| length(phrase, rest)).max()
     }
 
     /// Where its phrases stand, each with its end.
@@ -90,19 +106,49 @@ impl List {
     }
 }
 
+/// What the words of a phrase are made of, where nothing is to be written out.
+fn is_plain(byte: u8) -> bool {
+    byte.is_ascii_lowercase() || byte == b' ' || byte == b'*'
+}
+
+/// A phrase as the words of a sentence are: in lower case, with contractions written out and hyphens as spaces.
+fn written_plainly(phrase: &str) -> String {
+    let part = |part: &str| {
+        let open = if part.ends_with('*') { "*" } else { "" };
+        words(part).join(" ") + open
+    };
+    phrase.split_whitespace().map(part).collect::<Vec<_>>().join(" ")
+}
+
+fn letter(word: &str) -> u8 {
+    word.bytes().next().unwrap_or_default()
+}
+
 /// How many words a phrase has here. An adverb may stand between its words: "running very low".
-fn length(phrase: &[Pattern], words: &[String]) -> Option<usize> {
-    let mut at = 0;
-    for (place, pattern) in phrase.iter().enumerate() {
-        while place > 0 && !pattern.fits(words.get(at)?) && is_adverb(&words[at]) {
+fn length(phrase: &str, words: &[String]) -> Option<usize> {
+    let (first, others) = phrase.split_once(' ').unwrap_or((phrase, ""));
+    if !fits(first, &words[0]) {
+        return None;
+    }
+    let mut at = 1;
+    for pattern in others.split(' ').filter(|pattern| !pattern.is_empty()) {
+        while !fits(pattern, words.get(at)?) && is_adverb(&words[at]) {
             at += 1;
         }
-        if !pattern.fits(words.get(at)?) {
+        if !fits(pattern, words.get(at)?) {
             return None;
         }
         at += 1;
     }
     Some(at)
+}
+
+/// Whether a word is meant; behind a `*` any ending is.
+fn fits(pattern: &str, word: &str) -> bool {
+    match pattern.strip_suffix('*') {
+        Some(start) => word.starts_with(start),
+        None => word == pattern,
+    }
 }
 
 fn is_adverb(word: &str) -> bool {
@@ -111,22 +157,4 @@ fn is_adverb(word: &str) -> bool {
         "all",
     ];
     ADVERBS.contains(&word) || word.ends_with("ly")
-}
-
-impl Pattern {
-    fn letter(&self) -> Option<u8> {
-        self.word.bytes().next()
-    }
-
-    fn fits(&self, word: &str) -> bool {
-        if self.open { word.starts_with(&self.word) } else { word == self.word }
-    }
-}
-
-fn patterns(phrase: &str) -> Vec<Pattern> {
-    let pattern = |part: &str| {
-        let open = part.ends_with('*');
-        words(part).into_iter().map(move |word| Pattern { word, open }).collect::<Vec<_>>()
-    };
-    phrase.split_whitespace().flat_map(pattern).collect()
 }

@@ -4,10 +4,13 @@ use baton_sdk::Host;
 use baton_sdk::types::{Evidence, Objective, Signal};
 
 use super::claim::is_mark;
+use super::classes::NUMBERS;
 use super::lexicon::{Lexicon, Work};
 use super::words::{Sentence, words};
-use super::{Answer, LAST_WORDS_BYTES, NONE, newest, quoted};
+use super::{Answer, NONE, newest, quoted};
 
+/// Bytes at the end of an answer that say what became of the work.
+const SAID_BYTES: usize = 3 << 9;
 /// Shorter words in "ed" are no verbs of work ("red", "need").
 const MISSED_BYTES: usize = 4;
 /// Words before a verb that may deny it.
@@ -17,6 +20,11 @@ const RID_WORDS: usize = 4;
 /// Bytes of a description that are read, and of a word that says what it is about.
 const TOPIC_BYTES: usize = 1_000;
 const TOPIC_WORD_BYTES: usize = 4;
+/// Larger numbers are no amounts ("port 8080").
+const MOST: usize = 100;
+/// Words by which the whole is done, and not only something of it.
+const COMPLETE: [&str; 4] = ["done", "complete", "completed", "finished"];
+const NOT_DONE: &str = "not done";
 /// Bytes that a word may end in beside another form of it.
 const INFLECTION_BYTES: usize = 3;
 /// Longer words of orders that say nothing of what they are about.
@@ -70,43 +78,58 @@ pub(in crate::assess) struct Said {
 /// What the last words say of the work, which is what these objectives are about.
 pub(in crate::assess) fn says(host: &impl Host, window: u32, answer: &Signal, open: &[&Objective]) -> Said {
     let whole = host.text_slice(window, answer.text);
-    let text = &whole[whole.ceil_char_boundary(whole.len().saturating_sub(LAST_WORDS_BYTES))..];
-    let (lexicon, work, sentences) = (Lexicon::of(host), Work::of(host), newest(text));
+    let text = &whole[whole.ceil_char_boundary(whole.len().saturating_sub(SAID_BYTES))..];
+    let (lexicon, work, sentences) = (Lexicon::without_context(host), Work::of(host), newest(text));
     let answers = Answer::new(&sentences, &lexicon);
-    let answer_line = answer_line(text);
-    let left = answers.left_to_do().filter(|_| answer_line != Some(true));
+    let topic = Topic::of(open);
+    let answered = answer_line(text, open);
+    let is_done = answered == Some(true);
     let done: Vec<usize> = (0..sentences.len()).filter(|at| work.says_done(&sentences[*at])).collect();
-    let last = done.last();
-    let named = || {
-        let topics = topics(open);
-        let about = |word: &String| topics.iter().any(|topic| is_alike(topic, word));
-        done.iter().any(|at| sentences[*at].words.iter().any(about))
+    let behind = done.last().map_or(0, |last| last + 1);
+    let asks = |sentence: &Sentence| text[..sentence.end].trim_end().ends_with('?');
+    let trouble = |sentence: &Sentence| {
+        work.is_in_trouble(sentence, &lexicon, &topic)
+            || asks(sentence)
+            || work.says_done(sentence) && topic.is_short(&sentence.words)
     };
-    let behind = last.map_or(0, |last| last + 1);
-    let mut ahead = sentences[behind..].iter().filter(|_| answer_line != Some(true));
+    let trouble = sentences.iter().rposition(trouble);
+    let finished = || {
+        let named = done.iter().rfind(|at| {
+            let words = &sentences[**at].words;
+            topic.is_named(words) && words.iter().any(|word| COMPLETE.contains(&word.as_str()))
+        });
+        let place = answers.finished.map(|(at, _)| at).max(named.copied());
+        place.is_some_and(|at| trouble.is_none_or(|trouble| trouble < at))
+    };
+    let left = answers.left_to_do().filter(|_| !is_done);
+    let mut ahead = sentences[behind..].iter().filter(|_| !is_done);
     let ahead = ahead.find(|sentence| work.looks_ahead(sentence));
     Said {
         leaves: left.map(|(at, _)| quoted(answer, text, &sentences[at])),
-        done: last.is_some(),
-        named: named(),
-        finished: answer_line == Some(true)
-            || answers.finished.is_some_and(|(at, _)| !work.is_in_trouble(&sentences[at], &lexicon)),
-        denied: answer_line == Some(false),
+        done: is_done || !done.is_empty(),
+        named: done.iter().any(|at| topic.is_named(&sentences[*at].words)),
+        finished: is_done || finished(),
+        denied: answered == Some(false),
         ahead: ahead.map(|sentence| quoted(answer, text, sentence)),
-        trouble: sentences.iter().any(|sentence| work.is_in_trouble(sentence, &lexicon)),
+        trouble: !is_done && trouble.is_some(),
     }
 }
 
-/// What the last line answers to the question whether it is done: "Done: parser", "Not done: the tests".
-fn answer_line(text: &str) -> Option<bool> {
-    let line = text.trim_end().lines().next_back()?;
-    let line = line.trim_matches(|c: char| !c.is_alphanumeric()).to_ascii_lowercase();
-    let answers = |word: &str| line.strip_prefix(word).is_some_and(|rest| rest.starts_with(':'));
-    match (answers("not done"), answers("done")) {
-        (true, _) => Some(false),
-        (_, true) => Some(true),
-        _ => None,
+/// What the last line answers that `reporting.rs` asks for: "Done: parser", with the names of all these objectives and nothing else,
+/// or "Not done: the tests".
+fn answer_line(text: &str, open: &[&Objective]) -> Option<bool> {
+    let plain = |part: &str| part.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
+    let line = plain(text.trim_end().lines().next_back()?);
+    if line.starts_with(NOT_DONE) || line.contains(&format!("{NOT_DONE}:")) {
+        return Some(false);
     }
+    let named: Vec<String> = line.strip_prefix("done:")?.split([',', ' ']).map(plain).collect();
+    let named = || named.iter().filter(|name| !name.is_empty() && *name != "and");
+    let is_all = named().eq(["all"]) || named().eq(["everything"]);
+    let ids: Vec<String> = open.iter().map(|objective| plain(&objective.id)).collect();
+    let is_exact =
+        ids.iter().all(|id| named().any(|name| name == id)) && named().all(|name| ids.contains(name));
+    (is_all || is_exact).then_some(true)
 }
 
 impl Work {
@@ -128,10 +151,13 @@ impl Work {
         self.ahead.at(&sentence.words, 0).is_some() || self.comes_next.all(&sentence.words).next().is_some()
     }
 
-    /// What a person would ask about, before they believe that all is done; but "fixed the remaining failing test" is done.
-    fn is_in_trouble(&self, sentence: &Sentence, lexicon: &Lexicon) -> bool {
+    /// What a person would ask about, before they believe that all is done; but "fixed the remaining failing test" is done, and so
+    /// is what the work was about.
+    fn is_in_trouble(&self, sentence: &Sentence, lexicon: &Lexicon, topic: &Topic) -> bool {
         let words = &sentence.words;
-        self.trouble.all(words).any(|(at, _)| words[at] == "not" || !is_rid_of(words, at, lexicon))
+        self.trouble.all(words).any(|(at, _)| {
+            words[at] == "not" || !is_rid_of(words, at, lexicon) && !topic.is_named(&words[at..=at])
+        })
     }
 }
 
@@ -142,16 +168,42 @@ pub(super) fn is_rid_of(words: &[String], at: usize, lexicon: &Lexicon) -> bool 
     before.into_iter().any(|word| lexicon.rid.at(std::slice::from_ref(word), 0).is_some())
 }
 
-/// What objectives are about: the longer words of their names and descriptions.
-fn topics(objectives: &[&Objective]) -> Vec<String> {
-    let texts = objectives.iter().flat_map(|objective| {
-        let description = &objective.description;
-        [&objective.id[..], &description[..description.floor_char_boundary(TOPIC_BYTES)]]
-    });
-    texts
-        .flat_map(words)
-        .filter(|word| word.len() >= TOPIC_WORD_BYTES && !VAGUE.contains(&word.as_str()))
-        .collect()
+/// What objectives are about.
+struct Topic {
+    /// The longer words of their names and descriptions.
+    words: Vec<String>,
+    /// The largest number in them that may be an amount: "all five cases".
+    amount: Option<usize>,
+}
+
+impl Topic {
+    fn of(objectives: &[&Objective]) -> Self {
+        let texts = objectives.iter().flat_map(|objective| {
+            let description = &objective.description;
+            [&objective.id[..], &description[..description.floor_char_boundary(TOPIC_BYTES)]]
+        });
+        let mut words: Vec<String> = texts.flat_map(words).collect();
+        let amount = amounts(&words).max();
+        words.retain(|word| word.len() >= TOPIC_WORD_BYTES && !VAGUE.contains(&word.as_str()));
+        Self { words, amount }
+    }
+
+    fn is_named(&self, words: &[String]) -> bool {
+        words.iter().any(|word| self.words.iter().any(|topic| is_alike(topic, word)))
+    }
+
+    /// Whether it counts less than what was wanted: "wrote cases 1 and 2".
+    fn is_short(&self, words: &[String]) -> bool {
+        let most = amounts(words).max();
+        self.amount.zip(most).is_some_and(|(wanted, most)| most < wanted)
+    }
+}
+
+/// Numbers that may be amounts, from 2 of the wanted ones on.
+fn amounts(words: &[String]) -> impl Iterator<Item = usize> {
+    let spelled = |word: &str| NUMBERS.iter().position(|number| *number == word);
+    let numbers = words.iter().filter_map(move |word| word.parse().ok().or_else(|| spelled(word)));
+    numbers.filter(|number| *number <= MOST)
 }
 
 /// "case" and "cases", "parser" and "parsers".
