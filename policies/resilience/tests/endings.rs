@@ -317,17 +317,35 @@ fn who_is_asked_can_answer_in_a_line() {
     };
     let said = "The scanner counts what is left, also TODO comments; the next one is shown first.";
     assert_ne!(answered(said).verdict, Verdict::Completed);
-    for line in ["Done: parser", "**Done: parser.**", "`Done: parser`", "- done: parser\n"] {
+    for line in [
+        "Done: parser",
+        "**Done: parser.**",
+        "`Done: parser`",
+        "- done: parser\n",
+        "Done: parser (all of its tests pass)",
+        "Done: parser\nNot done: nothing",
+    ] {
         assert_eq!(answered(&format!("{said}\n\n{line}")).verdict, Verdict::Completed, "{line}");
     }
     for line in ["Not done: case 5", "**Not done:** case 5", "Done: parser\n\nNow on to case 5."] {
         let text = format!("{said} I wrote four cases.\n\n{line}");
         assert_ne!(answered(&text).verdict, Verdict::Completed, "{line}");
     }
+    // It is as good as a report: also where an earlier session had changed the files.
+    let found_done = |nudges| {
+        judge("It works, and nothing had to be changed.\nDone: parser", |o| {
+            let objective = sample::objective("parser", "Write it");
+            o.objectives = vec![Objective { status: ObjectiveStatus::InProgress, files: 0, ..objective }];
+            (o.files_changed, o.phase.check, o.phase.expects_files) = (0, String::new(), true);
+            (o.nudges, o.answer_bytes) = (nudges, 50);
+        })
+    };
+    assert_eq!((found_done(0).verdict, found_done(1).verdict), (Verdict::Completed, Verdict::Completed));
     // Only the whole line counts, with the names of the objectives.
     for line in [
         "Done: parser. Not done: cases 3 to 5.",
         "Done: parser, but cases 3 to 5 fail.",
+        "Done: parser (cases 3 to 5 fail)",
         "Done: 2 of 5 cases",
         "Done: lexer",
     ] {

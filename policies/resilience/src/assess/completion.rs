@@ -6,6 +6,7 @@ use baton_sdk::Host;
 use baton_sdk::exhaustion::{Assessment, Observation, Recovery, Verdict};
 use baton_sdk::types::{Basis, Evidence, FileState, Objective, ObjectiveStatus, Signal};
 
+use super::ending::Said;
 use super::{ending, nearly_full, nudge, observed, plain};
 use crate::page::{attribute, one_line};
 
@@ -61,17 +62,22 @@ pub(super) fn answered(host: &impl Host, o: &Observation, answer: Option<&Signal
             if o.phase.budget.retries_used == 0 { Recovery::NewSession } else { Recovery::Pause(question) };
         return unfinished(host, o, what, then);
     }
-    if let Some(unclear) =
-        answer.filter(|_| is_for_words(host, o, &open)).and_then(|answer| unclear(host, o, answer, &open))
-    {
+    // Reading the words costs more than all else: once.
+    let heard = answer.filter(|_| is_for_words(host, o, &open));
+    let heard = heard.map(|answer| (answer, ending::says(host, o.window, answer, &open)));
+    if let Some(unclear) = heard.as_ref().and_then(|(answer, said)| unclear(host, o, answer, said, &open)) {
         return unclear;
     }
+    let said = heard.map(|(_, said)| said);
     if o.answer_bytes == 0 && is_undecided(host, o, &open) {
         return not_done(host, o, "the answer is empty, and nothing was reported".to_owned());
     }
+    let is_enough = o.phase.accept.or_else(|| setting(host)) != Some(Basis::Reported);
+    if said.as_ref().is_some_and(|said| said.answers && is_enough) {
+        return plain(Verdict::Completed, "its last line says that it is done");
+    }
     // Where nothing is left of the phase, an agent that has reported everything need not say it again.
     let all_reported = !is_left(o) && o.phase.progress.done > 0;
-    let said = || answer.is_some_and(|answer| ending::says(host, o.window, answer, &open).finished);
     let short = !all_reported && o.answer_bytes < host.integer("min-answer-bytes") as u64;
     // Who finds the work done, by a session that was lost, has little to say, and says it again: the check tells.
     let is_for_the_check = o.nudges > 0
@@ -79,7 +85,11 @@ pub(super) fn answered(host: &impl Host, o: &Observation, answer: Option<&Signal
         && !open.is_empty()
         && is_checked(o, &open)
         && open.iter().all(|objective| is_there(objective));
-    if short && o.files_changed == 0 && !is_for_the_check && !(o.nudges > 0 && said()) {
+    if short
+        && o.files_changed == 0
+        && !is_for_the_check
+        && !(o.nudges > 0 && said.is_some_and(|said| said.finished))
+    {
         let what = format!("the answer has {} bytes and no file changed", o.answer_bytes);
         return Assessment {
             evidence: vec![observed(what.clone())],
@@ -87,7 +97,7 @@ pub(super) fn answered(host: &impl Host, o: &Observation, answer: Option<&Signal
             ..plain(Verdict::Truncated, format!("it calls itself done, but {what}"))
         };
     }
-    weigh(host, o, &open)
+    weigh(host, o, &open, answer)
 }
 
 /// What an agent says against its own report of all that it was given: it wrote a handoff as well, or its last line says so.
@@ -120,14 +130,25 @@ fn is_undecided(host: &impl Host, o: &Observation, open: &[&Objective]) -> bool 
 /// An agent that reported nothing is asked once, unless its last words plainly say that the work is done. Who leaves work again, or
 /// still does not say that it is done, hands over; with a context that is nearly full it is out of it, whatever its words are (A12).
 /// Words say little by themselves: where no wanted file shows it, who was asked has to answer as `brief.rs` says.
-fn unclear(host: &impl Host, o: &Observation, answer: &Signal, open: &[&Objective]) -> Option<Assessment> {
-    let said = ending::says(host, o.window, answer, open);
+fn unclear(
+    host: &impl Host,
+    o: &Observation,
+    answer: &Signal,
+    said: &Said,
+    open: &[&Objective],
+) -> Option<Assessment> {
     let was_asked = i64::from(o.nudges) >= host.integer("max-asks");
     let shown = open.iter().all(|objective| is_there(objective));
     let checked = is_checked(o, open);
     let quote = |said: &Evidence| format!("\"{}\"", one_line(&said.text, NOTE_BYTES));
     let what = match (&said.leaves, &said.ahead) {
+        // Who has been asked means what its last line says.
+        _ if was_asked && said.answers => return None,
+        (Some(left), _) if said.answers => {
+            format!("answers that it is done, and leaves work: {}", quote(left))
+        }
         (Some(left), _) => format!("leaves work: {}", quote(left)),
+        _ if said.answers => return None,
         _ if said.denied => "answers that it is not done".to_owned(),
         // A check looks at what there is: it needs something to look at, and no words.
         _ if checked && (o.files_changed > 0 || shown) => return None,
@@ -148,7 +169,12 @@ fn unclear(host: &impl Host, o: &Observation, answer: &Signal, open: &[&Objectiv
     };
     let full = nearly_full(host, o);
     let what = format!("the agent reported nothing, and {what}{}", held_to(o, open));
-    let evidence = full.clone().map(observed).into_iter().chain(said.leaves.or(said.ahead)).collect();
+    let evidence = full
+        .clone()
+        .map(observed)
+        .into_iter()
+        .chain(said.leaves.clone().or_else(|| said.ahead.clone()))
+        .collect();
     Some(match full {
         Some(full) if was_asked => {
             Assessment { evidence, ..plain(Verdict::Exhausted, format!("{full}; {what}")) }
@@ -162,12 +188,12 @@ fn held_to(o: &Observation, open: &[&Objective]) -> String {
     let of_objective = open.iter().map(|objective| &objective.check).find(|check| !check.is_empty());
     match of_objective.unwrap_or(&o.phase.check).as_str() {
         "" => String::new(),
-        check => format!("; it is held to {}", one_line(check, NOTE_BYTES)),
+        check => format!("; its check is `{}`", one_line(check, NOTE_BYTES)),
     }
 }
 
 /// Nothing speaks against it: is the evidence strong enough?
-fn weigh(host: &impl Host, o: &Observation, open: &[&Objective]) -> Assessment {
+fn weigh(host: &impl Host, o: &Observation, open: &[&Objective], answer: Option<&Signal>) -> Assessment {
     let changed = o.files_changed > 0;
     let wanted = o.phase.accept.or_else(|| setting(host));
     let ids: Vec<&str> = open.iter().map(|objective| objective.id.as_str()).collect();
@@ -186,7 +212,11 @@ fn weigh(host: &impl Host, o: &Observation, open: &[&Objective]) -> Assessment {
         let by = if changed { "it was answered, and files changed" } else { "the prompt was answered" };
         return plain(Verdict::Completed, by);
     }
-    let question = format!("{what}. Is the work done?");
+    let said =
+        answer.map(|answer| ending::last_words(host, o.window, answer)).filter(|said| !said.is_empty());
+    let said =
+        said.map_or_else(String::new, |said| format!("; it said last: \"{}\"", one_line(&said, NOTE_BYTES)));
+    let question = format!("{what}{said}. Is the work done?");
     unfinished(host, o, what, Recovery::Pause(question))
 }
 

@@ -25,6 +25,11 @@ const MOST: usize = 100;
 /// Words by which the whole is done, and not only something of it.
 const COMPLETE: [&str; 4] = ["done", "complete", "completed", "finished"];
 const NOT_DONE: &str = "not done";
+const DONE_LINE: &str = "done:";
+/// Lines of an answer that are shown to a person.
+const LAST_LINES: usize = 2;
+/// What stands between the names on that line and a remark.
+const REMARKS: [&str; 5] = ["(", " - ", "—", "–", ". "];
 /// Bytes that a word may end in beside another form of it.
 const INFLECTION_BYTES: usize = 3;
 /// Longer words of orders that say nothing of what they are about.
@@ -67,6 +72,8 @@ pub(in crate::assess) struct Said {
     pub(in crate::assess) named: bool,
     /// It says that all is done, or its last line is the answer that `brief.rs` asks for.
     pub(in crate::assess) finished: bool,
+    /// Its last line answers that all of it is done: as good as a report.
+    pub(in crate::assess) answers: bool,
     /// Its last line answers that it is not done.
     pub(in crate::assess) denied: bool,
     /// What it says of what comes next, behind everything that it says is done.
@@ -82,8 +89,14 @@ pub(in crate::assess) fn says(host: &impl Host, window: u32, answer: &Signal, op
     let (lexicon, work, sentences) = (Lexicon::without_context(host), Work::of(host), newest(text));
     let answers = Answer::new(&sentences, &lexicon);
     let topic = Topic::of(open);
+    let plainly = |remark: &str| {
+        let remark = Sentence { start: 0, end: 0, words: words(remark), listed: false };
+        !work.is_in_trouble(&remark, &lexicon, &topic)
+            && !work.looks_ahead(&remark)
+            && !topic.is_short(&remark.words)
+    };
     let answered = answer_line(text, open);
-    let is_done = answered == Some(true);
+    let is_done = matches!(answered, Some(AnswerLine::Done(remark)) if plainly(remark));
     let done: Vec<usize> = (0..sentences.len()).filter(|at| work.says_done(&sentences[*at])).collect();
     let behind = done.last().map_or(0, |last| last + 1);
     let asks = |sentence: &Sentence| text[..sentence.end].trim_end().ends_with('?');
@@ -101,7 +114,7 @@ pub(in crate::assess) fn says(host: &impl Host, window: u32, answer: &Signal, op
         let place = answers.finished.map(|(at, _)| at).max(named.copied());
         place.is_some_and(|at| trouble.is_none_or(|trouble| trouble < at))
     };
-    let left = answers.left_to_do().filter(|_| !is_done);
+    let left = answers.left_to_do();
     let mut ahead = sentences[behind..].iter().filter(|_| !is_done);
     let ahead = ahead.find(|sentence| work.looks_ahead(sentence));
     Said {
@@ -109,27 +122,55 @@ pub(in crate::assess) fn says(host: &impl Host, window: u32, answer: &Signal, op
         done: is_done || !done.is_empty(),
         named: done.iter().any(|at| topic.is_named(&sentences[*at].words)),
         finished: is_done || finished(),
-        denied: answered == Some(false),
+        denied: matches!(answered, Some(AnswerLine::NotDone)),
+        answers: is_done,
         ahead: ahead.map(|sentence| quoted(answer, text, sentence)),
         trouble: !is_done && trouble.is_some(),
     }
 }
 
-/// What the last line answers that `reporting.rs` asks for: "Done: parser", with the names of all these objectives and nothing else,
-/// or "Not done: the tests".
-fn answer_line(text: &str, open: &[&Objective]) -> Option<bool> {
+/// The end of an answer, for a person who has to decide.
+pub(in crate::assess) fn last_words(host: &impl Host, window: u32, answer: &Signal) -> String {
+    let whole = host.text_slice(window, answer.text);
+    let lines: Vec<&str> = whole.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    lines[lines.len().saturating_sub(LAST_LINES)..].join(" / ")
+}
+
+/// What the last line answers that `reporting.rs` asks for.
+enum AnswerLine<'t> {
+    /// "Done: parser", with the names of all these objectives, and a remark behind them, if any.
+    Done(&'t str),
+    /// "Not done: the tests".
+    NotDone,
+}
+
+/// The last line that answers; "Not done: nothing" is none.
+fn answer_line<'t>(text: &'t str, open: &[&Objective]) -> Option<AnswerLine<'t>> {
     let plain = |part: &str| part.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
-    let line = plain(text.trim_end().lines().next_back()?);
-    if line.starts_with(NOT_DONE) || line.contains(&format!("{NOT_DONE}:")) {
-        return Some(false);
+    let mut lines = text.lines().rev().map(|line| line.trim_start_matches(|c: char| !c.is_alphanumeric()));
+    let mut lines = lines.by_ref().filter(|line| !line.trim().is_empty());
+    let line = lines.find(|line| {
+        let denied = starts_with(line, NOT_DONE).map(|rest| plain(rest.trim_start_matches(['*', '`', ':'])));
+        denied.is_none_or(|rest| !["", "nothing", "none", "n/a"].contains(&rest.as_str()))
+    })?;
+    if starts_with(line, NOT_DONE).is_some() || plain(line).contains(&format!("{NOT_DONE}:")) {
+        return Some(AnswerLine::NotDone);
     }
-    let named: Vec<String> = line.strip_prefix("done:")?.split([',', ' ']).map(plain).collect();
+    let rest = starts_with(line, DONE_LINE)?;
+    let end = REMARKS.iter().filter_map(|mark| rest.find(mark)).min().unwrap_or(rest.len());
+    let named: Vec<String> = rest[..end].split([',', ' ']).map(plain).collect();
     let named = || named.iter().filter(|name| !name.is_empty() && *name != "and");
     let is_all = named().eq(["all"]) || named().eq(["everything"]);
     let ids: Vec<String> = open.iter().map(|objective| plain(&objective.id)).collect();
     let is_exact =
         ids.iter().all(|id| named().any(|name| name == id)) && named().all(|name| ids.contains(name));
-    (is_all || is_exact).then_some(true)
+    (is_all || is_exact).then_some(AnswerLine::Done(&rest[end..]))
+}
+
+/// What is behind the beginning, in either case.
+fn starts_with<'t>(line: &'t str, beginning: &str) -> Option<&'t str> {
+    let head = line.get(..beginning.len())?;
+    head.eq_ignore_ascii_case(beginning).then(|| &line[beginning.len()..])
 }
 
 impl Work {
