@@ -40,7 +40,7 @@ pub(crate) const CLAUDE: RealAgent = RealAgent {
     role: "agent = \"claude\"\nprogram = \"PROGRAM\"\npermission = \"edit\"\nmodel = \"claude-sonnet-4-5\"",
     surroundings: with_key,
     narrow_window_tokens: 125_000,
-    compact_percent: 30,
+    compact_percent: 34,
     tells_reset: Told::Nothing,
     searches: false,
 };
