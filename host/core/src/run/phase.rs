@@ -171,6 +171,8 @@ pub(super) struct Phase {
     pub(super) dropped: u32,
     /// What an agent wrote for its successor, and which one.
     pub(super) reported_handoff: Option<(Option<SessionId>, ReportedHandoff)>,
+    /// No objective was reported as done behind it.
+    pub(super) handoff_is_last: bool,
     pub(super) requested: Option<SplitRequest>,
     /// All that the policy is asked about was reported as done when it was asked.
     pub(super) judged_as_done: bool,
@@ -264,6 +266,7 @@ impl Phase {
             activity: Activity::default(),
             dropped: 0,
             reported_handoff: None,
+            handoff_is_last: false,
             requested: None,
             judged_as_done: false,
             handoffs: Vec::new(),

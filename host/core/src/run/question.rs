@@ -54,7 +54,9 @@ impl Run {
             files_changed: phase.changed_for(focus),
             files_missing: missing as u32,
             objectives: focus.iter().map(|g| self.objective_view(p, *g)).collect(),
-            handoff_reported: phase.handoff_is_by(phase.session.as_ref()),
+            // Who reports all of it as done afterwards has finished what the handoff was about.
+            handoff_reported: phase.handoff_is_by(phase.session.as_ref())
+                && (phase.handoff_is_last || !phase.is_finished()),
             nudges: session.map_or(0, |s| s.nudges),
             now_ms: self.now,
             utc_offset_minutes: self.utc_offset_minutes,

@@ -89,6 +89,7 @@ impl Run {
         match report {
             Report::ObjectiveUpdate { objective, status, note } => {
                 let phase = &mut self.phases[p];
+                phase.handoff_is_last &= *status != ObjectiveStatus::Done;
                 if *status == ObjectiveStatus::Failed && !note.is_empty() {
                     let outcome = format!("objective {objective} was reported as failed");
                     let attempt = Attempt { approach: note.clone(), outcome };
@@ -118,6 +119,7 @@ impl Run {
             }
             Report::Refused { .. } => {}
             Report::HandoffWrite(handoff) => {
+                self.phases[p].handoff_is_last = true;
                 self.phases[p].reported_handoff = Some((from.cloned(), (**handoff).clone()));
             }
             Report::ArtifactSaved { artifact } => self.phases[p].keep(artifact),
