@@ -332,15 +332,23 @@ fn who_is_asked_can_answer_in_a_line() {
         assert_ne!(answered(&text).verdict, Verdict::Completed, "{line}");
     }
     // It is as good as a report: also where an earlier session had changed the files.
-    let found_done = |nudges| {
+    let found_done = |nudges, before| {
         judge("It works, and nothing had to be changed.\nDone: parser", |o| {
             let objective = sample::objective("parser", "Write it");
-            o.objectives = vec![Objective { status: ObjectiveStatus::InProgress, files: 0, ..objective }];
+            let attempts = nudges + 1 + before;
+            o.objectives =
+                vec![Objective { status: ObjectiveStatus::InProgress, files: 0, attempts, ..objective }];
             (o.files_changed, o.phase.check, o.phase.expects_files) = (0, String::new(), true);
-            (o.nudges, o.answer_bytes) = (nudges, 50);
+            (o.nudges, o.answer_bytes, o.phase.progress.done) = (nudges, 50, 0);
         })
     };
-    assert_eq!((found_done(0).verdict, found_done(1).verdict), (Verdict::Completed, Verdict::Completed));
+    assert_eq!(
+        (found_done(0, 1).verdict, found_done(1, 1).verdict),
+        (Verdict::Completed, Verdict::Completed)
+    );
+    // Where nobody ever changed anything, a person decides.
+    assert_eq!(found_done(0, 0).recovery, Recovery::Nudge);
+    assert!(matches!(found_done(1, 0).recovery, Recovery::Pause(_)));
     // Only the whole line counts, with the names of the objectives.
     for line in [
         "Done: parser. Not done: cases 3 to 5.",

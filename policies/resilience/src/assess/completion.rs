@@ -73,7 +73,8 @@ pub(super) fn answered(host: &impl Host, o: &Observation, answer: Option<&Signal
         return not_done(host, o, "the answer is empty, and nothing was reported".to_owned());
     }
     let is_enough = o.phase.accept.or_else(|| setting(host)) != Some(Basis::Reported);
-    if said.as_ref().is_some_and(|said| said.answers && is_enough) {
+    let is_anything_there = o.files_changed > 0 || is_checked(o, &open) || was_worked_on(o, &open);
+    if said.as_ref().is_some_and(|said| said.answers && is_enough && is_anything_there) {
         return plain(Verdict::Completed, "its last line says that it is done");
     }
     // Where nothing is left of the phase, an agent that has reported everything need not say it again.
@@ -98,6 +99,12 @@ pub(super) fn answered(host: &impl Host, o: &Observation, answer: Option<&Signal
         };
     }
     weigh(host, o, &open, answer)
+}
+
+/// Whether the phase has something to show before this session: who takes it up may find its work done, and say so.
+fn was_worked_on(o: &Observation, open: &[&Objective]) -> bool {
+    let by_another = |objective: &Objective| objective.attempts > o.nudges + 1;
+    o.phase.progress.done > 0 || open.iter().all(|objective| is_there(objective) || by_another(objective))
 }
 
 /// What an agent says against its own report of all that it was given: it wrote a handoff as well, or its last line says so.
