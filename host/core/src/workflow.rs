@@ -19,7 +19,7 @@ pub use policies::{
 pub use role::{AgentPlace, Permission, PromptWay, Role, RoleServer};
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -134,6 +134,20 @@ pub const REVIEWER: &str = "reviewer";
 /// A review passes from this score on, where the workflow names none: as for handoff documents (C8).
 pub const REVIEW_SCORE: u32 = 70;
 
+/// A phase, and all that it depends on, directly or not.
+pub(crate) fn leading_to<'a>(
+    phase: &'a PhaseId,
+    depends_on: impl Fn(&PhaseId) -> Option<&'a [PhaseId]>,
+) -> BTreeSet<&'a PhaseId> {
+    let (mut found, mut open) = (BTreeSet::new(), vec![phase]);
+    while let Some(id) = open.pop() {
+        if found.insert(id) {
+            open.extend(depends_on(id).into_iter().flatten());
+        }
+    }
+    found
+}
+
 impl Workflow {
     /// The same work with another agent in every role (`--agent`). What was meant for the first agent alone does not go
     /// over to the second.
@@ -176,17 +190,8 @@ impl Workflow {
 
     /// Whether a phase depends on another one, directly or not.
     fn waits_for(&self, phase: &PhaseId, on: &PhaseId) -> bool {
-        let (mut open, mut known) = (vec![phase], std::collections::BTreeSet::new());
-        while let Some(id) = open.pop() {
-            if id == on {
-                return true;
-            }
-            if known.insert(id) {
-                let phase = self.phases.iter().find(|phase| phase.id == *id);
-                open.extend(phase.into_iter().flat_map(|phase| &phase.depends_on));
-            }
-        }
-        false
+        let find = |id: &PhaseId| self.phases.iter().find(|phase| phase.id == *id);
+        leading_to(phase, |id| find(id).map(|phase| &phase.depends_on[..])).contains(on)
     }
 
     /// Whose quota a phase uses: the `provider` of its role, or else the agent that plays it.

@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, HashSet, VecDeque};
 use crate::ids::PhaseId;
 use crate::observation::{Attempt, LessonKind, LessonView};
 use crate::view::Repair;
-use crate::workflow::paths;
+use crate::workflow::{leading_to, paths};
 
 use super::Run;
 use super::phase::Phase;
@@ -55,15 +55,9 @@ impl Run {
 
     /// The phases of the workflow that this one depends on, directly or not, and its own.
     fn leading_to(&self, p: usize) -> BTreeSet<&PhaseId> {
-        let mut found = BTreeSet::new();
-        let mut open = vec![self.root_of(&self.phases[p])];
-        while let Some(id) = open.pop() {
-            if found.insert(id) {
-                let phase = self.phase_index(id).map(|q| &self.phases[q].spec.depends_on);
-                open.extend(phase.into_iter().flatten());
-            }
-        }
-        found
+        leading_to(self.root_of(&self.phases[p]), |id| {
+            self.phase_index(id).map(|q| &self.phases[q].spec.depends_on[..])
+        })
     }
 
     /// Where more stands: the complete facts beside its newest handoff, or its summary, or its results.
