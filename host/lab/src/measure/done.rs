@@ -97,10 +97,10 @@ fn has_check(workflow: &Workflow, phase: &PhaseId, objective: &ObjectiveRow) -> 
 
 #[cfg(test)]
 mod tests {
+    use baton_core::UnixMs;
     use baton_core::view::{ObjectiveRow, PhaseRow};
-    use baton_core::workflow::file;
-    use baton_core::{Input, Run, Seq, Stamped, UnixMs};
 
+    use super::super::tests::begun;
     use super::*;
 
     const WORKFLOW: &str = r#"
@@ -136,17 +136,7 @@ description = "Write e."
 
     /// The run as it begins, changed by hand: what an engine would have to do for each of these is not what is counted here.
     fn counted(change: impl FnOnce(&mut Vec<PhaseRow>)) -> Done {
-        let mut run = Run::new();
-        let workflow = Box::new(file::parse(WORKFLOW, "w.toml", "/").unwrap());
-        let input = Input::Started {
-            run: "r1".into(),
-            workflow,
-            pins: Vec::new(),
-            task_folder: ".".into(),
-            utc_offset_minutes: 0,
-            assignments: Vec::new(),
-        };
-        run.apply(&Stamped { seq: Seq(1), at: UnixMs(1_000), input }).unwrap();
+        let run = begun(WORKFLOW);
         let mut view = run.view(UnixMs(2_000)).unwrap();
         change(&mut view.phases);
         Done::of(&view, run.workflow())

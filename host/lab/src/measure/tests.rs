@@ -23,6 +23,22 @@ id = "b"
 description = "Write b."
 "#;
 
+/// A run of a workflow at its first moment.
+pub(super) fn begun(workflow: &str) -> Run {
+    let mut run = Run::new();
+    let workflow = Box::new(file::parse(workflow, "w.toml", "/").unwrap());
+    let input = Input::Started {
+        run: "r1".into(),
+        workflow,
+        pins: Vec::new(),
+        task_folder: ".".into(),
+        utc_offset_minutes: 0,
+        assignments: Vec::new(),
+    };
+    run.apply(&Stamped { seq: Seq(1), at: UnixMs(1_000), input }).unwrap();
+    run
+}
+
 /// Feeds inputs and notices, as a run would give them.
 struct Story {
     run: Run,
@@ -32,17 +48,7 @@ struct Story {
 
 impl Story {
     fn new() -> Self {
-        let mut run = Run::new();
-        let workflow = Box::new(file::parse(WORKFLOW, "w.toml", "/").unwrap());
-        let input = Input::Started {
-            run: "r1".into(),
-            workflow,
-            pins: Vec::new(),
-            task_folder: ".".into(),
-            utc_offset_minutes: 0,
-            assignments: Vec::new(),
-        };
-        run.apply(&Stamped { seq: Seq(1), at: UnixMs(1_000), input }).unwrap();
+        let run = begun(WORKFLOW);
         Self { run, measuring: Measuring::new(), seq: Seq(1) }
     }
 
