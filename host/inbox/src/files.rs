@@ -18,7 +18,7 @@ use rustix::fs::OFlags;
 
 use crate::call::Call;
 use crate::error::{InboxError, Problem};
-use crate::parse;
+use crate::parse::{self, Refused};
 
 /// A report is a few sentences; a larger file is something else.
 pub const MAX_FILE_BYTES: u64 = 64 << 10;
@@ -37,6 +37,12 @@ const TAKEN: &str = "taken";
 
 /// Where bad files go, below the inbox.
 const REJECTED: &str = "rejected";
+
+/// How to report, for agents; the host writes it.
+const INSTRUCTIONS: &str = "README.md";
+
+/// What the name of a report ends in.
+const SUFFIX: &str = ".json";
 
 /// The text without its secrets; borrowed if there are none. The inbox knows no rules of its own.
 pub type Mask = fn(&str) -> Cow<'_, str>;
@@ -92,14 +98,14 @@ impl Inbox {
     }
 
     /// Reads the new `*.json` files, the oldest first. Half-written ones are left alone: a name that begins with a
-    /// dot, and JSON that breaks off, which is rejected only once nobody has written to it for two seconds. Whoever cannot wait
-    /// for that, since an agent has ended its prompt, is told of it `at_once`.
+    /// dot, and JSON that breaks off or a name that does not end in `.json`, which are rejected only once nobody has written to
+    /// them for two seconds. Whoever cannot wait for that, since an agent has ended its prompt, is told of it `at_once`.
     ///
     /// # Errors
     /// [`InboxError`] where the folder cannot be made or read. A single bad file is a result, not an error.
     pub fn scan(&mut self, at_once: bool) -> Result<Vec<Received>, InboxError> {
         let dir = self.dir()?;
-        let names = json_files(&dir).map_err(|source| InboxError::new("read", self.folder(), source))?;
+        let names = written(&dir).map_err(|source| InboxError::new("read", self.folder(), source))?;
         self.held.retain(|name, _| names.contains(name));
         let mut received = Vec::new();
         for name in names {
@@ -197,34 +203,47 @@ impl Inbox {
         if self.held.get(name) == Some(&digest) {
             return None;
         }
-        let result = match bytes {
-            Err(error) => Err(Problem::new(&file, format!("it cannot be read: {error}"))),
-            Ok(_) if name.to_str().is_none() => Err(Problem::new(&file, "its name is not UTF-8")),
-            Ok(bytes) if bytes.len() as u64 > MAX_FILE_BYTES => {
-                Err(Problem::new(&file, format!("it is larger than {MAX_FILE_BYTES} bytes")))
+        let writing = writing_of(&file, &written, &digest);
+        let result = match read(&file, name, bytes) {
+            Ok(report) => Ok(report),
+            Err(refused) if refused.unfinished && is_fresh(dir, name) => {
+                return Some(Received {
+                    file,
+                    digest,
+                    writing,
+                    result: Err(refused.problem),
+                    unfinished: true,
+                });
             }
-            Ok(bytes) => match parse::report(&file, &bytes) {
-                Ok(report) => Ok(report),
-                Err(refused) if refused.unfinished && is_fresh(dir, name) => {
-                    let writing = writing_of(&file, &written, &digest);
-                    return Some(Received {
-                        file,
-                        digest,
-                        writing,
-                        result: Err(refused.problem),
-                        unfinished: true,
-                    });
-                }
-                Err(refused) => Err(refused.problem),
-            },
+            Err(refused) => Err(refused.problem),
         };
         let rejected = |problem| reject(dir, name, &digest, problem, self.mask);
         let movable = result.as_ref().err().is_none_or(|problem| rejected(problem).is_ok());
         if result.is_ok() || !movable {
             self.held.insert(name.to_owned(), digest.clone());
         }
-        let writing = writing_of(&file, &written, &digest);
         Some(Received { file, digest, writing, result, unfinished: false })
+    }
+}
+
+/// What a file says, or why that is no report.
+fn read(file: &str, name: &OsStr, bytes: io::Result<Vec<u8>>) -> Result<(Option<SessionId>, Call), Refused> {
+    let wrong = |problem| Err(Refused { problem, unfinished: false });
+    match bytes {
+        Err(error) => wrong(Problem::new(file, format!("it cannot be read: {error}"))),
+        Ok(_) if name.to_str().is_none() => wrong(Problem::new(file, "its name is not UTF-8")),
+        // May still get its name.
+        Ok(_) if !file.ends_with(SUFFIX) => Err(Refused {
+            problem: Problem {
+                allowed: "a report is one JSON object in a file that ends in .json".to_owned(),
+                ..Problem::new(file, "its name does not end in .json")
+            },
+            unfinished: true,
+        }),
+        Ok(bytes) if bytes.len() as u64 > MAX_FILE_BYTES => {
+            wrong(Problem::new(file, format!("it is larger than {MAX_FILE_BYTES} bytes")))
+        }
+        Ok(bytes) => parse::report(file, &bytes),
     }
 }
 
@@ -232,13 +251,13 @@ fn writing_of(file: &str, written: &Option<(i64, i64)>, content: &Digest) -> Dig
     Digest::of(format!("{file}\n{written:?}\n{content}"))
 }
 
-/// Names that end in `.json` and do not begin with a dot, in the order in which the files were written.
-fn json_files(dir: &Dir) -> io::Result<Vec<OsString>> {
+/// What agents put there, in the order in which it was written: all but names that begin with a dot, and what is Baton's.
+fn written(dir: &Dir) -> io::Result<Vec<OsString>> {
     let mut files = Vec::new();
     for entry in dir.entries()?.take(MAX_ENTRIES).flatten() {
         let name = entry.file_name();
         let shown = name.to_string_lossy();
-        if shown.ends_with(".json") && !shown.starts_with('.') {
+        if !shown.starts_with('.') && ![TAKEN, REJECTED, INSTRUCTIONS].contains(&&*shown) {
             let written = entry.metadata().map(|meta| (meta.mtime(), meta.mtime_nsec())).unwrap_or_default();
             files.push((written, name));
         }
@@ -310,6 +329,8 @@ fn reject(dir: &Dir, name: &OsStr, digest: &Digest, problem: &Problem, mask: Mas
 /// A name that the same name with other content does not overwrite: `note.json` becomes `note.0123456789ab.json`.
 fn numbered(name: &OsStr, digest: &Digest) -> OsString {
     let mut numbered = Path::new(name).file_stem().unwrap_or(name).to_owned();
-    numbered.push(format!(".{}.json", digest.short()));
+    let suffix = Path::new(name).extension().unwrap_or(OsStr::new("json"));
+    numbered.push(format!(".{}.", digest.short()));
+    numbered.push(suffix);
     numbered
 }

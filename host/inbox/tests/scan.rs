@@ -146,16 +146,20 @@ fn a_bad_file_is_moved_aside_with_an_explanation() {
 fn half_written_files_are_left_alone() {
     let mut place = Place::new();
     place.write(".note.json", GOOD);
-    place.write("note.json.tmp", GOOD);
     place.write("README.md", baton_inbox::INSTRUCTIONS);
     // Ahead of any clock, so that the test does not hang on how fast it runs.
     const NOW: u64 = 1 << 33;
+    place.write("note.json.tmp", GOOD);
+    place.written_at("note.json.tmp", NOW);
     place.write("slow.json", &GOOD[..20]);
     place.written_at("slow.json", NOW);
     assert!(place.scan().is_empty());
     // Who ended its prompt is not waited for: it is told, and the file stays.
     let told = place.inbox.scan(true).unwrap();
-    assert!(told[0].unfinished && told[0].result.is_err() && place.names("rejected").is_empty());
+    assert_eq!(told.len(), 2);
+    assert!(
+        told.iter().all(|told| told.unfinished && told.result.is_err()) && place.names("rejected").is_empty()
+    );
     place.write("slow.json", GOOD);
     assert!(place.scan()[0].result.is_ok());
     place.inbox.confirm("slow.json").unwrap();
@@ -165,6 +169,21 @@ fn half_written_files_are_left_alone() {
     assert!(place.scan().is_empty());
     place.written_at("dead.json", 10);
     assert!(problem(&place.scan()).contains("dead.json, line 1: not JSON: EOF"));
+}
+
+#[test]
+fn a_file_of_another_name_is_no_report_and_its_agent_is_told() {
+    let mut place = Place::new();
+    place.write("handoff.md", "# Handoff\n\nCases 3 to 5 are left.");
+    place.written_at("handoff.md", 10);
+    let said = problem(&place.scan());
+    assert!(
+        said.starts_with("handoff.md: its name does not end in .json; a report is one JSON object"),
+        "{said}"
+    );
+    let kept = place.names("rejected");
+    assert!(kept[0].starts_with("handoff.") && kept[0].ends_with(".md"), "{kept:?}");
+    assert!(place.scan().is_empty());
 }
 
 #[test]
