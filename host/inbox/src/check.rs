@@ -8,7 +8,7 @@ pub const TEXT_BYTES_MAX: usize = 8 << 10;
 /// Facts of a handoff: what fits one screen beside everything else on it (C7).
 pub const FACTS_MAX: usize = 5;
 /// Files of a handoff: a list that is longer names no file that matters.
-const FILES_MAX: usize = 20;
+pub(crate) const FILES_MAX: usize = 20;
 /// Groups of a split: a phase has no more objectives than this.
 const GROUPS_MAX: usize = 200;
 /// Findings of a review: nobody acts on more of them at once.

@@ -18,6 +18,7 @@ use rustix::fs::OFlags;
 
 use crate::call::Call;
 use crate::error::{InboxError, Problem};
+use crate::markdown;
 use crate::parse::{self, Refused};
 
 /// A report is a few sentences; a larger file is something else.
@@ -41,8 +42,9 @@ const REJECTED: &str = "rejected";
 /// How to report, for agents; the host writes it.
 const INSTRUCTIONS: &str = "README.md";
 
-/// What the name of a report ends in.
+/// What the name of a report ends in, and that of a handoff may.
 const SUFFIX: &str = ".json";
+const MARKDOWN: &str = ".md";
 
 /// The text without its secrets; borrowed if there are none. The inbox knows no rules of its own.
 pub type Mask = fn(&str) -> Cow<'_, str>;
@@ -73,6 +75,8 @@ pub struct Inbox {
     mask: Mask,
     /// Handed over and not yet confirmed, or bad and not movable: not handed over again while unchanged.
     held: BTreeMap<OsString, Digest>,
+    /// Told as unfinished at the end of a prompt: unchanged at the end of the next one, nobody writes to it any more.
+    unfinished: BTreeMap<OsString, Digest>,
 }
 
 impl Inbox {
@@ -87,6 +91,7 @@ impl Inbox {
             inbox: Path::new(task_folder).join("inbox"),
             mask,
             held: BTreeMap::new(),
+            unfinished: BTreeMap::new(),
         };
         inbox.dir()?;
         Ok(inbox)
@@ -97,9 +102,10 @@ impl Inbox {
         self.workspace.join(&self.inbox)
     }
 
-    /// Reads the new `*.json` files, the oldest first. Half-written ones are left alone: a name that begins with a
-    /// dot, and JSON that breaks off or a name that does not end in `.json`, which are rejected only once nobody has written to
-    /// them for two seconds. Whoever cannot wait for that, since an agent has ended its prompt, is told of it `at_once`.
+    /// Reads the new files, the oldest first: reports in JSON, and handoffs in Markdown. Half-written ones are left alone: a name
+    /// that begins with a dot; Markdown, JSON that breaks off and any other name until nobody has written to them for two seconds.
+    /// Whoever cannot wait for that, since an agent has ended its prompt, has them `at_once`: what is bad is told, stays, and is
+    /// rejected if it is the same at the end of the next prompt.
     ///
     /// # Errors
     /// [`InboxError`] where the folder cannot be made or read. A single bad file is a result, not an error.
@@ -107,16 +113,13 @@ impl Inbox {
         let dir = self.dir()?;
         let names = written(&dir).map_err(|source| InboxError::new("read", self.folder(), source))?;
         self.held.retain(|name, _| names.contains(name));
+        self.unfinished.retain(|name, _| names.contains(name));
         let mut received = Vec::new();
         for name in names {
             if received.len() == MAX_FILES_PER_SCAN {
                 break;
             }
-            if let Some(found) = self.receive(&dir, &name)
-                && (at_once || !found.unfinished)
-            {
-                received.push(found);
-            }
+            received.extend(self.receive(&dir, &name, at_once));
         }
         Ok(received)
     }
@@ -192,7 +195,7 @@ impl Inbox {
     }
 
     /// What one file is worth telling: nothing while it is being written, held already, or gone.
-    fn receive(&mut self, dir: &Dir, name: &OsStr) -> Option<Received> {
+    fn receive(&mut self, dir: &Dir, name: &OsStr, at_once: bool) -> Option<Received> {
         let file = name.to_string_lossy().into_owned();
         let written = dir.symlink_metadata(name).map(|meta| (meta.mtime(), meta.mtime_nsec())).ok();
         let bytes = match content(dir, name.as_ref()) {
@@ -204,16 +207,21 @@ impl Inbox {
             return None;
         }
         let writing = writing_of(&file, &written, &digest);
+        let is_fresh = || is_fresh(dir, name);
         let result = match read(&file, name, bytes) {
+            // It does not show whether all of it is there.
+            Ok(_) if file.ends_with(MARKDOWN) && !at_once && is_fresh() => return None,
             Ok(report) => Ok(report),
-            Err(refused) if refused.unfinished && is_fresh(dir, name) => {
-                return Some(Received {
-                    file,
-                    digest,
-                    writing,
-                    result: Err(refused.problem),
-                    unfinished: true,
-                });
+            Err(refused) if refused.unfinished && is_fresh() => {
+                if !at_once {
+                    return None;
+                }
+                let before = self.unfinished.insert(name.to_owned(), digest.clone());
+                if before.as_ref() != Some(&digest) {
+                    let result = Err(refused.problem);
+                    return Some(Received { file, digest, writing, result, unfinished: true });
+                }
+                Err(refused.problem)
             }
             Err(refused) => Err(refused.problem),
         };
@@ -232,17 +240,23 @@ fn read(file: &str, name: &OsStr, bytes: io::Result<Vec<u8>>) -> Result<(Option<
     match bytes {
         Err(error) => wrong(Problem::new(file, format!("it cannot be read: {error}"))),
         Ok(_) if name.to_str().is_none() => wrong(Problem::new(file, "its name is not UTF-8")),
-        // May still get its name.
-        Ok(_) if !file.ends_with(SUFFIX) => Err(Refused {
-            problem: Problem {
-                allowed: "a report is one JSON object in a file that ends in .json".to_owned(),
-                ..Problem::new(file, "its name does not end in .json")
-            },
-            unfinished: true,
-        }),
         Ok(bytes) if bytes.len() as u64 > MAX_FILE_BYTES => {
             wrong(Problem::new(file, format!("it is larger than {MAX_FILE_BYTES} bytes")))
         }
+        Ok(bytes) if file.ends_with(MARKDOWN) => match markdown::handoff(&String::from_utf8_lossy(&bytes)) {
+            Ok(handoff) => Ok((None, handoff)),
+            // More may come.
+            Err(fault) => Err(Refused { problem: Problem::new(file, fault.to_string()), unfinished: true }),
+        },
+        // May still get its name.
+        Ok(_) if !file.ends_with(SUFFIX) => Err(Refused {
+            problem: Problem {
+                allowed: "a report is one JSON object in a file that ends in .json; a handoff may end in .md"
+                    .to_owned(),
+                ..Problem::new(file, "its name ends neither in .json nor in .md")
+            },
+            unfinished: true,
+        }),
         Ok(bytes) => parse::report(file, &bytes),
     }
 }

@@ -19,6 +19,7 @@ mod door;
 mod error;
 mod files;
 mod instructions;
+mod markdown;
 mod parse;
 mod proxy;
 mod service;

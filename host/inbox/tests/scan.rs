@@ -11,6 +11,9 @@ use tempfile::TempDir;
 
 const GOOD: &str = r#"{"report": "attempt-record", "approach": "a", "outcome": "b"}"#;
 
+/// Ahead of any clock, so that no test hangs on how fast it runs.
+const NOW: u64 = 1 << 33;
+
 fn attempt(approach: &str, outcome: &str) -> Call {
     Call::AttemptRecord(AttemptRecord { approach: approach.into(), outcome: outcome.into() })
 }
@@ -147,8 +150,6 @@ fn half_written_files_are_left_alone() {
     let mut place = Place::new();
     place.write(".note.json", GOOD);
     place.write("README.md", baton_inbox::INSTRUCTIONS);
-    // Ahead of any clock, so that the test does not hang on how fast it runs.
-    const NOW: u64 = 1 << 33;
     place.write("note.json.tmp", GOOD);
     place.written_at("note.json.tmp", NOW);
     place.write("slow.json", &GOOD[..20]);
@@ -174,16 +175,40 @@ fn half_written_files_are_left_alone() {
 #[test]
 fn a_file_of_another_name_is_no_report_and_its_agent_is_told() {
     let mut place = Place::new();
-    place.write("handoff.md", "# Handoff\n\nCases 3 to 5 are left.");
-    place.written_at("handoff.md", 10);
+    place.write("handoff.txt", "Cases 3 to 5 are left.");
+    place.written_at("handoff.txt", 10);
     let said = problem(&place.scan());
     assert!(
-        said.starts_with("handoff.md: its name does not end in .json; a report is one JSON object"),
+        said.starts_with("handoff.txt: its name ends neither in .json nor in .md; a report is one"),
         "{said}"
     );
     let kept = place.names("rejected");
-    assert!(kept[0].starts_with("handoff.") && kept[0].ends_with(".md"), "{kept:?}");
+    assert!(kept[0].starts_with("handoff.") && kept[0].ends_with(".txt"), "{kept:?}");
     assert!(place.scan().is_empty());
+}
+
+// C23: a handoff in the form in which people describe it.
+#[test]
+fn a_handoff_in_markdown_is_a_report_once_it_is_whole() {
+    let mut place = Place::new();
+    place.write("handoff.md", "# Handoff\n\n## Next step\n\nWrite case 3.\n");
+    place.written_at("handoff.md", NOW);
+    assert!(place.scan().is_empty(), "more of it may come");
+    let received = place.inbox.scan(true).unwrap();
+    let Ok((None, Call::HandoffWrite(handoff))) = &received[0].result else { panic!("{received:?}") };
+    assert_eq!((&*handoff.immediate_next_action, &*handoff.current_state), ("Write case 3.", "# Handoff"));
+    place.inbox.confirm("handoff.md").unwrap();
+    assert!(place.names("taken")[0].ends_with(".md"));
+}
+
+#[test]
+fn what_breaks_off_at_the_end_of_two_prompts_is_rejected() {
+    let mut place = Place::new();
+    place.write("torn.json", &GOOD[..20]);
+    place.written_at("torn.json", NOW);
+    assert!(place.inbox.scan(true).unwrap()[0].unfinished && place.scan().is_empty());
+    let again = place.inbox.scan(true).unwrap();
+    assert!(!again[0].unfinished && again[0].result.is_err() && place.names("rejected").len() == 2);
 }
 
 #[test]

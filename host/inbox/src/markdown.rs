@@ -1,0 +1,159 @@
+//! A handoff as agents like to write it: Markdown, by its headings. What stands under none of them is part of the state.
+
+use crate::call::{Call, HandoffWrite};
+use crate::catalogue::Fault;
+use crate::check::{FACTS_MAX, FILES_MAX};
+
+/// Where a document names no next step, nothing is made up for it.
+const NO_NEXT: &str = "Go on with what the current state leaves open: no next step was named.";
+
+/// Where it names nothing else.
+const NO_STATE: &str = "As the next step says.";
+
+/// A heading with the lines below it.
+struct Section<'t> {
+    /// The heading as it was written; empty before the first one.
+    heading: &'t str,
+    lines: Vec<&'t str>,
+}
+
+/// Reads a handoff. The next step and the facts are taken out by their headings, the paths of files are named once more, and all
+/// the rest is the state.
+///
+/// # Errors
+/// A [`Fault`] where it says nothing, or more than a report may.
+pub(crate) fn handoff(text: &str) -> Result<Call, Fault> {
+    if text.trim().is_empty() {
+        return Err(Fault { field: None, message: "it is empty".to_owned() });
+    }
+    let (mut state, mut next) = (String::new(), String::new());
+    let (mut context, mut files) = (Vec::new(), Vec::new());
+    for section in sections(text) {
+        let items = || section.lines.iter().filter_map(|line| item(line));
+        if next.is_empty() && section.is_about(&["next action", "next step"]) {
+            next = section.lines.join("\n").trim().to_owned();
+            continue;
+        }
+        if section.is_about(&["critical context"]) && context.len() + items().count() <= FACTS_MAX {
+            context.extend(items().map(str::to_owned));
+            continue;
+        }
+        if section.is_about(&["critical files"]) {
+            files.extend(items().filter_map(path).map(str::to_owned));
+        }
+        for line in std::iter::once(section.heading).chain(section.lines) {
+            state.push_str(line);
+            state.push('\n');
+        }
+    }
+    files.truncate(FILES_MAX);
+    let or = |text: &str, otherwise: &str| match text.trim() {
+        "" => otherwise.to_owned(),
+        text => text.to_owned(),
+    };
+    let call = Call::HandoffWrite(HandoffWrite {
+        current_state: or(&state, NO_STATE),
+        immediate_next_action: or(&next, NO_NEXT),
+        critical_context: context,
+        critical_files: files,
+    });
+    call.check().map(|()| call)
+}
+
+fn sections(text: &str) -> Vec<Section<'_>> {
+    let mut sections = vec![Section { heading: "", lines: Vec::new() }];
+    for line in text.lines() {
+        match (is_heading(line), sections.last_mut()) {
+            (false, Some(section)) => section.lines.push(line),
+            _ => sections.push(Section { heading: line, lines: Vec::new() }),
+        }
+    }
+    sections
+}
+
+impl Section<'_> {
+    fn is_about(&self, words: &[&str]) -> bool {
+        let heading = self.heading.to_lowercase();
+        words.iter().any(|words| heading.contains(words))
+    }
+}
+
+/// "## Current State".
+fn is_heading(line: &str) -> bool {
+    let title = line.trim_start_matches('#');
+    title.len() < line.len() && title.starts_with(' ')
+}
+
+/// A line without the mark of its list; nothing for an empty one.
+fn item(line: &str) -> Option<&str> {
+    let line = line.trim();
+    let numbered = || {
+        let rest = line.trim_start_matches(|c: char| c.is_ascii_digit());
+        let rest = rest.strip_prefix(['.', ')'])?;
+        (rest.len() + 1 < line.len()).then_some(rest)
+    };
+    let bare = line.strip_prefix(['-', '*', '+']).or_else(numbered).unwrap_or(line).trim();
+    (!bare.is_empty()).then_some(bare)
+}
+
+/// The path that an item begins with: "`src/a.rs:4` (the parser)". Nothing where it begins with a word.
+fn path(item: &str) -> Option<&str> {
+    let first = match item.strip_prefix('`') {
+        Some(quoted) => quoted.split('`').next()?,
+        None => item.split_whitespace().next()?.trim_end_matches([':', ',', ';']),
+    };
+    let is_path =
+        first.contains(['/', '.']) && !first.contains("://") && !first.contains(char::is_whitespace);
+    is_path.then_some(first)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> HandoffWrite {
+        match handoff(text) {
+            Ok(Call::HandoffWrite(handoff)) => handoff,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn the_template_of_a_handoff_is_read_by_its_headings() {
+        let read = read(
+            "# Phase build Handoff\n\n## Immediate Next Action\n\nWrite case 2 in src/one.rs.\n\n\
+             ## Current State\n- [x] case 1\n- [ ] case 2\n\n## Critical Context\n- cases share a lexer\n\
+             1. the lexer counts lines\n\n## Critical Files\n- `src/one.rs:40` (the cases)\n- src/lexer.rs: lines\n\
+             - all tests of it\n",
+        );
+        assert_eq!(read.immediate_next_action, "Write case 2 in src/one.rs.");
+        assert_eq!(read.critical_context, ["cases share a lexer", "the lexer counts lines"]);
+        assert_eq!(read.critical_files, ["src/one.rs:40", "src/lexer.rs"]);
+        let state = read.current_state;
+        assert!(state.starts_with("# Phase build Handoff\n\n## Current State\n- [x] case 1\n"), "{state}");
+        assert!(
+            state.contains("- src/lexer.rs: lines\n- all tests of it") && !state.contains("share"),
+            "{state}"
+        );
+    }
+
+    #[test]
+    fn words_without_headings_are_the_state() {
+        let read = read("Case 1 is done. Cases 2 and 3 are left.\n");
+        assert_eq!(read.current_state, "Case 1 is done. Cases 2 and 3 are left.");
+        assert_eq!(read.immediate_next_action, NO_NEXT);
+    }
+
+    #[test]
+    fn more_facts_than_five_stay_in_the_state() {
+        let facts: Vec<String> = (1..=7).map(|n| format!("- fact {n}")).collect();
+        let read = read(&format!("## Critical context\n{}\n", facts.join("\n")));
+        assert!(read.critical_context.is_empty() && read.current_state.ends_with("- fact 6\n- fact 7"));
+    }
+
+    #[test]
+    fn nothing_and_too_much_are_refused() {
+        assert_eq!(handoff(" \n\n").unwrap_err().to_string(), "it is empty");
+        assert!(handoff(&"words\n".repeat(2_000)).unwrap_err().to_string().contains("current_state: it has"));
+    }
+}
