@@ -76,6 +76,9 @@ impl Run {
         if phase.origin == Origin::Review && phase.submitted.is_none() {
             put("review-missing", "true".to_owned());
         }
+        if let Some(why) = &phase.not_taken {
+            put("report-not-taken", why.clone());
+        }
         if phase.requested.is_some() {
             put("split-requested", "true".to_owned());
         }

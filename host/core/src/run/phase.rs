@@ -154,6 +154,8 @@ pub(super) struct Phase {
     pub(super) before_focus: (Vec<usize>, WorkspaceFacts),
     /// Why a report of its session was not taken, until the session reports something that is, or gets its next prompt.
     pub(super) refused: Option<String>,
+    /// The same, until the session reports something that is, or another one begins: the policy judges by it.
+    pub(super) not_taken: Option<String>,
     /// Somebody else worked in the same folder since then.
     pub(super) has_company: bool,
     /// What was changed when the newest session began.
@@ -255,6 +257,7 @@ impl Phase {
             facts: WorkspaceFacts::default(),
             before_focus: Default::default(),
             refused: None,
+            not_taken: None,
             has_company: false,
             before_session: WorkspaceFacts::default(),
             because: String::new(),

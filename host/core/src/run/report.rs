@@ -16,8 +16,8 @@ use super::session::cut;
 /// repeats after a reconnect (D1).
 const REMEMBERED: usize = 10_000;
 
-/// Bytes of what was wrong with a report, in a question or a prompt.
-const REFUSAL_BYTES: usize = 300;
+/// Bytes of what was wrong with the reports of a prompt, in a question or a prompt.
+const REFUSAL_BYTES: usize = 600;
 /// So many requests of one session are looked at, where the first is declined: whoever asks for ever does no work.
 const SPLITS_DECLINED: u32 = 2;
 
@@ -41,6 +41,19 @@ impl Addresses {
         }
         self.oldest_first.push_back(digest.clone());
         true
+    }
+}
+
+impl Phase {
+    /// A report of its session was not taken. Several of one prompt are all told.
+    fn refuse(&mut self, why: &str) {
+        let mut all = match &self.refused {
+            Some(before) => format!("{before}; {why}"),
+            None => why.to_owned(),
+        };
+        cut(&mut all, REFUSAL_BYTES);
+        self.not_taken = Some(all.clone());
+        self.refused = Some(all);
     }
 }
 
@@ -73,19 +86,18 @@ impl Run {
         };
         let Some(p) = phase else { return };
         if let Report::Refused { why } = report {
-            let mut why = why.clone();
-            cut(&mut why, REFUSAL_BYTES);
             // Nobody knows which of those at work in one folder it was.
             for phase in self.phases.iter_mut().filter(|phase| phase.is_active()) {
                 let is_its = from.is_none_or(|id| phase.session.as_ref() == Some(id));
                 if is_its {
-                    phase.refused = Some(why.clone());
+                    phase.refuse(why);
                 }
             }
             return;
         }
         self.phases[p].news = true;
         self.phases[p].refused = None;
+        self.phases[p].not_taken = None;
         match report {
             Report::ObjectiveUpdate { objective, status, note } => {
                 let phase = &mut self.phases[p];
@@ -136,7 +148,7 @@ impl Run {
                 let why = format!(
                     "{SPLITS_DECLINED} requests to split were declined, and another one is not looked at"
                 );
-                self.phases[p].refused = Some(why);
+                self.phases[p].refuse(&why);
             }
             Report::SplitRequest { groups, rationale } => {
                 self.phases[p].requested = Some(SplitRequest {

@@ -279,6 +279,9 @@ impl Run {
         }
         phase.has_company |= !beside.is_empty();
         phase.refused = None;
+        if prompt == 1 {
+            phase.not_taken = None;
+        }
         for g in &focus {
             let goal = &mut phase.goals[*g];
             goal.attempts += 1;

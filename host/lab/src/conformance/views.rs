@@ -291,13 +291,14 @@ pub(super) fn git(dice: &mut Dice) -> GitFacts {
 
 /// Pairs that hosts add; a policy knows some of them.
 pub(super) fn attributes(dice: &mut Dice) -> Attributes {
-    const KNOWN: [(&str, &str); 12] = [
+    const KNOWN: [(&str, &str); 13] = [
         ("complex", "true"),
         ("order", "mini-plan"),
         ("origin", "split"),
         ("origin", "review"),
         ("origin", "merge"),
         ("split-requested", "true"),
+        ("report-not-taken", "done.json, line 1: not JSON"),
         ("tree", "20a"),
         ("lead", "true"),
         ("words-withheld", "true"),
