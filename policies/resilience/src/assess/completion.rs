@@ -12,6 +12,8 @@ use crate::page::{attribute, one_line};
 
 /// Bytes of an agent's words in a reason.
 const NOTE_BYTES: usize = 200;
+/// Bytes of what was wrong with its reports.
+const NOT_TAKEN_BYTES: usize = 600;
 /// Steps of `after-failed-report` that name a role begin so.
 const ROLE: &str = "role:";
 
@@ -62,17 +64,26 @@ pub(super) fn answered(host: &impl Host, o: &Observation, answer: Option<&Signal
             if o.phase.budget.retries_used == 0 { Recovery::NewSession } else { Recovery::Pause(question) };
         return unfinished(host, o, what, then);
     }
+    let not_taken = attribute(&o.attributes, "report-not-taken");
+    let are_for_words = is_for_words(host, o, &open);
     // Reading the words costs more than all else: once.
-    let heard = answer.filter(|_| is_for_words(host, o, &open));
+    let heard = answer.filter(|_| are_for_words || not_taken.is_some() && !open.is_empty());
     let heard = heard.map(|answer| (answer, ending::says(host, o.window, answer, &open)));
+    // Whoever meant to report has something to say: after the question its last line will do.
+    let answers = heard.as_ref().is_some_and(|(_, said)| said.answers) && o.nudges > 0;
+    if let Some(why) = not_taken.filter(|_| !answers && !open.is_empty()) {
+        let what = format!("a report of the agent was not taken: {}", one_line(why, NOT_TAKEN_BYTES));
+        return not_done(host, o, what);
+    }
+    let heard = heard.filter(|_| are_for_words);
     if let Some(unclear) = heard.as_ref().and_then(|(answer, said)| unclear(host, o, answer, said, &open)) {
         return unclear;
     }
     let said = heard.map(|(_, said)| said);
-    if o.answer_bytes == 0 && is_undecided(host, o, &open) {
+    if o.answer_bytes == 0 && are_for_words && !is_checked(o, &open) {
         return not_done(host, o, "the answer is empty, and nothing was reported".to_owned());
     }
-    let is_enough = o.phase.accept.or_else(|| setting(host)) != Some(Basis::Reported);
+    let is_enough = wanted(host, o) != Some(Basis::Reported);
     let is_anything_there = o.files_changed > 0 || is_checked(o, &open) || was_worked_on(o, &open);
     if said.as_ref().is_some_and(|said| said.answers && is_enough && is_anything_there) {
         return plain(Verdict::Completed, "its last line says that it is done");
@@ -125,18 +136,13 @@ fn takes_back(host: &impl Host, o: &Observation, answer: Option<&Signal>) -> Opt
 /// Whether it matters what the agent says of work that it did not report: more than an answer is wanted, and the work is to change
 /// files. Who only reads speaks of what others left.
 fn is_for_words(host: &impl Host, o: &Observation, open: &[&Objective]) -> bool {
-    let wanted = o.phase.accept.or_else(|| setting(host));
-    !open.is_empty() && wanted != Some(Basis::Answer) && o.phase.expects_files
-}
-
-/// Whether nothing that is stronger than words says that they are done: no check follows.
-fn is_undecided(host: &impl Host, o: &Observation, open: &[&Objective]) -> bool {
-    is_for_words(host, o, open) && !is_checked(o, open)
+    !open.is_empty() && wanted(host, o) != Some(Basis::Answer) && o.phase.expects_files
 }
 
 /// An agent that reported nothing is asked once, unless its last words plainly say that the work is done. Who leaves work again, or
 /// still does not say that it is done, hands over; with a context that is nearly full it is out of it, whatever its words are (A12).
-/// Words say little by themselves: where no wanted file shows it, who was asked has to answer as `brief.rs` says.
+/// Words say little by themselves: where no wanted file shows it, who was asked has to answer as `reporting.rs` says. A check that
+/// follows tells no more of what is left than it was made for, so that it does for words only once they were asked about.
 fn unclear(
     host: &impl Host,
     o: &Observation,
@@ -157,17 +163,15 @@ fn unclear(
         (Some(left), _) => format!("leaves work: {}", quote(left)),
         _ if said.answers => return None,
         _ if said.denied => "answers that it is not done".to_owned(),
-        // A check looks at what there is: it needs something to look at, and no words.
-        _ if checked && (o.files_changed > 0 || shown) => return None,
+        _ if was_asked && checked && !said.trouble && said.ahead.is_none() => return None,
         // Where no file changed either, that is what it is asked for.
         _ if !checked && o.files_changed == 0 => return None,
         (None, Some(next)) => format!("says what comes next: {}", quote(next)),
         _ if was_asked && said.finished => return None,
-        _ if !said.done && !checked => "does not say that it is done".to_owned(),
+        _ if !said.done => "does not say that it is done".to_owned(),
         _ if said.trouble => "speaks of what is not done".to_owned(),
-        _ if checked => return None,
         // Files that changed show it where they are those that were wanted; else the words have to.
-        _ if !shown && (was_asked || !said.named && !said.finished) => {
+        _ if !checked && !shown && (was_asked || !said.named && !said.finished) => {
             format!("does not say that objective {} is done", open[0].id)
         }
         _ if was_asked => return None,
@@ -202,9 +206,8 @@ fn held_to(o: &Observation, open: &[&Objective]) -> String {
 /// Nothing speaks against it: is the evidence strong enough?
 fn weigh(host: &impl Host, o: &Observation, open: &[&Objective], answer: Option<&Signal>) -> Assessment {
     let changed = o.files_changed > 0;
-    let wanted = o.phase.accept.or_else(|| setting(host));
     let ids: Vec<&str> = open.iter().map(|objective| objective.id.as_str()).collect();
-    let (is_enough, what) = match wanted {
+    let (is_enough, what) = match wanted(host, o) {
         Some(Basis::Reported) => (false, format!("objective {} is not reported as done", ids.join(", "))),
         Some(_) => (true, String::new()),
         // Recorded sessions, of which nobody knows what they were to do, have no objectives.
@@ -262,13 +265,14 @@ fn after_failed(host: &impl Host, o: &Observation, what: &str) -> Recovery {
     }
 }
 
-fn setting(host: &impl Host) -> Option<Basis> {
-    match host.text("accept").as_str() {
+/// The evidence that is asked for, by the workflow or by a setting.
+fn wanted(host: &impl Host, o: &Observation) -> Option<Basis> {
+    o.phase.accept.or_else(|| match host.text("accept").as_str() {
         "checked" => Some(Basis::Checked),
         "reported" => Some(Basis::Reported),
         "answer" => Some(Basis::Answer),
         _ => None,
-    }
+    })
 }
 
 /// Whether the prompt left work: an objective of it that is not done. Where nothing is known of those, the phase says it.

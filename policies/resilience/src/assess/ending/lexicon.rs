@@ -78,7 +78,7 @@ impl Work {
 impl List {
     fn of(mut phrases: Vec<String>) -> Self {
         for phrase in &mut phrases {
-            if !phrase.bytes().all(is_plain) {
+            if !phrase.bytes().all(is_plain) || phrase.starts_with(' ') {
                 *phrase = written_plainly(phrase);
             }
         }

@@ -70,7 +70,7 @@ pub(in crate::assess) struct Said {
     pub(in crate::assess) done: bool,
     /// It says so of what an objective is about, by one of its words.
     pub(in crate::assess) named: bool,
-    /// It says that all is done, or its last line is the answer that `brief.rs` asks for.
+    /// It says that all is done, or its last line is the answer that `reporting.rs` asks for.
     pub(in crate::assess) finished: bool,
     /// Its last line answers that all of it is done: as good as a report.
     pub(in crate::assess) answers: bool,
@@ -147,8 +147,8 @@ enum AnswerLine<'t> {
 /// The last line that answers; "Not done: nothing" is none.
 fn answer_line<'t>(text: &'t str, open: &[&Objective]) -> Option<AnswerLine<'t>> {
     let plain = |part: &str| part.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
-    let mut lines = text.lines().rev().map(|line| line.trim_start_matches(|c: char| !c.is_alphanumeric()));
-    let mut lines = lines.by_ref().filter(|line| !line.trim().is_empty());
+    let lines = text.lines().rev().map(|line| line.trim_start_matches(|c: char| !c.is_alphanumeric()));
+    let mut lines = lines.filter(|line| !line.trim().is_empty());
     let line = lines.find(|line| {
         let denied = starts_with(line, NOT_DONE).map(|rest| plain(rest.trim_start_matches(['*', '`', ':'])));
         denied.is_none_or(|rest| !["", "nothing", "none", "n/a"].contains(&rest.as_str()))
@@ -240,7 +240,7 @@ impl Topic {
     }
 }
 
-/// Numbers that may be amounts, from 2 of the wanted ones on.
+/// Numbers that may be amounts.
 fn amounts(words: &[String]) -> impl Iterator<Item = usize> {
     let spelled = |word: &str| NUMBERS.iter().position(|number| *number == word);
     let numbers = words.iter().filter_map(move |word| word.parse().ok().or_else(|| spelled(word)));
