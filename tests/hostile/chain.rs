@@ -186,8 +186,8 @@ fn settings_of_the_wrong_type_are_named() {
         built_in.schema().unwrap().iter().find(|setting| !matches!(setting.default, SettingValue::Text(_)));
     let key = number.expect("the default policy has thresholds").key.clone();
     let wrong = BTreeMap::from([
-        (key.clone(), SettingValue::Text("much".to_owned())),
-        ("no-such-setting".to_owned(), SettingValue::Flag(true)),
+        (key.clone(), SettingValue::Text("much".to_owned()).into()),
+        ("no-such-setting".to_owned(), SettingValue::Flag(true).into()),
     ]);
     let error = built_in.configure(&wrong).err().expect("they are refused");
     let mut keys: Vec<_> = error.problems().iter().map(|problem| problem.key.as_str()).collect();

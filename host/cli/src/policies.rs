@@ -10,7 +10,7 @@ use baton_registry::{
     Component, Delivered, LOCK_FILE, Lock, OciReference, ResolveError, Resolved, lock_key, resolve,
 };
 use baton_runtime::core::observation::Capability;
-use baton_runtime::core::workflow::{Layer, SettingValue};
+use baton_runtime::core::workflow::{GivenSetting, Layer};
 use baton_runtime::core::{Digest, Workflow};
 use baton_runtime::engine::{BUILTIN_NAME, Configured, Engine, EngineConfig, Grants, Router, builtin_bytes};
 use baton_runtime::{PolicyBundle, PolicySource, RuntimeError};
@@ -76,7 +76,7 @@ pub(crate) fn engine(place: &PlaceArgs) -> anyhow::Result<Engine> {
 pub(crate) fn configured(
     engine: &Engine,
     reference: &str,
-    settings: &BTreeMap<String, SettingValue>,
+    settings: &BTreeMap<String, GivenSetting>,
     place: &PlaceArgs,
 ) -> anyhow::Result<Configured> {
     Ok(load(engine, reference, &named(reference, &RegistryArgs::of(place))?, settings)?)
@@ -87,7 +87,7 @@ pub(crate) fn load(
     engine: &Engine,
     reference: &str,
     named: &Named,
-    settings: &BTreeMap<String, SettingValue>,
+    settings: &BTreeMap<String, GivenSetting>,
 ) -> Result<Configured, RuntimeError> {
     let grants = Grants::for_trial(&named.bytes);
     let policy =

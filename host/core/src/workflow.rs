@@ -13,8 +13,8 @@ pub use agent::{AgentError, AgentKind, CommandLine};
 pub use imported::{Imported, ImportedFile};
 pub use paths::Paths;
 pub use policies::{
-    BREAKER_FAULTS, BUILTIN, Candidate, Layer, Origin, Policies, PoliciesSaid, PolicyChoice, PolicyLayer,
-    Scope, SettingValue,
+    BREAKER_FAULTS, BUILTIN, Candidate, GivenSetting, Layer, ListEdit, Origin, Policies, PoliciesSaid,
+    PolicyChoice, PolicyLayer, Scope, SettingValue,
 };
 pub use role::{AgentPlace, Permission, PromptWay, Role, RoleServer};
 

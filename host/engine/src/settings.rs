@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use baton_core::Digest;
 use baton_core::decision::Fault;
-use baton_core::workflow::SettingValue;
+use baton_core::workflow::{GivenSetting, ListEdit, SettingValue};
 use serde::{Deserialize, Serialize};
 use wasmtime::component::ComponentExportIndex;
 
@@ -164,7 +164,7 @@ fn check_schema(schema: &[Setting]) -> Result<(), Fault> {
 impl Policy {
     /// Makes the settings canonical, and prepares the policy to be asked. Nothing of what is given is ignored: an
     /// unknown key is a problem like any other.
-    pub fn configure(&self, given: &BTreeMap<String, SettingValue>) -> Result<Configured, SettingsError> {
+    pub fn configure(&self, given: &BTreeMap<String, GivenSetting>) -> Result<Configured, SettingsError> {
         let values = self.canonical(given)?;
         let prepared = Prepared::new(values)
             .map_err(|(key, error)| self.refused(vec![Problem { key, message: error.to_string() }]))?;
@@ -177,7 +177,7 @@ impl Policy {
 
     fn canonical(
         &self,
-        given: &BTreeMap<String, SettingValue>,
+        given: &BTreeMap<String, GivenSetting>,
     ) -> Result<BTreeMap<String, SettingValue>, SettingsError> {
         let faulted = |fault| SettingsError::Faulted { policy: self.name().to_owned(), fault };
         let schema = self.schema().map_err(faulted)?;
@@ -211,12 +211,15 @@ impl Policy {
 /// Brings what was given to the types of the schema, and says what does not fit.
 fn check_given(
     schema: &[Setting],
-    given: &BTreeMap<String, SettingValue>,
+    given: &BTreeMap<String, GivenSetting>,
 ) -> (BTreeMap<String, SettingValue>, Vec<Problem>) {
     let (mut fitting, mut problems) = (BTreeMap::new(), Vec::new());
     for (key, value) in given {
         let checked = match schema.iter().find(|setting| setting.key == *key) {
-            Some(setting) => fit(setting, value),
+            Some(setting) => match value {
+                GivenSetting::Value(value) => fit(setting, value),
+                GivenSetting::Edit(edit) => edited(setting, edit),
+            },
             None => Err(unknown(schema, key)),
         };
         match checked {
@@ -263,6 +266,27 @@ fn near(schema: &[Setting], key: &str) -> Vec<String> {
         .collect();
     alike.sort_by(|a, b| b.0.total_cmp(&a.0));
     alike.into_iter().take(SUGGESTED).map(|(_, name)| format!("`{name}`")).collect()
+}
+
+/// The default list with these changes.
+fn edited(setting: &Setting, edit: &ListEdit) -> Result<SettingValue, String> {
+    let SettingValue::Texts(list) = &setting.default else {
+        return Err(format!(
+            "{{ add, remove }} changes a list of texts, and this is {}",
+            type_name(&setting.default)
+        ));
+    };
+    match edit.missing(list).next() {
+        None => Ok(SettingValue::Texts(edit.apply(list))),
+        Some(missing) => {
+            let likeness = |entry: &&String| strsim::damerau_levenshtein(entry, missing);
+            let nearest = list.iter().min_by_key(likeness).map(|entry| format!("; the nearest is {entry:?}"));
+            Err(format!(
+                "{missing:?} is not in the list, so it cannot be taken out{}",
+                nearest.unwrap_or_default()
+            ))
+        }
+    }
 }
 
 /// The value in the type of the setting. A whole number is also a number; nothing else is converted.
@@ -341,12 +365,12 @@ mod tests {
                 choices: vec!["quality".to_owned(), "time".to_owned()],
                 ..setting("priority", SettingValue::Text("quality".to_owned()))
             },
-            setting("phrases", SettingValue::Texts(Vec::new())),
+            setting("phrases", SettingValue::Texts(vec!["out of context".to_owned(), "TODO".to_owned()])),
         ]
     }
 
-    fn problem(key: &str, value: SettingValue) -> String {
-        let (_, problems) = check_given(&schema(), &BTreeMap::from([(key.to_owned(), value)]));
+    fn problem(key: &str, value: impl Into<GivenSetting>) -> String {
+        let (_, problems) = check_given(&schema(), &BTreeMap::from([(key.to_owned(), value.into())]));
         let [Problem { key: named, message }] = problems.as_slice() else { panic!("{problems:?}") };
         assert_eq!(named, key);
         message.clone()
@@ -382,9 +406,31 @@ mod tests {
         );
     }
 
+    fn edit(add: &str, remove: &str) -> GivenSetting {
+        let list = |entry: &str| if entry.is_empty() { Vec::new() } else { vec![entry.to_owned()] };
+        GivenSetting::Edit(ListEdit::new(list(add), list(remove)))
+    }
+
+    #[test]
+    fn a_list_is_edited_from_its_default() {
+        let given = BTreeMap::from([("phrases".to_owned(), edit("kontext voll", "TODO"))]);
+        let (fitting, problems) = check_given(&schema(), &given);
+        assert_eq!(problems, []);
+        let edited = ["out of context", "kontext voll"].map(str::to_owned).to_vec();
+        assert_eq!(fitting["phrases"], SettingValue::Texts(edited));
+        assert_eq!(
+            problem("phrases", edit("", "TOD0")),
+            "\"TOD0\" is not in the list, so it cannot be taken out; the nearest is \"TODO\""
+        );
+        assert_eq!(
+            problem("retries", edit("x", "")),
+            "{ add, remove } changes a list of texts, and this is an integer"
+        );
+    }
+
     #[test]
     fn a_whole_number_is_a_number() {
-        let given = BTreeMap::from([("compact-percent".to_owned(), SettingValue::Integer(80))]);
+        let given = BTreeMap::from([("compact-percent".to_owned(), SettingValue::Integer(80).into())]);
         assert_eq!(check_given(&schema(), &given).0["compact-percent"], SettingValue::Number(80.0));
     }
 

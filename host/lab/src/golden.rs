@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use baton_core::decision::{Decision, Fault};
 use baton_core::observation::{Ask, Question, TextId};
-use baton_core::workflow::SettingValue;
+use baton_core::workflow::GivenSetting;
 use baton_core::{Digest, Text};
 use baton_engine::{ArtifactSource, Policy};
 use serde::Deserialize;
@@ -25,7 +25,7 @@ pub struct Golden {
     /// What is asked.
     pub question: Question,
     /// Settings that differ from the policy's defaults.
-    pub settings: BTreeMap<String, SettingValue>,
+    pub settings: BTreeMap<String, GivenSetting>,
     /// What the policy may read, by name.
     pub artifacts: BTreeMap<String, String>,
     /// What was decided; absent where nobody was asked yet.

@@ -57,7 +57,7 @@ fn engine() -> Engine {
 }
 
 fn built_in(engine: &Engine, settings: &[(&str, SettingValue)]) -> Configured {
-    let settings = settings.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect();
+    let settings = settings.iter().map(|(key, value)| ((*key).to_owned(), value.clone().into())).collect();
     engine.load(BUILTIN_NAME, builtin_bytes()).unwrap().configure(&settings).unwrap()
 }
 

@@ -68,7 +68,7 @@ fn with_reason(mut decision: Decision, words: &str) -> Decision {
 
 fn built_in(settings: &[(&str, SettingValue)]) -> Configured {
     let engine = Engine::new(EngineConfig::default()).unwrap();
-    let settings = settings.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect();
+    let settings = settings.iter().map(|(key, value)| ((*key).to_owned(), value.clone().into())).collect();
     engine.load(BUILTIN_NAME, builtin_bytes()).unwrap().configure(&settings).unwrap()
 }
 

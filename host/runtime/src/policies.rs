@@ -12,7 +12,7 @@ use baton_core::decision::{Decision, Fault, Label};
 use baton_core::grants::Grants;
 use baton_core::input::Pin;
 use baton_core::observation::{Capability, Question};
-use baton_core::workflow::{BUILTIN, Candidate, Origin, PolicyChoice, Scope, SettingValue};
+use baton_core::workflow::{BUILTIN, Candidate, GivenSetting, Origin, PolicyChoice, Scope};
 use baton_core::{Digest, RoleName, Run, Workflow};
 use baton_engine::{
     BUILTIN_NAME, Configured, Decided, Engine, EngineConfig, Grants as Granted, Policy, Router, RouterError,
@@ -165,7 +165,7 @@ impl Bench {
     fn restore(&self, pinned: &Pinned) -> Result<(), RuntimeError> {
         let Pinned { pin, component, settings, .. } = pinned;
         let refused = |why: String| refused(&pin.policy, why);
-        let settings: BTreeMap<String, SettingValue> = serde_json::from_slice(settings)
+        let settings: BTreeMap<String, GivenSetting> = serde_json::from_slice(settings)
             .map_err(|error| refused(format!("its journaled settings: {error}")))?;
         let policy = self.policy(&pin.policy, component, &pin.grants).map_err(refused)?;
         self.configure(&policy, &pin.grants, &settings).map_err(refused)?;
@@ -187,7 +187,7 @@ impl Bench {
         &self,
         policy: &Policy,
         grants: &Grants,
-        settings: &BTreeMap<String, SettingValue>,
+        settings: &BTreeMap<String, GivenSetting>,
     ) -> Result<Configured, String> {
         let configured = policy.configure(settings).map_err(|error| error.to_string())?;
         let key = (policy.name().to_owned(), policy.digest().clone(), key_of(grants));
@@ -207,7 +207,7 @@ pub(crate) struct Wanted {
     pub(crate) source: PolicySource,
     /// As it was named, for messages.
     pub(crate) reference: String,
-    pub(crate) settings: BTreeMap<String, SettingValue>,
+    pub(crate) settings: BTreeMap<String, GivenSetting>,
     pub(crate) grants: Grants,
     pub(crate) from: Origin,
     pub(crate) scope: Scope,

@@ -16,7 +16,7 @@ use baton_core::agreement::Agreement;
 use baton_core::decision::{Decision, Fault};
 use baton_core::input::Pin;
 use baton_core::observation::{Capability, Question};
-use baton_core::workflow::{Scope, SettingValue};
+use baton_core::workflow::{GivenSetting, Scope};
 use baton_core::{Digest, RequestId, Run, RunId};
 use baton_engine::{Configured, Engine, Evaluation, Grants as Granted};
 use baton_store::{Journal, StateDir};
@@ -244,7 +244,7 @@ impl Asked {
         let loaded = || {
             let component = blob(&pin.component).ok_or("its component is not in the journal")?;
             let settings = blob(&pin.settings).ok_or("its settings are not in the journal")?;
-            let settings: std::collections::BTreeMap<String, SettingValue> =
+            let settings: std::collections::BTreeMap<String, GivenSetting> =
                 serde_json::from_slice(&settings).map_err(|error| error.to_string())?;
             let artifacts = self.parts.artifacts.granted(pin.grants.clone());
             let granted = Granted::of(&pin.grants, Arc::new(artifacts));

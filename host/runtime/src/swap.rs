@@ -9,7 +9,7 @@ use baton_core::grants::Grants;
 use baton_core::input::{ChangeCause, Pin};
 use baton_core::observation::Capability;
 use baton_core::run::SeatView;
-use baton_core::workflow::{Layer, Origin, Scope, SettingValue};
+use baton_core::workflow::{GivenSetting, Layer, Origin, Scope};
 use baton_core::{Digest, Input, Run, RunId};
 use baton_engine::limits::COMPONENT_BYTES;
 use baton_store::{ArtifactStore, Journal};
@@ -41,7 +41,7 @@ pub struct UsePolicy {
     pub digest: Digest,
     /// What is set for it.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub settings: BTreeMap<String, SettingValue>,
+    pub settings: BTreeMap<String, GivenSetting>,
     /// What it may have beyond the usual.
     #[serde(default)]
     pub grants: Grants,

@@ -5,7 +5,7 @@ mod runs;
 
 use anyhow::Context as _;
 use baton_lab::replay::{Asked, Instances, Recorded, replay, verify_all};
-use baton_runtime::core::workflow::SettingValue;
+use baton_runtime::core::workflow::GivenSetting;
 use baton_runtime::engine::{Engine, EngineConfig};
 use clap::{Args, ValueEnum, ValueHint};
 
@@ -58,7 +58,7 @@ pub(crate) struct ReplayArgs {
     decides: Vec<Decides>,
     /// A setting of the policy; a list as JSON
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = setting)]
-    settings: Vec<(String, SettingValue)>,
+    settings: Vec<(String, GivenSetting)>,
     /// Keep an instance from question to question: faster, and given up where an answer differs from that of a fresh one
     #[arg(long)]
     keep_instances: bool,

@@ -87,7 +87,7 @@ fn text(look: &Look, definition: &Definition, counts: &Counts) -> String {
         text.push_str(&format!("unit       {}{}\n", definition.unit.name(), about(version)));
         for arm in &version.arms {
             let settings: Vec<String> =
-                arm.settings.iter().map(|(key, value)| format!("{key}={}", words::setting(value))).collect();
+                arm.settings.iter().map(|(key, value)| format!("{key}={}", words::given(value))).collect();
             let runs = counts.get(&(version.version, arm.name.clone())).copied().unwrap_or_default();
             let mut line = format!(
                 "arm        {:10}  {:>6}  {}@{}",

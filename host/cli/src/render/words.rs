@@ -7,7 +7,7 @@ use baton_runtime::core::grants::Grants;
 use baton_runtime::core::input::Choice;
 use baton_runtime::core::observation::ObjectiveStatus;
 use baton_runtime::core::view::{PhaseRow, PhaseStatus, RunStatus};
-use baton_runtime::core::workflow::{Layer, SettingValue};
+use baton_runtime::core::workflow::{GivenSetting, Layer, SettingValue};
 
 use super::look::{Look, Tone};
 
@@ -94,6 +94,20 @@ pub(crate) fn setting(value: &SettingValue) -> String {
         SettingValue::Text(text) => quoted(text),
         SettingValue::Texts(texts) => {
             format!("[{}]", texts.iter().map(quoted).collect::<Vec<_>>().join(", "))
+        }
+    }
+}
+
+/// A setting as it was given, as it is written in a file.
+pub(crate) fn given(given: &GivenSetting) -> String {
+    let list = |key, texts: &Vec<String>| {
+        (!texts.is_empty()).then(|| format!("{key} = {}", setting(&SettingValue::Texts(texts.clone()))))
+    };
+    match given {
+        GivenSetting::Value(value) => setting(value),
+        GivenSetting::Edit(edit) => {
+            let parts = [list("add", &edit.add), list("remove", &edit.remove)];
+            format!("{{ {} }}", parts.into_iter().flatten().collect::<Vec<_>>().join(", "))
         }
     }
 }

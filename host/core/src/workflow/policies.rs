@@ -1,6 +1,7 @@
 //! Which policy is asked for what, as people wrote it: layers of choices, the closest one wins. A pure function of what was
 //! read; which component really decides what is known once it is loaded, and that is not done here.
 
+mod given;
 mod written;
 
 use std::collections::BTreeMap;
@@ -11,6 +12,8 @@ use serde::{Deserialize, Serialize};
 use crate::grants::Grants;
 use crate::ids::{PhaseId, RoleName};
 use crate::observation::{Capability, is_default};
+
+pub use given::{GivenSetting, ListEdit};
 
 /// How a workflow names the component that is part of the host.
 pub const BUILTIN: &str = "builtin:resilience";
@@ -80,9 +83,9 @@ pub struct PolicyChoice {
     /// absent, only settings are laid over what farther layers chose.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub component: Option<String>,
-    /// As given; the component's own `settings.validate` makes them canonical.
+    /// As given; loading the component makes them canonical.
     #[serde(default)]
-    pub settings: BTreeMap<String, SettingValue>,
+    pub settings: BTreeMap<String, GivenSetting>,
     /// What the component may have beyond the usual (M6).
     #[serde(default, skip_serializing_if = "is_default")]
     pub grants: Grants,
@@ -159,7 +162,7 @@ pub struct Candidate {
     /// Its reference.
     pub component: String,
     /// What is set for it, by all layers.
-    pub settings: BTreeMap<String, SettingValue>,
+    pub settings: BTreeMap<String, GivenSetting>,
     /// Where each of its settings was written.
     pub set_by: BTreeMap<String, Origin>,
     /// What it is granted, by the layer that named it.
@@ -275,7 +278,11 @@ impl Candidate {
     }
 
     fn set(&mut self, choice: &PolicyChoice) {
-        self.settings.extend(choice.settings.clone());
+        for (key, given) in &choice.settings {
+            // An edit of what is no list is refused with the policy that has the setting, which is not here.
+            let under = self.settings.get(key).and_then(|farther| farther.under(given));
+            self.settings.insert(key.clone(), under.unwrap_or_else(|| given.clone()));
+        }
         self.set_by.extend(choice.settings.keys().map(|key| (key.clone(), choice.from.clone())));
     }
 }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use baton_core::bucket::{self, Range};
 use baton_core::ids::{ArmName, ExperimentId};
 use baton_core::observation::Capability;
-use baton_core::workflow::SettingValue;
+use baton_core::workflow::GivenSetting;
 use baton_core::{Digest, UnixMs};
 use serde::{Deserialize, Serialize};
 
@@ -166,7 +166,7 @@ pub struct Arm {
     pub weight: f64,
     /// What is set for it.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub settings: BTreeMap<String, SettingValue>,
+    pub settings: BTreeMap<String, GivenSetting>,
 }
 
 /// Which runs an experiment is about; all of them where nothing is said.

@@ -10,7 +10,7 @@ use baton_core::decision::{Decision, Fault, FaultRecord, Label};
 use baton_core::grants::Grants;
 use baton_core::input::Pin;
 use baton_core::observation::Question;
-use baton_core::workflow::SettingValue;
+use baton_core::workflow::GivenSetting;
 use baton_core::{Digest, Input, Stamped};
 use baton_engine::limits::ARTIFACT_READ_BYTES;
 use baton_engine::{
@@ -197,7 +197,7 @@ fn load(
         true => builtin_bytes().to_vec(),
         false => blob("component", &known.component)?,
     };
-    let settings: BTreeMap<String, SettingValue> = match blob("settings", &known.settings) {
+    let settings: BTreeMap<String, GivenSetting> = match blob("settings", &known.settings) {
         Ok(settings) => serde_json::from_slice(&settings)
             .map_err(|error| format!("the settings of {name} in the journal: {error}"))?,
         // Those of the built-in policy where nobody set anything.

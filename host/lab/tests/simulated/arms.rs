@@ -9,7 +9,7 @@ use baton_core::grants::Grants;
 use baton_core::input::Pin;
 use baton_core::observation::Capability;
 use baton_core::workflow::file::parse;
-use baton_core::workflow::{Origin, Scope, SettingValue};
+use baton_core::workflow::{GivenSetting, Origin, Scope};
 use baton_engine::{BUILTIN_NAME, Configured, Engine, EngineConfig, Router, builtin_bytes};
 use baton_lab::simulate::Arm;
 
@@ -44,7 +44,7 @@ impl Bench {
 
     /// The policy decides what it can, and the built-in one the rest.
     pub(crate) fn arm(&self, name: &str, policy: &str, settings: &[&str], workflow: Workflow) -> Arm {
-        let settings: BTreeMap<String, SettingValue> = settings
+        let settings: BTreeMap<String, GivenSetting> = settings
             .iter()
             .map(|setting| setting.split_once('=').unwrap())
             .map(|(key, value)| (key.to_owned(), serde_json::from_str(value).unwrap()))

@@ -106,10 +106,10 @@ fn workflow() -> Workflow {
         ..Role::of(AgentKind::Rehearsal)
     };
     let settings = BTreeMap::from([
-        ("warn-percent".to_owned(), SettingValue::Integer(85)),
-        ("phrases".to_owned(), SettingValue::Texts(vec!["context limit".into()])),
-        ("strict".to_owned(), SettingValue::Flag(true)),
-        ("weight".to_owned(), SettingValue::Number(0.5)),
+        ("warn-percent".to_owned(), SettingValue::Integer(85).into()),
+        ("phrases".to_owned(), SettingValue::Texts(vec!["context limit".into()]).into()),
+        ("strict".to_owned(), SettingValue::Flag(true).into()),
+        ("weight".to_owned(), SettingValue::Number(0.5).into()),
     ]);
     let choice =
         PolicyChoice { component: Some("builtin:resilience".into()), settings, ..PolicyChoice::default() };

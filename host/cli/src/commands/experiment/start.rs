@@ -10,7 +10,7 @@ use baton_lab::experiment::{
 };
 use baton_runtime::core::ids::ExperimentId;
 use baton_runtime::core::observation::Capability;
-use baton_runtime::core::workflow::SettingValue;
+use baton_runtime::core::workflow::GivenSetting;
 use baton_runtime::core::{Digest, UnixMs};
 use clap::{Args, ValueEnum, ValueHint};
 
@@ -55,7 +55,7 @@ pub(crate) struct StartArgs {
     decides: Vec<Decides>,
     /// A setting of an arm's policy; a list as JSON
     #[arg(long = "set", value_name = "ARM.KEY=VALUE", value_parser = arm_setting)]
-    settings: Vec<(String, String, SettingValue)>,
+    settings: Vec<(String, String, GivenSetting)>,
     /// The part of all units that takes part, of 1
     #[arg(long, value_name = "SHARE", default_value_t = 1.0)]
     coverage: f64,
@@ -114,7 +114,7 @@ fn name(given: &str) -> Result<String, String> {
 }
 
 /// `arm.key=value`.
-fn arm_setting(given: &str) -> Result<(String, String, SettingValue), String> {
+fn arm_setting(given: &str) -> Result<(String, String, GivenSetting), String> {
     let (arm, rest) = given.split_once('.').ok_or("expected ARM.KEY=VALUE, like eager.max-objectives=2")?;
     let (key, value) = setting(rest)?;
     Ok((arm.to_owned(), key, value))
@@ -332,6 +332,8 @@ fn now() -> UnixMs {
 
 #[cfg(test)]
 mod tests {
+    use baton_runtime::core::workflow::SettingValue;
+
     use super::*;
 
     // M5
@@ -340,7 +342,7 @@ mod tests {
         let (arm, key, value) = arm_setting("late.compact-percent=85").unwrap();
         assert_eq!(
             (arm.as_str(), key.as_str(), value),
-            ("late", "compact-percent", SettingValue::Integer(85))
+            ("late", "compact-percent", SettingValue::Integer(85).into())
         );
         assert!(arm_setting("compact-percent=85").unwrap_err().contains("ARM.KEY=VALUE"));
         assert!(name("with space").is_err() && name("split-v2").is_ok());

@@ -11,7 +11,7 @@ use anyhow::Context as _;
 use baton_lab::{candidate, try_on};
 use baton_runtime::core::RunId;
 use baton_runtime::core::observation::{Capability, Question};
-use baton_runtime::core::workflow::SettingValue;
+use baton_runtime::core::workflow::{GivenSetting, SettingValue};
 use baton_runtime::engine::{Configured, Engine, Router};
 use baton_runtime::journal_of;
 use clap::{Args, ValueHint};
@@ -56,7 +56,7 @@ pub(crate) struct TryArgs {
     decides: Vec<Decides>,
     /// A setting of the policy; a list as JSON
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = setting)]
-    settings: Vec<(String, SettingValue)>,
+    settings: Vec<(String, GivenSetting)>,
     /// Differences to show
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u16).range(..=1000))]
     differences: u16,
@@ -167,10 +167,14 @@ fn is_file(on: &str) -> bool {
     on == "-" || on.ends_with(".json") || on.contains('/') || Path::new(on).is_file()
 }
 
-/// `key=value`: a value that is no JSON is a text.
-pub(crate) fn setting(given: &str) -> Result<(String, SettingValue), String> {
+/// `key=value`: a value that is no JSON is a text; `{"add": [...], "remove": [...]}` edits a list.
+pub(crate) fn setting(given: &str) -> Result<(String, GivenSetting), String> {
     let (key, value) = given.split_once('=').ok_or("expected KEY=VALUE, like max-objectives=2")?;
-    let value = serde_json::from_str(value).unwrap_or_else(|_| SettingValue::Text(value.to_owned()));
+    let value = match serde_json::from_str(value) {
+        Ok(value) => value,
+        Err(error) if value.starts_with('{') => return Err(format!("the edit of `{key}`: {error}")),
+        Err(_) => SettingValue::Text(value.to_owned()).into(),
+    };
     Ok((key.to_owned(), value))
 }
 

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use baton_runtime::core::grants::Grants;
 use baton_runtime::core::input::Pin;
 use baton_runtime::core::observation::Capability;
-use baton_runtime::core::workflow::{Scope, SettingValue};
+use baton_runtime::core::workflow::{GivenSetting, Scope};
 use baton_runtime::core::{Digest, PhaseId, RoleName, RunId};
 use baton_runtime::{Control, ControlReply, UsePolicy, use_policy as put_in_place};
 use clap::Args;
@@ -65,7 +65,7 @@ pub(crate) struct UseArgs {
     role: Option<String>,
     /// A setting of the policy; a list as JSON
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = setting)]
-    settings: Vec<(String, SettingValue)>,
+    settings: Vec<(String, GivenSetting)>,
     /// What it may have beyond the usual: artifacts=PATTERN, fuel=N, memory_mib=N
     #[arg(long = "grant", value_name = "KEY=VALUE", value_parser = grant)]
     grants: Vec<Grant>,

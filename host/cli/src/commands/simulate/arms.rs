@@ -8,7 +8,7 @@ use baton_lab::simulate::Arm;
 use baton_runtime::core::Workflow;
 use baton_runtime::core::grants::Grants;
 use baton_runtime::core::observation::Capability;
-use baton_runtime::core::workflow::{Layer, Origin, PolicyChoice, PolicyLayer, SettingValue};
+use baton_runtime::core::workflow::{GivenSetting, Layer, Origin, PolicyChoice, PolicyLayer};
 use baton_runtime::{PolicyBundle, PolicySource, cast};
 
 use crate::args::PlaceArgs;
@@ -29,7 +29,7 @@ const AS_WRITTEN: &str = "workflow";
 struct Wanted {
     name: String,
     reference: String,
-    settings: BTreeMap<String, SettingValue>,
+    settings: BTreeMap<String, GivenSetting>,
 }
 
 /// Every arm, loaded. Without one there is one with the policies of the workflow itself.

@@ -6,7 +6,7 @@ mod policies;
 
 use super::*;
 use crate::time::DurationMs;
-use crate::workflow::{AgentKind, Mode, Permission, SettingValue, WorkspaceChoice};
+use crate::workflow::{AgentKind, GivenSetting, ListEdit, Mode, Permission, SettingValue, WorkspaceChoice};
 
 /// The smallest workflow, with more keys at the top level and more lines at the end.
 fn with(top: &str, end: &str) -> String {
@@ -241,18 +241,21 @@ fn a_workspace_may_be_a_folder_beside_the_file() {
 
 #[test]
 fn settings_keep_their_kinds() {
-    let top = "[policies.settings]\na = true\nb = 3\nc = 0.5\nd = \"x\"\ne = [\"y\"]";
+    let top = "[policies.settings]\na = true\nb = 3\nc = 0.5\nd = \"x\"\ne = [\"y\"]\nf = { add = [\"z\"] }";
     let workflow = parse(&with(top, ""), "w.toml", "/home/ada").unwrap();
-    let values: Vec<&SettingValue> =
+    let values: Vec<&GivenSetting> =
         workflow.policies.layers[0].all.as_ref().unwrap().settings.values().collect();
     let expected = [
-        &SettingValue::Flag(true),
-        &SettingValue::Integer(3),
-        &SettingValue::Number(0.5),
-        &SettingValue::Text("x".into()),
-        &SettingValue::Texts(vec!["y".into()]),
+        SettingValue::Flag(true).into(),
+        SettingValue::Integer(3).into(),
+        SettingValue::Number(0.5).into(),
+        SettingValue::Text("x".into()).into(),
+        SettingValue::Texts(vec!["y".into()]).into(),
+        GivenSetting::Edit(ListEdit::new(vec!["z".into()], Vec::new())),
     ];
-    assert_eq!(values, expected);
+    assert_eq!(values, expected.iter().collect::<Vec<&GivenSetting>>());
+    let wrong = refused(&with("[policies.settings]\nf = { ad = [\"z\"] }", ""));
+    assert!(wrong.contains("unknown key `ad` in [policies.settings.f]"), "{wrong}");
 }
 
 #[test]

@@ -5,7 +5,10 @@ use super::*;
 fn choice(component: Option<&str>, settings: &[(&str, i64)], layer: Layer) -> PolicyChoice {
     PolicyChoice {
         component: component.map(str::to_owned),
-        settings: settings.iter().map(|(key, n)| ((*key).to_owned(), SettingValue::Integer(*n))).collect(),
+        settings: settings
+            .iter()
+            .map(|(key, n)| ((*key).to_owned(), SettingValue::Integer(*n).into()))
+            .collect(),
         grants: Grants::default(),
         from: Origin { layer, ..Origin::default() },
     }
@@ -58,10 +61,30 @@ fn settings_without_a_component_are_laid_over_what_is_chosen_below() {
     let policies = Policies { layers: vec![user, workflow], ..Policies::default() };
     let found = policies.candidates(&Scope::Run, None, Capability::Handoff);
     let set: Vec<_> = found[0].settings.iter().map(|(key, value)| (key.as_str(), value.clone())).collect();
-    assert_eq!(set, [("a", SettingValue::Integer(1)), ("b", SettingValue::Integer(2))]);
+    assert_eq!(set, [("a", SettingValue::Integer(1).into()), ("b", SettingValue::Integer(2).into())]);
     assert!(found[1].settings.is_empty(), "what stands for another component is not laid over this one");
     let layers: Vec<_> = found[0].set_by.values().map(|from| from.layer).collect();
     assert_eq!(layers, [Layer::User, Layer::Workflow]);
+}
+
+#[test]
+fn an_edit_of_a_closer_layer_changes_the_list_of_a_farther_one() {
+    // M4
+    let edit = |add: &[&str], remove: &[&str]| {
+        let list = |of: &[&str]| of.iter().map(|entry| (*entry).to_owned()).collect();
+        GivenSetting::Edit(ListEdit::new(list(add), list(remove)))
+    };
+    let layer = |given| PolicyLayer {
+        all: Some(PolicyChoice { settings: [("phrases".to_owned(), given)].into(), ..Default::default() }),
+        ..Default::default()
+    };
+    let layers = vec![layer(edit(&["x", "y"], &["a"])), layer(edit(&["z"], &["x"]))];
+    let policies = Policies { layers, ..Policies::default() };
+    let found = policies.candidates(&Scope::Run, None, Capability::Handoff);
+    let Some(GivenSetting::Edit(both)) = found[0].settings.get("phrases") else { panic!("{found:?}") };
+    let list: Vec<String> = ["a", "b"].map(str::to_owned).into();
+    assert_eq!(both.apply(&list), ["b", "y", "z"]);
+    assert_eq!(both.missing(&list).count(), 0, "x was the farther layer's own");
 }
 
 #[test]

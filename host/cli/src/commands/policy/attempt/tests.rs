@@ -4,6 +4,7 @@ use baton_lab::{Difference, Function, Tally, Tried};
 use baton_runtime::core::decision::{
     DecidedBy, Decision, Fault, Label, Order, SplitAction, SplitDecision, SubPhase, TurnBudget,
 };
+use baton_runtime::core::workflow::ListEdit;
 use baton_runtime::core::{Digest, Seq};
 
 use super::*;
@@ -11,7 +12,10 @@ use crate::render::look::Look;
 
 #[test]
 fn a_value_is_what_it_looks_like() {
-    let value = |given: &str| setting(given).unwrap().1;
+    let value = |given: &str| match setting(given).unwrap().1 {
+        GivenSetting::Value(value) => value,
+        GivenSetting::Edit(edit) => panic!("{edit:?}"),
+    };
     assert_eq!(value("a=2"), SettingValue::Integer(2));
     assert_eq!(value("a=0.5"), SettingValue::Number(0.5));
     assert_eq!(value("a=true"), SettingValue::Flag(true));
@@ -20,6 +24,10 @@ fn a_value_is_what_it_looks_like() {
     assert_eq!(value("a=[\"x\",\"y\"]"), SettingValue::Texts(vec!["x".into(), "y".into()]));
     assert_eq!(value("a=x=y"), SettingValue::Text("x=y".into()));
     assert!(setting("a").unwrap_err().contains("KEY=VALUE"));
+    let edit = setting("a={\"add\": [\"x\"], \"remove\": [\"y\"]}").unwrap().1;
+    assert_eq!(edit, GivenSetting::Edit(ListEdit::new(vec!["x".into()], vec!["y".into()])));
+    let wrong = setting("a={\"ad\": [\"x\"]}").unwrap_err();
+    assert!(wrong.starts_with("the edit of `a`: unknown field `ad`, expected `add` or `remove`"), "{wrong}");
 }
 
 #[test]

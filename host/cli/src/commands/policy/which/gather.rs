@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use baton_runtime::core::input::Pin;
 use baton_runtime::core::observation::Capability;
-use baton_runtime::core::workflow::{Candidate, Origin, PolicyChoice, Scope, SettingValue};
+use baton_runtime::core::workflow::{Candidate, GivenSetting, Origin, PolicyChoice, Scope, SettingValue};
 use baton_runtime::core::{Digest, RoleName, Run, RunId, Workflow};
 use baton_runtime::engine::{
     ArtifactSource, BUILTIN_NAME, Engine, Grants as Granted, Policy, Setting, builtin_bytes,
@@ -161,7 +161,7 @@ impl Gatherer {
 /// What layers set for a policy.
 #[derive(Default)]
 struct Said {
-    settings: BTreeMap<String, SettingValue>,
+    settings: BTreeMap<String, GivenSetting>,
     set_by: BTreeMap<String, Origin>,
 }
 

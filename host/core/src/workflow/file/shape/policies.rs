@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use super::At;
 use crate::grants::{FUEL_MAX, MEMORY_MIB_MAX, PATTERNS_MAX};
-use crate::workflow::SettingValue;
+use crate::workflow::GivenSetting;
 
 /// Candidates that are asked beside the one that decides: each costs as much as the decision itself.
 pub(crate) const SHADOWS_MAX: usize = 8;
@@ -43,7 +43,7 @@ pub(crate) struct PoliciesShape {
     /// What the next session gets.
     handoff: Option<At<PolicyShape>>,
     /// Settings of the policy that `all` names, here or in a farther layer. `baton policy inspect` lists what can be set.
-    settings: Option<At<BTreeMap<String, SettingValue>>>,
+    settings: Option<At<BTreeMap<String, GivenSetting>>>,
     /// Components that are asked the same and decide nothing; where they differ is reported: shadow = ["candidate.wasm"]
     #[schemars(length(max = SHADOWS_MAX))]
     pub(crate) shadow: Option<Vec<At<PolicyShape>>>,
@@ -71,7 +71,7 @@ pub(crate) struct ScopedPoliciesShape {
     /// What the next session gets.
     handoff: Option<At<PolicyShape>>,
     /// Settings of the policy that `all` names, here or in a farther layer. `baton policy inspect` lists what can be set.
-    settings: Option<At<BTreeMap<String, SettingValue>>>,
+    settings: Option<At<BTreeMap<String, GivenSetting>>>,
 }
 
 /// What both kinds of tables have.
@@ -82,7 +82,7 @@ pub(crate) struct ChoicesShape {
     pub(crate) compaction: Option<At<PolicyShape>>,
     pub(crate) splitting: Option<At<PolicyShape>>,
     pub(crate) handoff: Option<At<PolicyShape>>,
-    pub(crate) settings: Option<At<BTreeMap<String, SettingValue>>>,
+    pub(crate) settings: Option<At<BTreeMap<String, GivenSetting>>>,
 }
 
 impl PoliciesShape {
@@ -128,7 +128,7 @@ pub(crate) struct PolicyTable {
     pub(crate) component: Option<String>,
     /// What is set for it. `baton policy inspect` lists what can be set.
     #[serde(default)]
-    pub(crate) settings: BTreeMap<String, SettingValue>,
+    pub(crate) settings: BTreeMap<String, GivenSetting>,
     /// What the component may have beyond the usual. Not in a workspace's baton.toml.
     pub(crate) grants: Option<GrantsShape>,
 }
