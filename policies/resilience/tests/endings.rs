@@ -165,6 +165,61 @@ fn who_does_not_say_that_it_is_done_is_not_believed() {
 }
 
 #[test]
+fn a_check_that_follows_does_not_hear_for_the_host() {
+    // A11, A12: all of these ended in a done that a check of `true` had given.
+    let said = |text: &str, files_changed: u32, nudges: u32| {
+        judge(text, |o| {
+            let description = "Write parser.sh: three cases and their tests.";
+            let objective = sample::objective("parser", description);
+            o.objectives = vec![Objective { status: ObjectiveStatus::InProgress, files: 0, ..objective }];
+            (o.files_changed, o.phase.check, o.nudges) = (files_changed, "true".into(), nudges);
+            (o.answer_bytes, o.phase.expects_files) = (text.len() as u64, true);
+        })
+    };
+    for text in [
+        "I am running out of context. I added the first of the three cases to parser.sh.",
+        "I am running out of context. I wrote the first half of parser.sh.",
+        "My context is nearly used up.",
+        "My context window is almost exhausted; the first case is in parser.sh.",
+        "I wrote the first half.",
+        "Wrote the first case to parser.sh.",
+        "This is too large for one session: please split it into case 1, case 2, case 3.",
+        "Blocked: the tool that I need was refused.",
+        "See the report.",
+    ] {
+        for files_changed in [0, 1] {
+            assert_ne!(said(text, files_changed, 0).verdict, Verdict::Completed, "{text}");
+        }
+    }
+    for text in ["The parser is written, and its tests pass.", "Wrote all three cases and their tests.", ""] {
+        assert_eq!(said(text, 1, 0).verdict, Verdict::Completed, "{text}");
+    }
+    // Who was asked and has no more to say is left to the check; who leaves work again is not.
+    assert_eq!(said("It is all in parser.sh, as I said.", 1, 1).verdict, Verdict::Completed);
+    assert_ne!(said("I wrote the first half, as I said.", 1, 1).verdict, Verdict::Completed);
+}
+
+#[test]
+fn a_report_that_was_not_taken_is_asked_about_until_there_is_an_answer() {
+    // A11: "failed", torn in the middle, was believed to be done as soon as it was asked about.
+    let said = |text: &str, nudges: u32| {
+        judge(text, |o| {
+            let objective = sample::objective("parser", "Write it");
+            o.objectives = vec![Objective { status: ObjectiveStatus::InProgress, files: 0, ..objective }];
+            (o.files_changed, o.phase.check, o.nudges) = (1, "true".into(), nudges);
+            o.phase.expects_files = true;
+            o.attributes.push(("report-not-taken".into(), "v.json, line 1: not JSON".into()));
+        })
+    };
+    for (text, nudges) in [("See the report.", 0), ("The parser is written.", 0), ("See the report.", 1)] {
+        let assessment = said(text, nudges);
+        assert_eq!(assessment.verdict, Verdict::Unfinished, "{text}");
+        assert!(assessment.reason.contains("v.json, line 1: not JSON"), "{}", assessment.reason);
+    }
+    assert_eq!(said("It is written.\n\nDone: parser", 1).verdict, Verdict::Completed);
+}
+
+#[test]
 fn who_leaves_work_is_asked_once_and_then_continued() {
     // A11, A12
     let text = "Two views out of nine are still function-based. The rest is left for whoever resumes this.";
@@ -184,7 +239,7 @@ fn who_leaves_work_is_asked_once_and_then_continued() {
     let full = again(1, 180_000);
     assert_eq!(full.verdict, Verdict::Exhausted);
     assert!(full.reason.contains("90% full"), "{}", full.reason);
-    // A check may pass before anything is done: words that leave work win over it, and over nothing else.
+    // A check may pass before anything is done: words that leave work win over it.
     let checked = |text: &str, files_changed| {
         judge(text, |o| {
             let objective = sample::objective("views", "Convert them");
@@ -198,8 +253,7 @@ fn who_leaves_work_is_asked_once_and_then_continued() {
     assert!(left.reason.contains("cargo test"), "{}", left.reason);
     let blocked = "I could not start, because the compiler is not installed here.\n\nNot done: views";
     assert_eq!(checked(blocked, 0).verdict, Verdict::Unfinished);
-    for (said, files_changed) in [("Here are the views. Some were hard.", 2), ("It was done when I came.", 0)]
-    {
+    for (said, files_changed) in [("The views are converted.", 2), ("It was done when I came.", 0)] {
         assert_eq!(checked(said, files_changed).verdict, Verdict::Completed, "{said}");
     }
 }

@@ -67,7 +67,8 @@ pub(super) fn answered(host: &impl Host, o: &Observation, answer: Option<&Signal
     let not_taken = attribute(&o.attributes, "report-not-taken");
     let are_for_words = is_for_words(host, o, &open);
     // Reading the words costs more than all else: once.
-    let heard = answer.filter(|_| are_for_words || not_taken.is_some() && !open.is_empty());
+    let is_heard = o.answer_bytes > 0 && (are_for_words || not_taken.is_some() && !open.is_empty());
+    let heard = answer.filter(|_| is_heard);
     let heard = heard.map(|answer| (answer, ending::says(host, o.window, answer, &open)));
     // Whoever meant to report has something to say: after the question its last line will do.
     let answers = heard.as_ref().is_some_and(|(_, said)| said.answers) && o.nudges > 0;
