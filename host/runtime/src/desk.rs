@@ -105,7 +105,7 @@ impl Desk {
         }
         let (shelf, digest) = (self.shelf.clone(), call.digest());
         let tree = fit::tree_of(view, session.as_ref());
-        if let Some(report) = call.report() {
+        if let Some(report) = fit::report(&call) {
             let digest = by_key.unwrap_or_else(|| address(session.as_ref(), digest.as_str()));
             // An objective may go to and fro, so it may well be said again that it is where it was once.
             if run.has_report(&digest) && !matches!(report, Report::ObjectiveUpdate { .. }) {

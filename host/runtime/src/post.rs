@@ -165,7 +165,7 @@ impl Post {
         call: Call,
         shelf: &Shelf,
     ) -> Result<Input, String> {
-        if let Some(report) = call.report() {
+        if let Some(report) = fit::report(&call) {
             return Ok(Input::Reported { session, digest, report });
         }
         let Call::ArtifactSave(save) = call else {
