@@ -166,7 +166,12 @@ fn stops_for_context<H: Host>(host: &H, o: &Observation, signals: &Signals<'_, H
     if !(is_left || goes_on) || signals.failed().is_some() {
         return None;
     }
-    let ending = ending::out_of_context(host, o, signals.answer()?)?;
+    let answer = signals.answer()?;
+    let ending = ending::out_of_context(host, o, answer)?;
+    // "Context is at 85%. Done: parser" speaks of its context, and has done what it was given.
+    if completion::answers_done(host, o, answer) {
+        return None;
+    }
     let shows_nothing = is_left && (o.files_changed == 0 || o.files_missing > 0);
     let counts = ending.unmistakable || shows_nothing;
     let reason = format!("the context window is used up, says the agent: {}", ending.said.text);

@@ -200,6 +200,67 @@ fn a_check_that_follows_does_not_hear_for_the_host() {
 }
 
 #[test]
+fn a_part_of_the_work_is_not_all_of_it() {
+    // A11: each of these ended in a done, unasked.
+    for text in [
+        "The parser is mostly done.",
+        "The parser is almost complete.",
+        "The parser is nearly finished.",
+        "The bulk of the parser is written.",
+        "Most of the parser is implemented and works.",
+        "The parser is about 60 % done.",
+        "The parser is largely implemented.",
+        "I made a start on the parser and the basics are in place.",
+        "I wrote the easy cases of the parser.",
+        "I wrote what I could of the parser.",
+        "The parser is done as far as it goes.",
+        "The parser is written. Cases 4 and 5 I would do after a break.",
+        "I completed as much as I could fit in. The memory of this chat is exhausted.",
+        "Done: parser (cases 1-3), 4 and 5 still open",
+    ] {
+        for check in ["", "true"] {
+            for nudges in [0, 1] {
+                let assessment = judge(text, |o| {
+                    let objective = sample::objective("parser", "Write parser.txt: five cases.");
+                    let file = ExpectedFile { path: "parser.txt".into(), state: FileState::Changed };
+                    o.objectives = vec![Objective {
+                        status: ObjectiveStatus::InProgress,
+                        expected_files: vec![file],
+                        ..objective
+                    }];
+                    (o.files_changed, o.phase.check, o.nudges) = (1, check.into(), nudges);
+                    o.phase.expects_files = true;
+                });
+                assert_ne!(assessment.verdict, Verdict::Completed, "{text} {check} {nudges}");
+            }
+        }
+    }
+}
+
+#[test]
+fn who_answers_the_question_plainly_is_believed() {
+    // A11, A12: finished work, and remarks about the context beside it.
+    let asked = |text: &str, nudges: u32| {
+        judge(text, |o| {
+            let objective = sample::objective("parser", "Write it");
+            o.objectives = vec![Objective { status: ObjectiveStatus::InProgress, files: 0, ..objective }];
+            (o.files_changed, o.phase.check, o.nudges) = (1, String::new(), nudges);
+            o.phase.expects_files = true;
+        })
+    };
+    for text in [
+        "Yes, parser.txt is finished: it has five cases. Some tests are not for this platform.",
+        "Yes, the work is complete. Error recovery is not in scope.",
+        "Wrote the parser. I skipped the old format. Context is at 85%.\n\n**Done: parser**",
+        "I have used 85% of my context.\n\nDone: parser",
+    ] {
+        assert_eq!(asked(text, 1).verdict, Verdict::Completed, "{text}");
+    }
+    assert_eq!(asked("I have used 85% of my context.\n\nDone: parser", 0).verdict, Verdict::Completed);
+    assert_ne!(asked("Yes, it is mostly finished.", 1).verdict, Verdict::Completed);
+}
+
+#[test]
 fn a_report_that_was_not_taken_is_asked_about_until_there_is_an_answer() {
     // A11: "failed", torn in the middle, was believed to be done as soon as it was asked about.
     let said = |text: &str, nudges: u32| {

@@ -47,8 +47,8 @@ pub(super) fn answered(host: &impl Host, o: &Observation, answer: Option<&Signal
     }
     let open: Vec<&Objective> = open(o).collect();
     if open.is_empty() && !o.objectives.is_empty() {
-        if let Some(what) = takes_back(host, o, answer).filter(|_| can_ask(host, o)) {
-            return unfinished(host, o, what, Recovery::NewSession);
+        if let Some(what) = takes_back(host, o, answer) {
+            return not_done(host, o, what);
         }
         return plain(Verdict::Completed, "every objective of the prompt is reported as done");
     }
@@ -107,10 +107,16 @@ pub(super) fn answered(host: &impl Host, o: &Observation, answer: Option<&Signal
         return Assessment {
             evidence: vec![observed(what.clone())],
             recovery: nudge(host, o),
-            ..plain(Verdict::Truncated, format!("it calls itself done, but {what}"))
+            ..plain(Verdict::Truncated, what)
         };
     }
     weigh(host, o, &open, answer)
+}
+
+/// Whether its last line answers that the objectives are done which are not reported yet.
+pub(super) fn answers_done(host: &impl Host, o: &Observation, answer: &Signal) -> bool {
+    let open: Vec<&Objective> = open(o).collect();
+    !open.is_empty() && ending::says(host, o.window, answer, &open).answers
 }
 
 /// Whether the phase has something to show before this session: who takes it up may find its work done, and say so.
@@ -164,6 +170,7 @@ fn unclear(
         (Some(left), _) => format!("leaves work: {}", quote(left)),
         _ if said.answers => return None,
         _ if said.denied => "answers that it is not done".to_owned(),
+        _ if was_asked && said.affirms => return None,
         _ if was_asked && checked && !said.trouble && said.ahead.is_none() => return None,
         // Where no file changed either, that is what it is asked for.
         _ if !checked && o.files_changed == 0 => return None,

@@ -74,6 +74,8 @@ pub(in crate::assess) struct Said {
     pub(in crate::assess) finished: bool,
     /// Its last line answers that all of it is done: as good as a report.
     pub(in crate::assess) answers: bool,
+    /// It begins with a plain yes to the question whether all is done.
+    pub(in crate::assess) affirms: bool,
     /// Its last line answers that it is not done.
     pub(in crate::assess) denied: bool,
     /// What it says of what comes next, behind everything that it says is done.
@@ -92,6 +94,7 @@ pub(in crate::assess) fn says(host: &impl Host, window: u32, answer: &Signal, op
     let plainly = |remark: &str| {
         let remark = Sentence { start: 0, end: 0, words: words(remark), listed: false };
         !work.is_in_trouble(&remark, &lexicon, &topic)
+            && lexicon.left.all(&remark.words).next().is_none()
             && !work.looks_ahead(&remark)
             && !topic.is_short(&remark.words)
     };
@@ -103,8 +106,14 @@ pub(in crate::assess) fn says(host: &impl Host, window: u32, answer: &Signal, op
     let trouble = |sentence: &Sentence| {
         work.is_in_trouble(sentence, &lexicon, &topic)
             || asks(sentence)
-            || work.says_done(sentence) && topic.is_short(&sentence.words)
+            || work.says_done(sentence) && (topic.is_short(&sentence.words) || is_share(&sentence.words))
     };
+    let affirms = |first: &Sentence| {
+        let says_yes = first.words.first().is_some_and(|word| word == "yes");
+        let is_whole = first.words.iter().any(|word| COMPLETE.contains(&word.as_str()));
+        says_yes && is_whole && work.says_done(first) && !trouble(first)
+    };
+    let affirms = whole.len() == text.len() && sentences.first().is_some_and(affirms);
     let trouble = sentences.iter().rposition(trouble);
     let finished = || {
         let named = done.iter().rfind(|at| {
@@ -122,6 +131,7 @@ pub(in crate::assess) fn says(host: &impl Host, window: u32, answer: &Signal, op
         done: is_done || !done.is_empty(),
         named: done.iter().any(|at| topic.is_named(&sentences[*at].words)),
         finished: is_done || finished(),
+        affirms,
         denied: matches!(answered, Some(AnswerLine::NotDone)),
         answers: is_done,
         ahead: ahead.map(|sentence| quoted(answer, text, sentence)),
@@ -238,6 +248,12 @@ impl Topic {
         let most = amounts(words).max();
         self.amount.zip(most).is_some_and(|(wanted, most)| most < wanted)
     }
+}
+
+/// "60% done".
+fn is_share(words: &[String]) -> bool {
+    let share = |word: &String| word.strip_suffix('%').is_some_and(|number| number != "100");
+    words.iter().any(share)
 }
 
 /// Numbers that may be amounts.
