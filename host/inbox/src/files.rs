@@ -62,6 +62,8 @@ pub struct Received {
     /// The report, and who says to have written it; or what is wrong with the file, which is then already in
     /// `rejected/` and needs no confirmation.
     pub result: Result<(Option<SessionId>, Call), Problem>,
+    /// What a document reports beside its handoff.
+    pub records: Vec<Call>,
     /// It breaks off, and may still be written: it stays where it is, and comes again.
     pub unfinished: bool,
 }
@@ -211,7 +213,7 @@ impl Inbox {
         let result = match read(&file, name, bytes) {
             // It does not show whether all of it is there.
             Ok(_) if file.ends_with(MARKDOWN) && !at_once && is_fresh() => return None,
-            Ok(report) => Ok(report),
+            Ok(read) => Ok(read),
             Err(refused) if refused.unfinished && is_fresh() => {
                 if !at_once {
                     return None;
@@ -219,7 +221,14 @@ impl Inbox {
                 let before = self.unfinished.insert(name.to_owned(), digest.clone());
                 if before.as_ref() != Some(&digest) {
                     let result = Err(refused.problem);
-                    return Some(Received { file, digest, writing, result, unfinished: true });
+                    return Some(Received {
+                        file,
+                        digest,
+                        writing,
+                        result,
+                        records: Vec::new(),
+                        unfinished: true,
+                    });
                 }
                 Err(refused.problem)
             }
@@ -230,12 +239,19 @@ impl Inbox {
         if result.is_ok() || !movable {
             self.held.insert(name.to_owned(), digest.clone());
         }
-        Some(Received { file, digest, writing, result, unfinished: false })
+        let (result, records) = match result {
+            Ok((report, records)) => (Ok(report), records),
+            Err(problem) => (Err(problem), Vec::new()),
+        };
+        Some(Received { file, digest, writing, result, records, unfinished: false })
     }
 }
 
+/// A report with the session that it names, and what is reported beside it.
+type Read = ((Option<SessionId>, Call), Vec<Call>);
+
 /// What a file says, or why that is no report.
-fn read(file: &str, name: &OsStr, bytes: io::Result<Vec<u8>>) -> Result<(Option<SessionId>, Call), Refused> {
+fn read(file: &str, name: &OsStr, bytes: io::Result<Vec<u8>>) -> Result<Read, Refused> {
     let wrong = |problem| Err(Refused { problem, unfinished: false });
     match bytes {
         Err(error) => wrong(Problem::new(file, format!("it cannot be read: {error}"))),
@@ -244,7 +260,7 @@ fn read(file: &str, name: &OsStr, bytes: io::Result<Vec<u8>>) -> Result<(Option<
             wrong(Problem::new(file, format!("it is larger than {MAX_FILE_BYTES} bytes")))
         }
         Ok(bytes) if file.ends_with(MARKDOWN) => match markdown::handoff(&String::from_utf8_lossy(&bytes)) {
-            Ok(handoff) => Ok((None, handoff)),
+            Ok(reported) => Ok(((None, reported.handoff), reported.records)),
             // More may come.
             Err(fault) => Err(Refused { problem: Problem::new(file, fault.to_string()), unfinished: true }),
         },
@@ -257,7 +273,7 @@ fn read(file: &str, name: &OsStr, bytes: io::Result<Vec<u8>>) -> Result<(Option<
             },
             unfinished: true,
         }),
-        Ok(bytes) => parse::report(file, &bytes),
+        Ok(bytes) => parse::report(file, &bytes).map(|report| (report, Vec::new())),
     }
 }
 

@@ -1,11 +1,23 @@
 //! A handoff as agents like to write it: Markdown, by its headings. What stands under none of them is part of the state.
 
-use crate::call::{Call, HandoffWrite};
+use crate::call::{AttemptRecord, Call, DecisionRecord, HandoffWrite};
 use crate::catalogue::Fault;
 use crate::check::{FACTS_MAX, FILES_MAX};
 
 /// Where a document names no next step, nothing is made up for it.
 const NO_NEXT: &str = "Go on with what the current state leaves open: no next step was named.";
+
+/// Where a decision or an attempt says no more.
+const NO_RATIONALE: &str = "as its handoff says";
+const NO_OUTCOME: &str = "not to be tried again, as its handoff says";
+
+/// What a document reports.
+#[derive(Debug)]
+pub(crate) struct Reported {
+    pub(crate) handoff: Call,
+    /// The decisions and failed attempts that it lists.
+    pub(crate) records: Vec<Call>,
+}
 
 /// Where it names nothing else.
 const NO_STATE: &str = "As the next step says.";
@@ -17,17 +29,17 @@ struct Section<'t> {
     lines: Vec<&'t str>,
 }
 
-/// Reads a handoff. The next step and the facts are taken out by their headings, the paths of files are named once more, and all
-/// the rest is the state.
+/// Reads a handoff. The next step, the facts, the decisions and the failed attempts are taken out by their headings, the paths of
+/// files are named once more, and all the rest is the state.
 ///
 /// # Errors
 /// A [`Fault`] where it says nothing, or more than a report may.
-pub(crate) fn handoff(text: &str) -> Result<Call, Fault> {
+pub(crate) fn handoff(text: &str) -> Result<Reported, Fault> {
     if text.trim().is_empty() {
         return Err(Fault { field: None, message: "it is empty".to_owned() });
     }
     let (mut state, mut next) = (String::new(), String::new());
-    let (mut context, mut files) = (Vec::new(), Vec::new());
+    let (mut context, mut files, mut records) = (Vec::new(), Vec::new(), Vec::new());
     for section in sections(text) {
         let items = || section.lines.iter().filter_map(|line| item(line));
         if next.is_empty() && section.is_about(&["next action", "next step"]) {
@@ -36,6 +48,15 @@ pub(crate) fn handoff(text: &str) -> Result<Call, Fault> {
         }
         if section.is_about(&["critical context"]) && context.len() + items().count() <= FACTS_MAX {
             context.extend(items().map(str::to_owned));
+            continue;
+        }
+        let record: Option<fn(&str) -> Call> = match () {
+            () if section.is_about(&["decision"]) => Some(decision),
+            () if section.is_about(&["not to try", "failed approach", "failed attempt"]) => Some(attempt),
+            () => None,
+        };
+        if let Some(record) = record {
+            records.extend(items().map(record));
             continue;
         }
         if section.is_about(&["critical files"]) {
@@ -51,13 +72,34 @@ pub(crate) fn handoff(text: &str) -> Result<Call, Fault> {
         "" => otherwise.to_owned(),
         text => text.to_owned(),
     };
-    let call = Call::HandoffWrite(HandoffWrite {
+    let handoff = Call::HandoffWrite(HandoffWrite {
         current_state: or(&state, NO_STATE),
         immediate_next_action: or(&next, NO_NEXT),
         critical_context: context,
         critical_files: files,
     });
-    call.check().map(|()| call)
+    records.iter().chain([&handoff]).try_for_each(Call::check)?;
+    Ok(Reported { handoff, records })
+}
+
+/// "SQLite: it is one file".
+fn decision(item: &str) -> Call {
+    let (decision, rationale) = halves(item, NO_RATIONALE);
+    Call::DecisionRecord(DecisionRecord { decision, rationale })
+}
+
+fn attempt(item: &str) -> Call {
+    let (approach, outcome) = halves(item, NO_OUTCOME);
+    Call::AttemptRecord(AttemptRecord { approach, outcome })
+}
+
+/// What stands before a colon or a dash, and behind it.
+fn halves(item: &str, otherwise: &str) -> (String, String) {
+    let found = [": ", " - ", " – ", " — "].iter().filter_map(|mark| item.split_once(mark));
+    let first = found.min_by_key(|(before, _)| before.len());
+    let (what, why) =
+        first.filter(|(what, why)| !what.is_empty() && !why.is_empty()).unwrap_or((item, otherwise));
+    (what.trim_matches('*').to_owned(), why.trim().to_owned())
 }
 
 fn sections(text: &str) -> Vec<Section<'_>> {
@@ -112,7 +154,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> HandoffWrite {
-        match handoff(text) {
+        match handoff(text).map(|reported| reported.handoff) {
             Ok(Call::HandoffWrite(handoff)) => handoff,
             other => panic!("{other:?}"),
         }
@@ -135,6 +177,19 @@ mod tests {
             state.contains("- src/lexer.rs: lines\n- all tests of it") && !state.contains("share"),
             "{state}"
         );
+    }
+
+    #[test]
+    fn decisions_and_failed_attempts_are_records_of_their_own() {
+        let text = "## Key Decisions Made\n- **SQLite**: it is one file\n\n## What NOT to Try\n1. regular expressions\n";
+        let reported = handoff(text).unwrap();
+        let decided =
+            DecisionRecord { decision: "SQLite".to_owned(), rationale: "it is one file".to_owned() };
+        let tried =
+            AttemptRecord { approach: "regular expressions".to_owned(), outcome: NO_OUTCOME.to_owned() };
+        assert_eq!(reported.records, [Call::DecisionRecord(decided), Call::AttemptRecord(tried)]);
+        let Call::HandoffWrite(handoff) = reported.handoff else { panic!("it is a handoff") };
+        assert_eq!(handoff.current_state, NO_STATE);
     }
 
     #[test]
