@@ -13,6 +13,7 @@ use serde_json::json;
 
 use crate::door::{Pass, Passes};
 use crate::fit;
+use crate::masked;
 use crate::offload::Held;
 use crate::review::Review;
 use crate::shelf::Shelf;
@@ -105,7 +106,7 @@ impl Desk {
         }
         let (shelf, digest) = (self.shelf.clone(), call.digest());
         let tree = fit::tree_of(view, session.as_ref());
-        if let Some(report) = fit::report(&call) {
+        if let Some(report) = masked::report(&call) {
             let digest = by_key.unwrap_or_else(|| address(session.as_ref(), digest.as_str()));
             // An objective may go to and fro, so it may well be said again that it is where it was once.
             if run.has_report(&digest) && !matches!(report, Report::ObjectiveUpdate { .. }) {

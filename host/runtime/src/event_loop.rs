@@ -25,6 +25,7 @@ use crate::control::{Control, ControlReply};
 use crate::desk::Desk;
 use crate::error::RuntimeError;
 use crate::herald::Herald;
+use crate::masked;
 use crate::outbox::Outbox;
 use crate::policies::Bench;
 use crate::post::Post;
@@ -361,7 +362,7 @@ impl EventLoop {
             self.collect(true).await?;
         }
         let input = match event {
-            DriverEvent::Event(event) => Input::Agent { session, event },
+            DriverEvent::Event(event) => Input::Agent { session, event: masked::event(event) },
             DriverEvent::Exited(exit) => {
                 self.actuator.sessions.gone(&session);
                 Input::SessionEnded { session, exit }

@@ -1,14 +1,11 @@
 //! Whether a report fits the run that it is made to: the objectives that it names are there, and are the reporter's. Its
-//! form was checked where it came in; what follows from it is core's. Here it also loses its secrets, before it is journaled.
+//! form was checked where it came in; what follows from it is core's.
 
-use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use baton_core::input::Report;
 use baton_core::view::{PhaseRow, RunView};
 use baton_core::{ObjectiveId, SessionId, Tree};
 use baton_inbox::Call;
-use baton_store::secrets::mask_line;
 
 use crate::review::Review;
 
@@ -36,16 +33,6 @@ pub(crate) fn check(view: &RunView, session: Option<&SessionId>, call: &Call) ->
         Call::ReviewSubmit(review) => Review::of(view, session, review).map(drop),
         _ => Ok(()),
     }
-}
-
-/// The report of a call, where it makes one, with the secrets in its words masked: whoever continues gets the rest of them (C25).
-pub(crate) fn report(call: &Call) -> Option<Report> {
-    let report = call.report()?;
-    let masked = serde_json::to_string(&report).ok().and_then(|text| match mask_line(&text) {
-        Cow::Borrowed(_) => None,
-        Cow::Owned(masked) => serde_json::from_str(&masked).ok(),
-    });
-    Some(masked.unwrap_or(report))
 }
 
 /// The phase in which a session works or worked.

@@ -39,6 +39,7 @@ mod herald;
 mod host;
 mod lineage;
 mod machine;
+mod masked;
 mod offload;
 mod outbox;
 mod pickup;
