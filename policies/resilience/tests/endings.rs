@@ -217,6 +217,7 @@ fn a_part_of_the_work_is_not_all_of_it() {
         "The parser is written. Cases 4 and 5 I would do after a break.",
         "I completed as much as I could fit in. The memory of this chat is exhausted.",
         "Done: parser (cases 1-3), 4 and 5 still open",
+        "I've hit my context limit. The parser is written; its second case needs its test.",
     ] {
         for check in ["", "true"] {
             for nudges in [0, 1] {
@@ -248,6 +249,19 @@ fn who_answers_the_question_plainly_is_believed() {
             o.phase.expects_files = true;
         })
     };
+    // What is done has to be the work.
+    for text in ["Written to HANDOFF.md.", "Saved my notes in handoffs/next.md.", "Committed what I have."] {
+        for check in ["", "true"] {
+            let assessment = judge(text, |o| {
+                let objective = sample::objective("parser", "Write it");
+                let file = ExpectedFile { path: "parser.txt".into(), state: FileState::Changed };
+                o.objectives = vec![Objective { expected_files: vec![file], ..objective }];
+                o.objectives[0].status = ObjectiveStatus::InProgress;
+                (o.files_changed, o.phase.check, o.phase.expects_files) = (2, check.into(), true);
+            });
+            assert_ne!(assessment.verdict, Verdict::Completed, "{text} {check}");
+        }
+    }
     for text in [
         "Yes, parser.txt is finished: it has five cases. Some tests are not for this platform.",
         "Yes, the work is complete. Error recovery is not in scope.",
@@ -314,7 +328,7 @@ fn who_leaves_work_is_asked_once_and_then_continued() {
     assert!(left.reason.contains("cargo test"), "{}", left.reason);
     let blocked = "I could not start, because the compiler is not installed here.\n\nNot done: views";
     assert_eq!(checked(blocked, 0).verdict, Verdict::Unfinished);
-    for (said, files_changed) in [("The views are converted.", 2), ("It was done when I came.", 0)] {
+    for (said, files_changed) in [("The views are converted.", 2), ("The views were done when I came.", 0)] {
         assert_eq!(checked(said, files_changed).verdict, Verdict::Completed, "{said}");
     }
 }

@@ -179,7 +179,8 @@ fn unclear(
         _ if !said.done => "does not say that it is done".to_owned(),
         _ if said.trouble => "speaks of what is not done".to_owned(),
         // Files that changed show it where they are those that were wanted; else the words have to.
-        _ if !checked && !shown && (was_asked || !said.named && !said.finished) => {
+        // "Written to HANDOFF.md" is done, and says nothing of the work; nor does a claim that was asked about, where no file shows it.
+        _ if !said.named && !said.finished || was_asked && !checked && !shown => {
             format!("does not say that objective {} is done", open[0].id)
         }
         _ if was_asked => return None,

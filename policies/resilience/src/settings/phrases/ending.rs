@@ -294,6 +294,11 @@ pub(super) const STOPPING: &[&str] = &[
 ];
 
 pub(super) const WORK_LEFT: &[&str] = &[
+    "needs its",
+    "need its",
+    "needs another",
+    "still needs",
+    "still need",
     "remaining",
     "remain",
     "remains",
