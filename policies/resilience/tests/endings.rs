@@ -58,6 +58,23 @@ fn unreported(text: &str, files_changed: u32) -> Assessment {
     })
 }
 
+/// The same of an objective that wants this with these files, each of them changed, asked about so often.
+fn held_to(text: &str, wanted: (&str, &[&str]), check: &str, nudges: u32) -> Assessment {
+    judge(text, |o| {
+        let file = |path: &&str| ExpectedFile { path: (*path).into(), state: FileState::Changed };
+        let (description, files) = wanted;
+        let objective = sample::objective("parser", description);
+        o.objectives = vec![Objective {
+            status: ObjectiveStatus::InProgress,
+            files: files.len() as u32,
+            expected_files: files.iter().map(file).collect(),
+            ..objective
+        }];
+        (o.files_changed, o.phase.check, o.nudges) = (1, check.into(), nudges);
+        o.phase.expects_files = true;
+    })
+}
+
 #[test]
 fn endings_are_told_from_finished_work() {
     // A12: of each half at least 95 % are continued or asked, and no finished work is handed over, whether files changed or not.
@@ -221,17 +238,8 @@ fn a_part_of_the_work_is_not_all_of_it() {
     ] {
         for check in ["", "true"] {
             for nudges in [0, 1] {
-                let assessment = judge(text, |o| {
-                    let objective = sample::objective("parser", "Write parser.txt: five cases.");
-                    let file = ExpectedFile { path: "parser.txt".into(), state: FileState::Changed };
-                    o.objectives = vec![Objective {
-                        status: ObjectiveStatus::InProgress,
-                        expected_files: vec![file],
-                        ..objective
-                    }];
-                    (o.files_changed, o.phase.check, o.nudges) = (1, check.into(), nudges);
-                    o.phase.expects_files = true;
-                });
+                let assessment =
+                    held_to(text, ("Write parser.txt: five cases.", &["parser.txt"]), check, nudges);
                 assert_ne!(assessment.verdict, Verdict::Completed, "{text} {check} {nudges}");
             }
         }
@@ -241,24 +249,11 @@ fn a_part_of_the_work_is_not_all_of_it() {
 #[test]
 fn who_answers_the_question_plainly_is_believed() {
     // A11, A12: finished work, and remarks about the context beside it.
-    let asked = |text: &str, nudges: u32| {
-        judge(text, |o| {
-            let objective = sample::objective("parser", "Write it");
-            o.objectives = vec![Objective { status: ObjectiveStatus::InProgress, files: 0, ..objective }];
-            (o.files_changed, o.phase.check, o.nudges) = (1, String::new(), nudges);
-            o.phase.expects_files = true;
-        })
-    };
+    let asked = |text: &str, nudges: u32| held_to(text, ("Write it", &[]), "", nudges);
     // What is done has to be the work.
     for text in ["Written to HANDOFF.md.", "Saved my notes in handoffs/next.md.", "Committed what I have."] {
         for check in ["", "true"] {
-            let assessment = judge(text, |o| {
-                let objective = sample::objective("parser", "Write it");
-                let file = ExpectedFile { path: "parser.txt".into(), state: FileState::Changed };
-                o.objectives = vec![Objective { expected_files: vec![file], ..objective }];
-                o.objectives[0].status = ObjectiveStatus::InProgress;
-                (o.files_changed, o.phase.check, o.phase.expects_files) = (2, check.into(), true);
-            });
+            let assessment = held_to(text, ("Write it", &["parser.txt"]), check, 0);
             assert_ne!(assessment.verdict, Verdict::Completed, "{text} {check}");
         }
     }
