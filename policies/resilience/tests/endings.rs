@@ -253,9 +253,21 @@ fn who_answers_the_question_plainly_is_believed() {
     // What is done has to be the work.
     for text in ["Written to HANDOFF.md.", "Saved my notes in handoffs/next.md.", "Committed what I have."] {
         for check in ["", "true"] {
-            let assessment = held_to(text, ("Write it", &["parser.txt"]), check, 0);
-            assert_ne!(assessment.verdict, Verdict::Completed, "{text} {check}");
+            for wanted in ["Write it", "Write parser.txt: five cases.", "Extend `parser.txt` by five cases."]
+            {
+                let assessment = held_to(text, (wanted, &["parser.txt"]), check, 0);
+                assert_ne!(assessment.verdict, Verdict::Completed, "{text} {wanted} {check}");
+            }
         }
+    }
+    // A file or a name in code names it, too.
+    for (text, wanted) in [
+        ("Wrote parser.txt.", ("Write it", &["out/parser.txt"] as &[&str])),
+        ("Updated the Makefile.", ("Write it", &["Makefile"])),
+        ("Added `src/parser.txt`.", ("Write parser.txt.", &[])),
+        ("Added `frob`.", ("Give the tool a flag `frob`.", &[])),
+    ] {
+        assert_eq!(held_to(text, wanted, "", 0).verdict, Verdict::Completed, "{text}");
     }
     for text in [
         "Yes, parser.txt is finished: it has five cases. Some tests are not for this platform.",

@@ -6,7 +6,7 @@ use baton_sdk::types::{Evidence, Objective, Signal};
 use super::claim::is_mark;
 use super::classes::NUMBERS;
 use super::lexicon::{Lexicon, Work};
-use super::words::{Sentence, words};
+use super::words::{QUOTE, Sentence, words};
 use super::{Answer, NONE, newest, quoted};
 
 /// Bytes at the end of an answer that say what became of the work.
@@ -68,7 +68,7 @@ pub(in crate::assess) struct Said {
     pub(in crate::assess) leaves: Option<Evidence>,
     /// It says of something that it is done.
     pub(in crate::assess) done: bool,
-    /// It says so of what an objective is about, by one of its words.
+    /// It says so of what an objective is about, by one of its words, files or names in code.
     pub(in crate::assess) named: bool,
     /// It says that all is done, or its last line is the answer that `reporting.rs` asks for.
     pub(in crate::assess) finished: bool,
@@ -102,6 +102,9 @@ pub(in crate::assess) fn says(host: &impl Host, window: u32, answer: &Signal, op
     let is_done = matches!(answered, Some(AnswerLine::Done(remark)) if plainly(remark));
     let done: Vec<usize> = (0..sentences.len()).filter(|at| work.says_done(&sentences[*at])).collect();
     let behind = done.last().map_or(0, |last| last + 1);
+    let is_named = |sentence: &Sentence| {
+        topic.is_named(&sentence.words) || topic.is_named_as_code(&text[sentence.start..sentence.end])
+    };
     let asks = |sentence: &Sentence| text[..sentence.end].trim_end().ends_with('?');
     let trouble = |sentence: &Sentence| {
         work.is_in_trouble(sentence, &lexicon, &topic)
@@ -116,10 +119,9 @@ pub(in crate::assess) fn says(host: &impl Host, window: u32, answer: &Signal, op
     let affirms = whole.len() == text.len() && sentences.first().is_some_and(affirms);
     let trouble = sentences.iter().rposition(trouble);
     let finished = || {
-        let named = done.iter().rfind(|at| {
-            let words = &sentences[**at].words;
-            topic.is_named(words) && words.iter().any(|word| COMPLETE.contains(&word.as_str()))
-        });
+        let is_whole =
+            |sentence: &Sentence| sentence.words.iter().any(|word| COMPLETE.contains(&word.as_str()));
+        let named = done.iter().rfind(|at| is_whole(&sentences[**at]) && is_named(&sentences[**at]));
         let place = answers.finished.map(|(at, _)| at).max(named.copied());
         place.is_some_and(|at| trouble.is_none_or(|trouble| trouble < at))
     };
@@ -129,7 +131,7 @@ pub(in crate::assess) fn says(host: &impl Host, window: u32, answer: &Signal, op
     Said {
         leaves: left.map(|(at, _)| quoted(answer, text, &sentences[at])),
         done: is_done || !done.is_empty(),
-        named: done.iter().any(|at| topic.is_named(&sentences[*at].words)),
+        named: done.iter().any(|at| is_named(&sentences[*at])),
         finished: is_done || finished(),
         affirms,
         denied: matches!(answered, Some(AnswerLine::NotDone)),
@@ -223,7 +225,9 @@ pub(super) fn is_rid_of(words: &[String], at: usize, lexicon: &Lexicon) -> bool 
 struct Topic {
     /// The longer words of their names and descriptions.
     words: Vec<String>,
-    /// The largest number in them that may be an amount: "all five cases".
+    /// Their files and names in code, in lower case and without folders: "parser.txt".
+    code: Vec<String>,
+    /// The largest number in the words that may be an amount: "all five cases".
     amount: Option<usize>,
 }
 
@@ -233,10 +237,19 @@ impl Topic {
             let description = &objective.description;
             [&objective.id[..], &description[..description.floor_char_boundary(TOPIC_BYTES)]]
         });
-        let mut words: Vec<String> = texts.flat_map(words).collect();
+        let mut words: Vec<String> = texts.clone().flat_map(words).collect();
         let amount = amounts(&words).max();
-        words.retain(|word| word.len() >= TOPIC_WORD_BYTES && !VAGUE.contains(&word.as_str()));
-        Self { words, amount }
+        let is_vague = |word: &str| word == QUOTE || VAGUE.contains(&word);
+        words.retain(|word| word.len() >= TOPIC_WORD_BYTES && !is_vague(word));
+        let files = objectives.iter().flat_map(|objective| &objective.expected_files);
+        let in_code = texts.flat_map(str::split_whitespace).filter(|word| is_code(word));
+        let code = in_code.chain(files.map(|file| &file.path[..])).map(base_name).collect();
+        Self { words, code, amount }
+    }
+
+    /// Whether it names a file or a piece of code that an objective names.
+    fn is_named_as_code(&self, text: &str) -> bool {
+        text.split_whitespace().any(|word| self.code.contains(&base_name(word)))
     }
 
     fn is_named(&self, words: &[String]) -> bool {
@@ -248,6 +261,18 @@ impl Topic {
         let most = amounts(words).max();
         self.amount.zip(most).is_some_and(|(wanted, most)| most < wanted)
     }
+}
+
+/// A path, a name with a dot or an underscore, or a word in the marks of code.
+fn is_code(word: &str) -> bool {
+    let inner = word.trim_matches(|c: char| !c.is_alphanumeric());
+    inner.len() >= TOPIC_WORD_BYTES && (word.starts_with('`') || inner.contains(['.', '/', '_']))
+}
+
+/// A path or name without its folders and the marks around it, in lower case.
+fn base_name(word: &str) -> String {
+    let inner = word.trim_matches(|c: char| !c.is_alphanumeric());
+    inner.rsplit('/').next().unwrap_or_default().to_lowercase()
 }
 
 /// "60% done".
