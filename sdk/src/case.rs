@@ -127,13 +127,8 @@ pub trait Policy {
     /// The answer; nothing where the policy does not decide what is asked.
     fn answer(host: &impl Host, ask: Ask) -> Option<Answer>;
 
-    /// The canonical settings, as [`Settings::validate`] gives them; a policy without settings takes none.
-    ///
-    /// # Errors
-    /// What is wrong, by key.
-    fn validate(
-        given: Vec<(String, SettingValue)>,
-    ) -> Result<Vec<(String, SettingValue)>, Vec<settings::Problem>>;
+    /// What can be set, as [`Settings::schema`] says; nothing for a policy without settings.
+    fn schema() -> Vec<settings::Setting>;
 }
 
 /// A question with the texts, settings and artifacts that go with it.
@@ -242,9 +237,9 @@ impl Case {
     #[track_caller]
     pub fn host<P: Policy>(&self) -> MockHost {
         let given = self.settings.iter().map(|(key, value)| (key.clone(), value.clone())).collect();
-        let mut host = match P::validate(given) {
+        let mut host = match schema::values(&P::schema(), given) {
             Ok(values) => MockHost::with_settings(values),
-            Err(problems) => panic!("the policy refuses these settings: {problems:?}"),
+            Err(problem) => panic!("the host would refuse these settings: {problem}"),
         };
         for text in &self.texts {
             host.add_text(text.as_str());
@@ -324,12 +319,5 @@ pub mod by {
 
     pub fn settings<P: Settings>(_: &impl Host, ask: Ask) -> Result<Answer, Ask> {
         Err(ask)
-    }
-
-    /// Settings of a policy that has none.
-    pub fn none(
-        given: Vec<(String, SettingValue)>,
-    ) -> Result<Vec<(String, SettingValue)>, Vec<settings::Problem>> {
-        schema::validate(&[], given)
     }
 }

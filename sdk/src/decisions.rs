@@ -139,7 +139,7 @@ pub mod handoff {
 /// assert_eq!(setting.key, "objectives-at-most");
 /// ```
 pub mod settings {
-    pub use crate::bindings::settings::exports::baton::policy::settings::{Problem, Setting};
+    pub use crate::bindings::settings::exports::baton::policy::settings::Setting;
 }
 
 /// Answers `exhaustion`: how a session is, or why it stopped, and what to do with one that hangs or failed.
@@ -291,17 +291,8 @@ pub trait Handoff {
 /// }
 ///
 /// export_policy!(Calm: settings);
-/// let values = Calm::validate(vec![("compact-percent".into(), SettingValue::Integer(60))]);
-/// assert_eq!(values, Ok(vec![("compact-percent".into(), SettingValue::Number(60.0))]));
 /// ```
 pub trait Settings {
-    /// Every setting, with its default and bounds.
+    /// Every setting, with its default and bounds. The host holds what is given to them.
     fn schema() -> Vec<settings::Setting>;
-
-    /// The canonical values, or what is wrong by key. The default holds the given values against [`Settings::schema`].
-    fn validate(
-        given: Vec<(String, types::SettingValue)>,
-    ) -> Result<Vec<(String, types::SettingValue)>, Vec<settings::Problem>> {
-        crate::schema::validate(&Self::schema(), given)
-    }
 }

@@ -36,27 +36,25 @@ macro_rules! export_policy {
                 None
             }
 
-            fn validate(
-                given: Vec<(String, $crate::types::SettingValue)>,
-            ) -> Result<Vec<(String, $crate::types::SettingValue)>, Vec<$crate::settings::Problem>> {
-                $crate::__validate!($policy, given, $($decision)+)
+            fn schema() -> Vec<$crate::settings::Setting> {
+                $crate::__schema!($policy, $($decision)+)
             }
         }
     };
 }
 
-/// The validation of a policy that exports `settings`, or of one that does not.
+/// The schema of a policy that exports `settings`; that of one that does not is empty.
 #[doc(hidden)]
 #[macro_export]
-macro_rules! __validate {
-    ($policy:ty, $given:ident, settings $($rest:ident)*) => {
-        <$policy as $crate::Settings>::validate($given)
+macro_rules! __schema {
+    ($policy:ty, settings $($rest:ident)*) => {
+        <$policy as $crate::Settings>::schema()
     };
-    ($policy:ty, $given:ident, $other:ident $($rest:ident)*) => {
-        $crate::__validate!($policy, $given, $($rest)*)
+    ($policy:ty, $other:ident $($rest:ident)*) => {
+        $crate::__schema!($policy, $($rest)*)
     };
-    ($policy:ty, $given:ident,) => {
-        $crate::by::none($given)
+    ($policy:ty,) => {
+        Vec::new()
     };
 }
 
@@ -106,11 +104,6 @@ macro_rules! __export_decision {
         $crate::__export_as!($policy, Settings, settings, __export_settings, {
             fn schema() -> Vec<$crate::settings::Setting> {
                 <$policy as $crate::Settings>::schema()
-            }
-            fn validate(
-                given: Vec<(String, $crate::types::SettingValue)>,
-            ) -> Result<Vec<(String, $crate::types::SettingValue)>, Vec<$crate::settings::Problem>> {
-                <$policy as $crate::Settings>::validate(given)
             }
         });
     };

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use crate::types::{SettingValue, Span, TextId};
-use crate::{Hit, Host, Level, ReadError, Settings};
+use crate::{Hit, Host, Level, ReadError, Settings, schema};
 
 /// Bytes that one slice returns at most (`wit/imports.wit`).
 const SLICE_BYTES: usize = 64 << 10;
@@ -67,9 +67,9 @@ impl MockHost {
     /// ```
     pub fn with_settings_of<P: Settings>(given: &[(&str, SettingValue)]) -> Self {
         let given = given.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect();
-        match P::validate(given) {
-            Ok(values) => Self { settings: values.into_iter().collect(), ..Self::default() },
-            Err(problems) => panic!("the policy refuses these settings: {problems:?}"),
+        match schema::values(&P::schema(), given) {
+            Ok(values) => Self::with_settings(values),
+            Err(problem) => panic!("the host would refuse these settings: {problem}"),
         }
     }
 

@@ -19,11 +19,8 @@
 
 use std::ops::RangeInclusive;
 
-use crate::settings::{Problem, Setting};
+use crate::settings::Setting;
 use crate::types::SettingValue;
-
-/// A misspelt key within this many edits of a real one gets a suggestion.
-const SUGGESTION_DISTANCE: usize = 3;
 
 fn setting(key: &str, default: SettingValue, doc: &str) -> Setting {
     Setting { key: key.into(), doc: doc.into(), default, minimum: None, maximum: None, choices: Vec::new() }
@@ -99,108 +96,39 @@ pub fn texts(key: &str, default: &[&str], doc: &str) -> Setting {
     setting(key, SettingValue::Texts(default.iter().map(|&entry| entry.into()).collect()), doc)
 }
 
-/// Holds given values against a schema: every key of the schema once, in its order, defaults filled in.
-///
-/// A whole number is fine where a number is asked for, and becomes one.
+/// The values of a schema: every key once, in its order, as it was given, else the default. A whole number is fine where a number
+/// is asked for, and becomes one. For tests: the host does the same, and holds the values to their bounds and choices as well.
 ///
 /// # Errors
-/// Every problem by key: an unknown key (with a suggestion), a key given twice, a wrong type, a value out of bounds or
-/// not among the choices.
+/// The first key that is not in the schema, or whose value has another type.
 ///
 /// ```
 /// use baton_sdk::{schema, types::SettingValue};
 ///
 /// let schema = [schema::number("percent", 70.0, 1.0..=99.0, "Compact from this occupancy.")];
-/// let values = schema::validate(&schema, vec![("percent".into(), SettingValue::Integer(60))]);
+/// let values = schema::values(&schema, vec![("percent".into(), SettingValue::Integer(60))]);
 /// assert_eq!(values, Ok(vec![("percent".into(), SettingValue::Number(60.0))]));
 ///
-/// let problems = schema::validate(&schema, vec![("percnt".into(), SettingValue::Integer(60))]).unwrap_err();
-/// assert_eq!(problems[0].message, "there is no such setting; did you mean `percent`?");
+/// let problem = schema::values(&schema, vec![("percnt".into(), SettingValue::Integer(60))]);
+/// assert_eq!(problem, Err("there is no setting `percnt`".into()));
 /// ```
-pub fn validate(
+pub fn values(
     schema: &[Setting],
     given: Vec<(String, SettingValue)>,
-) -> Result<Vec<(String, SettingValue)>, Vec<Problem>> {
-    let mut values: Vec<Option<SettingValue>> = schema.iter().map(|_| None).collect();
-    let mut problems = Vec::new();
+) -> Result<Vec<(String, SettingValue)>, String> {
+    let mut values: Vec<(String, SettingValue)> =
+        schema.iter().map(|setting| (setting.key.clone(), setting.default.clone())).collect();
     for (key, value) in given {
-        let Some(place) = schema.iter().position(|setting| setting.key == key) else {
-            problems.push(Problem { message: unknown(schema, &key), key });
-            continue;
+        let Some((_, default)) = values.iter_mut().find(|(known, _)| *known == key) else {
+            return Err(format!("there is no setting `{key}`"));
         };
-        match canonical(&schema[place], value) {
-            Err(message) => problems.push(Problem { key, message }),
-            Ok(_) if values[place].is_some() => {
-                problems.push(Problem { key, message: "is given twice".into() })
-            }
-            Ok(value) => values[place] = Some(value),
-        }
+        *default = match (&*default, value) {
+            (SettingValue::Number(_), SettingValue::Integer(whole)) => SettingValue::Number(whole as f64),
+            (default, value) if std::mem::discriminant(default) == std::mem::discriminant(&value) => value,
+            (default, value) => return Err(format!("`{key}` is {value:?}, and its default {default:?}")),
+        };
     }
-    if !problems.is_empty() {
-        return Err(problems);
-    }
-    let value = |(setting, value): (&Setting, Option<SettingValue>)| {
-        (setting.key.clone(), value.unwrap_or_else(|| setting.default.clone()))
-    };
-    Ok(schema.iter().zip(values).map(value).collect())
-}
-
-fn unknown(schema: &[Setting], key: &str) -> String {
-    let distance = |setting: &&Setting| strsim::levenshtein(&setting.key, key);
-    match schema.iter().min_by_key(distance).filter(|nearest| distance(nearest) <= SUGGESTION_DISTANCE) {
-        Some(nearest) => format!("there is no such setting; did you mean `{}`?", nearest.key),
-        None => "there is no such setting; `baton policy inspect` lists them".into(),
-    }
-}
-
-fn canonical(setting: &Setting, value: SettingValue) -> Result<SettingValue, String> {
-    let value = match (&setting.default, value) {
-        (SettingValue::Number(_), SettingValue::Integer(whole)) => SettingValue::Number(whole as f64),
-        (_, value) => value,
-    };
-    if kind(&value) != kind(&setting.default) {
-        return Err(format!("must be {}, not {}", kind(&setting.default), kind(&value)));
-    }
-    let size = match &value {
-        SettingValue::Integer(whole) => Some(*whole as f64),
-        SettingValue::Number(number) if !number.is_finite() => return Err("must be a finite number".into()),
-        SettingValue::Number(number) => Some(*number),
-        _ => None,
-    };
-    if let Some(size) = size {
-        if let Some(minimum) = setting.minimum.filter(|minimum| size < *minimum) {
-            return Err(format!("must be at least {}, not {}", plain(minimum), plain(size)));
-        }
-        if let Some(maximum) = setting.maximum.filter(|maximum| size > *maximum) {
-            return Err(format!("must be at most {}, not {}", plain(maximum), plain(size)));
-        }
-    }
-    match &value {
-        SettingValue::Text(text) if !setting.choices.is_empty() && !setting.choices.contains(text) => {
-            Err(format!("must be one of {}, not `{text}`", setting.choices.join(", ")))
-        }
-        _ => Ok(value),
-    }
-}
-
-/// A number to two places, by hand: the standard formatting of fractions would be a tenth of a small component.
-fn plain(number: f64) -> String {
-    let hundredths = (number.abs() * 100.0 + 0.5) as u64;
-    let sign = if number < 0.0 && hundredths > 0 { "-" } else { "" };
-    match (hundredths / 100, hundredths % 100) {
-        (whole, 0) => format!("{sign}{whole}"),
-        (whole, part) => format!("{sign}{whole}.{part:02}"),
-    }
-}
-
-fn kind(value: &SettingValue) -> &'static str {
-    match value {
-        SettingValue::Flag(_) => "true or false",
-        SettingValue::Integer(_) => "a whole number",
-        SettingValue::Number(_) => "a number",
-        SettingValue::Text(_) => "a text",
-        SettingValue::Texts(_) => "a list of texts",
-    }
+    Ok(values)
 }
 
 #[cfg(test)]
@@ -217,18 +145,11 @@ mod tests {
         ]
     }
 
-    fn problem(key: &str, value: SettingValue) -> String {
-        let problems = validate(&schema(), vec![(key.into(), value)]).unwrap_err();
-        assert_eq!(problems.len(), 1);
-        assert_eq!(problems[0].key, key);
-        problems[0].message.clone()
-    }
-
     #[test]
     fn defaults_are_filled_in_and_whole_numbers_accepted_for_numbers() {
         let given =
             vec![("percent".into(), SettingValue::Integer(60)), ("loud".into(), SettingValue::Flag(true))];
-        let values = validate(&schema(), given).unwrap();
+        let values = values(&schema(), given).unwrap();
         let keys: Vec<&str> = values.iter().map(|(key, _)| key.as_str()).collect();
         assert_eq!(keys, ["loud", "turns", "percent", "priority", "phrases"]);
         assert_eq!(values[0].1, SettingValue::Flag(true));
@@ -237,26 +158,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said_by_key() {
-        assert!(problem("percnt", SettingValue::Integer(1)).contains("did you mean `percent`?"));
-        assert!(problem("colour", SettingValue::Integer(1)).contains("no such setting"));
-        assert_eq!(problem("turns", SettingValue::Number(2.0)), "must be a whole number, not a number");
-        assert_eq!(problem("turns", SettingValue::Integer(10)), "must be at most 9, not 10");
-        assert_eq!(problem("percent", SettingValue::Number(-1.0)), "must be at least 0, not -1");
-        assert_eq!(problem("percent", SettingValue::Number(100.25)), "must be at most 100, not 100.25");
-        assert_eq!(problem("percent", SettingValue::Number(f64::NAN)), "must be a finite number");
-        let priority = problem("priority", SettingValue::Text("tokens".into()));
-        assert_eq!(priority, "must be one of quality, time, not `tokens`");
-        assert_eq!(problem("phrases", SettingValue::Text("a".into())), "must be a list of texts, not a text");
-    }
-
-    #[test]
-    fn all_problems_are_told_at_once() {
-        let given = vec![
-            ("loud".into(), SettingValue::Flag(true)),
-            ("loud".into(), SettingValue::Flag(true)),
-            ("turns".into(), SettingValue::Integer(0)),
-        ];
-        assert_eq!(validate(&schema(), given).unwrap_err().len(), 2);
+    fn another_key_and_another_type_are_told() {
+        let problem = |key: &str, value| values(&schema(), vec![(key.into(), value)]).unwrap_err();
+        assert_eq!(problem("percnt", SettingValue::Integer(1)), "there is no setting `percnt`");
+        assert!(problem("turns", SettingValue::Number(2.0)).starts_with("`turns` is "));
     }
 }

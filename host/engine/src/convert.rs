@@ -548,8 +548,8 @@ pub(crate) fn setting(setting: settings::Setting) -> Setting {
 }
 
 /// A value that a component gave.
-pub(crate) fn setting_value(value: types::SettingValueResult) -> SettingValue {
-    use types::SettingValueResult as Given;
+fn setting_value(value: types::SettingValue) -> SettingValue {
+    use types::SettingValue as Given;
     match value {
         Given::Flag(value) => SettingValue::Flag(value),
         Given::Integer(value) => SettingValue::Integer(value),
@@ -557,32 +557,4 @@ pub(crate) fn setting_value(value: types::SettingValueResult) -> SettingValue {
         Given::Text(value) => SettingValue::Text(value),
         Given::Texts(value) => SettingValue::Texts(value),
     }
-}
-
-/// Calls `ask` with the WIT form of the settings, which borrows from them.
-pub(crate) fn settings<'a, R>(
-    given: impl Iterator<Item = (&'a str, &'a SettingValue)>,
-    ask: impl FnOnce(&[(&str, types::SettingValueParam<'_>)]) -> R,
-) -> R {
-    use types::SettingValueParam as Param;
-    let given: Vec<_> = given.collect();
-    let texts = list(&given, |(_, value)| match value {
-        SettingValue::Texts(texts) => strs(texts),
-        _ => Vec::new(),
-    });
-    let pairs: Vec<_> = given
-        .iter()
-        .zip(&texts)
-        .map(|(&(key, value), texts)| {
-            let value = match value {
-                SettingValue::Flag(value) => Param::Flag(*value),
-                SettingValue::Integer(value) => Param::Integer(*value),
-                SettingValue::Number(value) => Param::Number(*value),
-                SettingValue::Text(value) => Param::Text(value),
-                SettingValue::Texts(_) => Param::Texts(texts),
-            };
-            (key, value)
-        })
-        .collect();
-    ask(&pairs)
 }

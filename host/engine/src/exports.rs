@@ -3,10 +3,9 @@
 use baton_core::observation::Capability;
 use wasmtime::component::{Component, ComponentExportIndex, ComponentNamedList, Lift, Lower};
 
-use crate::bindings::{compaction, exhaustion, handoff, settings as wit_settings, splitting, types};
+use crate::bindings::{compaction, exhaustion, handoff, settings as wit_settings, splitting};
 use crate::contract;
 use crate::instance::Instance;
-use crate::settings;
 
 /// Where the functions are in the component, by interface.
 pub(crate) struct Exports {
@@ -14,7 +13,8 @@ pub(crate) struct Exports {
     pub(crate) compaction: Option<ComponentExportIndex>,
     pub(crate) splitting: Option<Splitting>,
     pub(crate) handoff: Option<Handoff>,
-    pub(crate) settings: Option<Settings>,
+    /// `settings.schema`.
+    pub(crate) schema: Option<ComponentExportIndex>,
 }
 
 pub(crate) struct Splitting {
@@ -26,11 +26,6 @@ pub(crate) struct Handoff {
     pub(crate) brief: ComponentExportIndex,
     pub(crate) compose: ComponentExportIndex,
     pub(crate) review: ComponentExportIndex,
-}
-
-pub(crate) struct Settings {
-    pub(crate) schema: ComponentExportIndex,
-    pub(crate) validate: ComponentExportIndex,
 }
 
 impl Exports {
@@ -64,13 +59,7 @@ impl Exports {
                 }),
                 None => None,
             },
-            settings: match interface("settings") {
-                Some(of) => Some(Settings {
-                    schema: function(&of, "settings", "schema")?,
-                    validate: function(&of, "settings", "validate")?,
-                }),
-                None => None,
-            },
+            schema: interface("settings").map(|of| function(&of, "settings", "schema")).transpose()?,
         })
     }
 
@@ -103,10 +92,8 @@ impl Exports {
                 Some(Ok(())) | None => Ok(()),
             }
         }
-        type Given<'a> = (&'a [(&'a str, types::SettingValueParam<'a>)],);
         let splitting = self.splitting.as_ref();
         let handoff = self.handoff.as_ref();
-        let settings = self.settings.as_ref();
         check::<(exhaustion::Observation<'_>,), (exhaustion::Assessment,)>(
             instance,
             "exhaustion.assess",
@@ -142,15 +129,6 @@ impl Exports {
             "handoff.review",
             handoff.map(|functions| &functions.review),
         )?;
-        check::<(), (Vec<wit_settings::Setting>,)>(
-            instance,
-            "settings.schema",
-            settings.map(|functions| &functions.schema),
-        )?;
-        check::<Given<'_>, (settings::Validated,)>(
-            instance,
-            "settings.validate",
-            settings.map(|functions| &functions.validate),
-        )
+        check::<(), (Vec<wit_settings::Setting>,)>(instance, "settings.schema", self.schema.as_ref())
     }
 }

@@ -284,8 +284,8 @@ impl Loaded {
         self.exports
             .check_types(&mut instance)
             .map_err(|detail| LoadError::Contract { policy: self.name.clone(), detail: line(&detail) })?;
-        let Some(functions) = &self.exports.settings else { return Ok(Vec::new()) };
-        settings::schema(&mut instance, &functions.schema).map_err(trial)
+        let Some(schema) = &self.exports.schema else { return Ok(Vec::new()) };
+        settings::schema(&mut instance, schema).map_err(trial)
     }
 }
 

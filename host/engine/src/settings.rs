@@ -1,5 +1,4 @@
-//! What can be set: a component's own schema, and canonical values from what a person wrote. The host checks types,
-//! bounds and choices; the component then judges the values, and fills in the defaults.
+//! What can be set: a component's own schema, and canonical values from what a person wrote, held to types, bounds and choices.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -11,14 +10,13 @@ use serde::{Deserialize, Serialize};
 use wasmtime::component::ComponentExportIndex;
 
 use crate::bindings::settings as wit;
-use crate::bindings::types::SettingValueResult;
 use crate::convert;
 use crate::imports::type_name;
 use crate::instance::Instance;
 use crate::limits::{ANSWER_ITEMS, REASON_BYTES};
 use crate::load::Policy;
 use crate::patterns::Prepared;
-use crate::plain::{self, MESSAGE_BYTES};
+use crate::plain;
 
 /// Something that can be set, as the component declares it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -57,7 +55,7 @@ pub enum SettingsError {
         /// What is wrong, by key.
         problems: Vec<Problem>,
     },
-    /// The component failed to say.
+    /// The component failed to say what can be set.
     #[error("policy {policy}: its settings could not be checked: it {fault}")]
     Faulted {
         /// Whose settings.
@@ -111,12 +109,6 @@ impl Configured {
     }
 }
 
-/// Problems passed on of those that a component found: more are not read at once.
-const PROBLEMS: usize = 4;
-
-/// What `settings.validate` answers.
-pub(crate) type Validated = Result<Vec<(String, SettingValueResult)>, Vec<wit::Problem>>;
-
 /// Asks a component what can be set.
 pub(crate) fn schema(
     instance: &mut Instance<'_>,
@@ -138,7 +130,7 @@ fn check_schema(schema: &[Setting]) -> Result<(), Fault> {
         return invalid(format!("its schema has {} settings, at most {ANSWER_ITEMS} are read", schema.len()));
     }
     let mut keys = BTreeSet::new();
-    for Setting { key, doc, choices, .. } in schema {
+    for setting @ Setting { key, doc, choices, .. } in schema {
         if key.is_empty() || key.len() > KEY_BYTES || key.contains(char::is_control) {
             let shown = plain::line(key, KEY_BYTES);
             return invalid(format!(
@@ -153,6 +145,13 @@ fn check_schema(schema: &[Setting]) -> Result<(), Fault> {
                 "its setting {key:?} has {} choices, at most {ANSWER_ITEMS}",
                 choices.len()
             ));
+        }
+        match fit(setting, &setting.default) {
+            Ok(value) if value == setting.default => {}
+            Ok(_) => return invalid(format!("the default of its setting {key:?} has another type")),
+            Err(message) => {
+                return invalid(format!("the default of its setting {key:?} does not fit: {message}"));
+            }
         }
         if choices.iter().chain([doc]).any(|text| text.len() > REASON_BYTES) {
             return Err(Fault::TooLarge { limit_bytes: REASON_BYTES as u64 });
@@ -185,26 +184,8 @@ impl Policy {
         if !problems.is_empty() {
             return Err(self.refused(problems));
         }
-        let Some(functions) = &self.0.exports.settings else { return Ok(BTreeMap::new()) };
-        let validated =
-            Instance::start(&self.0, Vec::new(), Arc::new(Prepared::none())).and_then(|mut instance| {
-                let pairs = given.iter().map(|(key, value)| (key.as_str(), value));
-                convert::settings(pairs, |pairs| instance.call::<_, Validated>(&functions.validate, (pairs,)))
-            });
-        match validated.map_err(faulted)? {
-            Ok(pairs) => {
-                let pairs =
-                    pairs.into_iter().map(|(key, value)| (key, convert::setting_value(value))).collect();
-                check_canonical(schema, pairs).map_err(|message| faulted(Fault::Invalid { message }))
-            }
-            Err(problems) => {
-                let problem = |problem: wit::Problem| Problem {
-                    key: plain::line(&problem.key, KEY_BYTES),
-                    message: plain::line(&problem.message, MESSAGE_BYTES),
-                };
-                Err(self.refused(problems.into_iter().take(PROBLEMS).map(problem).collect()))
-            }
-        }
+        let value = |setting: &Setting| given.get(&setting.key).unwrap_or(&setting.default).clone();
+        Ok(schema.iter().map(|setting| (setting.key.clone(), value(setting))).collect())
     }
 }
 
@@ -318,29 +299,6 @@ fn in_bounds(setting: &Setting, number: f64) -> Result<(), String> {
     }
 }
 
-/// What a component calls canonical must be every key of its schema, once, with a fitting value.
-fn check_canonical(
-    schema: &[Setting],
-    pairs: Vec<(String, SettingValue)>,
-) -> Result<BTreeMap<String, SettingValue>, String> {
-    let count = pairs.len();
-    let values: BTreeMap<_, _> = pairs.into_iter().collect();
-    if count != schema.len() || values.len() != schema.len() {
-        return Err(format!("its validate gave {count} settings for a schema of {}", schema.len()));
-    }
-    for setting in schema {
-        let Some(value) = values.get(&setting.key) else {
-            return Err(format!("its validate gave no value for `{}`", setting.key));
-        };
-        match fit(setting, value) {
-            Ok(fitting) if fitting == *value => {}
-            Ok(_) => return Err(format!("its validate gave `{}` another type", setting.key)),
-            Err(message) => return Err(format!("its validate gave a bad `{}`: {message}", setting.key)),
-        }
-    }
-    Ok(values)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -435,18 +393,18 @@ mod tests {
     }
 
     #[test]
-    fn canonical_means_every_key_once_and_fitting() {
-        let schema = &schema()[1..2];
-        let pair = |key: &str, value| (key.to_owned(), value);
-        assert!(check_canonical(schema, vec![pair("retries", SettingValue::Integer(1))]).is_ok());
-        for bad in [
-            vec![],
-            vec![pair("other", SettingValue::Integer(1))],
-            vec![pair("retries", SettingValue::Flag(true))],
-            vec![pair("retries", SettingValue::Integer(99))],
-            vec![pair("retries", SettingValue::Integer(1)), pair("retries", SettingValue::Integer(1))],
-        ] {
-            assert!(check_canonical(schema, bad).is_err());
-        }
+    fn a_default_has_to_fit_its_own_setting() {
+        assert_eq!(check_schema(&schema()), Ok(()));
+        let with = |default, maximum| {
+            let setting = |known: &Setting| Setting { maximum, default, ..known.clone() };
+            check_schema(&[setting(&schema()[1])]).map_err(|fault| fault.to_string())
+        };
+        let beyond = with(SettingValue::Integer(10), Some(9.0)).unwrap_err();
+        assert!(
+            beyond.contains("the default of its setting \"retries\" does not fit: 10 is more than 9"),
+            "{beyond}"
+        );
+        let infinite = with(SettingValue::Number(f64::INFINITY), None).unwrap_err();
+        assert!(infinite.contains("inf is not a finite number"), "{infinite}");
     }
 }

@@ -19,7 +19,10 @@ _texts = []
 def host(policy, given=(), texts=()):
     """A fresh host with the settings of a policy, where nothing else is given, and with these texts."""
     _settings.clear()
-    _settings.update(policy.Settings().validate(list(given)))
+    _settings.update((setting.key, setting.default) for setting in policy.Settings().schema())
+    for key, value in given:
+        _setting(key, type(value))
+        _settings[key] = value
     _texts[:] = texts
 
 

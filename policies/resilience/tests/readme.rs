@@ -48,7 +48,7 @@ fn the_table_of_settings_is_the_schema() {
 }
 
 #[test]
-fn every_setting_is_documented_and_its_default_is_valid() {
+fn every_setting_is_documented() {
     let schema = Resilience::schema();
     let mut keys: Vec<&str> = schema.iter().map(|setting| setting.key.as_str()).collect();
     keys.sort_unstable();
@@ -57,26 +57,4 @@ fn every_setting_is_documented_and_its_default_is_valid() {
     for setting in &schema {
         assert!(setting.doc.ends_with('.'), "{}", setting.key);
     }
-    let defaults = schema.iter().map(|setting| (setting.key.clone(), setting.default.clone())).collect();
-    assert_eq!(Resilience::validate(defaults).unwrap().len(), schema.len());
-}
-
-#[test]
-fn wrong_settings_are_refused_by_key() {
-    let given = vec![
-        ("compact-percnt".to_owned(), SettingValue::Number(60.0)),
-        ("priority".to_owned(), SettingValue::Text("speed".to_owned())),
-        ("stall-ms".to_owned(), SettingValue::Text("5m".to_owned())),
-    ];
-    let problems = Resilience::validate(given).unwrap_err();
-    let said: Vec<String> =
-        problems.iter().map(|problem| format!("{}: {}", problem.key, problem.message)).collect();
-    assert_eq!(
-        said,
-        [
-            "compact-percnt: there is no such setting; did you mean `compact-percent`?",
-            "priority: must be one of quality, time, tokens, not `speed`",
-            "stall-ms: must be a whole number, not a text",
-        ]
-    );
 }

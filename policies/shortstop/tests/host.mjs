@@ -7,7 +7,11 @@ export let logged = [];
 
 // A fresh host with the settings of a policy, where nothing else is given, and with these texts.
 export function host(policy, { given = [], texts = [] } = {}) {
-  settings = new Map(policy.settings.validate(given));
+  settings = new Map((policy.settings?.schema() ?? []).map(({ key, default: value }) => [key, value]));
+  for (const [key, value] of given) {
+    setting(key, value.tag);
+    settings.set(key, value);
+  }
   bodies = texts;
   logged = [];
 }

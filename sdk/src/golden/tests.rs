@@ -24,10 +24,8 @@ impl Policy for Calm {
         crate::by::compaction::<Calm>(host, ask).ok()
     }
 
-    fn validate(
-        given: Vec<(String, SettingValue)>,
-    ) -> Result<Vec<(String, SettingValue)>, Vec<settings::Problem>> {
-        <Calm as Settings>::validate(given)
+    fn schema() -> Vec<settings::Setting> {
+        <Calm as Settings>::schema()
     }
 }
 

@@ -1,4 +1,4 @@
-//! What a component does where it is asked what can be set, and whether what was given is right.
+//! What a component does where it is asked what can be set.
 
 use crate::attacks::{Attack, not_configured, refused};
 use crate::guests::{ANSWER, Guest};
@@ -29,19 +29,9 @@ fn pointing(at: u32, count: u32) -> String {
     )
 }
 
-/// What `validate` answers: fine or not, and a list.
-fn validated(discriminant: u32, at: u32, count: u32) -> String {
-    let (list, size) = (ANSWER + 4, ANSWER + 8);
-    format!(
-        "(i32.store8 (i32.const {ANSWER}) (i32.const {discriminant}))
-         (i32.store (i32.const {list}) (i32.const {at})) (i32.store (i32.const {size}) (i32.const {count}))
-         (i32.const {ANSWER})"
-    )
-}
-
 pub(crate) fn attacks() -> Vec<Attack> {
     let mut attacks = schemas();
-    attacks.extend(validations());
+    attacks.extend(defaults());
     attacks
 }
 
@@ -96,63 +86,12 @@ fn schemas() -> Vec<Attack> {
     ]
 }
 
-fn validations() -> Vec<Attack> {
-    let schema = || with_schema(1, &setting((1024, 1), (0, 0), (0, 0))).data(1024, "k");
-    let validating = |body: &str| schema().body("validate", body);
-    let could_not = "its settings could not be checked: it ";
-    vec![
-        not_configured(
-            "loops-over-settings",
-            &validating("(loop $again (br $again)) unreachable"),
-            "Faulted",
-            &format!("{could_not}used up its 20000000 units of fuel"),
-        ),
-        not_configured(
-            "traps-over-settings",
-            &validating("unreachable"),
-            "Faulted",
-            &format!("{could_not}trapped"),
-        ),
-        not_configured(
-            "forgets-a-setting",
-            &validating(&validated(0, 0, 0)),
-            "Faulted",
-            "its validate gave 0 settings for a schema of 1",
-        ),
-        // A tuple of the key "k" and a flag, where the schema has a list of texts.
-        not_configured(
-            "gives-a-setting-another-type",
-            &validating(&validated(0, 4096, 1)).item(&raw::data(4096, &raw::words(&[1024, 1, 0, 0, 0, 0]))),
-            "Faulted",
-            "its validate gave a bad `k`: expected a list of texts, got a flag",
-        ),
-        not_configured(
-            "gives-a-setting-2000-patterns",
-            &validating(&validated(0, 4096, 1))
-                .item(&raw::data(4096, &raw::words(&[1024, 1, 4, 0, 8192, 2000]))),
-            "Refused",
-            "2000 patterns of 0 bytes together are too many",
-        ),
-        not_configured(
-            "complains-in-colours",
-            &validating(&validated(1, 4096, 1))
-                .item(&raw::data(4096, &raw::words(&[1024, 1, 1100, 9])))
-                .item(&raw::data(1100, b"\x1b[31mred\n")),
-            "Refused",
-            "setting `k`: ",
-        ),
-        not_configured(
-            "complains-at-length",
-            &validating(&validated(1, 4096, 200))
-                .item(&raw::data(4096, &raw::words(&[1024, 1, 16_000, 400]).repeat(200))),
-            "Refused",
-            "setting `k`: ",
-        ),
-        not_configured(
-            "complains-a-million-times",
-            &validating(&format!("(drop (memory.grow (i32.const 99))) {}", validated(1, 0, 100_000))),
-            "Faulted",
-            "more than 131072 bytes",
-        ),
-    ]
+fn defaults() -> Vec<Attack> {
+    let patterns = with_schema(1, &setting((1024, 1), (0, 0), (8192, 2000))).data(1024, "k");
+    vec![not_configured(
+        "has-a-default-of-2000-patterns",
+        &patterns,
+        "Refused",
+        "2000 patterns of 0 bytes together are too many",
+    )]
 }

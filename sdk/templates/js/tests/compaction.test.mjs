@@ -18,7 +18,7 @@ test('a half-empty window is kept, a full one is compacted', () => {
 });
 
 test('the threshold is a setting', () => {
-  assert.equal(decide(100_000n, [['compact-percent', { tag: 'integer', val: 40n }]]).action.tag, 'compact');
+  assert.equal(decide(100_000n, [['compact-percent', { tag: 'number', val: 40 }]]).action.tag, 'compact');
 });
 
 test('an unknown occupancy is kept', () => {

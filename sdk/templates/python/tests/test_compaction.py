@@ -21,7 +21,7 @@ class CompactionTest(unittest.TestCase):
         self.assertEqual(decide(150_000).reason, "75 % of the window are used, and 70 % are allowed")
 
     def test_the_threshold_is_a_setting(self):
-        given = [("compact-percent", types.SettingValue_Integer(40))]
+        given = [("compact-percent", types.SettingValue_Number(40.0))]
         self.assertEqual(decide(100_000, given).action, Action_Compact(""))
 
     def test_an_unknown_occupancy_is_kept(self):
