@@ -15,17 +15,16 @@ repositories those are folders. So:
 import re
 
 from wit_world import exports
-from wit_world.exports.splitting import (
-    Action_Keep,
-    Action_Pause,
-    Action_Split,
-    Decision,
-    Occasion,
-    Order,
-    SubPhase,
-    TurnBudget,
-)
 from wit_world.imports import config
+from wit_world.imports.questions import (
+    Order,
+    SplitAction_Keep,
+    SplitAction_Pause,
+    SplitAction_Split,
+    SplitDecision,
+    SplitOccasion,
+    SubPhase,
+)
 from wit_world.imports.types import ObjectiveStatus
 
 from settings import answer, integer, texts
@@ -51,27 +50,24 @@ PATH = re.compile(r"[\w.-]+(?:/[\w.-]+)*\.\w+")
 
 
 class Splitting(exports.Splitting):
-    def evaluate(self, observation):
+    def decide(self, observation):
         left = [one for one in observation.objectives if one.status != ObjectiveStatus.DONE]
-        stuck = observation.occasion == Occasion.OUT_OF_CONTINUATIONS
-        asked = observation.occasion == Occasion.REQUESTED
-        if observation.occasion == Occasion.BOUNDARY:
-            return Decision(Action_Keep(), "what has begun is not divided")
+        stuck = observation.occasion == SplitOccasion.OUT_OF_CONTINUATIONS
+        asked = observation.occasion == SplitOccasion.REQUESTED
+        if observation.occasion == SplitOccasion.BOUNDARY:
+            return SplitDecision(SplitAction_Keep(), "what has begun is not divided")
         if not (stuck or asked) and len(left) <= config.get_integer("objectives-at-most"):
-            return Decision(Action_Keep(), f"{len(left)} open objectives are few enough")
+            return SplitDecision(SplitAction_Keep(), f"{len(left)} open objectives are few enough")
         folders = by_folder(left)
         deepest = attribute(observation, "split-depth")
         if len(folders) < 2 or (deepest is not None and observation.phase.depth >= deepest):
             reason = "all of it is in one folder" if len(folders) < 2 else "the workflow allows no deeper split"
             if not stuck:
-                return Decision(Action_Keep(), reason)
+                return SplitDecision(SplitAction_Keep(), reason)
             question = f"Phase {observation.phase.id} has no continuation left, and {reason}. Continue it, or leave it?"
-            return Decision(Action_Pause(question), f"no continuation is left, and {reason}")
+            return SplitDecision(SplitAction_Pause(question), f"no continuation is left, and {reason}")
         parts = within(folders, max(attribute(observation, "split-fan-out") or len(folders), 2))
-        return Decision(Action_Split([part(*one) for one in parts]), f"{len(left)} open objectives in {len(folders)} folders")
-
-    def budget(self, observation, base_turns):
-        return TurnBudget(base_turns, "the table's value")
+        return SplitDecision(SplitAction_Split([part(*one) for one in parts]), f"{len(left)} open objectives in {len(folders)} folders")
 
 
 def by_folder(objectives):

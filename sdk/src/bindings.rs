@@ -20,6 +20,7 @@ pub mod exhaustion {
         world: "exhaustion-policy",
         with: {
             "baton:policy/types@0.1.0": crate::bindings::shared::baton::policy::types,
+            "baton:policy/questions@0.1.0": crate::bindings::shared::baton::policy::questions,
             "baton:policy/log@0.1.0": crate::bindings::shared::baton::policy::log,
             "baton:policy/config@0.1.0": crate::bindings::shared::baton::policy::config,
             "baton:policy/text@0.1.0": crate::bindings::shared::baton::policy::text,
@@ -40,6 +41,7 @@ pub mod compaction {
         world: "compaction-policy",
         with: {
             "baton:policy/types@0.1.0": crate::bindings::shared::baton::policy::types,
+            "baton:policy/questions@0.1.0": crate::bindings::shared::baton::policy::questions,
             "baton:policy/log@0.1.0": crate::bindings::shared::baton::policy::log,
             "baton:policy/config@0.1.0": crate::bindings::shared::baton::policy::config,
             "baton:policy/text@0.1.0": crate::bindings::shared::baton::policy::text,
@@ -60,6 +62,7 @@ pub mod splitting {
         world: "splitting-policy",
         with: {
             "baton:policy/types@0.1.0": crate::bindings::shared::baton::policy::types,
+            "baton:policy/questions@0.1.0": crate::bindings::shared::baton::policy::questions,
             "baton:policy/log@0.1.0": crate::bindings::shared::baton::policy::log,
             "baton:policy/config@0.1.0": crate::bindings::shared::baton::policy::config,
             "baton:policy/text@0.1.0": crate::bindings::shared::baton::policy::text,
@@ -73,6 +76,48 @@ pub mod splitting {
     });
 }
 
+/// The world `budgeting-policy`.
+pub mod budgeting {
+    wit_bindgen::generate!({
+        path: "../wit",
+        world: "budgeting-policy",
+        with: {
+            "baton:policy/types@0.1.0": crate::bindings::shared::baton::policy::types,
+            "baton:policy/questions@0.1.0": crate::bindings::shared::baton::policy::questions,
+            "baton:policy/log@0.1.0": crate::bindings::shared::baton::policy::log,
+            "baton:policy/config@0.1.0": crate::bindings::shared::baton::policy::config,
+            "baton:policy/text@0.1.0": crate::bindings::shared::baton::policy::text,
+            "baton:policy/artifacts@0.1.0": crate::bindings::shared::baton::policy::artifacts,
+        },
+        generate_unused_types: true,
+        additional_derives: [PartialEq],
+        pub_export_macro: true,
+        export_macro_name: "__export_budgeting",
+        default_bindings_module: "baton_sdk::bindings::budgeting",
+    });
+}
+
+/// The world `prompting-policy`.
+pub mod prompting {
+    wit_bindgen::generate!({
+        path: "../wit",
+        world: "prompting-policy",
+        with: {
+            "baton:policy/types@0.1.0": crate::bindings::shared::baton::policy::types,
+            "baton:policy/questions@0.1.0": crate::bindings::shared::baton::policy::questions,
+            "baton:policy/log@0.1.0": crate::bindings::shared::baton::policy::log,
+            "baton:policy/config@0.1.0": crate::bindings::shared::baton::policy::config,
+            "baton:policy/text@0.1.0": crate::bindings::shared::baton::policy::text,
+            "baton:policy/artifacts@0.1.0": crate::bindings::shared::baton::policy::artifacts,
+        },
+        generate_unused_types: true,
+        additional_derives: [PartialEq],
+        pub_export_macro: true,
+        export_macro_name: "__export_prompting",
+        default_bindings_module: "baton_sdk::bindings::prompting",
+    });
+}
+
 /// The world `handoff-policy`.
 pub mod handoff {
     wit_bindgen::generate!({
@@ -80,6 +125,7 @@ pub mod handoff {
         world: "handoff-policy",
         with: {
             "baton:policy/types@0.1.0": crate::bindings::shared::baton::policy::types,
+            "baton:policy/questions@0.1.0": crate::bindings::shared::baton::policy::questions,
             "baton:policy/log@0.1.0": crate::bindings::shared::baton::policy::log,
             "baton:policy/config@0.1.0": crate::bindings::shared::baton::policy::config,
             "baton:policy/text@0.1.0": crate::bindings::shared::baton::policy::text,
@@ -93,6 +139,27 @@ pub mod handoff {
     });
 }
 
+/// The world `review-policy`.
+pub mod review {
+    wit_bindgen::generate!({
+        path: "../wit",
+        world: "review-policy",
+        with: {
+            "baton:policy/types@0.1.0": crate::bindings::shared::baton::policy::types,
+            "baton:policy/questions@0.1.0": crate::bindings::shared::baton::policy::questions,
+            "baton:policy/log@0.1.0": crate::bindings::shared::baton::policy::log,
+            "baton:policy/config@0.1.0": crate::bindings::shared::baton::policy::config,
+            "baton:policy/text@0.1.0": crate::bindings::shared::baton::policy::text,
+            "baton:policy/artifacts@0.1.0": crate::bindings::shared::baton::policy::artifacts,
+        },
+        generate_unused_types: true,
+        additional_derives: [PartialEq],
+        pub_export_macro: true,
+        export_macro_name: "__export_review",
+        default_bindings_module: "baton_sdk::bindings::review",
+    });
+}
+
 /// The world `settings-policy`.
 pub mod settings {
     wit_bindgen::generate!({
@@ -100,6 +167,7 @@ pub mod settings {
         world: "settings-policy",
         with: {
             "baton:policy/types@0.1.0": crate::bindings::shared::baton::policy::types,
+            "baton:policy/questions@0.1.0": crate::bindings::shared::baton::policy::questions,
             "baton:policy/log@0.1.0": crate::bindings::shared::baton::policy::log,
             "baton:policy/config@0.1.0": crate::bindings::shared::baton::policy::config,
             "baton:policy/text@0.1.0": crate::bindings::shared::baton::policy::text,

@@ -4,7 +4,10 @@
 use std::collections::BTreeMap;
 
 use crate::types::SettingValue;
-use crate::{Host, MockHost, Settings, compaction, exhaustion, handoff, schema, settings, splitting};
+use crate::{
+    Host, MockHost, Settings, budgeting, compaction, exhaustion, handoff, prompting, review, schema,
+    settings, splitting,
+};
 
 /// A call of one function of the contract.
 ///
@@ -20,16 +23,16 @@ pub enum Ask {
     Assess(exhaustion::Observation),
     /// `compaction.decide`.
     Compaction(compaction::Observation),
-    /// `splitting.evaluate`.
+    /// `splitting.decide`.
     Split(splitting::Observation),
-    /// `splitting.budget`, with the turns of the table.
-    Budget(splitting::Observation, u32),
-    /// `handoff.brief`.
-    Brief(handoff::Observation),
+    /// `budgeting.decide`, with the turns of the table.
+    Budget(budgeting::Observation, u32),
+    /// `prompting.compose`.
+    Brief(prompting::Observation),
     /// `handoff.compose`.
     Compose(handoff::Observation),
-    /// `handoff.review`.
-    Review(handoff::ReviewObservation),
+    /// `review.assess`.
+    Review(review::Observation),
 }
 
 impl Ask {
@@ -56,7 +59,7 @@ impl Ask {
 /// What a policy answered, by the function that was asked.
 ///
 /// ```
-/// use baton_sdk::splitting::TurnBudget;
+/// use baton_sdk::budgeting::TurnBudget;
 /// use baton_sdk::Answer;
 ///
 /// let answer = Answer::Budget(TurnBudget { max_turns: 25, reason: "the table's value".into() });
@@ -68,16 +71,16 @@ pub enum Answer {
     Assess(exhaustion::Assessment),
     /// Of `compaction.decide`.
     Compaction(compaction::Decision),
-    /// Of `splitting.evaluate`.
+    /// Of `splitting.decide`.
     Split(splitting::Decision),
-    /// Of `splitting.budget`.
-    Budget(splitting::TurnBudget),
-    /// Of `handoff.brief`.
-    Brief(handoff::Briefing),
+    /// Of `budgeting.decide`.
+    Budget(budgeting::TurnBudget),
+    /// Of `prompting.compose`.
+    Brief(prompting::Prompt),
     /// Of `handoff.compose`.
     Compose(handoff::Composition),
-    /// Of `handoff.review`.
-    Review(handoff::ReviewResult),
+    /// Of `review.assess`.
+    Review(review::Review),
 }
 
 impl Answer {
@@ -302,17 +305,35 @@ pub mod by {
 
     pub fn splitting<P: crate::Splitting>(host: &impl Host, ask: Ask) -> Result<Answer, Ask> {
         match ask {
-            Ask::Split(seen) => Ok(Answer::Split(P::evaluate(host, seen))),
-            Ask::Budget(seen, base_turns) => Ok(Answer::Budget(P::budget(host, seen, base_turns))),
+            Ask::Split(seen) => Ok(Answer::Split(P::decide(host, seen))),
+            other => Err(other),
+        }
+    }
+
+    pub fn budgeting<P: crate::Budgeting>(host: &impl Host, ask: Ask) -> Result<Answer, Ask> {
+        match ask {
+            Ask::Budget(seen, base_turns) => Ok(Answer::Budget(P::decide(host, seen, base_turns))),
+            other => Err(other),
+        }
+    }
+
+    pub fn prompting<P: crate::Prompting>(host: &impl Host, ask: Ask) -> Result<Answer, Ask> {
+        match ask {
+            Ask::Brief(seen) => Ok(Answer::Brief(P::compose(host, seen))),
             other => Err(other),
         }
     }
 
     pub fn handoff<P: crate::Handoff>(host: &impl Host, ask: Ask) -> Result<Answer, Ask> {
         match ask {
-            Ask::Brief(seen) => Ok(Answer::Brief(P::brief(host, seen))),
             Ask::Compose(seen) => Ok(Answer::Compose(P::compose(host, seen))),
-            Ask::Review(seen) => Ok(Answer::Review(P::review(host, seen))),
+            other => Err(other),
+        }
+    }
+
+    pub fn review<P: crate::Review>(host: &impl Host, ask: Ask) -> Result<Answer, Ask> {
+        match ask {
+            Ask::Review(seen) => Ok(Answer::Review(P::assess(host, seen))),
             other => Err(other),
         }
     }

@@ -1,4 +1,4 @@
-//! The five decisions as traits, and their records under the names of the contract. Each is documented in `wit/`.
+//! The questions as traits, and their records under the names of the contract. Each is documented in `wit/`.
 
 use crate::host::Host;
 
@@ -46,8 +46,8 @@ pub mod types {
 /// assert_eq!(assessment.recovery, Recovery::Nudge);
 /// ```
 pub mod exhaustion {
-    pub use crate::bindings::exhaustion::exports::baton::policy::exhaustion::{
-        Assessment, Observation, Occasion, Quota, QuotaCause, Recovery, Verdict,
+    pub use crate::bindings::shared::baton::policy::questions::{
+        Assessment, ExhaustionObservation as Observation, Occasion, Quota, QuotaCause, Recovery, Verdict,
     };
 }
 
@@ -60,8 +60,9 @@ pub mod exhaustion {
 /// assert!(matches!(decision.action, Action::Compact(_)));
 /// ```
 pub mod compaction {
-    pub use crate::bindings::compaction::exports::baton::policy::compaction::{
-        Action, Decision, Item, ItemKind, Observation,
+    pub use crate::bindings::shared::baton::policy::questions::{
+        CompactionAction as Action, CompactionDecision as Decision, CompactionObservation as Observation,
+        Item, ItemKind,
     };
 
     impl Decision {
@@ -94,8 +95,9 @@ pub mod compaction {
 /// assert_eq!(Decision::new(Action::Split(parts), "two seams").reason, "two seams");
 /// ```
 pub mod splitting {
-    pub use crate::bindings::splitting::exports::baton::policy::splitting::{
-        Action, Decision, Group, Observation, Occasion, Order, Request, SubPhase, TurnBudget,
+    pub use crate::bindings::shared::baton::policy::questions::{
+        Order, SplitAction as Action, SplitDecision as Decision, SplitGroup as Group,
+        SplitOccasion as Occasion, SplitRequest as Request, SplittingObservation as Observation, SubPhase,
     };
 
     impl Decision {
@@ -113,20 +115,63 @@ pub mod splitting {
     }
 }
 
-/// What does the next session get?
+/// How many turns may a scope take?
 ///
 /// ```
-/// use baton_sdk::handoff::Briefing;
+/// use baton_sdk::budgeting::TurnBudget;
 ///
-/// let briefing =
-///     Briefing { prompt: "Write src/lexer.rs.".into(), left_out: Vec::new(), reason: "one objective".into() };
-/// assert!(briefing.prompt.len() < 32 << 10);
+/// let budget = TurnBudget { max_turns: 30, reason: "the table's value".into() };
+/// assert_eq!(budget.max_turns, 30);
+/// ```
+pub mod budgeting {
+    pub use crate::bindings::shared::baton::policy::questions::{
+        SplittingObservation as Observation, TurnBudget,
+    };
+}
+
+/// What is the next message to an agent?
+///
+/// ```
+/// use baton_sdk::prompting::Prompt;
+///
+/// let prompt =
+///     Prompt { prompt: "Write src/lexer.rs.".into(), left_out: Vec::new(), reason: "one objective".into() };
+/// assert!(prompt.prompt.len() < 32 << 10);
+/// ```
+pub mod prompting {
+    pub use crate::bindings::shared::baton::policy::questions::{
+        Artifact, Attempt, CommandRun, Commit, ContextFile, EntryKind, EntryPoint, FileRead,
+        HandoffObservation as Observation, Lesson, LessonKind, Prompt, PromptKind as Kind, Remark,
+        ReportedHandoff, Verification,
+    };
+}
+
+/// What does a session leave to the one after it?
+///
+/// ```
+/// use baton_sdk::handoff::Continuer;
+///
+/// assert_ne!(Continuer::Successor, Continuer::Lead);
 /// ```
 pub mod handoff {
-    pub use crate::bindings::handoff::exports::baton::policy::handoff::{
-        Artifact, Attempt, Briefing, CommandRun, Commit, Composition, ContextFile, Continuer, EntryKind,
-        EntryPoint, FileRead, Finding, Kind, Lesson, LessonKind, Observation, Remark, ReportedHandoff,
-        ReviewObservation, ReviewResult, Staleness, Verification,
+    pub use crate::bindings::shared::baton::policy::questions::{
+        Artifact, Attempt, CommandRun, Commit, Composition, ContextFile, Continuer, EntryKind, EntryPoint,
+        FileRead, HandoffObservation as Observation, Lesson, LessonKind, PromptKind as Kind, Remark,
+        ReportedHandoff, Verification,
+    };
+}
+
+/// Is a handoff document fit to start a successor?
+///
+/// ```
+/// use baton_sdk::review::Finding;
+///
+/// let finding = Finding { cost: 20, line: 3, text: "it names no next action".into() };
+/// assert!(finding.cost <= 100);
+/// ```
+pub mod review {
+    pub use crate::bindings::shared::baton::policy::questions::{
+        Finding, Review, ReviewObservation as Observation, Staleness,
     };
 }
 
@@ -192,24 +237,20 @@ pub trait Compaction {
     fn decide(host: &impl Host, observation: compaction::Observation) -> compaction::Decision;
 }
 
-/// Answers `splitting`: whether a scope is too large, and how many turns it may take.
+/// Answers `splitting`: whether a scope is too large, and where its seams are.
 ///
 /// ```
 /// use baton_sdk::prelude::*;
-/// use baton_sdk::splitting::{Action, Decision, Observation, TurnBudget};
+/// use baton_sdk::splitting::{Action, Decision, Observation};
 ///
 /// struct Asking;
 ///
 /// impl Splitting for Asking {
-///     fn evaluate(_: &impl Host, o: Observation) -> Decision {
+///     fn decide(_: &impl Host, o: Observation) -> Decision {
 ///         match o.objectives.len() {
 ///             many @ 10.. => Decision::new(Action::Pause(format!("Split {many} objectives?")), "it is large"),
 ///             _ => Decision::new(Action::Keep, "it is small enough"),
 ///         }
-///     }
-///
-///     fn budget(_: &impl Host, _: Observation, base_turns: u32) -> TurnBudget {
-///         TurnBudget { max_turns: base_turns, reason: "the table's value".into() }
 ///     }
 /// }
 ///
@@ -217,31 +258,64 @@ pub trait Compaction {
 /// ```
 pub trait Splitting {
     /// Keep, split into sub-phases, or ask a person.
-    fn evaluate(host: &impl Host, observation: splitting::Observation) -> splitting::Decision;
-
-    /// Turns for this scope. `base_turns` is the table's value for its role and mode.
-    fn budget(
-        host: &impl Host,
-        observation: splitting::Observation,
-        base_turns: u32,
-    ) -> splitting::TurnBudget;
+    fn decide(host: &impl Host, observation: splitting::Observation) -> splitting::Decision;
 }
 
-/// Answers `handoff`: what the next prompt says, and what a session leaves to its successor.
+/// Answers `budgeting`: how many turns a scope may take.
 ///
 /// ```
-/// use baton_sdk::handoff::{
-///     Briefing, Composition, Continuer, Observation, ReviewObservation, ReviewResult, Staleness,
-/// };
+/// use baton_sdk::budgeting::{Observation, TurnBudget};
 /// use baton_sdk::prelude::*;
+///
+/// struct Generous;
+///
+/// impl Budgeting for Generous {
+///     fn decide(_: &impl Host, _: Observation, base_turns: u32) -> TurnBudget {
+///         TurnBudget { max_turns: base_turns.saturating_mul(2), reason: "twice the table's value".into() }
+///     }
+/// }
+///
+/// export_policy!(Generous: budgeting);
+/// ```
+pub trait Budgeting {
+    /// Turns for this scope. `base_turns` is the table's value for its role and mode.
+    fn decide(
+        host: &impl Host,
+        observation: budgeting::Observation,
+        base_turns: u32,
+    ) -> budgeting::TurnBudget;
+}
+
+/// Answers `prompting`: what the next message to an agent says.
+///
+/// ```
+/// use baton_sdk::prelude::*;
+/// use baton_sdk::prompting::{Observation, Prompt};
 ///
 /// struct Terse;
 ///
-/// impl Handoff for Terse {
-///     fn brief(_: &impl Host, o: Observation) -> Briefing {
-///         Briefing { prompt: o.focus.join("\n"), left_out: Vec::new(), reason: "the focus".into() }
+/// impl Prompting for Terse {
+///     fn compose(_: &impl Host, o: Observation) -> Prompt {
+///         Prompt { prompt: o.focus.join("\n"), left_out: Vec::new(), reason: "the focus".into() }
 ///     }
+/// }
 ///
+/// export_policy!(Terse: prompting);
+/// ```
+pub trait Prompting {
+    /// The prompt, at most 32 KiB.
+    fn compose(host: &impl Host, observation: prompting::Observation) -> prompting::Prompt;
+}
+
+/// Answers `handoff`: what a session leaves to its successor.
+///
+/// ```
+/// use baton_sdk::handoff::{Composition, Continuer, Observation};
+/// use baton_sdk::prelude::*;
+///
+/// struct Titled;
+///
+/// impl Handoff for Titled {
 ///     fn compose(_: &impl Host, o: Observation) -> Composition {
 ///         Composition {
 ///             document: format!("# {}\n", o.phase.title),
@@ -251,30 +325,40 @@ pub trait Splitting {
 ///             reason: "a title".into(),
 ///         }
 ///     }
+/// }
 ///
-///     fn review(_: &impl Host, o: ReviewObservation) -> ReviewResult {
-///         let accepted = o.secrets.is_empty();
-///         ReviewResult {
+/// export_policy!(Titled: handoff);
+/// ```
+pub trait Handoff {
+    /// The document and index that a session leaves, and who continues.
+    fn compose(host: &impl Host, observation: handoff::Observation) -> handoff::Composition;
+}
+
+/// Answers `review`: whether a handoff document is fit to start a successor.
+///
+/// ```
+/// use baton_sdk::prelude::*;
+/// use baton_sdk::review::{self, Observation, Staleness};
+///
+/// struct Secretive;
+///
+/// impl Review for Secretive {
+///     fn assess(_: &impl Host, o: Observation) -> review::Review {
+///         review::Review {
 ///             score: 100,
 ///             findings: Vec::new(),
 ///             staleness: Staleness::Fresh,
-///             accepted,
+///             accepted: o.secrets.is_empty(),
 ///             reason: "only secrets are looked for".into(),
 ///         }
 ///     }
 /// }
 ///
-/// export_policy!(Terse: handoff);
+/// export_policy!(Secretive: review);
 /// ```
-pub trait Handoff {
-    /// The prompt of the next message to an agent, at most 32 KiB.
-    fn brief(host: &impl Host, observation: handoff::Observation) -> handoff::Briefing;
-
-    /// The document and index that a session leaves, and who continues.
-    fn compose(host: &impl Host, observation: handoff::Observation) -> handoff::Composition;
-
-    /// Whether a handoff document is fit to start a successor.
-    fn review(host: &impl Host, observation: handoff::ReviewObservation) -> handoff::ReviewResult;
+pub trait Review {
+    /// Whether it is accepted, and what is wrong with it.
+    fn assess(host: &impl Host, observation: review::Observation) -> review::Review;
 }
 
 /// Answers `settings`: what can be set. Asked once before a run starts; it reads no host.

@@ -79,24 +79,36 @@ macro_rules! __export_decision {
     };
     ($policy:ty, splitting) => {
         $crate::__export_as!($policy, Splitting, splitting, __export_splitting, {
-            fn evaluate(o: $crate::splitting::Observation) -> $crate::splitting::Decision {
-                <$policy as $crate::Splitting>::evaluate(&$crate::Imports, o)
+            fn decide(o: $crate::splitting::Observation) -> $crate::splitting::Decision {
+                <$policy as $crate::Splitting>::decide(&$crate::Imports, o)
             }
-            fn budget(o: $crate::splitting::Observation, base: u32) -> $crate::splitting::TurnBudget {
-                <$policy as $crate::Splitting>::budget(&$crate::Imports, o, base)
+        });
+    };
+    ($policy:ty, budgeting) => {
+        $crate::__export_as!($policy, Budgeting, budgeting, __export_budgeting, {
+            fn decide(o: $crate::budgeting::Observation, base: u32) -> $crate::budgeting::TurnBudget {
+                <$policy as $crate::Budgeting>::decide(&$crate::Imports, o, base)
+            }
+        });
+    };
+    ($policy:ty, prompting) => {
+        $crate::__export_as!($policy, Prompting, prompting, __export_prompting, {
+            fn compose(o: $crate::prompting::Observation) -> $crate::prompting::Prompt {
+                <$policy as $crate::Prompting>::compose(&$crate::Imports, o)
             }
         });
     };
     ($policy:ty, handoff) => {
         $crate::__export_as!($policy, Handoff, handoff, __export_handoff, {
-            fn brief(o: $crate::handoff::Observation) -> $crate::handoff::Briefing {
-                <$policy as $crate::Handoff>::brief(&$crate::Imports, o)
-            }
             fn compose(o: $crate::handoff::Observation) -> $crate::handoff::Composition {
                 <$policy as $crate::Handoff>::compose(&$crate::Imports, o)
             }
-            fn review(o: $crate::handoff::ReviewObservation) -> $crate::handoff::ReviewResult {
-                <$policy as $crate::Handoff>::review(&$crate::Imports, o)
+        });
+    };
+    ($policy:ty, review) => {
+        $crate::__export_as!($policy, Review, review, __export_review, {
+            fn assess(o: $crate::review::Observation) -> $crate::review::Review {
+                <$policy as $crate::Review>::assess(&$crate::Imports, o)
             }
         });
     };
@@ -111,7 +123,7 @@ macro_rules! __export_decision {
         compile_error!(concat!(
             "`",
             stringify!($other),
-            "` is no decision of baton:policy; it has: exhaustion, compaction, splitting, handoff, settings"
+            "` is no decision of baton:policy; it has: exhaustion, compaction, splitting, budgeting, prompting, handoff, review, settings"
         ));
     };
 }

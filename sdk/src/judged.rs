@@ -3,7 +3,7 @@
 
 use std::fmt::Debug;
 
-use crate::{Answer, compaction, exhaustion, handoff, splitting};
+use crate::{Answer, budgeting, compaction, exhaustion, handoff, prompting, review, splitting};
 
 /// A decision that [`assert_decision!`](crate::assert_decision) takes: what it comes to, and why.
 ///
@@ -44,10 +44,10 @@ judged! {
     exhaustion::Assessment: verdict as exhaustion::Verdict;
     compaction::Decision: action as compaction::Action;
     splitting::Decision: action as splitting::Action;
-    splitting::TurnBudget: max_turns as u32;
-    handoff::Briefing: prompt as String;
+    budgeting::TurnBudget: max_turns as u32;
+    prompting::Prompt: prompt as String;
     handoff::Composition: continuer as handoff::Continuer;
-    handoff::ReviewResult: accepted as bool;
+    review::Review: accepted as bool;
 }
 
 /// Of any function; what is matched is the whole answer.
@@ -79,7 +79,7 @@ impl Judged for Answer {
 ///
 /// ```should_panic
 /// use baton_sdk::assert_decision;
-/// use baton_sdk::splitting::TurnBudget;
+/// use baton_sdk::budgeting::TurnBudget;
 ///
 /// let budget = TurnBudget { max_turns: 25, reason: "the table's value".into() };
 /// // expected 30; the decision is 25, because: the table's value

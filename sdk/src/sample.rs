@@ -13,7 +13,7 @@ use crate::types::{
     Budget, Capabilities, Channel, GitFacts, Objective, ObjectiveStatus, Occupancy, OccupancySource, Phase,
     Progress, Session, SessionState, Signal, Span, TextId, Turn,
 };
-use crate::{compaction, exhaustion, handoff, splitting};
+use crate::{compaction, exhaustion, handoff, prompting, review, splitting};
 
 /// A session between two prompts, at half of a window of 200,000 tokens.
 ///
@@ -244,8 +244,8 @@ pub fn splitting_observation() -> splitting::Observation {
 /// let mut observation = sample::review_observation(host.add_text("# Handoff"));
 /// observation.secrets.push("api-key".into());
 /// ```
-pub fn review_observation(document: TextId) -> handoff::ReviewObservation {
-    handoff::ReviewObservation {
+pub fn review_observation(document: TextId) -> review::Observation {
+    review::Observation {
         document,
         missing_files: Vec::new(),
         secrets: Vec::new(),
@@ -259,7 +259,7 @@ pub fn review_observation(document: TextId) -> handoff::ReviewObservation {
 /// The first prompt of a phase.
 ///
 /// ```
-/// use baton_sdk::{MockHost, handoff::Kind, sample};
+/// use baton_sdk::{MockHost, prompting::Kind, sample};
 ///
 /// let mut host = MockHost::new();
 /// let (last_output, findings) = (host.add_text("The lexer is done."), host.add_text(""));
@@ -267,7 +267,7 @@ pub fn review_observation(document: TextId) -> handoff::ReviewObservation {
 /// assert_eq!(observation.focus, ["parser"]);
 /// ```
 pub fn handoff_observation(
-    kind: handoff::Kind,
+    kind: prompting::Kind,
     last_output: TextId,
     findings: TextId,
 ) -> handoff::Observation {

@@ -33,7 +33,9 @@ use crate::compaction::{Item, ItemKind};
 use crate::exhaustion::Occasion;
 use crate::handoff::{Artifact, Attempt, Commit, Kind, ReportedHandoff, Verification};
 use crate::splitting::{Group, Request};
-use crate::{Ask, Case, compaction as room, exhaustion as health, handoff as work, splitting as scope};
+use crate::{
+    Ask, Case, compaction as room, exhaustion as health, handoff as work, review, splitting as scope,
+};
 
 use parts::{attributes, changed_file, git, line, objectives, phase, prose, session, turn, words};
 
@@ -104,7 +106,7 @@ pub fn compaction() -> impl Strategy<Value = Case> {
     )
 }
 
-/// `splitting.evaluate` and `splitting.budget`: phases of no objective to forty, in every state, on every occasion.
+/// `splitting.decide`: phases of no objective to forty, in every state, on every occasion.
 ///
 /// ```
 /// use baton_sdk::{Ask, strategy};
@@ -112,24 +114,41 @@ pub fn compaction() -> impl Strategy<Value = Case> {
 /// use proptest::test_runner::TestRunner;
 ///
 /// let case = strategy::splitting().new_tree(&mut TestRunner::deterministic()).unwrap().current();
-/// assert!(matches!(case.ask, Ask::Split(_) | Ask::Budget(..)));
+/// assert!(matches!(case.ask, Ask::Split(_)));
 /// ```
 pub fn splitting() -> impl Strategy<Value = Case> {
+    scope().prop_map(|seen| Case::new(Ask::Split(seen)))
+}
+
+/// `budgeting.decide`: the same phases, with turns of the table.
+///
+/// ```
+/// use baton_sdk::{Ask, strategy};
+/// use proptest::strategy::{Strategy, ValueTree};
+/// use proptest::test_runner::TestRunner;
+///
+/// let case = strategy::budgeting().new_tree(&mut TestRunner::deterministic()).unwrap().current();
+/// assert!(matches!(case.ask, Ask::Budget(..)));
+/// ```
+pub fn budgeting() -> impl Strategy<Value = Case> {
+    (scope(), 1..200_u32).prop_map(|(seen, base_turns)| Case::new(Ask::Budget(seen, base_turns)))
+}
+
+fn scope() -> impl Strategy<Value = scope::Observation> {
     use scope::Occasion::*;
     let occasion = select(vec![PhaseStart, Boundary, Requested, OutOfContinuations]);
     let numbers = (0..200_u32, 0..10_000_u32, option::of(select(vec![32_000_u64, 200_000, 1_000_000])));
     // A host that does not say what the workflow allows is possible, too.
     let allowed = option::weighted(0.9, (2..10_u32, 0..4_u32));
-    let base_turns = option::of(1..200_u32);
-    (occasion, phase(), objectives(), numbers, vec(turn(), 0..6), git(), allowed, base_turns).prop_map(
-        |(occasion, mut phase, objectives, numbers, recent, git, allowed, base_turns)| {
+    (occasion, phase(), objectives(), numbers, vec(turn(), 0..6), git(), allowed).prop_map(
+        |(occasion, mut phase, objectives, numbers, recent, git, allowed)| {
             phase.progress = parts::progress(&objectives);
             let (files_changed, workspace_files, window_tokens) = numbers;
             let requested = (occasion == Requested).then(|| requested(&objectives));
             let told = |(fan_out, depth): (u32, u32)| {
                 vec![("split-fan-out".into(), fan_out.to_string()), ("split-depth".into(), depth.to_string())]
             };
-            let seen = scope::Observation {
+            scope::Observation {
                 occasion,
                 phase,
                 objectives,
@@ -140,11 +159,7 @@ pub fn splitting() -> impl Strategy<Value = Case> {
                 window_tokens,
                 git,
                 attributes: allowed.map(told).unwrap_or_default(),
-            };
-            Case::new(match base_turns {
-                Some(base_turns) => Ask::Budget(seen, base_turns),
-                None => Ask::Split(seen),
-            })
+            }
         },
     )
 }
@@ -159,8 +174,21 @@ fn requested(objectives: &[crate::types::Objective]) -> Request {
     Request { groups: vec![group("first", first), group("rest", rest)], rationale: "It is too much.".into() }
 }
 
-/// `handoff.brief`, `handoff.compose` and `handoff.review`: prompts of every kind, sessions with much and little to hand on,
-/// documents good and bad.
+/// `prompting.compose`: prompts of every kind, in sessions that know much and little.
+///
+/// ```
+/// use baton_sdk::{Ask, strategy};
+/// use proptest::strategy::{Strategy, ValueTree};
+/// use proptest::test_runner::TestRunner;
+///
+/// let case = strategy::prompting().new_tree(&mut TestRunner::deterministic()).unwrap().current();
+/// assert!(matches!(case.ask, Ask::Brief(_)));
+/// ```
+pub fn prompting() -> impl Strategy<Value = Case> {
+    continued(Ask::Brief)
+}
+
+/// `handoff.compose`: sessions with much and little to hand on.
 ///
 /// ```
 /// use baton_sdk::{Ask, strategy};
@@ -168,13 +196,13 @@ fn requested(objectives: &[crate::types::Objective]) -> Request {
 /// use proptest::test_runner::TestRunner;
 ///
 /// let case = strategy::handoff().new_tree(&mut TestRunner::deterministic()).unwrap().current();
-/// assert!(matches!(case.ask, Ask::Brief(_) | Ask::Compose(_) | Ask::Review(_)));
+/// assert!(matches!(case.ask, Ask::Compose(_)));
 /// ```
 pub fn handoff() -> impl Strategy<Value = Case> {
-    prop_oneof![2 => continued(), 1 => reviewed()]
+    continued(Ask::Compose)
 }
 
-fn continued() -> impl Strategy<Value = Case> {
+fn continued(ask: fn(work::Observation) -> Ask) -> impl Strategy<Value = Case> {
     use Kind::*;
     let kind = select(vec![First, Next, Continuing, ReOriented, Nudged, Reviewing, Merging]);
     let tried = (prose(), prose()).prop_map(|(approach, outcome)| Attempt { approach, outcome });
@@ -203,12 +231,12 @@ fn continued() -> impl Strategy<Value = Case> {
         option::of(any::<bool>()),
         vec(prose(), 0..4),
     );
-    let place = (any::<bool>(), any::<bool>(), prose());
+    let place = (any::<bool>(), prose());
     (kind, session(), phase(), objectives(), facts, place, words(), words(), git()).prop_map(
-        |(kind, session, mut phase, objectives, facts, place, last_output, findings, git)| {
+        move |(kind, session, mut phase, objectives, facts, place, last_output, findings, git)| {
             phase.progress = parts::progress(&objectives);
             let (changed_files, attempts, artifacts, commits, reported, passed, gotchas) = facts;
-            let (composes, continues, because) = place;
+            let (continues, because) = place;
             let verification = passed.map(|passed| Verification {
                 passed,
                 at: "2026-03-01T11:58:00Z".into(),
@@ -246,19 +274,28 @@ fn continued() -> impl Strategy<Value = Case> {
                 facts_path: ".baton/r1/facts/20.md".into(),
                 attributes: Vec::new(),
             };
-            let ask = if composes { Ask::Compose(seen) } else { Ask::Brief(seen) };
-            Case::new(ask).with_text(last_output).with_text(findings)
+            Case::new(ask(seen)).with_text(last_output).with_text(findings)
         },
     )
 }
 
-fn reviewed() -> impl Strategy<Value = Case> {
+/// `review.assess`: documents good and bad.
+///
+/// ```
+/// use baton_sdk::{Ask, strategy};
+/// use proptest::strategy::{Strategy, ValueTree};
+/// use proptest::test_runner::TestRunner;
+///
+/// let case = strategy::review().new_tree(&mut TestRunner::deterministic()).unwrap().current();
+/// assert!(matches!(case.ask, Ask::Review(_)));
+/// ```
+pub fn review() -> impl Strategy<Value = Case> {
     let missing = prop_oneof![9 => vec(line(), 0..5), 1 => vec(line(), 200..300)];
     let found = (missing, vec(select(vec!["api-key".to_owned(), "password".to_owned()]), 0..2));
     let since = (0..40_u32, any::<bool>());
     (words(), found, since, vec("[a-z]{1,8}", 0..6)).prop_map(|(document, found, since, open_objectives)| {
         let ((missing_files, secrets), (commits_since, diverged)) = (found, since);
-        Case::new(Ask::Review(work::ReviewObservation {
+        Case::new(Ask::Review(review::Observation {
             document: 0,
             missing_files,
             secrets,

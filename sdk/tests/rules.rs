@@ -1,11 +1,12 @@
 //! Each rule finds whoever breaks it: one policy for each, wrong in one thing.
 
+use baton_sdk::budgeting::TurnBudget;
 use baton_sdk::exhaustion::{Assessment, Occasion, Recovery, Verdict};
-use baton_sdk::handoff::{
-    Briefing, Composition, Continuer, Finding, Kind, ReviewObservation, ReviewResult, Staleness,
-};
+use baton_sdk::handoff::{Composition, Continuer};
 use baton_sdk::prelude::*;
-use baton_sdk::splitting::{Order, SubPhase, TurnBudget};
+use baton_sdk::prompting::{Kind, Prompt};
+use baton_sdk::review::{Finding, Staleness};
+use baton_sdk::splitting::{Order, SubPhase};
 use baton_sdk::{Ask, Case, Policy, assert_decision, rules, sample};
 
 /// The rules that a policy breaks on a case, by name.
@@ -64,7 +65,7 @@ impl Compaction for Culprit {
 }
 
 impl Splitting for Culprit {
-    fn evaluate(host: &impl Host, o: splitting::Observation) -> splitting::Decision {
+    fn decide(host: &impl Host, o: splitting::Observation) -> splitting::Decision {
         let open = |objective: &&Objective| objective.status != ObjectiveStatus::Done;
         let ids =
             |objectives: Vec<&Objective>| objectives.iter().map(|o| o.id.clone()).collect::<Vec<String>>();
@@ -86,8 +87,10 @@ impl Splitting for Culprit {
             _ => splitting::Decision::new(splitting::Action::Keep, "there is one"),
         }
     }
+}
 
-    fn budget(host: &impl Host, o: splitting::Observation, base_turns: u32) -> TurnBudget {
+impl Budgeting for Culprit {
+    fn decide(host: &impl Host, o: budgeting::Observation, base_turns: u32) -> TurnBudget {
         let max_turns = match () {
             () if is_wrong(host, "base") => 200_u32.saturating_sub(base_turns),
             () if is_wrong(host, "done") => base_turns + o.objectives.len() as u32,
@@ -97,16 +100,18 @@ impl Splitting for Culprit {
     }
 }
 
-impl Handoff for Culprit {
-    fn brief(host: &impl Host, _: handoff::Observation) -> Briefing {
+impl Prompting for Culprit {
+    fn compose(host: &impl Host, _: prompting::Observation) -> Prompt {
         let prompt = match () {
             () if is_wrong(host, "cap") => "x".repeat(33 << 10),
             () if is_wrong(host, "sense") => String::new(),
             () => "Go on.".into(),
         };
-        Briefing { prompt, left_out: Vec::new(), reason: "short".into() }
+        Prompt { prompt, left_out: Vec::new(), reason: "short".into() }
     }
+}
 
+impl Handoff for Culprit {
     fn compose(_: &impl Host, _: handoff::Observation) -> Composition {
         Composition {
             document: String::new(),
@@ -116,8 +121,10 @@ impl Handoff for Culprit {
             reason: "empty".into(),
         }
     }
+}
 
-    fn review(host: &impl Host, o: ReviewObservation) -> ReviewResult {
+impl Review for Culprit {
+    fn assess(host: &impl Host, o: review::Observation) -> review::Review {
         let cost = match is_wrong(host, "worse") {
             true => 50 - 10 * o.secrets.len().min(5) as u32,
             false => 10 * o.secrets.len().min(5) as u32,
@@ -128,11 +135,11 @@ impl Handoff for Culprit {
             _ => Staleness::Stale,
         };
         let score = if is_wrong(host, "score") { 99 } else { 100 - cost };
-        ReviewResult { score, findings, staleness, accepted: score > 60, reason: "by the secrets".into() }
+        review::Review { score, findings, staleness, accepted: score > 60, reason: "by the secrets".into() }
     }
 }
 
-export_policy!(Culprit: exhaustion, compaction, splitting, handoff, settings);
+export_policy!(Culprit: exhaustion, compaction, splitting, budgeting, prompting, handoff, review, settings);
 
 fn cases() -> Vec<Case> {
     let mut splitting = sample::splitting_observation();
@@ -190,6 +197,6 @@ fn a_decision_is_matched_with_its_guard_and_its_words() {
     assert_decision!(answer, baton_sdk::Answer::Split(_), because "the rest");
     let case = &cases()[2];
     let Ask::Compaction(seen) = case.ask.clone() else { unreachable!("the third is about compaction") };
-    let decision = Culprit::decide(&case.host::<Culprit>(), seen);
+    let decision = <Culprit as Compaction>::decide(&case.host::<Culprit>(), seen);
     assert_decision!(decision, compaction::Action::HandOff, because "tokens");
 }

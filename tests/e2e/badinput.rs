@@ -344,8 +344,8 @@ fn a_policy_that_imports_wasi() {
 #[test]
 fn a_policy_with_a_record_too_many() {
     let (from, to) = (
-        "record decision {\n        action: action,",
-        "record decision {\n        extra: u32,\n        action: action,",
+        "record compaction-decision {\n        action: compaction-action,",
+        "record compaction-decision {\n        extra: u32,\n        action: compaction-action,",
     );
     let guest = Guest::good("ok").contract(from, to);
     refused_policy(&guest.build(), &["hostile.wasm", "compaction.decide"]);

@@ -18,12 +18,15 @@ use baton_runtime::store::{Entry, Journal};
 use guests::Guest;
 use support::Stage;
 
-/// Each capability, its world, and its functions.
-const CAPABILITIES: [(Capability, &str, &[&str]); 4] = [
-    (Capability::Exhaustion, "exhaustion-policy", &["assess"]),
-    (Capability::Compaction, "compaction-policy", &["decide"]),
-    (Capability::Splitting, "splitting-policy", &["evaluate", "budget"]),
-    (Capability::Handoff, "handoff-policy", &["brief", "compose", "review"]),
+/// Each capability, and its world.
+const CAPABILITIES: [(Capability, &str); 7] = [
+    (Capability::Exhaustion, "exhaustion-policy"),
+    (Capability::Compaction, "compaction-policy"),
+    (Capability::Splitting, "splitting-policy"),
+    (Capability::Budgeting, "budgeting-policy"),
+    (Capability::Prompting, "prompting-policy"),
+    (Capability::Handoff, "handoff-policy"),
+    (Capability::Review, "review-policy"),
 ];
 
 /// What each function does instead of answering, and the fault that comes of it.
@@ -44,9 +47,9 @@ const ATTACKS: [(&str, &str, &str); 6] = [
     ),
 ];
 
-fn attacker(world: &'static str, functions: &[&str], body: &str) -> Vec<u8> {
+fn attacker(world: &'static str, capability: Capability, body: &str) -> Vec<u8> {
     let guest = Guest::new(world).import("log", "write").item("(func $recurse (call $recurse))");
-    functions.iter().fold(guest, |guest, function| guest.body(function, body)).build()
+    guest.body(capability.function(), body).build()
 }
 
 /// The quickstart with these lines in the place of its policies.
@@ -79,14 +82,14 @@ fn run_with_attackers(turn: usize) {
     let attack = |place: usize| ATTACKS[(place + turn) % ATTACKS.len()];
     let policies: String = (0..)
         .zip(CAPABILITIES)
-        .map(|(place, (capability, _, _))| {
+        .map(|(place, (capability, _))| {
             format!("{} = \"{}-{}.wasm\"\n", capability.name(), capability.name(), attack(place).0)
         })
         .collect();
     let stage = stage_with(&policies);
-    for (place, (capability, world, functions)) in CAPABILITIES.into_iter().enumerate() {
+    for (place, (capability, world)) in CAPABILITIES.into_iter().enumerate() {
         let (name, body, _) = attack(place);
-        stage.write(&format!("{}-{name}.wasm", capability.name()), attacker(world, functions, body));
+        stage.write(&format!("{}-{name}.wasm", capability.name()), attacker(world, capability, body));
     }
     stage.baton(&["run", "quickstart.toml"]).expect(0);
 
@@ -105,7 +108,7 @@ fn run_with_attackers(turn: usize) {
             assert_eq!(label.policy, "resilience", "the one behind it decided");
         }
     }
-    for (place, (capability, _, _)) in CAPABILITIES.into_iter().enumerate() {
+    for (place, (capability, _)) in CAPABILITIES.into_iter().enumerate() {
         let faults = met.get(capability.name()).cloned().unwrap_or_default();
         assert_eq!(faults, BTreeSet::from([attack(place).2.to_owned()]), "{}: {labels:?}", capability.name());
     }
@@ -147,11 +150,12 @@ fn leaking(said: &str) -> Vec<u8> {
         )
     };
     let review = "(i32.store (i32.const 64) (i32.const 100)) (i32.store8 (i32.const 77) (i32.const 1))";
-    Guest::new("handoff-policy")
+    Guest::new("policy")
         .data(at, said)
-        .body("brief", &format!("{} {} (i32.const 64)", texts(&[64, 80]), list(72)))
-        .body("compose", &format!("{} {} (i32.const 64)", texts(&[64, 72, 92]), list(84)))
-        .body("review", &format!("{review} {} (i32.const 64)", texts(&[80])))
+        .body("settings.schema", "(i32.const 0)")
+        .body("prompting.compose", &format!("{} {} (i32.const 64)", texts(&[64, 80]), list(72)))
+        .body("handoff.compose", &format!("{} {} (i32.const 64)", texts(&[64, 72, 92]), list(84)))
+        .body("review.assess", &format!("{review} {} (i32.const 64)", texts(&[80])))
         .build()
 }
 
@@ -176,7 +180,7 @@ fn a_secret_in_a_decision_does_not_leave_the_journal() {
     let workflow = fs::read_to_string(stage.path("job.toml")).unwrap();
     stage.write(
         "job.toml",
-        workflow.replace("[[phases]]", "[policies]\nhandoff = \"leaks.wasm\"\n[[phases]]"),
+        workflow.replace("[[phases]]", "[policies]\nprompting = \"leaks.wasm\"\nhandoff = \"leaks.wasm\"\nreview = \"leaks.wasm\"\n[[phases]]"),
     );
     stage.write(
         "leaks.wasm",

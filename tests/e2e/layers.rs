@@ -21,11 +21,11 @@ script = "script.toml"
 [roles.writer]
 script = "script.toml"
 [roles.writer.policies]
-handoff = { component = "role.wasm", settings = { compact-percent = 63 } }
+prompting = { component = "role.wasm", settings = { compact-percent = 63 } }
 [limits]
 backoff = "0s"
 [policies]
-handoff = { component = "flow.wasm", settings = { compact-percent = 62 } }
+prompting = { component = "flow.wasm", settings = { compact-percent = 62 } }
 splitting = { settings = { max-objectives = 9 } }
 [[phases]]
 id = "one"
@@ -42,7 +42,7 @@ depends_on = ["two"]
 role = "writer"
 objectives = [{ id = "c", description = "Write c.txt.", files = ["c.txt"] }]
 [phases.policies]
-handoff = { component = "flow.wasm", settings = { compact-percent = 62 } }
+prompting = { component = "flow.wasm", settings = { compact-percent = 62 } }
 "#;
 
 const USER: &str = "[policies]\nall = { component = \"mine.wasm\", settings = { compact-percent = 61 } }\nbreaker = 5\nshadow = [\"mine.wasm\"]\n";
@@ -146,10 +146,13 @@ fn each_layer_decides_what_it_says_and_the_journal_says_the_same() {
             "run/exhaustion: mine by user config.toml:2",
             "run/compaction: mine by user config.toml:2",
             "run/splitting: team by workspace baton.toml:2",
-            "run/handoff: flow by workflow layered.toml:12",
-            "role writer/handoff: role by role layered.toml:8",
+            "run/budgeting: mine by user config.toml:2",
+            "run/prompting: flow by workflow layered.toml:12",
+            "run/handoff: mine by user config.toml:2",
+            "run/review: mine by user config.toml:2",
+            "role writer/prompting: role by role layered.toml:8",
             "phase two/exhaustion: phase by phase layered.toml:22",
-            "phase three/handoff: flow by phase layered.toml:29",
+            "phase three/prompting: flow by phase layered.toml:29",
         ]
     );
     let splitting = &planned["seats"][2];
@@ -168,8 +171,10 @@ fn each_layer_decides_what_it_says_and_the_journal_says_the_same() {
     let asked = answered(&stage);
     for seat in &told {
         let said = seat.split(" by ").next().unwrap();
-        // Nothing fills a window here, so nobody is asked about room; and the one phase of the role decides for itself.
-        let never = said.contains("compaction") || said.starts_with("role ");
+        // Nothing fills a window here and nobody hands over, so nobody is asked about that; and the one phase of the role decides for
+        // itself.
+        let unasked = ["compaction", "handoff", "review"];
+        let never = unasked.iter().any(|one| said.contains(one)) || said.starts_with("role ");
         assert!(never || asked.contains(said), "{said} is not in {asked:?}");
     }
     let by_seat: BTreeSet<&str> = told.iter().map(|seat| seat.split(" by ").next().unwrap()).collect();
@@ -197,16 +202,19 @@ fn one_scope_is_shown_with_what_it_takes_over_from_wider_ones() {
         [
             "run/compaction: mine by user config.toml:2",
             "run/splitting: team by workspace baton.toml:2",
-            "run/handoff: flow by workflow layered.toml:12",
+            "run/budgeting: mine by user config.toml:2",
+            "run/prompting: flow by workflow layered.toml:12",
+            "run/handoff: mine by user config.toml:2",
+            "run/review: mine by user config.toml:2",
             "phase two/exhaustion: phase by phase layered.toml:22",
         ]
     );
     assert!(
-        of(&["--role", "writer"]).contains(&"role writer/handoff: role by role layered.toml:8".to_owned())
+        of(&["--role", "writer"]).contains(&"role writer/prompting: role by role layered.toml:8".to_owned())
     );
     assert_eq!(
         of(&["--phase", "three"]).last().unwrap(),
-        "phase three/handoff: flow by phase layered.toml:29"
+        "phase three/prompting: flow by phase layered.toml:29"
     );
     placed(&stage, &["policy", "which", "layered.toml", "--phase", "tow"])
         .expect(2)
@@ -215,7 +223,7 @@ fn one_scope_is_shown_with_what_it_takes_over_from_wider_ones() {
 
     // Without a workflow it is what user and workspace say.
     let everything = seats(&which(&stage, &[]));
-    assert_eq!(everything[3], "run/handoff: mine by user config.toml:2");
+    assert_eq!(everything[5], "run/handoff: mine by user config.toml:2");
     let text = placed(&stage, &["policy", "which"]).expect(0).stdout;
     assert!(text.contains("config.toml:2") && text.contains("by default"), "{text}");
 }

@@ -45,7 +45,7 @@ fn a_candidate_is_held_against_a_run_and_asked_one_question_again() {
     let eager = json(&attempt(&stage, &eager).expect(0));
     assert!(sum(&eager, "on_course", "differs") >= 1 && sum(&eager, "off_course", "asked") > 1, "{eager}");
     let first = &eager["differences"][0];
-    assert_eq!((&first["function"], &first["off_course"]), (&"splitting.evaluate".into(), &false.into()));
+    assert_eq!((&first["function"], &first["off_course"]), (&"splitting.decide".into(), &false.into()));
     assert_eq!(first["candidate"]["answer"]["action"]["action"], "split");
 
     // The question that a difference carries is taken as it is, and answered as it was.
@@ -86,7 +86,7 @@ fn every_sample_is_taken_and_what_cannot_be_tried_is_said() {
     stage.write("observation.json", attempt(&stage, &["--sample", "splitting"]).expect(0).stdout);
     attempt(&stage, &["never.wasm", "--on", "observation.json"])
         .expect(2)
-        .says(&["observation.json asks splitting.evaluate", "never is asked about compaction"]);
+        .says(&["observation.json asks splitting.decide", "never is asked about compaction"]);
     attempt(&stage, &["never.wasm", "--decides", "splitting,handoff"])
         .expect(2)
         .says(&["never does not decide splitting, handoff: it decides compaction"]);

@@ -97,7 +97,7 @@ fn a_run_replays_to_the_letter_and_another_policy_leaves_its_course() {
     let eager = ["--policy", "builtin:resilience", "--set", "max-objectives=1", &run, "--format", "json"];
     let eager = json(&replay(&stage, &eager).expect(0));
     let first = &eager["departures"][0];
-    assert_eq!((&first["run"], &first["function"]), (&run.clone().into(), &"splitting.evaluate".into()));
+    assert_eq!((&first["run"], &first["function"]), (&run.clone().into(), &"splitting.decide".into()));
     assert_ne!(first["recorded_reason"], first["candidate_reason"]);
     let contexts = eager["contexts"].as_array().unwrap();
     assert!(contexts.iter().any(|context| context["fate"] == "exhausted"), "{eager}");

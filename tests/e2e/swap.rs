@@ -101,11 +101,13 @@ fn a_policy_is_put_in_place_by_command_and_taken_back() {
     stage.write("mine.wasm", &mine);
     let host = stage.start(&["run", "job.toml"]);
     reached(&stage, "one");
-    let used = use_policy(&stage, &["mine.wasm", "--decides", "handoff,splitting"]).expect(0);
-    used.says(&["mine@", "decides handoff, splitting", "from the next decision on"]);
+    let used = use_policy(&stage, &["mine.wasm", "--decides", "prompting,splitting"]).expect(0);
+    used.says(&["mine@", "decides prompting, splitting", "from the next decision on"]);
     let_go(&stage, "one");
     reached(&stage, "two");
-    use_policy(&stage, &["--rollback", "--decides", "handoff"]).expect(0).says(&["resilience@", "handoff"]);
+    use_policy(&stage, &["--rollback", "--decides", "prompting"])
+        .expect(0)
+        .says(&["resilience@", "prompting"]);
     let again = use_policy(&stage, &["--rollback", "--decides", "compaction"]).expect(2);
     again.says(&["nothing to go back to"]);
     let_go(&stage, "two");
@@ -113,7 +115,7 @@ fn a_policy_is_put_in_place_by_command_and_taken_back() {
     Ended::from(host.wait_with_output().unwrap()).expect(0);
 
     let mine = ("mine".to_owned(), Digest::of(&mine));
-    assert_eq!(deciders(&stage, Capability::Handoff), [built_in(), mine.clone(), built_in()]);
+    assert_eq!(deciders(&stage, Capability::Prompting), [built_in(), mine.clone(), built_in()]);
     assert_eq!(deciders(&stage, Capability::Splitting), [built_in(), mine]);
     assert_eq!(deciders(&stage, Capability::Exhaustion), [built_in()]);
     let causes: Vec<_> = stage
@@ -144,7 +146,7 @@ fn a_policy_for_one_phase_decides_there_alone() {
     }
     Ended::from(host.wait_with_output().unwrap()).expect(0);
     let mine = ("mine".to_owned(), Digest::of(marked("mine")));
-    for capability in [Capability::Handoff, Capability::Exhaustion] {
+    for capability in [Capability::Prompting, Capability::Exhaustion] {
         assert_eq!(deciders(&stage, capability), [built_in(), mine.clone(), built_in()], "{capability}");
     }
 }
@@ -186,7 +188,7 @@ fn a_file_that_changes_is_swapped_in_and_a_broken_one_is_not() {
     let_go(&stage, "three");
     Ended::from(host.wait_with_output().unwrap()).expect(0);
     let of = |mark| ("mine".to_owned(), Digest::of(marked(mark)));
-    assert_eq!(deciders(&stage, Capability::Handoff), [of("first"), of("second")]);
+    assert_eq!(deciders(&stage, Capability::Prompting), [of("first"), of("second")]);
 }
 
 // M3, D8
@@ -210,7 +212,7 @@ fn it_is_still_in_place_after_the_host_was_killed() {
     }
     stage.baton(&["resume"]).expect(0);
     let mine = ("mine".to_owned(), Digest::of(marked("mine")));
-    assert_eq!(deciders(&stage, Capability::Handoff), [built_in(), mine]);
+    assert_eq!(deciders(&stage, Capability::Prompting), [built_in(), mine]);
     let decided = deciders(&stage, Capability::Compaction);
     assert!(decided.iter().all(|(policy, _)| policy != "resilience"), "{decided:?}");
 }
@@ -264,10 +266,7 @@ fn a_shadow_changes_nothing_whatever_it_does() {
             ("lies", "(i32.const 0x7ffffff0)"),
         ];
         for (name, body) in attacks {
-            let guest = guests::Guest::new("handoff-policy");
-            let guest = ["brief", "compose", "review"]
-                .iter()
-                .fold(guest, |guest, function| guest.body(function, body));
+            let guest = guests::Guest::new("prompting-policy").body("compose", body);
             stage.write(&format!("{name}.wasm"), guest.build());
         }
         for phase in ["one", "two", "three"] {
@@ -293,8 +292,9 @@ fn a_shadow_changes_nothing_whatever_it_does() {
     let report: serde_json::Value = serde_json::from_str(&report.stdout).unwrap();
     let shadows = report["shadows"].as_array().unwrap();
     let briefs = |policy: &str, count: &str| {
-        let of =
-            |shadow: &&serde_json::Value| shadow["policy"] == policy && shadow["function"] == "handoff.brief";
+        let of = |shadow: &&serde_json::Value| {
+            shadow["policy"] == policy && shadow["function"] == "prompting.compose"
+        };
         shadows.iter().find(of).map_or(0, |shadow| shadow[count].as_u64().unwrap())
     };
     // What they were not asked for want of a core is counted, so the sum is everything.
@@ -308,24 +308,26 @@ fn a_shadow_changes_nothing_whatever_it_does() {
 #[test]
 fn a_rollback_takes_back_what_was_put_in_place_and_nothing_else() {
     let stage =
-        standing("[policies]\nhandoff = { component = \"own.wasm\", settings = { listed-files = 9 } }\n");
+        standing("[policies]\nprompting = { component = \"own.wasm\", settings = { listed-files = 9 } }\n");
     stage.write("own.wasm", marked("own"));
     stage.write("mine.wasm", marked("mine"));
     let host = stage.start(&["run", "job.toml"]);
     reached(&stage, "one");
     use_policy(&stage, &["--rollback"]).expect(2).says(&["nothing was put in place"]);
     // Twice in a row, before the first of them has decided anything.
-    use_policy(&stage, &["mine.wasm", "--decides", "handoff"]).expect(0);
-    use_policy(&stage, &["builtin:resilience", "--decides", "handoff"]).expect(0);
-    use_policy(&stage, &["--rollback"]).expect(0).says(&["own@", "decides handoff in run"]);
+    use_policy(&stage, &["mine.wasm", "--decides", "prompting"]).expect(0);
+    use_policy(&stage, &["builtin:resilience", "--decides", "prompting"]).expect(0);
+    use_policy(&stage, &["--rollback"]).expect(0).says(&["own@", "decides prompting in run"]);
     use_policy(&stage, &["--rollback"]).expect(2).says(&["nothing was put in place"]);
     use_policy(&stage, &["mine.wasm", "--phase", "three"]).expect(0);
-    use_policy(&stage, &["--rollback", "--phase", "three", "--decides", "handoff"]).expect(0).says(&["own@"]);
+    use_policy(&stage, &["--rollback", "--phase", "three", "--decides", "prompting"])
+        .expect(0)
+        .says(&["own@"]);
     for phase in ["one", "two", "three"] {
         let_go(&stage, phase);
     }
     Ended::from(host.wait_with_output().unwrap()).expect(0);
     let of = |name: &str| (name.to_owned(), Digest::of(marked(name)));
-    assert_eq!(deciders(&stage, Capability::Handoff), [of("own")]);
+    assert_eq!(deciders(&stage, Capability::Prompting), [of("own")]);
     assert_eq!(deciders(&stage, Capability::Exhaustion), [built_in(), of("mine")]);
 }

@@ -163,7 +163,7 @@ fn a_policy_is_not_configured_for_what_it_does_not_decide() {
     assert_eq!(error.to_string(), "policy good cannot be configured for handoff: it decides compaction");
 
     let asked = Question { ask: Ask::Review(review()), texts: vec![Text::default()] };
-    assert_eq!(message(good.evaluate(&asked).result.expect_err("it cannot")), "it does not export handoff");
+    assert_eq!(message(good.evaluate(&asked).result.expect_err("it cannot")), "it does not export review");
 }
 
 fn review() -> Box<ReviewObservation> {

@@ -18,6 +18,7 @@ const MANGLING: ManglingAndAbi = ManglingAndAbi::Legacy(LiftLowerAbi::Sync);
 pub fn contract() -> String {
     [
         include_str!("../../wit/types.wit"),
+        include_str!("../../wit/questions.wit"),
         include_str!("../../wit/imports.wit"),
         include_str!("../../wit/decisions.wit"),
         include_str!("../../wit/worlds.wit"),
@@ -94,7 +95,7 @@ impl Guest {
         )
     }
 
-    /// Gives a function its body.
+    /// Gives a function its body: every one of this name, or with its interface before it the one there.
     pub fn body(mut self, function: &str, body: &str) -> Self {
         self.bodies.push((function.to_owned(), body.to_owned()));
         self
@@ -190,8 +191,10 @@ impl Guest {
         }
         for (key, item) in &world.exports {
             let WorldItem::Interface { id, .. } = item else { continue };
-            for function in resolve.interfaces[*id].functions.values() {
-                self.function(&mut text, resolve, key, function);
+            let interface = &resolve.interfaces[*id];
+            let of = interface.name.as_deref().unwrap_or_default();
+            for function in interface.functions.values() {
+                self.function(&mut text, resolve, (key, of), function);
             }
         }
         let _ = write!(
@@ -205,16 +208,23 @@ impl Guest {
         text
     }
 
-    fn function(&self, text: &mut String, resolve: &Resolve, key: &WorldKey, function: &Function) {
+    fn function(
+        &self,
+        text: &mut String,
+        resolve: &Resolve,
+        (key, interface): (&WorldKey, &str),
+        function: &Function,
+    ) {
         let signature = resolve.wasm_signature(MANGLING.export_variant(), function);
         let name = |kind| {
             resolve
                 .wasm_export_name(MANGLING, WasmExport::Func { interface: Some(key), func: function, kind })
         };
-        let body = self.bodies.iter().find(|(named, _)| *named == function.name);
+        let full = format!("{interface}.{}", function.name);
+        let body = self.bodies.iter().find(|(named, _)| *named == function.name || *named == full);
         let body = body.map_or("unreachable", |(_, body)| body);
         let export = name(WasmExportKind::Normal);
-        let _ = writeln!(text, "(func ${} (export {export:?}) {} {body})", function.name, types(&signature));
+        let _ = writeln!(text, "(func ${full} (export {export:?}) {} {body})", types(&signature));
         if !self.after_return.is_empty() {
             let export = name(WasmExportKind::PostReturn);
             let _ = writeln!(text, "(func (export {export:?}) (param i32) {})", self.after_return);

@@ -40,7 +40,10 @@ fn no_function_that_a_policy_may_call_tells_anybody_anything_but_the_log() {
         "exhaustion-policy",
         "compaction-policy",
         "splitting-policy",
+        "budgeting-policy",
+        "prompting-policy",
         "handoff-policy",
+        "review-policy",
         "settings-policy",
         "policy",
     ] {

@@ -17,15 +17,15 @@ pub enum Decision {
     Assess(Assessment),
     /// Of `compaction.decide`.
     Compaction(CompactionDecision),
-    /// Of `splitting.evaluate`.
+    /// Of `splitting.decide`.
     Split(SplitDecision),
-    /// Of `splitting.budget`.
+    /// Of `budgeting.decide`.
     Budget(TurnBudget),
-    /// Of `handoff.brief`.
+    /// Of `prompting.compose`.
     Brief(Brief),
     /// Of `handoff.compose`.
     Compose(Composition),
-    /// Of `handoff.review`.
+    /// Of `review.assess`.
     Review(Review),
 }
 
@@ -44,7 +44,7 @@ impl Decision {
     }
 }
 
-/// `exhaustion.quota-cause`.
+/// `questions.quota-cause`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum QuotaCause {
@@ -69,7 +69,7 @@ impl std::fmt::Display for QuotaCause {
     }
 }
 
-/// `exhaustion.verdict`.
+/// `questions.verdict`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "verdict", rename_all = "kebab-case")]
 pub enum Verdict {
@@ -135,7 +135,7 @@ pub struct Evidence {
     pub text: String,
 }
 
-/// `exhaustion.recovery`.
+/// `questions.recovery`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "recovery", rename_all = "kebab-case")]
 pub enum Recovery {
@@ -176,7 +176,7 @@ pub struct Assessment {
     pub reason: String,
 }
 
-/// `compaction.action`.
+/// `questions.compaction-action`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "action", rename_all = "kebab-case")]
 pub enum CompactionAction {
@@ -196,7 +196,7 @@ pub enum CompactionAction {
     HandOff,
 }
 
-/// `compaction.decision`.
+/// `questions.compaction-decision`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CompactionDecision {
     /// What to do.
@@ -205,7 +205,7 @@ pub struct CompactionDecision {
     pub reason: String,
 }
 
-/// `splitting.order`.
+/// `questions.order`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Order {
@@ -215,7 +215,7 @@ pub enum Order {
     Direct,
 }
 
-/// `splitting.sub-phase`.
+/// `questions.sub-phase`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SubPhase {
     /// What it is about.
@@ -228,7 +228,7 @@ pub struct SubPhase {
     pub max_turns: u32,
 }
 
-/// `splitting.action`.
+/// `questions.split-action`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "action", rename_all = "kebab-case")]
 pub enum SplitAction {
@@ -246,7 +246,7 @@ pub enum SplitAction {
     },
 }
 
-/// `splitting.decision`.
+/// `questions.split-decision`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SplitDecision {
     /// What to do.
@@ -255,7 +255,7 @@ pub struct SplitDecision {
     pub reason: String,
 }
 
-/// `splitting.turn-budget`.
+/// `questions.turn-budget`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TurnBudget {
     /// Turns for the scope.
@@ -264,7 +264,7 @@ pub struct TurnBudget {
     pub reason: String,
 }
 
-/// `handoff.briefing`.
+/// `questions.prompt`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Brief {
     /// The prompt.
@@ -276,7 +276,7 @@ pub struct Brief {
     pub reason: String,
 }
 
-/// `handoff.continuer`.
+/// `questions.continuer`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Continuer {
@@ -286,7 +286,7 @@ pub enum Continuer {
     Lead,
 }
 
-/// `handoff.composition`.
+/// `questions.composition`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Composition {
     /// The handoff document, markdown.
@@ -302,7 +302,7 @@ pub struct Composition {
     pub reason: String,
 }
 
-/// `handoff.staleness`.
+/// `questions.staleness`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Staleness {
@@ -328,7 +328,7 @@ impl Staleness {
     }
 }
 
-/// `handoff.finding`.
+/// `questions.finding`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Finding {
     /// Points this costs.
@@ -340,7 +340,7 @@ pub struct Finding {
     pub text: String,
 }
 
-/// `handoff.review-result`.
+/// `questions.review`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Review {
     /// 0 to 100.

@@ -29,26 +29,39 @@ pub struct Span {
     pub end: u32,
 }
 
-/// The four kinds of judgment; a component is configured for each (and `settings` goes with the component).
+/// The questions of the contract, one an interface; a component is configured for each (and `settings` goes with the component).
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema,
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Capability {
-    /// `exhaustion.assess`.
+    /// How is this session, or why did it stop?
     Exhaustion,
-    /// `compaction.decide`.
+    /// Is it time to make room, and how?
     Compaction,
-    /// `splitting.evaluate` and `splitting.budget`.
+    /// Is this scope too large, and where are its seams?
     Splitting,
-    /// `handoff.brief`, `handoff.compose` and `handoff.review`.
+    /// How many turns may this scope take?
+    Budgeting,
+    /// What is the next message to an agent?
+    Prompting,
+    /// What does a session leave to the one after it?
     Handoff,
+    /// Is a handoff document fit to start a successor?
+    Review,
 }
 
 impl Capability {
     /// All of them, in the order in which core lets them speak about one event.
-    pub const ALL: [Capability; 4] =
-        [Capability::Exhaustion, Capability::Splitting, Capability::Compaction, Capability::Handoff];
+    pub const ALL: [Capability; 7] = [
+        Capability::Exhaustion,
+        Capability::Splitting,
+        Capability::Budgeting,
+        Capability::Compaction,
+        Capability::Prompting,
+        Capability::Handoff,
+        Capability::Review,
+    ];
 
     /// The name of the WIT interface.
     pub const fn name(self) -> &'static str {
@@ -56,7 +69,28 @@ impl Capability {
             Capability::Exhaustion => "exhaustion",
             Capability::Compaction => "compaction",
             Capability::Splitting => "splitting",
+            Capability::Budgeting => "budgeting",
+            Capability::Prompting => "prompting",
             Capability::Handoff => "handoff",
+            Capability::Review => "review",
+        }
+    }
+
+    /// The one that is called so.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|capability| capability.name() == name)
+    }
+
+    /// `interface.function`, as in the contract.
+    pub const fn function(self) -> &'static str {
+        match self {
+            Capability::Exhaustion => "exhaustion.assess",
+            Capability::Compaction => "compaction.decide",
+            Capability::Splitting => "splitting.decide",
+            Capability::Budgeting => "budgeting.decide",
+            Capability::Prompting => "prompting.compose",
+            Capability::Handoff => "handoff.compose",
+            Capability::Review => "review.assess",
         }
     }
 }
@@ -84,15 +118,15 @@ pub enum Ask {
     Assess(Box<ExhaustionObservation>),
     /// `compaction.decide`.
     Compaction(Box<CompactionObservation>),
-    /// `splitting.evaluate`.
+    /// `splitting.decide`.
     Split(Box<SplittingObservation>),
-    /// `splitting.budget`, with the base turns of the table.
+    /// `budgeting.decide`, with the base turns of the table.
     Budget(Box<SplittingObservation>, u32),
-    /// `handoff.brief`.
+    /// `prompting.compose`.
     Brief(Box<HandoffObservation>),
     /// `handoff.compose`.
     Compose(Box<HandoffObservation>),
-    /// `handoff.review`.
+    /// `review.assess`.
     Review(Box<ReviewObservation>),
 }
 
@@ -102,22 +136,17 @@ impl Ask {
         match self {
             Ask::Assess(_) => Capability::Exhaustion,
             Ask::Compaction(_) => Capability::Compaction,
-            Ask::Split(_) | Ask::Budget(..) => Capability::Splitting,
-            Ask::Brief(_) | Ask::Compose(_) | Ask::Review(_) => Capability::Handoff,
+            Ask::Split(_) => Capability::Splitting,
+            Ask::Budget(..) => Capability::Budgeting,
+            Ask::Brief(_) => Capability::Prompting,
+            Ask::Compose(_) => Capability::Handoff,
+            Ask::Review(_) => Capability::Review,
         }
     }
 
     /// `interface.function`, as in the contract.
     pub fn function(&self) -> &'static str {
-        match self {
-            Ask::Assess(_) => "exhaustion.assess",
-            Ask::Compaction(_) => "compaction.decide",
-            Ask::Split(_) => "splitting.evaluate",
-            Ask::Budget(..) => "splitting.budget",
-            Ask::Brief(_) => "handoff.brief",
-            Ask::Compose(_) => "handoff.compose",
-            Ask::Review(_) => "handoff.review",
-        }
+        self.capability().function()
     }
 }
 
@@ -246,7 +275,7 @@ pub struct PhaseView {
 /// A pair that a later contract may define.
 pub type Attributes = Vec<(String, String)>;
 
-/// `exhaustion.occasion`.
+/// `questions.occasion`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Occasion {
@@ -257,7 +286,7 @@ pub enum Occasion {
     Heartbeat,
 }
 
-/// `exhaustion.observation`.
+/// `questions.exhaustion-observation`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExhaustionObservation {
     pub occasion: Occasion,
@@ -281,7 +310,7 @@ pub struct ExhaustionObservation {
     pub attributes: Attributes,
 }
 
-/// `compaction.item-kind`.
+/// `questions.item-kind`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ItemKind {
@@ -289,7 +318,7 @@ pub enum ItemKind {
     ToolInput,
 }
 
-/// `compaction.item`.
+/// `questions.item`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ItemView {
     pub id: String,
@@ -297,7 +326,7 @@ pub struct ItemView {
     pub tokens: u64,
 }
 
-/// `compaction.observation`.
+/// `questions.compaction-observation`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CompactionObservation {
     pub session: SessionView,
@@ -307,7 +336,7 @@ pub struct CompactionObservation {
     pub attributes: Attributes,
 }
 
-/// `splitting.occasion`.
+/// `questions.split-occasion`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SplitOccasion {
@@ -317,21 +346,21 @@ pub enum SplitOccasion {
     OutOfContinuations,
 }
 
-/// `splitting.group`.
+/// `questions.split-group`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SplitGroup {
     pub title: String,
     pub objectives: Vec<ObjectiveId>,
 }
 
-/// `splitting.request`.
+/// `questions.split-request`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SplitRequest {
     pub groups: Vec<SplitGroup>,
     pub rationale: String,
 }
 
-/// `splitting.observation`.
+/// `questions.splitting-observation`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SplittingObservation {
     pub occasion: SplitOccasion,
@@ -346,7 +375,7 @@ pub struct SplittingObservation {
     pub attributes: Attributes,
 }
 
-/// `handoff.kind`.
+/// `questions.prompt-kind`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum BriefKind {
@@ -359,7 +388,7 @@ pub enum BriefKind {
     Merging,
 }
 
-/// `handoff.artifact`.
+/// `questions.artifact`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ArtifactView {
     pub name: String,
@@ -367,14 +396,14 @@ pub struct ArtifactView {
     pub summary: String,
 }
 
-/// `handoff.attempt`.
+/// `questions.attempt`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attempt {
     pub approach: String,
     pub outcome: String,
 }
 
-/// `handoff.reported-handoff`.
+/// `questions.reported-handoff`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReportedHandoffView {
     pub session: String,
@@ -384,7 +413,7 @@ pub struct ReportedHandoffView {
     pub critical_files: Vec<String>,
 }
 
-/// `handoff.commit`.
+/// `questions.commit`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommitView {
     pub id: String,
@@ -392,7 +421,7 @@ pub struct CommitView {
     pub by_session: bool,
 }
 
-/// `handoff.verification`.
+/// `questions.verification`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VerificationView {
     pub passed: bool,
@@ -400,14 +429,14 @@ pub struct VerificationView {
     pub artifact: String,
 }
 
-/// `handoff.remark`.
+/// `questions.remark`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RemarkView {
     pub objective: ObjectiveId,
     pub text: String,
 }
 
-/// `handoff.command-run`.
+/// `questions.command-run`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommandRunView {
     pub line: String,
@@ -415,14 +444,14 @@ pub struct CommandRunView {
     pub times: u32,
 }
 
-/// `handoff.file-read`.
+/// `questions.file-read`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileReadView {
     pub path: String,
     pub times: u32,
 }
 
-/// `handoff.lesson-kind`.
+/// `questions.lesson-kind`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LessonKind {
@@ -432,7 +461,7 @@ pub enum LessonKind {
     Pattern,
 }
 
-/// `handoff.lesson`.
+/// `questions.lesson`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LessonView {
     pub phase: PhaseId,
@@ -441,7 +470,7 @@ pub struct LessonView {
     pub path: String,
 }
 
-/// `handoff.entry-kind`.
+/// `questions.entry-kind`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum EntryKind {
@@ -452,14 +481,14 @@ pub enum EntryKind {
     Summary,
 }
 
-/// `handoff.entry-point`.
+/// `questions.entry-point`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EntryPointView {
     pub kind: EntryKind,
     pub path: String,
 }
 
-/// `handoff.context-file`; in a workflow, a file of the codebase to read and the sections to focus on (A13).
+/// `questions.context-file`; in a workflow, a file of the codebase to read and the sections to focus on (A13).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ContextFile {
     pub path: String,
@@ -467,7 +496,7 @@ pub struct ContextFile {
     pub sections: Vec<String>,
 }
 
-/// `handoff.observation`.
+/// `questions.handoff-observation`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HandoffObservation {
     pub kind: BriefKind,
@@ -514,7 +543,7 @@ pub struct HandoffObservation {
     pub attributes: Attributes,
 }
 
-/// `handoff.review-observation`.
+/// `questions.review-observation`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReviewObservation {
     pub document: TextId,

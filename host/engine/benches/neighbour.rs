@@ -118,7 +118,7 @@ fn attacks(engine: &Engine) -> Vec<(&'static str, Attack)> {
                 (i32.const 2500000)))) {answer}"
         )))),
         ("traps", Some(deciding("unreachable"))),
-        ("recurses", Some(deciding("(call $decide (local.get 0))"))),
+        ("recurses", Some(deciding("(call $compaction.decide (local.get 0))"))),
         ("grows", Some(deciding("(loop $more (br_if $more (i32.ge_s (memory.grow (i32.const 16)) (i32.const 0)))) unreachable"))),
         ("touches its memory", Some(deciding(&format!("{fill} {answer}")))),
         ("calls", Some(deciding(&flood("(drop (call $len (i32.const 0)))")).import("text", "len"))),

@@ -8,7 +8,7 @@ use baton_core::observation::{Ask, Question};
 use wasmtime::Store;
 use wasmtime::component::{ComponentExportIndex, ComponentNamedList, Lift, Lower};
 
-use crate::bindings::{exhaustion, handoff};
+use crate::bindings::questions;
 use crate::convert;
 use crate::limits::START_FUEL;
 use crate::settings::Configured;
@@ -20,20 +20,14 @@ const NEVER: u64 = 1 << 32;
 /// Time for one fresh instance and one typed call, the conversion of the observation not counted. None where the
 /// question is another than `assess` or `brief`, or the call fails.
 pub fn time(configured: &Configured, question: &Question) -> Option<Duration> {
-    let exports = &configured.policy.0.exports;
+    let function = configured.policy.0.exports.answering(question.ask.capability())?;
     match &question.ask {
-        Ask::Assess(seen) => {
-            let function = exports.exhaustion.as_ref()?;
-            convert::exhaustion(seen, |seen| {
-                call::<_, exhaustion::Assessment>(configured, question, function, (seen,))
-            })
-        }
-        Ask::Brief(seen) => {
-            let function = &exports.handoff.as_ref()?.brief;
-            convert::handoff(seen, |seen| {
-                call::<_, handoff::Briefing>(configured, question, function, (seen,))
-            })
-        }
+        Ask::Assess(seen) => convert::exhaustion(seen, |seen| {
+            call::<_, questions::Assessment>(configured, question, function, (seen,))
+        }),
+        Ask::Brief(seen) => convert::handoff(seen, |seen| {
+            call::<_, questions::Prompt>(configured, question, function, (seen,))
+        }),
         _ => None,
     }
 }

@@ -10,5 +10,5 @@ wasmtime::component::bindgen!({
     ownership: Borrowing { duplicate_if_necessary: true },
 });
 
-pub use baton::policy::{artifacts, log, text, types};
-pub use exports::baton::policy::{compaction, exhaustion, handoff, settings, splitting};
+pub use baton::policy::{artifacts, log, questions, text, types};
+pub use exports::baton::policy::settings;

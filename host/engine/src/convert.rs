@@ -7,7 +7,7 @@ use baton_core::observation as see;
 use baton_core::workflow::SettingValue;
 use baton_core::{ObjectiveId, Seq, UnixMs};
 
-use crate::bindings::{compaction, exhaustion, handoff, settings, splitting, types};
+use crate::bindings::{questions, settings, types};
 use crate::settings::Setting;
 
 /// Maps enums that have the same variants on both sides.
@@ -188,8 +188,8 @@ fn git(git: &GitFacts) -> types::GitFacts<'_> {
     }
 }
 
-fn attempt(attempt: &see::Attempt) -> handoff::Attempt<'_> {
-    handoff::Attempt { approach: &attempt.approach, outcome: &attempt.outcome }
+fn attempt(attempt: &see::Attempt) -> questions::Attempt<'_> {
+    questions::Attempt { approach: &attempt.approach, outcome: &attempt.outcome }
 }
 
 fn list<'a, T, U>(items: &'a [T], convert: impl FnMut(&'a T) -> U) -> Vec<U> {
@@ -211,14 +211,14 @@ fn ids(ids: &[ObjectiveId]) -> Vec<&str> {
 /// Calls `ask` with the WIT form of the observation, which borrows from it.
 pub(crate) fn exhaustion<R>(
     seen: &see::ExhaustionObservation,
-    ask: impl FnOnce(exhaustion::Observation<'_>) -> R,
+    ask: impl FnOnce(questions::ExhaustionObservation<'_>) -> R,
 ) -> R {
     let recent = list(&seen.session.recent, turn);
     let signals = list(&seen.signals, signal);
     let attributes = pairs(&seen.attributes);
     objectives(&seen.objectives, |objectives| {
-        ask(exhaustion::Observation {
-            occasion: same!(seen.occasion, see::Occasion => exhaustion::Occasion:
+        ask(questions::ExhaustionObservation {
+            occasion: same!(seen.occasion, see::Occasion => questions::Occasion:
                 Turn, Signal, PromptEnded, SessionEnded, Heartbeat),
             session: session(&seen.session, &recent),
             phase: phase(&seen.phase),
@@ -241,16 +241,16 @@ pub(crate) fn exhaustion<R>(
 /// Calls `ask` with the WIT form of the observation, which borrows from it.
 pub(crate) fn compaction<R>(
     seen: &see::CompactionObservation,
-    ask: impl FnOnce(compaction::Observation<'_>) -> R,
+    ask: impl FnOnce(questions::CompactionObservation<'_>) -> R,
 ) -> R {
     let recent = list(&seen.session.recent, turn);
-    let items = list(&seen.items, |item| compaction::Item {
+    let items = list(&seen.items, |item| questions::Item {
         id: &item.id,
-        kind: same!(item.kind, see::ItemKind => compaction::ItemKind: ToolResult, ToolInput),
+        kind: same!(item.kind, see::ItemKind => questions::ItemKind: ToolResult, ToolInput),
         tokens: item.tokens,
     });
     let attributes = pairs(&seen.attributes);
-    ask(compaction::Observation {
+    ask(questions::CompactionObservation {
         session: session(&seen.session, &recent),
         phase: phase(&seen.phase),
         refilled_within_turns: seen.refilled_within_turns,
@@ -262,7 +262,7 @@ pub(crate) fn compaction<R>(
 /// Calls `ask` with the WIT form of the observation, which borrows from it.
 pub(crate) fn splitting<R>(
     seen: &see::SplittingObservation,
-    ask: impl FnOnce(splitting::Observation<'_>) -> R,
+    ask: impl FnOnce(questions::SplittingObservation<'_>) -> R,
 ) -> R {
     let recent = list(&seen.recent, turn);
     let attributes = pairs(&seen.attributes);
@@ -271,18 +271,18 @@ pub(crate) fn splitting<R>(
     let groups: Vec<_> = match (requested, &group_ids) {
         (Some(request), Some(ids)) => {
             let titles = request.groups.iter().map(|group| group.title.as_str());
-            titles.zip(ids).map(|(title, objectives)| splitting::Group { title, objectives }).collect()
+            titles.zip(ids).map(|(title, objectives)| questions::SplitGroup { title, objectives }).collect()
         }
         _ => Vec::new(),
     };
     objectives(&seen.objectives, |objectives| {
-        ask(splitting::Observation {
-            occasion: same!(seen.occasion, see::SplitOccasion => splitting::Occasion:
+        ask(questions::SplittingObservation {
+            occasion: same!(seen.occasion, see::SplitOccasion => questions::SplitOccasion:
             PhaseStart, Boundary, Requested, OutOfContinuations),
             phase: phase(&seen.phase),
             objectives,
             requested: requested
-                .map(|request| splitting::Request { groups: &groups, rationale: &request.rationale }),
+                .map(|request| questions::SplitRequest { groups: &groups, rationale: &request.rationale }),
             files_changed: seen.files_changed,
             workspace_files: seen.workspace_files,
             recent: &recent,
@@ -296,34 +296,34 @@ pub(crate) fn splitting<R>(
 /// Calls `ask` with the WIT form of the observation, which borrows from it.
 pub(crate) fn handoff<R>(
     seen: &see::HandoffObservation,
-    ask: impl FnOnce(handoff::Observation<'_>) -> R,
+    ask: impl FnOnce(questions::HandoffObservation<'_>) -> R,
 ) -> R {
     let recent = list(&seen.session.recent, turn);
     let focus = ids(&seen.focus);
     let changed_files = list(&seen.changed_files, changed_file);
     let attempts = list(&seen.attempts, attempt);
     let decisions = list(&seen.decisions, attempt);
-    let artifacts = list(&seen.artifacts, |artifact| handoff::Artifact {
+    let artifacts = list(&seen.artifacts, |artifact| questions::Artifact {
         name: &artifact.name,
         version: artifact.version,
         summary: &artifact.summary,
     });
     let gotchas = strs(&seen.gotchas);
     let patterns = strs(&seen.patterns);
-    let commands = list(&seen.commands, |run| handoff::CommandRun {
+    let commands = list(&seen.commands, |run| questions::CommandRun {
         line: &run.line,
         failed: run.failed,
         times: run.times,
     });
-    let reads = list(&seen.reads, |read| handoff::FileRead { path: &read.path, times: read.times });
-    let lessons = list(&seen.lessons, |lesson| handoff::Lesson {
+    let reads = list(&seen.reads, |read| questions::FileRead { path: &read.path, times: read.times });
+    let lessons = list(&seen.lessons, |lesson| questions::Lesson {
         phase: lesson.phase.as_str(),
-        kind: same!(lesson.kind, see::LessonKind => handoff::LessonKind: Decision, Gotcha, FailedApproach, Pattern),
+        kind: same!(lesson.kind, see::LessonKind => questions::LessonKind: Decision, Gotcha, FailedApproach, Pattern),
         text: &lesson.text,
         path: &lesson.path,
     });
-    let entry_points = list(&seen.entry_points, |entry| handoff::EntryPoint {
-        kind: same!(entry.kind, see::EntryKind => handoff::EntryKind: Index, Progress, WorkItems, InitScript, Summary),
+    let entry_points = list(&seen.entry_points, |entry| questions::EntryPoint {
+        kind: same!(entry.kind, see::EntryKind => questions::EntryKind: Index, Progress, WorkItems, InitScript, Summary),
         path: &entry.path,
     });
     let sections = list(&seen.context_files, |file| strs(&file.sections));
@@ -331,30 +331,30 @@ pub(crate) fn handoff<R>(
         .context_files
         .iter()
         .zip(&sections)
-        .map(|(file, sections)| handoff::ContextFile { path: &file.path, sections })
+        .map(|(file, sections)| questions::ContextFile { path: &file.path, sections })
         .collect();
     let reported = seen.reported.as_ref();
     let words = reported.map(|said| (strs(&said.critical_context), strs(&said.critical_files)));
-    let reported = reported.zip(words.as_ref()).map(|(said, (context, files))| handoff::ReportedHandoff {
+    let reported = reported.zip(words.as_ref()).map(|(said, (context, files))| questions::ReportedHandoff {
         session: &said.session,
         current_state: &said.current_state,
         immediate_next_action: &said.immediate_next_action,
         critical_context: context,
         critical_files: files,
     });
-    let commits = list(&seen.commits, |commit| handoff::Commit {
+    let commits = list(&seen.commits, |commit| questions::Commit {
         id: &commit.id,
         subject: &commit.subject,
         by_session: commit.by_session,
     });
-    let remarks = list(&seen.remarks, |remark| handoff::Remark {
+    let remarks = list(&seen.remarks, |remark| questions::Remark {
         objective: remark.objective.as_str(),
         text: &remark.text,
     });
     let attributes = pairs(&seen.attributes);
     objectives(&seen.objectives, |objectives| {
-        ask(handoff::Observation {
-            kind: same!(seen.kind, see::BriefKind => handoff::Kind:
+        ask(questions::HandoffObservation {
+            kind: same!(seen.kind, see::BriefKind => questions::PromptKind:
             First, Next, Continuing, ReOriented, Nudged, Reviewing, Merging),
             phase: phase(&seen.phase),
             session: session(&seen.session, &recent),
@@ -381,7 +381,7 @@ pub(crate) fn handoff<R>(
             context_files: &context_files,
             reported,
             commits: &commits,
-            verification: seen.verification.as_ref().map(|last| handoff::Verification {
+            verification: seen.verification.as_ref().map(|last| questions::Verification {
                 passed: last.passed,
                 at: &last.at,
                 artifact: &last.artifact,
@@ -396,13 +396,13 @@ pub(crate) fn handoff<R>(
 /// Calls `ask` with the WIT form of the observation, which borrows from it.
 pub(crate) fn review<R>(
     seen: &see::ReviewObservation,
-    ask: impl FnOnce(handoff::ReviewObservation<'_>) -> R,
+    ask: impl FnOnce(questions::ReviewObservation<'_>) -> R,
 ) -> R {
     let missing_files = strs(&seen.missing_files);
     let secrets = strs(&seen.secrets);
     let open_objectives = ids(&seen.open_objectives);
     let attributes = pairs(&seen.attributes);
-    ask(handoff::ReviewObservation {
+    ask(questions::ReviewObservation {
         document: seen.document.0,
         missing_files: &missing_files,
         secrets: &secrets,
@@ -425,8 +425,8 @@ fn evidence(evidence: types::Evidence) -> core::Evidence {
 }
 
 /// Of `exhaustion.assess`.
-pub(crate) fn assessment(answer: exhaustion::Assessment) -> core::Assessment {
-    use exhaustion::{Recovery, Verdict};
+pub(crate) fn assessment(answer: questions::Assessment) -> core::Assessment {
+    use questions::{Recovery, Verdict};
     core::Assessment {
         verdict: match answer.verdict {
             Verdict::Healthy => core::Verdict::Healthy,
@@ -435,7 +435,7 @@ pub(crate) fn assessment(answer: exhaustion::Assessment) -> core::Assessment {
             Verdict::HandedOff => core::Verdict::HandedOff,
             Verdict::Exhausted => core::Verdict::Exhausted,
             Verdict::Quota(quota) => core::Verdict::Quota {
-                cause: same!(quota.cause, exhaustion::QuotaCause => core::QuotaCause: Usage, Billing, Rate, Overload),
+                cause: same!(quota.cause, questions::QuotaCause => core::QuotaCause: Usage, Billing, Rate, Overload),
                 until: quota.until_ms.map(UnixMs),
             },
             Verdict::TurnLimit => core::Verdict::TurnLimit,
@@ -461,8 +461,8 @@ pub(crate) fn assessment(answer: exhaustion::Assessment) -> core::Assessment {
 }
 
 /// Of `compaction.decide`.
-pub(crate) fn compaction_decision(answer: compaction::Decision) -> core::CompactionDecision {
-    use compaction::Action;
+pub(crate) fn compaction_decision(answer: questions::CompactionDecision) -> core::CompactionDecision {
+    use questions::CompactionAction as Action;
     core::CompactionDecision {
         action: match answer.action {
             Action::Keep => core::CompactionAction::Keep,
@@ -474,18 +474,18 @@ pub(crate) fn compaction_decision(answer: compaction::Decision) -> core::Compact
     }
 }
 
-fn sub_phase(part: splitting::SubPhase) -> core::SubPhase {
+fn sub_phase(part: questions::SubPhase) -> core::SubPhase {
     core::SubPhase {
         title: part.title,
         objectives: part.objectives.into_iter().map(ObjectiveId::new).collect(),
-        order: same!(part.order, splitting::Order => core::Order: MiniPlan, Direct),
+        order: same!(part.order, questions::Order => core::Order: MiniPlan, Direct),
         max_turns: part.max_turns,
     }
 }
 
-/// Of `splitting.evaluate`.
-pub(crate) fn split_decision(answer: splitting::Decision) -> core::SplitDecision {
-    use splitting::Action;
+/// Of `splitting.decide`.
+pub(crate) fn split_decision(answer: questions::SplitDecision) -> core::SplitDecision {
+    use questions::SplitAction as Action;
     core::SplitDecision {
         action: match answer.action {
             Action::Keep => core::SplitAction::Keep,
@@ -498,35 +498,35 @@ pub(crate) fn split_decision(answer: splitting::Decision) -> core::SplitDecision
     }
 }
 
-/// Of `splitting.budget`.
-pub(crate) fn turn_budget(answer: splitting::TurnBudget) -> core::TurnBudget {
+/// Of `budgeting.decide`.
+pub(crate) fn turn_budget(answer: questions::TurnBudget) -> core::TurnBudget {
     core::TurnBudget { max_turns: answer.max_turns, reason: answer.reason }
 }
 
-/// Of `handoff.brief`.
-pub(crate) fn brief(answer: handoff::Briefing) -> core::Brief {
+/// Of `prompting.compose`.
+pub(crate) fn brief(answer: questions::Prompt) -> core::Brief {
     core::Brief { prompt: answer.prompt, left_out: answer.left_out, reason: answer.reason }
 }
 
 /// Of `handoff.compose`.
-pub(crate) fn composition(answer: handoff::Composition) -> core::Composition {
+pub(crate) fn composition(answer: questions::Composition) -> core::Composition {
     core::Composition {
         document: answer.document,
         index: answer.index,
-        continuer: same!(answer.continuer, handoff::Continuer => core::Continuer: Successor, Lead),
+        continuer: same!(answer.continuer, questions::Continuer => core::Continuer: Successor, Lead),
         left_out: answer.left_out,
         reason: answer.reason,
     }
 }
 
-/// Of `handoff.review`.
-pub(crate) fn review_result(answer: handoff::ReviewResult) -> core::Review {
+/// Of `review.assess`.
+pub(crate) fn review_result(answer: questions::Review) -> core::Review {
     let finding =
-        |found: handoff::Finding| core::Finding { cost: found.cost, line: found.line, text: found.text };
+        |found: questions::Finding| core::Finding { cost: found.cost, line: found.line, text: found.text };
     core::Review {
         score: answer.score,
         findings: answer.findings.into_iter().map(finding).collect(),
-        staleness: same!(answer.staleness, handoff::Staleness => core::Staleness:
+        staleness: same!(answer.staleness, questions::Staleness => core::Staleness:
             Fresh, SlightlyStale, Stale, VeryStale),
         accepted: answer.accepted,
         reason: answer.reason,

@@ -1,7 +1,7 @@
 //! One question, one fresh instance, one answer or one fault. Who is asked next after a fault is the router's.
 
 use baton_core::decision::{Decision, Fault};
-use baton_core::observation::{Ask, Capability, Question};
+use baton_core::observation::{Ask, Question};
 use baton_core::{Digest, Text};
 use std::sync::Arc;
 
@@ -76,44 +76,38 @@ pub(crate) fn askable(question: &Question, limits: &Limits) -> Result<(), Fault>
 }
 
 pub(crate) fn ask(instance: &mut Instance<'_>, exports: &Exports, ask: &Ask) -> Result<Decision, Fault> {
-    let missing = || Fault::Unloadable {
-        message: format!("it does not export {}", Capability::name(ask.capability())),
-    };
-    match ask {
+    let capability = ask.capability();
+    let function = exports
+        .answering(capability)
+        .ok_or_else(|| Fault::Unloadable { message: format!("it does not export {}", capability.name()) })?;
+    Ok(match ask {
         Ask::Assess(seen) => {
-            let function = exports.exhaustion.as_ref().ok_or_else(missing)?;
             let answer = convert::exhaustion(seen, |seen| instance.call(function, (seen,)))?;
-            Ok(Decision::Assess(convert::assessment(answer)))
+            Decision::Assess(convert::assessment(answer))
         }
         Ask::Compaction(seen) => {
-            let function = exports.compaction.as_ref().ok_or_else(missing)?;
             let answer = convert::compaction(seen, |seen| instance.call(function, (seen,)))?;
-            Ok(Decision::Compaction(convert::compaction_decision(answer)))
+            Decision::Compaction(convert::compaction_decision(answer))
         }
         Ask::Split(seen) => {
-            let function = &exports.splitting.as_ref().ok_or_else(missing)?.evaluate;
             let answer = convert::splitting(seen, |seen| instance.call(function, (seen,)))?;
-            Ok(Decision::Split(convert::split_decision(answer)))
+            Decision::Split(convert::split_decision(answer))
         }
         Ask::Budget(seen, base_turns) => {
-            let function = &exports.splitting.as_ref().ok_or_else(missing)?.budget;
             let answer = convert::splitting(seen, |seen| instance.call(function, (seen, *base_turns)))?;
-            Ok(Decision::Budget(convert::turn_budget(answer)))
+            Decision::Budget(convert::turn_budget(answer))
         }
         Ask::Brief(seen) => {
-            let function = &exports.handoff.as_ref().ok_or_else(missing)?.brief;
             let answer = convert::handoff(seen, |seen| instance.call(function, (seen,)))?;
-            Ok(Decision::Brief(convert::brief(answer)))
+            Decision::Brief(convert::brief(answer))
         }
         Ask::Compose(seen) => {
-            let function = &exports.handoff.as_ref().ok_or_else(missing)?.compose;
             let answer = convert::handoff(seen, |seen| instance.call(function, (seen,)))?;
-            Ok(Decision::Compose(convert::composition(answer)))
+            Decision::Compose(convert::composition(answer))
         }
         Ask::Review(seen) => {
-            let function = &exports.handoff.as_ref().ok_or_else(missing)?.review;
             let answer = convert::review(seen, |seen| instance.call(function, (seen,)))?;
-            Ok(Decision::Review(convert::review_result(answer)))
+            Decision::Review(convert::review_result(answer))
         }
-    }
+    })
 }

@@ -18,7 +18,7 @@ use crate::patterns::{Patterns, TooManyPatterns, clip};
 use crate::state::{LogLevel, State};
 
 /// Interfaces that every component may import.
-pub(crate) const FREE: [&str; 4] = ["types", "log", "config", "text"];
+pub(crate) const FREE: [&str; 5] = ["types", "questions", "log", "config", "text"];
 
 /// The interface that needs a grant.
 pub(crate) const ARTIFACTS: &str = "artifacts";

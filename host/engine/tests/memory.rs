@@ -32,7 +32,7 @@ fn attackers(engine: &Engine) -> Vec<Configured> {
         Guest::deciding("(loop $more (br_if $more (i32.ge_s (memory.grow (i32.const 16)) (i32.const 0)))) unreachable"),
         Guest::deciding(&format!("{fill} unreachable")),
         Guest::deciding(&format!("{fill} {answer}")),
-        Guest::deciding("(call $decide (local.get 0))"),
+        Guest::deciding("(call $compaction.decide (local.get 0))"),
         Guest::deciding("(loop $again (call $write (i32.const 2) (i32.const 0) (i32.const 60000)) (br $again)) unreachable")
             .import("log", "write"),
         Guest::deciding(&format!(

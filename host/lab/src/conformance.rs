@@ -24,7 +24,6 @@ use baton_core::observation::{Capability, Question};
 use baton_engine::{Configured, Engine, Evaluation};
 
 use dice::Dice;
-use generate::Function;
 use rules::{Held, RULES, Test};
 use tally::Tally;
 pub use tally::{Answer, Bounds, Counterexample, FunctionReport, Kept, Report, RuleReport};
@@ -74,11 +73,10 @@ impl<F: Fn(&Question) -> Evaluation + Sync> Subject for F {}
 
 /// The same for whatever answers. What comes out depends on the answers alone, not on which thread was quicker.
 fn examine(ask: &impl Subject, decides: &[Capability], plan: Plan, mut progress: impl FnMut(u64)) -> Tally {
-    let functions = &Function::of(decides);
     let mut tally = Tally::default();
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let mut begin = 0;
-    while begin < plan.questions && !functions.is_empty() && tally.faults < FAULTS_ENOUGH {
+    while begin < plan.questions && !decides.is_empty() && tally.faults < FAULTS_ENOUGH {
         let end = plan.questions.min(begin + ROUND);
         let next = &AtomicU64::new(begin);
         let work = || {
@@ -88,7 +86,7 @@ fn examine(ask: &impl Subject, decides: &[Capability], plan: Plan, mut progress:
                 if index >= end {
                     return tally;
                 }
-                put(ask, plan.seed, index, functions, &mut tally);
+                put(ask, plan.seed, index, decides, &mut tally);
             }
         };
         std::thread::scope(|scope| {
@@ -107,9 +105,9 @@ fn examine(ask: &impl Subject, decides: &[Capability], plan: Plan, mut progress:
 }
 
 /// Puts one question, and those that the rules make of it.
-fn put(ask: &impl Subject, seed: u64, index: u64, functions: &[Function], tally: &mut Tally) {
-    let function = functions[(index % functions.len() as u64) as usize];
-    let question = generate::question(seed, index, function);
+fn put(ask: &impl Subject, seed: u64, index: u64, decides: &[Capability], tally: &mut Tally) {
+    let capability = decides[(index % decides.len() as u64) as usize];
+    let question = generate::question(seed, index, capability);
     let first = ask(&question);
     tally.answered(index, &question, &first);
     for (place, rule) in RULES.iter().enumerate() {

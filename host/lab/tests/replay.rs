@@ -193,7 +193,7 @@ fn the_policy_of_a_run_stays_on_course_and_another_threshold_leaves_it_once_a_ph
     let found = replay(&runs, &all(), &eager, Instances::Fresh).unwrap();
     assert_eq!(found.departures.len(), 1);
     let (_, first) = &found.departures[0];
-    assert_eq!((first.phase.as_str(), first.function), ("10", "splitting.evaluate"));
+    assert_eq!((first.phase.as_str(), first.function), ("10", "splitting.decide"));
     assert!(first.recorded != first.candidate && !first.candidate.is_empty());
     let asked = |found: &Replayed, off: bool| -> u64 {
         found.functions.values().map(|f| if off { f.off_course.asked() } else { f.on_course.asked() }).sum()

@@ -107,7 +107,7 @@ fn another_reason_and_a_fault_leave_the_candidate_on_course() {
         _ => Ok(with_reason(stub(question), "Other words.")),
     });
     let all = sum(&found, |function| function.on_course);
-    let briefs = found.functions["handoff.brief"].on_course;
+    let briefs = found.functions["prompting.compose"].on_course;
     assert!(briefs.faults >= 1 && briefs.faults == briefs.asked());
     assert_eq!((all.faults, all.other_words), (briefs.faults, all.asked() - briefs.faults));
     assert_eq!(sum(&found, |function| function.off_course), Tally::default());
@@ -120,10 +120,10 @@ fn what_a_candidate_does_not_decide_is_not_put_to_it() {
         assert_eq!(question.ask.capability(), Capability::Splitting);
         Ok(stub(question))
     });
-    let brief = found.functions["handoff.brief"];
+    let brief = found.functions["prompting.compose"];
     assert!(brief.not_asked >= 1);
     assert_eq!((brief.on_course, brief.off_course), (Tally::default(), Tally::default()));
-    assert!(found.functions["splitting.evaluate"].on_course.same >= 1);
+    assert!(found.functions["splitting.decide"].on_course.same >= 1);
 }
 
 // D2
@@ -133,7 +133,7 @@ fn the_parts_of_a_split_that_would_not_have_been_are_off_course() {
     let found = tried(entries, &Capability::ALL, KEPT, |question| Ok(stub(question)));
     let split = &found.differences[0];
     assert_eq!((split.phase.as_ref().map(PhaseId::as_str), split.off_course), (Some("10"), false));
-    let briefs = found.functions["handoff.brief"];
+    let briefs = found.functions["prompting.compose"];
     assert!(briefs.off_course.asked() >= 1, "a part was briefed: {found:?}");
     assert_eq!(briefs.on_course.asked(), 0);
 }

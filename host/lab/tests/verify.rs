@@ -101,7 +101,7 @@ fn another_answer_and_other_fuel_are_found() {
     let first = &found.changed[0];
     assert_eq!(
         (first.function, first.replayed_fuel, first.is_fuel_only()),
-        ("handoff.brief", Some(7), false)
+        ("prompting.compose", Some(7), false)
     );
 }
 

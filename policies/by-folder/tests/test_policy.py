@@ -8,16 +8,16 @@ from types import SimpleNamespace as Seen
 
 from tests.host import host, types
 import policy
-from wit_world.exports.splitting import Action_Keep, Action_Pause, Occasion, Order
+from wit_world.imports.questions import Order, SplitAction_Keep, SplitAction_Pause, SplitOccasion
 
 OPEN = types.ObjectiveStatus.OPEN
 
 
-def decide(descriptions, occasion=Occasion.PHASE_START, attributes=(), **given):
+def decide(descriptions, occasion=SplitOccasion.PHASE_START, attributes=(), **given):
     host(policy, [(key.replace("_", "-"), types.SettingValue_Integer(value)) for key, value in given.items()])
     objectives = [Seen(id=f"o{n}", description=text, status=OPEN) for n, text in enumerate(descriptions, 1)]
     seen = Seen(objectives=objectives, occasion=occasion, attributes=attributes, phase=Seen(id="20", depth=0))
-    return policy.Splitting().evaluate(seen)
+    return policy.Splitting().decide(seen)
 
 
 FIVE = [
@@ -46,12 +46,12 @@ class ByFolderTest(unittest.TestCase):
         self.assertEqual([one.objectives for one in parts], [["o1", "o3", "o4"], ["o2", "o5", "o6"]])
 
     def test_what_is_small_or_in_one_folder_is_kept(self):
-        self.assertEqual(decide(FIVE[:4]).action, Action_Keep())
-        self.assertEqual(decide(["Write src/lexer.rs", "Cover tests/lexer_test.rs"] * 3).action, Action_Keep())
-        self.assertEqual(decide(FIVE, Occasion.BOUNDARY).action, Action_Keep())
-        self.assertIsInstance(decide(FIVE[:1], Occasion.OUT_OF_CONTINUATIONS).action, Action_Pause)
+        self.assertEqual(decide(FIVE[:4]).action, SplitAction_Keep())
+        self.assertEqual(decide(["Write src/lexer.rs", "Cover tests/lexer_test.rs"] * 3).action, SplitAction_Keep())
+        self.assertEqual(decide(FIVE, SplitOccasion.BOUNDARY).action, SplitAction_Keep())
+        self.assertIsInstance(decide(FIVE[:1], SplitOccasion.OUT_OF_CONTINUATIONS).action, SplitAction_Pause)
 
     def test_the_depth_of_folders_is_a_setting(self):
         deep = [f"Write src/a/{name}/x.rs" for name in "abcde"]
-        self.assertEqual(decide(deep).action, Action_Keep())
+        self.assertEqual(decide(deep).action, SplitAction_Keep())
         self.assertEqual(len(decide(deep, folder_depth=2).action.value), 5)

@@ -16,7 +16,7 @@
 #![forbid(unsafe_code)]
 
 use baton_sdk::prelude::*;
-use baton_sdk::splitting::{Action, Decision, Observation, Occasion, Order, SubPhase, TurnBudget};
+use baton_sdk::splitting::{Action, Decision, Observation, Occasion, Order, SubPhase};
 
 /// Bytes of a part's title.
 const TITLE_BYTES: usize = 80;
@@ -26,7 +26,7 @@ const TITLE_BYTES: usize = 80;
 pub struct ConservativeSplitter;
 
 impl Splitting for ConservativeSplitter {
-    fn evaluate(host: &impl Host, o: Observation) -> Decision {
+    fn decide(host: &impl Host, o: Observation) -> Decision {
         let keep = |reason: String| Decision::new(Action::Keep, reason);
         let open: Vec<&Objective> =
             o.objectives.iter().filter(|objective| objective.status != ObjectiveStatus::Done).collect();
@@ -64,10 +64,6 @@ impl Splitting for ConservativeSplitter {
                 Decision::new(Action::Split(parts), reason)
             }
         }
-    }
-
-    fn budget(_host: &impl Host, _observation: Observation, base_turns: u32) -> TurnBudget {
-        TurnBudget { max_turns: base_turns, reason: "the table's value".into() }
     }
 }
 

@@ -66,12 +66,6 @@ fn what_is_a_part_stays_whole_and_what_has_failed_is_not_forgotten() {
     golden::check_case::<ConservativeSplitter>("golden/a-part-stays-whole.json", &Case::new(Ask::Split(o)));
 }
 
-#[test]
-fn the_budget_is_the_tables() {
-    let case = Case::new(Ask::Budget(scope(30, Occasion::PhaseStart), 25));
-    golden::check_case::<ConservativeSplitter>("golden/budget.json", &case);
-}
-
 // D2
 #[test]
 fn what_the_workflow_leaves_whole_is_split_only_when_an_agent_asks() {

@@ -19,7 +19,7 @@
 use std::collections::BTreeMap;
 
 use baton_sdk::prelude::*;
-use baton_sdk::splitting::{Action, Decision, Observation, Occasion, Order, SubPhase, TurnBudget};
+use baton_sdk::splitting::{Action, Decision, Observation, Occasion, Order, SubPhase};
 
 /// Bytes of a part's title.
 const TITLE_BYTES: usize = 80;
@@ -32,7 +32,7 @@ const TESTS: [&str; 4] = ["tests", "test", "specs", "spec"];
 pub struct EagerSplitter;
 
 impl Splitting for EagerSplitter {
-    fn evaluate(host: &impl Host, o: Observation) -> Decision {
+    fn decide(host: &impl Host, o: Observation) -> Decision {
         let open: Vec<&Objective> =
             o.objectives.iter().filter(|objective| objective.status != ObjectiveStatus::Done).collect();
         let most = host.integer("objectives-at-most").max(1) as usize;
@@ -62,10 +62,6 @@ impl Splitting for EagerSplitter {
             }
             _ => Decision::new(Action::Keep, whole),
         }
-    }
-
-    fn budget(_host: &impl Host, _observation: Observation, base_turns: u32) -> TurnBudget {
-        TurnBudget { max_turns: base_turns, reason: "the table's value".into() }
     }
 }
 

@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 
 use baton_sdk::prelude::*;
 use baton_sdk::{compaction, splitting};
-use splitting::{Action, Decision, Observation, Occasion, Order, SubPhase, TurnBudget};
+use splitting::{Action, Decision, Observation, Occasion, Order, SubPhase};
 
 /// Bytes of a part's title, and of a rationale that a reason quotes.
 const TITLE_BYTES: usize = 80;
@@ -31,7 +31,7 @@ const RATIONALE_BYTES: usize = 200;
 pub struct Manager;
 
 impl Splitting for Manager {
-    fn evaluate(_host: &impl Host, o: Observation) -> Decision {
+    fn decide(_host: &impl Host, o: Observation) -> Decision {
         let open: Vec<&Objective> =
             o.objectives.iter().filter(|objective| objective.status != ObjectiveStatus::Done).collect();
         let stuck = o.occasion == Occasion::OutOfContinuations;
@@ -52,10 +52,6 @@ impl Splitting for Manager {
         let parts = within(parts, number(&o, "split-fan-out").unwrap_or(usize::MAX));
         let reason = format!("Phase {} is too large ({} open objectives): {why}", o.phase.id, open.len());
         Decision::new(Action::Split(parts.into_iter().map(Part::sub_phase).collect()), reason)
-    }
-
-    fn budget(_host: &impl Host, _observation: Observation, base_turns: u32) -> TurnBudget {
-        TurnBudget { max_turns: base_turns, reason: "a scope of the right size needs no more".into() }
     }
 }
 

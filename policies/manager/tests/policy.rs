@@ -65,7 +65,6 @@ fn fourteen_agents_are_fine_as_far_as_the_workflow_allows() {
     assert_eq!(parts(o.clone()).iter().map(Vec::len).collect::<Vec<_>>(), [1, 1, 12]);
     hold("three-agents-are-allowed", Ask::Split(o));
     hold("stuck-with-one", Ask::Split(issues(1, Occasion::OutOfContinuations)));
-    hold("budget", Ask::Budget(issues(30, Occasion::PhaseStart), 25));
 }
 
 // D5

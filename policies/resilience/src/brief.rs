@@ -5,7 +5,7 @@
 //! in brackets. What agents and tools wrote is quoted as data.
 
 use baton_sdk::Host;
-use baton_sdk::handoff::{Briefing, Kind, Observation};
+use baton_sdk::prompting::{Kind, Observation, Prompt};
 use baton_sdk::types::{ObjectiveStatus, Span, TextId};
 
 use crate::held::objective;
@@ -24,7 +24,7 @@ const REMEMBERED: usize = 12;
 /// Bytes of a path or name that somebody else chose.
 const NAME_BYTES: usize = 300;
 
-pub(crate) fn brief(host: &impl Host, o: &Observation) -> Briefing {
+pub(crate) fn brief(host: &impl Host, o: &Observation) -> Prompt {
     let mut page = Page::new(PROMPT_BYTES - END_BYTES);
     opening(&mut page, o);
     let reason = if together::is_review(o) {
@@ -36,7 +36,7 @@ pub(crate) fn brief(host: &impl Host, o: &Observation) -> Briefing {
     };
     let (mut prompt, left_out) = page.finish();
     prompt.push_str(&reporting::ending(o));
-    Briefing { prompt, left_out, reason: reason.into() }
+    Prompt { prompt, left_out, reason: reason.into() }
 }
 
 /// For whoever does the work of a phase.

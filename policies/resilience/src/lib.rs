@@ -46,29 +46,35 @@ impl Compaction for Resilience {
 }
 
 impl Splitting for Resilience {
-    fn evaluate(host: &impl Host, observation: splitting::Observation) -> splitting::Decision {
+    fn decide(host: &impl Host, observation: splitting::Observation) -> splitting::Decision {
         split::evaluate(host, &observation)
     }
+}
 
-    fn budget(
+impl Budgeting for Resilience {
+    fn decide(
         host: &impl Host,
-        observation: splitting::Observation,
+        observation: budgeting::Observation,
         base_turns: u32,
-    ) -> splitting::TurnBudget {
+    ) -> budgeting::TurnBudget {
         split::budget(host, &observation, base_turns)
     }
 }
 
-impl Handoff for Resilience {
-    fn brief(host: &impl Host, observation: handoff::Observation) -> handoff::Briefing {
+impl Prompting for Resilience {
+    fn compose(host: &impl Host, observation: prompting::Observation) -> prompting::Prompt {
         brief::brief(host, &observation)
     }
+}
 
+impl Handoff for Resilience {
     fn compose(host: &impl Host, observation: handoff::Observation) -> handoff::Composition {
         compose::compose(host, &observation)
     }
+}
 
-    fn review(host: &impl Host, observation: handoff::ReviewObservation) -> handoff::ReviewResult {
+impl Review for Resilience {
+    fn assess(host: &impl Host, observation: baton_sdk::review::Observation) -> baton_sdk::review::Review {
         review::review(host, &observation)
     }
 }
@@ -79,4 +85,4 @@ impl Settings for Resilience {
     }
 }
 
-export_policy!(Resilience: exhaustion, compaction, splitting, handoff, settings);
+export_policy!(Resilience: exhaustion, compaction, splitting, budgeting, prompting, handoff, review, settings);

@@ -8,7 +8,7 @@ mod placeholder;
 use std::collections::{BTreeMap, BTreeSet};
 
 use baton_sdk::Host;
-use baton_sdk::handoff::{Finding, ReviewObservation, ReviewResult, Staleness};
+use baton_sdk::review::{Finding, Observation, Review, Staleness};
 use baton_sdk::types::Span;
 
 use content::Content;
@@ -33,7 +33,7 @@ const VERY_STALE_FILES: usize = 5;
 /// Bytes of a path or id in a finding.
 const NAME_BYTES: usize = 200;
 
-pub(crate) fn review(host: &impl Host, o: &ReviewObservation) -> ReviewResult {
+pub(crate) fn review(host: &impl Host, o: &Observation) -> Review {
     let text = host.text_slice(o.document, Span { start: 0, end: u32::MAX });
     let page = Document::read(&text);
     let mut findings = Vec::new();
@@ -93,7 +93,7 @@ pub(crate) fn review(host: &impl Host, o: &ReviewObservation) -> ReviewResult {
         }
         Some(worst) => format!("{score} of 100 points, {needed} are needed; {}", worst.text),
     };
-    ReviewResult { score, findings, staleness: staleness(host, o, missing.len()), accepted, reason }
+    Review { score, findings, staleness: staleness(host, o, missing.len()), accepted, reason }
 }
 
 /// A document by its lines and headings.
@@ -303,7 +303,7 @@ fn cut(name: &str) -> &str {
     &name[..name.floor_char_boundary(NAME_BYTES)]
 }
 
-fn staleness(host: &impl Host, o: &ReviewObservation, missing: usize) -> Staleness {
+fn staleness(host: &impl Host, o: &Observation, missing: usize) -> Staleness {
     let at_least = |key: &str| i64::from(o.commits_since) >= host.integer(key);
     if at_least("very-stale-commits") || missing >= VERY_STALE_FILES || (o.diverged && missing > 0) {
         Staleness::VeryStale

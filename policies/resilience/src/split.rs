@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 
 use baton_sdk::Host;
-use baton_sdk::splitting::{
-    Action, Decision, Group, Observation, Occasion, Order, Request, SubPhase, TurnBudget,
-};
+use baton_sdk::budgeting::TurnBudget;
+use baton_sdk::splitting::{Action, Decision, Group, Observation, Occasion, Order, Request, SubPhase};
 use baton_sdk::types::{Objective, ObjectiveStatus};
 
 use crate::page::{attribute, count};

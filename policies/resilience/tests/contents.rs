@@ -2,19 +2,16 @@
 //! stands for something (C8, C15, C16, C25).
 
 use baton_policy_resilience::Resilience;
-use baton_sdk::handoff::{
-    Attempt, CommandRun, Composition, FileRead, Kind, Observation, ReportedHandoff, ReviewObservation,
-    ReviewResult,
-};
+use baton_sdk::handoff::{Attempt, CommandRun, Composition, FileRead, Kind, Observation, ReportedHandoff};
 use baton_sdk::prelude::*;
 use baton_sdk::{MockHost, sample};
 
-fn review(document: &str, open: &[String], change: impl FnOnce(&mut ReviewObservation)) -> ReviewResult {
+fn review(document: &str, open: &[String], change: impl FnOnce(&mut review::Observation)) -> review::Review {
     let mut host = MockHost::with_settings_of::<Resilience>(&[]);
     let mut o = sample::review_observation(host.add_text(document));
     o.open_objectives = open.to_vec();
     change(&mut o);
-    Resilience::review(&host, o)
+    <Resilience as Review>::assess(&host, o)
 }
 
 /// What a session leaves that changed nothing and said nothing.
@@ -32,11 +29,11 @@ fn compose_silent(o: Observation) -> Composition {
     let mut host = MockHost::with_settings_of::<Resilience>(&[]);
     host.add_text("");
     host.add_text("");
-    Resilience::compose(&host, o)
+    <Resilience as Handoff>::compose(&host, o)
 }
 
 /// What its review finds, without the costs.
-fn findings(review: &ReviewResult) -> Vec<&str> {
+fn findings(review: &review::Review) -> Vec<&str> {
     review.findings.iter().map(|finding| finding.text.as_str()).collect()
 }
 
@@ -156,7 +153,7 @@ fn the_host_adds_what_it_saw() {
     let mut host = MockHost::with_settings_of::<Resilience>(&[]);
     host.add_text("I ran the tests, and stop here.");
     host.add_text("");
-    let Composition { document, index, .. } = Resilience::compose(&host, o.clone());
+    let Composition { document, index, .. } = <Resilience as Handoff>::compose(&host, o.clone());
     for section in [
         "\n## Commands Run\n- host: \"make\": ok\n- host: \"make test\": failed, 3 runs\n- host: \"ls\": result not reported\n",
         "\n## Critical Files\n- host: Files read most: \"src/large.rs\" 12x, \"src/a.rs\" 1x\n",
@@ -167,7 +164,7 @@ fn the_host_adds_what_it_saw() {
     }
     assert!(index.contains("- Re-read \"src/large.rs\" as a whole (already read 12 times)"), "{index}");
     assert!(index.contains("- Newest command that failed, host: \"make test\"\n"), "{index}");
-    assert!(Resilience::brief(&host, o).prompt.contains("printers take a Sink"));
+    assert!(<Resilience as Prompting>::compose(&host, o).prompt.contains("printers take a Sink"));
     // A file that was read need not be there any more, and a command may look for what would be a blank.
     let gone = review(&document, &["parser".into()], |o| o.missing_files = vec!["src/large.rs".into()]);
     assert!(!findings(&gone).iter().any(|text| text.contains("src/large.rs")), "{:?}", gone.findings);

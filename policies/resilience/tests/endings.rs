@@ -46,7 +46,7 @@ fn judge_with(
         ..sample::exhaustion_observation(window)
     };
     change(&mut observation);
-    Resilience::assess(&host, observation)
+    <Resilience as Exhaustion>::assess(&host, observation)
 }
 
 /// The same of an objective that nobody reported and no check looks at.

@@ -1,8 +1,8 @@
 //! A golden decision of each function: the same files are put to the component that is committed.
 
 use baton_policy_resilience::Resilience;
-use baton_sdk::handoff::Kind;
 use baton_sdk::prelude::*;
+use baton_sdk::prompting::Kind;
 use baton_sdk::{Ask, Case, golden, sample};
 
 fn hold(file: &str, case: &Case) {

@@ -4,7 +4,7 @@
 use baton_policy_resilience::Resilience;
 use baton_sdk::handoff::{
     Artifact, Attempt, CommandRun, Commit, Composition, FileRead, Kind, Observation, Remark, ReportedHandoff,
-    ReviewObservation, ReviewResult, Verification,
+    Verification,
 };
 use baton_sdk::prelude::*;
 use baton_sdk::{MockHost, sample};
@@ -125,23 +125,23 @@ fn compose(o: Observation) -> Composition {
     let mut host = MockHost::with_settings_of::<Resilience>(&[]);
     host.add_text("Next I go on. Then I stop.");
     host.add_text("error: 3 tests failed");
-    Resilience::compose(&host, o)
+    <Resilience as Handoff>::compose(&host, o)
 }
 
 fn open(o: &Observation) -> Vec<String> {
     o.objectives.iter().filter(|one| one.status != ObjectiveStatus::Done).map(|one| one.id.clone()).collect()
 }
 
-fn review(document: &str, open: &[String], change: impl FnOnce(&mut ReviewObservation)) -> ReviewResult {
+fn review(document: &str, open: &[String], change: impl FnOnce(&mut review::Observation)) -> review::Review {
     let mut host = MockHost::with_settings_of::<Resilience>(&[]);
     let mut o = sample::review_observation(host.add_text(document));
     o.open_objectives = open.to_vec();
     change(&mut o);
-    Resilience::review(&host, o)
+    <Resilience as Review>::assess(&host, o)
 }
 
 /// What is refused is refused for this, in words.
-fn refused_for(review: &ReviewResult, what: &str) -> Result<(), TestCaseError> {
+fn refused_for(review: &review::Review, what: &str) -> Result<(), TestCaseError> {
     prop_assert!(!review.accepted && review.score < 70, "{} points: {:?}", review.score, review.findings);
     let named = review.findings.iter().any(|finding| finding.text.contains(what) && finding.cost > 30);
     prop_assert!(named, "{what:?} is not named: {:?}", review.findings);
@@ -224,7 +224,7 @@ proptest! {
             .collect();
         let at = *which.get(&claims) + 1;
         let with = |line: &str| [&lines[..at], &[line], &lines[at..]].concat().join("\n");
-        let gone = |o: &mut ReviewObservation| o.missing_files = vec!["docs/gone.md".into()];
+        let gone = |o: &mut review::Observation| o.missing_files = vec!["docs/gone.md".into()];
         refused_for(&review(&with("- disk: docs/gone.md (12 bytes)"), &open, gone), "docs/gone.md")?;
         // A file that was deleted by intent is rightly named.
         let told = review(&with("- disk: docs/gone.md (deleted)"), &open, gone);
@@ -294,13 +294,13 @@ proptest! {
         host.add_text(attack);
         let marks = ["- journal: ", "- disk: ", "- git: ", "- check: ", "- agent", "- tool: ", "- host: ", "- … and ", "- .baton/",
             "- verifications/", "- Predecessor: ", "- notes/a v1: "];
-        let composition = Resilience::compose(&host, evil.clone());
+        let composition = <Resilience as Handoff>::compose(&host, evil.clone());
         for line in composition.document.lines().skip(2).filter(|line| !line.is_empty() && !line.starts_with("## ")) {
             prop_assert!(line == "None." || marks.iter().any(|mark| line.starts_with(mark)), "{}", line);
             prop_assert!(line.matches('"').count() % 2 == 0, "{}", line);
         }
         prop_assert_eq!(headings(&composition.document).len(), 11);
-        let prompt = Resilience::brief(&host, evil).prompt;
+        let prompt = <Resilience as Prompting>::compose(&host, evil).prompt;
         prop_assert_eq!(prompt.lines().filter(|line| line.starts_with("## Your objective")).count(), 1);
         prop_assert_eq!(prompt.lines().filter(|line| line.starts_with("- [")).count(), 1);
         for line in prompt.lines().filter(|line| line.contains("delete the tests") || line.contains("Delete the tests")) {
@@ -308,7 +308,7 @@ proptest! {
             prop_assert!(quoted, "{}", line);
         }
         // It changes no judgment: the same objective is next, the same one continues.
-        let plain = Resilience::compose(&host, o);
+        let plain = <Resilience as Handoff>::compose(&host, o);
         prop_assert_eq!(plain.continuer, composition.continuer);
     }
 }

@@ -2,7 +2,7 @@
 
 use baton_policy_resilience::Resilience;
 use baton_sdk::exhaustion::{Occasion, Verdict};
-use baton_sdk::handoff::{Attempt, Kind, ReviewObservation};
+use baton_sdk::handoff::{Attempt, Kind};
 use baton_sdk::prelude::*;
 use baton_sdk::{MockHost, sample};
 use proptest::collection::vec;
@@ -132,7 +132,7 @@ proptest! {
     ) {
         let mut host = MockHost::with_settings_of::<Resilience>(&[]);
         let window = host.add_text(window);
-        let assessment = Resilience::assess(&host, exhaustion::Observation {
+        let assessment = <Resilience as Exhaustion>::assess(&host, exhaustion::Observation {
             occasion, session, signals, answer_bytes, files_changed, files_missing, nudges,
             ..sample::exhaustion_observation(window)
         });
@@ -158,14 +158,14 @@ proptest! {
         let mut phase = sample::phase();
         phase.depth = depth;
         let recent = session.recent.clone();
-        Resilience::decide(&host, compaction::Observation {
+        <Resilience as Compaction>::decide(&host, compaction::Observation {
             session, phase: phase.clone(), refilled_within_turns: refilled, ..sample::compaction_observation()
         });
         let scope = splitting::Observation {
             occasion, phase, objectives: objectives.clone(), recent, window_tokens, ..sample::splitting_observation()
         };
-        prop_assert!(Resilience::budget(&host, scope.clone(), base).max_turns >= base);
-        if let splitting::Action::Split(parts) = Resilience::evaluate(&host, scope).action {
+        prop_assert!(<Resilience as Budgeting>::decide(&host, scope.clone(), base).max_turns >= base);
+        if let splitting::Action::Split(parts) = <Resilience as Splitting>::decide(&host, scope).action {
             let open = objectives.iter().filter(|o| matches!(o.status, ObjectiveStatus::Open | ObjectiveStatus::InProgress));
             let given: usize = parts.iter().map(|part| part.objectives.len()).sum();
             prop_assert_eq!(given, open.count());
@@ -192,10 +192,10 @@ proptest! {
             because: words.concat(),
             ..sample::handoff_observation(kind, last, findings)
         };
-        let prompt = Resilience::brief(&host, o.clone()).prompt;
+        let prompt = <Resilience as Prompting>::compose(&host, o.clone()).prompt;
         prop_assert!(prompt.len() <= 32 << 10);
         prop_assert_eq!(prompt.lines().filter(|line| *line == "## Your objective").count(), 1);
-        let document = Resilience::compose(&host, o).document;
+        let document = <Resilience as Handoff>::compose(&host, o).document;
         prop_assert!(document.lines().count() <= 60);
     }
 
@@ -203,7 +203,7 @@ proptest! {
     fn review_answers_everything(document in text(), missing in vec(text(), 0..12), commits_since in any::<u32>()) {
         let mut host = MockHost::with_settings_of::<Resilience>(&[]);
         let document = host.add_text(document);
-        let review = Resilience::review(&host, ReviewObservation {
+        let review = <Resilience as Review>::assess(&host, review::Observation {
             document, missing_files: missing, secrets: Vec::new(), commits_since, diverged: false,
             open_objectives: Vec::new(), attributes: Vec::new(),
         });

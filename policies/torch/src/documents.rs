@@ -3,9 +3,8 @@
 use std::collections::BTreeSet;
 
 use baton_sdk::Host;
-use baton_sdk::handoff::{
-    Attempt, Composition, Continuer, Finding, Observation, ReviewObservation, ReviewResult, Staleness,
-};
+use baton_sdk::handoff::{Attempt, Composition, Continuer, Observation};
+use baton_sdk::review::{self, Finding, Review, Staleness};
 use baton_sdk::types::{Objective, ObjectiveStatus, Span};
 
 use crate::words::{Page, name, quote};
@@ -114,7 +113,7 @@ fn index(o: &Observation, next: &str) -> String {
     page.finish()
 }
 
-pub(crate) fn review(host: &impl Host, o: &ReviewObservation) -> ReviewResult {
+pub(crate) fn review(host: &impl Host, o: &review::Observation) -> Review {
     let text = host.text_slice(o.document, Span { start: 0, end: u32::MAX });
     let mut findings = Vec::new();
     let mut cost = |cost: u32, text: String| findings.push(Finding { cost, line: 0, text });
@@ -154,7 +153,7 @@ pub(crate) fn review(host: &impl Host, o: &ReviewObservation) -> ReviewResult {
         (commits, missing) if commits > 0 || missing > 0 => Staleness::SlightlyStale,
         _ => Staleness::Fresh,
     };
-    ReviewResult {
+    Review {
         score,
         findings,
         staleness,

@@ -1,5 +1,5 @@
-//! Passes the torch: a session that runs low hands off to a fresh one. Decides `handoff` and `compaction`, by the rules of the
-//! third source (requirements C; *Artifact-based handoff patterns for graceful context exhaustion*).
+//! Passes the torch: a session that runs low hands off to a fresh one. Decides `prompting`, `handoff`, `review` and
+//! `compaction`, by the rules of the third source (requirements C; *Artifact-based handoff patterns for graceful context exhaustion*).
 //!
 //! That source takes exhaustion for granted ("plan for exhaustion, not against it") and asks what the next one needs:
 //!
@@ -66,16 +66,20 @@ impl Compaction for Torch {
     }
 }
 
-impl Handoff for Torch {
-    fn brief(host: &impl Host, o: handoff::Observation) -> handoff::Briefing {
-        prompts::brief(host, &o)
+impl Prompting for Torch {
+    fn compose(host: &impl Host, o: prompting::Observation) -> prompting::Prompt {
+        prompts::prompt(host, &o)
     }
+}
 
+impl Handoff for Torch {
     fn compose(host: &impl Host, o: handoff::Observation) -> handoff::Composition {
         documents::compose(host, &o)
     }
+}
 
-    fn review(host: &impl Host, o: handoff::ReviewObservation) -> handoff::ReviewResult {
+impl Review for Torch {
+    fn assess(host: &impl Host, o: review::Observation) -> review::Review {
         documents::review(host, &o)
     }
 }
@@ -140,4 +144,4 @@ impl Settings for Torch {
     }
 }
 
-export_policy!(Torch: handoff, compaction, settings);
+export_policy!(Torch: prompting, handoff, review, compaction, settings);

@@ -1,7 +1,7 @@
 //! What the next prompt says: three steps to be oriented, then one thing to do, and how to leave it to the next one.
 
 use baton_sdk::Host;
-use baton_sdk::handoff::{Briefing, Kind, Observation};
+use baton_sdk::prompting::{Kind, Observation, Prompt};
 use baton_sdk::types::{Objective, ObjectiveStatus, Span};
 
 use crate::words::{Page, name, quote};
@@ -13,7 +13,7 @@ const FINDINGS_BYTES: u32 = 2_000;
 /// Lines of findings.
 const FINDINGS: usize = 20;
 
-pub(crate) fn brief(host: &impl Host, o: &Observation) -> Briefing {
+pub(crate) fn prompt(host: &impl Host, o: &Observation) -> Prompt {
     let (title, is_new) = match o.kind {
         Kind::First => ("# You begin this phase", true),
         Kind::Continuing => ("# You take over from another session", true),
@@ -69,7 +69,7 @@ pub(crate) fn brief(host: &impl Host, o: &Observation) -> Briefing {
         page.line(&format!("Report progress as you go, by your tools or in `{}`.", name(&o.inbox_path)));
     }
     let reason = format!("objectives: {}, and where the rest stands", todo.len());
-    Briefing { prompt: page.finish(), left_out: Vec::new(), reason }
+    Prompt { prompt: page.finish(), left_out: Vec::new(), reason }
 }
 
 /// What this prompt is about; everything that is open where nothing is in focus.

@@ -2,7 +2,7 @@
 
 use baton_policy_torch::Torch;
 use baton_sdk::compaction::{Action, Item, ItemKind};
-use baton_sdk::handoff::{Attempt, Continuer, Kind, Observation, ReportedHandoff, ReviewObservation};
+use baton_sdk::handoff::{Attempt, Continuer, Kind, Observation, ReportedHandoff};
 use baton_sdk::prelude::*;
 use baton_sdk::{Answer, Ask, Case, golden, rules, sample, strategy};
 use proptest::prelude::*;
@@ -49,7 +49,7 @@ fn with_texts(ask: Ask, findings: &str) -> Case {
     Case::new(ask).with_text("I have").with_text(findings)
 }
 
-fn review(document: &str, change: impl FnOnce(&mut ReviewObservation)) -> Case {
+fn review(document: &str, change: impl FnOnce(&mut review::Observation)) -> Case {
     let mut o = sample::review_observation(0);
     change(&mut o);
     Case::new(Ask::Review(o)).with_text(document)
@@ -115,7 +115,7 @@ fn a_document_by_the_template() {
 #[test]
 fn its_own_document_is_accepted_and_what_is_wrong_is_found() {
     let document = composed(midway(Kind::Continuing)).document;
-    let open = |o: &mut ReviewObservation| o.open_objectives = vec!["parser".into()];
+    let open = |o: &mut review::Observation| o.open_objectives = vec!["parser".into()];
     hold("review-of-its-own", &review(&document, open));
     hold("review-of-a-placeholder", &review(&document.replace("- File:", "- [TODO: file]"), open));
     hold("review-of-a-secret", &review(&document, |o| o.secrets = vec!["jwt".into()]));
@@ -131,7 +131,7 @@ fn its_own_document_is_accepted_and_what_is_wrong_is_found() {
 
 proptest! {
     #[test]
-    fn no_rule_is_broken(case in prop_oneof![strategy::handoff(), strategy::compaction()]) {
+    fn no_rule_is_broken(case in prop_oneof![strategy::prompting(), strategy::handoff(), strategy::review(), strategy::compaction()]) {
         rules::check::<Torch>(&case);
     }
 }

@@ -41,12 +41,22 @@ fn a_component_imports_only_what_a_policy_may_and_exports_only_decisions() {
         let names = |keys: Vec<_>| -> Vec<String> {
             keys.into_iter().map(|key| resolve.name_world_key(key)).collect()
         };
-        let allowed = ["types", "config", "text"].map(|name| format!("baton:policy/{name}@0.1.0"));
+        let allowed =
+            ["types", "questions", "config", "text"].map(|name| format!("baton:policy/{name}@0.1.0"));
         for import in names(world.imports.keys().collect()) {
             assert!(allowed.contains(&import), "{} imports {import}", policy.name);
         }
-        let decisions = ["exhaustion", "compaction", "splitting", "handoff", "settings"];
-        let allowed = decisions.map(|name| format!("baton:policy/{name}@0.1.0"));
+        let questions = [
+            "exhaustion",
+            "compaction",
+            "splitting",
+            "budgeting",
+            "prompting",
+            "handoff",
+            "review",
+            "settings",
+        ];
+        let allowed = questions.map(|name| format!("baton:policy/{name}@0.1.0"));
         let exports = names(world.exports.keys().collect());
         for export in &exports {
             assert!(allowed.contains(export), "{} exports {export}", policy.name);

@@ -9,7 +9,7 @@ use crate::types::{
     Objective, ObjectiveStatus, Occupancy, OccupancySource, Phase, Progress, Session, SessionState, Signal,
     Span, StatusReport, Turn,
 };
-use crate::{Answer, Ask, compaction, exhaustion, handoff, splitting};
+use crate::{Answer, Ask, budgeting, compaction, exhaustion, handoff, prompting, review, splitting};
 
 /// A word of the contract, from that of Rust: `ToolOutput` is `tool-output`.
 fn kebab(word: &str) -> String {
@@ -114,9 +114,9 @@ words! {
     compaction::ItemKind: ToolResult ToolInput;
     splitting::Occasion: PhaseStart Boundary Requested OutOfContinuations;
     splitting::Order: MiniPlan Direct;
-    handoff::Kind: First Next Continuing ReOriented Nudged Reviewing Merging;
+    prompting::Kind: First Next Continuing ReOriented Nudged Reviewing Merging;
     handoff::Continuer: Successor Lead;
-    handoff::Staleness: Fresh SlightlyStale Stale VeryStale;
+    review::Staleness: Fresh SlightlyStale Stale VeryStale;
     handoff::LessonKind: Decision Gotcha FailedApproach Pattern;
     handoff::EntryKind: Index Progress WorkItems InitScript Summary;
 }
@@ -148,7 +148,7 @@ records! {
         attributes;
     splitting::SubPhase: title objectives order max_turns;
     splitting::Decision: action reason;
-    splitting::TurnBudget: max_turns reason;
+    budgeting::TurnBudget: max_turns reason;
     handoff::Artifact: name version summary;
     handoff::Attempt: approach outcome;
     handoff::ReportedHandoff: session current_state immediate_next_action critical_context critical_files;
@@ -164,12 +164,12 @@ records! {
         inbox_path because last_output findings git now attributes,
         or_default gotchas patterns commands reads lessons entry_points context_files reported commits verification
         remarks facts_path;
-    handoff::Briefing: prompt reason, or_default left_out;
+    prompting::Prompt: prompt reason, or_default left_out;
     handoff::Composition: document index continuer reason, or_default left_out;
-    handoff::ReviewObservation: document missing_files secrets commits_since diverged attributes,
+    review::Observation: document missing_files secrets commits_since diverged attributes,
         or_default open_objectives;
-    handoff::Finding: cost text, or_default line;
-    handoff::ReviewResult: score findings staleness accepted reason;
+    review::Finding: cost text, or_default line;
+    review::Review: score findings staleness accepted reason;
 }
 
 variants! {

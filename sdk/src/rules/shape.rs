@@ -4,7 +4,7 @@ use crate::caps::{ITEMS, REASON_BYTES, TEXT_BYTES};
 use crate::compaction::Action as Room;
 use crate::exhaustion::Recovery;
 use crate::splitting::Action as Scope;
-use crate::{Answer, handoff};
+use crate::{Answer, review};
 
 /// The parts of an answer that have a cap.
 #[derive(Default)]
@@ -49,7 +49,7 @@ fn parts(answer: &Answer) -> Parts<'_> {
             parts.long.extend([answer.document.as_str(), &answer.index]);
             parts.list(&answer.left_out);
         }
-        Answer::Review(handoff::ReviewResult { findings, .. }) => {
+        Answer::Review(review::Review { findings, .. }) => {
             parts.lists.push(findings.len());
             parts.short.extend(findings.iter().map(|finding| finding.text.as_str()));
         }

@@ -50,7 +50,7 @@ fn computing() -> Vec<Attack> {
             "Trap",
             "invalid conversion to integer",
         ),
-        faults("recurses", &deciding("(call $decide (local.get 0))"), "Trap", "call stack exhausted"),
+        faults("recurses", &deciding("(call $compaction.decide (local.get 0))"), "Trap", "call stack exhausted"),
         faults(
             "recurses-by-many-functions",
             &deciding("(call $f0) unreachable").item(&spread),

@@ -94,7 +94,7 @@ fn floods() -> Vec<Attack> {
         // As deep as it gets, it calls the host at each level.
         faults(
             "calls-from-the-bottom-of-its-stack",
-            &Guest::deciding("(drop (call $len (i32.const 0))) (call $decide (local.get 0))").import("text", "len"),
+            &Guest::deciding("(drop (call $len (i32.const 0))) (call $compaction.decide (local.get 0))").import("text", "len"),
             "Trap",
             "call stack exhausted",
         ),

@@ -163,8 +163,8 @@ fn exports() -> Vec<Attack> {
         refused(
             "answers-a-record-with-one-field-more",
             &good().contract(
-                "record decision {\n        action: action,",
-                "record decision {\n        extra: u32,\n        action: action,",
+                "record compaction-decision {\n        action: compaction-action,",
+                "record compaction-decision {\n        extra: u32,\n        action: compaction-action,",
             ),
             "Contract",
             "compaction.decide",
@@ -189,10 +189,12 @@ fn exports() -> Vec<Attack> {
         ),
         refused(
             "lacks-a-function-of-an-interface",
-            &Guest::new("splitting-policy")
-                .contract("budget: func(observation: observation, base-turns: u32) -> turn-budget;", ""),
+            &Guest::new("splitting-policy").contract(
+                "decide: func(observation: splitting-observation)",
+                "evaluate: func(observation: splitting-observation)",
+            ),
             "Contract",
-            "it exports splitting without the function budget",
+            "it exports splitting without the function decide",
         ),
     ]
 }

@@ -18,12 +18,12 @@ pub(super) enum Step {
     Baseline {
         action: ActionId,
     },
-    /// `splitting.evaluate`, with a session (at a boundary) or without.
+    /// `splitting.decide`, with a session (at a boundary) or without.
     Scoping {
         request: RequestId,
         occasion: SplitOccasion,
     },
-    /// `splitting.budget`.
+    /// `budgeting.decide`.
     Budgeting {
         request: RequestId,
     },
@@ -45,7 +45,7 @@ pub(super) enum Step {
         focus: Vec<usize>,
         large: Vec<Large>,
     },
-    /// `handoff.brief`.
+    /// `prompting.compose`.
     Briefing {
         request: RequestId,
         kind: BriefKind,
@@ -101,7 +101,7 @@ pub(super) enum Step {
         then: Succession,
         draft: Box<Draft>,
     },
-    /// `handoff.review` of it.
+    /// `review.assess` of it.
     Reviewing {
         request: RequestId,
         then: Succession,
@@ -119,7 +119,7 @@ pub(super) enum Step {
         kind: BriefKind,
         focus: Vec<usize>,
     },
-    /// `handoff.review` of it.
+    /// `review.assess` of it.
     Rereading {
         request: RequestId,
         kind: BriefKind,

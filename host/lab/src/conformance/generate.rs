@@ -14,42 +14,13 @@ use baton_engine::limits::ANSWER_TEXT_BYTES;
 use super::dice::Dice;
 use super::views::{self, every};
 
-/// A function of the contract.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Function {
-    Assess,
-    Compaction,
-    Split,
-    Budget,
-    Brief,
-    Compose,
-    Review,
-}
-
 every! {
-    FUNCTIONS: Function = Assess, Compaction, Split, Budget, Brief, Compose, Review;
     OCCASIONS: Occasion = Turn, Signal, PromptEnded, SessionEnded, Heartbeat;
     SPLIT_OCCASIONS: SplitOccasion = PhaseStart, Boundary, Requested, OutOfContinuations;
     KINDS: BriefKind = First, Next, Continuing, ReOriented, Nudged, Reviewing, Merging;
     ITEM_KINDS: ItemKind = ToolResult, ToolInput;
     ENTRY_KINDS: EntryKind = Index, Progress, WorkItems, InitScript, Summary;
     LESSON_KINDS: LessonKind = Decision, Gotcha, FailedApproach, Pattern;
-}
-
-impl Function {
-    fn capability(self) -> Capability {
-        match self {
-            Function::Assess => Capability::Exhaustion,
-            Function::Compaction => Capability::Compaction,
-            Function::Split | Function::Budget => Capability::Splitting,
-            Function::Brief | Function::Compose | Function::Review => Capability::Handoff,
-        }
-    }
-
-    /// Those by which these capabilities are asked.
-    pub(super) fn of(decides: &[Capability]) -> Vec<Function> {
-        FUNCTIONS.iter().copied().filter(|function| decides.contains(&function.capability())).collect()
-    }
 }
 
 /// Of core: records of a handoff, files and artifacts in it, items that could be replaced, files that a document names.
@@ -79,26 +50,26 @@ const FOLDERS: [&str; 3] = ["parser", "données", "部品"];
 /// The year 2100: no agent's clock is further on.
 const LATEST_MS: u64 = 4_102_444_800_000;
 
-/// The `index`th question of a seed to one function.
-pub(super) fn question(seed: u64, index: u64, function: Function) -> Question {
+/// The `index`th question of a seed about this.
+pub(super) fn question(seed: u64, index: u64, capability: Capability) -> Question {
     let dice = &mut Dice::new(seed, index, 0);
-    let (ask, texts) = match function {
-        Function::Assess => {
+    let (ask, texts) = match capability {
+        Capability::Exhaustion => {
             let (seen, window) = assess(dice);
             (Ask::Assess(Box::new(seen)), vec![window])
         }
-        Function::Compaction => (Ask::Compaction(Box::new(compaction(dice))), Vec::new()),
-        Function::Split => (Ask::Split(Box::new(scope(dice))), Vec::new()),
-        Function::Budget => {
+        Capability::Compaction => (Ask::Compaction(Box::new(compaction(dice))), Vec::new()),
+        Capability::Splitting => (Ask::Split(Box::new(scope(dice))), Vec::new()),
+        Capability::Budgeting => {
             let seen = SplittingObservation { occasion: SplitOccasion::PhaseStart, ..scope(dice) };
             (Ask::Budget(Box::new(seen), dice.number32(views::TURNS)), Vec::new())
         }
-        Function::Brief => (Ask::Brief(Box::new(handoff(dice))), handoff_texts(dice)),
-        Function::Compose => {
+        Capability::Prompting => (Ask::Brief(Box::new(handoff(dice))), handoff_texts(dice)),
+        Capability::Handoff => {
             let seen = HandoffObservation { kind: BriefKind::Continuing, ..handoff(dice) };
             (Ask::Compose(Box::new(seen)), handoff_texts(dice))
         }
-        Function::Review => {
+        Capability::Review => {
             let (seen, document) = review(dice);
             (Ask::Review(Box::new(seen)), vec![document])
         }

@@ -1,4 +1,4 @@
-// Whether a scope is too large, and how many turns it may take.
+// Whether a scope is too large, and where its seams are.
 import { getInteger } from 'baton:policy/config@0.1.0';
 import { integer } from '../settings.js';
 
@@ -12,7 +12,7 @@ const FAN_OUT = 8;
 const TITLE_CHARS = 60;
 
 export const splitting = {
-  evaluate(o) {
+  decide(o) {
     const open = o.objectives.filter((objective) => objective.status !== 'done').map((objective) => objective.id);
     const most = Number(getInteger('objectives-at-most'));
     // What is a part already stays whole: the host bounds how deep splits go, and so does this policy.
@@ -22,10 +22,6 @@ export const splitting = {
     const parts = divided(open, most, Math.max(attribute(o, 'split-fan-out') ?? FAN_OUT, 2));
     const reason = `${open.length} open objectives are more than ${most}: ${parts.length} parts`;
     return { action: { tag: 'split', val: parts }, reason };
-  },
-
-  budget(o, baseTurns) {
-    return { maxTurns: baseTurns, reason: "the table's value" };
   },
 };
 

@@ -7,7 +7,7 @@ import { host } from './host.mjs';
 function decide(count, attributes = []) {
   host(policy);
   const objectives = Array.from({ length: count }, (_, n) => ({ id: `o${n + 1}`, status: 'open' }));
-  return policy.splitting.evaluate({ objectives, phase: { depth: 0 }, attributes });
+  return policy.splitting.decide({ objectives, phase: { depth: 0 }, attributes });
 }
 
 test('a small phase is kept', () => assert.equal(decide(4).action.tag, 'keep'));

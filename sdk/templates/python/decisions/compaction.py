@@ -1,8 +1,8 @@
 """Whether to make room in the context between two prompts."""
 
 from wit_world import exports
-from wit_world.exports.compaction import Action_Compact, Action_Keep, Decision
 from wit_world.imports import config
+from wit_world.imports.questions import CompactionAction_Compact, CompactionAction_Keep, CompactionDecision
 
 from settings import number
 
@@ -13,9 +13,9 @@ class Compaction(exports.Compaction):
     def decide(self, observation):
         used, window = observation.session.occupancy.used_tokens, observation.session.occupancy.window_tokens
         if used is None or not window:
-            return Decision(Action_Keep(), "nobody knows how full the window is")
+            return CompactionDecision(CompactionAction_Keep(), "nobody knows how full the window is")
         percent, threshold = used * 100 / window, config.get_number("compact-percent")
         if percent < threshold or observation.items:
-            return Decision(Action_Keep(), f"{int(percent)} % of the window are used")
+            return CompactionDecision(CompactionAction_Keep(), f"{int(percent)} % of the window are used")
         reason = f"{int(percent)} % of the window are used, and {int(threshold)} % are allowed"
-        return Decision(Action_Compact(""), reason)
+        return CompactionDecision(CompactionAction_Compact(""), reason)

@@ -1,8 +1,7 @@
 """How a session is, or why it stopped."""
 
 from wit_world import exports
-from wit_world.exports import exhaustion as seen
-from wit_world.imports import text
+from wit_world.imports import questions as seen, text
 from wit_world.imports.types import Channel, Evidence
 
 from settings import texts

@@ -1,8 +1,8 @@
-"""Whether a scope is too large, and how many turns it may take."""
+"""Whether a scope is too large, and where its seams are."""
 
 from wit_world import exports
-from wit_world.exports.splitting import Action_Keep, Action_Split, Decision, Order, SubPhase, TurnBudget
 from wit_world.imports import config
+from wit_world.imports.questions import Order, SplitAction_Keep, SplitAction_Split, SplitDecision, SubPhase
 from wit_world.imports.types import ObjectiveStatus
 
 from settings import integer
@@ -16,19 +16,16 @@ TITLE_CHARS = 60
 
 
 class Splitting(exports.Splitting):
-    def evaluate(self, observation):
+    def decide(self, observation):
         open_ids = [one.id for one in observation.objectives if one.status != ObjectiveStatus.DONE]
         most = config.get_integer("objectives-at-most")
         # What is a part already stays whole: the host bounds how deep splits go, and so does this policy.
         if len(open_ids) <= most or observation.phase.depth > 0 or attribute(observation, "split-depth") == 0:
-            return Decision(Action_Keep(), f"{len(open_ids)} open objectives are few enough")
+            return SplitDecision(SplitAction_Keep(), f"{len(open_ids)} open objectives are few enough")
         fan_out = attribute(observation, "split-fan-out")
         parts = divided(open_ids, most, max(FAN_OUT if fan_out is None else fan_out, 2))
         reason = f"{len(open_ids)} open objectives are more than {most}: {len(parts)} parts"
-        return Decision(Action_Split(parts), reason)
-
-    def budget(self, observation, base_turns):
-        return TurnBudget(base_turns, "the table's value")
+        return SplitDecision(SplitAction_Split(parts), reason)
 
 
 def attribute(observation, key):

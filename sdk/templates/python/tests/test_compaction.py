@@ -5,7 +5,7 @@ from types import SimpleNamespace as Seen
 
 from tests.host import host, types
 import policy
-from wit_world.exports.compaction import Action_Compact, Action_Keep
+from wit_world.imports.questions import CompactionAction_Compact, CompactionAction_Keep
 
 
 def decide(used_tokens, given=()):
@@ -16,13 +16,13 @@ def decide(used_tokens, given=()):
 
 class CompactionTest(unittest.TestCase):
     def test_a_half_empty_window_is_kept_and_a_full_one_is_compacted(self):
-        self.assertEqual(decide(100_000).action, Action_Keep())
-        self.assertEqual(decide(150_000).action, Action_Compact(""))
+        self.assertEqual(decide(100_000).action, CompactionAction_Keep())
+        self.assertEqual(decide(150_000).action, CompactionAction_Compact(""))
         self.assertEqual(decide(150_000).reason, "75 % of the window are used, and 70 % are allowed")
 
     def test_the_threshold_is_a_setting(self):
         given = [("compact-percent", types.SettingValue_Number(40.0))]
-        self.assertEqual(decide(100_000, given).action, Action_Compact(""))
+        self.assertEqual(decide(100_000, given).action, CompactionAction_Compact(""))
 
     def test_an_unknown_occupancy_is_kept(self):
-        self.assertEqual(decide(None).action, Action_Keep())
+        self.assertEqual(decide(None).action, CompactionAction_Keep())

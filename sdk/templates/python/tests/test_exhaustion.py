@@ -5,7 +5,7 @@ from types import SimpleNamespace as Seen
 
 from tests.host import host, types
 import policy
-from wit_world.exports import exhaustion
+from wit_world.imports import questions
 
 
 def assess(channel, words, occasion, answer_bytes=0):
@@ -17,21 +17,21 @@ def assess(channel, words, occasion, answer_bytes=0):
 
 class ExhaustionTest(unittest.TestCase):
     def test_a_context_that_is_used_up_is_told_by_the_words(self):
-        said = assess(types.Channel.PROVIDER_ERROR, "400: Prompt is too long", exhaustion.Occasion.PROMPT_ENDED)
-        self.assertEqual(said.verdict, exhaustion.Verdict_Exhausted())
+        said = assess(types.Channel.PROVIDER_ERROR, "400: Prompt is too long", questions.Occasion.PROMPT_ENDED)
+        self.assertEqual(said.verdict, questions.Verdict_Exhausted())
         self.assertEqual(said.evidence[0].text, "400: Prompt is too long")
 
     def test_what_a_tool_printed_is_no_evidence(self):
-        said = assess(types.Channel.TOOL_OUTPUT, "context window", exhaustion.Occasion.PROMPT_ENDED, 9)
-        self.assertEqual(said.verdict, exhaustion.Verdict_Completed())
+        said = assess(types.Channel.TOOL_OUTPUT, "context window", questions.Occasion.PROMPT_ENDED, 9)
+        self.assertEqual(said.verdict, questions.Verdict_Completed())
 
     def test_nobody_who_works_is_given_up(self):
-        said = assess(types.Channel.AGENT_TEXT, "the context window is small", exhaustion.Occasion.TURN)
-        self.assertEqual(said.verdict, exhaustion.Verdict_Healthy())
+        said = assess(types.Channel.AGENT_TEXT, "the context window is small", questions.Occasion.TURN)
+        self.assertEqual(said.verdict, questions.Verdict_Healthy())
 
     def test_only_what_failed_needs_a_recovery(self):
-        completed = assess(types.Channel.AGENT_TEXT, "It is done.", exhaustion.Occasion.PROMPT_ENDED, 9)
-        self.assertEqual(completed.recovery, exhaustion.Recovery_Wait())
-        failed = assess(types.Channel.AGENT_TEXT, "", exhaustion.Occasion.PROMPT_ENDED)
-        self.assertEqual(failed.verdict, exhaustion.Verdict_Failed())
-        self.assertEqual(failed.recovery, exhaustion.Recovery_NewSession())
+        completed = assess(types.Channel.AGENT_TEXT, "It is done.", questions.Occasion.PROMPT_ENDED, 9)
+        self.assertEqual(completed.recovery, questions.Recovery_Wait())
+        failed = assess(types.Channel.AGENT_TEXT, "", questions.Occasion.PROMPT_ENDED)
+        self.assertEqual(failed.verdict, questions.Verdict_Failed())
+        self.assertEqual(failed.recovery, questions.Recovery_NewSession())

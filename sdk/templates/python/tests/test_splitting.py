@@ -5,18 +5,18 @@ from types import SimpleNamespace as Seen
 
 from tests.host import host, types
 import policy
-from wit_world.exports.splitting import Action_Keep
+from wit_world.imports.questions import SplitAction_Keep
 
 
 def decide(count, attributes=()):
     host(policy)
     objectives = [Seen(id=f"o{n + 1}", status=types.ObjectiveStatus.OPEN) for n in range(count)]
-    return policy.Splitting().evaluate(Seen(objectives=objectives, phase=Seen(depth=0), attributes=attributes))
+    return policy.Splitting().decide(Seen(objectives=objectives, phase=Seen(depth=0), attributes=attributes))
 
 
 class SplittingTest(unittest.TestCase):
     def test_a_small_phase_is_kept(self):
-        self.assertEqual(decide(4).action, Action_Keep())
+        self.assertEqual(decide(4).action, SplitAction_Keep())
 
     def test_every_open_objective_is_in_one_part_and_there_are_as_many_as_may_be(self):
         for count in range(5, 60):
@@ -27,4 +27,4 @@ class SplittingTest(unittest.TestCase):
                 self.assertEqual(given, [f"o{n + 1}" for n in range(count)])
 
     def test_what_the_workflow_does_not_allow_is_kept(self):
-        self.assertEqual(decide(9, [("split-depth", "0")]).action, Action_Keep())
+        self.assertEqual(decide(9, [("split-depth", "0")]).action, SplitAction_Keep())

@@ -1,7 +1,7 @@
-//! Whether a scope is too large, and how many turns it may take.
+//! Whether a scope is too large, and where its seams are.
 
 use baton_sdk::prelude::*;
-use baton_sdk::splitting::{Action, Decision, Observation, Order, SubPhase, TurnBudget};
+use baton_sdk::splitting::{Action, Decision, Observation, Order, SubPhase};
 
 use crate::{{Type}};
 
@@ -16,7 +16,7 @@ pub(crate) fn settings() -> Vec<settings::Setting> {
 }
 
 impl Splitting for {{Type}} {
-    fn evaluate(host: &impl Host, o: Observation) -> Decision {
+    fn decide(host: &impl Host, o: Observation) -> Decision {
         let open: Vec<String> = o
             .objectives
             .iter()
@@ -42,13 +42,6 @@ impl Splitting for {{Type}} {
             parts.len()
         );
         Decision::new(Action::Split(parts), reason)
-    }
-
-    fn budget(_host: &impl Host, _observation: Observation, base_turns: u32) -> TurnBudget {
-        TurnBudget {
-            max_turns: base_turns,
-            reason: "the table's value".into(),
-        }
     }
 }
 

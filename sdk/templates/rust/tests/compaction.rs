@@ -11,7 +11,7 @@ use {{crate}}::{{Type}} as Policy;
 fn decide(used_tokens: u64, settings: &[(&str, SettingValue)]) -> Decision {
     let mut observation = sample::compaction_observation();
     observation.session.occupancy = sample::occupancy(used_tokens, 200_000);
-    Policy::decide(&MockHost::with_settings_of::<Policy>(settings), observation)
+    <Policy as Compaction>::decide(&MockHost::with_settings_of::<Policy>(settings), observation)
 }
 
 #[test]

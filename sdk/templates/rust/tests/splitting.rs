@@ -13,7 +13,7 @@ fn decide(objectives: usize) -> Decision {
     observation.objectives = (1..=objectives)
         .map(|n| sample::objective(&format!("o{n}"), "Write a file"))
         .collect();
-    Policy::evaluate(&MockHost::with_settings_of::<Policy>(&[]), observation)
+    <Policy as Splitting>::decide(&MockHost::with_settings_of::<Policy>(&[]), observation)
 }
 
 #[test]

@@ -325,7 +325,7 @@ mod tests {
                 rule("a larger base never gets fewer turns", 0, 0),
             ],
             functions: vec![FunctionReport {
-                function: "handoff.review".to_owned(),
+                function: "review.assess".to_owned(),
                 questions: 41_802,
                 worst_fuel: 1_250_000,
                 worst_question: 1203,

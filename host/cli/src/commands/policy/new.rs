@@ -24,14 +24,13 @@ const SDK_GUIDE: &str = include_str!("../../../../../sdk/README.md");
 static WIT: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../wit");
 
 /// What the crates are built with, as the workspace has it.
-const VERSIONS: [(&str, &str); 4] =
-    [("proptest", "1.12"), ("serde_json", "1"), ("strsim", "0.11"), ("wit-bindgen", "0.61")];
+const VERSIONS: [(&str, &str); 3] = [("proptest", "1.12"), ("serde_json", "1"), ("wit-bindgen", "0.61")];
 
 /// Names that a crate cannot have: words of the language, crates that the new one has already, and words of the SDK.
 const TAKEN: &str = "\
-    abstract alloc as async await baton-sdk baton_sdk become box break compaction const continue core \
+    abstract alloc as async await baton-sdk baton_sdk become box break budgeting compaction const continue core \
     crate do dyn else enum exhaustion extern false final fn for gen handoff if impl in let loop macro \
-    match mod move mut override priv proc_macro proptest pub ref return schema self settings splitting \
+    match mod move mut override priv proc_macro prompting proptest pub ref return review schema self settings splitting \
     static std struct super test trait true try type typeof unsafe unsized use virtual where while yield";
 
 /// Types that every module has, beside those that the template names.
@@ -42,7 +41,7 @@ const PRELUDE: &[&str] = &["Box", "Err", "None", "Ok", "Option", "Result", "Self
 #[command(after_help = "\
 Examples:
   baton policy new my-split --decides splitting
-  baton policy new house-rules --decides exhaustion,handoff
+  baton policy new house-rules --decides exhaustion,prompting
   baton policy new everything
   baton policy new my-split --decides splitting --language python
 
@@ -73,8 +72,14 @@ pub(crate) enum Decides {
     Compaction,
     /// Is this scope too large?
     Splitting,
-    /// What does the next session get?
+    /// How many turns may it take?
+    Budgeting,
+    /// What is the next message to an agent?
+    Prompting,
+    /// What does a session leave to the next?
     Handoff,
+    /// Is a handoff fit to start a successor?
+    Review,
 }
 
 impl Decides {
@@ -83,7 +88,10 @@ impl Decides {
             Decides::Exhaustion => Capability::Exhaustion,
             Decides::Compaction => Capability::Compaction,
             Decides::Splitting => Capability::Splitting,
+            Decides::Budgeting => Capability::Budgeting,
+            Decides::Prompting => Capability::Prompting,
             Decides::Handoff => Capability::Handoff,
+            Decides::Review => Capability::Review,
         }
     }
 

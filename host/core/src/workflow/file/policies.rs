@@ -89,7 +89,10 @@ impl Choices<'_, '_> {
             (Capability::Exhaustion, shape.exhaustion),
             (Capability::Compaction, shape.compaction),
             (Capability::Splitting, shape.splitting),
+            (Capability::Budgeting, shape.budgeting),
+            (Capability::Prompting, shape.prompting),
             (Capability::Handoff, shape.handoff),
+            (Capability::Review, shape.review),
         ];
         let by_capability = named
             .into_iter()

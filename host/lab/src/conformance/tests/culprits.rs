@@ -40,8 +40,8 @@ fn broken(report: &Report) -> Vec<&str> {
 
 const EXHAUSTION: &[Capability] = &[Capability::Exhaustion];
 const COMPACTION: &[Capability] = &[Capability::Compaction];
-const SPLITTING: &[Capability] = &[Capability::Splitting];
-const HANDOFF: &[Capability] = &[Capability::Handoff];
+const SCOPE: &[Capability] = &[Capability::Splitting, Capability::Budgeting];
+const HANDOFF: &[Capability] = &[Capability::Prompting, Capability::Handoff, Capability::Review];
 
 const WHY: &str = "it is so";
 
@@ -169,7 +169,7 @@ fn culprit(rule: &str) -> Report {
             }),
         ),
         "gives-reason" => report_of(
-            SPLITTING,
+            SCOPE,
             but(|_, decision| {
                 if let Decision::Budget(budget) = decision {
                     budget.reason = " ".to_owned();
@@ -231,7 +231,7 @@ fn culprit(rule: &str) -> Report {
             }),
         ),
         "more-turns-for-more" => report_of(
-            SPLITTING,
+            SCOPE,
             but(|question, decision| {
                 if let (Ask::Budget(_, base_turns), Decision::Budget(answer)) = (&question.ask, decision) {
                     answer.max_turns = u32::MAX - base_turns;
@@ -239,7 +239,7 @@ fn culprit(rule: &str) -> Report {
             }),
         ),
         "done-adds-nothing" => report_of(
-            SPLITTING,
+            SCOPE,
             but(|question, decision| {
                 if let (Ask::Budget(seen, base_turns), Decision::Budget(answer)) = (&question.ask, decision) {
                     answer.max_turns = base_turns + seen.objectives.len() as u32;
@@ -274,7 +274,7 @@ fn culprit(rule: &str) -> Report {
         // What brings work back that is done makes no sense to core either, which holds for this one alone.
         "done-stays-done" => {
             let report = report_of(
-                SPLITTING,
+                SCOPE,
                 but(|question, decision| {
                     if let (Ask::Split(seen), Decision::Split(answer)) = (&question.ask, decision) {
                         answer.action = halves(seen, false);

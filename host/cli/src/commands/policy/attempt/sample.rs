@@ -25,17 +25,17 @@ pub(super) enum Sample {
     Assess,
     /// compaction.decide: a window that is three quarters full
     Compaction,
-    /// splitting.evaluate: a phase that begins with six objectives
+    /// splitting.decide: a phase that begins with six objectives
     #[value(alias = "splitting")]
     Split,
-    /// splitting.budget: the same, and 25 turns
+    /// budgeting.decide: the same, and 25 turns
     Budget,
-    /// handoff.brief: the prompt of a successor
+    /// prompting.compose: the prompt of a successor
     #[value(alias = "handoff")]
     Brief,
     /// handoff.compose: what an exhausted session leaves behind
     Compose,
-    /// handoff.review: a document
+    /// review.assess: a document
     Review,
 }
 

@@ -90,12 +90,9 @@ fn tried() -> Tried {
     let turns = |max_turns| Ok(Decision::Budget(TurnBudget { max_turns, reason: "A table.".into() }));
     Tried {
         functions: [
-            ("handoff.brief", Function { not_asked: 12, ..Function::default() }),
-            ("splitting.budget", Function { on_course: budget, off_course: of(0, 0, 1, 0), not_asked: 0 }),
-            (
-                "splitting.evaluate",
-                Function { on_course: evaluate, off_course: of(7, 0, 0, 0), not_asked: 0 },
-            ),
+            ("prompting.compose", Function { not_asked: 12, ..Function::default() }),
+            ("budgeting.decide", Function { on_course: budget, off_course: of(0, 0, 1, 0), not_asked: 0 }),
+            ("splitting.decide", Function { on_course: evaluate, off_course: of(7, 0, 0, 0), not_asked: 0 }),
         ]
         .into(),
         differences: vec![
@@ -125,12 +122,12 @@ fn a_trial_reads_as_a_person_would_tell_it() {
         let decides = can.iter().copied().collect();
         OnRun { run: &run, policy, decides: &decides, tried }.text(&Look { wrap: true, ..Look::bare(width) })
     };
-    let splitting = [Capability::Splitting];
-    insta::assert_snapshot!("try_run_120", told(&splitting, &tried(), 120));
-    insta::assert_snapshot!("try_run_80", told(&splitting, &tried(), 80));
+    let scope = [Capability::Splitting, Capability::Budgeting];
+    insta::assert_snapshot!("try_run_120", told(&scope, &tried(), 120));
+    insta::assert_snapshot!("try_run_80", told(&scope, &tried(), 80));
 
     let same = Function { on_course: Tally { same: 9, ..Tally::default() }, ..Function::default() };
-    let same = Tried { functions: [("splitting.evaluate", same)].into(), ..Tried::default() };
+    let same = Tried { functions: [("splitting.decide", same)].into(), ..Tried::default() };
     let both = [Capability::Splitting, Capability::Compaction];
     insta::assert_snapshot!("try_run_same", told(&both, &same, 120));
 }
@@ -138,11 +135,11 @@ fn a_trial_reads_as_a_person_would_tell_it() {
 #[test]
 fn no_line_is_wider_than_the_terminal() {
     let (digest, run) = (Digest::of("my-split"), RunId::new("20260212-103000"));
-    let (decides, tried) = ([Capability::Splitting].into(), tried());
+    let (decides, tried) = ([Capability::Splitting, Capability::Budgeting].into(), tried());
     for width in [80, 100, 160] {
         let found = OnRun {
             run: &run,
-            policy: policy(&digest, &[Capability::Splitting]),
+            policy: policy(&digest, &[Capability::Splitting, Capability::Budgeting]),
             decides: &decides,
             tried: &tried,
         };
@@ -155,10 +152,10 @@ fn no_line_is_wider_than_the_terminal() {
 #[test]
 fn a_program_gets_the_counts_and_each_question() {
     let (digest, run) = (Digest::of("my-split"), RunId::new("20260212-103000"));
-    let (decides, tried) = ([Capability::Splitting].into(), tried());
+    let (decides, tried) = ([Capability::Splitting, Capability::Budgeting].into(), tried());
     let found = OnRun {
         run: &run,
-        policy: policy(&digest, &[Capability::Splitting]),
+        policy: policy(&digest, &[Capability::Splitting, Capability::Budgeting]),
         decides: &decides,
         tried: &tried,
     };
@@ -179,7 +176,7 @@ fn an_answer_to_one_question_stands_beside_the_built_in_one() {
     let digest = Digest::of("my-split");
     let (question, label) = (Sample::Split.question(), label());
     let told = |candidate: &Result<Decision, Fault>, current: &Result<Decision, Fault>| {
-        let policy = policy(&digest, &[Capability::Splitting]);
+        let policy = policy(&digest, &[Capability::Splitting, Capability::Budgeting]);
         let question = &question;
         OnQuestion { question, policy, candidate, fuel: 99, current, label: &label }.text(&Look::bare(100))
     };

@@ -40,8 +40,14 @@ pub(crate) struct PoliciesShape {
     compaction: Option<At<PolicyShape>>,
     /// Whether a phase is too large, and where its seams are.
     splitting: Option<At<PolicyShape>>,
-    /// What the next session gets.
+    /// How many turns a phase may take.
+    budgeting: Option<At<PolicyShape>>,
+    /// What the next message to an agent says.
+    prompting: Option<At<PolicyShape>>,
+    /// What a session leaves to the one after it.
     handoff: Option<At<PolicyShape>>,
+    /// Whether a handoff is fit to start a successor.
+    review: Option<At<PolicyShape>>,
     /// Settings of the policy that `all` names, here or in a farther layer. `baton policy inspect` lists what can be set.
     settings: Option<At<BTreeMap<String, GivenSetting>>>,
     /// Components that are asked the same and decide nothing; where they differ is reported: shadow = ["candidate.wasm"]
@@ -68,8 +74,14 @@ pub(crate) struct ScopedPoliciesShape {
     compaction: Option<At<PolicyShape>>,
     /// Whether a phase is too large, and where its seams are.
     splitting: Option<At<PolicyShape>>,
-    /// What the next session gets.
+    /// How many turns a phase may take.
+    budgeting: Option<At<PolicyShape>>,
+    /// What the next message to an agent says.
+    prompting: Option<At<PolicyShape>>,
+    /// What a session leaves to the one after it.
     handoff: Option<At<PolicyShape>>,
+    /// Whether a handoff is fit to start a successor.
+    review: Option<At<PolicyShape>>,
     /// Settings of the policy that `all` names, here or in a farther layer. `baton policy inspect` lists what can be set.
     settings: Option<At<BTreeMap<String, GivenSetting>>>,
 }
@@ -81,7 +93,10 @@ pub(crate) struct ChoicesShape {
     pub(crate) exhaustion: Option<At<PolicyShape>>,
     pub(crate) compaction: Option<At<PolicyShape>>,
     pub(crate) splitting: Option<At<PolicyShape>>,
+    pub(crate) budgeting: Option<At<PolicyShape>>,
+    pub(crate) prompting: Option<At<PolicyShape>>,
     pub(crate) handoff: Option<At<PolicyShape>>,
+    pub(crate) review: Option<At<PolicyShape>>,
     pub(crate) settings: Option<At<BTreeMap<String, GivenSetting>>>,
 }
 
@@ -93,7 +108,10 @@ impl PoliciesShape {
             exhaustion: self.exhaustion.take(),
             compaction: self.compaction.take(),
             splitting: self.splitting.take(),
+            budgeting: self.budgeting.take(),
+            prompting: self.prompting.take(),
             handoff: self.handoff.take(),
+            review: self.review.take(),
             settings: self.settings.take(),
         }
     }
@@ -101,8 +119,18 @@ impl PoliciesShape {
 
 impl From<ScopedPoliciesShape> for ChoicesShape {
     fn from(shape: ScopedPoliciesShape) -> Self {
-        let ScopedPoliciesShape { all, exhaustion, compaction, splitting, handoff, settings } = shape;
-        Self { all, exhaustion, compaction, splitting, handoff, settings }
+        let ScopedPoliciesShape {
+            all,
+            exhaustion,
+            compaction,
+            splitting,
+            budgeting,
+            prompting,
+            handoff,
+            review,
+            settings,
+        } = shape;
+        Self { all, exhaustion, compaction, splitting, budgeting, prompting, handoff, review, settings }
     }
 }
 

@@ -1,0 +1,22 @@
+// What prompts say.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import * as policy from '../policy.js';
+import { host } from './host.mjs';
+
+const seen = {
+  goal: 'A parser for the little language.',
+  because: '',
+  handoffPath: '',
+  objectives: [
+    { id: 'lexer', description: 'Write src/lexer.rs', status: 'done' },
+    { id: 'parser', description: 'Write src/parser.rs', status: 'open' },
+  ],
+  focus: ['parser'],
+};
+
+test('a first prompt names what is in focus', () => {
+  host(policy);
+  const { prompt } = policy.prompting.compose(seen);
+  assert.ok(prompt.includes('- parser: Write src/parser.rs') && !prompt.includes('lexer'), prompt);
+});

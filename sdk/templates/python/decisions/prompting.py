@@ -1,0 +1,23 @@
+"""What the next message to an agent says."""
+
+from wit_world import exports
+from wit_world.imports import config
+from wit_world.imports.questions import Prompt
+
+from settings import text
+from words import line, listed, objective
+
+SETTINGS = [text("rules", "", "What every prompt says at its end.")]
+
+
+class Prompting(exports.Prompting):
+    def compose(self, observation):
+        in_focus = [one for one in observation.objectives if one.id in observation.focus]
+        lines = [f"Goal of the whole run: {line(observation.goal)}", ""]
+        if observation.because:
+            lines += [f"Why you are asked: {line(observation.because)}", ""]
+        if observation.handoff_path:
+            lines += [f"Read {line(observation.handoff_path)} first.", ""]
+        lines += ["Do this:", *listed(map(objective, in_focus)), "", config.get_text("rules")]
+        prompt = "\n".join(lines).rstrip() + "\n"
+        return Prompt(prompt, [], f"{len(in_focus)} objectives are in focus")

@@ -1,0 +1,26 @@
+"""What prompts say."""
+
+import unittest
+from types import SimpleNamespace as Seen
+
+from tests.host import host
+import policy
+
+SEEN = Seen(
+    goal="A parser for the little language.",
+    because="",
+    handoff_path="",
+    objectives=[
+        Seen(id="lexer", description="Write src/lexer.rs"),
+        Seen(id="parser", description="Write src/parser.rs"),
+    ],
+    focus=["parser"],
+)
+
+
+class PromptingTest(unittest.TestCase):
+    def test_a_first_prompt_names_what_is_in_focus(self):
+        host(policy)
+        prompt = policy.Prompting().compose(SEEN).prompt
+        self.assertIn("- parser: Write src/parser.rs", prompt)
+        self.assertNotIn("lexer", prompt)

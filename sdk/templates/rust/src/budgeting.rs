@@ -1,0 +1,27 @@
+//! How many turns a scope may take.
+
+use baton_sdk::budgeting::{Observation, TurnBudget};
+use baton_sdk::prelude::*;
+
+use crate::{{Type}};
+
+/// What a team can set.
+pub(crate) fn settings() -> Vec<settings::Setting> {
+    vec![schema::integer(
+        "extra-turns-percent",
+        0,
+        0..=900,
+        "Turns beyond those of the table, in percent of them.",
+    )]
+}
+
+impl Budgeting for {{Type}} {
+    fn decide(host: &impl Host, _observation: Observation, base_turns: u32) -> TurnBudget {
+        let percent = 100 + host.integer("extra-turns-percent").clamp(0, 900) as u64;
+        let turns = (u64::from(base_turns) * percent).div_ceil(100);
+        TurnBudget {
+            max_turns: u32::try_from(turns).unwrap_or(u32::MAX),
+            reason: format!("{percent} % of the table's value"),
+        }
+    }
+}

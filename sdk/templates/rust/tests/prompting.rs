@@ -1,0 +1,27 @@
+//! What prompts say.
+
+use baton_sdk::prelude::*;
+use baton_sdk::prompting::Kind;
+use baton_sdk::{MockHost, assert_decision, rules, sample, strategy};
+use proptest::prelude::*;
+
+use {{crate}}::{{Type}} as Policy;
+
+#[test]
+fn a_first_prompt_names_what_is_in_focus_and_nothing_else() {
+    let mut host = MockHost::with_settings_of::<Policy>(&[]);
+    let (last_output, findings) = (host.add_text(""), host.add_text(""));
+    let observation = sample::handoff_observation(Kind::First, last_output, findings);
+    let prompt = <Policy as Prompting>::compose(&host, observation);
+    assert_decision!(
+        prompt,
+        prompt if prompt.contains("- parser: Write src/parser.rs") && !prompt.contains("lexer")
+    );
+}
+
+proptest! {
+    #[test]
+    fn no_rule_of_prompting_is_broken(case in strategy::prompting()) {
+        rules::check::<Policy>(&case);
+    }
+}
