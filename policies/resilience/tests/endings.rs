@@ -217,6 +217,50 @@ fn a_check_that_follows_does_not_hear_for_the_host() {
 }
 
 #[test]
+fn who_changes_no_files_is_heard_too() {
+    // A11: an agent that only reads, and one whose answer is enough, can leave work as well.
+    let said = |text: &str, nudges: u32, accept: Option<Basis>, review: bool| {
+        judge(text, |o| {
+            let objective = sample::objective("modules", "Read all ten modules and describe each of them");
+            o.objectives = vec![Objective { status: ObjectiveStatus::InProgress, files: 0, ..objective }];
+            (o.phase.check, o.nudges, o.phase.accept) = ("true".into(), nudges, accept);
+            (o.answer_bytes, o.phase.expects_files) = (400, accept.is_some());
+            if review {
+                o.attributes.push(("origin".into(), "review".into()));
+            }
+        })
+    };
+    for text in [
+        "I described three of the modules.\n\nNot done: the other seven modules",
+        "The first three modules hold the parser. Now I will read the other seven modules.",
+        "The first three modules hold the parser. Let me now read the other seven.",
+        "The first three modules hold the parser. I'll continue with the other seven.",
+        "The first three modules hold the parser. I could not get to the other seven.",
+        "Three modules are described above; the remaining seven are left for the next session.",
+    ] {
+        for accept in [None, Some(Basis::Answer)] {
+            for nudges in [0, 1] {
+                assert_eq!(said(text, nudges, accept, false).verdict, Verdict::Unfinished, "{text} {nudges}");
+            }
+        }
+    }
+    for text in [
+        "The ten modules are a parser, its lexer, and eight backends, all of which share one tree.",
+        "The seven backends have no tests of their own. The parser panics at empty input.",
+        "I have written the rest of modules.md, and its tests pass.",
+        "The second half is written, and its tests pass on this machine.",
+        "Three modules were not there yet when I began; the remaining seven hold backends.\n\nDone: modules",
+    ] {
+        for accept in [None, Some(Basis::Answer)] {
+            assert_eq!(said(text, 0, accept, false).verdict, Verdict::Completed, "{text}");
+        }
+    }
+    // A review tells of what others left.
+    let review = "Two of the cases are missing; the remaining three are right.";
+    assert_eq!(said(review, 0, None, true).verdict, Verdict::Completed);
+}
+
+#[test]
 fn a_part_of_the_work_is_not_all_of_it() {
     // A11: each of these ended in a done, unasked.
     for text in [

@@ -108,8 +108,8 @@ impl Run {
         names_files || (may_edit && phase.origin != Origin::Review)
     }
 
-    /// An agent reported where an objective stands. Only the phase that holds the objective can speak of it, and only until it is
-    /// over: no report reopens what was verified and closed.
+    /// An agent reported where an objective stands. Only the phase that holds the objective can speak of it, from its first session
+    /// until it is over: no report reopens what was verified and closed, or does what nobody was asked for.
     pub(super) fn objective_reported(
         &mut self,
         p: usize,
@@ -121,7 +121,10 @@ impl Run {
         let phase = &self.phases[p];
         // Where nobody says whose it is, it is not the word of a phase that waits for a person while another one is at work there.
         let is_at_rest = || matches!(phase.step, Step::Paused { .. }) && !self.at_work_beside(p).is_empty();
-        let is_own = from.map_or_else(|| !is_at_rest(), |id| phase.sessions.contains(id));
+        let is_own = match from {
+            Some(id) => phase.sessions.contains(id),
+            None => !phase.sessions.is_empty() && !is_at_rest(),
+        };
         if phase.is_over() || !is_own {
             return;
         }

@@ -67,13 +67,16 @@ pub(super) fn answered(host: &impl Host, o: &Observation, answer: Option<&Signal
     let not_taken = attribute(&o.attributes, "report-not-taken");
     let are_for_words = is_for_words(host, o, &open);
     // Reading the words costs more than all else: once.
-    let is_heard = o.answer_bytes > 0 && (are_for_words || not_taken.is_some() && !open.is_empty());
+    let is_heard = o.answer_bytes > 0 && !open.is_empty();
     let heard = answer.filter(|_| is_heard);
     let heard = heard.map(|answer| (answer, ending::says(host, o.window, answer, &open)));
     // Whoever meant to report has something to say: after the question its last line will do.
     let answers = heard.as_ref().is_some_and(|(_, said)| said.answers) && o.nudges > 0;
     if let Some(why) = not_taken.filter(|_| !answers && !open.is_empty()) {
         let what = format!("a report of the agent was not taken: {}", one_line(why, NOT_TAKEN_BYTES));
+        return not_done(host, o, what);
+    }
+    if let Some(what) = heard.as_ref().and_then(|(_, said)| denies(o, said)).filter(|_| !are_for_words) {
         return not_done(host, o, what);
     }
     let heard = heard.filter(|_| are_for_words);
@@ -134,7 +137,7 @@ fn takes_back(host: &impl Host, o: &Observation, answer: Option<&Signal>) -> Opt
             "objective {first} is reported as done, and a handoff was written; if work is left, report it as in progress"
         ));
     }
-    let denies = |answer: &Signal| ending::says(host, o.window, answer, &done).denied;
+    let denies = |answer: &Signal| ending::says(host, o.window, answer, &done).denied.is_some();
     answer
         .is_some_and(denies)
         .then(|| format!("objective {first} is reported as done, and the answer says that it is not"))
@@ -144,6 +147,23 @@ fn takes_back(host: &impl Host, o: &Observation, answer: Option<&Signal>) -> Opt
 /// files. Who only reads speaks of what others left.
 fn is_for_words(host: &impl Host, o: &Observation, open: &[&Objective]) -> bool {
     !open.is_empty() && wanted(host, o) != Some(Basis::Answer) && o.phase.expects_files
+}
+
+/// What the words of an agent deny whose answer is enough. A review tells of what others left; every other answer tells of itself.
+fn denies(o: &Observation, said: &Said) -> Option<String> {
+    if let Some(line) = &said.denied {
+        return Some(format!("the agent answers \"{}\"", one_line(line, NOTE_BYTES)));
+    }
+    let is_review = attribute(&o.attributes, "origin") == Some("review");
+    if is_review || said.answers || said.affirms || said.finished {
+        return None;
+    }
+    let quote = |said: &Evidence| one_line(&said.text, NOTE_BYTES);
+    match (&said.leaves, &said.ahead) {
+        (Some(left), _) => Some(format!("the agent leaves work: \"{}\"", quote(left))),
+        (None, Some(next)) => Some(format!("the agent says what comes next: \"{}\"", quote(next))),
+        (None, None) => None,
+    }
 }
 
 /// An agent that reported nothing is asked once, unless its last words plainly say that the work is done. Who leaves work again, or
@@ -161,20 +181,20 @@ fn unclear(
     let shown = open.iter().all(|objective| is_there(objective));
     let checked = is_checked(o, open);
     let quote = |said: &Evidence| format!("\"{}\"", one_line(&said.text, NOTE_BYTES));
-    let what = match (&said.leaves, &said.ahead) {
+    let what = match (&said.leaves, &said.ahead, &said.denied) {
         // Who has been asked means what its last line says.
         _ if was_asked && said.answers => return None,
-        (Some(left), _) if said.answers => {
+        (Some(left), ..) if said.answers => {
             format!("answers that it is done, and leaves work: {}", quote(left))
         }
-        (Some(left), _) => format!("leaves work: {}", quote(left)),
+        (Some(left), ..) => format!("leaves work: {}", quote(left)),
         _ if said.answers => return None,
-        _ if said.denied => "answers that it is not done".to_owned(),
+        (_, _, Some(line)) => format!("answers \"{}\"", one_line(line, NOTE_BYTES)),
         _ if was_asked && said.affirms => return None,
         _ if was_asked && checked && !said.trouble && said.ahead.is_none() => return None,
         // Where no file changed either, that is what it is asked for.
         _ if !checked && o.files_changed == 0 => return None,
-        (None, Some(next)) => format!("says what comes next: {}", quote(next)),
+        (None, Some(next), None) => format!("says what comes next: {}", quote(next)),
         _ if was_asked && said.finished => return None,
         _ if !said.done => "does not say that it is done".to_owned(),
         _ if said.trouble => "speaks of what is not done".to_owned(),

@@ -378,7 +378,8 @@ fn answer_leaves(sentences: &[Sentence], (at, start, end): Phrase, lexicon: &Lex
         .any(|word| NONE.contains(&word.as_str()));
     let needless = words[end..].windows(2).any(|pair| pair[0] == "not" && pair[1].starts_with("need"));
     let told = words[..start].iter().any(|word| word == "if");
-    !room && !none && !needless && !told && !work::is_rid_of(words, start, lexicon)
+    let made = work::is_made(words, start) || work::is_rid_of(words, start, lexicon);
+    !room && !none && !needless && !told && !made
 }
 
 /// "All three objectives are complete", "I finished everything", "Done".

@@ -24,6 +24,14 @@ const TOPIC_WORD_BYTES: usize = 4;
 const MOST: usize = 100;
 /// Words by which the whole is done, and not only something of it.
 const COMPLETE: [&str; 4] = ["done", "complete", "completed", "finished"];
+/// Verbs right before "the rest", by which there is none any more.
+const MADE: [&str; 6] = ["wrote", "written", "implemented", "made", "built", "did"];
+/// Where work that is left is written about.
+const TOLD_IN: [&str; 8] = ["down", "up", "handoff", "handover", "notes", "list", "plan", "todo"];
+/// "The second half": parts behind which nothing comes.
+const LAST_PARTS: [&str; 3] = ["second", "other", "last"];
+/// Words of a clause that say what became of such a part.
+const CLAUSE_WORDS: usize = 6;
 const NOT_DONE: &str = "not done";
 const DONE_LINE: &str = "done:";
 /// Lines of an answer that are shown to a person.
@@ -76,8 +84,8 @@ pub(in crate::assess) struct Said {
     pub(in crate::assess) answers: bool,
     /// It begins with a plain yes to the question whether all is done.
     pub(in crate::assess) affirms: bool,
-    /// Its last line answers that it is not done.
-    pub(in crate::assess) denied: bool,
+    /// Its last line, where that answers that it is not done.
+    pub(in crate::assess) denied: Option<String>,
     /// What it says of what comes next, behind everything that it says is done.
     pub(in crate::assess) ahead: Option<Evidence>,
     /// It says of something that it is not done, or that it failed.
@@ -134,7 +142,10 @@ pub(in crate::assess) fn says(host: &impl Host, window: u32, answer: &Signal, op
         named: done.iter().any(|at| is_named(&sentences[*at])),
         finished: is_done || finished(),
         affirms,
-        denied: matches!(answered, Some(AnswerLine::NotDone)),
+        denied: match answered {
+            Some(AnswerLine::NotDone(line)) => Some(line.trim().to_owned()),
+            _ => None,
+        },
         answers: is_done,
         ahead: ahead.map(|sentence| quoted(answer, text, sentence)),
         trouble: !is_done && trouble.is_some(),
@@ -152,8 +163,8 @@ pub(in crate::assess) fn last_words(host: &impl Host, window: u32, answer: &Sign
 enum AnswerLine<'t> {
     /// "Done: parser", with the names of all these objectives, and a remark behind them, if any.
     Done(&'t str),
-    /// "Not done: the tests".
-    NotDone,
+    /// "Not done: the tests", the whole line.
+    NotDone(&'t str),
 }
 
 /// The last line that answers; "Not done: nothing" is none.
@@ -166,7 +177,7 @@ fn answer_line<'t>(text: &'t str, open: &[&Objective]) -> Option<AnswerLine<'t>>
         denied.is_none_or(|rest| !["", "nothing", "none", "n/a"].contains(&rest.as_str()))
     })?;
     if starts_with(line, NOT_DONE).is_some() || plain(line).contains(&format!("{NOT_DONE}:")) {
-        return Some(AnswerLine::NotDone);
+        return Some(AnswerLine::NotDone(line));
     }
     let rest = starts_with(line, DONE_LINE)?;
     let end = REMARKS.iter().filter_map(|mark| rest.find(mark)).min().unwrap_or(rest.len());
@@ -219,6 +230,19 @@ pub(super) fn is_rid_of(words: &[String], at: usize, lexicon: &Lexicon) -> bool 
     let joins = |word: &&String| ["and", "but", "while"].contains(&word.as_str());
     let before = clause_before(words, at).take_while(|word| !joins(word)).take(RID_WORDS);
     before.into_iter().any(|word| lexicon.rid.at(std::slice::from_ref(word), 0).is_some())
+}
+
+/// Whether the rest that stands there is made: "wrote the rest of it", "the second half is written"; not "wrote the rest down".
+pub(super) fn is_made(words: &[String], at: usize) -> bool {
+    let has = |list: &[&str], word: &String| list.contains(&word.as_str());
+    if has(&LAST_PARTS, &words[at]) {
+        let behind = || words[at..].iter().take_while(|word| !is_mark(word)).take(CLAUSE_WORDS);
+        return behind().any(|word| has(&MADE, word) || has(&COMPLETE, word))
+            && !behind().any(|word| has(&DENIALS, word));
+    }
+    let is_wholly = |word: &&String| has(&["the", "all", "of", "its", "both"], word);
+    let before = clause_before(words, at).find(|word| !is_wholly(word));
+    before.is_some_and(|before| has(&MADE, before)) && !words.iter().any(|word| has(&TOLD_IN, word))
 }
 
 /// What objectives are about.
