@@ -246,7 +246,6 @@ fn who_changes_no_files_is_heard_too() {
     }
     for text in [
         "The ten modules are a parser, its lexer, and eight backends, all of which share one tree.",
-        "The seven backends have no tests of their own. The parser panics at empty input.",
         "I have written the rest of modules.md, and its tests pass.",
         "The second half is written, and its tests pass on this machine.",
         "Three modules were not there yet when I began; the remaining seven hold backends.\n\nDone: modules",
@@ -254,6 +253,27 @@ fn who_changes_no_files_is_heard_too() {
         for accept in [None, Some(Basis::Answer)] {
             assert_eq!(said(text, 0, accept, false).verdict, Verdict::Completed, "{text}");
         }
+    }
+    // What every prompt asks for is enough, however short it is.
+    let findings =
+        "The parser has a TODO at line 40: comments are not handled. The rest of the input is skipped.";
+    for accept in [None, Some(Basis::Answer)] {
+        assert_eq!(said(findings, 0, accept, false).verdict, Verdict::Unfinished, "they may be its own");
+        for line in ["Done: modules", "Yes, it is done."] {
+            let assessment = judge(line, |o| {
+                let objective =
+                    sample::objective("modules", "Read all ten modules and describe each of them");
+                o.objectives = vec![Objective { status: ObjectiveStatus::InProgress, files: 0, ..objective }];
+                (o.nudges, o.phase.accept, o.answer_bytes) = (1, accept, line.len() as u64);
+                o.phase.expects_files = accept.is_some();
+            });
+            assert_eq!(assessment.verdict, Verdict::Completed, "{line} {}", assessment.reason);
+        }
+    }
+    // Trouble alone is asked about once.
+    for text in ["I wrote the first half of them.", "I ran out of time for the others: three are described."]
+    {
+        assert_eq!(said(text, 0, Some(Basis::Answer), false).verdict, Verdict::Unfinished, "{text}");
     }
     // A review tells of what others left.
     let review = "Two of the cases are missing; the remaining three are right.";

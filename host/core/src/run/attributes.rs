@@ -79,6 +79,9 @@ impl Run {
         if let Some(why) = &phase.not_taken {
             put("report-not-taken", why.clone());
         }
+        if self.workflow.imported.is_some() {
+            put("imported", "true".to_owned());
+        }
         if phase.requested.is_some() {
             put("split-requested", "true".to_owned());
         }

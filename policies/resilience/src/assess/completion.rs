@@ -76,8 +76,16 @@ pub(super) fn answered(host: &impl Host, o: &Observation, answer: Option<&Signal
         let what = format!("a report of the agent was not taken: {}", one_line(why, NOT_TAKEN_BYTES));
         return not_done(host, o, what);
     }
-    if let Some(what) = heard.as_ref().and_then(|(_, said)| denies(o, said)).filter(|_| !are_for_words) {
-        return not_done(host, o, what);
+    // Nobody can be asked what a recording did not say.
+    let is_imported = attribute(&o.attributes, "imported").is_some();
+    if let Some((_, said)) = heard.as_ref().filter(|_| !are_for_words && !is_imported) {
+        if let Some(what) = denies(host, o, said) {
+            return not_done(host, o, what);
+        }
+        // However short it is: it is what every prompt asks for.
+        if said.answers || said.affirms && o.nudges > 0 {
+            return plain(Verdict::Completed, "it says that it is done");
+        }
     }
     let heard = heard.filter(|_| are_for_words);
     if let Some(unclear) = heard.as_ref().and_then(|(answer, said)| unclear(host, o, answer, said, &open)) {
@@ -149,8 +157,9 @@ fn is_for_words(host: &impl Host, o: &Observation, open: &[&Objective]) -> bool 
     !open.is_empty() && wanted(host, o) != Some(Basis::Answer) && o.phase.expects_files
 }
 
-/// What the words of an agent deny whose answer is enough. A review tells of what others left; every other answer tells of itself.
-fn denies(o: &Observation, said: &Said) -> Option<String> {
+/// What the words of an agent deny whose answer is enough. A review tells of what others left; every other answer may tell of
+/// itself. Findings sound like work that is left, so that a word of trouble alone is asked about once, and the line believed then.
+fn denies(host: &impl Host, o: &Observation, said: &Said) -> Option<String> {
     if let Some(line) = &said.denied {
         return Some(format!("the agent answers \"{}\"", one_line(line, NOTE_BYTES)));
     }
@@ -162,6 +171,9 @@ fn denies(o: &Observation, said: &Said) -> Option<String> {
     match (&said.leaves, &said.ahead) {
         (Some(left), _) => Some(format!("the agent leaves work: \"{}\"", quote(left))),
         (None, Some(next)) => Some(format!("the agent says what comes next: \"{}\"", quote(next))),
+        (None, None) if said.trouble && can_ask(host, o) => {
+            Some("the agent speaks of what is not done".to_owned())
+        }
         (None, None) => None,
     }
 }

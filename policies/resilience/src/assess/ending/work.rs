@@ -220,7 +220,9 @@ impl Work {
     fn is_in_trouble(&self, sentence: &Sentence, lexicon: &Lexicon, topic: &Topic) -> bool {
         let words = &sentence.words;
         self.trouble.all(words).any(|(at, _)| {
-            words[at] == "not" || !is_rid_of(words, at, lexicon) && !topic.is_named(&words[at..=at])
+            let is_last = at > 0 && LAST_PARTS.contains(&words[at - 1].as_str()) && is_made(words, at - 1);
+            words[at] == "not"
+                || !is_last && !is_rid_of(words, at, lexicon) && !topic.is_named(&words[at..=at])
         })
     }
 }
