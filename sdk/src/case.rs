@@ -81,9 +81,16 @@ pub enum Answer {
     Compose(handoff::Composition),
     /// Of `review.assess`.
     Review(review::Review),
+    /// Of any function: the policy leaves it to the next one of its chain.
+    Abstained,
 }
 
 impl Answer {
+    /// What a function answered: `some` of it, or that it abstained.
+    fn of<T>(answered: Option<T>, some: impl FnOnce(T) -> Self) -> Self {
+        answered.map_or(Self::Abstained, some)
+    }
+
     /// The sentence for a person.
     ///
     /// ```
@@ -101,6 +108,7 @@ impl Answer {
             Answer::Brief(answer) => &answer.reason,
             Answer::Compose(answer) => &answer.reason,
             Answer::Review(answer) => &answer.reason,
+            Answer::Abstained => "it abstained",
         }
     }
 }
@@ -114,8 +122,8 @@ impl Answer {
 ///
 /// struct Calm;
 /// impl Compaction for Calm {
-///     fn decide(_: &impl Host, _: compaction::Observation) -> compaction::Decision {
-///         compaction::Decision::new(compaction::Action::Keep, "there is always room")
+///     fn decide(_: &impl Host, _: compaction::Observation) -> Option<compaction::Decision> {
+///         Some(compaction::Decision::new(compaction::Action::Keep, "there is always room"))
 ///     }
 /// }
 /// export_policy!(Calm: compaction);
@@ -142,11 +150,11 @@ pub trait Policy {
 ///
 /// # struct Calm;
 /// # impl Exhaustion for Calm {
-/// #     fn assess(host: &impl Host, o: exhaustion::Observation) -> exhaustion::Assessment {
-/// #         exhaustion::Assessment {
+/// #     fn assess(host: &impl Host, o: exhaustion::Observation) -> Option<exhaustion::Assessment> {
+/// #         Some(exhaustion::Assessment {
 /// #             verdict: exhaustion::Verdict::Completed, evidence: vec![], warning: None,
 /// #             recovery: exhaustion::Recovery::Wait, reason: format!("{} bytes were said", host.text_len(o.window)),
-/// #         }
+/// #         })
 /// #     }
 /// # }
 /// # export_policy!(Calm: exhaustion);
@@ -264,8 +272,8 @@ impl Case {
     ///
     /// # struct Calm;
     /// # impl Compaction for Calm {
-    /// #     fn decide(_: &impl Host, _: compaction::Observation) -> compaction::Decision {
-    /// #         compaction::Decision::new(compaction::Action::Keep, "there is always room")
+    /// #     fn decide(_: &impl Host, _: compaction::Observation) -> Option<compaction::Decision> {
+    /// #         Some(compaction::Decision::new(compaction::Action::Keep, "there is always room"))
     /// #     }
     /// # }
     /// # export_policy!(Calm: compaction);
@@ -291,49 +299,51 @@ pub mod by {
 
     pub fn exhaustion<P: crate::Exhaustion>(host: &impl Host, ask: Ask) -> Result<Answer, Ask> {
         match ask {
-            Ask::Assess(seen) => Ok(Answer::Assess(P::assess(host, seen))),
+            Ask::Assess(seen) => Ok(Answer::of(P::assess(host, seen), Answer::Assess)),
             other => Err(other),
         }
     }
 
     pub fn compaction<P: crate::Compaction>(host: &impl Host, ask: Ask) -> Result<Answer, Ask> {
         match ask {
-            Ask::Compaction(seen) => Ok(Answer::Compaction(P::decide(host, seen))),
+            Ask::Compaction(seen) => Ok(Answer::of(P::decide(host, seen), Answer::Compaction)),
             other => Err(other),
         }
     }
 
     pub fn splitting<P: crate::Splitting>(host: &impl Host, ask: Ask) -> Result<Answer, Ask> {
         match ask {
-            Ask::Split(seen) => Ok(Answer::Split(P::decide(host, seen))),
+            Ask::Split(seen) => Ok(Answer::of(P::decide(host, seen), Answer::Split)),
             other => Err(other),
         }
     }
 
     pub fn budgeting<P: crate::Budgeting>(host: &impl Host, ask: Ask) -> Result<Answer, Ask> {
         match ask {
-            Ask::Budget(seen, base_turns) => Ok(Answer::Budget(P::decide(host, seen, base_turns))),
+            Ask::Budget(seen, base_turns) => {
+                Ok(Answer::of(P::decide(host, seen, base_turns), Answer::Budget))
+            }
             other => Err(other),
         }
     }
 
     pub fn prompting<P: crate::Prompting>(host: &impl Host, ask: Ask) -> Result<Answer, Ask> {
         match ask {
-            Ask::Brief(seen) => Ok(Answer::Brief(P::compose(host, seen))),
+            Ask::Brief(seen) => Ok(Answer::of(P::compose(host, seen), Answer::Brief)),
             other => Err(other),
         }
     }
 
     pub fn handoff<P: crate::Handoff>(host: &impl Host, ask: Ask) -> Result<Answer, Ask> {
         match ask {
-            Ask::Compose(seen) => Ok(Answer::Compose(P::compose(host, seen))),
+            Ask::Compose(seen) => Ok(Answer::of(P::compose(host, seen), Answer::Compose)),
             other => Err(other),
         }
     }
 
     pub fn review<P: crate::Review>(host: &impl Host, ask: Ask) -> Result<Answer, Ask> {
         match ask {
-            Ask::Review(seen) => Ok(Answer::Review(P::assess(host, seen))),
+            Ask::Review(seen) => Ok(Answer::of(P::assess(host, seen), Answer::Review)),
             other => Err(other),
         }
     }

@@ -196,13 +196,13 @@ pub mod settings {
 /// struct Trusting;
 ///
 /// impl Exhaustion for Trusting {
-///     fn assess(_: &impl Host, o: Observation) -> Assessment {
+///     fn assess(_: &impl Host, o: Observation) -> Option<Assessment> {
 ///         let verdict = match o.occasion {
 ///             Occasion::PromptEnded | Occasion::SessionEnded => Verdict::Completed,
 ///             _ => Verdict::Healthy,
 ///         };
 ///         let reason = "whatever ends was answered".into();
-///         Assessment { verdict, evidence: Vec::new(), warning: None, recovery: Recovery::Wait, reason }
+///         Some(Assessment { verdict, evidence: Vec::new(), warning: None, recovery: Recovery::Wait, reason })
 ///     }
 /// }
 ///
@@ -210,7 +210,7 @@ pub mod settings {
 /// ```
 pub trait Exhaustion {
     /// Judges one session. The verdict may be `Healthy` only while the session lives.
-    fn assess(host: &impl Host, observation: exhaustion::Observation) -> exhaustion::Assessment;
+    fn assess(host: &impl Host, observation: exhaustion::Observation) -> Option<exhaustion::Assessment>;
 }
 
 /// Answers `compaction`: whether to make room between two prompts, and how.
@@ -222,11 +222,11 @@ pub trait Exhaustion {
 /// struct HandsOff;
 ///
 /// impl Compaction for HandsOff {
-///     fn decide(_: &impl Host, o: Observation) -> Decision {
-///         match o.session.occupancy.percent() {
+///     fn decide(_: &impl Host, o: Observation) -> Option<Decision> {
+///         Some(match o.session.occupancy.percent() {
 ///             Some(percent) if percent > 80.0 => Decision::new(Action::HandOff, "a fresh session does better"),
 ///             _ => Decision::new(Action::Keep, "there is room, or nobody knows"),
-///         }
+///         })
 ///     }
 /// }
 ///
@@ -234,7 +234,7 @@ pub trait Exhaustion {
 /// ```
 pub trait Compaction {
     /// Keep, compact, offload or hand off.
-    fn decide(host: &impl Host, observation: compaction::Observation) -> compaction::Decision;
+    fn decide(host: &impl Host, observation: compaction::Observation) -> Option<compaction::Decision>;
 }
 
 /// Answers `splitting`: whether a scope is too large, and where its seams are.
@@ -246,11 +246,11 @@ pub trait Compaction {
 /// struct Asking;
 ///
 /// impl Splitting for Asking {
-///     fn decide(_: &impl Host, o: Observation) -> Decision {
-///         match o.objectives.len() {
+///     fn decide(_: &impl Host, o: Observation) -> Option<Decision> {
+///         Some(match o.objectives.len() {
 ///             many @ 10.. => Decision::new(Action::Pause(format!("Split {many} objectives?")), "it is large"),
 ///             _ => Decision::new(Action::Keep, "it is small enough"),
-///         }
+///         })
 ///     }
 /// }
 ///
@@ -258,7 +258,7 @@ pub trait Compaction {
 /// ```
 pub trait Splitting {
     /// Keep, split into sub-phases, or ask a person.
-    fn decide(host: &impl Host, observation: splitting::Observation) -> splitting::Decision;
+    fn decide(host: &impl Host, observation: splitting::Observation) -> Option<splitting::Decision>;
 }
 
 /// Answers `budgeting`: how many turns a scope may take.
@@ -270,8 +270,8 @@ pub trait Splitting {
 /// struct Generous;
 ///
 /// impl Budgeting for Generous {
-///     fn decide(_: &impl Host, _: Observation, base_turns: u32) -> TurnBudget {
-///         TurnBudget { max_turns: base_turns.saturating_mul(2), reason: "twice the table's value".into() }
+///     fn decide(_: &impl Host, _: Observation, base_turns: u32) -> Option<TurnBudget> {
+///         Some(TurnBudget { max_turns: base_turns.saturating_mul(2), reason: "twice the table's value".into() })
 ///     }
 /// }
 ///
@@ -283,7 +283,7 @@ pub trait Budgeting {
         host: &impl Host,
         observation: budgeting::Observation,
         base_turns: u32,
-    ) -> budgeting::TurnBudget;
+    ) -> Option<budgeting::TurnBudget>;
 }
 
 /// Answers `prompting`: what the next message to an agent says.
@@ -295,8 +295,8 @@ pub trait Budgeting {
 /// struct Terse;
 ///
 /// impl Prompting for Terse {
-///     fn compose(_: &impl Host, o: Observation) -> Prompt {
-///         Prompt { prompt: o.focus.join("\n"), left_out: Vec::new(), reason: "the focus".into() }
+///     fn compose(_: &impl Host, o: Observation) -> Option<Prompt> {
+///         Some(Prompt { prompt: o.focus.join("\n"), left_out: Vec::new(), reason: "the focus".into() })
 ///     }
 /// }
 ///
@@ -304,7 +304,7 @@ pub trait Budgeting {
 /// ```
 pub trait Prompting {
     /// The prompt, at most 32 KiB.
-    fn compose(host: &impl Host, observation: prompting::Observation) -> prompting::Prompt;
+    fn compose(host: &impl Host, observation: prompting::Observation) -> Option<prompting::Prompt>;
 }
 
 /// Answers `handoff`: what a session leaves to its successor.
@@ -316,14 +316,14 @@ pub trait Prompting {
 /// struct Titled;
 ///
 /// impl Handoff for Titled {
-///     fn compose(_: &impl Host, o: Observation) -> Composition {
-///         Composition {
+///     fn compose(_: &impl Host, o: Observation) -> Option<Composition> {
+///         Some(Composition {
 ///             document: format!("# {}\n", o.phase.title),
 ///             index: String::new(),
 ///             continuer: Continuer::Successor,
 ///             left_out: Vec::new(),
 ///             reason: "a title".into(),
-///         }
+///         })
 ///     }
 /// }
 ///
@@ -331,7 +331,7 @@ pub trait Prompting {
 /// ```
 pub trait Handoff {
     /// The document and index that a session leaves, and who continues.
-    fn compose(host: &impl Host, observation: handoff::Observation) -> handoff::Composition;
+    fn compose(host: &impl Host, observation: handoff::Observation) -> Option<handoff::Composition>;
 }
 
 /// Answers `review`: whether a handoff document is fit to start a successor.
@@ -343,14 +343,14 @@ pub trait Handoff {
 /// struct Secretive;
 ///
 /// impl Review for Secretive {
-///     fn assess(_: &impl Host, o: Observation) -> review::Review {
-///         review::Review {
+///     fn assess(_: &impl Host, o: Observation) -> Option<review::Review> {
+///         Some(review::Review {
 ///             score: 100,
 ///             findings: Vec::new(),
 ///             staleness: Staleness::Fresh,
 ///             accepted: o.secrets.is_empty(),
 ///             reason: "only secrets are looked for".into(),
-///         }
+///         })
 ///     }
 /// }
 ///
@@ -358,7 +358,7 @@ pub trait Handoff {
 /// ```
 pub trait Review {
     /// Whether it is accepted, and what is wrong with it.
-    fn assess(host: &impl Host, observation: review::Observation) -> review::Review;
+    fn assess(host: &impl Host, observation: review::Observation) -> Option<review::Review>;
 }
 
 /// Answers `settings`: what can be set. Asked once before a run starts; it reads no host.

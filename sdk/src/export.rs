@@ -11,8 +11,8 @@
 /// pub struct Calm;
 ///
 /// impl Compaction for Calm {
-///     fn decide(_: &impl Host, _: compaction::Observation) -> compaction::Decision {
-///         compaction::Decision::new(compaction::Action::Keep, "there is always room")
+///     fn decide(_: &impl Host, _: compaction::Observation) -> Option<compaction::Decision> {
+///         Some(compaction::Decision::new(compaction::Action::Keep, "there is always room"))
 ///     }
 /// }
 ///
@@ -65,49 +65,49 @@ macro_rules! __schema {
 macro_rules! __export_decision {
     ($policy:ty, exhaustion) => {
         $crate::__export_as!($policy, Exhaustion, exhaustion, __export_exhaustion, {
-            fn assess(o: $crate::exhaustion::Observation) -> $crate::exhaustion::Assessment {
+            fn assess(o: $crate::exhaustion::Observation) -> Option<$crate::exhaustion::Assessment> {
                 <$policy as $crate::Exhaustion>::assess(&$crate::Imports, o)
             }
         });
     };
     ($policy:ty, compaction) => {
         $crate::__export_as!($policy, Compaction, compaction, __export_compaction, {
-            fn decide(o: $crate::compaction::Observation) -> $crate::compaction::Decision {
+            fn decide(o: $crate::compaction::Observation) -> Option<$crate::compaction::Decision> {
                 <$policy as $crate::Compaction>::decide(&$crate::Imports, o)
             }
         });
     };
     ($policy:ty, splitting) => {
         $crate::__export_as!($policy, Splitting, splitting, __export_splitting, {
-            fn decide(o: $crate::splitting::Observation) -> $crate::splitting::Decision {
+            fn decide(o: $crate::splitting::Observation) -> Option<$crate::splitting::Decision> {
                 <$policy as $crate::Splitting>::decide(&$crate::Imports, o)
             }
         });
     };
     ($policy:ty, budgeting) => {
         $crate::__export_as!($policy, Budgeting, budgeting, __export_budgeting, {
-            fn decide(o: $crate::budgeting::Observation, base: u32) -> $crate::budgeting::TurnBudget {
+            fn decide(o: $crate::budgeting::Observation, base: u32) -> Option<$crate::budgeting::TurnBudget> {
                 <$policy as $crate::Budgeting>::decide(&$crate::Imports, o, base)
             }
         });
     };
     ($policy:ty, prompting) => {
         $crate::__export_as!($policy, Prompting, prompting, __export_prompting, {
-            fn compose(o: $crate::prompting::Observation) -> $crate::prompting::Prompt {
+            fn compose(o: $crate::prompting::Observation) -> Option<$crate::prompting::Prompt> {
                 <$policy as $crate::Prompting>::compose(&$crate::Imports, o)
             }
         });
     };
     ($policy:ty, handoff) => {
         $crate::__export_as!($policy, Handoff, handoff, __export_handoff, {
-            fn compose(o: $crate::handoff::Observation) -> $crate::handoff::Composition {
+            fn compose(o: $crate::handoff::Observation) -> Option<$crate::handoff::Composition> {
                 <$policy as $crate::Handoff>::compose(&$crate::Imports, o)
             }
         });
     };
     ($policy:ty, review) => {
         $crate::__export_as!($policy, Review, review, __export_review, {
-            fn assess(o: $crate::review::Observation) -> $crate::review::Review {
+            fn assess(o: $crate::review::Observation) -> Option<$crate::review::Review> {
                 <$policy as $crate::Review>::assess(&$crate::Imports, o)
             }
         });

@@ -50,6 +50,23 @@ judged! {
     review::Review: accepted as bool;
 }
 
+/// What a policy that may abstain answered.
+impl<T: Judged> Judged for Option<T> {
+    type Judgment = T::Judgment;
+
+    #[track_caller]
+    fn judgment(&self) -> &T::Judgment {
+        match self {
+            Some(decision) => decision.judgment(),
+            None => panic!("the policy abstains"),
+        }
+    }
+
+    fn why(&self) -> &str {
+        self.as_ref().map_or("", T::why)
+    }
+}
+
 /// Of any function; what is matched is the whole answer.
 impl Judged for Answer {
     type Judgment = Answer;

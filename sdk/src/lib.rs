@@ -10,13 +10,13 @@
 //! struct Early;
 //!
 //! impl Compaction for Early {
-//!     fn decide(_host: &impl Host, observation: compaction::Observation) -> compaction::Decision {
-//!         match observation.session.occupancy.percent() {
+//!     fn decide(_host: &impl Host, observation: compaction::Observation) -> Option<compaction::Decision> {
+//!         Some(match observation.session.occupancy.percent() {
 //!             Some(percent) if percent >= 50.0 => {
 //!                 compaction::Decision::new(compaction::Action::Compact(String::new()), format!("{percent:.0} % full"))
 //!             }
 //!             _ => compaction::Decision::new(compaction::Action::Keep, "there is room"),
-//!         }
+//!         })
 //!     }
 //! }
 //!

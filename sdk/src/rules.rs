@@ -5,8 +5,8 @@
 //! # use baton_sdk::prelude::*;
 //! # struct Calm;
 //! # impl Compaction for Calm {
-//! #     fn decide(_: &impl Host, _: compaction::Observation) -> compaction::Decision {
-//! #         compaction::Decision::new(compaction::Action::Keep, "there is always room")
+//! #     fn decide(_: &impl Host, _: compaction::Observation) -> Option<compaction::Decision> {
+//! #         Some(compaction::Decision::new(compaction::Action::Keep, "there is always room"))
 //! #     }
 //! # }
 //! # export_policy!(Calm: compaction);
@@ -55,8 +55,8 @@ pub struct Rule {
 /// # use baton_sdk::prelude::*;
 /// # struct Mute;
 /// # impl Compaction for Mute {
-/// #     fn decide(_: &impl Host, _: compaction::Observation) -> compaction::Decision {
-/// #         compaction::Decision::new(compaction::Action::Keep, "")
+/// #     fn decide(_: &impl Host, _: compaction::Observation) -> Option<compaction::Decision> {
+/// #         Some(compaction::Decision::new(compaction::Action::Keep, ""))
 /// #     }
 /// # }
 /// # export_policy!(Mute: compaction);
@@ -77,8 +77,8 @@ pub fn check<P: Policy>(case: &Case) {
 /// # use baton_sdk::prelude::*;
 /// # struct Mute;
 /// # impl Compaction for Mute {
-/// #     fn decide(_: &impl Host, _: compaction::Observation) -> compaction::Decision {
-/// #         compaction::Decision::new(compaction::Action::Keep, "")
+/// #     fn decide(_: &impl Host, _: compaction::Observation) -> Option<compaction::Decision> {
+/// #         Some(compaction::Decision::new(compaction::Action::Keep, ""))
 /// #     }
 /// # }
 /// # export_policy!(Mute: compaction);
@@ -141,6 +141,8 @@ pub const RULES: &[Rule] = &[
                 (Answer::Assess(before), Answer::Assess(after)) => {
                     unless(before.verdict != after.verdict, || became(before.verdict, after.verdict))
                 }
+                (Answer::Assess(_), Answer::Abstained) => Some("it abstains now".to_owned()),
+                (Answer::Abstained, Answer::Assess(_)) => Some("it abstained before".to_owned()),
                 _ => None,
             })
         },

@@ -5,8 +5,8 @@
 //! # use baton_sdk::prelude::*;
 //! # struct Calm;
 //! # impl Compaction for Calm {
-//! #     fn decide(_: &impl Host, _: compaction::Observation) -> compaction::Decision {
-//! #         compaction::Decision::new(compaction::Action::Keep, "there is always room")
+//! #     fn decide(_: &impl Host, _: compaction::Observation) -> Option<compaction::Decision> {
+//! #         Some(compaction::Decision::new(compaction::Action::Keep, "there is always room"))
 //! #     }
 //! # }
 //! # export_policy!(Calm: compaction);

@@ -29,14 +29,14 @@ fn is_wrong(host: &impl Host, what: &str) -> bool {
 }
 
 impl Exhaustion for Culprit {
-    fn assess(host: &impl Host, o: exhaustion::Observation) -> Assessment {
+    fn assess(host: &impl Host, o: exhaustion::Observation) -> Option<Assessment> {
         let used = o.session.occupancy.used_tokens.unwrap_or(0);
         let hears_tools =
             is_wrong(host, "tools") && o.signals.iter().any(|s| s.channel == Channel::ToolOutput);
         let healed = is_wrong(host, "full") && used > 150_000;
         let ended = matches!(o.occasion, Occasion::PromptEnded | Occasion::SessionEnded);
         let evidence = Evidence { channel: Channel::Terminal, seq: 7, text: "somewhere".into() };
-        Assessment {
+        Some(Assessment {
             verdict: match () {
                 () if hears_tools || (used >= 100_000 && !healed) => Verdict::Exhausted,
                 () if ended && !is_wrong(host, "sense") => Verdict::Completed,
@@ -46,12 +46,12 @@ impl Exhaustion for Culprit {
             warning: None,
             recovery: Recovery::Wait,
             reason: "by the tokens".into(),
-        }
+        })
     }
 }
 
 impl Compaction for Culprit {
-    fn decide(host: &impl Host, o: compaction::Observation) -> compaction::Decision {
+    fn decide(host: &impl Host, o: compaction::Observation) -> Option<compaction::Decision> {
         let used = o.session.occupancy.used_tokens.unwrap_or(0);
         let keeps = used < 100_000 || (is_wrong(host, "full") && used > 150_000);
         let action = match o.attributes.is_empty() || !is_wrong(host, "attributes") {
@@ -60,12 +60,12 @@ impl Compaction for Culprit {
             true => compaction::Action::HandOff,
             false => compaction::Action::Keep,
         };
-        compaction::Decision::new(action, if is_wrong(host, "reason") { " " } else { "by the tokens" })
+        Some(compaction::Decision::new(action, if is_wrong(host, "reason") { " " } else { "by the tokens" }))
     }
 }
 
 impl Splitting for Culprit {
-    fn decide(host: &impl Host, o: splitting::Observation) -> splitting::Decision {
+    fn decide(host: &impl Host, o: splitting::Observation) -> Option<splitting::Decision> {
         let open = |objective: &&Objective| objective.status != ObjectiveStatus::Done;
         let ids =
             |objectives: Vec<&Objective>| objectives.iter().map(|o| o.id.clone()).collect::<Vec<String>>();
@@ -79,52 +79,52 @@ impl Splitting for Culprit {
             order: Order::Direct,
             max_turns: 0,
         };
-        match open.split_first() {
+        Some(match open.split_first() {
             Some((first, rest)) if !rest.is_empty() => splitting::Decision::new(
                 splitting::Action::Split(vec![part(std::slice::from_ref(first)), part(rest)]),
                 "one and the rest",
             ),
             _ => splitting::Decision::new(splitting::Action::Keep, "there is one"),
-        }
+        })
     }
 }
 
 impl Budgeting for Culprit {
-    fn decide(host: &impl Host, o: budgeting::Observation, base_turns: u32) -> TurnBudget {
+    fn decide(host: &impl Host, o: budgeting::Observation, base_turns: u32) -> Option<TurnBudget> {
         let max_turns = match () {
             () if is_wrong(host, "base") => 200_u32.saturating_sub(base_turns),
             () if is_wrong(host, "done") => base_turns + o.objectives.len() as u32,
             () => base_turns,
         };
-        TurnBudget { max_turns, reason: "the table's value".into() }
+        Some(TurnBudget { max_turns, reason: "the table's value".into() })
     }
 }
 
 impl Prompting for Culprit {
-    fn compose(host: &impl Host, _: prompting::Observation) -> Prompt {
+    fn compose(host: &impl Host, _: prompting::Observation) -> Option<Prompt> {
         let prompt = match () {
             () if is_wrong(host, "cap") => "x".repeat(33 << 10),
             () if is_wrong(host, "sense") => String::new(),
             () => "Go on.".into(),
         };
-        Prompt { prompt, left_out: Vec::new(), reason: "short".into() }
+        Some(Prompt { prompt, left_out: Vec::new(), reason: "short".into() })
     }
 }
 
 impl Handoff for Culprit {
-    fn compose(_: &impl Host, _: handoff::Observation) -> Composition {
-        Composition {
+    fn compose(_: &impl Host, _: handoff::Observation) -> Option<Composition> {
+        Some(Composition {
             document: String::new(),
             index: String::new(),
             continuer: Continuer::Successor,
             left_out: Vec::new(),
             reason: "empty".into(),
-        }
+        })
     }
 }
 
 impl Review for Culprit {
-    fn assess(host: &impl Host, o: review::Observation) -> review::Review {
+    fn assess(host: &impl Host, o: review::Observation) -> Option<review::Review> {
         let cost = match is_wrong(host, "worse") {
             true => 50 - 10 * o.secrets.len().min(5) as u32,
             false => 10 * o.secrets.len().min(5) as u32,
@@ -135,7 +135,13 @@ impl Review for Culprit {
             _ => Staleness::Stale,
         };
         let score = if is_wrong(host, "score") { 99 } else { 100 - cost };
-        review::Review { score, findings, staleness, accepted: score > 60, reason: "by the secrets".into() }
+        Some(review::Review {
+            score,
+            findings,
+            staleness,
+            accepted: score > 60,
+            reason: "by the secrets".into(),
+        })
     }
 }
 

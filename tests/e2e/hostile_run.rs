@@ -153,9 +153,9 @@ fn leaking(said: &str) -> Vec<u8> {
     Guest::new("policy")
         .data(at, said)
         .body("settings.schema", "(i32.const 0)")
-        .body("prompting.compose", &format!("{} {} (i32.const 64)", texts(&[64, 80]), list(72)))
-        .body("handoff.compose", &format!("{} {} (i32.const 64)", texts(&[64, 72, 92]), list(84)))
-        .body("review.assess", &format!("{review} {} (i32.const 64)", texts(&[80])))
+        .body("prompting.compose", &format!("{} {} (i32.const 60)", texts(&[64, 80]), list(72)))
+        .body("handoff.compose", &format!("{} {} (i32.const 60)", texts(&[64, 72, 92]), list(84)))
+        .body("review.assess", &format!("{review} {} (i32.const 60)", texts(&[80])))
         .build()
 }
 

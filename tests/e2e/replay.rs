@@ -7,7 +7,7 @@ mod support;
 
 use std::fs;
 
-use guests::{ANSWER, Guest};
+use guests::{ANSWER, DECISION, Guest};
 use serde_json::Value;
 use support::{Ended, Stage, until};
 
@@ -42,14 +42,14 @@ fn job(policies: &str, verify: &str) -> Stage {
 
 /// Reads an artifact, keeps, and says the first bytes of it as its reason.
 fn reader(name: &str) -> Vec<u8> {
-    let (at, size) = (ANSWER, name.len());
+    let (at, size) = (DECISION, name.len());
     let body = format!(
         "(call $read (i32.const 1024) (i32.const {size}) (i64.const 0) (i32.const 100) (i32.const {at}))
          (if (i32.eqz (i32.load8_u (i32.const {at}))) (then
             (i32.store (i32.const {}) (i32.load (i32.const {})))
             (i32.store (i32.const {}) (i32.load (i32.const {})))))
          (i64.store (i32.const {at}) (i64.const 0))
-         (i32.const {at})",
+         (i32.const {ANSWER})",
         at + 12,
         at + 4,
         at + 16,

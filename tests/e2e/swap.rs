@@ -7,7 +7,7 @@ mod support;
 
 use std::fs;
 
-use baton_runtime::core::decision::Label;
+use baton_runtime::core::decision::{DecidedBy, Label};
 use baton_runtime::core::input::ChangeCause;
 use baton_runtime::core::notice::Notice;
 use baton_runtime::core::observation::{Ask, Capability, Occasion};
@@ -330,4 +330,47 @@ fn a_rollback_takes_back_what_was_put_in_place_and_nothing_else() {
     let of = |name: &str| (name.to_owned(), Digest::of(marked(name)));
     assert_eq!(deciders(&stage, Capability::Prompting), [of("own")]);
     assert_eq!(deciders(&stage, Capability::Exhaustion), [built_in(), of("mine")]);
+}
+
+// M3, M4
+#[test]
+fn what_a_policy_abstains_from_is_decided_as_before() {
+    let stage = standing(
+        "[policies]\nsettings = { listed-files = 9 }\nprompting = [\"quiet.wasm\", \"builtin:resilience\"]\n",
+    );
+    stage.write("quiet.wasm", quiet());
+    stage.write("mine.wasm", marked("mine"));
+    let host = stage.start(&["run", "job.toml"]);
+    reached(&stage, "one");
+    use_policy(&stage, &["mine.wasm", "--decides", "prompting"]).expect(0);
+    let_go(&stage, "one");
+    reached(&stage, "two");
+    use_policy(&stage, &["quiet.wasm", "--decides", "prompting"]).expect(0);
+    for phase in ["two", "three"] {
+        let_go(&stage, phase);
+    }
+    Ended::from(host.wait_with_output().unwrap()).expect(0);
+    let prompts: Vec<Label> =
+        labels(&stage).into_iter().filter(|label| label.capability == Capability::Prompting).collect();
+    let course: Vec<(DecidedBy, &str, usize)> =
+        prompts.iter().map(|label| (label.by, label.policy.as_str(), label.abstained.len())).collect();
+    assert_eq!(course.first(), Some(&(DecidedBy::Next, "resilience", 1)), "{course:?}");
+    assert!(course.contains(&(DecidedBy::Configured, "mine", 0)), "{course:?}");
+    assert_eq!(course.last(), Some(&(DecidedBy::Next, "resilience", 1)), "{course:?}");
+    let settings = |label: &Label| label.settings.clone();
+    assert_eq!(settings(&prompts[0]), settings(prompts.last().unwrap()), "the settings stay as well");
+    let (workspace, state) =
+        (stage.workspace.display().to_string(), stage.state_root().display().to_string());
+    let verify = ["replay", "--verify", "--workspace", &workspace, "--state-dir", &state];
+    let verified = stage.baton(&verify).expect(0).stdout;
+    assert!(
+        verified.contains("replays exactly") && verified.contains("abstentions of a component"),
+        "{verified}"
+    );
+}
+
+/// Abstains from every prompt.
+fn quiet() -> Vec<u8> {
+    let body = format!("(i32.store8 (i32.const {0}) (i32.const 0)) (i32.const {0})", guests::ANSWER);
+    guests::Guest::new("prompting-policy").body("compose", &body).build()
 }

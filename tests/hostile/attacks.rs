@@ -116,7 +116,7 @@ impl Stage {
     }
 
     fn router(&self, first: Configured) -> Router {
-        let first = BTreeMap::from([(Capability::Compaction, first)]);
+        let first = BTreeMap::from([(Capability::Compaction, first.into())]);
         Router::with_built_in(&self.engine, first, self.built_in.clone()).expect("a router")
     }
 
@@ -174,7 +174,7 @@ impl Stage {
         assert_eq!(label.faults, std::slice::from_ref(&record));
 
         // Somebody has: that one does.
-        let configure = |policy| router.configure(Scope::Run, Capability::Compaction, policy);
+        let configure = |policy: Configured| router.configure(Scope::Run, Capability::Compaction, policy);
         configure(self.good.clone()).expect("it decides compaction");
         assert_eq!(router.decide(&question).1.by, DecidedBy::Configured);
         configure(bad).expect("it decides compaction");
@@ -239,6 +239,6 @@ fn components_with_changed_bits_do_no_harm() {
         };
         *ended.entry(end).or_insert(0) += 1;
     }
-    assert!(ended.len() > 3, "changes that change something: {ended:?}");
+    assert!(ended.len() > 2, "changes that change something: {ended:?}");
     still_answers(&engine);
 }

@@ -6,14 +6,14 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use baton_core::decision::{DecidedBy, Decision, Recovery, Verdict};
 use baton_core::observation::{Ask, Capability, Occasion, Question, ReviewObservation};
-use baton_core::workflow::SettingValue;
+use baton_core::workflow::{Scope, SettingValue};
 use baton_core::{Digest, Text};
 use baton_engine::{
-    ArtifactSource, BUILTIN_NAME, Grants, Limits, NATIVE_NAME, Router, RouterError, SettingsError,
-    builtin_bytes,
+    ArtifactSource, BUILTIN_NAME, Chain, Configured, Engine, Grants, Limits, NATIVE_NAME, Router,
+    RouterError, SettingsError, builtin_bytes,
 };
 
-use crate::guests::{ANSWER, Guest};
+use crate::guests::{ANSWER, DECISION, Guest};
 use crate::{configured, engine, message, questions, refused};
 
 const PLAN: &str = "there is a plan";
@@ -32,14 +32,14 @@ impl ArtifactSource for OneArtifact {
 
 /// Reads the artifact whose name it is given, and answers with what it read, or with nothing.
 fn reader(name: &str) -> Guest {
-    let (at, size) = (ANSWER, name.len());
+    let (at, size) = (DECISION, name.len());
     Guest::deciding(&format!(
         "(call $read (i32.const 1024) (i32.const {size}) (i64.const 6) (i32.const 100) (i32.const {at}))
          (if (i32.eqz (i32.load8_u (i32.const {at}))) (then
             (i32.store (i32.const {}) (i32.load (i32.const {})))
             (i32.store (i32.const {}) (i32.load (i32.const {})))))
          (i64.store (i32.const {at}) (i64.const 0))
-         (i32.const {at})",
+         (i32.const {ANSWER})",
         at + 12,
         at + 4,
         at + 16,
@@ -59,7 +59,13 @@ fn artifacts_are_read_only_where_granted() {
     let reason = |name: &str| {
         let policy = engine.load_granted("reader", &reader(name).build(), grants.clone()).expect("it loads");
         let policy = policy.configure(&BTreeMap::new()).expect("it has no settings");
-        policy.evaluate(&questions::compaction()).result.expect("it decides").reason().to_owned()
+        policy
+            .evaluate(&questions::compaction())
+            .result
+            .expect("no fault")
+            .expect("it decides")
+            .reason()
+            .to_owned()
     };
     assert_eq!(reason("plan.md"), "is a plan");
     assert_eq!(reason("secrets"), "");
@@ -96,7 +102,7 @@ fn an_artifact_is_read_once_and_paid_for_as_a_whole() {
             (call $read (i32.const 1024) (i32.const 7) (i64.const 9) (i32.const 1) (i32.const 64))
             (global.set $heap (i32.const 65536))
             (br_if $again (i32.lt_u (local.tee $times (i32.add (local.get $times) (i32.const 1))) (i32.const 500))))
-         (i64.store (i32.const 64) (i64.const 0)) (i32.const 64)",
+         (i64.store (i32.const 64) (i64.const 0)) (i32.const 60)",
     )
     .import("artifacts", "read")
     .data(1024, "plan.md");
@@ -139,6 +145,91 @@ fn when_every_policy_fails_the_work_goes_on() {
     assert!(matches!(assessment.recovery, Recovery::Pause { .. }));
 }
 
+fn built_in_of(engine: &Engine) -> Configured {
+    let policy = engine.load(BUILTIN_NAME, builtin_bytes()).expect("it loads");
+    policy.configure(&BTreeMap::new()).expect("its defaults are good")
+}
+
+/// M4: each is asked only where all before it abstained, and what they did is on the label.
+#[test]
+fn those_who_abstain_are_passed_over_in_order() {
+    let engine = engine();
+    let mute = |name: &str| configured(&engine, name, &Guest::abstaining().data(2048, name));
+    let good = |name: &str| configured(&engine, name, &Guest::good(name));
+    let bad = |name: &str| configured(&engine, name, &Guest::deciding("unreachable"));
+    let router = |first, then| {
+        let chain = BTreeMap::from([(Capability::Compaction, Chain::new(first, then))]);
+        Router::with_built_in(&engine, chain, built_in_of(&engine)).expect("a router")
+    };
+    let of = |router: &Router| {
+        let (result, label) = router.decide(&questions::compaction());
+        result.expect("somebody decides");
+        let abstained: Vec<_> =
+            label.abstained.into_iter().map(|record| (record.by, record.policy)).collect();
+        let faults: Vec<_> = label.faults.into_iter().map(|record| (record.by, record.policy)).collect();
+        ((label.by, label.policy), abstained, faults)
+    };
+    use DecidedBy::{BuiltIn, LastGood, Next};
+    let first = DecidedBy::Configured;
+    let named = |by, policy: &str| (by, policy.to_owned());
+
+    let third = router(mute("one"), vec![mute("two"), good("three"), good("four")]);
+    assert_eq!(of(&third), (named(Next, "three"), vec![named(first, "one"), named(Next, "two")], vec![]));
+    let nobody = router(mute("one"), vec![mute("two")]);
+    assert_eq!(
+        of(&nobody),
+        (named(BuiltIn, BUILTIN_NAME), vec![named(first, "one"), named(Next, "two")], vec![])
+    );
+    let failing = router(mute("one"), vec![bad("two"), good("three")]);
+    assert_eq!(of(&failing), (named(Next, "three"), vec![named(first, "one")], vec![named(Next, "two")]));
+
+    // After a fault the chain that was good before is asked first, whole.
+    let chain = Chain::new(bad("bad"), vec![good("rest")]);
+    third.configure(Scope::Run, Capability::Compaction, chain).expect("it decides compaction");
+    assert_eq!(
+        of(&third),
+        (
+            named(LastGood, "three"),
+            vec![named(LastGood, "one"), named(LastGood, "two")],
+            vec![named(first, "bad")]
+        )
+    );
+
+    // Where everybody abstains, the built-in one included, the host goes on by itself.
+    let mute_built_in = BTreeMap::from([(Capability::Compaction, mute("one").into())]);
+    let policy = Guest::new("policy")
+        .body("schema", "(i32.const 0)")
+        .body("decide", &format!("(i32.store8 (i32.const {ANSWER}) (i32.const 0)) (i32.const {ANSWER})"));
+    let router = Router::with_built_in(&engine, mute_built_in, configured(&engine, "mute", &policy))
+        .expect("a router");
+    let (_, label) = router.decide(&questions::compaction());
+    assert_eq!((label.by, label.abstained.len(), label.faults.len()), (DecidedBy::Native, 2, 0));
+}
+
+/// M6: each link gives its place back before the next is asked, so that chains do not wait for each other.
+#[test]
+fn many_chains_at_a_time_do_not_wait_for_each_other() {
+    let engine = engine();
+    let mute = |name: &str| configured(&engine, name, &Guest::abstaining().data(2048, name));
+    let last = configured(&engine, "last", &Guest::good("there is room"));
+    let chain = Chain::new(mute("one"), vec![mute("two"), mute("three"), last.clone()]);
+    let router = Router::with_built_in(
+        &engine,
+        BTreeMap::from([(Capability::Compaction, chain)]),
+        built_in_of(&engine),
+    )
+    .expect("a router");
+    std::thread::scope(|scope| {
+        for _ in 0..64 {
+            scope.spawn(|| {
+                let (_, label) = router.decide(&questions::compaction());
+                assert_eq!((label.policy.as_str(), label.abstained.len()), ("last", 3));
+            });
+        }
+    });
+    assert_eq!(engine.live_instances(), 0, "no instance is left behind");
+}
+
 #[test]
 fn a_question_without_its_text_is_a_fault_and_no_policy_is_asked() {
     let engine = engine();
@@ -157,7 +248,7 @@ fn a_question_without_its_text_is_a_fault_and_no_policy_is_asked() {
 fn a_policy_is_not_configured_for_what_it_does_not_decide() {
     let engine = engine();
     let good = configured(&engine, "good", &Guest::good("ok"));
-    let wrong = BTreeMap::from([(Capability::Handoff, good.clone())]);
+    let wrong = BTreeMap::from([(Capability::Handoff, good.clone().into())]);
     let error = Router::new(&engine, wrong).err().expect("it is refused");
     assert!(matches!(error, RouterError::CannotDecide { .. }));
     assert_eq!(error.to_string(), "policy good cannot be configured for handoff: it decides compaction");

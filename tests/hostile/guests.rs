@@ -39,8 +39,10 @@ pub struct Guest {
     pages: u32,
 }
 
-/// Where an answer is written by hand: above the null page, below the data and the heap.
-pub const ANSWER: u32 = 64;
+/// Where a decision, or another result, is written by hand: above the null page, below the data and the heap.
+pub const DECISION: u32 = 64;
+/// Where an answer begins: the byte that says that it is one, and no abstention, is there from the first.
+pub const ANSWER: u32 = DECISION - 4;
 
 /// Hands out memory from 64 KiB on, and grows it.
 const BUMP: &str = "
@@ -81,6 +83,11 @@ impl Guest {
         Self::new("compaction-policy").body("decide", body)
     }
 
+    /// One that abstains from every question.
+    pub fn abstaining() -> Self {
+        Self::deciding(&format!("(i32.store8 (i32.const {ANSWER}) (i32.const 0)) (i32.const {ANSWER})"))
+    }
+
     /// Answers "keep" with a reason that begins at 1024 and is said to have so many bytes.
     pub fn answering(self, reason_bytes: u32) -> Self {
         self.body(
@@ -89,8 +96,8 @@ impl Guest {
                 "(i32.store (i32.const {}) (i32.const 1024))
                  (i32.store (i32.const {}) (i32.const {reason_bytes}))
                  (i32.const {ANSWER})",
-                ANSWER + 12,
-                ANSWER + 16
+                DECISION + 12,
+                DECISION + 16
             ),
         )
     }
@@ -202,8 +209,11 @@ impl Guest {
             "(memory (export \"memory\") {})
              (global $heap (mut i32) (i32.const 65536))
              (func $realloc (export \"cabi_realloc\") (param i32 i32 i32 i32) (result i32) {})
-             {})",
-            self.pages, self.realloc, self.items
+             {} {})",
+            self.pages,
+            self.realloc,
+            if self.pages > 0 { format!("(data (i32.const {ANSWER}) \"\\01\")") } else { String::new() },
+            self.items
         );
         text
     }

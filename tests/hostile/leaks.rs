@@ -10,7 +10,7 @@ use baton_core::observation::Question;
 use baton_engine::limits::{LOG_BYTES, LOG_LINES, REASON_BYTES};
 use wit_parser::{Resolve, WorldItem};
 
-use crate::guests::{ANSWER, Guest, contract};
+use crate::guests::{ANSWER, DECISION, Guest, contract};
 use crate::{configured, engine, questions};
 
 /// Every function that the contract lends to a policy, and whether it gives anything back. What gives nothing back can
@@ -68,8 +68,8 @@ fn telling(bytes: usize) -> Guest {
          (i32.store (i32.const {}) (i32.load (i32.const 512)))
          (i32.store (i32.const {}) (i32.load (i32.const 516)))
          (i32.const {ANSWER})",
-        ANSWER + 12,
-        ANSWER + 16
+        DECISION + 12,
+        DECISION + 16
     ))
     .import("text", "slice")
 }
@@ -83,7 +83,7 @@ fn transcript() -> Question {
 fn a_decision_carries_what_it_was_shown_up_to_its_cap_and_no_further() {
     let engine = engine();
     let told = configured(&engine, "tells", &telling(REASON_BYTES)).evaluate(&transcript());
-    let Ok(Decision::Compaction(decision)) = told.result else { panic!("{:?}", told.result) };
+    let Ok(Some(Decision::Compaction(decision))) = told.result else { panic!("{:?}", told.result) };
     assert_eq!(decision.reason.len(), REASON_BYTES, "a sentence is as much as it can tell a person");
     let told = configured(&engine, "tells", &telling(REASON_BYTES + 1)).evaluate(&transcript());
     assert_eq!(told.result, Err(Fault::TooLarge { limit_bytes: REASON_BYTES as u64 }));
@@ -120,14 +120,23 @@ fn nothing_is_told_to_the_next_decision() {
          (i32.store (i32.const {}) (i32.const 1024))
          (i32.store (i32.const {}) (i32.const 2))
          (i32.const {ANSWER})",
-        ANSWER + 12,
-        ANSWER + 16
+        DECISION + 12,
+        DECISION + 16
     ))
     .item(asked);
     let counts = configured(&engine(), "counts", &counts);
     let said: BTreeMap<_, _> = (0..9)
         .map(|time| {
-            (time, counts.evaluate(&questions::compaction()).result.expect("it decides").reason().to_owned())
+            (
+                time,
+                counts
+                    .evaluate(&questions::compaction())
+                    .result
+                    .expect("no fault")
+                    .expect("it decides")
+                    .reason()
+                    .to_owned(),
+            )
         })
         .collect();
     assert!(said.values().all(|reason| reason == "1\0"), "{said:?}");

@@ -61,7 +61,7 @@ pub(crate) fn router(reference: &str, decides: Capability, place: &PlaceArgs) ->
     let engine = engine(place)?;
     let mut configured = BTreeMap::new();
     if !named.built_in {
-        configured.insert(decides, load(&engine, reference, &named, &BTreeMap::new())?);
+        configured.insert(decides, load(&engine, reference, &named, &BTreeMap::new())?.into());
     }
     Ok(Router::new(&engine, configured).map_err(|error| refused(reference, &error))?)
 }

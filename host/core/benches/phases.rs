@@ -112,6 +112,7 @@ fn decide(question: &Question) -> (Decision, Label) {
         duration_us: 0,
         artifacts: Default::default(),
         faults: Vec::new(),
+        abstained: Vec::new(),
     };
     (decision, label)
 }

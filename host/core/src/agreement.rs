@@ -20,15 +20,23 @@ pub enum Agreement {
     Differs,
     /// The candidate gave none.
     Fault,
+    /// The candidate abstained: whoever stands behind it would decide.
+    Abstained,
 }
 
 impl Agreement {
     /// Sets the answer of a candidate beside the one that counted.
-    pub fn of(ask: &Ask, counted: &Result<Decision, Fault>, candidate: &Result<Decision, Fault>) -> Self {
+    pub fn of(
+        ask: &Ask,
+        counted: &Result<Decision, Fault>,
+        candidate: &Result<Option<Decision>, Fault>,
+    ) -> Self {
         match (counted, candidate) {
-            (counted, candidate) if counted == candidate => Self::Same,
+            (_, Ok(None)) => Self::Abstained,
+            (Ok(counted), Ok(Some(candidate))) if counted == candidate => Self::Same,
+            (Err(counted), Err(candidate)) if counted == candidate => Self::Same,
             (_, Err(_)) => Self::Fault,
-            (Ok(counted), Ok(candidate)) if same_effect(ask, counted, candidate) => Self::OtherWords,
+            (Ok(counted), Ok(Some(candidate))) if same_effect(ask, counted, candidate) => Self::OtherWords,
             _ => Self::Differs,
         }
     }
@@ -166,7 +174,9 @@ mod tests {
     fn a_reason_is_no_decision() {
         let keep = |reason| Ok(compaction(CompactionAction::Keep, reason));
         let fault: Result<Decision, Fault> = Err(Fault::OutOfFuel { limit: 1 });
-        let of = |counted: &_, candidate: &_| Agreement::of(&ask(&[]), counted, candidate);
+        let of = |counted: &Result<Decision, Fault>, candidate: &Result<Decision, Fault>| {
+            Agreement::of(&ask(&[]), counted, &candidate.clone().map(Some))
+        };
         assert_eq!(of(&keep("a"), &keep("a")), Agreement::Same);
         assert_eq!(of(&keep("a"), &keep("b")), Agreement::OtherWords);
         let hand_off = Ok(compaction(CompactionAction::HandOff, "a"));
@@ -174,8 +184,10 @@ mod tests {
         assert_eq!(of(&keep("a"), &fault), Agreement::Fault);
         assert_eq!(of(&fault, &keep("a")), Agreement::Differs);
         assert_eq!(of(&fault, &fault), Agreement::Same);
+        assert_eq!(Agreement::of(&ask(&[]), &keep("a"), &Ok(None)), Agreement::Abstained);
         let is_otherwise = [Agreement::Differs, Agreement::Fault].map(Agreement::is_otherwise);
         assert!(is_otherwise == [true; 2] && !Agreement::OtherWords.is_otherwise());
+        assert!(!Agreement::Abstained.is_otherwise());
     }
 
     // M3

@@ -407,8 +407,10 @@ pub enum Fault {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum DecidedBy {
-    /// The component configured for it.
+    /// The component configured for it, the first of its chain.
     Configured,
+    /// One behind it in the configured chain.
+    Next,
     /// The component that last decided without a fault.
     LastGood,
     /// The component embedded in the host.
@@ -444,6 +446,27 @@ pub struct Label {
     /// Faults of those that were asked before, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<FaultRecord>,
+    /// Those that were asked before and abstained, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub abstained: Vec<AbstentionRecord>,
+}
+
+/// A policy that was asked, and left the question to the next one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AbstentionRecord {
+    /// Who in the chain.
+    pub by: DecidedBy,
+    /// Name of the policy.
+    pub policy: String,
+    /// Digest of the component.
+    pub component: Digest,
+    /// Digest of its canonical settings.
+    pub settings: Digest,
+    /// Fuel that the evaluation used.
+    pub fuel: u64,
+    /// The artifacts that it was shown, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub artifacts: BTreeMap<String, Digest>,
 }
 
 /// A fault in the fallback chain.

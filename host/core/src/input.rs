@@ -166,12 +166,49 @@ pub struct Pin {
     /// Where somebody chose it.
     #[serde(default, skip_serializing_if = "is_default")]
     pub from: Origin,
+    /// Who is asked behind it, in order, where it abstains or fails.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub then: Vec<PinnedLink>,
+}
+
+/// One policy of a chain.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PinnedLink {
+    /// Name, for people.
+    pub policy: String,
+    /// Digest of the component.
+    pub component: Digest,
+    /// Digest of its canonical settings.
+    pub settings: Digest,
+    /// What it asks for beyond the usual.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub wants: Wants,
+    /// What of that, or else, it is granted.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub grants: Grants,
 }
 
 impl Pin {
-    /// Whether the same component decides with the same settings and grants, wherever somebody chose it.
+    /// Whether the same chain of components decides with the same settings and grants, wherever somebody chose it.
     pub fn is_same_as(&self, other: &Self) -> bool {
         (&self.component, &self.settings, &self.grants) == (&other.component, &other.settings, &other.grants)
+            && self.then == other.then
+    }
+
+    /// The one that is asked first.
+    pub fn first(&self) -> PinnedLink {
+        PinnedLink {
+            policy: self.policy.clone(),
+            component: self.component.clone(),
+            settings: self.settings.clone(),
+            wants: self.wants.clone(),
+            grants: self.grants.clone(),
+        }
+    }
+
+    /// The whole chain, in the order of asking.
+    pub fn links(&self) -> impl Iterator<Item = PinnedLink> + '_ {
+        std::iter::once(self.first()).chain(self.then.iter().cloned())
     }
 }
 

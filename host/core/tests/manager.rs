@@ -102,6 +102,7 @@ impl Bench {
                     duration_us: 0,
                     artifacts: Default::default(),
                     faults: Vec::new(),
+                    abstained: Vec::new(),
                 });
                 return self.queue.push_back(Input::Decided { request, result, label });
             }

@@ -134,7 +134,7 @@ fn attacks(engine: &Engine) -> Vec<(&'static str, Attack)> {
         };
         let policy = engine.load(name, &guest.build()).expect("it loads");
         let hostile = policy.configure(&BTreeMap::new()).expect("it has no settings");
-        let first = BTreeMap::from([(Capability::Compaction, hostile)]);
+        let first = BTreeMap::from([(Capability::Compaction, hostile.into())]);
         let router = Router::with_built_in(engine, first, built_in(engine)).expect("a router");
         attacks.push((name, Box::new(move || drop(router.decide(&questions::compaction())))));
     }

@@ -23,10 +23,10 @@ pub fn time(configured: &Configured, question: &Question) -> Option<Duration> {
     let function = configured.policy.0.exports.answering(question.ask.capability())?;
     match &question.ask {
         Ask::Assess(seen) => convert::exhaustion(seen, |seen| {
-            call::<_, questions::Assessment>(configured, question, function, (seen,))
+            call::<_, Option<questions::Assessment>>(configured, question, function, (seen,))
         }),
         Ask::Brief(seen) => convert::handoff(seen, |seen| {
-            call::<_, questions::Prompt>(configured, question, function, (seen,))
+            call::<_, Option<questions::Prompt>>(configured, question, function, (seen,))
         }),
         _ => None,
     }

@@ -1,10 +1,11 @@
-//! One question, one fresh instance, one answer or one fault. Who is asked next after a fault is the router's.
+//! One question, one fresh instance, and one answer, abstention or fault. Who is asked next is the router's.
 
 use baton_core::decision::{Decision, Fault};
 use baton_core::observation::{Ask, Question};
 use baton_core::{Digest, Text};
 use std::sync::Arc;
 
+use crate::bindings::questions;
 use crate::convert;
 use crate::exports::Exports;
 use crate::instance::Instance;
@@ -13,11 +14,14 @@ use crate::settings::Configured;
 use crate::shape;
 use crate::state::LogLine;
 
+/// A decision, `None` where the policy abstains, or why there is neither.
+pub type PolicyAnswer = Result<Option<Decision>, Fault>;
+
 /// What became of a question.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Evaluation {
-    /// The answer, of a shape that the contract allows; core judges whether it makes sense. Or why there is none.
-    pub result: Result<Decision, Fault>,
+    /// The answer, of a shape that the contract allows; core judges whether it makes sense.
+    pub result: PolicyAnswer,
     /// Fuel used, the same for the same question under the same engine digest.
     pub fuel: u64,
     /// What the policy wrote, bounded.
@@ -31,6 +35,13 @@ pub struct Evaluation {
 impl From<Fault> for Evaluation {
     fn from(fault: Fault) -> Self {
         Self { result: Err(fault), fuel: 0, logs: Vec::new(), logs_dropped: 0, artifacts: Vec::new() }
+    }
+}
+
+impl Evaluation {
+    /// The decision, where there is one.
+    pub fn decided(&self) -> Option<&Decision> {
+        self.result.as_ref().ok().and_then(Option::as_ref)
     }
 }
 
@@ -49,7 +60,7 @@ impl Configured {
                 return fault.into();
             }
         };
-        let result = ask(&mut instance, &policy.exports, &question.ask).and_then(shape::check);
+        let result = ask(&mut instance, &policy.exports, &question.ask).and_then(checked);
         let fuel = instance.fuel_used();
         let (log, artifacts) = instance.into_records();
         if result.is_err() {
@@ -75,39 +86,51 @@ pub(crate) fn askable(question: &Question, limits: &Limits) -> Result<(), Fault>
     Ok(())
 }
 
-pub(crate) fn ask(instance: &mut Instance<'_>, exports: &Exports, ask: &Ask) -> Result<Decision, Fault> {
+/// The answer, of a shape that the contract allows.
+pub(crate) fn checked(answer: Option<Decision>) -> PolicyAnswer {
+    answer.map(shape::check).transpose()
+}
+
+pub(crate) fn ask(instance: &mut Instance<'_>, exports: &Exports, ask: &Ask) -> PolicyAnswer {
     let capability = ask.capability();
     let function = exports
         .answering(capability)
         .ok_or_else(|| Fault::Unloadable { message: format!("it does not export {}", capability.name()) })?;
     Ok(match ask {
         Ask::Assess(seen) => {
-            let answer = convert::exhaustion(seen, |seen| instance.call(function, (seen,)))?;
-            Decision::Assess(convert::assessment(answer))
+            let answer: Option<questions::Assessment> =
+                convert::exhaustion(seen, |seen| instance.call(function, (seen,)))?;
+            answer.map(convert::assessment).map(Decision::Assess)
         }
         Ask::Compaction(seen) => {
-            let answer = convert::compaction(seen, |seen| instance.call(function, (seen,)))?;
-            Decision::Compaction(convert::compaction_decision(answer))
+            let answer: Option<questions::CompactionDecision> =
+                convert::compaction(seen, |seen| instance.call(function, (seen,)))?;
+            answer.map(convert::compaction_decision).map(Decision::Compaction)
         }
         Ask::Split(seen) => {
-            let answer = convert::splitting(seen, |seen| instance.call(function, (seen,)))?;
-            Decision::Split(convert::split_decision(answer))
+            let answer: Option<questions::SplitDecision> =
+                convert::splitting(seen, |seen| instance.call(function, (seen,)))?;
+            answer.map(convert::split_decision).map(Decision::Split)
         }
         Ask::Budget(seen, base_turns) => {
-            let answer = convert::splitting(seen, |seen| instance.call(function, (seen, *base_turns)))?;
-            Decision::Budget(convert::turn_budget(answer))
+            let answer: Option<questions::TurnBudget> =
+                convert::splitting(seen, |seen| instance.call(function, (seen, *base_turns)))?;
+            answer.map(convert::turn_budget).map(Decision::Budget)
         }
         Ask::Brief(seen) => {
-            let answer = convert::handoff(seen, |seen| instance.call(function, (seen,)))?;
-            Decision::Brief(convert::brief(answer))
+            let answer: Option<questions::Prompt> =
+                convert::handoff(seen, |seen| instance.call(function, (seen,)))?;
+            answer.map(convert::brief).map(Decision::Brief)
         }
         Ask::Compose(seen) => {
-            let answer = convert::handoff(seen, |seen| instance.call(function, (seen,)))?;
-            Decision::Compose(convert::composition(answer))
+            let answer: Option<questions::Composition> =
+                convert::handoff(seen, |seen| instance.call(function, (seen,)))?;
+            answer.map(convert::composition).map(Decision::Compose)
         }
         Ask::Review(seen) => {
-            let answer = convert::review(seen, |seen| instance.call(function, (seen,)))?;
-            Decision::Review(convert::review_result(answer))
+            let answer: Option<questions::Review> =
+                convert::review(seen, |seen| instance.call(function, (seen,)))?;
+            answer.map(convert::review_result).map(Decision::Review)
         }
     })
 }

@@ -57,20 +57,24 @@ impl Exports {
         for (capability, function) in &self.answers {
             let check = match capability {
                 Capability::Exhaustion => {
-                    check::<(questions::ExhaustionObservation<'_>,), questions::Assessment>
+                    check::<(questions::ExhaustionObservation<'_>,), Option<questions::Assessment>>
                 }
                 Capability::Compaction => {
-                    check::<(questions::CompactionObservation<'_>,), questions::CompactionDecision>
+                    check::<(questions::CompactionObservation<'_>,), Option<questions::CompactionDecision>>
                 }
                 Capability::Splitting => {
-                    check::<(questions::SplittingObservation<'_>,), questions::SplitDecision>
+                    check::<(questions::SplittingObservation<'_>,), Option<questions::SplitDecision>>
                 }
                 Capability::Budgeting => {
-                    check::<(questions::SplittingObservation<'_>, u32), questions::TurnBudget>
+                    check::<(questions::SplittingObservation<'_>, u32), Option<questions::TurnBudget>>
                 }
-                Capability::Prompting => check::<(questions::HandoffObservation<'_>,), questions::Prompt>,
-                Capability::Handoff => check::<(questions::HandoffObservation<'_>,), questions::Composition>,
-                Capability::Review => check::<(questions::ReviewObservation<'_>,), questions::Review>,
+                Capability::Prompting => {
+                    check::<(questions::HandoffObservation<'_>,), Option<questions::Prompt>>
+                }
+                Capability::Handoff => {
+                    check::<(questions::HandoffObservation<'_>,), Option<questions::Composition>>
+                }
+                Capability::Review => check::<(questions::ReviewObservation<'_>,), Option<questions::Review>>,
             };
             check(instance, capability.function(), function)?;
         }

@@ -38,13 +38,13 @@ mod watchdog;
 
 pub use contract::CONTRACTS;
 pub use engine::{Engine, EngineError};
-pub use evaluate::Evaluation;
+pub use evaluate::{Evaluation, PolicyAnswer};
 pub use grants::{ArtifactSource, Grants};
 pub use limits::{EngineConfig, Limits};
 pub use load::{LoadError, Policy};
 pub use native::answer_without_component;
 pub use outline::{Import, Outline};
 pub use reuse::{COMPARED_EVERY, COMPARED_FIRST, Remembers, Reusing};
-pub use router::{BUILTIN_NAME, Decided, NATIVE_NAME, Router, RouterError, builtin_bytes};
+pub use router::{BUILTIN_NAME, Chain, Decided, NATIVE_NAME, Router, RouterError, builtin_bytes};
 pub use settings::{Configured, Problem, Setting, SettingsError};
 pub use state::{LogLevel, LogLine};

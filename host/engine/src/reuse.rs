@@ -6,13 +6,12 @@
 
 use std::sync::Arc;
 
-use baton_core::decision::{Decision, Fault};
+use baton_core::decision::Decision;
 use baton_core::observation::Question;
 
-use crate::evaluate::{ask, askable};
+use crate::evaluate::{PolicyAnswer, ask, askable, checked};
 use crate::instance::Instance;
 use crate::settings::Configured;
-use crate::shape;
 
 /// Questions compared one and all at the beginning: a policy that counts, or keeps what it saw last, shows it within a few.
 pub const COMPARED_FIRST: u64 = 256;
@@ -61,7 +60,7 @@ impl Configured {
 
 impl<'p> Reusing<'p> {
     /// Asks. A fault is never taken from an instance that was used before: a fresh one has the word.
-    pub fn evaluate(&mut self, question: &Question) -> Result<Result<Decision, Fault>, Remembers> {
+    pub fn evaluate(&mut self, question: &Question) -> Result<PolicyAnswer, Remembers> {
         if let Err(fault) = askable(question, self.configured.policy.0.engine.limits()) {
             return Ok(Err(fault));
         }
@@ -85,7 +84,7 @@ impl<'p> Reusing<'p> {
     }
 
     /// The answer of the kept instance. None where it gave none: it is gone then.
-    fn of_kept(&mut self, question: &Question) -> Option<Decision> {
+    fn of_kept(&mut self, question: &Question) -> Option<Option<Decision>> {
         let policy = &*self.configured.policy.0;
         let settings = Arc::clone(&self.configured.settings);
         if self.asked_of_kept >= ASKED_OF_ONE {
@@ -101,7 +100,7 @@ impl<'p> Reusing<'p> {
                 Instance::to_keep(policy, question.texts.clone(), settings).ok()?
             }
         };
-        let answer = ask(&mut instance, &policy.exports, &question.ask).and_then(shape::check).ok()?;
+        let answer = ask(&mut instance, &policy.exports, &question.ask).and_then(checked).ok()?;
         self.asked_of_kept += 1;
         self.kept = Some(instance);
         Some(answer)

@@ -1,14 +1,14 @@
-//! Who decides: for each capability the component configured for it, then the one that last decided without a fault,
-//! then the built-in one, then no component at all. Every decision carries a label that says who made it and what
-//! the others did. A fault never stops the work.
+//! Who decides: for each capability the chain configured for it, each link where all before it abstain; after a fault first
+//! the chain that last decided without one; then the built-in policy, then no component at all. Every decision carries a
+//! label that says who made it and what the others did. Neither a fault nor an abstention stops the work.
 
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use baton_core::Digest;
-use baton_core::decision::{DecidedBy, Decision, Fault, FaultRecord, Label};
+use baton_core::decision::{AbstentionRecord, DecidedBy, Decision, Fault, FaultRecord, Label};
 use baton_core::observation::{Capability, Question};
 use baton_core::workflow::Scope;
 
@@ -55,7 +55,42 @@ pub enum RouterError {
     BuiltInSettings(#[from] SettingsError),
 }
 
-/// Routes each question to the component configured for it. Shared by reference between all who ask.
+/// Who is asked for one capability: the first, and behind it those that are asked in turn where all before them abstain.
+#[derive(Clone)]
+pub struct Chain {
+    first: Configured,
+    then: Vec<Configured>,
+}
+
+impl Chain {
+    /// With nobody behind the first; `then` may be empty.
+    pub fn new(first: Configured, then: Vec<Configured>) -> Self {
+        Self { first, then }
+    }
+
+    /// Who is asked first.
+    pub fn first(&self) -> &Configured {
+        &self.first
+    }
+
+    /// All of them, in the order of asking.
+    pub fn links(&self) -> impl Iterator<Item = &Configured> {
+        std::iter::once(&self.first).chain(&self.then)
+    }
+
+    fn is_same_as(&self, other: &Self) -> bool {
+        self.then.len() == other.then.len()
+            && self.links().zip(other.links()).all(|(one, other)| one.same_as(other))
+    }
+}
+
+impl From<Configured> for Chain {
+    fn from(only: Configured) -> Self {
+        Self::new(only, Vec::new())
+    }
+}
+
+/// Routes each question to the chain configured for it. Shared by reference between all who ask.
 pub struct Router {
     engine: Digest,
     limits: Limits,
@@ -66,8 +101,8 @@ pub struct Router {
 type Slots = BTreeMap<(Scope, Capability), Slot>;
 
 struct Slot {
-    configured: Configured,
-    last_good: Option<Configured>,
+    configured: Chain,
+    last_good: Option<Chain>,
 }
 
 /// A decision, with who made it and what was written on the way.
@@ -85,7 +120,7 @@ pub struct Decided {
 
 impl Router {
     /// With the built-in policy behind every other, and in place of every capability that is not given.
-    pub fn new(engine: &Engine, configured: BTreeMap<Capability, Configured>) -> Result<Self, RouterError> {
+    pub fn new(engine: &Engine, configured: BTreeMap<Capability, Chain>) -> Result<Self, RouterError> {
         let built_in = engine.load(BUILTIN_NAME, BUILTIN)?.configure(&BTreeMap::new())?;
         Self::with_built_in(engine, configured, built_in)
     }
@@ -93,12 +128,12 @@ impl Router {
     /// With another policy in the place of the built-in one. It must decide what nothing is configured for.
     pub fn with_built_in(
         engine: &Engine,
-        mut configured: BTreeMap<Capability, Configured>,
+        mut configured: BTreeMap<Capability, Chain>,
         built_in: Configured,
     ) -> Result<Self, RouterError> {
         let mut slots = BTreeMap::new();
         for capability in Capability::ALL {
-            let configured = configured.remove(&capability).unwrap_or_else(|| built_in.clone());
+            let configured: Chain = configured.remove(&capability).unwrap_or_else(|| built_in.clone().into());
             can_decide(&configured, capability)?;
             slots.insert((Scope::Run, capability), Slot { configured, last_good: None });
         }
@@ -110,14 +145,15 @@ impl Router {
         })
     }
 
-    /// Puts another component in place, between two decisions (M3): a decision under way is not disturbed, and the last
+    /// Puts another chain in place, between two decisions (M3): a decision under way is not disturbed, and the last
     /// good one stays at hand.
     pub fn configure(
         &self,
         scope: Scope,
         capability: Capability,
-        configured: Configured,
+        chain: impl Into<Chain>,
     ) -> Result<(), RouterError> {
+        let configured = chain.into();
         can_decide(&configured, capability)?;
         match self.slots().entry((scope, capability)) {
             Entry::Occupied(mut slot) => slot.get_mut().configured = configured,
@@ -128,20 +164,21 @@ impl Router {
         Ok(())
     }
 
-    /// Says which one is asked after the one in place, until that has decided without a fault itself.
+    /// Says which chain is asked after a fault of the one in place, until that has decided without a fault itself.
     pub fn stand_behind(
         &self,
         scope: &Scope,
         capability: Capability,
-        good: Configured,
+        good: impl Into<Chain>,
     ) -> Result<(), RouterError> {
+        let good = good.into();
         can_decide(&good, capability)?;
         self.remember(scope, capability, good);
         Ok(())
     }
 
-    /// Who is asked first for a capability in a scope.
-    pub fn configured(&self, scope: &Scope, capability: Capability) -> Configured {
+    /// Who is asked for a capability in a scope.
+    pub fn configured(&self, scope: &Scope, capability: Capability) -> Chain {
         slot(&self.slots(), scope, capability).configured.clone()
     }
 
@@ -166,64 +203,72 @@ impl Router {
         if let Err(fault) = askable(question, &self.limits) {
             return asked.done(Err(fault), self.native_label(capability));
         }
-        for (by, configured) in self.chain(scope, capability) {
+        let mut line = self.line(scope, capability);
+        while let Some((by, configured)) = line.next() {
             let Evaluation { result, fuel, logs, logs_dropped, artifacts } = configured.evaluate(question);
             asked.logs.extend(logs);
             asked.logs_dropped = asked.logs_dropped.saturating_add(logs_dropped);
             let component = configured.policy().digest().clone();
             let policy = configured.policy().name().to_owned();
+            let settings = configured.settings_digest().clone();
+            let artifacts = artifacts.into_iter().collect();
             match result {
-                Ok(decision) => {
+                Ok(Some(decision)) => {
                     let label = Label {
                         by,
                         policy,
                         component: Some(component),
-                        settings: Some(configured.settings_digest().clone()),
+                        settings: Some(settings),
                         fuel,
-                        artifacts: artifacts.into_iter().collect(),
+                        artifacts,
                         ..self.native_label(capability)
                     };
-                    if by == DecidedBy::Configured {
-                        self.remember(scope, capability, configured);
+                    if asked.faults.is_empty() && matches!(by, DecidedBy::Configured | DecidedBy::Next) {
+                        self.remember(scope, capability, line.configured);
                     }
                     return asked.done(Ok(decision), label);
                 }
-                Err(fault) => asked.faults.push(FaultRecord {
-                    by,
-                    policy,
-                    component,
-                    fault,
-                    settings: Some(configured.settings_digest().clone()),
-                    fuel: Some(fuel),
-                    artifacts: artifacts.into_iter().collect(),
-                }),
+                Ok(None) => {
+                    asked.abstained.push(AbstentionRecord {
+                        by,
+                        policy,
+                        component,
+                        settings,
+                        fuel,
+                        artifacts,
+                    });
+                }
+                Err(fault) => {
+                    line.fall_back();
+                    asked.faults.push(FaultRecord {
+                        by,
+                        policy,
+                        component,
+                        fault,
+                        settings: Some(settings),
+                        fuel: Some(fuel),
+                        artifacts,
+                    });
+                }
             }
         }
         asked.done(Ok(native::answer(&question.ask)), self.native_label(capability))
     }
 
-    /// Those with a component, in order; each component with the same settings once.
-    fn chain(&self, scope: &Scope, capability: Capability) -> Vec<(DecidedBy, Configured)> {
+    /// Who is asked in a scope, as it stands now.
+    fn line(&self, scope: &Scope, capability: Capability) -> Line {
         let slots = self.slots();
         let slot = slot(&slots, scope, capability);
-        let mut chain = vec![(DecidedBy::Configured, slot.configured.clone())];
-        let behind =
-            [(DecidedBy::LastGood, slot.last_good.as_ref()), (DecidedBy::BuiltIn, Some(&self.built_in))];
-        for (by, candidate) in behind {
-            let Some(candidate) = candidate else { continue };
-            let new = !chain.iter().any(|(_, asked)| asked.same_as(candidate));
-            if new && can_decide(candidate, capability).is_ok() {
-                chain.push((by, candidate.clone()));
-            }
-        }
-        chain
+        let is_able = |candidate: &Configured| candidate.policy().decides().contains(&capability);
+        let built_in = Some(self.built_in.clone()).filter(is_able);
+        Line::new(slot.configured.clone(), slot.last_good.clone(), built_in)
     }
 
     /// It decided without a fault: where the one configured after it fails, it is asked again.
-    fn remember(&self, scope: &Scope, capability: Capability, good: Configured) {
+    fn remember(&self, scope: &Scope, capability: Capability, good: Chain) {
         let mut slots = self.slots();
         let Some(slot) = slots.get_mut(&(scope.clone(), capability)) else { return };
-        if !slot.last_good.as_ref().is_some_and(|last| last.same_as(&good)) {
+        if !slot.last_good.as_ref().is_some_and(|last| last.is_same_as(&good)) {
             slot.last_good = Some(good);
         }
     }
@@ -241,6 +286,7 @@ impl Router {
             duration_us: 0,
             artifacts: BTreeMap::new(),
             faults: Vec::new(),
+            abstained: Vec::new(),
         }
     }
 
@@ -254,14 +300,51 @@ impl Router {
 #[derive(Default)]
 struct Asked {
     faults: Vec<FaultRecord>,
+    abstained: Vec<AbstentionRecord>,
     logs: Vec<LogLine>,
     logs_dropped: u32,
 }
 
 impl Asked {
     fn done(self, result: Result<Decision, Fault>, label: Label) -> Decided {
-        let Asked { faults, logs, logs_dropped } = self;
-        Decided { result, label: Label { faults, ..label }, logs, logs_dropped }
+        let Asked { faults, abstained, logs, logs_dropped } = self;
+        Decided { result, label: Label { faults, abstained, ..label }, logs, logs_dropped }
+    }
+}
+
+/// Who is asked, one after the other: each component with the same settings once.
+struct Line {
+    configured: Chain,
+    last_good: Option<Chain>,
+    /// Who is asked next, unless they were asked before.
+    ahead: VecDeque<(DecidedBy, Configured)>,
+    asked: Vec<Configured>,
+}
+
+impl Line {
+    fn new(configured: Chain, last_good: Option<Chain>, built_in: Option<Configured>) -> Self {
+        let by = std::iter::once(DecidedBy::Configured).chain(std::iter::repeat(DecidedBy::Next));
+        let mut ahead: VecDeque<_> = by.zip(configured.links().cloned()).collect();
+        ahead.extend(built_in.map(|built_in| (DecidedBy::BuiltIn, built_in)));
+        Self { configured, last_good, ahead, asked: Vec::new() }
+    }
+
+    fn next(&mut self) -> Option<(DecidedBy, Configured)> {
+        while let Some((by, candidate)) = self.ahead.pop_front() {
+            if !self.asked.iter().any(|asked| asked.same_as(&candidate)) {
+                self.asked.push(candidate.clone());
+                return Some((by, candidate));
+            }
+        }
+        None
+    }
+
+    /// One of them failed: before the rest, the chain that was good before is asked.
+    fn fall_back(&mut self) {
+        let good: Vec<Configured> = self.last_good.take().iter().flat_map(Chain::links).cloned().collect();
+        for candidate in good.into_iter().rev() {
+            self.ahead.push_front((DecidedBy::LastGood, candidate));
+        }
     }
 }
 
@@ -270,14 +353,12 @@ fn slot<'s>(slots: &'s Slots, scope: &Scope, capability: Capability) -> &'s Slot
     slots.get(&(scope.clone(), capability)).unwrap_or_else(|| &slots[&(Scope::Run, capability)])
 }
 
-fn can_decide(configured: &Configured, capability: Capability) -> Result<(), RouterError> {
-    let policy = configured.policy();
-    if policy.decides().contains(&capability) {
-        return Ok(());
-    }
-    let decides: Vec<_> = policy.decides().iter().map(|capability| capability.name()).collect();
+fn can_decide(chain: &Chain, capability: Capability) -> Result<(), RouterError> {
+    let unable = |link: &&Configured| !link.policy().decides().contains(&capability);
+    let Some(link) = chain.links().find(unable) else { return Ok(()) };
+    let decides: Vec<_> = link.policy().decides().iter().map(|capability| capability.name()).collect();
     Err(RouterError::CannotDecide {
-        policy: policy.name().to_owned(),
+        policy: link.policy().name().to_owned(),
         capability,
         decides: decides.join(", "),
     })

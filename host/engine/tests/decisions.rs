@@ -37,18 +37,21 @@ fn a_digest_tells_engines_apart_that_decide_differently() {
 fn the_default_policy_decides_everything_and_its_label_says_so() {
     let engine = engine();
     let router = Router::new(&engine, BTreeMap::new()).expect("a router");
-    assert_eq!(router.configured(&Scope::Run, Capability::Splitting).policy().decides(), Capability::ALL);
+    assert_eq!(
+        router.configured(&Scope::Run, Capability::Splitting).first().policy().decides(),
+        Capability::ALL
+    );
     let (result, label) = router.decide(&question("assess"));
     assert!(result.is_ok(), "{result:?}");
     assert_eq!((label.by, label.policy.as_str()), (DecidedBy::Configured, BUILTIN_NAME));
     assert_eq!(label.capability, Capability::Exhaustion);
     assert_eq!(
         label.component.as_ref(),
-        Some(router.configured(&Scope::Run, Capability::Exhaustion).policy().digest())
+        Some(router.configured(&Scope::Run, Capability::Exhaustion).first().policy().digest())
     );
     assert_eq!(
         label.settings.as_ref(),
-        Some(router.configured(&Scope::Run, Capability::Exhaustion).settings_digest())
+        Some(router.configured(&Scope::Run, Capability::Exhaustion).first().settings_digest())
     );
     assert_eq!(&label.engine, engine.digest());
     assert!(label.fuel > 0);

@@ -27,7 +27,7 @@ fn resident_bytes() -> u64 {
 fn attackers(engine: &Engine) -> Vec<Configured> {
     let fill =
         "(drop (memory.grow (i32.const 200))) (memory.fill (i32.const 0) (i32.const 1) (i32.const 13000000))";
-    let answer = "(i64.store (i32.const 64) (i64.const 0)) (i32.const 64)";
+    let answer = "(i64.store (i32.const 64) (i64.const 0)) (i32.const 60)";
     let guests = [
         Guest::deciding("(loop $more (br_if $more (i32.ge_s (memory.grow (i32.const 16)) (i32.const 0)))) unreachable"),
         Guest::deciding(&format!("{fill} unreachable")),
@@ -39,7 +39,7 @@ fn attackers(engine: &Engine) -> Vec<Configured> {
             "(loop $again
                 (call $slice (i32.const 0) (i32.const 0) (i32.const 65536) (i32.const {}))
                 (global.set $heap (i32.const 65536)) (br $again)) unreachable",
-            guests::ANSWER
+            guests::DECISION
         ))
         .import("text", "slice"),
     ];

@@ -48,7 +48,7 @@ fn no_decision_is_lost_or_attributed_to_another_policy() {
     };
     let router = Router::with_built_in(
         &engine,
-        [(Capability::Compaction, policies[0].clone())].into(),
+        [(Capability::Compaction, policies[0].clone().into())].into(),
         engine
             .load("whole", baton_engine::builtin_bytes())
             .expect("it loads")

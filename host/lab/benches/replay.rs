@@ -9,10 +9,10 @@ mod relay;
 use std::collections::BTreeMap;
 
 use baton_core::action::Action;
-use baton_core::decision::{Decision, Fault};
+use baton_core::decision::Fault;
 use baton_core::observation::{Ask, Capability, Question};
 use baton_core::{Input, RunId, Stamped};
-use baton_engine::{BUILTIN_NAME, Configured, Engine, EngineConfig, bare, builtin_bytes};
+use baton_engine::{BUILTIN_NAME, Configured, Engine, EngineConfig, PolicyAnswer, bare, builtin_bytes};
 use baton_lab::replay::{Asked, Instances, Recorded, replay, replay_with};
 use baton_store::{Durability, Entry, Journal, StateDir};
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
@@ -42,7 +42,7 @@ fn replays(criterion: &mut Criterion) {
         bencher.iter_custom(|times| (0..times).flat_map(|_| all()).sum());
     });
     group.throughput(Throughput::Elements((questions.len() * runs.len()) as u64));
-    let nobody = |_: &Question| -> Result<Decision, Fault> { Err(Fault::OutOfFuel { limit: 0 }) };
+    let nobody = |_: &Question| -> PolicyAnswer { Err(Fault::OutOfFuel { limit: 0 }) };
     for threads in [1, cores] {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads");
         group.bench_function(BenchmarkId::new("nobody is asked", threads), |bencher| {

@@ -58,7 +58,7 @@ fn workflow(objectives: usize) -> Workflow {
 
 fn arm(name: &str, workflow: &Workflow, engine: &Engine, built_in: &Configured) -> Arm {
     let (engine, built_in) = (engine.clone(), built_in.clone());
-    let seats: BTreeMap<_, _> = Capability::ALL.into_iter().map(|of| (of, built_in.clone())).collect();
+    let seats: BTreeMap<_, _> = Capability::ALL.into_iter().map(|of| (of, built_in.clone().into())).collect();
     Arm {
         name: name.to_owned(),
         workflow: workflow.clone(),

@@ -125,15 +125,22 @@ fn put(ask: &impl Subject, seed: u64, index: u64, decides: &[Capability], tally:
                     Counterexample::new(index, why, &question, &first).and(None, &second)
                 });
             }
-            Test::Changed { change, holds } => {
+            Test::Changed { change, holds, for_abstaining } => {
                 let Ok(before) = &first.result else { continue };
                 let dice = &mut Dice::new(seed, index, 1 + place as u64);
                 let Some(changed) = change(&question, dice) else { continue };
                 let second = ask(&changed);
                 tally.worked(index, &changed, &second);
-                let held = match &second.result {
-                    Ok(after) => holds(&changed, before, after),
-                    Err(fault) => Held::No(format!("it was not decided: it {fault}")),
+                let held = match (before, &second.result) {
+                    (Some(before), Ok(Some(after))) => holds(&changed, before, after),
+                    (None, Ok(Some(_))) if *for_abstaining => {
+                        Held::No("it decides now, and abstained before".to_owned())
+                    }
+                    (Some(_), Ok(None)) if *for_abstaining => {
+                        Held::No("it abstains now, and decided before".to_owned())
+                    }
+                    (_, Ok(_)) => Held::NotAsked,
+                    (_, Err(fault)) => Held::No(format!("it was not decided: it {fault}")),
                 };
                 tally.note(place, held, |why| {
                     Counterexample::new(index, why, &question, &first).and(Some(&changed), &second)

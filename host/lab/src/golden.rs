@@ -28,8 +28,8 @@ pub struct Golden {
     pub settings: BTreeMap<String, GivenSetting>,
     /// What the policy may read, by name.
     pub artifacts: BTreeMap<String, String>,
-    /// What was decided; absent where nobody was asked yet.
-    pub decision: Option<Decision>,
+    /// What was decided, `None` within for an abstention; absent where nobody was asked yet.
+    pub decision: Option<Option<Decision>>,
     /// As it stands in the file.
     document: Value,
 }
@@ -43,8 +43,8 @@ pub enum Replayed {
     Differs {
         /// Every place where the two part, in words; empty where the file has no decision.
         places: Vec<String>,
-        /// The answer.
-        decision: Decision,
+        /// The answer; none where it abstains.
+        decision: Option<Decision>,
     },
     /// There is no answer.
     Fault(Fault),
@@ -94,10 +94,7 @@ impl Golden {
             question,
             settings: written.settings.into_iter().map(setting).collect::<Result<_, _>>()?,
             artifacts: written.artifacts,
-            decision: written
-                .decision
-                .map(|decision| strict(decision, "decision").map(|(read, _)| read))
-                .transpose()?,
+            decision: written.decision.map(decision).transpose()?,
             document,
         })
     }
@@ -113,7 +110,9 @@ impl Golden {
             Ok(decision) if self.decision.as_ref() == Some(&decision) => Replayed::Stands,
             Ok(decision) => {
                 let places = match &self.decision {
-                    Some(golden) => differences(&json!(golden), &json!(decision), "decision"),
+                    Some(golden) => {
+                        differences(&written(golden.as_ref()), &written(decision.as_ref()), "decision")
+                    }
                     None => Vec::new(),
                 };
                 Replayed::Differs { places, decision }
@@ -129,10 +128,10 @@ impl Golden {
     }
 
     /// The text of the file with this decision; the question stays as it was written.
-    pub fn with_decision(&self, decision: &Decision) -> String {
+    pub fn with_decision(&self, decision: Option<&Decision>) -> String {
         let mut document = self.document.clone();
         document["schema"] = json!(SCHEMA);
-        document["decision"] = json!(decision);
+        document["decision"] = written(decision);
         format!("{:#}\n", sorted(document))
     }
 }
@@ -167,6 +166,21 @@ fn ask(ask: Value) -> Result<Ask, String> {
         [only] => Err(format!(": ask.{only}: is unknown to {}", ask.function())),
         many => Err(format!(": ask.{}: are unknown to {}", many.join(", ask."), ask.function())),
     }
+}
+
+/// What a file says where the policy abstains.
+const ABSTAINED: &str = "abstained";
+
+fn decision(decision: Value) -> Result<Option<Decision>, String> {
+    if decision == written(None) {
+        return Ok(None);
+    }
+    strict(decision, "decision").map(|(read, _)| Some(read))
+}
+
+/// A decision as it stands in a file.
+fn written(decision: Option<&Decision>) -> Value {
+    decision.map_or_else(|| json!({ "function": ABSTAINED }), |decision| json!(decision))
 }
 
 /// Reads a value, and gathers the fields that nobody knows.

@@ -116,6 +116,9 @@ pub struct Measures {
     /// Decisions by component: whether an arm really decided.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub decided_by: BTreeMap<Digest, u64>,
+    /// Questions that a component left to the next one, by component.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub abstained: BTreeMap<Digest, u64>,
     /// Failures by component.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub failures: BTreeMap<Digest, Failures>,
@@ -125,10 +128,12 @@ pub struct Measures {
 }
 
 impl Measures {
-    /// How often a component was asked: it answered, or it failed.
+    /// How often a component was asked: it answered, abstained or failed.
     pub fn asked(&self, component: &Digest) -> u64 {
-        let answered = self.decided_by.get(component).copied().unwrap_or_default();
-        answered + self.failures.get(component).map_or(0, |failures| failures.times)
+        let of = |counts: &BTreeMap<Digest, u64>| counts.get(component).copied().unwrap_or_default();
+        of(&self.decided_by)
+            + of(&self.abstained)
+            + self.failures.get(component).map_or(0, |failures| failures.times)
     }
 }
 
@@ -162,6 +167,7 @@ pub struct Measuring {
     faults: u64,
     timeouts: u64,
     decided_by: BTreeMap<Digest, u64>,
+    abstained: BTreeMap<Digest, u64>,
     failures: BTreeMap<Digest, Failures>,
     swapped: bool,
 }
@@ -183,6 +189,9 @@ impl Measuring {
                 failures::count(&mut self.failures, label);
                 if let Some(component) = &label.component {
                     *self.decided_by.entry(component.clone()).or_default() += 1;
+                }
+                for record in &label.abstained {
+                    *self.abstained.entry(record.component.clone()).or_default() += 1;
                 }
             }
             Input::Agent { session, event: AgentEvent::ToolCall { writes: Some(path), .. } } => {
@@ -298,6 +307,7 @@ impl Measuring {
             faults: self.faults,
             timeouts: self.timeouts,
             decided_by: self.decided_by,
+            abstained: self.abstained,
             failures: self.failures,
             swapped: self.swapped,
         })

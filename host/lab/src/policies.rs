@@ -1,9 +1,9 @@
 //! Asks real policies: the closures that `verify` and `try_on` want, over the engine.
 
 use baton_core::Digest;
-use baton_core::decision::{Decision, Fault, Label};
+use baton_core::decision::Label;
 use baton_core::observation::Question;
-use baton_engine::Configured;
+use baton_engine::{Configured, PolicyAnswer};
 
 use crate::reevaluate::Answer;
 
@@ -36,6 +36,6 @@ pub fn ask_again(policies: &[Configured], engine: &Digest) -> impl FnMut(&Questi
 }
 
 /// Puts every question to this policy, and to none behind it.
-pub fn candidate(policy: &Configured) -> impl FnMut(&Question) -> Result<Decision, Fault> {
+pub fn candidate(policy: &Configured) -> impl FnMut(&Question) -> PolicyAnswer {
     |question| policy.evaluate(question).result
 }

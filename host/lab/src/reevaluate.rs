@@ -1,10 +1,11 @@
 //! Replay of policies: every decision that was made is made again by whoever made it, and must come out the same, to the byte and
-//! to the unit of fuel. So must the faults of those that were asked before. How a component is asked is the witness's; what is
+//! to the unit of fuel. So must the faults and abstentions of those that were asked before. How a component is asked is the witness's; what is
 //! asked again, and what counts as the same, is decided here.
 
-use baton_core::decision::{DecidedBy, Decision, Fault, FaultRecord, Label};
+use baton_core::decision::{AbstentionRecord, DecidedBy, Decision, Fault, FaultRecord, Label};
 use baton_core::observation::Question;
 use baton_core::{Input, RequestId, RunId, Seq, Stamped};
+use baton_engine::PolicyAnswer;
 use baton_store::Entry;
 
 use crate::LabError;
@@ -18,15 +19,15 @@ pub const DIFFERENCES_KEPT: usize = 20;
 pub enum Answer {
     /// The component was asked.
     Given {
-        /// Its answer or fault.
-        result: Result<Decision, Fault>,
+        /// Its answer, abstention or fault.
+        result: PolicyAnswer,
         /// What it used.
         fuel: u64,
     },
     /// The component was asked under another engine: under that it may use other fuel for the same answer.
     OtherEngine {
-        /// Its answer or fault.
-        result: Result<Decision, Fault>,
+        /// Its answer, abstention or fault.
+        result: PolicyAnswer,
     },
     /// The label names what cannot have decided in this run: it was changed, or this is no journal of Baton.
     Impossible {
@@ -53,6 +54,11 @@ pub trait Witness {
         Answer::Unavailable { why: format!("nobody asks {} again", record.policy) }
     }
 
+    /// The same of one that was asked before, and abstained.
+    fn abstention(&mut self, _question: &Question, _label: &Label, record: &AbstentionRecord) -> Answer {
+        Answer::Unavailable { why: format!("nobody asks {} again", record.policy) }
+    }
+
     /// What is decided where no component answers; none where that is not known.
     fn native(&mut self, _question: &Question) -> Option<Result<Decision, Fault>> {
         None
@@ -76,12 +82,12 @@ pub struct Changed {
     pub function: &'static str,
     /// Who decided, and under which digests.
     pub label: Label,
-    /// One that was asked before and failed, where it is that fault that came out differently.
-    pub earlier: Option<FaultRecord>,
+    /// The policy that was asked before and failed or abstained, where it is that which came out differently.
+    pub earlier: Option<String>,
     /// The answer then; its fuel is in the label.
-    pub recorded: Result<Decision, Fault>,
+    pub recorded: PolicyAnswer,
     /// The answer now; or why there can be none.
-    pub replayed: Result<Result<Decision, Fault>, String>,
+    pub replayed: Result<PolicyAnswer, String>,
     /// The fuel now, where it is compared.
     pub replayed_fuel: Option<u64>,
 }
@@ -108,6 +114,8 @@ pub struct Reevaluated {
     pub watchdog: u64,
     /// Faults of components that were asked before the one that decided, and that fail again in the same way.
     pub faults_same: u64,
+    /// Abstentions of components that were asked before the one that decided, and that abstain again.
+    pub abstentions_same: u64,
     /// Answers, of those that are the same, whose fuel was not compared: they were given under another engine.
     pub fuel_not_compared: u64,
     /// Decisions and faults that could not be looked at.
@@ -126,6 +134,7 @@ impl Reevaluated {
         self.native += other.native;
         self.watchdog += other.watchdog;
         self.faults_same += other.faults_same;
+        self.abstentions_same += other.abstentions_same;
         self.fuel_not_compared += other.fuel_not_compared;
         self.unavailable += other.unavailable;
         self.unavailable_because = self.unavailable_because.take().or(other.unavailable_because);
@@ -147,8 +156,8 @@ struct Looked<'a> {
     request: RequestId,
     function: &'static str,
     label: &'a Label,
-    earlier: Option<&'a FaultRecord>,
-    recorded: &'a Result<Decision, Fault>,
+    earlier: Option<&'a str>,
+    recorded: &'a PolicyAnswer,
     /// Absent where the journal does not say.
     fuel: Option<u64>,
 }
@@ -180,6 +189,7 @@ impl<W: Witness> Reevaluation<W> {
 
     fn ask_again(&mut self, paired: &Paired<'_>) {
         let Paired { seq, request, question, recorded, label } = paired;
+        let recorded = &(*recorded).clone().map(Some);
         let looked = Looked {
             seq: *seq,
             request: *request,
@@ -191,7 +201,8 @@ impl<W: Witness> Reevaluation<W> {
         };
         for record in &label.faults {
             let recorded = Err(record.fault.clone());
-            let looked = Looked { earlier: Some(record), recorded: &recorded, fuel: record.fuel, ..looked };
+            let earlier = Some(record.policy.as_str());
+            let looked = Looked { earlier, recorded: &recorded, fuel: record.fuel, ..looked };
             match &record.fault {
                 Fault::Watchdog { .. } => self.found.watchdog += 1,
                 _ => {
@@ -199,6 +210,12 @@ impl<W: Witness> Reevaluation<W> {
                     self.count(&looked, answer);
                 }
             }
+        }
+        for record in &label.abstained {
+            let earlier = Some(record.policy.as_str());
+            let looked = Looked { earlier, recorded: &Ok(None), fuel: Some(record.fuel), ..looked };
+            let answer = self.witness.abstention(question, label, record);
+            self.count(&looked, answer);
         }
         if label.capability != question.ask.capability() {
             let why = format!("the label says {}, and {} was asked", label.capability, looked.function);
@@ -215,7 +232,7 @@ impl<W: Witness> Reevaluation<W> {
             }
         } else if label.by == DecidedBy::Native || label.component.is_none() {
             match self.witness.native(question) {
-                Some(result) => self.count(&looked, Answer::Given { result, fuel: 0 }),
+                Some(result) => self.count(&looked, Answer::Given { result: result.map(Some), fuel: 0 }),
                 None => self.found.native += 1,
             }
         } else if matches!(recorded, Err(Fault::Watchdog { .. })) {
@@ -249,7 +266,11 @@ impl<W: Witness> Reevaluation<W> {
         let fuel = fuel.filter(|_| looked.fuel.is_some());
         let is_same = replayed.as_ref().is_ok_and(|replayed| same_bytes(replayed, looked.recorded));
         if is_same && fuel.is_none_or(|fuel| looked.fuel == Some(fuel)) {
-            *if looked.earlier.is_some() { &mut found.faults_same } else { &mut found.same } += 1;
+            *match (looked.earlier, looked.recorded) {
+                (None, _) => &mut found.same,
+                (Some(_), Ok(_)) => &mut found.abstentions_same,
+                (Some(_), Err(_)) => &mut found.faults_same,
+            } += 1;
             found.fuel_not_compared += u64::from(fuel.is_none());
             return;
         }
@@ -260,7 +281,7 @@ impl<W: Witness> Reevaluation<W> {
                 request: looked.request,
                 function: looked.function,
                 label: looked.label.clone(),
-                earlier: looked.earlier.cloned(),
+                earlier: looked.earlier.map(str::to_owned),
                 recorded: looked.recorded.clone(),
                 replayed,
                 replayed_fuel: fuel,
@@ -277,7 +298,7 @@ impl Reevaluated {
 }
 
 /// Whether a journal would have the very same bytes for both.
-fn same_bytes(a: &Result<Decision, Fault>, b: &Result<Decision, Fault>) -> bool {
+fn same_bytes(a: &PolicyAnswer, b: &PolicyAnswer) -> bool {
     match (serde_json::to_vec(a), serde_json::to_vec(b)) {
         (Ok(a), Ok(b)) => a == b,
         // What cannot be written was never in a journal.

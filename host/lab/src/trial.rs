@@ -2,9 +2,9 @@
 //! It does not guess how the run would have gone on: what came after an answer that would have made the host do
 //! something else is counted apart, as off the candidate's course.
 
-use baton_core::decision::{Decision, Fault};
 use baton_core::observation::{Capability, Question};
 use baton_core::{Run, RunId};
+use baton_engine::PolicyAnswer;
 use baton_store::{Entry, Journal};
 
 use crate::LabError;
@@ -21,7 +21,7 @@ pub struct Trial<A> {
     ask: A,
 }
 
-impl<A: FnMut(&Question) -> Result<Decision, Fault>> Trial<A> {
+impl<A: FnMut(&Question) -> PolicyAnswer> Trial<A> {
     /// Before the first entry. Questions of `decides` alone are put; so many differences are kept to be shown.
     pub fn new(
         run: RunId,
@@ -71,7 +71,7 @@ pub fn try_on(
     run: &RunId,
     decides: impl IntoIterator<Item = Capability>,
     differences_kept: usize,
-    ask: impl FnMut(&Question) -> Result<Decision, Fault>,
+    ask: impl FnMut(&Question) -> PolicyAnswer,
 ) -> Result<Tried, LabError> {
     let mut trial = Trial::new(run.clone(), decides, differences_kept, ask);
     let mut rows = 0_u64;

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use baton_engine::{BUILTIN_NAME, Engine, EngineConfig, Limits, builtin_bytes};
 use baton_lab::conformance::{Plan, Report, check};
-use guests::{ANSWER, Guest};
+use guests::{ANSWER, DECISION, Guest};
 
 /// Few, since the engine is not optimised here; `baton policy check` asks ten thousand.
 const FEW: Plan = Plan { seed: 1, questions: 210 };
@@ -58,7 +58,7 @@ fn guests_that_take_too_much_are_found_out() {
 #[test]
 fn guests_whose_answers_are_of_no_use_are_found_out() {
     assert_eq!(broken(&Guest::new("compaction-policy").answering(5_000)), ["under-caps"]);
-    let no_action = format!("(i32.store (i32.const {ANSWER}) (i32.const 99)) (i32.const {ANSWER})");
+    let no_action = format!("(i32.store (i32.const {DECISION}) (i32.const 99)) (i32.const {ANSWER})");
     assert_eq!(broken(&Guest::deciding(&no_action)), ["well-formed"]);
     assert_eq!(broken(&Guest::good("")), ["gives-reason"]);
 }
@@ -67,12 +67,12 @@ fn guests_whose_answers_are_of_no_use_are_found_out() {
 fn a_guest_that_offloads_what_nobody_offered_is_found_out() {
     // The variant `offload` with an empty list, and the reason "no".
     let offloads = format!(
-        "(i32.store (i32.const {ANSWER}) (i32.const 2))
+        "(i32.store (i32.const {DECISION}) (i32.const 2))
          (i32.store (i32.const {}) (i32.const 1024))
          (i32.store (i32.const {}) (i32.const 2))
          (i32.const {ANSWER})",
-        ANSWER + 12,
-        ANSWER + 16
+        DECISION + 12,
+        DECISION + 16
     );
     assert_eq!(broken(&Guest::deciding(&offloads).data(1024, "no")), ["makes-sense"]);
 }

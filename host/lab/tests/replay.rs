@@ -10,7 +10,7 @@ use baton_core::decision::{Assessment, Decision, Fault, Recovery, Verdict};
 use baton_core::observation::{Ask, Capability, Question};
 use baton_core::workflow::SettingValue;
 use baton_core::{Digest, Input, RunId, Stamped};
-use baton_engine::{BUILTIN_NAME, Configured, Engine, EngineConfig, builtin_bytes};
+use baton_engine::{BUILTIN_NAME, Configured, Engine, EngineConfig, PolicyAnswer, builtin_bytes};
 use baton_lab::replay::{
     Alarm, Asked, Fate, Instances, Recorded, Replayed, Shelf, Witnesses, replay, replay_with, verify_all,
 };
@@ -75,15 +75,15 @@ fn sources(journal: &Journal, runs: &[RunId]) -> Vec<Recorded> {
 }
 
 /// Says of every session at work that it is well, and warns or does not.
-fn warner(warns: impl Fn(&Question) -> bool) -> impl Fn(&Question) -> Result<Decision, Fault> {
+fn warner(warns: impl Fn(&Question) -> bool) -> impl Fn(&Question) -> PolicyAnswer {
     move |question| {
-        Ok(Decision::Assess(Assessment {
+        Ok(Some(Decision::Assess(Assessment {
             verdict: Verdict::Healthy,
             evidence: Vec::new(),
             warning: warns(question).then(|| "It fills up.".to_owned()),
             recovery: Recovery::Wait,
             reason: "Because.".into(),
-        }))
+        })))
     }
 }
 

@@ -8,7 +8,7 @@ use baton_core::decision::{Decision, Fault, Order, SplitAction, SplitDecision, S
 use baton_core::observation::{Ask, Capability, Question, SplitOccasion};
 use baton_core::workflow::SettingValue;
 use baton_core::{Input, PhaseId, RunId, Seq, Stamped, UnixMs};
-use baton_engine::{BUILTIN_NAME, Configured, Engine, EngineConfig, Router, builtin_bytes};
+use baton_engine::{BUILTIN_NAME, Configured, Engine, EngineConfig, PolicyAnswer, Router, builtin_bytes};
 use baton_lab::{Function, LabError, Tally, Tried, candidate, try_on};
 use baton_store::Entry;
 
@@ -21,7 +21,7 @@ fn tried(
     entries: Vec<Entry>,
     decides: &[Capability],
     kept: usize,
-    ask: impl FnMut(&Question) -> Result<Decision, Fault>,
+    ask: impl FnMut(&Question) -> PolicyAnswer,
 ) -> Tried {
     let (_folder, journal) = journal_of(entries);
     try_on(&journal, &run_id(), decides.iter().copied(), kept, ask).unwrap()
@@ -104,7 +104,7 @@ fn the_policy_of_a_run_decides_as_it_did_and_with_another_threshold_it_leaves_th
 fn another_reason_and_a_fault_leave_the_candidate_on_course() {
     let found = tried(recorded_with_stub(), &Capability::ALL, KEPT, |question| match question.ask {
         Ask::Brief(_) => Err(Fault::OutOfFuel { limit: 7 }),
-        _ => Ok(with_reason(stub(question), "Other words.")),
+        _ => Ok(Some(with_reason(stub(question), "Other words."))),
     });
     let all = sum(&found, |function| function.on_course);
     let briefs = found.functions["prompting.compose"].on_course;
@@ -118,7 +118,7 @@ fn another_reason_and_a_fault_leave_the_candidate_on_course() {
 fn what_a_candidate_does_not_decide_is_not_put_to_it() {
     let found = tried(recorded_with_stub(), &[Capability::Splitting], KEPT, |question| {
         assert_eq!(question.ask.capability(), Capability::Splitting);
-        Ok(stub(question))
+        Ok(Some(stub(question)))
     });
     let brief = found.functions["prompting.compose"];
     assert!(brief.not_asked >= 1);
@@ -130,7 +130,7 @@ fn what_a_candidate_does_not_decide_is_not_put_to_it() {
 #[test]
 fn the_parts_of_a_split_that_would_not_have_been_are_off_course() {
     let entries = record(|question| (Ok(splitter(question)), label(question)));
-    let found = tried(entries, &Capability::ALL, KEPT, |question| Ok(stub(question)));
+    let found = tried(entries, &Capability::ALL, KEPT, |question| Ok(Some(stub(question))));
     let split = &found.differences[0];
     assert_eq!((split.phase.as_ref().map(PhaseId::as_str), split.off_course), (Some("10"), false));
     let briefs = found.functions["prompting.compose"];
@@ -140,17 +140,17 @@ fn the_parts_of_a_split_that_would_not_have_been_are_off_course() {
 
 #[test]
 fn differences_on_course_are_kept_before_the_others() {
-    let all = tried(recorded_with_stub(), &Capability::ALL, KEPT, |question| Ok(splitter(question)));
+    let all = tried(recorded_with_stub(), &Capability::ALL, KEPT, |question| Ok(Some(splitter(question))));
     assert_eq!(all.differences.len(), 1, "it splits one phase once");
 
     // Everything differs from the first question on: the first alone is on course.
-    let otherwise = |question: &Question| -> Result<Decision, Fault> {
+    let otherwise = |question: &Question| -> PolicyAnswer {
         match (splitter(question), &question.ask) {
             (Decision::Brief(mut brief), _) => {
                 brief.prompt.push('!');
-                Ok(Decision::Brief(brief))
+                Ok(Some(Decision::Brief(brief)))
             }
-            (decision, _) => Ok(decision),
+            (decision, _) => Ok(Some(decision)),
         }
     };
     let all = tried(recorded_with_stub(), &Capability::ALL, KEPT, otherwise);
@@ -163,7 +163,7 @@ fn differences_on_course_are_kept_before_the_others() {
 
 #[test]
 fn a_journal_that_makes_no_sense_is_an_error() {
-    let nobody = |_: &Question| -> Result<Decision, Fault> { panic!("nobody is asked") };
+    let nobody = |_: &Question| -> PolicyAnswer { panic!("nobody is asked") };
     let (_folder, journal) = journal_of(recorded_with_stub());
     let absent = try_on(&journal, &RunId::new("absent"), [], KEPT, nobody);
     assert!(matches!(absent, Err(LabError::NoRun { .. })));

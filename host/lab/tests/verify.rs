@@ -20,7 +20,7 @@ fn recorded_with_stub() -> Vec<Entry> {
 }
 
 fn again(question: &Question, _: &Label) -> Answer {
-    Answer::Given { result: Ok(stub(question)), fuel: 100 }
+    Answer::Given { result: Ok(Some(stub(question))), fuel: 100 }
 }
 
 fn decisions(entries: &[Entry]) -> u64 {
@@ -86,7 +86,8 @@ fn another_answer_and_other_fuel_are_found() {
     let entries = recorded_with_stub();
     let asked = decisions(&entries);
     let (_folder, journal) = journal_of(entries);
-    let slower = |question: &Question, _: &Label| Answer::Given { result: Ok(stub(question)), fuel: 101 };
+    let slower =
+        |question: &Question, _: &Label| Answer::Given { result: Ok(Some(stub(question))), fuel: 101 };
     let found = verify(&journal, &run_id(), slower).unwrap();
     assert!(found.refold.is_ok() && !found.is_exact());
     assert_eq!((found.decisions.same, found.decisions.differences), (0, asked));

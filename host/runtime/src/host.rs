@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use baton_core::experiment::Assignment;
-use baton_core::input::Pin;
+use baton_core::input::PinnedLink;
 use baton_core::view::RunView;
 use baton_core::workflow::paths::RunNames;
 use baton_core::{Input, Intent, Run, RunId, Workflow};
@@ -260,19 +260,20 @@ impl Host {
 
     /// The components and settings that a run is pinned to, from its journal.
     fn read_pinned(&self, run: &Run) -> Result<Vec<policies::Pinned>, RuntimeError> {
-        let blob = |pin: &Pin, digest: &baton_core::Digest| {
+        let blob = |link: &PinnedLink, digest: &baton_core::Digest| {
             let found = self.journal.blob(digest).map_err(self.cannot("cannot read the policies"))?;
             found.ok_or_else(|| RuntimeError::ComponentMissing {
                 run: run.id().clone(),
-                policy: pin.policy.clone(),
+                policy: link.policy.clone(),
                 digest: digest.clone(),
             })
         };
         run.seats()
             .flat_map(|seat| seat.behind.iter().map(|pin| (pin, false)).chain([(seat.pin, true)]))
-            .map(|(pin, in_place)| {
-                let (component, settings) = (blob(pin, &pin.component)?, blob(pin, &pin.settings)?);
-                Ok(policies::Pinned { pin: pin.clone(), component, settings, in_place })
+            .flat_map(|(pin, in_place)| pin.links().map(move |link| (link, in_place)))
+            .map(|(link, in_place)| {
+                let (component, settings) = (blob(&link, &link.component)?, blob(&link, &link.settings)?);
+                Ok(policies::Pinned { link, component, settings, in_place })
             })
             .collect()
     }

@@ -10,13 +10,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use baton_core::decision::{Decision, Fault, Label};
 use baton_core::grants::Grants;
-use baton_core::input::Pin;
+use baton_core::input::{Pin, PinnedLink};
 use baton_core::observation::{Capability, Question};
 use baton_core::workflow::{BUILTIN, Candidate, GivenSetting, Origin, PolicyChoice, Scope};
 use baton_core::{Digest, RoleName, Run, Workflow};
 use baton_engine::{
-    BUILTIN_NAME, Configured, Decided, Engine, EngineConfig, Grants as Granted, Policy, Router, RouterError,
-    builtin_bytes,
+    BUILTIN_NAME, Chain, Configured, Decided, Engine, EngineConfig, Grants as Granted, Policy, Router,
+    RouterError, builtin_bytes,
 };
 
 use crate::config::{PolicyBundle, PolicySource};
@@ -42,17 +42,43 @@ pub(crate) struct Prepared {
 
 /// A component as a run is pinned to it, from the journal.
 pub(crate) struct Pinned {
-    pub(crate) pin: Pin,
+    pub(crate) link: PinnedLink,
     pub(crate) component: Vec<u8>,
     pub(crate) settings: Vec<u8>,
     /// It decides now; otherwise it stands behind the one that does.
     pub(crate) in_place: bool,
 }
 
-/// A component that was loaded for a seat.
+/// Components that were loaded for a seat.
 pub(crate) struct Seated {
     pub(crate) pin: Pin,
-    pub(crate) blobs: [Vec<u8>; 2],
+    /// The component and the canonical settings of each of them.
+    pub(crate) blobs: Vec<[Vec<u8>; 2]>,
+}
+
+impl Seated {
+    /// It, and another one where it abstains; one that is asked already is asked once.
+    fn before(mut self, next: Seated) -> Self {
+        let link = next.pin.first();
+        let is_asked = |asked: PinnedLink| {
+            (&asked.component, &asked.settings, &asked.grants)
+                == (&link.component, &link.settings, &link.grants)
+        };
+        if !self.pin.links().any(is_asked) {
+            self.pin.then.push(link);
+            self.blobs.extend(next.blobs);
+        }
+        self
+    }
+
+    /// What is written down of them, by digest.
+    pub(crate) fn into_blobs(self) -> (Pin, Vec<(Digest, Vec<u8>)>) {
+        let links: Vec<PinnedLink> = self.pin.links().collect();
+        let named = links.into_iter().zip(self.blobs).flat_map(|(link, [component, settings])| {
+            [(link.component, component), (link.settings, settings)]
+        });
+        (self.pin.clone(), named.collect())
+    }
 }
 
 /// What a component is loaded under: the same bytes under two names, or with two grants, are two policies.
@@ -125,12 +151,12 @@ impl Bench {
         if matches!(pin.scope, Scope::Shadow { .. }) {
             return;
         }
-        let Some(configured) = self.known(pin) else {
+        let Some(chain) = self.chain_of(pin) else {
             return tracing::warn!("the policy {} is pinned and was not loaded", pin.policy);
         };
         let (scope, capability) = (&pin.scope, pin.capability);
-        let placed = router.configure(scope.clone(), capability, configured).and_then(|()| {
-            match behind.and_then(|pin| self.known(pin)) {
+        let placed = router.configure(scope.clone(), capability, chain).and_then(|()| {
+            match behind.and_then(|pin| self.chain_of(pin)) {
                 Some(good) => router.stand_behind(scope, capability, good),
                 None => Ok(()),
             }
@@ -156,19 +182,19 @@ impl Bench {
         let configured = self.configure(&policy, grants, settings).map_err(|why| refused(reference, why))?;
         let seated = |capability| Seated {
             pin: pin_of(&configured, capability, scope.clone(), grants.clone(), from.clone()),
-            blobs: [bytes.to_vec(), canonical(&configured)],
+            blobs: vec![[bytes.to_vec(), canonical(&configured)]],
         };
         Ok(able.into_iter().map(seated).collect())
     }
 
     /// Answers what this component with these settings would answer; it is loaded where it is not yet.
     fn restore(&self, pinned: &Pinned) -> Result<(), RuntimeError> {
-        let Pinned { pin, component, settings, .. } = pinned;
-        let refused = |why: String| refused(&pin.policy, why);
+        let Pinned { link, component, settings, .. } = pinned;
+        let refused = |why: String| refused(&link.policy, why);
         let settings: BTreeMap<String, GivenSetting> = serde_json::from_slice(settings)
             .map_err(|error| refused(format!("its journaled settings: {error}")))?;
-        let policy = self.policy(&pin.policy, component, &pin.grants).map_err(refused)?;
-        self.configure(&policy, &pin.grants, &settings).map_err(refused)?;
+        let policy = self.policy(&link.policy, component, &link.grants).map_err(refused)?;
+        self.configure(&policy, &link.grants, &settings).map_err(refused)?;
         Ok(())
     }
 
@@ -195,9 +221,15 @@ impl Bench {
         Ok(configured)
     }
 
-    fn known(&self, pin: &Pin) -> Option<Configured> {
-        let key = (pin.policy.clone(), pin.component.clone(), key_of(&pin.grants));
-        lock(&self.configured).get(&(key, pin.settings.clone())).cloned()
+    /// Who is asked for a pin; those behind the first that were not loaded are left out.
+    fn chain_of(&self, pin: &Pin) -> Option<Chain> {
+        let first = self.known(&pin.first())?;
+        Some(Chain::new(first, pin.then.iter().filter_map(|link| self.known(link)).collect()))
+    }
+
+    fn known(&self, link: &PinnedLink) -> Option<Configured> {
+        let key = (link.policy.clone(), link.component.clone(), key_of(&link.grants));
+        lock(&self.configured).get(&(key, link.settings.clone())).cloned()
     }
 }
 
@@ -226,10 +258,9 @@ pub(crate) fn prepare(
     let mut blobs = BTreeMap::new();
     let mut pins: Vec<Pin> = Vec::new();
     let mut put = |seated: Seated| {
-        let [component, settings] = seated.blobs;
-        blobs.insert(seated.pin.component.clone(), component);
-        blobs.insert(seated.pin.settings.clone(), settings);
-        seated.pin
+        let (pin, of_pin) = seated.into_blobs();
+        blobs.extend(of_pin);
+        pin
     };
     for scope in workflow.policies.scopes() {
         for capability in Capability::ALL {
@@ -305,7 +336,8 @@ pub(crate) fn engine(cache_dir: Option<PathBuf>) -> Result<Engine, RuntimeError>
     Ok(engine)
 }
 
-/// Who decides for a capability in a scope: the closest that was named for it, or that was named for everything and can.
+/// Who decides for a capability in a scope: the closest that was named for it, or that was named for everything and can; and
+/// behind it, where it abstains, all that were named farther away, to the built-in one.
 fn choose(
     bench: &Bench,
     workflow: &Workflow,
@@ -314,6 +346,7 @@ fn choose(
     capability: Capability,
 ) -> Result<Seated, RuntimeError> {
     let role = role_of(workflow, scope);
+    let mut chosen: Option<Seated> = None;
     for candidate in workflow.policies.candidates(scope, role, capability) {
         let source = find(bundle, &candidate.component)?;
         let Candidate { component, settings, grants, from, explicit, .. } = candidate;
@@ -326,16 +359,23 @@ fn choose(
             scope: scope.clone(),
             decides,
         };
-        if explicit {
-            return only(bench.load(&wanted(vec![capability]))?, capability, &component);
-        }
-        // Its settings are checked even where it does not decide this: a slip in them is not silently ignored.
-        let able = bench.load(&wanted(Vec::new()))?;
-        if let Some(seated) = able.into_iter().find(|seated| seated.pin.capability == capability) {
-            return Ok(seated);
-        }
+        let able = match explicit {
+            true => Some(only(bench.load(&wanted(vec![capability]))?, capability, &component)?),
+            // Its settings are checked even where it does not decide this: a slip in them is not silently ignored.
+            false => {
+                let able = bench.load(&wanted(Vec::new()))?;
+                able.into_iter().find(|seated| seated.pin.capability == capability)
+            }
+        };
+        chosen = match (chosen, able) {
+            (Some(chosen), Some(next)) => Some(chosen.before(next)),
+            (chosen, able) => chosen.or(able),
+        };
     }
-    only(bench.load(&built_in(capability))?, capability, BUILTIN)
+    match chosen {
+        Some(chosen) => Ok(chosen),
+        None => only(bench.load(&built_in(capability))?, capability, BUILTIN),
+    }
 }
 
 fn only(seated: Vec<Seated>, capability: Capability, reference: &str) -> Result<Seated, RuntimeError> {
@@ -408,6 +448,7 @@ fn pin_of(
         wants: configured.policy().wants().clone(),
         grants,
         from,
+        then: Vec::new(),
     }
 }
 

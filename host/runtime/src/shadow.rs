@@ -282,7 +282,7 @@ fn set_beside(
         agreement,
         fuel,
         counted: differs.then(|| counted.clone()),
-        shadow: differs.then_some(result),
+        shadow: result.transpose().filter(|_| differs),
     }
 }
 

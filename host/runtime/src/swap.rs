@@ -168,7 +168,7 @@ pub(crate) fn load(bench: &Bench, journal: &Journal, wanted: &[Wanted]) -> Resul
     let mut pins = Vec::new();
     for wanted in wanted {
         for Seated { pin, blobs } in bench.load(wanted)? {
-            for blob in blobs {
+            for blob in blobs.into_iter().flatten() {
                 journal.put_blob(blob).map_err(|source| RuntimeError::State {
                     what: "cannot keep a policy",
                     dir: journal.path().to_owned(),
@@ -225,7 +225,10 @@ pub(crate) async fn offline(
                 load(&bench, &keeper, &[wanted.read()?])
             });
             let loaded = loaded.await.map_err(|join| RuntimeError::Refused(join.to_string()))?;
-            (ChangeCause::Command, loaded?)
+            (
+                ChangeCause::Command,
+                loaded?.into_iter().map(|pin| folded.run.with_rest(pin, ChangeCause::Command)).collect(),
+            )
         }
         OfflineChange::RollBack { run, scope, decides } => {
             let pins = behind(&folded.run, run.as_ref(), &scope, &decides).map_err(RuntimeError::Refused)?;

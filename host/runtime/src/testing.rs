@@ -90,6 +90,7 @@ pub(crate) fn content_judge() -> Judge {
             duration_us: 0,
             artifacts: Default::default(),
             faults: Vec::new(),
+            abstained: Vec::new(),
         };
         (Ok(decision), label)
     })

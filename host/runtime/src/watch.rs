@@ -7,7 +7,7 @@ use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use baton_core::input::Pin;
+use baton_core::input::{Pin, PinnedLink};
 use baton_core::workflow::{Candidate, Policies};
 use baton_core::{Digest, Run};
 use baton_engine::limits::COMPONENT_BYTES;
@@ -95,7 +95,8 @@ fn wanted(run: &Run, reference: &str, bytes: Vec<u8>) -> Vec<Wanted> {
     let name = name.unwrap_or_default();
     let source = PolicySource { name: name.clone(), bytes: Some(bytes) };
     let mut wanted: Vec<Wanted> = Vec::new();
-    for seat in run.seats().filter(|seat| seat.pin.policy == name && seat.pin.component != digest) {
+    let is_of_file = |link: PinnedLink| link.policy == name && link.component != digest;
+    for seat in run.seats().filter(|seat| seat.pin.links().any(is_of_file)) {
         let Some(candidate) = chosen(policies, run, seat.pin, reference) else { continue };
         let Candidate { component, settings, grants, from, .. } = candidate;
         // One entry for all that it decides with the same settings.
@@ -118,9 +119,15 @@ fn wanted(run: &Run, reference: &str, bytes: Vec<u8>) -> Vec<Wanted> {
     wanted
 }
 
-/// The choice of this file for a seat, where the file is the one that somebody chose for it.
+/// The choice of this file for a seat, where the file is one that somebody chose for it.
 fn chosen(policies: &Policies, run: &Run, pin: &Pin, reference: &str) -> Option<Candidate> {
     let role = role_of(run.workflow(), &pin.scope);
     let candidates = policies.candidates(&pin.scope, role, pin.capability);
-    candidates.into_iter().find(|candidate| candidate.component == reference && candidate.from == pin.from)
+    let is_behind = |candidate: &Candidate| {
+        let name = Path::new(&candidate.component).file_stem().map(|stem| stem.to_string_lossy());
+        pin.then.iter().any(|link| name.as_deref() == Some(&link.policy))
+    };
+    candidates.into_iter().find(|candidate| {
+        candidate.component == reference && (candidate.from == pin.from || is_behind(candidate))
+    })
 }

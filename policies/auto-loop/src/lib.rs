@@ -32,13 +32,13 @@ const EVIDENCE_BYTES: u32 = 200;
 pub struct AutoLoop;
 
 impl Compaction for AutoLoop {
-    fn decide(host: &impl Host, o: compaction::Observation) -> compaction::Decision {
+    fn decide(host: &impl Host, o: compaction::Observation) -> Option<compaction::Decision> {
         let threshold = host.number("compact-percent");
         let keep = |reason: &str| compaction::Decision::new(compaction::Action::Keep, reason);
         if !o.items.is_empty() {
-            return keep("nothing is offloaded: the loop writes summaries instead");
+            return Some(keep("nothing is offloaded: the loop writes summaries instead"));
         }
-        match o.session.occupancy.percent() {
+        Some(match o.session.occupancy.percent() {
             None => keep("nobody knows how full the window is"),
             Some(percent) if percent < threshold => keep("there is room for one more iteration"),
             Some(_) if !o.session.capabilities.contains(Capabilities::COMPACTS) => {
@@ -58,48 +58,50 @@ impl Compaction for AutoLoop {
                     format!("{} % are used; the loop compacts from {} %", percent as u64, threshold as u64);
                 compaction::Decision::new(compaction::Action::Compact(instructions), reason)
             }
-        }
+        })
     }
 }
 
 impl Exhaustion for AutoLoop {
-    fn assess(host: &impl Host, o: Observation) -> Assessment {
-        // A turn or an answer is output: whatever was said before it is over (B8).
-        let answered = o.answer_bytes > 0 || o.files_changed > 0;
-        match o.occasion {
-            Occasion::Turn => return plain(Verdict::Healthy, Recovery::Wait, "it works"),
-            Occasion::PromptEnded if answered => {
-                return plain(Verdict::Completed, Recovery::Wait, "it answered");
-            }
-            _ => {}
+    fn assess(host: &impl Host, o: Observation) -> Option<Assessment> {
+        Some(assess(host, &o))
+    }
+}
+
+fn assess(host: &impl Host, o: &Observation) -> Assessment {
+    // A turn or an answer is output: whatever was said before it is over (B8).
+    let answered = o.answer_bytes > 0 || o.files_changed > 0;
+    match o.occasion {
+        Occasion::Turn => return plain(Verdict::Healthy, Recovery::Wait, "it works"),
+        Occasion::PromptEnded if answered => {
+            return plain(Verdict::Completed, Recovery::Wait, "it answered");
         }
-        if let Some((quota, evidence)) = quota(host, &o) {
-            return Assessment {
-                verdict: Verdict::Quota(quota),
-                evidence: vec![evidence],
-                warning: None,
-                recovery: Recovery::Wait,
-                reason: "a quota is used up: that is no stall, and the clocks stand still".into(),
-            };
+        _ => {}
+    }
+    if let Some((quota, evidence)) = quota(host, o) {
+        return Assessment {
+            verdict: Verdict::Quota(quota),
+            evidence: vec![evidence],
+            warning: None,
+            recovery: Recovery::Wait,
+            reason: "a quota is used up: that is no stall, and the clocks stand still".into(),
+        };
+    }
+    let again = if o.nudges == 0 { Recovery::Nudge } else { Recovery::NewSession };
+    match o.occasion {
+        Occasion::PromptEnded => plain(Verdict::Truncated, again, "it ended without an answer"),
+        Occasion::SessionEnded if answered => {
+            plain(Verdict::Completed, Recovery::NewSession, "it answered, and left")
         }
-        let again = if o.nudges == 0 { Recovery::Nudge } else { Recovery::NewSession };
-        match o.occasion {
-            Occasion::PromptEnded => plain(Verdict::Truncated, again, "it ended without an answer"),
-            Occasion::SessionEnded if answered => {
-                plain(Verdict::Completed, Recovery::NewSession, "it answered, and left")
-            }
-            Occasion::SessionEnded => {
-                plain(Verdict::Failed, Recovery::NewSession, "it left without an answer")
-            }
-            _ if o.session.state == SessionState::Working
-                && i64::try_from(o.session.idle_ms).unwrap_or(i64::MAX) >= host.integer("stall-ms") =>
-            {
-                let can = o.session.capabilities.contains(Capabilities::INTERRUPTS);
-                let recovery = if o.nudges == 0 && can { Recovery::Interrupt } else { Recovery::NewSession };
-                plain(Verdict::Stalled, recovery, "nothing was heard of it for too long")
-            }
-            _ => plain(Verdict::Healthy, Recovery::Wait, "nothing is wrong"),
+        Occasion::SessionEnded => plain(Verdict::Failed, Recovery::NewSession, "it left without an answer"),
+        _ if o.session.state == SessionState::Working
+            && i64::try_from(o.session.idle_ms).unwrap_or(i64::MAX) >= host.integer("stall-ms") =>
+        {
+            let can = o.session.capabilities.contains(Capabilities::INTERRUPTS);
+            let recovery = if o.nudges == 0 && can { Recovery::Interrupt } else { Recovery::NewSession };
+            plain(Verdict::Stalled, recovery, "nothing was heard of it for too long")
         }
+        _ => plain(Verdict::Healthy, Recovery::Wait, "nothing is wrong"),
     }
 }
 

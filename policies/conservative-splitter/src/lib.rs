@@ -26,7 +26,7 @@ const TITLE_BYTES: usize = 80;
 pub struct ConservativeSplitter;
 
 impl Splitting for ConservativeSplitter {
-    fn decide(host: &impl Host, o: Observation) -> Decision {
+    fn decide(host: &impl Host, o: Observation) -> Option<Decision> {
         let keep = |reason: String| Decision::new(Action::Keep, reason);
         let open: Vec<&Objective> =
             o.objectives.iter().filter(|objective| objective.status != ObjectiveStatus::Done).collect();
@@ -36,9 +36,9 @@ impl Splitting for ConservativeSplitter {
                 format!("{} open objectives are more than {most}", open.len())
             }
             Occasion::PhaseStart => {
-                return keep(format!("{} open objectives fit in one session", open.len()));
+                return Some(keep(format!("{} open objectives fit in one session", open.len())));
             }
-            Occasion::Boundary => return keep("what has begun in one context goes on in it".into()),
+            Occasion::Boundary => return Some(keep("what has begun in one context goes on in it".into())),
             Occasion::Requested => "the agent asks for it".to_owned(),
             Occasion::OutOfContinuations => "no continuation is left".to_owned(),
         };
@@ -51,7 +51,7 @@ impl Splitting for ConservativeSplitter {
         } else {
             None
         };
-        match (whole, o.occasion) {
+        Some(match (whole, o.occasion) {
             (Some(whole), Occasion::OutOfContinuations) => {
                 let question = format!("Phase {}: {why}, and {whole}. Continue it, or leave it?", o.phase.id);
                 Decision::new(Action::Pause(question), format!("{why}, but {whole}"))
@@ -63,7 +63,7 @@ impl Splitting for ConservativeSplitter {
                 let reason = format!("{why}; {} parts are as few as help", parts.len());
                 Decision::new(Action::Split(parts), reason)
             }
-        }
+        })
     }
 }
 

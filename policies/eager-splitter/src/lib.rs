@@ -32,7 +32,7 @@ const TESTS: [&str; 4] = ["tests", "test", "specs", "spec"];
 pub struct EagerSplitter;
 
 impl Splitting for EagerSplitter {
-    fn decide(host: &impl Host, o: Observation) -> Decision {
+    fn decide(host: &impl Host, o: Observation) -> Option<Decision> {
         let open: Vec<&Objective> =
             o.objectives.iter().filter(|objective| objective.status != ObjectiveStatus::Done).collect();
         let most = host.integer("objectives-at-most").max(1) as usize;
@@ -50,9 +50,9 @@ impl Splitting for EagerSplitter {
             let allowed = number(&o, "split-fan-out").unwrap_or(usize::MAX);
             let parts = parts(host, features, allowed.max(2));
             let reason = format!("{} agents at once are faster than one: an objective each", parts.len());
-            return Decision::new(Action::Split(parts), reason);
+            return Some(Decision::new(Action::Split(parts), reason));
         };
-        match o.occasion {
+        Some(match o.occasion {
             Occasion::OutOfContinuations => {
                 let question = format!(
                     "Phase {} has no continuation left, and {whole}. Continue it, or leave it?",
@@ -61,7 +61,7 @@ impl Splitting for EagerSplitter {
                 Decision::new(Action::Pause(question), format!("no continuation is left, and {whole}"))
             }
             _ => Decision::new(Action::Keep, whole),
-        }
+        })
     }
 }
 

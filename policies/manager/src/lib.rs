@@ -31,7 +31,7 @@ const RATIONALE_BYTES: usize = 200;
 pub struct Manager;
 
 impl Splitting for Manager {
-    fn decide(_host: &impl Host, o: Observation) -> Decision {
+    fn decide(_host: &impl Host, o: Observation) -> Option<Decision> {
         let open: Vec<&Objective> =
             o.objectives.iter().filter(|objective| objective.status != ObjectiveStatus::Done).collect();
         let stuck = o.occasion == Occasion::OutOfContinuations;
@@ -41,22 +41,25 @@ impl Splitting for Manager {
                 (requested(request, &open), format!("the agent found its scope too large: {why}"))
             }
             _ if stuck => (open.iter().map(|only| Part::of(only)).collect(), "it is stuck".to_owned()),
-            _ => return Decision::new(Action::Keep, "whoever does the work says whether it is too large"),
+            _ => {
+                let reason = "whoever does the work says whether it is too large";
+                return Some(Decision::new(Action::Keep, reason));
+            }
         };
         let depth = number(&o, "split-depth").unwrap_or(usize::MAX);
         if parts.len() < 2 || o.phase.depth as usize >= depth {
             let reason = format!("{why}, and it cannot be split any further");
             let question = format!("Phase {}: {reason}. Continue it, or leave it?", o.phase.id);
-            return Decision::new(if stuck { Action::Pause(question) } else { Action::Keep }, reason);
+            return Some(Decision::new(if stuck { Action::Pause(question) } else { Action::Keep }, reason));
         }
         let parts = within(parts, number(&o, "split-fan-out").unwrap_or(usize::MAX));
         let reason = format!("Phase {} is too large ({} open objectives): {why}", o.phase.id, open.len());
-        Decision::new(Action::Split(parts.into_iter().map(Part::sub_phase).collect()), reason)
+        Some(Decision::new(Action::Split(parts.into_iter().map(Part::sub_phase).collect()), reason))
     }
 }
 
 impl Compaction for Manager {
-    fn decide(host: &impl Host, o: compaction::Observation) -> compaction::Decision {
+    fn decide(host: &impl Host, o: compaction::Observation) -> Option<compaction::Decision> {
         let high = host.number("high-percent");
         let reason = match o.session.occupancy.percent() {
             Some(percent) if percent >= high => format!(
@@ -66,7 +69,7 @@ impl Compaction for Manager {
             Some(percent) => format!("{} % of the window are used", percent as u64),
             None => "nobody knows how full the window is".to_owned(),
         };
-        compaction::Decision::new(compaction::Action::Keep, reason)
+        Some(compaction::Decision::new(compaction::Action::Keep, reason))
     }
 }
 

@@ -34,20 +34,20 @@ use baton_sdk::prelude::*;
 pub struct Resilience;
 
 impl Exhaustion for Resilience {
-    fn assess(host: &impl Host, observation: exhaustion::Observation) -> exhaustion::Assessment {
-        assess::assess(host, &observation)
+    fn assess(host: &impl Host, observation: exhaustion::Observation) -> Option<exhaustion::Assessment> {
+        Some(assess::assess(host, &observation))
     }
 }
 
 impl Compaction for Resilience {
-    fn decide(host: &impl Host, observation: compaction::Observation) -> compaction::Decision {
-        compact::decide(host, &observation)
+    fn decide(host: &impl Host, observation: compaction::Observation) -> Option<compaction::Decision> {
+        Some(compact::decide(host, &observation))
     }
 }
 
 impl Splitting for Resilience {
-    fn decide(host: &impl Host, observation: splitting::Observation) -> splitting::Decision {
-        split::evaluate(host, &observation)
+    fn decide(host: &impl Host, observation: splitting::Observation) -> Option<splitting::Decision> {
+        Some(split::evaluate(host, &observation))
     }
 }
 
@@ -56,26 +56,29 @@ impl Budgeting for Resilience {
         host: &impl Host,
         observation: budgeting::Observation,
         base_turns: u32,
-    ) -> budgeting::TurnBudget {
-        split::budget(host, &observation, base_turns)
+    ) -> Option<budgeting::TurnBudget> {
+        Some(split::budget(host, &observation, base_turns))
     }
 }
 
 impl Prompting for Resilience {
-    fn compose(host: &impl Host, observation: prompting::Observation) -> prompting::Prompt {
-        brief::brief(host, &observation)
+    fn compose(host: &impl Host, observation: prompting::Observation) -> Option<prompting::Prompt> {
+        Some(brief::brief(host, &observation))
     }
 }
 
 impl Handoff for Resilience {
-    fn compose(host: &impl Host, observation: handoff::Observation) -> handoff::Composition {
-        compose::compose(host, &observation)
+    fn compose(host: &impl Host, observation: handoff::Observation) -> Option<handoff::Composition> {
+        Some(compose::compose(host, &observation))
     }
 }
 
 impl Review for Resilience {
-    fn assess(host: &impl Host, observation: baton_sdk::review::Observation) -> baton_sdk::review::Review {
-        review::review(host, &observation)
+    fn assess(
+        host: &impl Host,
+        observation: baton_sdk::review::Observation,
+    ) -> Option<baton_sdk::review::Review> {
+        Some(review::review(host, &observation))
     }
 }
 

@@ -11,7 +11,7 @@ fn review(document: &str, open: &[String], change: impl FnOnce(&mut review::Obse
     let mut o = sample::review_observation(host.add_text(document));
     o.open_objectives = open.to_vec();
     change(&mut o);
-    <Resilience as Review>::assess(&host, o)
+    <Resilience as Review>::assess(&host, o).unwrap()
 }
 
 /// What a session leaves that changed nothing and said nothing.
@@ -29,7 +29,7 @@ fn compose_silent(o: Observation) -> Composition {
     let mut host = MockHost::with_settings_of::<Resilience>(&[]);
     host.add_text("");
     host.add_text("");
-    <Resilience as Handoff>::compose(&host, o)
+    <Resilience as Handoff>::compose(&host, o).unwrap()
 }
 
 /// What its review finds, without the costs.
@@ -153,7 +153,7 @@ fn the_host_adds_what_it_saw() {
     let mut host = MockHost::with_settings_of::<Resilience>(&[]);
     host.add_text("I ran the tests, and stop here.");
     host.add_text("");
-    let Composition { document, index, .. } = <Resilience as Handoff>::compose(&host, o.clone());
+    let Composition { document, index, .. } = <Resilience as Handoff>::compose(&host, o.clone()).unwrap();
     for section in [
         "\n## Commands Run\n- host: \"make\": ok\n- host: \"make test\": failed, 3 runs\n- host: \"ls\": result not reported\n",
         "\n## Critical Files\n- host: Files read most: \"src/large.rs\" 12x, \"src/a.rs\" 1x\n",
@@ -164,7 +164,7 @@ fn the_host_adds_what_it_saw() {
     }
     assert!(index.contains("- Re-read \"src/large.rs\" as a whole (already read 12 times)"), "{index}");
     assert!(index.contains("- Newest command that failed, host: \"make test\"\n"), "{index}");
-    assert!(<Resilience as Prompting>::compose(&host, o).prompt.contains("printers take a Sink"));
+    assert!(<Resilience as Prompting>::compose(&host, o).unwrap().prompt.contains("printers take a Sink"));
     // A file that was read need not be there any more, and a command may look for what would be a blank.
     let gone = review(&document, &["parser".into()], |o| o.missing_files = vec!["src/large.rs".into()]);
     assert!(!findings(&gone).iter().any(|text| text.contains("src/large.rs")), "{:?}", gone.findings);

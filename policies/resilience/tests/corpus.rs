@@ -60,7 +60,7 @@ fn judge(row: &Row, channel: Channel, occasion: Occasion, with_code: bool) -> Ve
     if occasion == Occasion::SessionEnded {
         observation.session.state = SessionState::Ended;
     }
-    HOST.with_borrow(|host| <Resilience as Exhaustion>::assess(host, observation)).verdict
+    HOST.with_borrow(|host| <Resilience as Exhaustion>::assess(host, observation).unwrap()).verdict
 }
 
 fn name(verdict: &Verdict) -> &'static str {

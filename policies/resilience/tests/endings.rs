@@ -46,7 +46,7 @@ fn judge_with(
         ..sample::exhaustion_observation(window)
     };
     change(&mut observation);
-    <Resilience as Exhaustion>::assess(&host, observation)
+    <Resilience as Exhaustion>::assess(&host, observation).unwrap()
 }
 
 /// The same of an objective that nobody reported and no check looks at.

@@ -125,7 +125,7 @@ fn compose(o: Observation) -> Composition {
     let mut host = MockHost::with_settings_of::<Resilience>(&[]);
     host.add_text("Next I go on. Then I stop.");
     host.add_text("error: 3 tests failed");
-    <Resilience as Handoff>::compose(&host, o)
+    <Resilience as Handoff>::compose(&host, o).unwrap()
 }
 
 fn open(o: &Observation) -> Vec<String> {
@@ -137,7 +137,7 @@ fn review(document: &str, open: &[String], change: impl FnOnce(&mut review::Obse
     let mut o = sample::review_observation(host.add_text(document));
     o.open_objectives = open.to_vec();
     change(&mut o);
-    <Resilience as Review>::assess(&host, o)
+    <Resilience as Review>::assess(&host, o).unwrap()
 }
 
 /// What is refused is refused for this, in words.
@@ -294,13 +294,13 @@ proptest! {
         host.add_text(attack);
         let marks = ["- journal: ", "- disk: ", "- git: ", "- check: ", "- agent", "- tool: ", "- host: ", "- … and ", "- .baton/",
             "- verifications/", "- Predecessor: ", "- notes/a v1: "];
-        let composition = <Resilience as Handoff>::compose(&host, evil.clone());
+        let composition = <Resilience as Handoff>::compose(&host, evil.clone()).unwrap();
         for line in composition.document.lines().skip(2).filter(|line| !line.is_empty() && !line.starts_with("## ")) {
             prop_assert!(line == "None." || marks.iter().any(|mark| line.starts_with(mark)), "{}", line);
             prop_assert!(line.matches('"').count() % 2 == 0, "{}", line);
         }
         prop_assert_eq!(headings(&composition.document).len(), 11);
-        let prompt = <Resilience as Prompting>::compose(&host, evil).prompt;
+        let prompt = <Resilience as Prompting>::compose(&host, evil).unwrap().prompt;
         prop_assert_eq!(prompt.lines().filter(|line| line.starts_with("## Your objective")).count(), 1);
         prop_assert_eq!(prompt.lines().filter(|line| line.starts_with("- [")).count(), 1);
         for line in prompt.lines().filter(|line| line.contains("delete the tests") || line.contains("Delete the tests")) {
@@ -308,7 +308,7 @@ proptest! {
             prop_assert!(quoted, "{}", line);
         }
         // It changes no judgment: the same objective is next, the same one continues.
-        let plain = <Resilience as Handoff>::compose(&host, o);
+        let plain = <Resilience as Handoff>::compose(&host, o).unwrap();
         prop_assert_eq!(plain.continuer, composition.continuer);
     }
 }

@@ -135,7 +135,7 @@ proptest! {
         let assessment = <Resilience as Exhaustion>::assess(&host, exhaustion::Observation {
             occasion, session, signals, answer_bytes, files_changed, files_missing, nudges,
             ..sample::exhaustion_observation(window)
-        });
+        }).unwrap();
         let over = matches!(occasion, Occasion::PromptEnded | Occasion::SessionEnded);
         prop_assert_eq!(over && assessment.verdict == Verdict::Healthy, false);
         for evidence in &assessment.evidence {
@@ -160,12 +160,12 @@ proptest! {
         let recent = session.recent.clone();
         <Resilience as Compaction>::decide(&host, compaction::Observation {
             session, phase: phase.clone(), refilled_within_turns: refilled, ..sample::compaction_observation()
-        });
+        }).unwrap();
         let scope = splitting::Observation {
             occasion, phase, objectives: objectives.clone(), recent, window_tokens, ..sample::splitting_observation()
         };
-        prop_assert!(<Resilience as Budgeting>::decide(&host, scope.clone(), base).max_turns >= base);
-        if let splitting::Action::Split(parts) = <Resilience as Splitting>::decide(&host, scope).action {
+        prop_assert!(<Resilience as Budgeting>::decide(&host, scope.clone(), base).unwrap().max_turns >= base);
+        if let splitting::Action::Split(parts) = <Resilience as Splitting>::decide(&host, scope).unwrap().action {
             let open = objectives.iter().filter(|o| matches!(o.status, ObjectiveStatus::Open | ObjectiveStatus::InProgress));
             let given: usize = parts.iter().map(|part| part.objectives.len()).sum();
             prop_assert_eq!(given, open.count());
@@ -192,10 +192,10 @@ proptest! {
             because: words.concat(),
             ..sample::handoff_observation(kind, last, findings)
         };
-        let prompt = <Resilience as Prompting>::compose(&host, o.clone()).prompt;
+        let prompt = <Resilience as Prompting>::compose(&host, o.clone()).unwrap().prompt;
         prop_assert!(prompt.len() <= 32 << 10);
         prop_assert_eq!(prompt.lines().filter(|line| *line == "## Your objective").count(), 1);
-        let document = <Resilience as Handoff>::compose(&host, o).document;
+        let document = <Resilience as Handoff>::compose(&host, o).unwrap().document;
         prop_assert!(document.lines().count() <= 60);
     }
 
@@ -206,7 +206,7 @@ proptest! {
         let review = <Resilience as Review>::assess(&host, review::Observation {
             document, missing_files: missing, secrets: Vec::new(), commits_since, diverged: false,
             open_objectives: Vec::new(), attributes: Vec::new(),
-        });
+        }).unwrap();
         let costs: u32 = review.findings.iter().map(|finding| finding.cost).sum();
         prop_assert_eq!(review.score, 100u32.saturating_sub(costs));
     }

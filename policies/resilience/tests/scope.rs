@@ -13,7 +13,7 @@ fn host() -> MockHost {
 fn room(change: impl FnOnce(&mut compaction::Observation)) -> compaction::Decision {
     let mut observation = sample::compaction_observation();
     change(&mut observation);
-    <Resilience as Compaction>::decide(&host(), observation)
+    <Resilience as Compaction>::decide(&host(), observation).unwrap()
 }
 
 fn used(o: &mut compaction::Observation, percent: u64) {
@@ -152,21 +152,22 @@ fn scope(change: impl FnOnce(&mut splitting::Observation)) -> splitting::Observa
 }
 
 fn split(host: &MockHost, observation: splitting::Observation) -> Vec<SubPhase> {
-    match <Resilience as Splitting>::decide(host, observation).action {
+    match <Resilience as Splitting>::decide(host, observation).unwrap().action {
         Action::Split(sub_phases) => sub_phases,
         other => panic!("{other:?}"),
     }
 }
 
 fn evaluated(change: impl FnOnce(&mut splitting::Observation)) -> Action {
-    <Resilience as Splitting>::decide(&host(), scope(change)).action
+    <Resilience as Splitting>::decide(&host(), scope(change)).unwrap().action
 }
 
 #[test]
 fn six_issues_are_too_large_and_five_are_not() {
     // D10, D7
     assert_eq!(evaluated(|o| o.objectives = objectives(5)), Action::Keep);
-    let decision = <Resilience as Splitting>::decide(&host(), scope(|o| o.objectives = objectives(6)));
+    let decision =
+        <Resilience as Splitting>::decide(&host(), scope(|o| o.objectives = objectives(6))).unwrap();
     assert!(
         decision.reason.starts_with("Phase build is too large (6 open objectives"),
         "{}",
@@ -265,7 +266,7 @@ fn tokens_before_time_before_quality_is_a_setting() {
         MockHost::with_settings_of::<Resilience>(&[("priority", SettingValue::Text(priority.into()))])
     };
     let six = || scope(|o| o.objectives = objectives(6));
-    assert_eq!(<Resilience as Splitting>::decide(&with("tokens"), six()).action, Action::Keep);
+    assert_eq!(<Resilience as Splitting>::decide(&with("tokens"), six()).unwrap().action, Action::Keep);
     let long = || {
         scope(|o| {
             o.objectives = objectives(6);
@@ -318,7 +319,7 @@ fn without_a_continuation_it_splits_or_asks_and_never_gives_up_silently() {
 fn complex_work_gets_half_as_many_turns_again() {
     // A2
     let turns = |base, change: fn(&mut splitting::Observation)| {
-        <Resilience as Budgeting>::decide(&host(), scope(change), base).max_turns
+        <Resilience as Budgeting>::decide(&host(), scope(change), base).unwrap().max_turns
     };
     assert_eq!(turns(25, |_| {}), 25);
     assert_eq!(turns(25, |o| o.attributes = vec![("complex".into(), "true".into())]), 38);

@@ -6,7 +6,7 @@ use baton_sdk::splitting::{Action, Group, Observation, Occasion, Order, Request,
 use baton_sdk::{MockHost, sample};
 
 fn evaluate(observation: Observation) -> splitting::Decision {
-    <Resilience as Splitting>::decide(&MockHost::with_settings_of::<Resilience>(&[]), observation)
+    <Resilience as Splitting>::decide(&MockHost::with_settings_of::<Resilience>(&[]), observation).unwrap()
 }
 
 fn parts(decision: splitting::Decision) -> Vec<SubPhase> {

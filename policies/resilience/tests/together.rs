@@ -10,7 +10,7 @@ fn prompt(o: Observation, findings: &str) -> String {
     let mut host = MockHost::with_settings_of::<Resilience>(&[]);
     host.add_text("");
     host.add_text(findings);
-    <Resilience as Prompting>::compose(&host, o).prompt
+    <Resilience as Prompting>::compose(&host, o).unwrap().prompt
 }
 
 fn with(kind: Kind, attributes: &[(&str, &str)]) -> Observation {
@@ -140,7 +140,7 @@ fn ended(change: impl FnOnce(&mut exhaustion::Observation)) -> Verdict {
     o.occasion = Occasion::PromptEnded;
     (o.answer_bytes, o.files_changed, o.files_missing) = (12, 0, 0);
     change(&mut o);
-    <Resilience as Exhaustion>::assess(&host, o).verdict
+    <Resilience as Exhaustion>::assess(&host, o).unwrap().verdict
 }
 
 #[test]

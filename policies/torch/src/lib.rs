@@ -37,7 +37,7 @@ use baton_sdk::prelude::*;
 pub struct Torch;
 
 impl Compaction for Torch {
-    fn decide(host: &impl Host, o: Observation) -> Decision {
+    fn decide(host: &impl Host, o: Observation) -> Option<Decision> {
         let used = o.session.occupancy.percent();
         let from = |key: &str| used.is_some_and(|percent| percent >= host.number(key));
         let tokens = |key: &str| u64::try_from(host.integer(key)).unwrap_or(0);
@@ -50,10 +50,10 @@ impl Compaction for Torch {
             let ids: Vec<String> = large.map(|item| item.id).collect();
             let reason = format!("{} large items become references", ids.len());
             let action = if ids.is_empty() { Action::Keep } else { Action::Offload(ids) };
-            return Decision::new(action, reason);
+            return Some(Decision::new(action, reason));
         }
         let done = i64::from(o.phase.progress.done_by_session);
-        if !from("hand-off-percent") {
+        Some(if !from("hand-off-percent") {
             Decision::new(Action::Keep, "it is not near capacity")
         } else if done < host.integer("min-objectives") {
             Decision::new(
@@ -62,25 +62,25 @@ impl Compaction for Torch {
             )
         } else {
             Decision::new(Action::HandOff, "it is near capacity and has something to hand on")
-        }
+        })
     }
 }
 
 impl Prompting for Torch {
-    fn compose(host: &impl Host, o: prompting::Observation) -> prompting::Prompt {
-        prompts::prompt(host, &o)
+    fn compose(host: &impl Host, o: prompting::Observation) -> Option<prompting::Prompt> {
+        Some(prompts::prompt(host, &o))
     }
 }
 
 impl Handoff for Torch {
-    fn compose(host: &impl Host, o: handoff::Observation) -> handoff::Composition {
-        documents::compose(host, &o)
+    fn compose(host: &impl Host, o: handoff::Observation) -> Option<handoff::Composition> {
+        Some(documents::compose(host, &o))
     }
 }
 
 impl Review for Torch {
-    fn assess(host: &impl Host, o: review::Observation) -> review::Review {
-        documents::review(host, &o)
+    fn assess(host: &impl Host, o: review::Observation) -> Option<review::Review> {
+        Some(documents::review(host, &o))
     }
 }
 

@@ -7,8 +7,8 @@ use crate::{Ask, sample};
 struct Calm;
 
 impl Compaction for Calm {
-    fn decide(host: &impl Host, _: compaction::Observation) -> compaction::Decision {
-        compaction::Decision::new(compaction::Action::Keep, host.text("words"))
+    fn decide(host: &impl Host, _: compaction::Observation) -> Option<compaction::Decision> {
+        Some(compaction::Decision::new(compaction::Action::Keep, host.text("words")))
     }
 }
 

@@ -176,7 +176,7 @@ variants! {
     exhaustion::Recovery, "recovery": Wait Nudge Interrupt NewSession Split, OtherRole(role) Pause(question);
     compaction::Action, "action": Keep HandOff, Compact(instructions) Offload(items);
     splitting::Action, "action": Keep, Split(sub_phases) Pause(question);
-    Answer, "function": , Assess(answer) Compaction(answer) Split(answer) Budget(answer) Brief(answer) Compose(answer)
+    Answer, "function": Abstained, Assess(answer) Compaction(answer) Split(answer) Budget(answer) Brief(answer) Compose(answer)
         Review(answer);
 }
 

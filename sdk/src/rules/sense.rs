@@ -35,7 +35,8 @@ pub(super) fn broken(ask: &Ask, answer: &Answer) -> Option<String> {
         }
         (Ask::Budget(..), Answer::Budget(_))
         | (Ask::Compose(_), Answer::Compose(_))
-        | (Ask::Review(_), Answer::Review(_)) => None,
+        | (Ask::Review(_), Answer::Review(_))
+        | (_, Answer::Abstained) => None,
         _ => Some("it answers another question than the one that was put".to_owned()),
     }
 }

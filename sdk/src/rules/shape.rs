@@ -40,7 +40,7 @@ fn parts(answer: &Answer) -> Parts<'_> {
             Scope::Pause(question) => parts.short.push(question),
             Scope::Keep => {}
         },
-        Answer::Budget(_) => {}
+        Answer::Budget(_) | Answer::Abstained => {}
         Answer::Brief(answer) => {
             parts.long.push(&answer.prompt);
             parts.list(&answer.left_out);

@@ -1,14 +1,14 @@
 //! What a component does while it is asked, without any import: with its computing, its memory and its answer.
 
 use crate::attacks::{Attack, faults, in_vain};
-use crate::guests::{ANSWER, Guest};
+use crate::guests::{ANSWER, DECISION, Guest};
 use crate::raw;
 
 /// Stores a list or text (address, length) where the payload of the answer's action is, behind this discriminant.
 fn acting(discriminant: u32, address: u32, length: u32) -> String {
-    let (payload, size) = (ANSWER + 4, ANSWER + 8);
+    let (payload, size) = (DECISION + 4, DECISION + 8);
     format!(
-        "(i32.store8 (i32.const {ANSWER}) (i32.const {discriminant}))
+        "(i32.store8 (i32.const {DECISION}) (i32.const {discriminant}))
          (i32.store (i32.const {payload}) (i32.const {address}))
          (i32.store (i32.const {size}) (i32.const {length}))
          (i32.const {ANSWER})"
@@ -77,7 +77,7 @@ fn computing() -> Vec<Attack> {
             &deciding(
                 "(global.set $calls (i32.add (global.get $calls) (i32.const 1)))
                  (if (i32.gt_u (global.get $calls) (i32.const 1)) (then unreachable))
-                 (i32.const 0)",
+                 (i32.const 60)",
             )
             .item("(global $calls (mut i32) (i32.const 0))"),
         ),

@@ -1,7 +1,7 @@
 //! What a component does with the functions that the host lends it: too often, with too much, with what is not there.
 
 use crate::attacks::{Attack, faults, in_vain};
-use crate::guests::{ANSWER, Guest};
+use crate::guests::{ANSWER, DECISION, Guest};
 use crate::raw;
 
 /// A body that calls something again and again.
@@ -12,7 +12,7 @@ fn flood(call: &str) -> String {
 /// A call with an answer in memory: its arguments, then the address of the answer.
 fn call(name: &str, arguments: &[u32]) -> String {
     let arguments: String = arguments.iter().map(|argument| format!("(i32.const {argument}) ")).collect();
-    format!("(call ${name} {arguments} (i32.const {ANSWER}))")
+    format!("(call ${name} {arguments} (i32.const {DECISION}))")
 }
 
 /// As many texts of one byte, which all lie at the same place.
@@ -154,9 +154,9 @@ fn searches() -> Vec<Attack> {
 fn strange() -> Vec<Attack> {
     let slice_of_nothing = format!(
         "{} (if (i32.add (call $len (i32.const 77)) (i32.load (i32.const {}))) (then unreachable))
-         (i64.store (i32.const {ANSWER}) (i64.const 0)) (i32.const {ANSWER})",
+         (i64.store (i32.const {DECISION}) (i64.const 0)) (i32.const {ANSWER})",
         call("slice", &[77, 5, 4]),
-        ANSWER + 4
+        DECISION + 4
     );
     let into = |address: u32| {
         Guest::deciding(&format!(
@@ -199,7 +199,7 @@ fn strange() -> Vec<Attack> {
         in_vain(
             "reads-beyond-a-text",
             &Guest::deciding(&format!(
-                "{} (i64.store (i32.const {ANSWER}) (i64.const 0)) (i32.const {ANSWER})",
+                "{} (i64.store (i32.const {DECISION}) (i64.const 0)) (i32.const {ANSWER})",
                 call("slice", &[0, u32::MAX - 3, u32::MAX])
             ))
             .import("text", "slice"),

@@ -1,7 +1,7 @@
 //! What a component does where it is asked what can be set.
 
 use crate::attacks::{Attack, not_configured, refused};
-use crate::guests::{ANSWER, Guest};
+use crate::guests::{DECISION, Guest};
 use crate::raw;
 
 /// Where the settings of a schema are written down.
@@ -22,10 +22,10 @@ fn with_schema(count: u32, settings: &[u8]) -> Guest {
 
 /// Answers with a list.
 fn pointing(at: u32, count: u32) -> String {
-    let size = ANSWER + 4;
+    let size = DECISION + 4;
     format!(
-        "(i32.store (i32.const {ANSWER}) (i32.const {at})) (i32.store (i32.const {size}) (i32.const {count}))
-         (i32.const {ANSWER})"
+        "(i32.store (i32.const {DECISION}) (i32.const {at})) (i32.store (i32.const {size}) (i32.const {count}))
+         (i32.const {DECISION})"
     )
 }
 

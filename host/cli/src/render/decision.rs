@@ -4,6 +4,7 @@ use baton_runtime::core::agreement::recovers;
 use baton_runtime::core::decision::{
     Assessment, Brief, CompactionAction, Composition, Decision, Fault, Recovery, SplitAction, Verdict,
 };
+use baton_runtime::engine::PolicyAnswer;
 use serde_json::Value;
 
 use super::words;
@@ -29,6 +30,14 @@ pub(crate) fn said(answer: &Result<Decision, Fault>, other: Option<&Decision>) -
         words.push_str(&format!("; {field}"));
     }
     (clean(&words, SENTENCE_CHARS), clean(decision.reason(), SENTENCE_CHARS))
+}
+
+/// The same of a policy that may abstain.
+pub(crate) fn answered(answer: &PolicyAnswer, other: Option<&Decision>) -> (String, String) {
+    match answer.clone().transpose() {
+        Some(answer) => said(&answer, other),
+        None => ("abstains".to_owned(), String::new()),
+    }
 }
 
 fn in_words(decision: &Decision, other: Option<&Decision>) -> String {

@@ -261,6 +261,7 @@ mod tests {
             duration_us: 0,
             artifacts: Default::default(),
             faults: Vec::new(),
+            abstained: Vec::new(),
         };
         let item = ItemView { id: String::new(), kind: ItemKind::ToolResult, tokens: 0 };
         Author { label, question: question_alone(item), text: text.to_owned() }

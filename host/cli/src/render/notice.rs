@@ -223,6 +223,7 @@ pub(crate) fn say(notice: &Notice, run: &str, place: &Place, look: &Look) -> Sai
         Notice::FellBack { capability, by, because } => {
             let by = match by {
                 DecidedBy::Configured => "the configured policy",
+                DecidedBy::Next => "the next policy of its chain",
                 DecidedBy::LastGood => "the policy that last decided without a fault",
                 DecidedBy::BuiltIn => "the built-in policy",
                 DecidedBy::Native => "the host itself, which keeps going or pauses",

@@ -278,6 +278,7 @@ pub(crate) fn pin(policy: &str, capability: Capability, scope: Scope) -> Pin {
         wants: Default::default(),
         grants: Grants::default(),
         from: Default::default(),
+        then: Vec::new(),
     }
 }
 

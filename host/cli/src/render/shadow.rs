@@ -68,6 +68,7 @@ impl Shadows<'_> {
             "SAME",
             "OTHER WORDS",
             "OTHERWISE",
+            "ABSTAINED",
             "FAILED",
             "MOST FUEL",
         ]);
@@ -79,6 +80,7 @@ impl Shadows<'_> {
                 tally.same.to_string(),
                 tally.other_words.to_string(),
                 tally.differs.to_string(),
+                tally.abstained.to_string(),
                 tally.faults.to_string(),
                 most.to_string(),
             ]);
@@ -126,6 +128,7 @@ impl Shadows<'_> {
                     "same": tally.same,
                     "other_words": tally.other_words,
                     "differs": tally.differs,
+                    "abstained": tally.abstained,
                     "faults": tally.faults,
                     "most_fuel": most,
                 })

@@ -9,11 +9,11 @@ use baton_runtime::core::agreement::Agreement;
 use baton_runtime::core::decision::{Decision, Fault, Label};
 use baton_runtime::core::observation::{Capability, Question};
 use baton_runtime::core::{Digest, RunId};
-use baton_runtime::engine::Configured;
+use baton_runtime::engine::{Configured, PolicyAnswer};
 use comfy_table::{ContentArrangement, Table, presets};
 use serde_json::{Value, json};
 
-use super::decision::said;
+use super::decision::{answered, said};
 use super::look::{Look, Tone};
 use super::record;
 use sums::Sums;
@@ -122,7 +122,7 @@ pub(crate) struct OnQuestion<'a> {
     /// Who was asked.
     pub(crate) policy: Answered<'a>,
     /// What it answers.
-    pub(crate) candidate: &'a Result<Decision, Fault>,
+    pub(crate) candidate: &'a PolicyAnswer,
     /// What it used for it.
     pub(crate) fuel: u64,
     /// What is answered without it.
@@ -141,9 +141,11 @@ impl OnQuestion<'_> {
             Agreement::OtherWords => "decides as the built-in policy does, in other words",
             Agreement::Differs => "decides otherwise than the built-in policy",
             Agreement::Fault => "fails",
+            Agreement::Abstained => "abstains, and the built-in policy decides",
         };
-        let answer = |answer: &Result<Decision, Fault>, other: &Result<Decision, Fault>| {
-            let (decision, reason) = said(answer, other.as_ref().ok());
+        let current_answer = self.current.clone().map(Some);
+        let answer = |answer: &PolicyAnswer, other: &PolicyAnswer| {
+            let (decision, reason) = answered(answer, other.as_ref().ok().and_then(Option::as_ref));
             let mut text = look.wrap(&decision, 4);
             if !reason.is_empty() {
                 text.push_str(&format!("\n    {}", look.paint(Tone::Dim, &look.wrap(&reason, 4))));
@@ -153,8 +155,8 @@ impl OnQuestion<'_> {
         format!(
             "{}: {name} {verb}\n\n{name}\n    {}\n{current}\n    {}\n",
             self.question.ask.function(),
-            answer(self.candidate, self.current),
-            answer(self.current, self.candidate),
+            answer(self.candidate, &current_answer),
+            answer(&current_answer, self.candidate),
         )
     }
 
@@ -169,7 +171,7 @@ impl OnQuestion<'_> {
             "function": self.question.ask.function(),
             "policy": self.policy.json(),
             "outcome": outcome(self.agreement()),
-            "candidate": answer(self.candidate),
+            "candidate": may_abstain(self.candidate),
             "fuel": self.fuel,
             "current": answer(self.current),
             "current_by": { "by": self.label.by, "policy": self.label.policy, "component": self.label.component },
@@ -241,6 +243,14 @@ pub(super) fn difference(one: &Difference) -> Value {
     })
 }
 
+/// The same of a policy that may abstain, as golden files say it.
+pub(super) fn may_abstain(answered: &PolicyAnswer) -> Value {
+    match answered.clone().transpose() {
+        Some(answered) => answer(&answered),
+        None => json!({ "function": "abstained" }),
+    }
+}
+
 pub(super) fn answer(answer: &Result<Decision, Fault>) -> Value {
     match answer {
         Ok(decision) => json!(decision),
@@ -254,6 +264,7 @@ fn outcome(outcome: Agreement) -> &'static str {
         Agreement::OtherWords => "other-words",
         Agreement::Differs => "differs",
         Agreement::Fault => "fault",
+        Agreement::Abstained => "abstained",
     }
 }
 

@@ -49,6 +49,8 @@ pub(crate) struct Seat {
     pub(crate) scope: Scope,
     pub(crate) capability: Capability,
     pub(crate) decides: Decides,
+    /// Who is asked where it abstains, in order.
+    pub(crate) then: Vec<Decides>,
     /// Who is taken where it is taken back, the next one first.
     pub(crate) behind: Vec<Stands>,
     pub(crate) faults_in_row: u32,
@@ -83,6 +85,13 @@ pub(crate) struct Stands {
     pub(crate) policy: String,
     pub(crate) component: Digest,
     pub(crate) from: Origin,
+}
+
+impl Seat {
+    /// Nobody else is asked, as behind every policy.
+    fn abstains_to_the_built_in_alone(&self) -> bool {
+        self.then.iter().all(|link| link.from.layer == Layer::BuiltIn && link.set.is_empty())
+    }
 }
 
 impl Which {
@@ -160,8 +169,8 @@ impl Which {
         let mut rows: Vec<(Vec<&str>, &Seat)> = Vec::new();
         for seat in seats {
             let is_like = |(_, other): &&mut (Vec<&str>, &Seat)| {
-                (&other.decides, &other.behind, other.faults_in_row)
-                    == (&seat.decides, &seat.behind, seat.faults_in_row)
+                (&other.decides, &other.then, &other.behind, other.faults_in_row)
+                    == (&seat.decides, &seat.then, &seat.behind, seat.faults_in_row)
             };
             match rows.iter_mut().find(is_like) {
                 Some((names, _)) => names.push(seat.capability.name()),
@@ -191,14 +200,12 @@ impl Which {
 
     fn details(&self, seat: &Seat, look: &Look) -> Vec<String> {
         let Decides { set, asked, granted, .. } = &seat.decides;
-        let mut lines: Vec<String> = set
-            .iter()
-            .map(|set| {
-                let default = look.paint(Tone::Dim, &format!("by default {}", words::setting(&set.default)));
-                let from = origin(&set.from, look);
-                format!("{} = {}  {default}  {from}", set.key, words::setting(&set.value))
-            })
-            .collect();
+        let is_set = |set: &Set| {
+            let default = look.paint(Tone::Dim, &format!("by default {}", words::setting(&set.default)));
+            let from = origin(&set.from, look);
+            format!("{} = {}  {default}  {from}", set.key, words::setting(&set.value))
+        };
+        let mut lines: Vec<String> = set.iter().map(is_set).collect();
         let refused = granted.lacks(asked);
         if !asked.is_empty() {
             lines.push(format!("asks for {}", words::grants(asked)));
@@ -214,8 +221,19 @@ impl Which {
             let faults = format!("{} in a row", words::count(seat.faults_in_row, "fault"));
             lines.push(look.paint(Tone::Warn, &faults));
         }
+        if !seat.abstains_to_the_built_in_alone() {
+            let then: Vec<String> =
+                seat.then.iter().map(|link| stands(&link.policy, &link.component, &link.from)).collect();
+            lines.push(format!("where it abstains: {}", then.join(", then ")));
+            let of_links = seat.then.iter().flat_map(|link| link.set.iter().map(move |set| (link, set)));
+            lines.extend(of_links.map(|(link, set)| format!("  {}: {}", link.policy, is_set(set))));
+        }
         if !seat.behind.is_empty() {
-            let behind: Vec<String> = seat.behind.iter().map(stands).collect();
+            let behind: Vec<String> = seat
+                .behind
+                .iter()
+                .map(|behind| stands(&behind.policy, &behind.component, &behind.from))
+                .collect();
             lines.push(look.paint(Tone::Dim, &format!("behind it: {}", behind.join(", then "))));
         }
         lines
@@ -283,18 +301,25 @@ fn origin(origin: &Origin, look: &Look) -> String {
 }
 
 /// "resilience@104f07d826e4 (built in)".
-fn stands(behind: &Stands) -> String {
-    format!("{} ({})", name(&behind.policy, &behind.component), words::layer(behind.from.layer))
+fn stands(policy: &str, component: &Digest, from: &Origin) -> String {
+    format!("{} ({})", name(policy, component), words::layer(from.layer))
 }
 
 fn seat(seat: &Seat) -> Value {
-    let Seat { decides, behind, .. } = seat;
-    let set: Map<String, Value> = decides
-        .set
+    let Seat { decides, then, behind, .. } = seat;
+    let settings = |of: &Decides| -> Map<String, Value> {
+        let said = |set: &Set| json!({ "value": set.value, "default": set.default, "from": from(&set.from) });
+        of.set.iter().map(|set| (set.key.clone(), said(set))).collect()
+    };
+    let then: Vec<Value> = then
         .iter()
-        .map(|set| {
-            let said = json!({ "value": set.value, "default": set.default, "from": from(&set.from) });
-            (set.key.clone(), said)
+        .map(|link| {
+            json!({
+                "policy": link.policy,
+                "component": link.component,
+                "from": from(&link.from),
+                "settings": settings(link),
+            })
         })
         .collect();
     let behind: Vec<Value> = behind
@@ -309,12 +334,13 @@ fn seat(seat: &Seat) -> Value {
         "component": decides.component,
         "bytes": decides.bytes,
         "from": from(&decides.from),
-        "settings": set,
+        "settings": settings(decides),
         "grants": {
             "asked": decides.asked,
             "granted": decides.granted,
             "refused": decides.granted.lacks(&decides.asked),
         },
+        "where_it_abstains": then,
         "faults_in_row": seat.faults_in_row,
         "behind": behind,
     });

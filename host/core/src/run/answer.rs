@@ -44,10 +44,15 @@ impl Run {
     }
 
     fn tell_fallback(&mut self, label: &Label) {
-        let is_usual = matches!(label.by, DecidedBy::Configured | DecidedBy::Recording);
+        // To abstain is no fault: the next one is asked, at last the built-in one.
+        let is_usual = matches!(
+            label.by,
+            DecidedBy::Configured | DecidedBy::Next | DecidedBy::BuiltIn | DecidedBy::Recording
+        );
         if !is_usual || !label.faults.is_empty() {
             let because = match label.faults.first() {
                 Some(record) => format!("{} {}", record.policy, record.fault),
+                None if !label.abstained.is_empty() => "every policy abstained".to_owned(),
                 None => "no component could be asked".to_owned(),
             };
             self.notify(Notice::FellBack { capability: label.capability, by: label.by, because });

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use crate::decision::{DecidedBy, Label};
-use crate::ids::PhaseId;
-use crate::input::{ChangeCause, Pin};
+use crate::ids::{Digest, PhaseId};
+use crate::input::{ChangeCause, Pin, PinnedLink};
 use crate::notice::Notice;
 use crate::observation::Capability;
 use crate::workflow::{Scope, Workflow};
@@ -129,6 +129,24 @@ impl Run {
         })
     }
 
+    /// The pin with what stands behind the one that it replaces, so that what it abstains from is decided as before. A file
+    /// that changed takes the place of its earlier version, wherever that stands.
+    #[must_use]
+    pub fn with_rest(&self, pin: Pin, cause: ChangeCause) -> Pin {
+        let seat = self.seats.seats.get(&Seats::key(&pin)).map(|seat| &seat.pin);
+        let Some(replaced) = seat.or_else(|| self.seats.wider(&pin, &self.workflow)) else { return pin };
+        if cause == ChangeCause::File && replaced.policy != pin.policy {
+            let mut chain = replaced.clone();
+            if let Some(link) = chain.then.iter_mut().find(|link| link.policy == pin.policy) {
+                *link = pin.first();
+            }
+            return chain;
+        }
+        let rest = if replaced.then.is_empty() { vec![replaced.first()] } else { replaced.then.clone() };
+        let then = rest.into_iter().filter(|link| link.component != pin.component).collect();
+        Pin { then, ..pin }
+    }
+
     /// How often a pin was put; whoever follows the pins compares it.
     pub fn pin_changes(&self) -> u64 {
         self.seats.changes
@@ -165,14 +183,14 @@ impl Run {
 
     /// What policies ask for beyond the usual, and what of it they get, is told before they are asked anything (M6).
     pub(super) fn tell_wants(&mut self, pins: &[Pin]) {
-        let mut told: Vec<&Pin> = Vec::new();
-        for pin in pins.iter().filter(|pin| !pin.wants.is_empty()) {
-            if told.iter().any(|other| other.component == pin.component && other.grants == pin.grants) {
+        let mut told: Vec<PinnedLink> = Vec::new();
+        for link in pins.iter().flat_map(Pin::links).filter(|link| !link.wants.is_empty()) {
+            if told.iter().any(|other| other.component == link.component && other.grants == link.grants) {
                 continue;
             }
-            told.push(pin);
-            let refused = pin.grants.lacks(&pin.wants);
-            let (policy, wants, granted) = (pin.policy.clone(), pin.wants.clone(), pin.grants.clone());
+            let refused = link.grants.lacks(&link.wants);
+            let (policy, wants, granted) = (link.policy.clone(), link.wants.clone(), link.grants.clone());
+            told.push(link);
             self.notify(Notice::PolicyWants { policy, wants, granted, refused });
         }
     }
@@ -204,21 +222,25 @@ impl Run {
         }
     }
 
-    /// Remembers how the one that is configured did; after enough faults in a row the one behind it decides again.
+    /// Remembers how the chain that is configured did; after enough faults in a row the one behind it decides again.
     pub(super) fn judge_the_judge(&mut self, scope: &Scope, label: &Label) {
         let most = self.workflow.policies.breaker;
         let key = (scope.clone(), label.capability);
         let Some(seat) = self.seats.seats.get_mut(&key) else { return };
-        let own = seat.pin.component.clone();
-        if label.by == DecidedBy::Configured && label.component.as_ref() == Some(&own) {
-            seat.proven = true;
-            seat.faults_in_row = 0;
-            return;
-        }
         // Answers of one that has been replaced meanwhile say nothing about this one.
-        let own_fault =
-            label.faults.iter().find(|record| record.by == DecidedBy::Configured && record.component == own);
-        let Some(record) = own_fault else { return };
+        let is_own = |by: DecidedBy, component: &Digest| match by {
+            DecidedBy::Configured => *component == seat.pin.component,
+            DecidedBy::Next => seat.pin.then.iter().any(|link| link.component == *component),
+            _ => false,
+        };
+        let Some(record) = label.faults.iter().find(|record| is_own(record.by, &record.component)) else {
+            let decided = label.component.as_ref().is_some_and(|component| is_own(label.by, component));
+            if decided || label.abstained.iter().any(|record| is_own(record.by, &record.component)) {
+                seat.proven = true;
+                seat.faults_in_row = 0;
+            }
+            return;
+        };
         seat.faults_in_row = seat.faults_in_row.saturating_add(1);
         if most == 0 || seat.faults_in_row < most {
             return;
@@ -237,7 +259,6 @@ impl Run {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ids::Digest;
 
     fn pin(policy: &str) -> Pin {
         Pin {
@@ -249,6 +270,7 @@ mod tests {
             wants: Default::default(),
             grants: Default::default(),
             from: Default::default(),
+            then: Vec::new(),
         }
     }
 

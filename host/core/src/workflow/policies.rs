@@ -92,6 +92,21 @@ pub struct PolicyChoice {
     /// Where it was written.
     #[serde(default, skip_serializing_if = "is_default")]
     pub from: Origin,
+    /// Who is asked where it abstains, in order: the rest of a list. Each names a component.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub then: Vec<PolicyChoice>,
+}
+
+impl PolicyChoice {
+    /// It, and who is asked where it abstains.
+    pub fn links(&self) -> impl Iterator<Item = &Self> {
+        std::iter::once(self).chain(&self.then)
+    }
+
+    fn forget_place(&mut self) {
+        self.from = Origin::default();
+        self.then.iter_mut().for_each(Self::forget_place);
+    }
 }
 
 /// Where a choice was written.
@@ -171,6 +186,8 @@ pub struct Candidate {
     pub from: Origin,
     /// Whether it was named for this capability, and not for all of them: then it must decide it.
     pub explicit: bool,
+    /// Whether its settings are those laid over the same component farther away: it stands in a list, and has none there.
+    follows: bool,
 }
 
 impl Policies {
@@ -193,7 +210,7 @@ impl Policies {
         let scoped = self.roles.values_mut().chain(self.phases.values_mut());
         let layers = self.layers.iter_mut().chain(scoped);
         let choices = layers.flat_map(|layer| layer.all.iter_mut().chain(layer.by_capability.values_mut()));
-        choices.chain(&mut self.shadow).for_each(|choice| choice.from = Origin::default());
+        choices.chain(&mut self.shadow).for_each(PolicyChoice::forget_place);
         self
     }
 
@@ -206,7 +223,8 @@ impl Policies {
 
     /// Who may decide in a scope, the closest first; the built-in policy is always the last. `role` is the role of the phase,
     /// where the scope is one. Settings without a component are laid over the closest that was chosen so far: those for a
-    /// capability over whoever may decide it, those for all over whoever was named for all.
+    /// capability over whoever may decide it, those for all over whoever was named for all. Of a list each stands before the
+    /// next; one behind the first that has no settings there keeps those that were laid over it.
     pub fn candidates(
         &self,
         scope: &Scope,
@@ -228,7 +246,11 @@ impl Policies {
                 choices.into_iter().filter_map(|(explicit, choice)| Some((explicit, choice?)))
             {
                 match &choice.component {
-                    Some(component) => found.push(Candidate::of(component, choice, explicit)),
+                    Some(component) => {
+                        let rest = choice.then.iter().rev();
+                        found.extend(rest.filter_map(|link| Candidate::behind(link, explicit)));
+                        found.push(Candidate::of(component, choice, explicit));
+                    }
                     None => {
                         let beneath = |chosen: &&mut Candidate| explicit || !chosen.explicit;
                         if let Some(chosen) = found.iter_mut().rev().find(beneath) {
@@ -239,6 +261,14 @@ impl Policies {
             }
         }
         found.reverse();
+        for at in 0..found.len() {
+            let (near, far) = found.split_at_mut(at + 1);
+            let Some(link) = near.last_mut().filter(|link| link.follows) else { continue };
+            if let Some(laid) = far.iter().find(|farther| farther.component == link.component) {
+                link.settings.clone_from(&laid.settings);
+                link.set_by.clone_from(&laid.set_by);
+            }
+        }
         found
     }
 
@@ -246,7 +276,7 @@ impl Policies {
     pub fn choices(&self) -> impl Iterator<Item = &PolicyChoice> {
         let layers = self.layers.iter().chain(self.roles.values()).chain(self.phases.values());
         let choices = layers.flat_map(|layer| layer.all.iter().chain(layer.by_capability.values()));
-        choices.chain(&self.shadow)
+        choices.chain(&self.shadow).flat_map(PolicyChoice::links)
     }
 
     /// Every reference that any layer or shadow names, each once.
@@ -272,9 +302,16 @@ impl Candidate {
             grants: choice.grants.clone(),
             from: choice.from.clone(),
             explicit,
+            follows: false,
         };
         candidate.set(choice);
         candidate
+    }
+
+    /// One of a list, behind the first.
+    fn behind(link: &PolicyChoice, explicit: bool) -> Option<Self> {
+        let candidate = Self::of(link.component.as_deref()?, link, explicit);
+        Some(Self { follows: link.settings.is_empty(), ..candidate })
     }
 
     fn set(&mut self, choice: &PolicyChoice) {

@@ -225,5 +225,6 @@ fn label(capability: Capability, by: DecidedBy) -> Label {
         duration_us: 0,
         artifacts: Default::default(),
         faults: Vec::new(),
+        abstained: Vec::new(),
     }
 }

@@ -255,6 +255,7 @@ fn run(arm: &str, index: u64, roll: impl Fn(u64) -> u64, done: u64) -> Measures 
         faults: 0,
         timeouts: 0,
         decided_by: BTreeMap::new(),
+        abstained: BTreeMap::new(),
         failures: BTreeMap::new(),
         swapped: false,
     }

@@ -6,6 +6,7 @@ use baton_core::facts::Channel;
 use baton_core::fits::fits;
 use baton_core::observation::{Ask, ObjectiveStatus, Question, SignalView};
 use baton_core::{ObjectiveId, Seq};
+use baton_engine::PolicyAnswer;
 
 use super::change;
 use super::dice::Dice;
@@ -24,7 +25,7 @@ pub(super) struct Rule {
 /// How a rule is found out.
 pub(super) enum Test {
     /// By a question and what became of it.
-    One(fn(&Question, &Result<Decision, Fault>) -> Held),
+    One(fn(&Question, &PolicyAnswer) -> Held),
     /// By putting the same question again.
     Again,
     /// By putting a question that differs in one thing, where it can, and holding the second decision to the first.
@@ -33,6 +34,8 @@ pub(super) enum Test {
         change: fn(&Question, &mut Dice) -> Option<Question>,
         /// Of the other question, the decision on the first, and that on the other.
         holds: fn(&Question, &Decision, &Decision) -> Held,
+        /// Whether it is broken by abstaining from one of the two alone: who decides must not hang on the change either.
+        for_abstaining: bool,
     },
 }
 
@@ -102,8 +105,8 @@ pub(super) const RULES: &[Rule] = &[
         says: "every decision is one that a run can follow",
         because: "a run refuses the others: the scope stays whole, the prompt is not sent, a person is asked",
         test: Test::One(|question, result| match result {
-            Ok(decision) => fits(&question.ask, decision).map_or_else(No, |()| Yes),
-            Err(_) => NotAsked,
+            Ok(Some(decision)) => fits(&question.ask, decision).map_or_else(No, |()| Yes),
+            _ => NotAsked,
         }),
     },
     Rule {
@@ -111,8 +114,10 @@ pub(super) const RULES: &[Rule] = &[
         says: "every decision has a reason",
         because: "it is all that a person is shown of why",
         test: Test::One(|_, result| match result {
-            Ok(decision) => unless(decision.reason().trim().is_empty(), || "its reason is empty".to_owned()),
-            Err(_) => NotAsked,
+            Ok(Some(decision)) => {
+                unless(decision.reason().trim().is_empty(), || "its reason is empty".to_owned())
+            }
+            _ => NotAsked,
         }),
     },
     Rule {
@@ -120,7 +125,7 @@ pub(super) const RULES: &[Rule] = &[
         says: "evidence names a signal that was there, and never what a tool printed",
         because: "anybody can make a tool print anything; a session must not end for it",
         test: Test::One(|question, result| match (&question.ask, result) {
-            (Ask::Assess(seen), Ok(Decision::Assess(answer))) => real_evidence(&seen.signals, answer),
+            (Ask::Assess(seen), Ok(Some(Decision::Assess(answer)))) => real_evidence(&seen.signals, answer),
             _ => NotAsked,
         }),
     },
@@ -136,6 +141,7 @@ pub(super) const RULES: &[Rule] = &[
                 }
                 _ => NotAsked,
             },
+            for_abstaining: true,
         },
     },
     Rule {
@@ -145,6 +151,7 @@ pub(super) const RULES: &[Rule] = &[
         test: Test::Changed {
             change: change::unknown_attribute,
             holds: |_, before, after| unless(before != after, || "its decision is another one".to_owned()),
+            for_abstaining: true,
         },
     },
     Rule {
@@ -164,6 +171,7 @@ pub(super) const RULES: &[Rule] = &[
                 }
                 _ => NotAsked,
             },
+            for_abstaining: false,
         },
     },
     Rule {
@@ -179,6 +187,7 @@ pub(super) const RULES: &[Rule] = &[
                 }
                 _ => NotAsked,
             },
+            for_abstaining: false,
         },
     },
     Rule {
@@ -198,6 +207,7 @@ pub(super) const RULES: &[Rule] = &[
                 }
                 _ => NotAsked,
             },
+            for_abstaining: false,
         },
     },
     Rule {
@@ -217,6 +227,7 @@ pub(super) const RULES: &[Rule] = &[
                 }
                 _ => NotAsked,
             },
+            for_abstaining: false,
         },
     },
     Rule {
@@ -232,6 +243,7 @@ pub(super) const RULES: &[Rule] = &[
                 }
                 _ => NotAsked,
             },
+            for_abstaining: false,
         },
     },
     Rule {
@@ -239,7 +251,7 @@ pub(super) const RULES: &[Rule] = &[
         says: "a score is 100 less what its findings cost",
         because: "the contract says so, and a person reads the findings to see what would raise it",
         test: Test::One(|_, result| match result {
-            Ok(Decision::Review(review)) => {
+            Ok(Some(Decision::Review(review))) => {
                 let costs = review.findings.iter().fold(0u32, |sum, f| sum.saturating_add(f.cost));
                 let score = 100u32.saturating_sub(costs);
                 unless(review.score != score, || {
@@ -262,6 +274,7 @@ pub(super) const RULES: &[Rule] = &[
                 }
                 _ => NotAsked,
             },
+            for_abstaining: false,
         },
     },
     Rule {
@@ -277,6 +290,7 @@ pub(super) const RULES: &[Rule] = &[
                 }
                 _ => NotAsked,
             },
+            for_abstaining: false,
         },
     },
 ];

@@ -40,6 +40,11 @@ impl Report {
         self.broken().next().is_none() && self.asked == self.wanted
     }
 
+    /// The functions of which it decided nothing: it abstained each time, so that no rule says anything of a decision.
+    pub fn mute(&self) -> impl Iterator<Item = &FunctionReport> {
+        self.functions.iter().filter(|function| function.abstained == function.questions)
+    }
+
     /// The rules that say something of this policy.
     pub fn applied(&self) -> impl Iterator<Item = &RuleReport> {
         self.rules.iter().filter(|rule| rule.asked > 0)
@@ -76,6 +81,9 @@ pub struct FunctionReport {
     pub function: String,
     /// Questions put, those that rules made of others included.
     pub questions: u64,
+    /// How many of them it abstained from.
+    #[serde(default)]
+    pub abstained: u64,
     /// The most fuel that one took.
     pub worst_fuel: u64,
     /// Which question of the seed that was, or was made of.
@@ -165,10 +173,10 @@ impl From<Kept> for Question {
 /// What became of a question.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Answer {
-    /// The decision.
+    /// The decision; absent where it abstained or failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decision: Option<Decision>,
-    /// Or why there is none.
+    /// Why it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault: Option<Fault>,
     /// What it took.
@@ -178,7 +186,7 @@ pub struct Answer {
 impl From<&Evaluation> for Answer {
     fn from(evaluation: &Evaluation) -> Self {
         let (decision, fault) = match evaluation.result.clone() {
-            Ok(decision) => (Some(decision), None),
+            Ok(decision) => (decision, None),
             Err(fault) => (None, Some(fault)),
         };
         Self { decision, fault, fuel: evaluation.fuel }
@@ -204,6 +212,7 @@ struct Found {
 #[derive(Clone, Copy)]
 struct Work {
     questions: u64,
+    abstained: u64,
     worst_fuel: u64,
     worst_question: u64,
 }
@@ -212,6 +221,7 @@ impl Work {
     /// Of two that took as much, the earlier question counts.
     fn merge(&mut self, other: Work) {
         self.questions += other.questions;
+        self.abstained += other.abstained;
         let worse = (other.worst_fuel, std::cmp::Reverse(other.worst_question))
             > (self.worst_fuel, std::cmp::Reverse(self.worst_question));
         if worse {
@@ -240,7 +250,8 @@ impl Tally {
 
     /// A question was put, of the seed or made of one.
     pub(super) fn worked(&mut self, index: u64, question: &Question, evaluation: &Evaluation) {
-        let work = Work { questions: 1, worst_fuel: evaluation.fuel, worst_question: index };
+        let abstained = u64::from(matches!(evaluation.result, Ok(None)));
+        let work = Work { questions: 1, abstained, worst_fuel: evaluation.fuel, worst_question: index };
         self.add_work(question.ask.function(), work);
     }
 
@@ -300,6 +311,7 @@ impl Tally {
         let functions = self.functions.iter().map(|(function, work)| FunctionReport {
             function: (*function).to_owned(),
             questions: work.questions,
+            abstained: work.abstained,
             worst_fuel: work.worst_fuel,
             worst_question: work.worst_question,
         });

@@ -160,6 +160,9 @@ impl Counted<'_> {
             for (component, decisions) in &before.decided_by {
                 *whole.decided_by.entry(component.clone()).or_default() += decisions;
             }
+            for (component, questions) in &before.abstained {
+                *whole.abstained.entry(component.clone()).or_default() += questions;
+            }
             for (component, failures) in &before.failures {
                 whole.failures.entry(component.clone()).or_default().add(failures);
             }

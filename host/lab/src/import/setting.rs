@@ -160,6 +160,7 @@ impl Judge {
             wants: policy.wants().clone(),
             grants: Default::default(),
             from: Origin::default(),
+            then: Vec::new(),
         };
         Capability::ALL.into_iter().map(pin).collect()
     }

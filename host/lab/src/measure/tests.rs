@@ -1,6 +1,6 @@
 //! What a story of notices and inputs comes to, in numbers. No run behind it but its first moment.
 
-use baton_core::decision::{DecidedBy, FaultRecord, Label};
+use baton_core::decision::{AbstentionRecord, DecidedBy, FaultRecord, Label};
 use baton_core::facts::Exit;
 use baton_core::observation::{Basis, Capability, OccupancyView};
 use baton_core::workflow::{AgentKind, file};
@@ -185,7 +185,7 @@ fn a_file_that_a_later_session_writes_again_is_rework_once() {
 // M5
 #[test]
 fn decisions_are_counted_by_component_with_the_faults_of_those_asked_before() {
-    let (fell, decided) = (Digest::of("arm"), Digest::of("built-in"));
+    let (fell, decided, quiet) = (Digest::of("arm"), Digest::of("built-in"), Digest::of("quiet"));
     let fault = |fault| FaultRecord {
         by: DecidedBy::Configured,
         policy: "arm".into(),
@@ -206,6 +206,14 @@ fn decisions_are_counted_by_component_with_the_faults_of_those_asked_before() {
         duration_us: 1,
         artifacts: BTreeMap::new(),
         faults: vec![fault(Fault::Watchdog { limit_ms: 10 }), fault(Fault::OutOfFuel { limit: 1 })],
+        abstained: vec![AbstentionRecord {
+            by: DecidedBy::Next,
+            policy: "quiet".into(),
+            component: quiet.clone(),
+            settings: Digest::of("{}"),
+            fuel: 1,
+            artifacts: BTreeMap::new(),
+        }],
     };
     let trapped = fault(Fault::Trap { message: "unreachable".into() });
     let again = Label { faults: vec![trapped], ..label.clone() };
@@ -218,7 +226,7 @@ fn decisions_are_counted_by_component_with_the_faults_of_those_asked_before() {
     assert_eq!((told.decisions, told.faults, told.timeouts), (2, 3, 1));
     let answered = BTreeMap::from([("resilience".to_owned(), 3)]);
     assert_eq!(told.failures, BTreeMap::from([(fell.clone(), Failures { times: 3, trapped: 1, answered })]));
-    assert_eq!((told.asked(&fell), told.asked(&decided)), (3, 2));
+    assert_eq!((told.asked(&fell), told.asked(&decided), told.asked(&quiet)), (3, 2, 2));
     assert_eq!(told.decided_by, BTreeMap::from([(decided, 2)]));
 }
 

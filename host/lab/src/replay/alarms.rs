@@ -2,7 +2,7 @@
 //! of that came to nothing. A warning changes nothing of what comes next, so it is exact on the whole trace.
 
 use baton_core::PhaseId;
-use baton_core::decision::{Decision, Fault, Verdict};
+use baton_core::decision::{Decision, Verdict};
 use serde::Serialize;
 
 use super::fate::{ContextId, Fate, Moment};
@@ -68,9 +68,9 @@ impl Lead {
 }
 
 /// Whether an answer warns. What already calls a context used up comes too late to be a warning.
-pub(crate) fn warns(answer: &Result<Decision, Fault>) -> bool {
+pub(crate) fn warns(answer: Option<&Decision>) -> bool {
     match answer {
-        Ok(Decision::Assess(assessment)) => {
+        Some(Decision::Assess(assessment)) => {
             assessment.warning.is_some() && assessment.verdict != Verdict::Exhausted
         }
         _ => false,

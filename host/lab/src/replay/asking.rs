@@ -3,9 +3,8 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use baton_core::decision::{Decision, Fault};
 use baton_core::observation::Question;
-use baton_engine::{Configured, Remembers, Reusing};
+use baton_engine::{Configured, PolicyAnswer, Remembers, Reusing};
 
 /// Answers questions.
 pub trait Asking: Sync {
@@ -16,7 +15,7 @@ pub trait Asking: Sync {
     ///
     /// # Errors
     /// [`Remembers`]: nothing that was answered before can be relied on either.
-    fn ask(&self, lane: usize, question: &Question) -> Result<Result<Decision, Fault>, Remembers>;
+    fn ask(&self, lane: usize, question: &Question) -> Result<PolicyAnswer, Remembers>;
 
     /// How many answers were held to those of fresh instances; none where all instances are fresh.
     fn compared(&self) -> Option<u64> {
@@ -42,7 +41,7 @@ impl Asking for Fresh<'_> {
         self.lanes
     }
 
-    fn ask(&self, _: usize, question: &Question) -> Result<Result<Decision, Fault>, Remembers> {
+    fn ask(&self, _: usize, question: &Question) -> Result<PolicyAnswer, Remembers> {
         Ok(self.policy.evaluate(question).result)
     }
 }
@@ -65,7 +64,7 @@ impl Asking for Kept<'_> {
         self.lanes.len()
     }
 
-    fn ask(&self, lane: usize, question: &Question) -> Result<Result<Decision, Fault>, Remembers> {
+    fn ask(&self, lane: usize, question: &Question) -> Result<PolicyAnswer, Remembers> {
         let lane = &self.lanes[lane % self.lanes.len()];
         lane.lock().unwrap_or_else(PoisonError::into_inner).evaluate(question)
     }
@@ -77,12 +76,12 @@ impl Asking for Kept<'_> {
 }
 
 /// A function of the question, in one lane.
-impl<F: Fn(&Question) -> Result<Decision, Fault> + Sync> Asking for F {
+impl<F: Fn(&Question) -> PolicyAnswer + Sync> Asking for F {
     fn lanes(&self) -> usize {
         1
     }
 
-    fn ask(&self, _: usize, question: &Question) -> Result<Result<Decision, Fault>, Remembers> {
+    fn ask(&self, _: usize, question: &Question) -> Result<PolicyAnswer, Remembers> {
         Ok(self(question))
     }
 }

@@ -8,9 +8,8 @@ use std::sync::mpsc::sync_channel;
 use std::thread;
 
 use baton_core::RunId;
-use baton_core::decision::{Decision, Fault};
 use baton_core::observation::Capability;
-use baton_engine::Remembers;
+use baton_engine::{PolicyAnswer, Remembers};
 use baton_store::Journal;
 use rayon::prelude::*;
 
@@ -20,9 +19,6 @@ use super::course::{About, Course, Tried};
 use super::fate::{ContextId, Moment, Over};
 use super::walk::{Event, walk};
 use crate::LabError;
-
-/// What a candidate says.
-type Answer = Result<Decision, Fault>;
 
 /// Events of a portion: enough that handing it over costs nothing beside it.
 const PORTION: usize = 512;
@@ -143,7 +139,7 @@ fn ask(
     asked: &Asked,
     candidate: &dyn Asking,
     lane: usize,
-) -> Result<Option<Answer>, Remembers> {
+) -> Result<Option<PolicyAnswer>, Remembers> {
     match event {
         Event::Met(met, _) if asked.decides.contains(&met.question.ask.capability()) => {
             candidate.ask(lane, &met.question).map(Some)
@@ -157,7 +153,7 @@ fn ask_all(
     portion: &[Event],
     asked: &Asked,
     candidate: &dyn Asking,
-) -> Result<Vec<Option<Answer>>, Remembers> {
+) -> Result<Vec<Option<PolicyAnswer>>, Remembers> {
     let of_a_lane = portion.len().div_ceil(candidate.lanes()).max(1);
     let parts: Result<Vec<Vec<_>>, Remembers> = portion
         .par_chunks(of_a_lane)
@@ -202,17 +198,22 @@ impl Account {
         }
     }
 
-    fn take(&mut self, event: Event, answer: Option<Answer>) {
+    fn take(&mut self, event: Event, answer: Option<PolicyAnswer>) {
         match event {
             Event::Over(over) => self.over(over),
             Event::Met(met, context) => {
                 self.found.questions += 1;
                 if let Some((context, put)) = context {
                     let warned = self.warned.entry(context).or_default();
-                    if warns(&met.recorded) {
+                    if warns(met.recorded.as_ref().ok()) {
                         warned.recorded.get_or_insert(put);
                     }
-                    if answer.as_ref().is_some_and(warns) {
+                    let warned_by = |answer: &PolicyAnswer| match answer {
+                        // Whoever stands behind it warns, or does not.
+                        Ok(None) => warns(met.recorded.as_ref().ok()),
+                        answer => warns(answer.as_ref().ok().and_then(Option::as_ref)),
+                    };
+                    if answer.as_ref().is_some_and(warned_by) {
                         warned.candidate.get_or_insert(put);
                     }
                     if warned.about.phases.is_empty() {

@@ -7,6 +7,7 @@ use baton_core::agreement::{Agreement, same_course};
 use baton_core::decision::{Decision, Fault, Label};
 use baton_core::observation::{Capability, Question};
 use baton_core::{PhaseId, RequestId, Run, Seq};
+use baton_engine::PolicyAnswer;
 
 /// What came of the questions of one function.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -19,12 +20,14 @@ pub struct Tally {
     pub differs: u64,
     /// No answer.
     pub faults: u64,
+    /// Left to whoever stands behind the candidate, which decides as it did.
+    pub abstained: u64,
 }
 
 impl Tally {
     /// Questions that were put.
     pub fn asked(&self) -> u64 {
-        self.same + self.other_words + self.differs + self.faults
+        self.same + self.other_words + self.differs + self.faults + self.abstained
     }
 
     /// One more.
@@ -34,6 +37,7 @@ impl Tally {
             Agreement::OtherWords => &mut self.other_words,
             Agreement::Differs => &mut self.differs,
             Agreement::Fault => &mut self.faults,
+            Agreement::Abstained => &mut self.abstained,
         } += 1;
     }
 }
@@ -45,6 +49,7 @@ impl std::iter::Sum for Tally {
             other_words: sum.other_words + one.other_words,
             differs: sum.differs + one.differs,
             faults: sum.faults + one.faults,
+            abstained: sum.abstained + one.abstained,
         })
     }
 }
@@ -208,13 +213,13 @@ impl Course {
     }
 
     /// Sets its answer beside the recorded one.
-    pub(crate) fn set_beside(&mut self, met: Met, candidate: Result<Decision, Fault>) {
+    pub(crate) fn set_beside(&mut self, met: Met, candidate: PolicyAnswer) {
         let off_course = self.has_left(&met.about);
         let agreement = Agreement::of(&met.question.ask, &met.recorded, &candidate);
         let function = self.found.functions.entry(met.question.ask.function()).or_default();
         if off_course { &mut function.off_course } else { &mut function.on_course }.count(agreement);
         let phase = met.about.phases.first().cloned();
-        if let (Ok(recorded), Ok(candidate), Some(phase)) = (&met.recorded, &candidate, &phase)
+        if let (Ok(recorded), Ok(Some(candidate)), Some(phase)) = (&met.recorded, &candidate, &phase)
             && !off_course
             && !same_course(&met.question.ask, recorded, candidate)
         {
@@ -227,7 +232,7 @@ impl Course {
                 false => self.found.departures_beyond += 1,
             }
         }
-        if agreement.is_otherwise() {
+        if let Some(candidate) = candidate.transpose().filter(|_| agreement.is_otherwise()) {
             let Met { seq, question, recorded, label, .. } = met;
             self.keep(Difference { seq, phase, question, recorded, label: *label, candidate, off_course });
         }

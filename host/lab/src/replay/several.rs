@@ -4,9 +4,8 @@
 use std::collections::BTreeMap;
 
 use baton_core::RunId;
-use baton_core::decision::{Decision, Fault};
 use baton_core::observation::Question;
-use baton_engine::{Configured, Remembers};
+use baton_engine::{Configured, PolicyAnswer, Remembers};
 use baton_store::{ArtifactStore, Journal};
 use rayon::prelude::*;
 
@@ -155,7 +154,7 @@ impl Asking for OwnLane<'_> {
         1
     }
 
-    fn ask(&self, _: usize, question: &Question) -> Result<Result<Decision, Fault>, Remembers> {
+    fn ask(&self, _: usize, question: &Question) -> Result<PolicyAnswer, Remembers> {
         self.0.ask(rayon::current_thread_index().unwrap_or_default(), question)
     }
 }

@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use baton_core::decision::{Decision, Fault, FaultRecord, Label};
+use baton_core::decision::{AbstentionRecord, Decision, Fault, FaultRecord, Label};
 use baton_core::grants::Grants;
-use baton_core::input::Pin;
+use baton_core::input::{Pin, PinnedLink};
 use baton_core::observation::Question;
 use baton_core::workflow::GivenSetting;
 use baton_core::{Digest, Input, Stamped};
@@ -97,13 +97,9 @@ impl<'j> Witnesses<'j> {
     }
 
     fn learn(&mut self, pins: &[Pin]) {
-        for pin in pins {
-            let known = Known {
-                policy: pin.policy.clone(),
-                component: pin.component.clone(),
-                settings: pin.settings.clone(),
-                grants: pin.grants.clone(),
-            };
+        for link in pins.iter().flat_map(Pin::links) {
+            let PinnedLink { policy, component, settings, grants, .. } = link;
+            let known = Known { policy, component, settings, grants };
             // The newest last: whoever has just been put in place is asked next.
             self.known.retain(|other| *other != known);
             self.known.push(known);
@@ -285,6 +281,21 @@ impl Witness for Witnesses<'_> {
                 artifacts: &record.artifacts,
                 fuel: record.fuel,
                 fault: Some(&record.fault),
+            },
+        )
+    }
+
+    fn abstention(&mut self, question: &Question, label: &Label, record: &AbstentionRecord) -> Answer {
+        self.ask(
+            question,
+            &Whom {
+                policy: &record.policy,
+                component: &record.component,
+                settings: Some(&record.settings),
+                engine: &label.engine,
+                artifacts: &record.artifacts,
+                fuel: Some(record.fuel),
+                fault: None,
             },
         )
     }

@@ -147,6 +147,7 @@ pub fn pins(version: &Version, arm: &Arm) -> Vec<Pin> {
         wants: Default::default(),
         grants: Default::default(),
         from: Default::default(),
+        then: Vec::new(),
     };
     version.decides.iter().map(pin).collect()
 }
@@ -291,6 +292,7 @@ impl Player {
             duration_us: 5,
             artifacts: Default::default(),
             faults: if falls { vec![fault] } else { Vec::new() },
+            abstained: Vec::new(),
         }
     }
 }

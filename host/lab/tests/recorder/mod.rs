@@ -175,5 +175,6 @@ pub(crate) fn label(question: &Question) -> Label {
         duration_us: 5,
         artifacts: Default::default(),
         faults: Vec::new(),
+        abstained: Vec::new(),
     }
 }

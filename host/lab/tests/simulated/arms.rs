@@ -67,9 +67,10 @@ impl Bench {
                 wants: Grants::default(),
                 grants: Grants::default(),
                 from: Origin::default(),
+                then: Vec::new(),
             });
             blobs.push(serde_json::to_vec(configured.settings()).unwrap());
-            seats.insert(capability, configured);
+            seats.insert(capability, configured.into());
         }
         let engine = self.engine.clone();
         let router = Box::new(move || Router::with_built_in(&engine, seats.clone(), built_in.clone()));

@@ -77,7 +77,11 @@ impl EventLoop {
         self.swaps.under_way -= 1;
         let Loaded { reference, cause, result, reply } = loaded;
         let (input, answer) = match result {
-            Ok(pins) => (Input::PolicyChanged { pins: pins.clone(), cause }, ControlReply::Changed { pins }),
+            Ok(pins) => {
+                let run = self.scribe.run();
+                let pins: Vec<Pin> = pins.into_iter().map(|pin| run.with_rest(pin, cause)).collect();
+                (Input::PolicyChanged { pins: pins.clone(), cause }, ControlReply::Changed { pins })
+            }
             Err(error) => {
                 let (policy, why) = match error {
                     RuntimeError::PolicyRefused { policy, why } => (policy, why),

@@ -33,6 +33,7 @@ fn fill(state: &StateDir, n: usize, blob: u8, artifacts: &[u8]) {
         wants: Default::default(),
         grants: Default::default(),
         from: Default::default(),
+        then: Vec::new(),
     };
     let input = Input::Started {
         run: run.clone(),

@@ -127,6 +127,7 @@ fn of_policies() -> Vec<Input> {
         wants: grants.clone(),
         grants,
         from: Origin { layer: Layer::Workspace, file: "baton.toml".into(), line: 3 },
+        then: Vec::new(),
     };
     let shadow = Pin { scope: Scope::Shadow { policy: "candidate".into() }, ..pin.clone() };
     let label = Label {
@@ -140,6 +141,7 @@ fn of_policies() -> Vec<Input> {
         duration_us: 2,
         artifacts: [("reports/a.md".to_owned(), Digest::of("a"))].into(),
         faults: Vec::new(),
+        abstained: Vec::new(),
     };
     let kept = SplitDecision { action: SplitAction::Keep, reason: "it is small".into() };
     vec![
@@ -246,6 +248,7 @@ fn imported() -> Vec<Entry> {
         duration_us: 0,
         artifacts: Default::default(),
         faults: vec![fault],
+        abstained: Vec::new(),
     };
     let kept = SplitDecision { action: SplitAction::Keep, reason: "it was not split".into() };
     let decided =

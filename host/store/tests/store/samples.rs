@@ -162,6 +162,7 @@ fn pin() -> Pin {
         wants: Default::default(),
         grants: Grants::default(),
         from: Origin::default(),
+        then: Vec::new(),
     }
 }
 
@@ -352,6 +353,7 @@ fn label() -> Label {
             fuel: None,
             artifacts: Default::default(),
         }],
+        abstained: Vec::new(),
     }
 }
 

@@ -265,5 +265,5 @@ fn phrases_and_thresholds_are_settings() {
         signals: vec![sample::signal(Channel::AgentText, "", text.len() as u32)],
         ..sample::exhaustion_observation(window)
     };
-    assert_eq!(<Resilience as Exhaustion>::assess(&host, observation).verdict, Verdict::Exhausted);
+    assert_eq!(<Resilience as Exhaustion>::assess(&host, observation).unwrap().verdict, Verdict::Exhausted);
 }

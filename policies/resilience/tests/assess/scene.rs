@@ -52,7 +52,7 @@ impl Scene {
     pub(crate) fn assess(self) -> Assessment {
         let mut host = MockHost::with_settings_of::<Resilience>(&[]);
         let window = host.add_text(self.window);
-        <Resilience as Exhaustion>::assess(&host, Observation { window, ..self.observation })
+        <Resilience as Exhaustion>::assess(&host, Observation { window, ..self.observation }).unwrap()
     }
 }
 

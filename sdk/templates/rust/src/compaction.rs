@@ -16,9 +16,9 @@ pub(crate) fn settings() -> Vec<settings::Setting> {
 }
 
 impl Compaction for {{Type}} {
-    fn decide(host: &impl Host, o: Observation) -> Decision {
+    fn decide(host: &impl Host, o: Observation) -> Option<Decision> {
         let threshold = host.number("compact-percent");
-        match o.session.occupancy.percent() {
+        Some(match o.session.occupancy.percent() {
             Some(percent) if percent >= threshold && o.items.is_empty() => {
                 let reason = format!(
                     "{percent:.0} % of the window are used, and {threshold:.0} % are allowed"
@@ -30,6 +30,6 @@ impl Compaction for {{Type}} {
                 format!("{percent:.0} % of the window are used"),
             ),
             None => Decision::new(Action::Keep, "nobody knows how full the window is"),
-        }
+        })
     }
 }

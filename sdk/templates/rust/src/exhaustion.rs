@@ -15,7 +15,7 @@ pub(crate) fn settings() -> Vec<settings::Setting> {
 }
 
 impl Exhaustion for {{Type}} {
-    fn assess(host: &impl Host, o: Observation) -> Assessment {
+    fn assess(host: &impl Host, o: Observation) -> Option<Assessment> {
         // What a tool printed is no evidence: an agent may read a file about context windows.
         for signal in o
             .signals
@@ -61,17 +61,17 @@ fn has_ended(occasion: Occasion) -> bool {
     matches!(occasion, Occasion::PromptEnded | Occasion::SessionEnded)
 }
 
-fn assessment(verdict: Verdict, evidence: Vec<Evidence>, reason: &str) -> Assessment {
+fn assessment(verdict: Verdict, evidence: Vec<Evidence>, reason: &str) -> Option<Assessment> {
     // The host reads the recovery of a session that is stalled, truncated, interrupted or failed.
     let recovery = match verdict {
         Verdict::Failed => Recovery::NewSession,
         _ => Recovery::Wait,
     };
-    Assessment {
+    Some(Assessment {
         verdict,
         evidence,
         warning: None,
         recovery,
         reason: reason.into(),
-    }
+    })
 }

@@ -12,7 +12,7 @@ pub(crate) fn settings() -> Vec<settings::Setting> {
 }
 
 impl Handoff for {{Type}} {
-    fn compose(_host: &impl Host, o: Observation) -> Composition {
+    fn compose(_host: &impl Host, o: Observation) -> Option<Composition> {
         let (done, open): (Vec<&Objective>, Vec<&Objective>) = o
             .objectives
             .iter()
@@ -32,12 +32,12 @@ impl Handoff for {{Type}} {
             page.line(&format!("- `{}`", file.path));
         }
         let title = caps::cut(&o.phase.title, 200);
-        Composition {
+        Some(Composition {
             index: format!("- {}: {title}\n", o.now),
             continuer: Continuer::Successor,
             left_out: page.left_out(&o.facts_path),
             document: page.text().to_owned(),
             reason: "objectives and files, as the host knows them".into(),
-        }
+        })
     }
 }

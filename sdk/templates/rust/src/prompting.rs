@@ -16,7 +16,7 @@ pub(crate) fn settings() -> Vec<settings::Setting> {
 }
 
 impl Prompting for {{Type}} {
-    fn compose(host: &impl Host, o: Observation) -> Prompt {
+    fn compose(host: &impl Host, o: Observation) -> Option<Prompt> {
         let rules = host.text("rules");
         let mut page = CappedText::up_to(caps::TEXT_BYTES.saturating_sub(rules.len() + 2));
         page.line(&format!("Goal of the whole run: {}\n", o.goal));
@@ -35,10 +35,10 @@ impl Prompting for {{Type}} {
         if !rules.is_empty() {
             prompt.push_str(&format!("\n{rules}\n"));
         }
-        Prompt {
+        Some(Prompt {
             prompt: caps::cut(&prompt, caps::TEXT_BYTES).into(),
             left_out: page.left_out(&o.facts_path),
             reason: "one prompt for what is in focus".into(),
-        }
+        })
     }
 }

@@ -16,7 +16,7 @@ pub(crate) fn settings() -> Vec<settings::Setting> {
 }
 
 impl Review for {{Type}} {
-    fn assess(host: &impl Host, o: Observation) -> review::Review {
+    fn assess(host: &impl Host, o: Observation) -> Option<review::Review> {
         let mut findings = Vec::new();
         let mut find = |cost, text: String| {
             if findings.len() < caps::ITEMS {
@@ -50,12 +50,12 @@ impl Review for {{Type}} {
             0 => Staleness::Fresh,
             _ => Staleness::SlightlyStale,
         };
-        review::Review {
+        Some(review::Review {
             score,
             findings,
             staleness,
             accepted: o.secrets.is_empty() && i64::from(score) >= host.integer("accept-score"),
             reason: format!("{score} of 100"),
-        }
+        })
     }
 }

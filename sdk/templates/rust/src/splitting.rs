@@ -16,7 +16,7 @@ pub(crate) fn settings() -> Vec<settings::Setting> {
 }
 
 impl Splitting for {{Type}} {
-    fn decide(host: &impl Host, o: Observation) -> Decision {
+    fn decide(host: &impl Host, o: Observation) -> Option<Decision> {
         let open: Vec<String> = o
             .objectives
             .iter()
@@ -26,14 +26,14 @@ impl Splitting for {{Type}} {
         let most = host.integer("objectives-at-most").max(1) as usize;
         if open.len() <= most {
             let reason = format!("{} open objectives are few enough", open.len());
-            return Decision::new(Action::Keep, reason);
+            return Some(Decision::new(Action::Keep, reason));
         }
         // What is a part already stays whole; how deep splits may go is the workflow's to say.
         let depth = allowed(&o, "split-depth").unwrap_or(1).min(1);
         let fan_out = allowed(&o, "split-fan-out").unwrap_or(8);
         if o.phase.depth as usize >= depth || fan_out < 2 {
             let reason = "it is large, and the workflow allows no split of it";
-            return Decision::new(Action::Keep, reason);
+            return Some(Decision::new(Action::Keep, reason));
         }
         let parts = parts(&open, most, fan_out);
         let reason = format!(
@@ -41,7 +41,7 @@ impl Splitting for {{Type}} {
             open.len(),
             parts.len()
         );
-        Decision::new(Action::Split(parts), reason)
+        Some(Decision::new(Action::Split(parts), reason))
     }
 }
 

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use {{crate}}::{{Type}} as Policy;
 
 /// What is decided at this occupancy.
-fn decide(used_tokens: u64, settings: &[(&str, SettingValue)]) -> Decision {
+fn decide(used_tokens: u64, settings: &[(&str, SettingValue)]) -> Option<Decision> {
     let mut observation = sample::compaction_observation();
     observation.session.occupancy = sample::occupancy(used_tokens, 200_000);
     <Policy as Compaction>::decide(&MockHost::with_settings_of::<Policy>(settings), observation)

@@ -14,7 +14,7 @@ fn assess(channel: Channel, words: &str, occasion: Occasion) -> Assessment {
     let mut observation = sample::exhaustion_observation(window);
     observation.occasion = occasion;
     observation.signals = vec![sample::signal(channel, "", words.len() as u32)];
-    <Policy as Exhaustion>::assess(&host, observation)
+    <Policy as Exhaustion>::assess(&host, observation).expect("it answers")
 }
 
 #[test]
@@ -50,7 +50,7 @@ fn only_what_failed_needs_a_recovery() {
     (silent.answer_bytes, silent.files_changed) = (0, 0);
     silent.signals.clear();
     silent.occasion = Occasion::PromptEnded;
-    let failed = <Policy as Exhaustion>::assess(&host, silent);
+    let failed = <Policy as Exhaustion>::assess(&host, silent).expect("it answers");
     assert_decision!(failed, Verdict::Failed);
     assert!(matches!(failed.recovery, Recovery::NewSession));
 }

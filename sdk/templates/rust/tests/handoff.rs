@@ -12,7 +12,7 @@ fn a_document_names_what_is_done_and_what_is_open() {
     let mut host = MockHost::with_settings_of::<Policy>(&[]);
     let (last_output, findings) = (host.add_text(""), host.add_text(""));
     let observation = sample::handoff_observation(Kind::Continuing, last_output, findings);
-    let composition = <Policy as Handoff>::compose(&host, observation);
+    let composition = <Policy as Handoff>::compose(&host, observation).expect("it answers");
     let next = composition
         .document
         .find("## Immediate next action")

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use {{crate}}::{{Type}} as Policy;
 
 /// What is decided on a phase with so many open objectives.
-fn decide(objectives: usize) -> Decision {
+fn decide(objectives: usize) -> Option<Decision> {
     let mut observation = sample::splitting_observation();
     observation.objectives = (1..=objectives)
         .map(|n| sample::objective(&format!("o{n}"), "Write a file"))

@@ -142,7 +142,9 @@ fn look_into(args: &CheckArgs, plan: Plan) -> anyhow::Result<Checked> {
         outline: policy.outline().clone(),
         wants: policy.wants().clone(),
         settings,
-        fit: report.is_fit() && goldens.as_ref().is_none_or(Goldens::all_stand),
+        fit: report.is_fit()
+            && goldens.as_ref().is_none_or(Goldens::all_stand)
+            && unseen(&report, goldens.as_ref()).next().is_none(),
         golden: goldens,
         report,
         name,
@@ -220,6 +222,12 @@ fn text(checked: &Checked, look: &Look) -> String {
     text
 }
 
+/// The functions of which neither a question nor a golden file showed a decision: the policy abstained each time.
+fn unseen<'r>(report: &'r Report, goldens: Option<&'r Goldens>) -> impl Iterator<Item = &'r str> {
+    let mute = report.mute().map(|function| function.function.as_str());
+    mute.filter(move |function| goldens.is_none_or(|goldens| !goldens.shows(function)))
+}
+
 /// "fit to decide: splitting", or how many rules are broken.
 fn verdict(checked: &Checked, look: &Look) -> String {
     let report = &checked.report;
@@ -232,6 +240,13 @@ fn verdict(checked: &Checked, look: &Look) -> String {
     let mut why = Vec::new();
     if broken > 0 {
         why.push(format!("{broken} of {applied} rules {are} broken"));
+    }
+    let unseen: Vec<&str> = unseen(report, checked.golden.as_ref()).collect();
+    if !unseen.is_empty() {
+        why.push(format!(
+            "it abstained from every question of {}, and no golden file shows what it decides",
+            unseen.join(" and ")
+        ));
     }
     why.extend(checked.golden.as_ref().filter(|golden| !golden.all_stand()).map(Goldens::verdict));
     let mut text = format!("{}: {}", look.paint(Tone::Bad, "not fit to decide"), why.join(", and "));
@@ -267,12 +282,16 @@ fn rules(report: &Report, look: &Look) -> String {
 fn functions(report: &Report) -> String {
     let limit = report.limits.fuel;
     let width = report.functions.iter().map(|function| function.function.len()).max().unwrap_or(0).max(8);
-    let mut text = format!("{:width$}  {:>9}  {:>12}  of {limit}\n", "function", "asked", "worst fuel");
+    let mut text = format!(
+        "{:width$}  {:>9}  {:>9}  {:>12}  of {limit}\n",
+        "function", "asked", "abstained", "worst fuel"
+    );
     for function in &report.functions {
         let percent = words::percent(function.worst_fuel, limit);
+        let abstained = if function.abstained == 0 { "-".to_owned() } else { function.abstained.to_string() };
         text.push_str(&format!(
-            "{:width$}  {:>9}  {:>12}  {percent:>3}%, question {}\n",
-            function.function, function.questions, function.worst_fuel, function.worst_question
+            "{:width$}  {:>9}  {:>9}  {:>12}  {percent:>3}%, question {}\n",
+            function.function, function.questions, abstained, function.worst_fuel, function.worst_question
         ));
     }
     text
@@ -327,6 +346,7 @@ mod tests {
             functions: vec![FunctionReport {
                 function: "review.assess".to_owned(),
                 questions: 41_802,
+                abstained: 0,
                 worst_fuel: 1_250_000,
                 worst_question: 1203,
             }],
@@ -361,5 +381,9 @@ mod tests {
     fn the_verdict_comes_first_and_then_what_it_rests_on() {
         insta::assert_snapshot!("policy_check_fit", text(&checked(0), &Look::bare(100)));
         insta::assert_snapshot!("policy_check_broken", text(&checked(3), &Look::bare(100)));
+        let mut mute = checked(0);
+        mute.report.functions[0].abstained = mute.report.functions[0].questions;
+        mute.fit = unseen(&mute.report, None).next().is_none();
+        insta::assert_snapshot!("policy_check_mute", text(&mute, &Look::bare(100)));
     }
 }

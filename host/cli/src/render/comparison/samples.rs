@@ -60,6 +60,7 @@ fn run(arm: &str, index: u64, seed: u64, kind: Kind) -> Measures {
         faults: u64::from(roll(15, 100) == 0),
         timeouts: 0,
         decided_by: BTreeMap::from([(Digest::of(arm), 12)]),
+        abstained: BTreeMap::new(),
         failures: BTreeMap::new(),
         swapped: false,
     }

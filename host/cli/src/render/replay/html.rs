@@ -65,13 +65,13 @@ impl OnRuns<'_> {
     fn functions_section(&self) -> Markup {
         html! {
             h2 { "Decisions" }
-            (table(&[text(""), number("asked"), number("same"), number("other words"), number("otherwise"), number("failed"),
+            (table(&[text(""), number("asked"), number("same"), number("other words"), number("otherwise"), number("abstained"), number("failed"),
                      number("off course")], html! {
                 @for (name, function) in self.sums("").tallies() {
                     @let (on, off) = (function.on_course, function.off_course);
                     tr {
                         th { (name) }
-                        @for count in [on.asked(), on.same, on.other_words, on.differs, on.faults, off.asked()] {
+                        @for count in [on.asked(), on.same, on.other_words, on.differs, on.abstained, on.faults, off.asked()] {
                             td.n { (count) }
                         }
                     }

@@ -40,7 +40,7 @@ fn replayed() -> Replayed {
         recorded.count(&context.recorded);
         candidate.count(&context.candidate.unwrap());
     }
-    let on_course = Tally { same: 30, other_words: 0, differs: 2, faults: 0 };
+    let on_course = Tally { same: 30, other_words: 0, differs: 2, faults: 0, abstained: 0 };
     let off_course = Tally { same: 5, ..Tally::default() };
     let run = RunId::new("20260212-103000");
     let departure = Departure {

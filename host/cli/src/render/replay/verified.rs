@@ -5,10 +5,10 @@ use baton_lab::{Changed, LabError, Reevaluated};
 use baton_runtime::core::RunId;
 use serde_json::{Value, json};
 
-use crate::render::decision::{SENTENCE_CHARS, clean, said};
+use crate::render::decision::{SENTENCE_CHARS, answered, clean};
 use crate::render::look::{Look, Tone};
 use crate::render::record;
-use crate::render::trial::{answer, sums::counted};
+use crate::render::trial::{may_abstain, sums::counted};
 
 /// Runs that were verified.
 pub(crate) struct VerifiedRuns {
@@ -103,7 +103,15 @@ fn tone(verified: &Verified) -> Tone {
 
 fn in_words(verified: &Verified) -> Vec<String> {
     let Reevaluated {
-        same, differences, native, watchdog, faults_same, fuel_not_compared, unavailable, ..
+        same,
+        differences,
+        native,
+        watchdog,
+        faults_same,
+        abstentions_same,
+        fuel_not_compared,
+        unavailable,
+        ..
     } = &verified.decisions;
     let mut said = vec![match (verified.is_complete(), verified.is_exact()) {
         (true, _) => "replays exactly".to_owned(),
@@ -125,6 +133,7 @@ fn in_words(verified: &Verified) -> Vec<String> {
     });
     let more = [
         (*faults_same, "of a component that was asked before came out the same", "fault"),
+        (*abstentions_same, "of a component that was asked before came out the same", "abstention"),
         (*watchdog, "by the watchdog taken as recorded: the host's doing", "end"),
         (*native, "by no component", "decision"),
         (*fuel_not_compared, "given under another engine, so that fuel was not compared", "answer"),
@@ -146,18 +155,12 @@ fn in_words(verified: &Verified) -> Vec<String> {
 }
 
 fn changed_in_words(one: &Changed) -> String {
-    let who = match &one.earlier {
-        Some(record) => &record.policy,
-        None => &one.label.policy,
-    };
-    let recorded = match &one.earlier {
-        Some(record) => format!("it {}", record.fault),
-        None => said(&one.recorded, None).0,
-    };
+    let who = one.earlier.as_ref().unwrap_or(&one.label.policy);
+    let recorded = answered(&one.recorded, None).0;
     let now = match &one.replayed {
         Err(why) => why.clone(),
         Ok(replayed) => {
-            let (decision, reason) = said(replayed, one.recorded.as_ref().ok());
+            let (decision, reason) = answered(replayed, one.recorded.as_ref().ok().and_then(Option::as_ref));
             match (one.is_fuel_only(), one.replayed_fuel) {
                 (true, Some(fuel)) => format!("the same, for {fuel} fuel instead of {}", one.label.fuel),
                 _ => format!("{decision} ({reason})"),
@@ -175,6 +178,7 @@ fn counts(decisions: &Reevaluated) -> Value {
         "same": decisions.same,
         "differences": decisions.differences,
         "faults_same": decisions.faults_same,
+        "abstentions_same": decisions.abstentions_same,
         "watchdog": decisions.watchdog,
         "native": decisions.native,
         "fuel_not_compared": decisions.fuel_not_compared,
@@ -209,8 +213,8 @@ fn changed(one: &Changed) -> Value {
         "function": one.function,
         "label": one.label,
         "earlier": one.earlier,
-        "recorded": answer(&one.recorded),
-        "replayed": one.replayed.as_ref().ok().map(answer),
+        "recorded": may_abstain(&one.recorded),
+        "replayed": one.replayed.as_ref().ok().map(may_abstain),
         "impossible": one.replayed.as_ref().err(),
         "replayed_fuel": one.replayed_fuel,
     })

@@ -54,6 +54,9 @@ impl Sums<'_> {
         }
         let mut said = match tally.differs {
             0 if asked == 0 => format!("{name} met no {capability} question on its course"),
+            0 if tally.abstained == asked => {
+                return format!("{name} would have abstained from {}", all(asked, capability));
+            }
             0 if tally.faults == 0 => {
                 format!("{name} would have decided {} the same way", all(asked, capability))
             }
@@ -62,6 +65,9 @@ impl Sums<'_> {
                 counted(asked, &format!("{capability} question"))
             ),
         };
+        if tally.abstained > 0 {
+            said.push_str(&format!(", and abstained from {}", tally.abstained));
+        }
         if tally.faults > 0 {
             said.push_str(&format!(", and failed on {}", tally.faults));
         }
@@ -98,10 +104,20 @@ impl Sums<'_> {
 
     fn numbers(&self, look: &Look) -> String {
         let mut table = bare(look);
-        table.set_header(["DECISION", "ASKED", "SAME", "OTHER WORDS", "OTHERWISE", "FAILED", "OFF COURSE"]);
+        table.set_header([
+            "DECISION",
+            "ASKED",
+            "SAME",
+            "OTHER WORDS",
+            "OTHERWISE",
+            "ABSTAINED",
+            "FAILED",
+            "OFF COURSE",
+        ]);
         for (name, function) in self.tallies() {
             let Function { on_course: on, off_course: off, .. } = function;
-            let counts = [on.asked(), on.same, on.other_words, on.differs, on.faults, off.asked()];
+            let counts =
+                [on.asked(), on.same, on.other_words, on.differs, on.abstained, on.faults, off.asked()];
             let counts = counts.map(|count| count.to_string());
             table.add_row([&[name.to_owned()], counts.as_slice()].concat());
         }
@@ -135,6 +151,7 @@ impl Sums<'_> {
                 "same": tally.same,
                 "other_words": tally.other_words,
                 "differs": tally.differs,
+                "abstained": tally.abstained,
                 "faults": tally.faults,
             })
         };

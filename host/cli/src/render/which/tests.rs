@@ -27,6 +27,7 @@ fn which(of: Of) -> Which {
         scope: Scope::Run,
         capability,
         decides,
+        then: Vec::new(),
         behind,
         faults_in_row: 0,
     };
@@ -52,8 +53,14 @@ fn which(of: Of) -> Which {
         ],
         seats: vec![
             run(Capability::Exhaustion, built_in(), Vec::new()),
-            run(Capability::Compaction, compaction, behind()),
-            run(Capability::Splitting, decides("eager-split", user()), behind()),
+            run(Capability::Compaction, compaction.clone(), behind()),
+            Seat {
+                then: vec![
+                    decides("house-rules", user()),
+                    Decides { set: compaction.set.clone(), ..built_in() },
+                ],
+                ..run(Capability::Splitting, decides("eager-split", user()), behind())
+            },
             run(Capability::Handoff, built_in(), Vec::new()),
             Seat { scope: phase, faults_in_row: 2, ..run(Capability::Handoff, reader, Vec::new()) },
         ],

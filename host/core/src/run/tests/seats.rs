@@ -2,7 +2,9 @@
 
 use super::world::{World, label, workflow};
 use crate::action::Action;
-use crate::decision::{CompactionAction, CompactionDecision, DecidedBy, Decision, Fault, FaultRecord, Label};
+use crate::decision::{
+    AbstentionRecord, CompactionAction, CompactionDecision, DecidedBy, Decision, Fault, FaultRecord, Label,
+};
 use crate::ids::{Digest, RequestId};
 use crate::input::{ChangeCause, Input, Pin, Stamped};
 use crate::notice::Notice;
@@ -21,6 +23,7 @@ fn pin(policy: &str, scope: Scope) -> Pin {
         wants: Default::default(),
         grants: Default::default(),
         from: Default::default(),
+        then: Vec::new(),
     }
 }
 
@@ -209,4 +212,67 @@ fn the_view_names_every_policy_that_decides_and_the_one_for_the_rest_last() {
         format!("torch@{} (handoff), resilience@{}", digest("torch"), digest("resilience"))
     );
     assert_eq!(view_of(&[]), "");
+}
+
+/// A policy with others behind it.
+fn chain(first: &str, then: &[&str]) -> Pin {
+    let link = |policy: &&str| pin(policy, Scope::Run).first();
+    Pin { then: then.iter().map(link).collect(), ..pin(first, Scope::Run) }
+}
+
+#[test]
+fn faults_of_any_link_count_and_abstaining_is_no_fault() {
+    // M3
+    let pins = [pin("built-in", Scope::Run), chain("team", &["rules", "built-in"])];
+    let mut world = at_work(workflow(&[("1", &["a", "b"])]), &pins);
+    let fails = |policy: &str| {
+        let mut label = by("built-in", &[policy]);
+        label.faults[0].by = DecidedBy::Next;
+        label.by = DecidedBy::Next;
+        label
+    };
+    let abstains = |by_whom: DecidedBy| Label {
+        by: by_whom,
+        abstained: vec![AbstentionRecord {
+            by: DecidedBy::Configured,
+            policy: "team".into(),
+            component: Digest::of("team"),
+            settings: Digest::of("{}"),
+            fuel: 7,
+            artifacts: Default::default(),
+        }],
+        ..by("built-in", &[])
+    };
+    for (n, label) in [fails("rules"), fails("rules"), abstains(DecidedBy::Next)].into_iter().enumerate() {
+        assert!(!taken_back(&answer(&mut world, n, label)));
+    }
+    for n in 3..9 {
+        assert!(!taken_back(&answer(&mut world, n, abstains(DecidedBy::Next))), "to abstain is its right");
+    }
+    assert!(!taken_back(&answer(&mut world, 9, fails("rules"))));
+    assert!(!taken_back(&answer(&mut world, 10, fails("rules"))));
+    assert!(taken_back(&answer(&mut world, 11, fails("rules"))), "the chain as a whole is taken back");
+    assert_eq!(deciding(&world), ["built-in"]);
+}
+
+#[test]
+fn what_is_put_in_place_keeps_the_rest_of_the_chain_behind_it() {
+    // M3
+    let pins = [pin("built-in", Scope::Run), chain("team", &["rules", "built-in"])];
+    let world = at_work(workflow(&[("1", &["a", "b"])]), &pins);
+    let names = |pin: &Pin| pin.links().map(|link| link.policy).collect::<Vec<_>>();
+    let put = |policy: &str, cause| names(&world.run.with_rest(pin(policy, Scope::Run), cause));
+    assert_eq!(put("mine", ChangeCause::Command), ["mine", "rules", "built-in"]);
+    assert_eq!(put("built-in", ChangeCause::Command), ["built-in", "rules"]);
+    // A file that changed takes its own place, not that of another one.
+    let newer = Pin { component: Digest::of("newer"), ..pin("rules", Scope::Run) };
+    let changed = world.run.with_rest(newer, ChangeCause::File);
+    assert_eq!(names(&changed), ["team", "rules", "built-in"]);
+    assert_eq!(changed.then[0].component, Digest::of("newer"));
+    // In front of one that stood alone it is the first of two.
+    let alone = at_work(workflow(&[("1", &["a", "b"])]), &[pin("built-in", Scope::Run)]);
+    assert_eq!(
+        names(&alone.run.with_rest(pin("mine", Scope::Run), ChangeCause::Command)),
+        ["mine", "built-in"]
+    );
 }

@@ -457,6 +457,7 @@ pub(super) fn label(capability: Capability) -> Label {
         duration_us: 0,
         artifacts: Default::default(),
         faults: Vec::new(),
+        abstained: Vec::new(),
     }
 }
 

@@ -3,7 +3,9 @@
 
 use super::check::join;
 use super::problem::{Problems, suggest};
-use super::shape::{At, ChoicesShape, GrantsShape, PoliciesShape, PolicyShape, WorkflowShape};
+use super::shape::{
+    At, ChoicesShape, GrantsShape, PoliciesShape, PolicyLinkShape, PolicyShape, PolicyTable, WorkflowShape,
+};
 use crate::grants::Grants;
 use crate::ids::{PhaseId, RoleName};
 use crate::observation::Capability;
@@ -76,8 +78,9 @@ impl Choices<'_, '_> {
     pub(super) fn layer(&mut self, place: &str, layer: Layer, shape: ChoicesShape) -> PolicyLayer {
         let mut all = shape.all.as_ref().map(|choice| self.choice("all", place, layer, choice));
         if let Some(settings) = shape.settings {
-            if matches!(shape.all.as_ref().map(At::get), Some(PolicyShape::Set(_))) {
-                let what = format!("`settings` {place} stands beside `all`, which is a table");
+            let is_whole = |all: &PolicyShape| matches!(all, PolicyShape::Set(_) | PolicyShape::Chain(_));
+            if shape.all.as_ref().is_some_and(|all| is_whole(all.get())) {
+                let what = format!("`settings` {place} stands beside `all`, which is a table or a list");
                 let hint = "write them as all = { component = \"…\", settings = { … } }";
                 self.problems.at(settings.span(), "settings", what, hint);
             }
@@ -104,6 +107,11 @@ impl Choices<'_, '_> {
     }
 
     fn shadow(&mut self, place: &str, layer: Layer, choice: &At<PolicyShape>) -> PolicyChoice {
+        if matches!(choice.get(), PolicyShape::Chain(_)) {
+            let what = format!("`shadow` {place} has a list in its list");
+            let hint = "each candidate is asked alone, and decides nothing: list them one beside the other";
+            self.problems.at(choice.span(), "shadow", what, hint);
+        }
         let candidate = self.choice("shadow", place, layer, choice);
         if candidate.component.is_none() {
             let what = format!("`shadow` {place} names no component");
@@ -114,14 +122,72 @@ impl Choices<'_, '_> {
     }
 
     fn choice(&mut self, key: &str, place: &str, layer: Layer, choice: &At<PolicyShape>) -> PolicyChoice {
-        let from = self.origin(layer, choice);
-        let table = match choice.get() {
-            PolicyShape::Component(component) => {
-                let component = Some(self.component(key, place, choice, component));
-                return PolicyChoice { component, from, ..PolicyChoice::default() };
+        match choice.get() {
+            PolicyShape::Component(component) => self.named(key, place, layer, choice, component),
+            PolicyShape::Set(table) => self.table(key, place, layer, choice, table.clone()),
+            PolicyShape::Chain(links) => self.chain(key, place, layer, choice, links),
+        }
+    }
+
+    /// A list: its first with the rest behind it. The shape has seen to how many there are.
+    fn chain(
+        &mut self,
+        key: &str,
+        place: &str,
+        layer: Layer,
+        choice: &At<PolicyShape>,
+        links: &[PolicyLinkShape],
+    ) -> PolicyChoice {
+        let mut chain: Vec<PolicyChoice> = Vec::new();
+        for link in links {
+            let link = match link {
+                PolicyLinkShape::Component(component) => self.named(key, place, layer, choice, component),
+                PolicyLinkShape::Set(table) => self.table(key, place, layer, choice, table.clone()),
+            };
+            if link.component.is_none() {
+                let what = format!("`{key}` {place} lists a table that names no component");
+                let hint = "write { component = \"…\", settings = { … } }, or settings alone without a list";
+                self.problems.at(choice.span(), key, what, hint);
             }
-            PolicyShape::Set(table) => table.clone(),
-        };
+            if chain
+                .iter()
+                .any(|before| (&before.component, &before.settings) == (&link.component, &link.settings))
+            {
+                let what = format!("`{key}` {place} lists the same policy twice");
+                let hint = "it would abstain a second time, too";
+                self.problems.at(choice.span(), key, what, hint);
+            }
+            chain.push(link);
+        }
+        let mut chain = chain.into_iter();
+        let first = chain.next().unwrap_or_default();
+        PolicyChoice { then: chain.collect(), ..first }
+    }
+
+    /// A component without settings.
+    fn named(
+        &mut self,
+        key: &str,
+        place: &str,
+        layer: Layer,
+        choice: &At<PolicyShape>,
+        component: &str,
+    ) -> PolicyChoice {
+        PolicyChoice {
+            component: Some(self.component(key, place, choice, component)),
+            from: self.origin(layer, choice),
+            ..PolicyChoice::default()
+        }
+    }
+
+    fn table(
+        &mut self,
+        key: &str,
+        place: &str,
+        layer: Layer,
+        choice: &At<PolicyShape>,
+        table: PolicyTable,
+    ) -> PolicyChoice {
         if table.component.is_none() && table.settings.is_empty() && table.grants.is_none() {
             let what = format!("`{key}` {place} says nothing");
             let hint = "name a component, or settings that are laid over what a farther layer chose";
@@ -135,7 +201,8 @@ impl Choices<'_, '_> {
                 .grants
                 .map(|grants| self.grants(key, place, choice, layer, has_component, grants))
                 .unwrap_or_default(),
-            from,
+            from: self.origin(layer, choice),
+            then: Vec::new(),
         }
     }
 

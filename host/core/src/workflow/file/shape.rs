@@ -17,7 +17,8 @@ pub(super) use limits::{CONTINUATIONS_MAX, LimitsShape, NotifyShape};
 use limits::{COST_USD_MAX, COST_USD_MIN, TOKENS_MAX};
 pub(super) use modes::{ModeShape, ModesShape};
 pub(super) use policies::{
-    ChoicesShape, ConfigurationShape, GrantsShape, PoliciesShape, PolicyShape, ScopedPoliciesShape,
+    ChoicesShape, ConfigurationShape, GrantsShape, PoliciesShape, PolicyLinkShape, PolicyShape, PolicyTable,
+    ScopedPoliciesShape,
 };
 
 use crate::workflow::{Acceptance, AgentKind, Mode, Permission, PromptWay, SplitTime};

@@ -11,6 +11,7 @@ fn choice(component: Option<&str>, settings: &[(&str, i64)], layer: Layer) -> Po
             .collect(),
         grants: Grants::default(),
         from: Origin { layer, ..Origin::default() },
+        then: Vec::new(),
     }
 }
 
@@ -131,4 +132,29 @@ fn what_holds_once_for_a_run_is_the_closest_word() {
     };
     assert_ne!(moved(1), moved(2));
     assert_eq!(moved(1).without_places(), moved(2).without_places());
+}
+
+#[test]
+fn a_list_is_asked_in_its_order_before_what_is_farther_away() {
+    // M4
+    let user = PolicyLayer { all: Some(choice(None, &[("a", 1)], Layer::User)), ..Default::default() };
+    let mut split = choice(Some("team.wasm"), &[("b", 2)], Layer::Workflow);
+    split.then = vec![
+        choice(Some("rules.wasm"), &[("c", 3)], Layer::Workflow),
+        choice(Some(BUILTIN), &[], Layer::Workflow),
+    ];
+    let workflow = PolicyLayer {
+        all: Some(choice(Some("other.wasm"), &[], Layer::Workflow)),
+        by_capability: [(Capability::Splitting, split)].into(),
+    };
+    let policies = Policies { layers: vec![user, workflow], ..Policies::default() };
+    let found = policies.candidates(&Scope::Run, None, Capability::Splitting);
+    let names: Vec<&str> = found.iter().map(|candidate| candidate.component.as_str()).collect();
+    assert_eq!(names, ["team.wasm", "rules.wasm", BUILTIN, "other.wasm", BUILTIN]);
+    let set: Vec<Vec<&str>> =
+        found.iter().map(|candidate| candidate.settings.keys().map(String::as_str).collect()).collect();
+    // What the user set for the built-in policy stays set for it, in the list as behind it.
+    assert_eq!(set, [vec!["b"], vec!["c"], vec!["a"], vec![], vec!["a"]]);
+    assert_eq!(found[2].set_by["a"].layer, Layer::User);
+    assert_eq!(policies.references(), [BUILTIN, "other.wasm", "rules.wasm", "team.wasm"]);
 }

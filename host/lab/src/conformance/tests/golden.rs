@@ -33,7 +33,7 @@ fn host_and_sdk_read_and_write_the_same_files() {
         assert!(places.is_empty());
 
         // What the host writes is what the SDK reads, and what that writes is read by both.
-        let text = asked.with_decision(&decision);
+        let text = asked.with_decision(decision.as_ref());
         let (case, answer) = from_text(&text).unwrap_or_else(|wrong| panic!("{wrong}: {text}"));
         let again = to_text(&case, answer.as_ref());
         assert_eq!(from_text(&again), Ok((case, answer)));
@@ -71,7 +71,7 @@ fn another_decision_is_told_by_its_place() {
         places.iter().any(|place| place.starts_with("decision.answer.reason was \"because\"")),
         "{places:?}"
     );
-    let stands = Golden::parse(&golden.with_decision(&decision)).unwrap();
+    let stands = Golden::parse(&golden.with_decision(decision.as_ref())).unwrap();
     assert_eq!(stands.replay(&policy), Ok(Replayed::Stands));
 
     document["settings"] = json!({ "no-such-setting": 1 });

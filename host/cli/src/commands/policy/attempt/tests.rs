@@ -64,6 +64,7 @@ fn label() -> Label {
         duration_us: 5,
         artifacts: Default::default(),
         faults: Vec::new(),
+        abstained: Vec::new(),
     }
 }
 
@@ -85,7 +86,7 @@ fn difference(
 }
 
 fn tried() -> Tried {
-    let of = |same, other_words, differs, faults| Tally { same, other_words, differs, faults };
+    let of = |same, other_words, differs, faults| Tally { same, other_words, differs, faults, abstained: 0 };
     let (evaluate, budget) = (of(34, 2, 1, 1), of(2, 0, 0, 0));
     let turns = |max_turns| Ok(Decision::Budget(TurnBudget { max_turns, reason: "A table.".into() }));
     Tried {
@@ -175,16 +176,18 @@ fn a_program_gets_the_counts_and_each_question() {
 fn an_answer_to_one_question_stands_beside_the_built_in_one() {
     let digest = Digest::of("my-split");
     let (question, label) = (Sample::Split.question(), label());
-    let told = |candidate: &Result<Decision, Fault>, current: &Result<Decision, Fault>| {
+    let told = |candidate: Result<Option<Decision>, Fault>, current: &Result<Decision, Fault>| {
         let policy = policy(&digest, &[Capability::Splitting, Capability::Budgeting]);
         let question = &question;
-        OnQuestion { question, policy, candidate, fuel: 99, current, label: &label }.text(&Look::bare(100))
+        OnQuestion { question, policy, candidate: &candidate, fuel: 99, current, label: &label }
+            .text(&Look::bare(100))
     };
     let texts = [
-        told(&split(), &keep("6 objectives fit into one window.")),
-        told(&keep("So."), &keep("6 objectives fit into one window.")),
-        told(&keep("So."), &keep("So.")),
-        told(&Err(Fault::Trap { message: "unreachable".into() }), &keep("So.")),
+        told(split().map(Some), &keep("6 objectives fit into one window.")),
+        told(keep("So.").map(Some), &keep("6 objectives fit into one window.")),
+        told(keep("So.").map(Some), &keep("So.")),
+        told(Err(Fault::Trap { message: "unreachable".into() }), &keep("So.")),
+        told(Ok(None), &keep("6 objectives fit into one window.")),
     ];
     insta::assert_snapshot!("try_question", texts.join("\n"));
 }

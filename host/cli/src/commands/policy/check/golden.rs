@@ -1,6 +1,7 @@
 //! Golden decisions, put to a component: each file of a folder stands, or is told with what it parts from. Writes a file only
 //! where that was asked for.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
@@ -20,6 +21,8 @@ pub(super) struct Goldens {
     folder: PathBuf,
     files: usize,
     stand: usize,
+    /// The functions of which one that stands shows a decision, and no abstention.
+    decided: BTreeSet<&'static str>,
     /// Written anew, with what is decided now.
     written: Vec<PathBuf>,
     parted: Vec<Parted>,
@@ -36,6 +39,11 @@ impl Goldens {
     /// Whether every decision is the policy's.
     pub(super) fn all_stand(&self) -> bool {
         self.parted.is_empty()
+    }
+
+    /// Whether one that stands shows a decision of this function.
+    pub(super) fn shows(&self, function: &str) -> bool {
+        self.decided.contains(function)
     }
 
     /// "2 of 12 golden decisions do not stand".
@@ -69,8 +77,14 @@ pub(super) fn replay(
     policy: &Policy,
     load: impl Fn(Grants) -> anyhow::Result<Policy>,
 ) -> anyhow::Result<Goldens> {
-    let mut goldens =
-        Goldens { folder: folder.to_owned(), files: 0, stand: 0, written: Vec::new(), parted: Vec::new() };
+    let mut goldens = Goldens {
+        folder: folder.to_owned(),
+        files: 0,
+        stand: 0,
+        decided: BTreeSet::new(),
+        written: Vec::new(),
+        parted: Vec::new(),
+    };
     for file in files(folder)? {
         let text = read(&file)?;
         let golden = Golden::parse(&text).map_err(|why| Usage(format!("{}{why}", file.display())))?;
@@ -83,11 +97,19 @@ pub(super) fn replay(
         };
         goldens.files += 1;
         match replayed {
-            Ok(Replayed::Stands) => goldens.stand += 1,
+            Ok(Replayed::Stands) => {
+                goldens.stand += 1;
+                if matches!(golden.decision, Some(Some(_))) {
+                    goldens.decided.insert(golden.question.ask.function());
+                }
+            }
             Ok(Replayed::Differs { decision, .. }) if update => {
-                std::fs::write(&file, golden.with_decision(&decision))
+                std::fs::write(&file, golden.with_decision(decision.as_ref()))
                     .with_context(|| format!("writing {}", file.display()))?;
                 goldens.stand += 1;
+                if decision.is_some() {
+                    goldens.decided.insert(golden.question.ask.function());
+                }
                 goldens.written.push(file);
             }
             Ok(Replayed::Differs { places, .. }) if places.is_empty() => {

@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use baton_runtime::core::input::Pin;
+use baton_runtime::core::input::{Pin, PinnedLink};
 use baton_runtime::core::observation::Capability;
-use baton_runtime::core::workflow::{Candidate, GivenSetting, Origin, PolicyChoice, Scope, SettingValue};
+use baton_runtime::core::workflow::{
+    BUILTIN, Candidate, GivenSetting, Origin, PolicyChoice, Scope, SettingValue,
+};
 use baton_runtime::core::{Digest, RoleName, Run, RunId, Workflow};
 use baton_runtime::engine::{
     ArtifactSource, BUILTIN_NAME, Engine, Grants as Granted, Policy, Setting, builtin_bytes,
@@ -93,29 +95,37 @@ impl Gatherer {
         Ok(Seat {
             scope: pin.scope.clone(),
             capability: pin.capability,
-            decides: self.decides(workflow, pin)?,
+            decides: self.decides(workflow, pin, pin.first())?,
+            then: pin
+                .then
+                .iter()
+                .map(|link| self.decides(workflow, pin, link.clone()))
+                .collect::<anyhow::Result<_>>()?,
             behind: behind.collect(),
             faults_in_row: faults,
         })
     }
 
-    fn decides(&self, workflow: &Workflow, pin: &Pin) -> anyhow::Result<Decides> {
-        let bytes = self.component(pin)?;
+    /// One of the policies that a pin names.
+    fn decides(&self, workflow: &Workflow, pin: &Pin, link: PinnedLink) -> anyhow::Result<Decides> {
+        let bytes = self.component(&link)?;
+        let granted = Granted::of(&link.grants, Arc::new(NoArtifacts));
         let mut decides = Decides {
-            policy: pin.policy.clone(),
-            component: pin.component.clone(),
+            policy: link.policy.clone(),
+            component: link.component.clone(),
             bytes: bytes.as_ref().map(Vec::len),
             from: pin.from.clone(),
             set: Vec::new(),
             asked: Default::default(),
-            granted: pin.grants.clone(),
+            granted: link.grants.clone(),
         };
         let Some(bytes) = bytes else { return Ok(decides) };
-        let granted = Granted::of(&pin.grants, Arc::new(NoArtifacts));
-        match self.engine.load_granted(&pin.policy, &bytes, granted) {
+        match self.engine.load_granted(&link.policy, &bytes, granted) {
             Ok(policy) => {
                 decides.asked = policy.wants().clone();
-                decides.set = self.set(workflow, pin, &policy)?;
+                let said = said(workflow, pin, &link, &policy);
+                decides.from = said.from.clone();
+                decides.set = self.set(&link, &policy, &said)?;
             }
             // What it once decided stands, whatever this host thinks of it now.
             Err(error) => out::progress(&format!("what is set for it cannot be told: {error}")),
@@ -123,8 +133,8 @@ impl Gatherer {
         Ok(decides)
     }
 
-    /// The component of a pin, where it is at hand.
-    fn component(&self, pin: &Pin) -> anyhow::Result<Option<Vec<u8>>> {
+    /// The component of one, where it is at hand.
+    fn component(&self, pin: &PinnedLink) -> anyhow::Result<Option<Vec<u8>>> {
         match &self.from {
             From::Journal(journal) => Ok(journal.blob(&pin.component)?),
             From::Bundle(_) if pin.policy == BUILTIN_NAME && pin.component == Digest::of(builtin_bytes()) => {
@@ -138,13 +148,9 @@ impl Gatherer {
     }
 
     /// What is set otherwise than by default, and by which layer.
-    fn set(&self, workflow: &Workflow, pin: &Pin, policy: &Policy) -> anyhow::Result<Vec<Set>> {
-        let is_pinned = |said: &Said| {
-            policy.configure(&said.settings).is_ok_and(|found| *found.settings_digest() == pin.settings)
-        };
-        let said = said(workflow, pin).into_iter().find(is_pinned).unwrap_or_default();
+    fn set(&self, link: &PinnedLink, policy: &Policy, said: &Said) -> anyhow::Result<Vec<Set>> {
         let values = match &self.from {
-            From::Journal(journal) => match journal.blob(&pin.settings)? {
+            From::Journal(journal) => match journal.blob(&link.settings)? {
                 Some(settings) => serde_json::from_slice(&settings)?,
                 None => return Ok(Vec::new()),
             },
@@ -153,14 +159,14 @@ impl Gatherer {
         // A policy that answered this when it was loaded answers it again.
         let schema = policy.schema().unwrap_or_default();
         let differing =
-            schema.iter().filter_map(|setting| differs(setting, &values, &said.set_by, &pin.from));
+            schema.iter().filter_map(|setting| differs(setting, &values, &said.set_by, &said.from));
         Ok(differing.collect())
     }
 }
 
 /// What layers set for a policy.
-#[derive(Default)]
 struct Said {
+    from: Origin,
     settings: BTreeMap<String, GivenSetting>,
     set_by: BTreeMap<String, Origin>,
 }
@@ -181,8 +187,19 @@ fn differs(
     })
 }
 
-/// What the layers say of whoever they put there. Two that are named in one line are told apart by what is pinned.
-fn said(workflow: &Workflow, pin: &Pin) -> Vec<Said> {
+/// What the layers say of a policy that is pinned. Two that are named in one line are told apart by what is pinned.
+fn said(workflow: &Workflow, pin: &Pin, link: &PinnedLink, policy: &Policy) -> Said {
+    let is_pinned = |said: &Said| {
+        policy.configure(&said.settings).is_ok_and(|found| *found.settings_digest() == link.settings)
+    };
+    let nobody = || Said { from: pin.from.clone(), settings: BTreeMap::new(), set_by: BTreeMap::new() };
+    named(workflow, pin, link).into_iter().find(is_pinned).unwrap_or_else(nobody)
+}
+
+/// What the layers say of whoever they put there: the first by the same word as the pin, those behind it by any.
+fn named(workflow: &Workflow, pin: &Pin, link: &PinnedLink) -> Vec<Said> {
+    let is_first = pin.first() == *link;
+    let is_built_in = link.component == Digest::of(builtin_bytes());
     let role = match &pin.scope {
         Scope::Phase { phase } => role_of(workflow, phase.as_str()),
         Scope::Shadow { .. } => {
@@ -193,14 +210,17 @@ fn said(workflow: &Workflow, pin: &Pin) -> Vec<Said> {
     };
     let found = workflow.policies.candidates(&pin.scope, role, pin.capability).into_iter();
     found
-        .filter(|candidate| candidate.from == pin.from)
-        .map(|Candidate { settings, set_by, .. }| Said { settings, set_by })
+        .filter(|candidate| match is_first {
+            true => candidate.from == pin.from,
+            false => (candidate.component == BUILTIN) == is_built_in,
+        })
+        .map(|Candidate { from, settings, set_by, .. }| Said { from, settings, set_by })
         .collect()
 }
 
 fn said_of_shadow(choice: &PolicyChoice) -> Said {
     let set_by = choice.settings.keys().map(|key| (key.clone(), choice.from.clone()));
-    Said { settings: choice.settings.clone(), set_by: set_by.collect() }
+    Said { from: choice.from.clone(), settings: choice.settings.clone(), set_by: set_by.collect() }
 }
 
 fn role_of<'w>(workflow: &'w Workflow, phase: &str) -> Option<&'w RoleName> {

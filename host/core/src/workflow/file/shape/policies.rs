@@ -11,6 +11,8 @@ use crate::workflow::GivenSetting;
 
 /// Candidates that are asked beside the one that decides: each costs as much as the decision itself.
 pub(crate) const SHADOWS_MAX: usize = 8;
+/// Policies that are asked one behind the other for one decision: each that abstains costs as much as one that decides.
+pub(crate) const CHAIN_MAX: usize = 4;
 /// Faults in a row that are still waited for: beyond it nobody takes a policy back.
 pub(crate) const BREAKER_MAX: u32 = 1000;
 
@@ -135,7 +137,8 @@ impl From<ScopedPoliciesShape> for ChoicesShape {
 }
 
 /// A policy component: "builtin:resilience", a path relative to this file, a reference to a registry
-/// ("oci://host/name:tag"), or a table.
+/// ("oci://host/name:tag"), a table, or a list of these, where each is asked if those before it abstain:
+/// splitting = ["team.wasm", "builtin:resilience"]
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(untagged)]
 #[schemars(rename = "Policy")]
@@ -143,6 +146,19 @@ pub(crate) enum PolicyShape {
     /// "builtin:resilience", the path of a component relative to this file, or "oci://host/name:tag".
     Component(#[schemars(length(min = 1))] String),
     /// A component with settings or grants, or settings alone.
+    Set(PolicyTable),
+    /// Who is asked in turn: each where those before it abstain.
+    Chain(#[schemars(length(min = 1, max = CHAIN_MAX))] Vec<PolicyLinkShape>),
+}
+
+/// One policy of a list: a component, or a table that names one.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(rename = "PolicyOfChain")]
+pub(crate) enum PolicyLinkShape {
+    /// "builtin:resilience", the path of a component relative to this file, or "oci://host/name:tag".
+    Component(#[schemars(length(min = 1))] String),
+    /// A component with settings or grants.
     Set(PolicyTable),
 }
 

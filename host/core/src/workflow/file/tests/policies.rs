@@ -135,3 +135,31 @@ fn a_mistake_in_the_file_of_a_layer_names_file_and_line() {
     let long = "#".repeat(super::FILE_BYTES_MAX + 1);
     assert!(refused_of(Layer::Workspace, &long).contains("a configuration may have"));
 }
+
+#[test]
+fn a_list_of_policies_is_read_in_its_order() {
+    // M4
+    let top = "[policies]\nsplitting = [\"team.wasm\", { component = \"rules.wasm\", settings = { a = 1 } }, \"builtin:resilience\"]";
+    let policies = parse(&with(top, ""), "w.toml", "/home/ada").unwrap().policies;
+    let splitting = &policies.layers[0].by_capability[&Capability::Splitting];
+    let named: Vec<_> = splitting.links().map(|link| link.component.as_deref().unwrap()).collect();
+    assert_eq!(named, ["/home/ada/team.wasm", "/home/ada/rules.wasm", BUILTIN]);
+    assert!(splitting.links().all(|link| place(link) == (Layer::Workflow, "w.toml", place(splitting).2)));
+    assert_eq!(splitting.then[0].settings.len(), 1);
+}
+
+#[test]
+fn a_list_that_is_no_chain_is_refused() {
+    // M4
+    let refusals = [
+        "[policies]\nsplitting = []",
+        "[policies]\nsplitting = [\"a.wasm\", \"b.wasm\", \"c.wasm\", \"d.wasm\", \"e.wasm\"]",
+        "[policies]\nsplitting = [\"a.wasm\", { settings = { a = 1 } }]",
+        "[policies]\nsplitting = [\"a.wasm\", \"a.wasm\"]",
+        "[policies]\nshadow = [[\"a.wasm\", \"b.wasm\"]]",
+        "[policies]\nall = [\"a.wasm\", \"builtin:resilience\"]\nsettings = { a = 1 }",
+        "[policies]\nsplitting = [7]",
+    ];
+    let told = refusals.map(|top| refused(&with(top, "")));
+    insta::assert_snapshot!("lists_that_are_no_chains", told.join("\n---\n"));
+}
