@@ -38,13 +38,6 @@ impl From<Fault> for Evaluation {
     }
 }
 
-impl Evaluation {
-    /// The decision, where there is one.
-    pub fn decided(&self) -> Option<&Decision> {
-        self.result.as_ref().ok().and_then(Option::as_ref)
-    }
-}
-
 impl Configured {
     /// Asks the policy. Waits while as many decisions are made as the engine allows at a time; blocks for the some
     /// µs a decision takes, and at most for the watchdog's limit.

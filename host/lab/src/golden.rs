@@ -178,8 +178,8 @@ fn decision(decision: Value) -> Result<Option<Decision>, String> {
     strict(decision, "decision").map(|(read, _)| Some(read))
 }
 
-/// A decision as it stands in a file.
-fn written(decision: Option<&Decision>) -> Value {
+/// A decision as it stands in a file; an abstention where there is none.
+pub fn written(decision: Option<&Decision>) -> Value {
     decision.map_or_else(|| json!({ "function": ABSTAINED }), |decision| json!(decision))
 }
 

@@ -4,7 +4,7 @@ pub(super) mod sums;
 
 use std::collections::BTreeSet;
 
-use baton_lab::{Difference, Tried};
+use baton_lab::{Difference, Tried, golden};
 use baton_runtime::core::agreement::Agreement;
 use baton_runtime::core::decision::{Decision, Fault, Label};
 use baton_runtime::core::observation::{Capability, Question};
@@ -245,9 +245,9 @@ pub(super) fn difference(one: &Difference) -> Value {
 
 /// The same of a policy that may abstain, as golden files say it.
 pub(super) fn may_abstain(answered: &PolicyAnswer) -> Value {
-    match answered.clone().transpose() {
-        Some(answered) => answer(&answered),
-        None => json!({ "function": "abstained" }),
+    match answered {
+        Ok(decision) => golden::written(decision.as_ref()),
+        Err(fault) => json!(fault),
     }
 }
 
