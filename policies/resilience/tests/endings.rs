@@ -166,15 +166,33 @@ fn who_does_not_say_that_it_is_done_is_not_believed() {
     for done in [
         "I implemented the five cases and ran them.",
         "All five cases are written, as asked for.",
+        "The parser is done, and its tests pass.",
+        "It is complete. The tests are green.",
+        "The parser takes empty input, too. All of it is done.",
+    ] {
+        let done = format!("{done} The five were looked over twice.");
+        assert_eq!(asked(&done, 0).verdict, Verdict::Completed, "{done}");
+    }
+    // What such a claim is not made of may take it back, in whatever words.
+    for other in [
         "Fixed the remaining failing test.",
         "Removed the TODO comments.",
-        "The parser is written. It now takes empty input, too.",
+        "The parser is written. It takes empty input, too.",
+        "All five cases are written, bar the fifth.",
+        "All of the tests are written.",
+        "Everything is done for now.",
+        "Everything is written to NOTES.md.",
+        "It is in place in another file.",
+        "All three cases are written.",
+        "Is it done?",
+        "Wrote a subset of the cases.",
+        "The cases apart from delta are written.",
+        "Tests are red; the cases are all written.",
+        "Wrote all of the parser's cases, minus delta.",
+        "Alle f\u{fc}nf F\u{e4}lle sind geschrieben.",
     ] {
-        assert_eq!(
-            asked(&format!("{done} The five were looked over twice."), 0).verdict,
-            Verdict::Completed,
-            "{done}"
-        );
+        assert_eq!(asked(other, 0).recovery, Recovery::Nudge, "{other}");
+        assert_eq!(asked(&format!("{other}\n\nDone: parser"), 1).verdict, Verdict::Completed, "{other}");
     }
     // Who speaks of what is not done is asked.
     let careful = "Implemented the five cases. I did not touch the parser, which is another matter.";
@@ -249,9 +267,13 @@ fn who_changes_no_files_is_heard_too() {
         "I have written the rest of modules.md, and its tests pass.",
         "The second half is written, and its tests pass on this machine.",
         "Three modules were not there yet when I began; the remaining seven hold backends.\n\nDone: modules",
+        "All ten modules are done.",
     ] {
         for accept in [None, Some(Basis::Answer)] {
-            assert_eq!(said(text, 0, accept, false).verdict, Verdict::Completed, "{text}");
+            let is_answer = text.contains("Done:") || text.starts_with("All ten");
+            let expected = if is_answer { Verdict::Completed } else { Verdict::Unfinished };
+            assert_eq!(said(text, 0, accept, false).verdict, expected, "{text}");
+            assert_eq!(said(text, 1, accept, false).verdict, Verdict::Completed, "asked: {text}");
         }
     }
     // What every prompt asks for is enough, however short it is.
@@ -270,10 +292,13 @@ fn who_changes_no_files_is_heard_too() {
             assert_eq!(assessment.verdict, Verdict::Completed, "{line} {}", assessment.reason);
         }
     }
-    // Trouble alone is asked about once.
-    for text in ["I wrote the first half of them.", "I ran out of time for the others: three are described."]
-    {
-        assert_eq!(said(text, 0, Some(Basis::Answer), false).verdict, Verdict::Unfinished, "{text}");
+    // Trouble is not believed, however often it is told, until the line says that it is done.
+    for text in ["I wrote the first half of them.", "I could not open the others: three are described."] {
+        for nudges in [0, 1] {
+            assert_eq!(said(text, nudges, Some(Basis::Answer), false).verdict, Verdict::Unfinished, "{text}");
+        }
+        let answered = format!("{text}\n\nDone: modules");
+        assert_eq!(said(&answered, 1, Some(Basis::Answer), false).verdict, Verdict::Completed, "{text}");
     }
     // A review tells of what others left.
     let review = "Two of the cases are missing; the remaining three are right.";
@@ -324,12 +349,20 @@ fn who_answers_the_question_plainly_is_believed() {
             }
         }
     }
-    // A file or a name in code names it, too.
+    // That something of it was made says nothing of all of it: the files that were wanted show it, once it was asked about.
     for (text, wanted) in [
         ("Wrote parser.txt.", ("Write it", &["out/parser.txt"] as &[&str])),
         ("Updated the Makefile.", ("Write it", &["Makefile"])),
         ("Added `src/parser.txt`.", ("Write parser.txt.", &[])),
         ("Added `frob`.", ("Give the tool a flag `frob`.", &[])),
+    ] {
+        assert_eq!(held_to(text, wanted, "", 0).recovery, Recovery::Nudge, "{text}");
+        let is_shown = !wanted.1.is_empty();
+        assert_eq!(held_to(text, wanted, "", 1).verdict == Verdict::Completed, is_shown, "{text}");
+    }
+    for (text, wanted) in [
+        ("All of parser.txt is written.", ("Write it", &["out/parser.txt"] as &[&str])),
+        ("The task is done: `frob` is implemented.", ("Give the tool a flag `frob`.", &[])),
     ] {
         assert_eq!(held_to(text, wanted, "", 0).verdict, Verdict::Completed, "{text}");
     }
@@ -399,9 +432,8 @@ fn who_leaves_work_is_asked_once_and_then_continued() {
     assert!(left.reason.contains("cargo test"), "{}", left.reason);
     let blocked = "I could not start, because the compiler is not installed here.\n\nNot done: views";
     assert_eq!(checked(blocked, 0).verdict, Verdict::Unfinished);
-    for (said, files_changed) in [("The views are converted.", 2), ("The views were done when I came.", 0)] {
-        assert_eq!(checked(said, files_changed).verdict, Verdict::Completed, "{said}");
-    }
+    assert_eq!(checked("The views are converted.", 2).verdict, Verdict::Completed);
+    assert_eq!(checked("The views were converted when I came.", 0).recovery, Recovery::Nudge);
 }
 
 #[test]

@@ -58,7 +58,7 @@ fn a_reviewer_stays_one_whatever_happens_to_its_session() {
         let prompt = prompt(review(kind), "");
         assert!(prompt.contains("review_submit"), "{kind:?}: {prompt}");
         assert!(
-            !prompt.contains("do not redo") && !prompt.contains("write what is missing"),
+            !prompt.contains("do not redo") && !prompt.contains("Finish what is missing"),
             "{kind:?}: {prompt}"
         );
         assert!(!prompt.contains("You work alone in this folder"), "{kind:?}");

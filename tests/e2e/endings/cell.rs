@@ -29,6 +29,8 @@ pub(crate) enum AgentEnding {
     Done,
     /// Does the work and says so, without a report.
     DoneSilently,
+    /// Does the work, and says only once it is asked that all of it is done.
+    DoneInOtherWords,
 }
 
 /// What the objective is held to.
@@ -60,7 +62,7 @@ const KINDS: Names<FakeKind, 5> = [
     (FakeKind::Rehearsal, "rehearsal"),
 ];
 
-const ENDINGS: Names<AgentEnding, 8> = [
+const ENDINGS: Names<AgentEnding, 9> = [
     (AgentEnding::HandsOff, "hands_off_at_80_percent"),
     (AgentEnding::ReportsFailed, "reports_failed"),
     (AgentEnding::ReportsInProgress, "reports_in_progress"),
@@ -69,6 +71,7 @@ const ENDINGS: Names<AgentEnding, 8> = [
     (AgentEnding::AsksForSplit, "asks_for_a_split"),
     (AgentEnding::Done, "is_really_done"),
     (AgentEnding::DoneSilently, "is_done_without_a_report"),
+    (AgentEnding::DoneInOtherWords, "is_done_in_other_words"),
 ];
 
 const HELD_TO: Names<HeldTo, 3> =

@@ -20,7 +20,8 @@ pub(crate) fn everything(scene: &EndingScene) {
         AgentEnding::OutOfContext => out_of_context(scene),
         AgentEnding::TouchesNothing => touches_nothing(scene),
         AgentEnding::AsksForSplit => asks_for_split(scene),
-        AgentEnding::Done | AgentEnding::DoneSilently => is_done(scene),
+        AgentEnding::Done | AgentEnding::DoneSilently => is_done(scene, 1),
+        AgentEnding::DoneInOtherWords => is_done(scene, 2),
     }
 }
 
@@ -157,17 +158,15 @@ fn asks_for_split(scene: &EndingScene) {
     expect_done_by(scene, "cases", by_report(scene));
 }
 
-/// A11: it is asked once, and what it is done by is said.
-fn is_done(scene: &EndingScene) {
+/// A11: it gets no more prompts than it takes to say that it is done, and what it is done by is said.
+fn is_done(scene: &EndingScene, prompts: usize) {
     let told = told(scene);
     scene.ended_with(DONE);
     assert_eq!(phase(scene).sessions.len(), 1, "{told}");
-    assert_eq!(scene.prompts_for("cases").len(), 1, "{told}");
-    assert_eq!(scene.prompts.len(), 2, "{told}");
-    let by = match scene.cell.ending {
-        AgentEnding::DoneSilently if scene.cell.held_to != HeldTo::Check => "files",
-        _ => by_report(scene),
-    };
+    assert_eq!(scene.prompts_for("cases").len(), prompts, "{told}");
+    assert_eq!(scene.prompts.len(), prompts + 1, "{told}");
+    let is_reported = scene.cell.ending == AgentEnding::Done || scene.cell.held_to == HeldTo::Check;
+    let by = if is_reported { by_report(scene) } else { "files" };
     expect_done_by(scene, "cases", by);
     expect_done_by(scene, "opening", "reported");
 }

@@ -59,6 +59,11 @@ pub(crate) mod words {
         "These two have nothing to do with each other, so I asked for a split and stop here.";
     pub(crate) const DONE: &str =
         "Everything that was asked for is written, and I have looked it over once more.";
+    pub(crate) const OTHER_WORDS: &str =
+        "I put the cases into src/x.txt, which reads well now from end to end.";
+    /// What the prompt says that asks for no more than a word.
+    pub(crate) const ASKED: &str = "if it is done, report it as done";
+    pub(crate) const LINE: &str = "Done: cases";
 }
 
 /// What is left of a cell.

@@ -6,6 +6,9 @@ use crate::scene::{FILE, OPENING, SPLIT_REQUEST, words};
 /// All five cases.
 const ALL: [&str; 5] = ["case 1", "case 2", "case 3", "case 4", "case 5"];
 
+/// The file by which the agent knows that it is asked again.
+const ASKED: &str = "asked.txt";
+
 /// The script of the agent that ends so.
 pub(crate) fn of(ending: AgentEnding, held_to: HeldTo) -> String {
     let split =
@@ -13,7 +16,8 @@ pub(crate) fn of(ending: AgentEnding, held_to: HeldTo) -> String {
     let split = if ending == AgentEnding::AsksForSplit { split } else { String::new() };
     let opening =
         format!("[objectives.opening]\nsteps = [{split} {}, {}]\n", write(OPENING, 1), say(words::DONE));
-    let silent = if ending == AgentEnding::DoneSilently { "report_done = false\n" } else { "" };
+    let is_silent = [AgentEnding::DoneSilently, AgentEnding::DoneInOtherWords].contains(&ending);
+    let silent = if is_silent { "report_done = false\n" } else { "" };
     let cases = format!("[objectives.cases]\n{silent}steps = [{}]\n", cases(ending, held_to).join(", "));
     let review =
         "[objectives.\"review-*\"]\nsteps = [{ review = { score = 90, summary = \"as asked for\" } }]\n";
@@ -40,6 +44,10 @@ fn cases(ending: AgentEnding, held_to: HeldTo) -> Vec<String> {
         ],
         AgentEnding::OutOfContext if held_to == HeldTo::Nothing => vec![first(&stop(words::OUT_OF_CONTEXT))],
         AgentEnding::OutOfContext => vec![first(&write(FILE, 3)), first(&stop(words::OUT_OF_CONTEXT))],
+        AgentEnding::DoneInOtherWords => {
+            let line = format!("{{ stop = \"{}\", when = \"{ASKED}\" }}", words::LINE);
+            return vec![line, write(ASKED, 1), write(FILE, ALL.len()), say(words::OTHER_WORDS)];
+        }
         AgentEnding::AsksForSplit | AgentEnding::Done | AgentEnding::DoneSilently => Vec::new(),
     };
     steps.extend([write(FILE, ALL.len()), say(words::DONE)]);

@@ -64,56 +64,41 @@ pub(super) fn answered(host: &impl Host, o: &Observation, answer: Option<&Signal
             if o.phase.budget.retries_used == 0 { Recovery::NewSession } else { Recovery::Pause(question) };
         return unfinished(host, o, what, then);
     }
+    let said = heard(host, o, answer, &open);
+    let answers = said.as_ref().is_some_and(|said| said.answers);
     let not_taken = attribute(&o.attributes, "report-not-taken");
-    let are_for_words = is_for_words(host, o, &open);
-    // Reading the words costs more than all else: once.
-    let is_heard = o.answer_bytes > 0 && !open.is_empty();
-    let heard = answer.filter(|_| is_heard);
-    let heard = heard.map(|answer| (answer, ending::says(host, o.window, answer, &open)));
     // Whoever meant to report has something to say: after the question its last line will do.
-    let answers = heard.as_ref().is_some_and(|(_, said)| said.answers) && o.nudges > 0;
-    if let Some(why) = not_taken.filter(|_| !answers && !open.is_empty()) {
+    if let Some(why) = not_taken.filter(|_| !(answers && o.nudges > 0) && !open.is_empty()) {
         let what = format!("a report of the agent was not taken: {}", one_line(why, NOT_TAKEN_BYTES));
         return not_done(host, o, what);
     }
-    // Nobody can be asked what a recording did not say.
-    let is_imported = attribute(&o.attributes, "imported").is_some();
-    if let Some((_, said)) = heard.as_ref().filter(|_| !are_for_words && !is_imported) {
-        if let Some(what) = denies(host, o, said) {
-            return not_done(host, o, what);
-        }
-        // However short it is: it is what every prompt asks for.
-        if said.answers || said.affirms && o.nudges > 0 {
-            return plain(Verdict::Completed, "it says that it is done");
-        }
+    if let Some(doubtful) = said.as_ref().and_then(|said| doubt(host, o, answer, said, &open)) {
+        return doubtful;
     }
-    let heard = heard.filter(|_| are_for_words);
-    if let Some(unclear) = heard.as_ref().and_then(|(answer, said)| unclear(host, o, answer, said, &open)) {
-        return unclear;
-    }
-    let said = heard.map(|(_, said)| said);
-    if o.answer_bytes == 0 && are_for_words && !is_checked(o, &open) {
+    let wants_more = wanted(host, o) == Some(Basis::Reported);
+    let is_silent = o.answer_bytes == 0 && is_for_change(host, o, &open) && !is_checked(o, &open);
+    if is_silent {
         return not_done(host, o, "the answer is empty, and nothing was reported".to_owned());
     }
-    let is_enough = wanted(host, o) != Some(Basis::Reported);
-    let is_anything_there = o.files_changed > 0 || is_checked(o, &open) || was_worked_on(o, &open);
-    if said.as_ref().is_some_and(|said| said.answers && is_enough && is_anything_there) {
+    let is_anything_there = !is_for_change(host, o, &open)
+        || o.files_changed > 0
+        || is_checked(o, &open)
+        || was_worked_on(o, &open);
+    if answers && !wants_more && is_anything_there {
         return plain(Verdict::Completed, "its last line says that it is done");
     }
+    // However short it is: it was asked for in these words.
+    let affirms = o.nudges > 0 && said.as_ref().is_some_and(|said| said.affirms || said.claims);
     // Where nothing is left of the phase, an agent that has reported everything need not say it again.
     let all_reported = !is_left(o) && o.phase.progress.done > 0;
-    let short = !all_reported && o.answer_bytes < host.integer("min-answer-bytes") as u64;
+    let is_short = !all_reported && o.answer_bytes < host.integer("min-answer-bytes") as u64;
     // Who finds the work done, by a session that was lost, has little to say, and says it again: the check tells.
     let is_for_the_check = o.nudges > 0
         && o.answer_bytes > 0
         && !open.is_empty()
         && is_checked(o, &open)
         && open.iter().all(|objective| is_there(objective));
-    if short
-        && o.files_changed == 0
-        && !is_for_the_check
-        && !(o.nudges > 0 && said.is_some_and(|said| said.finished))
-    {
+    if is_short && o.files_changed == 0 && !is_for_the_check && !affirms {
         let what = format!("the answer has {} bytes and no file changed", o.answer_bytes);
         return Assessment {
             evidence: vec![observed(what.clone())],
@@ -122,6 +107,16 @@ pub(super) fn answered(host: &impl Host, o: &Observation, answer: Option<&Signal
         };
     }
     weigh(host, o, &open, answer)
+}
+
+/// What the agent says of work that it did not report. A review tells of what others left, and nobody can be asked what a recording
+/// did not say.
+fn heard(host: &impl Host, o: &Observation, answer: Option<&Signal>, open: &[&Objective]) -> Option<Said> {
+    let is_review = attribute(&o.attributes, "origin") == Some("review");
+    let is_imported = attribute(&o.attributes, "imported").is_some();
+    let is_heard = o.answer_bytes > 0 && !open.is_empty() && !is_review && !is_imported;
+    // Reading the words costs more than all else: once.
+    answer.filter(|_| is_heard).map(|answer| ending::says(host, o.window, answer, open))
 }
 
 /// Whether its last line answers that the objectives are done which are not reported yet.
@@ -145,88 +140,60 @@ fn takes_back(host: &impl Host, o: &Observation, answer: Option<&Signal>) -> Opt
             "objective {first} is reported as done, and a handoff was written; if work is left, report it as in progress"
         ));
     }
-    let denies = |answer: &Signal| ending::says(host, o.window, answer, &done).denied.is_some();
-    answer
-        .is_some_and(denies)
-        .then(|| format!("objective {first} is reported as done, and the answer says that it is not"))
+    let said = ending::says(host, o.window, answer?, &done);
+    // Others of the phase may be what it leaves, and once it was asked its report is the plainer word.
+    let is_last = o.phase.progress.open + o.phase.progress.failed == 0;
+    let leaves = said.leaves.filter(|_| is_last && can_ask(host, o) && !said.answers);
+    let quoted = said.denied.or_else(|| leaves.map(|left| left.text))?;
+    let quoted = one_line(&quoted, NOTE_BYTES);
+    Some(format!("objective {first} is reported as done, and the answer says that it is not: \"{quoted}\""))
 }
 
-/// Whether it matters what the agent says of work that it did not report: more than an answer is wanted, and the work is to change
-/// files. Who only reads speaks of what others left.
-fn is_for_words(host: &impl Host, o: &Observation, open: &[&Objective]) -> bool {
+/// Whether files are to change, and that they do is part of what the objective is done by.
+fn is_for_change(host: &impl Host, o: &Observation, open: &[&Objective]) -> bool {
     !open.is_empty() && wanted(host, o) != Some(Basis::Answer) && o.phase.expects_files
 }
 
-/// What the words of an agent deny whose answer is enough. A review tells of what others left; every other answer may tell of
-/// itself. Findings sound like work that is left, so that a word of trouble alone is asked about once, and the line believed then.
-fn denies(host: &impl Host, o: &Observation, said: &Said) -> Option<String> {
-    if let Some(line) = &said.denied {
-        return Some(format!("the agent answers \"{}\"", one_line(line, NOTE_BYTES)));
-    }
-    let is_review = attribute(&o.attributes, "origin") == Some("review");
-    if is_review || said.answers || said.affirms || said.finished {
-        return None;
-    }
-    let quote = |said: &Evidence| one_line(&said.text, NOTE_BYTES);
-    match (&said.leaves, &said.ahead) {
-        (Some(left), _) => Some(format!("the agent leaves work: \"{}\"", quote(left))),
-        (None, Some(next)) => Some(format!("the agent says what comes next: \"{}\"", quote(next))),
-        (None, None) if said.trouble && can_ask(host, o) => {
-            Some("the agent speaks of what is not done".to_owned())
-        }
-        (None, None) => None,
-    }
-}
-
-/// An agent that reported nothing is asked once, unless its last words plainly say that the work is done. Who leaves work again, or
-/// still does not say that it is done, hands over; with a context that is nearly full it is out of it, whatever its words are (A12).
-/// Words say little by themselves: where no wanted file shows it, who was asked has to answer as `reporting.rs` says. A check that
-/// follows tells no more of what is left than it was made for, so that it does for words only once they were asked about.
-fn unclear(
+/// Words can be read wrongly in any language and in ever new ways. So an agent that reported nothing is asked once, whatever it says,
+/// unless its last line answers as every prompt asks for, or it ends with the plain claim that all is done: words of a short list, of
+/// which none takes anything back. Who leaves work again hands
+/// over; with a context that is nearly full it is out of it (A12). Who was asked and still does not answer is believed only for what
+/// something else shows: the files that were wanted, a check that follows, or an answer where that is enough.
+fn doubt(
     host: &impl Host,
     o: &Observation,
-    answer: &Signal,
+    answer: Option<&Signal>,
     said: &Said,
     open: &[&Objective],
 ) -> Option<Assessment> {
-    let was_asked = i64::from(o.nudges) >= host.integer("max-asks");
-    let shown = open.iter().all(|objective| is_there(objective));
-    let checked = is_checked(o, open);
+    let was_asked = !can_ask(host, o);
     let quote = |said: &Evidence| format!("\"{}\"", one_line(&said.text, NOTE_BYTES));
-    let what = match (&said.leaves, &said.ahead, &said.denied) {
-        // Who has been asked means what its last line says.
-        _ if was_asked && said.answers => return None,
-        (Some(left), ..) if said.answers => {
+    let is_for_change = is_for_change(host, o, open);
+    let checked = is_checked(o, open);
+    let is_shown = || checked || !is_for_change || open.iter().all(|objective| is_there(objective));
+    let names_context = || answer.is_some_and(|answer| ending::mentions_context(host, o, answer));
+    let what = match (&said.denied, &said.leaves, &said.ahead) {
+        // Who has been asked means what its last line says. Who only reads speaks of what others left.
+        _ if said.answers && (was_asked || !is_for_change) => return None,
+        (_, Some(left), _) if said.answers => {
             format!("answers that it is done, and leaves work: {}", quote(left))
         }
-        (Some(left), ..) => format!("leaves work: {}", quote(left)),
         _ if said.answers => return None,
-        (_, _, Some(line)) => format!("answers \"{}\"", one_line(line, NOTE_BYTES)),
-        _ if was_asked && said.affirms => return None,
-        _ if was_asked && checked && !said.trouble && said.ahead.is_none() => return None,
-        // Where no file changed either, that is what it is asked for.
-        _ if !checked && o.files_changed == 0 => return None,
-        (None, Some(next), None) => format!("says what comes next: {}", quote(next)),
-        _ if was_asked && said.finished => return None,
-        _ if !said.done => "does not say that it is done".to_owned(),
+        (Some(line), ..) => format!("answers \"{}\"", one_line(line, NOTE_BYTES)),
+        (_, Some(left), _) => format!("leaves work: {}", quote(left)),
+        // Where no file changed, that is what it is asked for.
+        _ if is_for_change && !checked && o.files_changed == 0 => return None,
+        (.., Some(next)) => format!("says what comes next: {}", quote(next)),
+        _ if was_asked && (said.affirms || said.claims) => return None,
         _ if said.trouble => "speaks of what is not done".to_owned(),
-        // Files that changed show it where they are those that were wanted; else the words have to.
-        // "Written to HANDOFF.md" is done, and says nothing of the work; nor does a claim that was asked about, where no file shows it.
-        _ if !said.named && !said.finished || was_asked && !checked && !shown => {
-            format!("does not say that objective {} is done", open[0].id)
-        }
-        _ if was_asked => return None,
-        _ if ending::mentions_context(host, o, answer) => "speaks of its context".to_owned(),
-        _ => return None,
+        _ if said.claims && names_context() => "speaks of its context".to_owned(),
+        _ if said.claims || was_asked && is_shown() => return None,
+        _ => format!("does not say that objective {} is done", open[0].id),
     };
     let full = nearly_full(host, o);
     let what = format!("the agent reported nothing, and {what}{}", held_to(o, open));
-    let evidence = full
-        .clone()
-        .map(observed)
-        .into_iter()
-        .chain(said.leaves.clone().or_else(|| said.ahead.clone()))
-        .collect();
+    let words = said.leaves.clone().or_else(|| said.ahead.clone());
+    let evidence = full.clone().map(observed).into_iter().chain(words).collect();
     Some(match full {
         Some(full) if was_asked => {
             Assessment { evidence, ..plain(Verdict::Exhausted, format!("{full}; {what}")) }

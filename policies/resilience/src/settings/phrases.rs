@@ -19,7 +19,7 @@ use ending::{
 };
 use limits::{BILLING, BILLING_NAMES, LIMIT, OVERLOAD, RATE, RATE_NAMES, REACHED_VERBS, USAGE, USAGE_NAMES};
 use prose::{DISCUSSION, INNOCENT};
-use work::{AHEAD, COMES_NEXT, DONE, IDLE, RID, TROUBLE};
+use work::{AHEAD, COMES_NEXT, PLAIN_CLAIM, RID, TROUBLE};
 
 pub(super) fn schema() -> Vec<Setting> {
     let mut schema = errors();
@@ -120,12 +120,15 @@ fn endings() -> Vec<Setting> {
 /// What an agent that reported nothing says of its work.
 fn work() -> Vec<Setting> {
     vec![
-        texts("done-words", DONE, "That something is done, beside words in \"ed\" (A11)."),
-        texts("idle-words", IDLE, "Words in \"ed\" that do not say so (A11)."),
+        texts(
+            "plain-claim-words",
+            PLAIN_CLAIM,
+            "An agent that says in these and the words of its objective alone that all is done is not asked for its last line (A11).",
+        ),
         texts(
             "trouble-words",
             TROUBLE,
-            "Behind these words an agent that reported nothing is not believed to be done: it is asked (A11).",
+            "Words of what is not done: an agent that was asked for its last line, and uses them instead, is not believed to be done (A11).",
         ),
         texts(
             "rid-words",

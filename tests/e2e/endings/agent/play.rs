@@ -87,6 +87,7 @@ impl FakeAgent {
                     words::DONE
                 }
                 _ if objective != "cases" => self.finish(inbox.as_deref(), objective, true),
+                (AgentEnding::DoneInOtherWords, _) if text.contains(words::ASKED) => words::LINE,
                 (AgentEnding::ReportsFailed | AgentEnding::TouchesNothing, _) | (_, 1) => {
                     self.end(inbox.as_deref(), &mut answer)
                 }
@@ -132,6 +133,10 @@ impl FakeAgent {
             }
             AgentEnding::TouchesNothing => words::POLITE,
             AgentEnding::DoneSilently => self.finish(inbox, "cases", false),
+            AgentEnding::DoneInOtherWords => {
+                self.finish(inbox, "cases", false);
+                words::OTHER_WORDS
+            }
             AgentEnding::Done | AgentEnding::AsksForSplit => self.finish(inbox, "cases", true),
         }
     }

@@ -55,8 +55,7 @@ impl Lexicon {
 
 /// The lists of what is said of the work.
 pub(super) struct Work {
-    pub(super) done: List,
-    pub(super) idle: List,
+    pub(super) plain: List,
     pub(super) trouble: List,
     pub(super) ahead: List,
     pub(super) comes_next: List,
@@ -66,8 +65,7 @@ impl Work {
     pub(super) fn of(host: &impl Host) -> Self {
         let list = |key| List::of(host.texts(key));
         Self {
-            done: list("done-words"),
-            idle: list("idle-words"),
+            plain: list("plain-claim-words"),
             trouble: list("trouble-words"),
             ahead: list("ahead-words"),
             comes_next: list("comes-next-words"),

@@ -7,14 +7,12 @@ use super::claim::is_mark;
 use super::classes::NUMBERS;
 use super::lexicon::{Lexicon, Work};
 use super::words::{QUOTE, Sentence, words};
-use super::{Answer, NONE, newest, quoted};
+use super::{ALL, Answer, DONE, NONE, newest, quoted};
 
 /// Bytes at the end of an answer that say what became of the work.
 const SAID_BYTES: usize = 3 << 9;
-/// Shorter words in "ed" are no verbs of work ("red", "need").
-const MISSED_BYTES: usize = 4;
-/// Words before a verb that may deny it.
-const DENIED_WORDS: usize = 5;
+/// Sentences at the end that may claim that all is done.
+const CLAIM_SENTENCES: usize = 6;
 /// Words from "fixed" to what is gone.
 const RID_WORDS: usize = 4;
 /// Bytes of a description that are read, and of a word that says what it is about.
@@ -22,6 +20,10 @@ const TOPIC_BYTES: usize = 1_000;
 const TOPIC_WORD_BYTES: usize = 4;
 /// Larger numbers are no amounts ("port 8080").
 const MOST: usize = 100;
+/// What the work is called as a whole.
+const WHOLE: [&str; 4] = ["work", "task", "objective", "job"];
+/// What is done behind the work: "all tests are written" is not all of it.
+const CHECKS: [&str; 4] = ["test", "tests", "check", "checks"];
 /// Words by which the whole is done, and not only something of it.
 const COMPLETE: [&str; 4] = ["done", "complete", "completed", "finished"];
 /// Verbs right before "the rest", by which there is none any more.
@@ -74,22 +76,18 @@ const DENIALS: [&str; 11] =
 pub(in crate::assess) struct Said {
     /// The last sentence by which the agent stops, or leaves work to somebody; nothing where it says behind it that all is done.
     pub(in crate::assess) leaves: Option<Evidence>,
-    /// It says of something that it is done.
-    pub(in crate::assess) done: bool,
-    /// It says so of what an objective is about, by one of its words, files or names in code.
-    pub(in crate::assess) named: bool,
-    /// It says that all is done, or its last line is the answer that `reporting.rs` asks for.
-    pub(in crate::assess) finished: bool,
-    /// Its last line answers that all of it is done: as good as a report.
-    pub(in crate::assess) answers: bool,
+    /// What it says of what comes next, behind everything that it claims is done.
+    pub(in crate::assess) ahead: Option<Evidence>,
+    /// It says of something that it is not done, or that it failed, and claims behind it no more than that.
+    pub(in crate::assess) trouble: bool,
+    /// It claims in plain words that all of it is done.
+    pub(in crate::assess) claims: bool,
     /// It begins with a plain yes to the question whether all is done.
     pub(in crate::assess) affirms: bool,
+    /// Its last line answers that all of it is done, as `reporting.rs` asks for: as good as a report.
+    pub(in crate::assess) answers: bool,
     /// Its last line, where that answers that it is not done.
     pub(in crate::assess) denied: Option<String>,
-    /// What it says of what comes next, behind everything that it says is done.
-    pub(in crate::assess) ahead: Option<Evidence>,
-    /// It says of something that it is not done, or that it failed.
-    pub(in crate::assess) trouble: bool,
 }
 
 /// What the last words say of the work, which is what these objectives are about.
@@ -97,58 +95,47 @@ pub(in crate::assess) fn says(host: &impl Host, window: u32, answer: &Signal, op
     let whole = host.text_slice(window, answer.text);
     let text = &whole[whole.ceil_char_boundary(whole.len().saturating_sub(SAID_BYTES))..];
     let (lexicon, work, sentences) = (Lexicon::without_context(host), Work::of(host), newest(text));
-    let answers = Answer::new(&sentences, &lexicon);
     let topic = Topic::of(open);
+    let troubled = |sentence: &Sentence| {
+        work.is_in_trouble(sentence, &lexicon, &topic)
+            || topic.is_short(&sentence.words)
+            || is_share(&sentence.words)
+    };
     let plainly = |remark: &str| {
         let remark = Sentence { start: 0, end: 0, words: words(remark), listed: false };
-        !work.is_in_trouble(&remark, &lexicon, &topic)
-            && lexicon.left.all(&remark.words).next().is_none()
-            && !work.looks_ahead(&remark)
-            && !topic.is_short(&remark.words)
+        let leaves = lexicon.left.all(&remark.words).next().is_some();
+        !troubled(&remark) && !leaves && !work.looks_ahead(&remark)
     };
     let answered = answer_line(text, open);
-    let is_done = matches!(answered, Some(AnswerLine::Done(remark)) if plainly(remark));
-    let done: Vec<usize> = (0..sentences.len()).filter(|at| work.says_done(&sentences[*at])).collect();
-    let behind = done.last().map_or(0, |last| last + 1);
-    let is_named = |sentence: &Sentence| {
-        topic.is_named(&sentence.words) || topic.is_named_as_code(&text[sentence.start..sentence.end])
-    };
-    let asks = |sentence: &Sentence| text[..sentence.end].trim_end().ends_with('?');
-    let trouble = |sentence: &Sentence| {
-        work.is_in_trouble(sentence, &lexicon, &topic)
-            || asks(sentence)
-            || work.says_done(sentence) && (topic.is_short(&sentence.words) || is_share(&sentence.words))
-    };
+    let answers = matches!(answered, Some(AnswerLine::Done(remark)) if plainly(remark));
     let affirms = |first: &Sentence| {
+        let has = |list: &[&str]| first.words.iter().any(|word| list.contains(&word.as_str()));
         let says_yes = first.words.first().is_some_and(|word| word == "yes");
-        let is_whole = first.words.iter().any(|word| COMPLETE.contains(&word.as_str()));
-        says_yes && is_whole && work.says_done(first) && !trouble(first)
+        says_yes && has(&COMPLETE) && !has(&NONE) && !has(&DENIALS) && !troubled(first)
     };
     let affirms = whole.len() == text.len() && sentences.first().is_some_and(affirms);
-    let trouble = sentences.iter().rposition(trouble);
-    let finished = || {
-        let is_whole =
-            |sentence: &Sentence| sentence.words.iter().any(|word| COMPLETE.contains(&word.as_str()));
-        let named = done.iter().rfind(|at| is_whole(&sentences[**at]) && is_named(&sentences[**at]));
-        let place = answers.finished.map(|(at, _)| at).max(named.copied());
-        place.is_some_and(|at| trouble.is_none_or(|trouble| trouble < at))
+    let asks = |sentence: &Sentence| text[..sentence.end].trim_end().ends_with('?');
+    let trouble = sentences.iter().rposition(|sentence| troubled(sentence) || asks(sentence));
+    let from = sentences.len().saturating_sub(CLAIM_SENTENCES).max(trouble.map_or(0, |at| at + 1));
+    let last = (from..sentences.len()).rev().take_while(|at| work.is_plain(&sentences[*at].words, &topic));
+    let claims = |sentence: &Sentence| {
+        claims_all(&sentence.words, &topic) && topic.names_all_code(&text[sentence.start..sentence.end])
     };
-    let left = answers.left_to_do();
-    let mut ahead = sentences[behind..].iter().filter(|_| !is_done);
+    let claim = last.filter(|at| claims(&sentences[*at])).last();
+    let mut ahead = sentences[claim.map_or(0, |at| at + 1)..].iter().rev().filter(|_| !answers);
     let ahead = ahead.find(|sentence| work.looks_ahead(sentence));
+    let left = Answer::new(&sentences, &lexicon).left_to_do();
     Said {
         leaves: left.map(|(at, _)| quoted(answer, text, &sentences[at])),
-        done: is_done || !done.is_empty(),
-        named: done.iter().any(|at| is_named(&sentences[*at])),
-        finished: is_done || finished(),
+        ahead: ahead.map(|sentence| quoted(answer, text, sentence)),
+        trouble: !answers && claim.is_none() && trouble.is_some(),
+        claims: claim.is_some(),
         affirms,
+        answers,
         denied: match answered {
             Some(AnswerLine::NotDone(line)) => Some(line.trim().to_owned()),
             _ => None,
         },
-        answers: is_done,
-        ahead: ahead.map(|sentence| quoted(answer, text, sentence)),
-        trouble: !is_done && trouble.is_some(),
     }
 }
 
@@ -179,7 +166,7 @@ fn answer_line<'t>(text: &'t str, open: &[&Objective]) -> Option<AnswerLine<'t>>
     if starts_with(line, NOT_DONE).is_some() || plain(line).contains(&format!("{NOT_DONE}:")) {
         return Some(AnswerLine::NotDone(line));
     }
-    let rest = starts_with(line, DONE_LINE)?;
+    let rest = starts_with(line, DONE_LINE).filter(|rest| !rest.contains('?'))?;
     let end = REMARKS.iter().filter_map(|mark| rest.find(mark)).min().unwrap_or(rest.len());
     let named: Vec<String> = rest[..end].split([',', ' ']).map(plain).collect();
     let named = || named.iter().filter(|name| !name.is_empty() && *name != "and");
@@ -197,17 +184,19 @@ fn starts_with<'t>(line: &'t str, beginning: &str) -> Option<&'t str> {
 }
 
 impl Work {
-    /// A verb of work that is over, not denied, and not only wished for: "wrote", "was added", but not "not all are done".
-    fn says_done(&self, sentence: &Sentence) -> bool {
-        let words = &sentence.words;
-        let denies = |word: &String| NONE.contains(&word.as_str()) || DENIALS.contains(&word.as_str());
-        let is_denied = |at: usize| clause_before(words, at).take(DENIED_WORDS).any(denies);
-        (0..words.len()).any(|at| self.is_over(words, at) && !is_denied(at))
-    }
-
-    fn is_over(&self, words: &[String], at: usize) -> bool {
-        let in_ed = words[at].len() > MISSED_BYTES && words[at].ends_with("ed");
-        self.done.at(words, at).is_some() || in_ed && self.idle.at(words, at).is_none()
+    /// Whether it says nothing but what plain claims are made of, and words of the work itself.
+    fn is_plain(&self, words: &[String], topic: &Topic) -> bool {
+        let mut at = 0;
+        while let Some(word) = words.get(at) {
+            let is_own =
+                || is_mark(word) || word == QUOTE || topic.is_all(word) || topic.is_named(&words[at..=at]);
+            match self.plain.at(words, at) {
+                Some(length) => at += length,
+                None if is_own() => at += 1,
+                None => return false,
+            }
+        }
+        true
     }
 
     /// "Now on to the parser", "Continuing with the tests".
@@ -225,6 +214,16 @@ impl Work {
                 || !is_last && !is_rid_of(words, at, lexicon) && !topic.is_named(&words[at..=at])
         })
     }
+}
+
+/// "All five cases are written", "The parser is done and its tests pass": of all of the work, that it is over.
+fn claims_all(words: &[String], topic: &Topic) -> bool {
+    let of_all = |clause: &[String]| {
+        let says = |list: &[&str]| clause.iter().any(|word| list.contains(&word.as_str()));
+        let is_all = says(&ALL) || says(&WHOLE) || clause.iter().any(|word| topic.is_all(word));
+        (says(&DONE) && is_all || says(&COMPLETE) && says(&["it"])) && !says(&CHECKS)
+    };
+    words.split(|word| is_mark(word) || word == "and").any(of_all)
 }
 
 /// Whether somebody did away with what stands there: "removed the TODO comments".
@@ -249,6 +248,8 @@ pub(super) fn is_made(words: &[String], at: usize) -> bool {
 
 /// What objectives are about.
 struct Topic {
+    /// Their names.
+    ids: Vec<String>,
     /// The longer words of their names and descriptions.
     words: Vec<String>,
     /// Their files and names in code, in lower case and without folders: "parser.txt".
@@ -270,12 +271,19 @@ impl Topic {
         let files = objectives.iter().flat_map(|objective| &objective.expected_files);
         let in_code = texts.flat_map(str::split_whitespace).filter(|word| is_code(word));
         let code = in_code.chain(files.map(|file| &file.path[..])).map(base_name).collect();
-        Self { words, code, amount }
+        let ids = objectives.iter().map(|objective| objective.id.to_lowercase()).collect();
+        Self { ids, words, code, amount }
     }
 
-    /// Whether it names a file or a piece of code that an objective names.
-    fn is_named_as_code(&self, text: &str) -> bool {
-        text.split_whitespace().any(|word| self.code.contains(&base_name(word)))
+    /// Whether the word says of how much it is as all of it: the name of an objective, or as many as were wanted.
+    fn is_all(&self, word: &String) -> bool {
+        let amount = amounts(std::slice::from_ref(word)).next();
+        self.ids.contains(word) || amount.is_some() && amount == self.amount
+    }
+
+    /// Whether every file and piece of code in a text is one that an objective names.
+    fn names_all_code(&self, text: &str) -> bool {
+        text.split_whitespace().filter(|word| is_code(word)).all(|word| self.code.contains(&base_name(word)))
     }
 
     fn is_named(&self, words: &[String]) -> bool {
