@@ -180,3 +180,21 @@ pub mod settings {
         default_bindings_module: "baton_sdk::bindings::settings",
     });
 }
+
+/// The world `next-policy`: the questions as a layer asks them.
+pub mod next {
+    wit_bindgen::generate!({
+        path: "../wit",
+        world: "next-policy",
+        with: {
+            "baton:policy/types@0.1.0": crate::bindings::shared::baton::policy::types,
+            "baton:policy/questions@0.1.0": crate::bindings::shared::baton::policy::questions,
+            "baton:policy/log@0.1.0": crate::bindings::shared::baton::policy::log,
+            "baton:policy/config@0.1.0": crate::bindings::shared::baton::policy::config,
+            "baton:policy/text@0.1.0": crate::bindings::shared::baton::policy::text,
+            "baton:policy/artifacts@0.1.0": crate::bindings::shared::baton::policy::artifacts,
+        },
+        generate_all,
+        additional_derives: [PartialEq],
+    });
+}

@@ -1,12 +1,13 @@
 //! What a policy may ask of its host, as a trait: natively a mock, in a component the imports. It decides nothing.
 
+use crate::next::Next;
 use crate::types::{Span, TextId};
 
 pub use crate::bindings::shared::baton::policy::artifacts::ReadError;
 pub use crate::bindings::shared::baton::policy::log::Level;
 pub use crate::bindings::shared::baton::policy::text::Hit;
 
-/// The host's services (`wit/imports.wit`).
+/// The host's services (`wit/imports.wit`), and for layers the next policy of the chain ([`Next`]).
 ///
 /// Decisions take it as `&impl Host`, not as a trait object: a component then imports only what it really calls, and
 /// the host grants capabilities by looking at the imports.
@@ -24,7 +25,7 @@ pub use crate::bindings::shared::baton::policy::text::Hit;
 /// let text = host.add_text("# Handoff\n\nThe lexer is done.");
 /// assert_eq!(first_line(&host, text), "# Handoff");
 /// ```
-pub trait Host {
+pub trait Host: Next {
     /// Writes a note for a person who debugs the policy. At most 16 messages of 1 KiB a call are kept.
     ///
     /// ```

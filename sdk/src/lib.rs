@@ -56,6 +56,7 @@ mod json;
 mod judged;
 #[cfg(not(target_arch = "wasm32"))]
 mod mock;
+mod next;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod rules;
 #[cfg(not(target_arch = "wasm32"))]
@@ -78,6 +79,7 @@ pub use host::{Hit, Host, Level, ReadError};
 pub use judged::Judged;
 #[cfg(not(target_arch = "wasm32"))]
 pub use mock::MockHost;
+pub use next::Next;
 
 /// The contract that this SDK is made for: the version of `baton:policy` in `wit/`. A host serves components of every
 /// version that it knows, and says of the others what they were made for.
@@ -100,9 +102,9 @@ pub const CONTRACT: &str = "0.1.0";
 pub mod prelude {
     pub use crate::types::*;
     pub use crate::{
-        Budgeting, Compaction, Exhaustion, Handoff, Hit, Host, Level, Prompting, ReadError, Review, Settings,
-        Splitting, budgeting, caps, compaction, exhaustion, export_policy, handoff, prompting, review,
-        schema, settings, splitting,
+        Budgeting, Compaction, Exhaustion, Handoff, Hit, Host, Level, Next, Prompting, ReadError, Review,
+        Settings, Splitting, budgeting, caps, compaction, exhaustion, export_policy, handoff, prompting,
+        review, schema, settings, splitting,
     };
 }
 

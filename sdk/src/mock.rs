@@ -5,7 +5,10 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use crate::types::{SettingValue, Span, TextId};
-use crate::{Hit, Host, Level, ReadError, Settings, schema};
+use crate::{
+    Answer, Ask, Hit, Host, Level, Next, ReadError, Settings, budgeting, compaction, exhaustion, handoff,
+    prompting, review, schema, splitting,
+};
 
 /// Bytes that one slice returns at most (`wit/imports.wit`).
 const SLICE_BYTES: usize = 64 << 10;
@@ -33,6 +36,16 @@ pub struct MockHost {
     texts: Vec<String>,
     artifacts: BTreeMap<String, Vec<u8>>,
     logs: RefCell<Vec<(Level, String)>>,
+    next: Option<NextPolicy>,
+}
+
+/// Who answers a layer.
+struct NextPolicy(Box<dyn Fn(Ask) -> Option<Answer>>);
+
+impl std::fmt::Debug for NextPolicy {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("NextPolicy")
+    }
 }
 
 impl MockHost {
@@ -112,6 +125,25 @@ impl MockHost {
         self.artifacts.insert(name.into(), body.into());
     }
 
+    /// Says what the next policy of the chain answers, for the tests of a layer. `None` abstains.
+    ///
+    /// ```
+    /// use baton_sdk::compaction::{Action, Decision};
+    /// use baton_sdk::{Answer, MockHost, Next, sample};
+    ///
+    /// let mut host = MockHost::new();
+    /// host.set_next(|_| Some(Answer::Compaction(Decision::new(Action::Keep, "there is room"))));
+    /// let next = host.next_compaction(&sample::compaction_observation());
+    /// assert_eq!(next.unwrap().action, Action::Keep);
+    /// ```
+    pub fn set_next(&mut self, next: impl Fn(Ask) -> Option<Answer> + 'static) {
+        self.next = Some(NextPolicy(Box::new(next)));
+    }
+
+    fn ask_next(&self, ask: impl FnOnce() -> Ask) -> Option<Answer> {
+        self.next.as_ref().and_then(|next| (next.0)(ask()))
+    }
+
     /// What was logged so far.
     ///
     /// ```
@@ -131,6 +163,58 @@ impl MockHost {
 
     fn body(&self, text: TextId) -> &str {
         self.texts.get(text as usize).map_or("", String::as_str)
+    }
+}
+
+/// The next policy, as [`MockHost::set_next`] says; an answer to another question is none.
+impl Next for MockHost {
+    fn next_assessment(&self, o: &exhaustion::Observation) -> Option<exhaustion::Assessment> {
+        match self.ask_next(|| Ask::Assess(o.clone()))? {
+            Answer::Assess(answer) => Some(answer),
+            _ => None,
+        }
+    }
+
+    fn next_compaction(&self, o: &compaction::Observation) -> Option<compaction::Decision> {
+        match self.ask_next(|| Ask::Compaction(o.clone()))? {
+            Answer::Compaction(answer) => Some(answer),
+            _ => None,
+        }
+    }
+
+    fn next_split(&self, o: &splitting::Observation) -> Option<splitting::Decision> {
+        match self.ask_next(|| Ask::Split(o.clone()))? {
+            Answer::Split(answer) => Some(answer),
+            _ => None,
+        }
+    }
+
+    fn next_turn_budget(&self, o: &budgeting::Observation, base: u32) -> Option<budgeting::TurnBudget> {
+        match self.ask_next(|| Ask::Budget(o.clone(), base))? {
+            Answer::Budget(answer) => Some(answer),
+            _ => None,
+        }
+    }
+
+    fn next_prompt(&self, o: &prompting::Observation) -> Option<prompting::Prompt> {
+        match self.ask_next(|| Ask::Brief(o.clone()))? {
+            Answer::Brief(answer) => Some(answer),
+            _ => None,
+        }
+    }
+
+    fn next_handoff(&self, o: &handoff::Observation) -> Option<handoff::Composition> {
+        match self.ask_next(|| Ask::Compose(o.clone()))? {
+            Answer::Compose(answer) => Some(answer),
+            _ => None,
+        }
+    }
+
+    fn next_review(&self, o: &review::Observation) -> Option<review::Review> {
+        match self.ask_next(|| Ask::Review(o.clone()))? {
+            Answer::Review(answer) => Some(answer),
+            _ => None,
+        }
     }
 }
 

@@ -332,3 +332,96 @@ fn a_slip_in_whom_a_user_believes_is_told_before_anything_starts() {
         assert!(!stage.has_run());
     }
 }
+
+/// One phase with two objectives, whose prompts come from a layer.
+const LAYERED: &str = r#"name = "ruled"
+goal = "Show a layer."
+[roles.executor]
+script = "script.toml"
+[policies]
+settings = { max-objectives = 9 }
+prompting = { layer = "house-rules.wasm", over = "builtin:resilience", settings = { rules = ["No TODO comments."] } }
+[[phases]]
+id = "one"
+objectives = [{ id = "a", description = "Write a.txt.", files = ["a.txt"] }, { id = "b", description = "Write b.txt.", files = ["b.txt"] }]
+"#;
+
+fn layered(workflow: &str) -> Stage {
+    let stage = Stage::new();
+    let component = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../policies/house-rules.wasm");
+    fs::copy(&component, stage.path("house-rules.wasm")).unwrap();
+    stage.write("ruled.toml", workflow);
+    let step = |name: &str| {
+        format!("[objectives.{name}]\nsteps = [{{ write = \"{name}.txt\", content = \"done\" }}]\n")
+    };
+    stage.write("script.toml", format!("window_tokens = 100000\n{}", ["a", "b"].map(step).concat()));
+    stage
+}
+
+// M4, M6: a layer sees the prompt of the built-in policy and adds a section; the run is replayed to the byte and the unit of fuel.
+#[test]
+fn a_layer_adds_to_every_first_prompt_and_replays() {
+    let stage = layered(LAYERED);
+    stage.baton(&["run", "ruled.toml"]).expect(0);
+    let story = stage.story();
+    let told = stage.state().sessions().join(story.view.run.as_str()).join("s1/stdin.jsonl");
+    let told = fs::read_to_string(told).unwrap();
+    let section = r"## House rules\n- No TODO comments.\n\n## Reporting";
+    assert_eq!(told.matches(section).count(), 1, "once a session: {told}");
+    assert!(told.contains("## Your objective"), "and behind it stands the built-in policy: {told}");
+
+    let journal = Journal::open_read_only(&stage.state()).unwrap();
+    let entries: Vec<Entry> = journal.read(&story.view.run).unwrap().map(Result::unwrap).collect();
+    let labels = entries.iter().filter_map(|entry| match entry {
+        Entry::Input(stamped) => match &stamped.input {
+            Input::Decided { label, .. } if label.policy == "house-rules" => Some(label),
+            _ => None,
+        },
+        Entry::Intent { .. } => None,
+    });
+    let behind: Vec<&str> =
+        labels.flat_map(|label| label.behind.iter().map(|link| link.policy.as_str())).collect();
+    assert_eq!(behind, ["resilience", "resilience"]);
+
+    let verified = placed(&stage, &["replay", "--verify"]).expect(0).stdout;
+    assert!(verified.contains("the same to the byte and the unit of fuel"), "{verified}");
+    let which = placed(&stage, &["policy", "which", "ruled.toml"]).expect(0).stdout;
+    assert!(which.contains("house-rules@"), "{which}");
+}
+
+// Bad input: what is named as a layer has to be one, and a chain has an end.
+#[test]
+fn a_layer_that_is_none_is_refused_before_anything_starts() {
+    let resilience = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../policies/manager.wasm");
+    for (from, to, said) in [
+        (
+            "prompting = { layer = \"house-rules.wasm\"",
+            "splitting = { layer = \"manager.wasm\"",
+            "it is not a layer for splitting",
+        ),
+        (
+            "layer = \"house-rules.wasm\", ",
+            "component = \"house-rules.wasm\", ",
+            "has `over` without a `layer`",
+        ),
+        (
+            "layer = \"house-rules.wasm\", ",
+            "layer = \"a.wasm\", component = \"house-rules.wasm\", ",
+            "names a `layer` and a `component`",
+        ),
+        (
+            "over = \"builtin:resilience\"",
+            "over = [\"a.wasm\", \"b.wasm\", \"c.wasm\", \"d.wasm\"]",
+            "names 5 policies one behind the other",
+        ),
+    ] {
+        let stage = layered(
+            &LAYERED.replace(from, to).replace(", settings = { rules = [\"No TODO comments.\"] }", ""),
+        );
+        fs::copy(&resilience, stage.path("manager.wasm")).unwrap();
+        let ended = stage.baton(&["run", "ruled.toml"]);
+        assert_ne!(ended.code, Some(0), "{said}");
+        assert!(ended.stderr.contains(said), "no {said:?} in {}", ended.stderr);
+        assert!(!stage.workspace.join("a.txt").exists());
+    }
+}

@@ -154,6 +154,7 @@ impl Stage {
         can_be_shown(&fault.to_string());
         assert_eq!(bad.evaluate(&question), evaluation, "the same again, to the unit of fuel");
         let record = FaultRecord {
+            behind: Vec::new(),
             by: DecidedBy::Configured,
             policy: name.to_owned(),
             component: bad.policy().digest().clone(),

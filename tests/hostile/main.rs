@@ -4,6 +4,7 @@
 mod attacks;
 mod chain;
 mod guests;
+mod layers;
 mod leaks;
 mod questions;
 mod raw;

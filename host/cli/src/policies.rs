@@ -82,7 +82,7 @@ pub(crate) fn configured(
     Ok(load(engine, reference, &named(reference, &RegistryArgs::of(place))?, settings)?)
 }
 
-/// A policy of a command line with these settings, held to the contract and tried.
+/// A policy of a command line with these settings, held to the contract and tried; a layer stands over the built-in policy.
 pub(crate) fn load(
     engine: &Engine,
     reference: &str,
@@ -92,7 +92,8 @@ pub(crate) fn load(
     let grants = Grants::for_trial(&named.bytes);
     let policy =
         engine.load_granted(&named.name, &named.bytes, grants).map_err(|error| refused(reference, &error))?;
-    policy.configure(settings).map_err(|error| refused(reference, &error))
+    let configured = policy.configure(settings).map_err(|error| refused(reference, &error))?;
+    configured.over_built_in().map_err(|error| refused(reference, &error))
 }
 
 /// That a policy is not fit to decide.

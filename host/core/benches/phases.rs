@@ -113,6 +113,7 @@ fn decide(question: &Question) -> (Decision, Label) {
         artifacts: Default::default(),
         faults: Vec::new(),
         abstained: Vec::new(),
+        behind: Vec::new(),
     };
     (decision, label)
 }

@@ -449,6 +449,56 @@ pub struct Label {
     /// Those that were asked before and abstained, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub abstained: Vec<AbstentionRecord>,
+    /// If the policy that decided is a layer: the evaluations that it asked of the policies behind it, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub behind: Vec<LinkRecord>,
+}
+
+impl Label {
+    /// The faults behind layers: whose, and how each failed. No layer saw them.
+    pub fn faults_behind(&self) -> impl Iterator<Item = (&str, &Fault)> {
+        let failed = self.faults.iter().flat_map(|record| &record.behind);
+        let abstained = self.abstained.iter().flat_map(|record| &record.behind);
+        failed.chain(abstained).chain(&self.behind).filter_map(|link| match &link.outcome {
+            LinkOutcome::Failed { fault } => Some((link.policy.as_str(), fault)),
+            LinkOutcome::Answered | LinkOutcome::Abstained => None,
+        })
+    }
+}
+
+/// One evaluation of a policy that stands behind a layer, asked by that layer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LinkRecord {
+    /// Its place in the chain behind the policy that the host asked, from 1.
+    pub place: u32,
+    /// Name of the policy.
+    pub policy: String,
+    /// Digest of the component.
+    pub component: Digest,
+    /// Digest of its canonical settings.
+    pub settings: Digest,
+    /// Fuel that the evaluation used.
+    pub fuel: u64,
+    /// The artifacts that it was shown, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub artifacts: BTreeMap<String, Digest>,
+    /// What the layer was told.
+    pub outcome: LinkOutcome,
+}
+
+/// What became of an evaluation behind a layer. A layer sees answers and abstentions, never a fault.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "outcome")]
+pub enum LinkOutcome {
+    /// It answered.
+    Answered,
+    /// It abstained, and the next one was asked.
+    Abstained,
+    /// It failed, and the next one was asked.
+    Failed {
+        /// How.
+        fault: Fault,
+    },
 }
 
 /// A policy that was asked, and left the question to the next one.
@@ -467,6 +517,9 @@ pub struct AbstentionRecord {
     /// The artifacts that it was shown, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub artifacts: BTreeMap<String, Digest>,
+    /// If it is a layer: the evaluations that it asked of the policies behind it, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub behind: Vec<LinkRecord>,
 }
 
 /// A fault in the fallback chain.
@@ -489,4 +542,7 @@ pub struct FaultRecord {
     /// The artifacts that it was shown, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub artifacts: BTreeMap<String, Digest>,
+    /// If it is a layer: the evaluations that it asked of the policies behind it, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub behind: Vec<LinkRecord>,
 }

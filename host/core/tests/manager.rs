@@ -103,6 +103,7 @@ impl Bench {
                     artifacts: Default::default(),
                     faults: Vec::new(),
                     abstained: Vec::new(),
+                    behind: Vec::new(),
                 });
                 return self.queue.push_back(Input::Decided { request, result, label });
             }

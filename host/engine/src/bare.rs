@@ -10,6 +10,7 @@ use wasmtime::component::{ComponentExportIndex, ComponentNamedList, Lift, Lower}
 
 use crate::bindings::questions;
 use crate::convert;
+use crate::layer::Behind;
 use crate::limits::START_FUEL;
 use crate::settings::Configured;
 use crate::state::State;
@@ -46,7 +47,8 @@ where
     let engine = &*policy.engine.0;
     let started = Instant::now();
     let settings = Arc::clone(&configured.settings);
-    let state = State::new(&engine.limits, question.texts.clone(), settings, policy.grants.clone());
+    let grants = policy.grants.clone();
+    let state = State::new(&engine.limits, question.texts.clone(), settings, grants, Behind::default());
     let mut store = Store::new(&engine.wasm, state);
     store.limiter(|state| &mut state.memory);
     store.set_hostcall_fuel(usize::try_from(engine.limits.output_bytes).ok()?);

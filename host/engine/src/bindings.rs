@@ -12,3 +12,12 @@ wasmtime::component::bindgen!({
 
 pub use baton::policy::{artifacts, log, questions, text, types};
 pub use exports::baton::policy::settings;
+
+/// The same records owned, as they pass from a layer to the next policy and back.
+pub mod next {
+    mod generated {
+        wasmtime::component::bindgen!({ path: "../../wit", world: "next-policy" });
+    }
+
+    pub use generated::baton::policy::questions::*;
+}

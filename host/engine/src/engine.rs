@@ -14,7 +14,10 @@ use wasmtime::{Config, Enabled, InstanceAllocationStrategy, PoolingAllocationCon
 use crate::cache::Cache;
 use crate::gate::Places;
 use crate::imports::{self, BYTE_FUEL, CALL_FUEL, ENTRY_BYTES, PATTERN_BYTE_FUEL};
-use crate::limits::{EngineConfig, Limits, MAX_DECISIONS_IN_FLIGHT};
+use crate::layer::NEXT_FUEL;
+use crate::limits::{
+    BEHIND_MAX, CHAIN_LINKS_MAX, EngineConfig, Limits, MAX_DECISIONS_IN_FLIGHT, NEXT_CALLS_MAX,
+};
 use crate::state::State;
 use crate::watchdog::Watchdog;
 
@@ -118,7 +121,7 @@ impl Engine {
         self.0.cache_problem.as_deref()
     }
 
-    /// The most instances that ever lived at a time; never more than `decisions_in_flight`.
+    /// The most decisions that were ever made at a time; never more than `decisions_in_flight`.
     pub fn peak_instances(&self) -> u32 {
         self.0.places.peak()
     }
@@ -142,13 +145,15 @@ fn open_cache(folder: Option<PathBuf>) -> (Option<Cache>, Option<String>) {
 
 /// The settings of `notes`: sync calls, fresh instances from a pool, and nothing whose result depends on the machine.
 fn wasmtime_config(limits: &Limits, decisions_in_flight: u32) -> Config {
+    // A layer holds its instance while the policies behind it have theirs.
+    let instances = decisions_in_flight * CHAIN_LINKS_MAX;
     let mut pool = PoolingAllocationConfig::new();
-    pool.total_component_instances(decisions_in_flight)
-        .total_core_instances(decisions_in_flight * CORE_INSTANCES)
+    pool.total_component_instances(instances)
+        .total_core_instances(instances * CORE_INSTANCES)
         .max_core_instances_per_component(CORE_INSTANCES)
-        .total_memories(decisions_in_flight)
+        .total_memories(instances)
         .max_memories_per_component(1)
-        .total_tables(decisions_in_flight * TABLES)
+        .total_tables(instances * TABLES)
         .max_tables_per_component(TABLES)
         .max_memory_size(
             usize::try_from(limits.memory_bytes.max(u64::from(MEMORY_MIB_MAX) << 20)).unwrap_or(usize::MAX),
@@ -201,6 +206,6 @@ fn engine_digest(compatible: &Digest, limits: &Limits) -> Digest {
         limits;
     Digest::of(format!(
         "baton:policy@0.1 on {compatible}; fuel {fuel}, call {CALL_FUEL}, byte {BYTE_FUEL}, entry {ENTRY_BYTES}, \
-         pattern byte {PATTERN_BYTE_FUEL}; memory {memory_bytes}, output {output_bytes}, input {input_bytes}"
+         pattern byte {PATTERN_BYTE_FUEL}, next {NEXT_FUEL}; next calls {NEXT_CALLS_MAX}, behind {BEHIND_MAX}; memory {memory_bytes}, output {output_bytes}, input {input_bytes}"
     ))
 }

@@ -1,6 +1,6 @@
 //! One question, one fresh instance, and one answer, abstention or fault. Who is asked next is the router's.
 
-use baton_core::decision::{Decision, Fault};
+use baton_core::decision::{Decision, Fault, LinkRecord};
 use baton_core::observation::{Ask, Question};
 use baton_core::{Digest, Text};
 use std::sync::Arc;
@@ -9,6 +9,7 @@ use crate::bindings::questions;
 use crate::convert;
 use crate::exports::Exports;
 use crate::instance::Instance;
+use crate::layer::Behind;
 use crate::limits::Limits;
 use crate::settings::Configured;
 use crate::shape;
@@ -30,11 +31,20 @@ pub struct Evaluation {
     pub logs_dropped: u32,
     /// The artifacts that it was shown, by name and digest; empty where it asked for none.
     pub artifacts: Vec<(String, Digest)>,
+    /// What it asked of the policies behind it, if it is a layer, in order.
+    pub behind: Vec<LinkRecord>,
 }
 
 impl From<Fault> for Evaluation {
     fn from(fault: Fault) -> Self {
-        Self { result: Err(fault), fuel: 0, logs: Vec::new(), logs_dropped: 0, artifacts: Vec::new() }
+        Self {
+            result: Err(fault),
+            fuel: 0,
+            logs: Vec::new(),
+            logs_dropped: 0,
+            artifacts: Vec::new(),
+            behind: Vec::new(),
+        }
     }
 }
 
@@ -42,11 +52,17 @@ impl Configured {
     /// Asks the policy. Waits while as many decisions are made as the engine allows at a time; blocks for the some
     /// µs a decision takes, and at most for the watchdog's limit.
     pub fn evaluate(&self, question: &Question) -> Evaluation {
+        self.evaluate_over(question, Arc::clone(&self.next))
+    }
+
+    /// The same with these policies behind it, whom it asks in turn if it is a layer.
+    pub(crate) fn evaluate_over(&self, question: &Question, next: Arc<[Configured]>) -> Evaluation {
         let policy = &*self.policy.0;
         if let Err(fault) = askable(question, policy.engine.limits()) {
             return fault.into();
         }
-        let mut instance = match Instance::start(policy, question.texts.clone(), Arc::clone(&self.settings)) {
+        let (texts, settings) = (question.texts.clone(), Arc::clone(&self.settings));
+        let mut instance = match Instance::start(policy, texts, settings, Behind::new(next)) {
             Ok(instance) => instance,
             Err(fault) => {
                 policy.share.set_back();
@@ -55,11 +71,18 @@ impl Configured {
         };
         let result = ask(&mut instance, &policy.exports, &question.ask).and_then(checked);
         let fuel = instance.fuel_used();
-        let (log, artifacts) = instance.into_records();
+        let (log, artifacts, behind) = instance.into_records();
         if result.is_err() {
             policy.share.set_back();
         }
-        Evaluation { result, fuel, logs: log.lines, logs_dropped: log.dropped, artifacts }
+        Evaluation {
+            result,
+            fuel,
+            logs: [behind.logs, log.lines].concat(),
+            logs_dropped: behind.logs_dropped.saturating_add(log.dropped),
+            artifacts,
+            behind: behind.records,
+        }
     }
 }
 

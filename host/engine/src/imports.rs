@@ -1,4 +1,4 @@
-//! What a policy may call: `log`, `config`, `text` and, where granted, `artifacts`. Every call is bounded and pays
+//! What a policy may call: `log`, `config`, `text`, where granted `artifacts`, and in a layer the next policy (`layer.rs`). Every call is bounded and pays
 //! fuel, so that it is deterministic and a flood of calls ends like any other loop. There is no clock here, no
 //! randomness, no file.
 
@@ -14,6 +14,8 @@ use crate::bindings::artifacts::ReadError;
 use crate::bindings::{log, text, types};
 use crate::contract::interface;
 use crate::grants::ArtifactSource;
+use crate::layer;
+use crate::limits::{BEHIND_MAX, NEXT_CALLS_MAX};
 use crate::patterns::{Patterns, TooManyPatterns, clip};
 use crate::state::{LogLevel, State};
 
@@ -46,6 +48,10 @@ pub(crate) enum Misuse {
     Setting { key: String, wanted: &'static str, found: &'static str },
     #[error(transparent)]
     Patterns(#[from] TooManyPatterns),
+    #[error("asked the next policy more than {NEXT_CALLS_MAX} times")]
+    NextCalls,
+    #[error("more than {BEHIND_MAX} evaluations were asked of the policies behind it in one decision")]
+    Behind,
 }
 
 /// What a call of an import gives.
@@ -54,7 +60,7 @@ type Answer<T> = wasmtime::Result<(T,)>;
 type Store<'a> = StoreContextMut<'a, State>;
 
 /// Takes fuel for a call that handles `bytes`. What is not there is not taken: the call traps as out of fuel.
-fn pay(store: &mut Store<'_>, fuel: u64) -> wasmtime::Result<()> {
+pub(crate) fn pay(store: &mut Store<'_>, fuel: u64) -> wasmtime::Result<()> {
     let left = store.get_fuel()?;
     match left.checked_sub(fuel) {
         Some(left) => store.set_fuel(left),
@@ -75,7 +81,8 @@ pub(crate) fn define(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     define_log(linker)?;
     define_config(linker)?;
     define_text(linker)?;
-    define_artifacts(linker)
+    define_artifacts(linker)?;
+    layer::define(linker)
 }
 
 fn define_log(linker: &mut Linker<State>) -> wasmtime::Result<()> {

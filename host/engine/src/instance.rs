@@ -10,6 +10,7 @@ use wasmtime::{Store, Trap};
 
 use crate::gate::Place;
 use crate::imports::Misuse;
+use crate::layer::Behind;
 use crate::limits::{Limits, START_FUEL};
 use crate::load::Loaded;
 use crate::patterns::Prepared;
@@ -27,7 +28,8 @@ pub(crate) struct Instance<'p> {
     instance: wasmtime::component::Instance,
     limits: &'p Limits,
     _watch: Watch<'p>,
-    _place: Place<'p>,
+    /// None for an evaluation behind a layer, which runs in the place of the policy that the host asked.
+    _place: Option<Place<'p>>,
 }
 
 impl<'p> Instance<'p> {
@@ -36,9 +38,20 @@ impl<'p> Instance<'p> {
         policy: &'p Loaded,
         texts: Vec<Text>,
         settings: Arc<Prepared>,
+        behind: Behind,
     ) -> Result<Self, Fault> {
         let place = policy.engine.0.places.enter(&policy.share);
-        Self::in_place(policy, texts, settings, place)
+        Self::in_place(policy, texts, settings, behind, Some(place))
+    }
+
+    /// Makes an instance for a layer of the same thread, in the place of the policy that the host asked.
+    pub(crate) fn behind(
+        policy: &'p Loaded,
+        texts: Vec<Text>,
+        settings: Arc<Prepared>,
+        behind: Behind,
+    ) -> Result<Self, Fault> {
+        Self::in_place(policy, texts, settings, behind, None)
     }
 
     /// The same for an instance that is kept for many questions.
@@ -48,19 +61,21 @@ impl<'p> Instance<'p> {
         settings: Arc<Prepared>,
     ) -> Result<Self, Fault> {
         let place = policy.engine.0.places.enter_to_keep(&policy.share);
-        Self::in_place(policy, texts, settings, place)
+        Self::in_place(policy, texts, settings, Behind::default(), Some(place))
     }
 
     fn in_place(
         policy: &'p Loaded,
         texts: Vec<Text>,
         settings: Arc<Prepared>,
-        place: Place<'p>,
+        behind: Behind,
+        place: Option<Place<'p>>,
     ) -> Result<Self, Fault> {
         let engine = &*policy.engine.0;
         let limits = &policy.limits;
         let watch = engine.watchdog.watch();
-        let mut store = Store::new(&engine.wasm, State::new(limits, texts, settings, policy.grants.clone()));
+        let state = State::new(limits, texts, settings, policy.grants.clone(), behind);
+        let mut store = Store::new(&engine.wasm, state);
         store.limiter(|state| &mut state.memory);
         bound(&mut store, limits);
         let started = store.set_fuel(START_FUEL).and_then(|()| policy.pre.instantiate(&mut store));
@@ -81,7 +96,8 @@ impl<'p> Instance<'p> {
         texts: Vec<Text>,
         settings: Arc<Prepared>,
     ) -> wasmtime::Result<()> {
-        *self.store.data_mut() = State::new(self.limits, texts, settings, policy.grants.clone());
+        let grants = policy.grants.clone();
+        *self.store.data_mut() = State::new(self.limits, texts, settings, grants, Behind::default());
         bound(&mut self.store, self.limits);
         self.store.set_fuel(self.limits.fuel)
     }
@@ -116,10 +132,10 @@ impl<'p> Instance<'p> {
         self.limits.fuel.saturating_sub(self.store.get_fuel().unwrap_or_default())
     }
 
-    /// Ends the instance and keeps what it wrote, and what it was shown of artifacts.
-    pub(crate) fn into_records(self) -> (Log, Vec<(String, Digest)>) {
+    /// Ends the instance and keeps what it wrote, what it was shown of artifacts, and what it asked of the policies behind it.
+    pub(crate) fn into_records(self) -> (Log, Vec<(String, Digest)>, Behind) {
         let state = self.store.into_data();
-        (state.log, state.artifacts.unwrap_or_default())
+        (state.log, state.artifacts.unwrap_or_default(), state.behind)
     }
 }
 

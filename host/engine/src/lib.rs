@@ -21,6 +21,7 @@ mod gate;
 mod grants;
 mod imports;
 mod instance;
+mod layer;
 pub mod limits;
 mod load;
 mod native;

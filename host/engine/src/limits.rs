@@ -73,6 +73,15 @@ pub const LOG_LINES: u32 = 16;
 /// As `wit/imports.wit` promises.
 pub const LOG_BYTES: u32 = 1024;
 
+/// Policies of one chain, the built-in one behind it included: so many instances one decision may need at a time.
+pub const CHAIN_LINKS_MAX: u32 = 5;
+
+/// Calls of the next policy that one evaluation of a layer may make (as `wit/worlds.wit` promises).
+pub const NEXT_CALLS_MAX: u32 = 4;
+
+/// Evaluations behind layers in one decision, however many layers of the chain ask again.
+pub const BEHIND_MAX: u32 = 16;
+
 /// A component larger than this is refused before it is compiled: a whole Python interpreter takes 18 MiB.
 pub const COMPONENT_BYTES: u64 = 64 << 20;
 

@@ -19,6 +19,7 @@ use crate::gate::Share;
 use crate::grants::Grants;
 use crate::imports::{ARTIFACTS, FREE};
 use crate::instance::Instance;
+use crate::layer::Behind;
 use crate::limits::{COMPONENT_BYTES, Limits};
 use crate::outline::Outline;
 use crate::patterns::Prepared;
@@ -41,6 +42,7 @@ pub(crate) struct Loaded {
     pub(crate) limits: Limits,
     pub(crate) share: Share,
     decides: Vec<Capability>,
+    asks_next: Vec<Capability>,
     outline: Outline,
     wants: Wants,
     /// Asked for in the trial, or where there was none now, when it is first needed.
@@ -179,7 +181,7 @@ impl Engine {
     ) -> Result<Loaded, LoadError> {
         let policy = || name.to_owned();
         let wants = wants::read(bytes).map_err(|why| LoadError::Wants { policy: policy(), why })?;
-        self.check_imports(name, component, &grants)?;
+        let asks_next = self.check_imports(name, component, &grants)?;
         let unfit = |detail: String| LoadError::Contract { policy: policy(), detail: line(&detail) };
         let exports = Exports::find(component).map_err(unfit)?;
         let decides = exports.decides();
@@ -188,6 +190,13 @@ impl Engine {
             let found = &outline.exports;
             let found = if found.is_empty() { "nothing".to_owned() } else { line(&found.join(", ")) };
             return Err(LoadError::NoDecision { policy: policy(), found });
+        }
+        if let Some(asked) = asks_next.iter().find(|asked| !decides.contains(asked)) {
+            return Err(LoadError::Import {
+                policy: policy(),
+                import: contract::interface(asked.name()),
+                why: "the question of the next policy, and does not answer it itself: a layer exports the interface that it imports",
+            });
         }
         let pre = self.0.linker.instantiate_pre(component).map_err(|error| unfit(shown(&error)))?;
         Ok(Loaded {
@@ -200,6 +209,7 @@ impl Engine {
             share: self.0.places.share(),
             grants,
             decides,
+            asks_next,
             outline,
             wants,
             schema: OnceLock::new(),
@@ -207,20 +217,36 @@ impl Engine {
         })
     }
 
-    fn check_imports(&self, policy: &str, component: &Component, grants: &Grants) -> Result<(), LoadError> {
+    /// The questions that it asks the next policy; or the import that it may not have.
+    fn check_imports(
+        &self,
+        policy: &str,
+        component: &Component,
+        grants: &Grants,
+    ) -> Result<Vec<Capability>, LoadError> {
+        let mut asks_next = Vec::new();
         for (import, _) in component.component_type().imports(&self.0.wasm) {
             if let Some(why) = forbidden(import, grants) {
                 return Err(LoadError::Import { policy: policy.to_owned(), import: line(import), why });
             }
+            asks_next.extend(interface_of(import).and_then(|(interface, _)| question(interface)));
         }
-        Ok(())
+        Ok(asks_next)
     }
+}
+
+/// Name and version of an interface of the contract.
+fn interface_of(import: &str) -> Option<(&str, &str)> {
+    import.strip_prefix(contract::PACKAGE)?.strip_prefix('/')?.split_once('@')
+}
+
+fn question(interface: &str) -> Option<Capability> {
+    Capability::ALL.into_iter().find(|capability| capability.name() == interface)
 }
 
 /// Why an import is refused, by its name alone.
 fn forbidden(import: &str, grants: &Grants) -> Option<&'static str> {
-    let name = import.strip_prefix(contract::PACKAGE).and_then(|name| name.strip_prefix('/'));
-    let Some((interface, version)) = name.and_then(|name| name.split_once('@')) else {
+    let Some((interface, version)) = interface_of(import) else {
         return Some(
             "which no policy may have: it is a pure function with types, log, config, text and, where granted, \
              artifacts of baton:policy",
@@ -234,7 +260,7 @@ fn forbidden(import: &str, grants: &Grants) -> Option<&'static str> {
             "which was not granted to it; where the workflow names it, `grants = { artifacts = [\"NAME\"] }` grants it",
         ),
         ARTIFACTS => None,
-        _ if FREE.contains(&interface) => None,
+        _ if FREE.contains(&interface) || question(interface).is_some() => None,
         _ => Some(
             "which baton:policy does not offer: it has types, log, config, text and, where granted, artifacts",
         ),
@@ -280,7 +306,8 @@ impl Loaded {
     /// Makes one instance, compares its types, and asks what can be set.
     fn try_out(&self) -> Result<Vec<Setting>, LoadError> {
         let trial = |fault| LoadError::Trial { policy: self.name.clone(), fault };
-        let mut instance = Instance::start(self, Vec::new(), Arc::new(Prepared::none())).map_err(trial)?;
+        let mut instance = Instance::start(self, Vec::new(), Arc::new(Prepared::none()), Behind::default())
+            .map_err(trial)?;
         self.exports
             .check_types(&mut instance)
             .map_err(|detail| LoadError::Contract { policy: self.name.clone(), detail: line(&detail) })?;
@@ -303,6 +330,11 @@ impl Policy {
     /// What it can be asked, in the order of [`Capability::ALL`].
     pub fn decides(&self) -> &[Capability] {
         &self.0.decides
+    }
+
+    /// The questions that it asks the next policy of its chain, each of which it answers; empty if it is not a layer.
+    pub fn asks_next(&self) -> &[Capability] {
+        &self.0.asks_next
     }
 
     /// What it imports and exports.
@@ -346,7 +378,7 @@ mod tests {
     #[test]
     fn imports_are_judged_by_name() {
         let none = Grants::default();
-        for name in ["types", "log", "config", "text"] {
+        for name in ["types", "log", "config", "text", "exhaustion", "prompting"] {
             assert_eq!(forbidden(&format!("baton:policy/{name}@0.1.0"), &none), None);
             assert_eq!(forbidden(&format!("baton:policy/{name}@0.1.7"), &none), None);
         }

@@ -46,10 +46,13 @@ pub struct Reusing<'p> {
 }
 
 impl Configured {
-    /// How many instances of it may be kept at a time: each has a place of the pool for as long, and beside it there must
+    /// How many instances of it may be kept at a time, none of a layer (it asks others): each has a place of the pool for as long, and beside it there must
     /// be one for a fresh instance. Whoever wants more makes an engine for more decisions at a time.
     pub fn most_kept(&self) -> usize {
-        self.policy.0.engine.0.places.a_policy() as usize / 2
+        match self.policy.asks_next().is_empty() {
+            true => self.policy.0.engine.0.places.a_policy() as usize / 2,
+            false => 0,
+        }
     }
 
     /// The same policy with an instance that is kept from question to question.

@@ -4,7 +4,7 @@
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use baton_core::Digest;
@@ -14,7 +14,7 @@ use baton_core::workflow::Scope;
 
 use crate::engine::Engine;
 use crate::evaluate::{Evaluation, askable};
-use crate::limits::Limits;
+use crate::limits::{CHAIN_LINKS_MAX, Limits};
 use crate::load::LoadError;
 use crate::native;
 use crate::settings::{Configured, SettingsError};
@@ -205,7 +205,12 @@ impl Router {
         }
         let mut line = self.line(scope, capability);
         while let Some((by, configured)) = line.next() {
-            let Evaluation { result, fuel, logs, logs_dropped, artifacts } = configured.evaluate(question);
+            let next = match configured.policy().asks_next().contains(&capability) {
+                true => line.rest(),
+                false => Arc::default(),
+            };
+            let Evaluation { result, fuel, logs, logs_dropped, artifacts, behind } =
+                configured.evaluate_over(question, next);
             asked.logs.extend(logs);
             asked.logs_dropped = asked.logs_dropped.saturating_add(logs_dropped);
             let component = configured.policy().digest().clone();
@@ -221,6 +226,7 @@ impl Router {
                         settings: Some(settings),
                         fuel,
                         artifacts,
+                        behind,
                         ..self.native_label(capability)
                     };
                     if asked.faults.is_empty() && matches!(by, DecidedBy::Configured | DecidedBy::Next) {
@@ -236,6 +242,7 @@ impl Router {
                         settings,
                         fuel,
                         artifacts,
+                        behind,
                     });
                 }
                 Err(fault) => {
@@ -248,6 +255,7 @@ impl Router {
                         settings: Some(settings),
                         fuel: Some(fuel),
                         artifacts,
+                        behind,
                     });
                 }
             }
@@ -287,6 +295,7 @@ impl Router {
             artifacts: BTreeMap::new(),
             faults: Vec::new(),
             abstained: Vec::new(),
+            behind: Vec::new(),
         }
     }
 
@@ -337,6 +346,22 @@ impl Line {
             }
         }
         None
+    }
+
+    /// Those who would be asked after it, in order: the chain behind a layer.
+    fn rest(&self) -> Arc<[Configured]> {
+        let mut rest: Vec<Configured> = Vec::new();
+        for (_, candidate) in &self.ahead {
+            if !self.asked.iter().chain(&rest).any(|known| known.same_as(candidate)) {
+                rest.push(candidate.clone());
+            }
+        }
+        // After a fault there may be two chains ahead; the built-in policy stays behind what there is room for.
+        let most = CHAIN_LINKS_MAX as usize - 1;
+        if rest.len() > most {
+            rest.drain(most - 1..rest.len() - 1);
+        }
+        rest.into()
     }
 
     /// One of them failed: before the rest, the chain that was good before is asked.

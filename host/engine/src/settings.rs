@@ -17,6 +17,7 @@ use crate::limits::{ANSWER_ITEMS, REASON_BYTES};
 use crate::load::Policy;
 use crate::patterns::Prepared;
 use crate::plain;
+use crate::router::{BUILTIN_NAME, RouterError, builtin_bytes};
 
 /// Something that can be set, as the component declares it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -85,9 +86,32 @@ fn in_words(problems: &[Problem]) -> String {
 pub struct Configured {
     pub(crate) policy: Policy,
     pub(crate) settings: Arc<Prepared>,
+    /// Who answers a layer that is asked by itself, outside of a router's chain.
+    pub(crate) next: Arc<[Configured]>,
 }
 
 impl Configured {
+    /// The same policy before these. A layer asks them in turn when it is evaluated by itself ([`Configured::evaluate`]); a
+    /// [`Router`](crate::Router) knows the chain in which it stands.
+    #[must_use]
+    pub fn over(mut self, next: Vec<Configured>) -> Self {
+        self.next = next.into();
+        self
+    }
+
+    /// The same policy before the built-in one with its defaults, if it is a layer: what it is asked over where no chain is known.
+    ///
+    /// # Errors
+    /// Those of loading the built-in policy.
+    pub fn over_built_in(self) -> Result<Self, RouterError> {
+        if self.policy.asks_next().is_empty() {
+            return Ok(self);
+        }
+        let built_in =
+            self.policy.0.engine.load(BUILTIN_NAME, builtin_bytes())?.configure(&BTreeMap::new())?;
+        Ok(self.over(vec![built_in]))
+    }
+
     /// The policy.
     pub fn policy(&self) -> &Policy {
         &self.policy
@@ -167,7 +191,7 @@ impl Policy {
         let values = self.canonical(given)?;
         let prepared = Prepared::new(values)
             .map_err(|(key, error)| self.refused(vec![Problem { key, message: error.to_string() }]))?;
-        Ok(Configured { policy: self.clone(), settings: Arc::new(prepared) })
+        Ok(Configured { policy: self.clone(), settings: Arc::new(prepared), next: Arc::default() })
     }
 
     fn refused(&self, problems: Vec<Problem>) -> SettingsError {

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use wasmtime::ResourceLimiter;
 
 use crate::grants::Grants;
+use crate::layer::Behind;
 use crate::limits::Limits;
 use crate::patterns::{Prepared, folded};
 
@@ -48,11 +49,19 @@ pub(crate) struct State {
     pub(crate) read: Option<(Digest, Arc<str>)>,
     pub(crate) log: Log,
     pub(crate) memory: MemoryLimit,
+    pub(crate) behind: Behind,
 }
 
 impl State {
-    pub(crate) fn new(limits: &Limits, texts: Vec<Text>, settings: Arc<Prepared>, grants: Grants) -> Self {
+    pub(crate) fn new(
+        limits: &Limits,
+        texts: Vec<Text>,
+        settings: Arc<Prepared>,
+        grants: Grants,
+        behind: Behind,
+    ) -> Self {
         Self {
+            behind,
             folded: Vec::new(),
             texts,
             settings,
@@ -77,6 +86,11 @@ impl State {
             listed.truncate(ARTIFACT_NAMES);
             listed
         })
+    }
+
+    /// The texts of the question.
+    pub(crate) fn texts(&self) -> &[Text] {
+        &self.texts
     }
 
     /// The text of an id; empty for an unknown one, as the contract says.

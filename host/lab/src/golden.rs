@@ -105,6 +105,7 @@ impl Golden {
     /// That the policy refuses the settings, by key.
     pub fn replay(&self, policy: &Policy) -> Result<Replayed, String> {
         let configured = policy.configure(&self.settings).map_err(|error| error.to_string())?;
+        let configured = configured.over_built_in().map_err(|error| error.to_string())?;
         Ok(match configured.evaluate(&self.question).result {
             Err(fault) => Replayed::Fault(fault),
             Ok(decision) if self.decision.as_ref() == Some(&decision) => Replayed::Stands,

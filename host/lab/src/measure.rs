@@ -183,9 +183,12 @@ impl Measuring {
         match &stamped.input {
             Input::Decided { label, .. } => {
                 self.decisions += 1;
-                self.faults += label.faults.len() as u64;
-                let timeouts = label.faults.iter().filter(|f| matches!(f.fault, Fault::Watchdog { .. }));
-                self.timeouts += timeouts.count() as u64;
+                let faults = label.faults.iter().map(|record| &record.fault);
+                let faults = faults.chain(label.faults_behind().map(|(_, fault)| fault));
+                for fault in faults {
+                    self.faults += 1;
+                    self.timeouts += u64::from(matches!(fault, Fault::Watchdog { .. }));
+                }
                 failures::count(&mut self.failures, label);
                 if let Some(component) = &label.component {
                     *self.decided_by.entry(component.clone()).or_default() += 1;

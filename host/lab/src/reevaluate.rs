@@ -29,6 +29,11 @@ pub enum Answer {
         /// Its answer, abstention or fault.
         result: PolicyAnswer,
     },
+    /// It is a layer, and what it asked of the policies behind it came out otherwise.
+    OtherBehind {
+        /// What, for a person.
+        why: String,
+    },
     /// The label names what cannot have decided in this run: it was changed, or this is no journal of Baton.
     Impossible {
         /// Why, for a person.
@@ -260,7 +265,7 @@ impl<W: Witness> Reevaluation<W> {
                 return found.cannot("it runs out of fuel, under another engine".to_owned());
             }
             Answer::OtherEngine { result } => (Ok(result), None),
-            Answer::Impossible { why } => (Err(why), None),
+            Answer::Impossible { why } | Answer::OtherBehind { why } => (Err(why), None),
             Answer::Unavailable { why } => return found.cannot(why),
         };
         let fuel = fuel.filter(|_| looked.fuel.is_some());

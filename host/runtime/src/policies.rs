@@ -187,6 +187,22 @@ impl Bench {
         Ok(able.into_iter().map(seated).collect())
     }
 
+    /// That a component which was named as a layer asks the next policy, whatever else it decides.
+    fn must_ask_next(&self, wanted: &Wanted, capability: Capability) -> Result<(), RuntimeError> {
+        let Wanted { source, reference, grants, .. } = wanted;
+        let bytes = source.bytes.as_deref().unwrap_or(builtin_bytes());
+        let policy = self.policy(&source.name, bytes, grants).map_err(|why| refused(reference, why))?;
+        let asks = policy.asks_next();
+        let is_needed = policy.decides().contains(&capability);
+        if asks.contains(&capability) || !is_needed && !asks.is_empty() {
+            return Ok(());
+        }
+        let why = format!(
+            "it is not a layer for {capability}: it does not import the question that it answers; name it as a `component`, or in a list"
+        );
+        Err(refused(reference, why))
+    }
+
     /// Answers what this component with these settings would answer; it is loaded where it is not yet.
     fn restore(&self, pinned: &Pinned) -> Result<(), RuntimeError> {
         let Pinned { link, component, settings, .. } = pinned;
@@ -349,7 +365,7 @@ fn choose(
     let mut chosen: Option<Seated> = None;
     for candidate in workflow.policies.candidates(scope, role, capability) {
         let source = find(bundle, &candidate.component)?;
-        let Candidate { component, settings, grants, from, explicit, .. } = candidate;
+        let Candidate { component, settings, grants, from, explicit, is_layer, .. } = candidate;
         let wanted = |decides| Wanted {
             source: source.clone(),
             reference: component.clone(),
@@ -367,6 +383,9 @@ fn choose(
                 able.into_iter().find(|seated| seated.pin.capability == capability)
             }
         };
+        if is_layer {
+            bench.must_ask_next(&wanted(Vec::new()), capability)?;
+        }
         chosen = match (chosen, able) {
             (Some(chosen), Some(next)) => Some(chosen.before(next)),
             (chosen, able) => chosen.or(able),

@@ -250,7 +250,8 @@ impl Asked {
             let granted = Granted::of(&pin.grants, Arc::new(artifacts));
             let policy =
                 engine.load_granted(&pin.policy, &component, granted).map_err(|error| error.to_string())?;
-            policy.configure(&settings).map_err(|error| error.to_string())
+            let configured = policy.configure(&settings).map_err(|error| error.to_string())?;
+            configured.over_built_in().map_err(|error| error.to_string())
         };
         match loaded() {
             Ok(configured) => Some((pin.capability, configured)),

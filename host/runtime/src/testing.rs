@@ -91,6 +91,7 @@ pub(crate) fn content_judge() -> Judge {
             artifacts: Default::default(),
             faults: Vec::new(),
             abstained: Vec::new(),
+            behind: Vec::new(),
         };
         (Ok(decision), label)
     })

@@ -262,6 +262,7 @@ mod tests {
             artifacts: Default::default(),
             faults: Vec::new(),
             abstained: Vec::new(),
+            behind: Vec::new(),
         };
         let item = ItemView { id: String::new(), kind: ItemKind::ToolResult, tokens: 0 };
         Author { label, question: question_alone(item), text: text.to_owned() }

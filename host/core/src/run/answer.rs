@@ -49,9 +49,11 @@ impl Run {
             label.by,
             DecidedBy::Configured | DecidedBy::Next | DecidedBy::BuiltIn | DecidedBy::Recording
         );
-        if !is_usual || !label.faults.is_empty() {
-            let because = match label.faults.first() {
-                Some(record) => format!("{} {}", record.policy, record.fault),
+        let mut failed = label.faults.iter().map(|record| (record.policy.as_str(), &record.fault));
+        let failed = failed.next().or_else(|| label.faults_behind().next());
+        if !is_usual || failed.is_some() {
+            let because = match failed {
+                Some((policy, fault)) => format!("{policy} {fault}"),
                 None if !label.abstained.is_empty() => "every policy abstained".to_owned(),
                 None => "no component could be asked".to_owned(),
             };

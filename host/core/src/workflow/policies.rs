@@ -92,6 +92,9 @@ pub struct PolicyChoice {
     /// Where it was written.
     #[serde(default, skip_serializing_if = "is_default")]
     pub from: Origin,
+    /// It is named as a layer: it has to ask the next policy of its chain.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub is_layer: bool,
     /// Who is asked where it abstains, in order: the rest of a list. Each names a component.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub then: Vec<PolicyChoice>,
@@ -186,6 +189,8 @@ pub struct Candidate {
     pub from: Origin,
     /// Whether it was named for this capability, and not for all of them: then it must decide it.
     pub explicit: bool,
+    /// Whether it was named as a layer: then it must ask the next policy.
+    pub is_layer: bool,
     /// Whether its settings are those laid over the same component farther away: it stands in a list, and has none there.
     follows: bool,
 }
@@ -302,6 +307,7 @@ impl Candidate {
             grants: choice.grants.clone(),
             from: choice.from.clone(),
             explicit,
+            is_layer: choice.is_layer,
             follows: false,
         };
         candidate.set(choice);

@@ -226,5 +226,6 @@ fn label(capability: Capability, by: DecidedBy) -> Label {
         artifacts: Default::default(),
         faults: Vec::new(),
         abstained: Vec::new(),
+        behind: Vec::new(),
     }
 }

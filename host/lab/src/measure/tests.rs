@@ -194,6 +194,7 @@ fn decisions_are_counted_by_component_with_the_faults_of_those_asked_before() {
         settings: None,
         fuel: None,
         artifacts: Default::default(),
+        behind: Vec::new(),
     };
     let label = Label {
         by: DecidedBy::BuiltIn,
@@ -213,7 +214,9 @@ fn decisions_are_counted_by_component_with_the_faults_of_those_asked_before() {
             settings: Digest::of("{}"),
             fuel: 1,
             artifacts: BTreeMap::new(),
+            behind: Vec::new(),
         }],
+        behind: Vec::new(),
     };
     let trapped = fault(Fault::Trap { message: "unreachable".into() });
     let again = Label { faults: vec![trapped], ..label.clone() };

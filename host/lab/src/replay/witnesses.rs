@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use baton_core::decision::{AbstentionRecord, Decision, Fault, FaultRecord, Label};
+use baton_core::decision::{AbstentionRecord, Decision, Fault, FaultRecord, Label, LinkOutcome, LinkRecord};
 use baton_core::grants::Grants;
 use baton_core::input::{Pin, PinnedLink};
 use baton_core::observation::Question;
@@ -138,22 +138,64 @@ impl<'j> Witnesses<'j> {
     }
 
     fn ask_known(&mut self, question: &Question, asked: &Whom<'_>, known: &Known) -> Answer {
-        let Loaded { configured, shown } = match self.load(asked.policy, known) {
-            Ok(loaded) => loaded,
+        let loaded = self.load(asked.policy, known).map(|loaded| (loaded, asked.artifacts));
+        let links = match loaded.and_then(|first| Ok((first, self.links(asked.behind)?))) {
+            Ok(((first, artifacts), behind)) => {
+                std::iter::once((first, artifacts.clone())).chain(behind).collect::<Vec<_>>()
+            }
             Err(why) => return Answer::Unavailable { why },
         };
-        let listed = asked.artifacts.iter().map(|(name, digest)| (name.clone(), digest.clone()));
-        *shown.listed.lock().unwrap_or_else(PoisonError::into_inner) = listed.collect();
-        shown.is_missing.store(false, Ordering::Relaxed);
-        let evaluation = configured.evaluate(question);
-        if shown.is_missing.load(Ordering::Relaxed) {
+        for (Loaded { shown, .. }, artifacts) in &links {
+            let listed = artifacts.iter().map(|(name, digest)| (name.clone(), digest.clone()));
+            *shown.listed.lock().unwrap_or_else(PoisonError::into_inner) = listed.collect();
+            shown.is_missing.store(false, Ordering::Relaxed);
+        }
+        let mut configured = links.iter().map(|(loaded, _)| loaded.configured.clone());
+        let Some(first) = configured.next() else {
+            return Answer::Unavailable { why: format!("{} is not at hand", asked.policy) };
+        };
+        let evaluation = first.over(configured.collect()).evaluate(question);
+        if links.iter().any(|(Loaded { shown, .. }, _)| shown.is_missing.load(Ordering::Relaxed)) {
             let why = format!("an artifact that {} was shown is no longer kept", asked.policy);
             return Answer::Unavailable { why };
         }
-        match asked.engine == self.engine.digest() {
+        let is_same_engine = asked.engine == self.engine.digest();
+        if let Some(why) = differs_behind(asked.behind, &evaluation.behind, is_same_engine) {
+            return why;
+        }
+        match is_same_engine {
             true => Answer::Given { result: evaluation.result, fuel: evaluation.fuel },
             false => Answer::OtherEngine { result: evaluation.result },
         }
+    }
+
+    /// The policies behind a layer, as far as it asked them, in the order of the chain; each with what it was shown.
+    fn links(&mut self, records: &[LinkRecord]) -> Result<Vec<(Loaded, BTreeMap<String, Digest>)>, String> {
+        let mut by_place: BTreeMap<u32, &LinkRecord> = BTreeMap::new();
+        for record in records {
+            by_place.entry(record.place).or_insert(record);
+        }
+        by_place.into_values().map(|record| Ok((self.link(record)?, record.artifacts.clone()))).collect()
+    }
+
+    fn link(&mut self, record: &LinkRecord) -> Result<Loaded, String> {
+        let is_it = |known: &&Known| {
+            known.policy == record.policy
+                && known.component == record.component
+                && known.settings == record.settings
+        };
+        let known = self.known.iter().rev().find(is_it).cloned();
+        let is_built_in = record.policy == BUILTIN_NAME && record.component == self.built_in;
+        let known = known.or_else(|| {
+            is_built_in.then(|| Known {
+                policy: BUILTIN_NAME.to_owned(),
+                component: record.component.clone(),
+                settings: record.settings.clone(),
+                grants: Grants::default(),
+            })
+        });
+        let known = known.ok_or_else(|| format!("no pin of this run names {}", record.policy))?;
+        self.load(&record.policy, &known)
     }
 
     fn load(&mut self, name: &str, known: &Known) -> Result<Loaded, String> {
@@ -210,6 +252,31 @@ fn load(
     Ok(Loaded { configured, shown })
 }
 
+/// What came out otherwise behind a layer than it is recorded.
+fn differs_behind(recorded: &[LinkRecord], now: &[LinkRecord], compares_fuel: bool) -> Option<Answer> {
+    let is_watchdog = |record: &LinkRecord| {
+        matches!(&record.outcome, LinkOutcome::Failed { fault: Fault::Watchdog { .. } })
+    };
+    if recorded.iter().chain(now).any(is_watchdog) {
+        let why = "the watchdog stopped a policy behind a layer, which says something of that moment alone";
+        return Some(Answer::Unavailable { why: why.to_owned() });
+    }
+    // The places count from the first that was asked, so only their order is the same.
+    let is_same = |recorded: &LinkRecord, now: &LinkRecord| {
+        (&recorded.component, &recorded.settings, &recorded.outcome)
+            == (&now.component, &now.settings, &now.outcome)
+            && (!compares_fuel || recorded.fuel == now.fuel)
+    };
+    let differs = recorded.iter().zip(now).find(|(recorded, now)| !is_same(recorded, now));
+    let name = match differs {
+        Some((recorded, _)) => &recorded.policy,
+        None if recorded.len() == now.len() => return None,
+        None => &recorded.iter().chain(now).last()?.policy,
+    };
+    let why = format!("what it asked of {name}, which stands behind it, came out otherwise");
+    Some(Answer::OtherBehind { why })
+}
+
 /// Who is asked, as a label or a fault names it.
 struct Whom<'a> {
     policy: &'a str,
@@ -219,6 +286,7 @@ struct Whom<'a> {
     artifacts: &'a BTreeMap<String, Digest>,
     fuel: Option<u64>,
     fault: Option<&'a Fault>,
+    behind: &'a [LinkRecord],
 }
 
 impl Whom<'_> {
@@ -235,7 +303,7 @@ impl Whom<'_> {
                 self.fuel.is_none_or(|recorded| recorded == *fuel) && result.as_ref().err() == self.fault
             }
             Answer::OtherEngine { result } => result.as_ref().err() == self.fault,
-            Answer::Impossible { .. } | Answer::Unavailable { .. } => false,
+            Answer::OtherBehind { .. } | Answer::Impossible { .. } | Answer::Unavailable { .. } => false,
         }
     }
 }
@@ -266,6 +334,7 @@ impl Witness for Witnesses<'_> {
                 artifacts: &label.artifacts,
                 fuel: Some(label.fuel),
                 fault: None,
+                behind: &label.behind,
             },
         )
     }
@@ -281,6 +350,7 @@ impl Witness for Witnesses<'_> {
                 artifacts: &record.artifacts,
                 fuel: record.fuel,
                 fault: Some(&record.fault),
+                behind: &record.behind,
             },
         )
     }
@@ -296,6 +366,7 @@ impl Witness for Witnesses<'_> {
                 artifacts: &record.artifacts,
                 fuel: Some(record.fuel),
                 fault: None,
+                behind: &record.behind,
             },
         )
     }

@@ -278,6 +278,7 @@ impl Player {
             settings: None,
             fuel: None,
             artifacts: Default::default(),
+            behind: Vec::new(),
         };
         let decides = question.ask.capability() == Capability::Splitting;
         let falls = decides && self.fate.faults;
@@ -293,6 +294,7 @@ impl Player {
             artifacts: Default::default(),
             faults: if falls { vec![fault] } else { Vec::new() },
             abstained: Vec::new(),
+            behind: Vec::new(),
         }
     }
 }

@@ -176,5 +176,6 @@ pub(crate) fn label(question: &Question) -> Label {
         artifacts: Default::default(),
         faults: Vec::new(),
         abstained: Vec::new(),
+        behind: Vec::new(),
     }
 }

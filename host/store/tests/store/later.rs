@@ -142,6 +142,7 @@ fn of_policies() -> Vec<Input> {
         artifacts: [("reports/a.md".to_owned(), Digest::of("a"))].into(),
         faults: Vec::new(),
         abstained: Vec::new(),
+        behind: Vec::new(),
     };
     let kept = SplitDecision { action: SplitAction::Keep, reason: "it is small".into() };
     vec![
@@ -236,6 +237,7 @@ fn imported() -> Vec<Entry> {
         settings: Some(Digest::of("settings")),
         fuel: Some(9),
         artifacts: [("reports/a.md".to_owned(), Digest::of("a"))].into(),
+        behind: Vec::new(),
     };
     let label = Label {
         by: DecidedBy::Recording,
@@ -249,6 +251,7 @@ fn imported() -> Vec<Entry> {
         artifacts: Default::default(),
         faults: vec![fault],
         abstained: Vec::new(),
+        behind: Vec::new(),
     };
     let kept = SplitDecision { action: SplitAction::Keep, reason: "it was not split".into() };
     let decided =

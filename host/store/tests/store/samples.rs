@@ -352,8 +352,10 @@ fn label() -> Label {
             settings: None,
             fuel: None,
             artifacts: Default::default(),
+            behind: Vec::new(),
         }],
         abstained: Vec::new(),
+        behind: Vec::new(),
     }
 }
 

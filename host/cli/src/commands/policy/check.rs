@@ -131,6 +131,7 @@ fn look_into(args: &CheckArgs, plan: Plan) -> anyhow::Result<Checked> {
     let policy = load(Grants { artifacts: Some(Arc::new(NoArtifacts)), ..Grants::default() })?;
     let settings = policy.schema().map_err(|fault| refused(reference, &format!("it {fault}")))?.len();
     let configured = policy.configure(&BTreeMap::new()).map_err(|error| refused(reference, &error))?;
+    let configured = configured.over_built_in().map_err(|error| refused(reference, &error))?;
     let goldens = args.golden.as_deref().map(|folder| golden::replay(folder, args.update, &policy, load));
     let goldens = goldens.transpose()?;
     let progress = Progress::new(plan.questions);

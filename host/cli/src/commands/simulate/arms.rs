@@ -72,7 +72,7 @@ pub(super) fn arms(
             // It may use what it asks for: nothing that it decides here reaches anybody. Artifacts there are none.
             grants: Grants { artifacts: Vec::new(), ..wants },
             from: Origin { layer: Layer::Experiment, file: String::new(), line: 0 },
-            then: Vec::new(),
+            ..PolicyChoice::default()
         };
         let mut workflow = workflow.clone();
         lay_over(&mut workflow, &decides, &choice);

@@ -66,6 +66,7 @@ fn by(policy: &str, faulty: &[&str]) -> Label {
         settings: None,
         fuel: None,
         artifacts: Default::default(),
+        behind: Vec::new(),
     };
     Label {
         by: if faulty.is_empty() { DecidedBy::Configured } else { DecidedBy::BuiltIn },
@@ -240,7 +241,9 @@ fn faults_of_any_link_count_and_abstaining_is_no_fault() {
             settings: Digest::of("{}"),
             fuel: 7,
             artifacts: Default::default(),
+            behind: Vec::new(),
         }],
+        behind: Vec::new(),
         ..by("built-in", &[])
     };
     for (n, label) in [fails("rules"), fails("rules"), abstains(DecidedBy::Next)].into_iter().enumerate() {

@@ -458,6 +458,7 @@ pub(super) fn label(capability: Capability) -> Label {
         artifacts: Default::default(),
         faults: Vec::new(),
         abstained: Vec::new(),
+        behind: Vec::new(),
     }
 }
 

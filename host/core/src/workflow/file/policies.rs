@@ -4,7 +4,8 @@
 use super::check::join;
 use super::problem::{Problems, suggest};
 use super::shape::{
-    At, ChoicesShape, GrantsShape, PoliciesShape, PolicyLinkShape, PolicyShape, PolicyTable, WorkflowShape,
+    At, CHAIN_MAX, ChoicesShape, GrantsShape, PoliciesShape, PolicyLinkShape, PolicyShape, PolicyTable,
+    WorkflowShape,
 };
 use crate::grants::Grants;
 use crate::ids::{PhaseId, RoleName};
@@ -149,15 +150,32 @@ impl Choices<'_, '_> {
                 let hint = "write { component = \"…\", settings = { … } }, or settings alone without a list";
                 self.problems.at(choice.span(), key, what, hint);
             }
-            if chain
-                .iter()
-                .any(|before| (&before.component, &before.settings) == (&link.component, &link.settings))
-            {
-                let what = format!("`{key}` {place} lists the same policy twice");
-                let hint = "it would abstain a second time, too";
-                self.problems.at(choice.span(), key, what, hint);
-            }
-            chain.push(link);
+            let PolicyChoice { then, .. } = link.clone();
+            chain.push(PolicyChoice { then: Vec::new(), ..link });
+            chain.extend(then);
+        }
+        self.linked(key, place, choice, chain)
+    }
+
+    /// The first with the rest behind it.
+    fn linked(
+        &mut self,
+        key: &str,
+        place: &str,
+        choice: &At<PolicyShape>,
+        chain: Vec<PolicyChoice>,
+    ) -> PolicyChoice {
+        let named = |link: &PolicyChoice| (link.component.clone(), link.settings.clone());
+        let is_again = |at: usize| chain[..at].iter().any(|before| named(before) == named(&chain[at]));
+        if (0..chain.len()).any(is_again) {
+            let what = format!("`{key}` {place} lists the same policy twice");
+            let hint = "it would abstain a second time, too";
+            self.problems.at(choice.span(), key, what, hint);
+        }
+        if chain.len() > CHAIN_MAX {
+            let what = format!("`{key}` {place} names {} policies one behind the other", chain.len());
+            let hint = format!("a chain has at most {CHAIN_MAX}");
+            self.problems.at(choice.span(), key, what, hint);
         }
         let mut chain = chain.into_iter();
         let first = chain.next().unwrap_or_default();
@@ -188,22 +206,45 @@ impl Choices<'_, '_> {
         choice: &At<PolicyShape>,
         table: PolicyTable,
     ) -> PolicyChoice {
-        if table.component.is_none() && table.settings.is_empty() && table.grants.is_none() {
+        let PolicyTable { component, layer: asks_next, over, settings, grants } = table;
+        let is_layer = asks_next.is_some();
+        if is_layer && component.is_some() {
+            let what = format!("`{key}` {place} names a `layer` and a `component`");
+            let hint = "write { layer = \"…\", over = \"…\" } for a policy that asks the next one, else { component = \"…\" }";
+            self.problems.at(choice.span(), key, what, hint);
+        }
+        let behind = over.map(|over| self.choice(key, place, layer, &choice.with(*over)));
+        if let Some(behind) = &behind {
+            if !is_layer {
+                let what = format!("`{key}` {place} has `over` without a `layer`");
+                let hint =
+                    "only a layer asks the next policy: write { layer = \"…\", over = \"…\" }, or a list";
+                self.problems.at(choice.span(), key, what, hint);
+            } else if behind.component.is_none() {
+                let what = format!("`over` of `{key}` {place} names no component");
+                self.problems.at(choice.span(), key, what, REFERENCES);
+            }
+        }
+        let component = component.or(asks_next);
+        if component.is_none() && settings.is_empty() && grants.is_none() {
             let what = format!("`{key}` {place} says nothing");
             let hint = "name a component, or settings that are laid over what a farther layer chose";
             self.problems.at(choice.span(), key, what, hint);
         }
-        let has_component = table.component.is_some();
-        PolicyChoice {
-            component: table.component.map(|component| self.component(key, place, choice, &component)),
-            settings: table.settings,
-            grants: table
-                .grants
+        let has_component = component.is_some();
+        let chosen = PolicyChoice {
+            component: component.map(|component| self.component(key, place, choice, &component)),
+            settings,
+            grants: grants
                 .map(|grants| self.grants(key, place, choice, layer, has_component, grants))
                 .unwrap_or_default(),
             from: self.origin(layer, choice),
+            is_layer,
             then: Vec::new(),
-        }
+        };
+        let Some(mut behind) = behind else { return chosen };
+        let rest = std::mem::take(&mut behind.then);
+        self.linked(key, place, choice, [vec![chosen, behind], rest].concat())
     }
 
     /// What is granted is granted to a component, by somebody who may.

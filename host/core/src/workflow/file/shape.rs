@@ -17,8 +17,8 @@ pub(super) use limits::{CONTINUATIONS_MAX, LimitsShape, NotifyShape};
 use limits::{COST_USD_MAX, COST_USD_MIN, TOKENS_MAX};
 pub(super) use modes::{ModeShape, ModesShape};
 pub(super) use policies::{
-    ChoicesShape, ConfigurationShape, GrantsShape, PoliciesShape, PolicyLinkShape, PolicyShape, PolicyTable,
-    ScopedPoliciesShape,
+    CHAIN_MAX, ChoicesShape, ConfigurationShape, GrantsShape, PoliciesShape, PolicyLinkShape, PolicyShape,
+    PolicyTable, ScopedPoliciesShape,
 };
 
 use crate::workflow::{Acceptance, AgentKind, Mode, Permission, PromptWay, SplitTime};
@@ -66,6 +66,11 @@ impl<T> At<T> {
 
     pub(super) fn get_mut(&mut self) -> &mut T {
         self.0.get_mut()
+    }
+
+    /// Something else at the same place.
+    pub(super) fn with<U>(&self, other: U) -> At<U> {
+        At(toml::Spanned::new(self.span(), other))
     }
 
     pub(super) fn into_inner(self) -> T {

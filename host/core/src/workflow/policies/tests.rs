@@ -9,9 +9,8 @@ fn choice(component: Option<&str>, settings: &[(&str, i64)], layer: Layer) -> Po
             .iter()
             .map(|(key, n)| ((*key).to_owned(), SettingValue::Integer(*n).into()))
             .collect(),
-        grants: Grants::default(),
         from: Origin { layer, ..Origin::default() },
-        then: Vec::new(),
+        ..PolicyChoice::default()
     }
 }
 

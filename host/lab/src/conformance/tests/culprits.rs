@@ -26,7 +26,14 @@ fn report_of(decides: &[Capability], ask: impl Fn(&Question) -> Result<Decision,
 }
 
 fn evaluation(result: Result<Decision, Fault>) -> Evaluation {
-    Evaluation { result: result.map(Some), fuel: 0, logs: Vec::new(), logs_dropped: 0, artifacts: Vec::new() }
+    Evaluation {
+        result: result.map(Some),
+        fuel: 0,
+        logs: Vec::new(),
+        logs_dropped: 0,
+        artifacts: Vec::new(),
+        behind: Vec::new(),
+    }
 }
 
 fn report(tally: Tally) -> Report {

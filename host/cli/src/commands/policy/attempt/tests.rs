@@ -65,6 +65,7 @@ fn label() -> Label {
         artifacts: Default::default(),
         faults: Vec::new(),
         abstained: Vec::new(),
+        behind: Vec::new(),
     }
 }
 

@@ -138,7 +138,8 @@ impl From<ScopedPoliciesShape> for ChoicesShape {
 
 /// A policy component: "builtin:resilience", a path relative to this file, a reference to a registry
 /// ("oci://host/name:tag"), a table, or a list of these, where each is asked if those before it abstain:
-/// splitting = ["team.wasm", "builtin:resilience"]
+/// splitting = ["team.wasm", "builtin:resilience"]. A table names a layer, too, which asks the next policy and may change its answer:
+/// prompting = { layer = "house-rules.wasm", over = "builtin:resilience" }
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(untagged)]
 #[schemars(rename = "Policy")]
@@ -170,6 +171,11 @@ pub(crate) struct PolicyTable {
     /// settings are laid over what a farther layer chose.
     #[schemars(length(min = 1))]
     pub(crate) component: Option<String>,
+    /// In place of `component`: a policy that asks the next one of its chain, which `over` names, and may change the answer.
+    #[schemars(length(min = 1))]
+    pub(crate) layer: Option<String>,
+    /// The next policy of a `layer`, or a list of them. Without it, those that farther layers chose, and the built-in one.
+    pub(crate) over: Option<Box<PolicyShape>>,
     /// What is set for it. `baton policy inspect` lists what can be set.
     #[serde(default)]
     pub(crate) settings: BTreeMap<String, GivenSetting>,
