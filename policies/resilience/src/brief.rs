@@ -91,7 +91,7 @@ fn work(page: &mut Page, host: &impl Host, o: &Observation) -> &'static str {
             objective(page, o);
             held::missing(page, o);
             verified(page, host, o);
-            page.line("\nFinish what is missing, then say in a few sentences what you did.");
+            page.line("\nFinish what is missing, then report it or end with that line.");
             page.line("If you cannot, report why, and do not start over.");
             if is_compacted(o) {
                 standing(page, o);

@@ -62,10 +62,13 @@ pub(crate) fn missing(page: &mut Page, o: &Observation) {
         let lacks = lacks(o, objective);
         if !lacks.is_empty() {
             page.line(&format!("Objective [{}]: {}.", objective.id, lacks.join("; ")));
+        } else if together::is_review(o) {
+            page.line(&format!("Objective [{}]: submit your review, with its score.", objective.id));
         } else if !has_failed {
             page.line(&format!(
-                "Objective [{}]: if it is done, report it as done; if not, say what is missing and finish it.",
-                objective.id
+                "Objective [{}]: is all of it done? If yes, report it as done, or end your answer with the line `Done: {}` and nothing\n\
+                 else on it or behind it. If not, finish it, or say `Not done:` and what is left.",
+                objective.id, objective.id
             ));
         }
     }

@@ -189,7 +189,7 @@ fn a_prompt_that_comes_again_says_what_is_missing_by_name() {
     let nothing_shown = asked(|_| {});
     assert!(
         nothing_shown.contains(
-            "\nObjective [parser]: if it is done, report it as done; if not, say what is missing and finish it.\n"
+            "\nObjective [parser]: is all of it done? If yes, report it as done, or end your answer with the line `Done: parser`"
         ),
         "{nothing_shown}"
     );

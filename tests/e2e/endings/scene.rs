@@ -62,7 +62,7 @@ pub(crate) mod words {
     pub(crate) const OTHER_WORDS: &str =
         "I put the cases into src/x.txt, which reads well now from end to end.";
     /// What the prompt says that asks for no more than a word.
-    pub(crate) const ASKED: &str = "if it is done, report it as done";
+    pub(crate) const ASKED: &str = "If yes, report it as done";
     pub(crate) const LINE: &str = "Done: cases";
 }
 

@@ -135,7 +135,8 @@ fn was_worked_on(o: &Observation, open: &[&Objective]) -> bool {
 fn takes_back(host: &impl Host, o: &Observation, answer: Option<&Signal>) -> Option<String> {
     let first = &o.objectives.first()?.id;
     let done: Vec<&Objective> = o.objectives.iter().collect();
-    if o.handoff_reported {
+    // Once it was asked which of them holds, a report that stands holds.
+    if o.handoff_reported && can_ask(host, o) {
         return Some(format!(
             "objective {first} is reported as done, and a handoff was written; if work is left, report it as in progress"
         ));
@@ -156,9 +157,9 @@ fn is_for_change(host: &impl Host, o: &Observation, open: &[&Objective]) -> bool
 
 /// Words can be read wrongly in any language and in ever new ways. So an agent that reported nothing is asked once, whatever it says,
 /// unless its last line answers as every prompt asks for, or it ends with the plain claim that all is done: words of a short list, of
-/// which none takes anything back. Who leaves work again hands
-/// over; with a context that is nearly full it is out of it (A12). Who was asked and still does not answer is believed only for what
-/// something else shows: the files that were wanted, a check that follows, or an answer where that is enough.
+/// which none takes anything back. Who was asked has to answer like that, or with a yes; else only a check that follows can show the
+/// work, if no word speaks against it. Changed files show nothing by then: an agent that writes early changes them, however little it
+/// did. Who leaves work again hands over; with a context that is nearly full, or is named, it is out of it (A12).
 fn doubt(
     host: &impl Host,
     o: &Observation,
@@ -170,8 +171,7 @@ fn doubt(
     let quote = |said: &Evidence| format!("\"{}\"", one_line(&said.text, NOTE_BYTES));
     let is_for_change = is_for_change(host, o, open);
     let checked = is_checked(o, open);
-    let is_shown = || checked || !is_for_change || open.iter().all(|objective| is_there(objective));
-    let names_context = || answer.is_some_and(|answer| ending::mentions_context(host, o, answer));
+    let names_context = answer.is_some_and(|answer| ending::names_context(host, o, answer));
     let what = match (&said.denied, &said.leaves, &said.ahead) {
         // Who has been asked means what its last line says. Who only reads speaks of what others left.
         _ if said.answers && (was_asked || !is_for_change) => return None,
@@ -180,26 +180,34 @@ fn doubt(
         }
         _ if said.answers => return None,
         (Some(line), ..) => format!("answers \"{}\"", one_line(line, NOTE_BYTES)),
+        _ if was_asked && said.refuses => "answers no".to_owned(),
+        _ if said.said_more => {
+            format!("says more on its last line than `Done: {}`", ids_of(open))
+        }
         (_, Some(left), _) => format!("leaves work: {}", quote(left)),
         // Where no file changed, that is what it is asked for.
         _ if is_for_change && !checked && o.files_changed == 0 => return None,
         (.., Some(next)) => format!("says what comes next: {}", quote(next)),
         _ if was_asked && (said.affirms || said.claims) => return None,
         _ if said.trouble => "speaks of what is not done".to_owned(),
-        _ if said.claims && names_context() => "speaks of its context".to_owned(),
-        _ if said.claims || was_asked && is_shown() => return None,
+        _ if names_context => "speaks of its context".to_owned(),
+        _ if said.claims || was_asked && checked => return None,
         _ => format!("does not say that objective {} is done", open[0].id),
     };
     let full = nearly_full(host, o);
     let what = format!("the agent reported nothing, and {what}{}", held_to(o, open));
     let words = said.leaves.clone().or_else(|| said.ahead.clone());
     let evidence = full.clone().map(observed).into_iter().chain(words).collect();
-    Some(match full {
-        Some(full) if was_asked => {
-            Assessment { evidence, ..plain(Verdict::Exhausted, format!("{full}; {what}")) }
-        }
-        _ => Assessment { evidence, ..not_done(host, o, what) },
+    let is_over = was_asked && (full.is_some() || names_context && !said.refuses);
+    Some(match full.or_else(|| Some("the agent names its context".to_owned())).filter(|_| is_over) {
+        Some(why) => Assessment { evidence, ..plain(Verdict::Exhausted, format!("{why}; {what}")) },
+        None => Assessment { evidence, ..not_done(host, o, what) },
     })
+}
+
+fn ids_of(open: &[&Objective]) -> String {
+    let ids: Vec<&str> = open.iter().map(|objective| objective.id.as_str()).collect();
+    ids.join(", ")
 }
 
 /// The check that the work is held to, where there is one.
@@ -214,17 +222,15 @@ fn held_to(o: &Observation, open: &[&Objective]) -> String {
 /// Nothing speaks against it: is the evidence strong enough?
 fn weigh(host: &impl Host, o: &Observation, open: &[&Objective], answer: Option<&Signal>) -> Assessment {
     let changed = o.files_changed > 0;
-    let ids: Vec<&str> = open.iter().map(|objective| objective.id.as_str()).collect();
+    let ids = ids_of(open);
     let (is_enough, what) = match wanted(host, o) {
-        Some(Basis::Reported) => (false, format!("objective {} is not reported as done", ids.join(", "))),
+        Some(Basis::Reported) => (false, format!("objective {ids} is not reported as done")),
         Some(_) => (true, String::new()),
         // Recorded sessions, of which nobody knows what they were to do, have no objectives.
         None if open.is_empty() || changed || !o.phase.expects_files => (true, String::new()),
         // What nothing shows is left to the check that follows.
         None if is_checked(o, open) => (true, String::new()),
-        None => {
-            (false, format!("objective {}: no file changed, and the agent reported nothing", ids.join(", ")))
-        }
+        None => (false, format!("objective {ids}: no file changed, and the agent reported nothing")),
     };
     if is_enough {
         let by = if changed { "it was answered, and files changed" } else { "the prompt was answered" };

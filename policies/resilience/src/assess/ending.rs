@@ -95,11 +95,16 @@ pub(super) fn out_of_context(host: &impl Host, o: &Observation, answer: &Signal)
     Some(Ending { said: quoted(answer, text, &sentences[at]), unmistakable })
 }
 
-/// Whether the last words name a context at all.
-pub(super) fn mentions_context(host: &impl Host, o: &Observation, answer: &Signal) -> bool {
-    let length = answer.text.end - answer.text.start;
-    let from = answer.text.end - length.min(LAST_WORDS_BYTES as u32);
-    !host.find_any(o.window, Span { start: from, end: answer.text.end }, &mentions(host), 1).is_empty()
+/// Whether the last words name the agent's own context, whatever they say of it.
+pub(super) fn names_context(host: &impl Host, o: &Observation, answer: &Signal) -> bool {
+    let whole = host.text_slice(o.window, answer.text);
+    let from = whole.ceil_char_boundary(whole.len().saturating_sub(LAST_WORDS_BYTES));
+    let tail = Span { start: answer.text.start + from as u32, end: answer.text.end };
+    if host.find_any(o.window, tail, &mentions(host), 1).is_empty() {
+        return false;
+    }
+    let lexicon = Lexicon::of(host);
+    newest(&whole[from..]).iter().any(|sentence| lexicon.names.all(&sentence.words).next().is_some())
 }
 
 /// The last sentences of a text.

@@ -19,7 +19,7 @@ use ending::{
 };
 use limits::{BILLING, BILLING_NAMES, LIMIT, OVERLOAD, RATE, RATE_NAMES, REACHED_VERBS, USAGE, USAGE_NAMES};
 use prose::{DISCUSSION, INNOCENT};
-use work::{AHEAD, COMES_NEXT, PLAIN_CLAIM, RID, TROUBLE};
+use work::{AHEAD, COMES_NEXT, COURTESY, PLAIN_CLAIM, RID, TROUBLE};
 
 pub(super) fn schema() -> Vec<Setting> {
     let mut schema = errors();
@@ -124,6 +124,11 @@ fn work() -> Vec<Setting> {
             "plain-claim-words",
             PLAIN_CLAIM,
             "An agent that says in these and the words of its objective alone that all is done is not asked for its last line (A11).",
+        ),
+        texts(
+            "courtesy-words",
+            COURTESY,
+            "A line that begins so may stand behind the last line that an agent is asked for (A11).",
         ),
         texts(
             "trouble-words",

@@ -56,6 +56,7 @@ impl Lexicon {
 /// The lists of what is said of the work.
 pub(super) struct Work {
     pub(super) plain: List,
+    pub(super) courtesy: List,
     pub(super) trouble: List,
     pub(super) ahead: List,
     pub(super) comes_next: List,
@@ -66,6 +67,7 @@ impl Work {
         let list = |key| List::of(host.texts(key));
         Self {
             plain: list("plain-claim-words"),
+            courtesy: list("courtesy-words"),
             trouble: list("trouble-words"),
             ahead: list("ahead-words"),
             comes_next: list("comes-next-words"),

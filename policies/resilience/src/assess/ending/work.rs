@@ -7,7 +7,7 @@ use super::claim::is_mark;
 use super::classes::NUMBERS;
 use super::lexicon::{Lexicon, Work};
 use super::words::{QUOTE, Sentence, words};
-use super::{ALL, Answer, DONE, NONE, newest, quoted};
+use super::{ALL, Answer, DONE, newest, quoted};
 
 /// Bytes at the end of an answer that say what became of the work.
 const SAID_BYTES: usize = 3 << 9;
@@ -38,8 +38,6 @@ const NOT_DONE: &str = "not done";
 const DONE_LINE: &str = "done:";
 /// Lines of an answer that are shown to a person.
 const LAST_LINES: usize = 2;
-/// What stands between the names on that line and a remark.
-const REMARKS: [&str; 5] = ["(", " - ", "—", "–", ". "];
 /// Bytes that a word may end in beside another form of it.
 const INFLECTION_BYTES: usize = 3;
 /// Longer words of orders that say nothing of what they are about.
@@ -82,10 +80,14 @@ pub(in crate::assess) struct Said {
     pub(in crate::assess) trouble: bool,
     /// It claims in plain words that all of it is done.
     pub(in crate::assess) claims: bool,
-    /// It begins with a plain yes to the question whether all is done.
+    /// It begins with yes, as an answer to the question whether all is done, and speaks of nothing that is not.
     pub(in crate::assess) affirms: bool,
+    /// It begins with no.
+    pub(in crate::assess) refuses: bool,
     /// Its last line answers that all of it is done, as `reporting.rs` asks for: as good as a report.
     pub(in crate::assess) answers: bool,
+    /// Its last line does so, and says more than that: words that may take it back.
+    pub(in crate::assess) said_more: bool,
     /// Its last line, where that answers that it is not done.
     pub(in crate::assess) denied: Option<String>,
 }
@@ -97,23 +99,16 @@ pub(in crate::assess) fn says(host: &impl Host, window: u32, answer: &Signal, op
     let (lexicon, work, sentences) = (Lexicon::without_context(host), Work::of(host), newest(text));
     let topic = Topic::of(open);
     let troubled = |sentence: &Sentence| {
-        work.is_in_trouble(sentence, &lexicon, &topic)
+        work.is_in_trouble(&sentence.words, &lexicon)
             || topic.is_short(&sentence.words)
             || is_share(&sentence.words)
     };
-    let plainly = |remark: &str| {
-        let remark = Sentence { start: 0, end: 0, words: words(remark), listed: false };
-        let leaves = lexicon.left.all(&remark.words).next().is_some();
-        !troubled(&remark) && !leaves && !work.looks_ahead(&remark)
+    let is_plain = |remark: &str| work.is_plain(&words(remark), &topic) && topic.names_all_code(remark);
+    let answered = answer_line(text, open, &work);
+    let answers = matches!(&answered, Some(AnswerLine::Done(remark)) if is_plain(remark));
+    let begins_with = |word: &str| {
+        sentences.first().and_then(|first| first.words.first()).is_some_and(|first| first == word)
     };
-    let answered = answer_line(text, open);
-    let answers = matches!(answered, Some(AnswerLine::Done(remark)) if plainly(remark));
-    let affirms = |first: &Sentence| {
-        let has = |list: &[&str]| first.words.iter().any(|word| list.contains(&word.as_str()));
-        let says_yes = first.words.first().is_some_and(|word| word == "yes");
-        says_yes && has(&COMPLETE) && !has(&NONE) && !has(&DENIALS) && !troubled(first)
-    };
-    let affirms = whole.len() == text.len() && sentences.first().is_some_and(affirms);
     let asks = |sentence: &Sentence| text[..sentence.end].trim_end().ends_with('?');
     let trouble = sentences.iter().rposition(|sentence| troubled(sentence) || asks(sentence));
     let from = sentences.len().saturating_sub(CLAIM_SENTENCES).max(trouble.map_or(0, |at| at + 1));
@@ -125,13 +120,23 @@ pub(in crate::assess) fn says(host: &impl Host, window: u32, answer: &Signal, op
     let mut ahead = sentences[claim.map_or(0, |at| at + 1)..].iter().rev().filter(|_| !answers);
     let ahead = ahead.find(|sentence| work.looks_ahead(sentence));
     let left = Answer::new(&sentences, &lexicon).left_to_do();
+    let is_whole = whole.len() == text.len();
+    let is_complete = || {
+        let first = sentences.first().filter(|first| !troubled(first));
+        first.is_some_and(|first| first.words.iter().any(|word| COMPLETE.contains(&word.as_str())))
+    };
     Said {
         leaves: left.map(|(at, _)| quoted(answer, text, &sentences[at])),
         ahead: ahead.map(|sentence| quoted(answer, text, sentence)),
         trouble: !answers && claim.is_none() && trouble.is_some(),
         claims: claim.is_some(),
-        affirms,
+        affirms: is_whole && begins_with("yes") && (trouble.is_none() || is_complete()) && left.is_none(),
+        refuses: is_whole && begins_with("no"),
         answers,
+        said_more: match &answered {
+            Some(AnswerLine::Done(_)) if !answers => true,
+            _ => false,
+        },
         denied: match answered {
             Some(AnswerLine::NotDone(line)) => Some(line.trim().to_owned()),
             _ => None,
@@ -148,33 +153,33 @@ pub(in crate::assess) fn last_words(host: &impl Host, window: u32, answer: &Sign
 
 /// What the last line answers that `reporting.rs` asks for.
 enum AnswerLine<'t> {
-    /// "Done: parser", with the names of all these objectives, and a remark behind them, if any.
-    Done(&'t str),
+    /// "Done: parser", with the names of all these objectives; what else it says.
+    Done(String),
     /// "Not done: the tests", the whole line.
     NotDone(&'t str),
 }
 
-/// The last line that answers; "Not done: nothing" is none.
-fn answer_line<'t>(text: &'t str, open: &[&Objective]) -> Option<AnswerLine<'t>> {
+/// The last line that answers; "Not done: nothing" is none, and neither is a courtesy behind it.
+fn answer_line<'t>(text: &'t str, open: &[&Objective], work: &Work) -> Option<AnswerLine<'t>> {
     let plain = |part: &str| part.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
     let lines = text.lines().rev().map(|line| line.trim_start_matches(|c: char| !c.is_alphanumeric()));
     let mut lines = lines.filter(|line| !line.trim().is_empty());
     let line = lines.find(|line| {
         let denied = starts_with(line, NOT_DONE).map(|rest| plain(rest.trim_start_matches(['*', '`', ':'])));
-        denied.is_none_or(|rest| !["", "nothing", "none", "n/a"].contains(&rest.as_str()))
+        let is_nothing = denied.is_some_and(|rest| ["", "nothing", "none", "n/a"].contains(&rest.as_str()));
+        !is_nothing && work.courtesy.at(&words(line), 0).is_none()
     })?;
     if starts_with(line, NOT_DONE).is_some() || plain(line).contains(&format!("{NOT_DONE}:")) {
         return Some(AnswerLine::NotDone(line));
     }
     let rest = starts_with(line, DONE_LINE).filter(|rest| !rest.contains('?'))?;
-    let end = REMARKS.iter().filter_map(|mark| rest.find(mark)).min().unwrap_or(rest.len());
-    let named: Vec<String> = rest[..end].split([',', ' ']).map(plain).collect();
-    let named = || named.iter().filter(|name| !name.is_empty() && *name != "and");
-    let is_all = named().eq(["all"]) || named().eq(["everything"]);
     let ids: Vec<String> = open.iter().map(|objective| plain(&objective.id)).collect();
-    let is_exact =
-        ids.iter().all(|id| named().any(|name| name == id)) && named().all(|name| ids.contains(name));
-    (is_all || is_exact).then_some(AnswerLine::Done(&rest[end..]))
+    let is_id = |part: &&str| ids.contains(&plain(part));
+    let parts = || rest.split([',', ' ', ':']).filter(|part| !plain(part).is_empty());
+    let is_all = parts().next().is_some_and(|first| ["all", "everything"].contains(&plain(first).as_str()));
+    let names_all = ids.iter().all(|id| parts().any(|part| plain(part) == *id));
+    let remark: Vec<&str> = parts().filter(|part| !is_id(part)).collect();
+    (is_all || names_all).then(|| AnswerLine::Done(remark.join(" ")))
 }
 
 /// What is behind the beginning, in either case.
@@ -188,8 +193,9 @@ impl Work {
     fn is_plain(&self, words: &[String], topic: &Topic) -> bool {
         let mut at = 0;
         while let Some(word) = words.get(at) {
-            let is_own =
-                || is_mark(word) || word == QUOTE || topic.is_all(word) || topic.is_named(&words[at..=at]);
+            // "Fix the failing test": what is failing is no less so because the objective says it.
+            let is_named = || topic.is_named(&words[at..=at]) && self.trouble.at(words, at).is_none();
+            let is_own = || is_mark(word) || word == QUOTE || topic.is_all(word) || is_named();
             match self.plain.at(words, at) {
                 Some(length) => at += length,
                 None if is_own() => at += 1,
@@ -204,14 +210,11 @@ impl Work {
         self.ahead.at(&sentence.words, 0).is_some() || self.comes_next.all(&sentence.words).next().is_some()
     }
 
-    /// What a person would ask about, before they believe that all is done; but "fixed the remaining failing test" is done, and so
-    /// is what the work was about.
-    fn is_in_trouble(&self, sentence: &Sentence, lexicon: &Lexicon, topic: &Topic) -> bool {
-        let words = &sentence.words;
+    /// What a person would ask about, before they believe that all is done; but "fixed the remaining failing test" is done.
+    fn is_in_trouble(&self, words: &[String], lexicon: &Lexicon) -> bool {
         self.trouble.all(words).any(|(at, _)| {
             let is_last = at > 0 && LAST_PARTS.contains(&words[at - 1].as_str()) && is_made(words, at - 1);
-            words[at] == "not"
-                || !is_last && !is_rid_of(words, at, lexicon) && !topic.is_named(&words[at..=at])
+            words[at] == "not" || !is_last && !is_rid_of(words, at, lexicon)
         })
     }
 }

@@ -99,6 +99,18 @@ pub(super) const PLAIN_CLAIM: &[&str] = &[
     "yes",
 ];
 
+/// How lines begin that say nothing of the work.
+pub(super) const COURTESY: &[&str] = &[
+    "let me know",
+    "please let me know",
+    "feel free",
+    "happy to",
+    "i am happy to",
+    "thanks",
+    "thank you",
+    "cheers",
+];
+
 /// Words behind which nothing is plainly done.
 pub(super) const TROUBLE: &[&str] = &[
     "will",

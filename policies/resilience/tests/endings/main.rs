@@ -1,6 +1,8 @@
 //! Last words of agents that stop because their context is full, with work left, and of finished work that mentions
 //! contexts, limits, tokens and compaction (A12).
 
+mod asked;
+
 use baton_policy_resilience::Resilience;
 use baton_sdk::exhaustion::{Assessment, Observation, Occasion, Recovery, Verdict};
 use baton_sdk::prelude::*;
@@ -10,7 +12,7 @@ use baton_sdk::{MockHost, sample};
 /// 48, 25 of 42, 24 of 40, 30 of 32, 20 of 24, 30 of 48 and 17 of 48 (`b` to `h`), with 0 to 5 false alarms each: people find ever
 /// new words. So words alone decide only where they are unmistakable; else the journal does, which has no report of the agent, and
 /// the agent is asked. That kept 47 of 48 and 47 of 48 of `g` and `h` from being called done; the last one is not in English.
-const ENDINGS: &str = include_str!("../../../tests/fixtures/policies/endings.jsonl");
+const ENDINGS: &str = include_str!("../../../../tests/fixtures/policies/endings.jsonl");
 
 struct Row {
     ends: bool,
@@ -336,107 +338,6 @@ fn a_part_of_the_work_is_not_all_of_it() {
 }
 
 #[test]
-fn who_answers_the_question_plainly_is_believed() {
-    // A11, A12: finished work, and remarks about the context beside it.
-    let asked = |text: &str, nudges: u32| held_to(text, ("Write it", &[]), "", nudges);
-    // What is done has to be the work.
-    for text in ["Written to HANDOFF.md.", "Saved my notes in handoffs/next.md.", "Committed what I have."] {
-        for check in ["", "true"] {
-            for wanted in ["Write it", "Write parser.txt: five cases.", "Extend `parser.txt` by five cases."]
-            {
-                let assessment = held_to(text, (wanted, &["parser.txt"]), check, 0);
-                assert_ne!(assessment.verdict, Verdict::Completed, "{text} {wanted} {check}");
-            }
-        }
-    }
-    // That something of it was made says nothing of all of it: the files that were wanted show it, once it was asked about.
-    for (text, wanted) in [
-        ("Wrote parser.txt.", ("Write it", &["out/parser.txt"] as &[&str])),
-        ("Updated the Makefile.", ("Write it", &["Makefile"])),
-        ("Added `src/parser.txt`.", ("Write parser.txt.", &[])),
-        ("Added `frob`.", ("Give the tool a flag `frob`.", &[])),
-    ] {
-        assert_eq!(held_to(text, wanted, "", 0).recovery, Recovery::Nudge, "{text}");
-        let is_shown = !wanted.1.is_empty();
-        assert_eq!(held_to(text, wanted, "", 1).verdict == Verdict::Completed, is_shown, "{text}");
-    }
-    for (text, wanted) in [
-        ("All of parser.txt is written.", ("Write it", &["out/parser.txt"] as &[&str])),
-        ("The task is done: `frob` is implemented.", ("Give the tool a flag `frob`.", &[])),
-    ] {
-        assert_eq!(held_to(text, wanted, "", 0).verdict, Verdict::Completed, "{text}");
-    }
-    for text in [
-        "Yes, parser.txt is finished: it has five cases. Some tests are not for this platform.",
-        "Yes, the work is complete. Error recovery is not in scope.",
-        "Wrote the parser. I skipped the old format. Context is at 85%.\n\n**Done: parser**",
-        "I have used 85% of my context.\n\nDone: parser",
-    ] {
-        assert_eq!(asked(text, 1).verdict, Verdict::Completed, "{text}");
-    }
-    assert_eq!(asked("I have used 85% of my context.\n\nDone: parser", 0).verdict, Verdict::Completed);
-    assert_ne!(asked("Yes, it is mostly finished.", 1).verdict, Verdict::Completed);
-}
-
-#[test]
-fn a_report_that_was_not_taken_is_asked_about_until_there_is_an_answer() {
-    // A11: "failed", torn in the middle, was believed to be done as soon as it was asked about.
-    let said = |text: &str, nudges: u32| {
-        judge(text, |o| {
-            let objective = sample::objective("parser", "Write it");
-            o.objectives = vec![Objective { status: ObjectiveStatus::InProgress, files: 0, ..objective }];
-            (o.files_changed, o.phase.check, o.nudges) = (1, "true".into(), nudges);
-            o.phase.expects_files = true;
-            o.attributes.push(("report-not-taken".into(), "v.json, line 1: not JSON".into()));
-        })
-    };
-    for (text, nudges) in [("See the report.", 0), ("The parser is written.", 0), ("See the report.", 1)] {
-        let assessment = said(text, nudges);
-        assert_eq!(assessment.verdict, Verdict::Unfinished, "{text}");
-        assert!(assessment.reason.contains("v.json, line 1: not JSON"), "{}", assessment.reason);
-    }
-    assert_eq!(said("It is written.\n\nDone: parser", 1).verdict, Verdict::Completed);
-}
-
-#[test]
-fn who_leaves_work_is_asked_once_and_then_continued() {
-    // A11, A12
-    let text = "Two views out of nine are still function-based. The rest is left for whoever resumes this.";
-    let again = |nudges, used| {
-        judge(text, |o| {
-            let objective = sample::objective("parser", "Write it");
-            o.objectives = vec![Objective { status: ObjectiveStatus::InProgress, files: 0, ..objective }];
-            (o.files_changed, o.phase.check, o.phase.expects_files) = (2, String::new(), true);
-            (o.nudges, o.session.occupancy) = (nudges, sample::occupancy(used, 200_000));
-        })
-    };
-    let first = again(0, 40_000);
-    assert_eq!((first.verdict, &first.recovery), (Verdict::Unfinished, &Recovery::Nudge));
-    assert!(first.reason.contains("left for whoever resumes"), "{}", first.reason);
-    assert_eq!(again(1, 40_000).recovery, Recovery::NewSession);
-    // Its context says why.
-    let full = again(1, 180_000);
-    assert_eq!(full.verdict, Verdict::Exhausted);
-    assert!(full.reason.contains("90% full"), "{}", full.reason);
-    // A check may pass before anything is done: words that leave work win over it.
-    let checked = |text: &str, files_changed| {
-        judge(text, |o| {
-            let objective = sample::objective("views", "Convert them");
-            o.objectives = vec![Objective { status: ObjectiveStatus::InProgress, files: 0, ..objective }];
-            (o.files_changed, o.phase.check, o.phase.expects_files) =
-                (files_changed, "cargo test".into(), true);
-        })
-    };
-    let left = checked(text, 2);
-    assert_eq!((left.verdict, &left.recovery), (Verdict::Unfinished, &Recovery::Nudge));
-    assert!(left.reason.contains("cargo test"), "{}", left.reason);
-    let blocked = "I could not start, because the compiler is not installed here.\n\nNot done: views";
-    assert_eq!(checked(blocked, 0).verdict, Verdict::Unfinished);
-    assert_eq!(checked("The views are converted.", 2).verdict, Verdict::Completed);
-    assert_eq!(checked("The views were converted when I came.", 0).recovery, Recovery::Nudge);
-}
-
-#[test]
 fn the_words_are_the_evidence_and_the_work_goes_on_in_another_session() {
     // A12
     let text = "Two cases are proved.\n\nI have reached my context limit. Remaining: objectives 2 and 3.";
@@ -534,72 +435,4 @@ fn no_text_breaks_the_reading() {
         let assessment = judge(&text, |_| {});
         assert!(matches!(assessment.verdict, Verdict::Completed | Verdict::Exhausted), "{piece}");
     }
-}
-
-#[test]
-fn who_is_asked_can_answer_in_a_line() {
-    // A11
-    let answered = |text: &str| {
-        judge(text, |o| {
-            let objective = sample::objective("parser", "Write it");
-            o.objectives = vec![Objective { status: ObjectiveStatus::InProgress, files: 0, ..objective }];
-            (o.files_changed, o.phase.check, o.phase.expects_files) = (1, String::new(), true);
-            (o.nudges, o.answer_bytes) = (1, text.len() as u64);
-        })
-    };
-    let said = "The scanner counts what is left, also TODO comments; the next one is shown first.";
-    assert_ne!(answered(said).verdict, Verdict::Completed);
-    for line in [
-        "Done: parser",
-        "**Done: parser.**",
-        "`Done: parser`",
-        "- done: parser\n",
-        "Done: parser (all of its tests pass)",
-        "Done: parser\nNot done: nothing",
-    ] {
-        assert_eq!(answered(&format!("{said}\n\n{line}")).verdict, Verdict::Completed, "{line}");
-    }
-    for line in ["Not done: case 5", "**Not done:** case 5", "Done: parser\n\nNow on to case 5."] {
-        let text = format!("{said} I wrote four cases.\n\n{line}");
-        assert_ne!(answered(&text).verdict, Verdict::Completed, "{line}");
-    }
-    // It is as good as a report: also where an earlier session had changed the files.
-    let found_done = |nudges, before| {
-        judge("It works, and nothing had to be changed.\nDone: parser", |o| {
-            let objective = sample::objective("parser", "Write it");
-            let attempts = nudges + 1 + before;
-            o.objectives =
-                vec![Objective { status: ObjectiveStatus::InProgress, files: 0, attempts, ..objective }];
-            (o.files_changed, o.phase.check, o.phase.expects_files) = (0, String::new(), true);
-            (o.nudges, o.answer_bytes, o.phase.progress.done) = (nudges, 50, 0);
-        })
-    };
-    assert_eq!(
-        (found_done(0, 1).verdict, found_done(1, 1).verdict),
-        (Verdict::Completed, Verdict::Completed)
-    );
-    // Where nobody ever changed anything, a person decides.
-    assert_eq!(found_done(0, 0).recovery, Recovery::Nudge);
-    assert!(matches!(found_done(1, 0).recovery, Recovery::Pause(_)));
-    // Only the whole line counts, with the names of the objectives.
-    for line in [
-        "Done: parser. Not done: cases 3 to 5.",
-        "Done: parser, but cases 3 to 5 fail.",
-        "Done: parser (cases 3 to 5 fail)",
-        "Done: 2 of 5 cases",
-        "Done: lexer",
-    ] {
-        assert_ne!(answered(line).verdict, Verdict::Completed, "{line}");
-    }
-    // Whoever says nothing at all is not believed for a file that changed.
-    let silent = judge("", |o| {
-        let objective = sample::objective("parser", "Write it");
-        let expected_files = vec![ExpectedFile { path: "parser.rs".into(), state: FileState::Changed }];
-        o.objectives = vec![Objective { expected_files, ..objective }];
-        (o.files_changed, o.phase.check, o.phase.expects_files) = (1, String::new(), true);
-        (o.nudges, o.answer_bytes) = (1, 0);
-        o.signals.clear();
-    });
-    assert_eq!(silent.verdict, Verdict::Unfinished);
-    assert!(matches!(silent.recovery, Recovery::NewSession), "{:?}", silent.recovery);
 }
