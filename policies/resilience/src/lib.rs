@@ -11,6 +11,9 @@
 //! | `settings.rs` | every threshold, phrase and text that a team may want to change |
 //!
 //! It has no memory and no clock, and imports nothing but its settings and the texts it is asked about.
+//!
+//! It is a library as well: without the feature `export`, a crate that depends on it exports nothing of it, and asks
+//! [`Resilience`] as it likes (`baton policy new --extends resilience`).
 #![forbid(unsafe_code)]
 
 mod assess;
@@ -88,4 +91,5 @@ impl Settings for Resilience {
     }
 }
 
+#[cfg(feature = "export")]
 export_policy!(Resilience: exhaustion, compaction, splitting, budgeting, prompting, handoff, review, settings);
