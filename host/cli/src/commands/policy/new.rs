@@ -1,5 +1,5 @@
-//! `baton policy new`: a crate with a policy that works, its tests, and the SDK and contract that this binary was built with.
-//! Builds nothing.
+//! `baton policy new`: a crate with a policy that works, its tests, and the SDK and contract that this binary was built with;
+//! with `--extends`, the sources of the built-in policy as well. Builds nothing.
 
 mod languages;
 
@@ -16,6 +16,14 @@ use crate::out;
 use languages::Language;
 
 static TEMPLATE: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../sdk/templates/rust");
+/// What a crate that extends the built-in policy has of its own; [`SHARED`] is as in every crate.
+static EXTENDS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../sdk/templates/extends");
+/// The files of [`TEMPLATE`] that do not depend on what is decided, and how.
+const SHARED: [&str; 4] = ["Cargo.toml", "gitignore", "sdk.toml", "tests/golden.rs"];
+/// The built-in policy, as a library.
+static RESILIENCE: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../policies/resilience/src");
+/// Its name. No other policy can be extended: only this one is part of the binary.
+const BUILT_IN: &str = "resilience";
 static SDK: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../sdk/src");
 /// How the SDK is formatted: whoever formats the new crate leaves it as it is.
 const SDK_STYLE: &str = include_str!("../../../../../rustfmt.toml");
@@ -28,10 +36,11 @@ const VERSIONS: [(&str, &str); 3] = [("proptest", "1.12"), ("serde_json", "1"), 
 
 /// Names that a crate cannot have: words of the language, crates that the new one has already, and words of the SDK.
 const TAKEN: &str = "\
-    abstract alloc as async await baton-sdk baton_sdk become box break budgeting compaction const continue core \
-    crate do dyn else enum exhaustion extern false final fn for gen handoff if impl in let loop macro \
-    match mod move mut override priv proc_macro prompting proptest pub ref return review schema self settings splitting \
-    static std struct super test trait true try type typeof unsafe unsized use virtual where while yield";
+    abstract alloc as async await baton-policy-resilience baton-sdk baton_policy_resilience baton_sdk become box break \
+    budgeting compaction const continue core crate do dyn else enum exhaustion extern false final fn for gen handoff \
+    if impl in let loop macro match mod move mut override priv proc_macro prompting proptest pub ref return review \
+    schema self settings splitting static std struct super test trait true try type typeof unsafe unsized use virtual \
+    where while yield";
 
 /// Types that every module has, beside those that the template names.
 const PRELUDE: &[&str] = &["Box", "Err", "None", "Ok", "Option", "Result", "Self", "Some", "String", "Vec"];
@@ -43,6 +52,7 @@ Examples:
   baton policy new my-split --decides splitting
   baton policy new house-rules --decides exhaustion,prompting
   baton policy new everything
+  baton policy new house-style --extends resilience --decides prompting,exhaustion
   baton policy new my-split --decides splitting --language python
 
 Then, in the new folder:
@@ -55,6 +65,9 @@ pub(crate) struct NewArgs {
     /// What it decides; everything where nothing is said
     #[arg(long, value_name = "DECISION", value_delimiter = ',')]
     decides: Vec<Decides>,
+    /// Build on the built-in policy: ask `resilience` first, and change or add one thing
+    #[arg(long, value_name = "POLICY")]
+    extends: Option<String>,
     /// What it is written in
     #[arg(long, value_name = "LANGUAGE", value_enum, default_value_t)]
     language: Language,
@@ -111,6 +124,7 @@ pub(super) fn new(args: NewArgs) -> anyhow::Result<Exit> {
             some.into_iter().map(Decides::name).collect()
         }
     };
+    let extends = is_extension(args.extends.as_deref(), args.language)?;
     let sdk = match &args.sdk {
         Some(folder) => Some(
             folder
@@ -127,7 +141,7 @@ pub(super) fn new(args: NewArgs) -> anyhow::Result<Exit> {
         );
     }
     let files = match (args.language, &sdk) {
-        (Language::Rust, _) => files(&name, &decides, sdk.as_deref()),
+        (Language::Rust, _) => files(&name, &decides, sdk.as_deref(), extends),
         (_, Some(_)) => return Err(Usage("--sdk is for --language rust; the others need none".into()).into()),
         (language, None) => languages::files(language, &name, &decides),
     };
@@ -135,8 +149,29 @@ pub(super) fn new(args: NewArgs) -> anyhow::Result<Exit> {
     let folder = args.folder.display();
     let next: String = args.language.next().iter().map(|command| format!("\n  {command}")).collect();
     let decides = listed(&decides);
-    out::progress(&format!("made {folder}: a policy that decides {decides}\n\n  cd {folder}{next}"));
+    let what = if extends { format!("extends {BUILT_IN} and decides") } else { "decides".to_owned() };
+    out::progress(&format!("made {folder}: a policy that {what} {decides}\n\n  cd {folder}{next}"));
     Ok(Exit::Done)
+}
+
+/// Whether the built-in policy is to be extended. Another one cannot be, nor can it be in another language than its own.
+fn is_extension(extends: Option<&str>, language: Language) -> anyhow::Result<bool> {
+    let Some(policy) = extends else { return Ok(false) };
+    if policy.strip_prefix("builtin:").unwrap_or(policy) != BUILT_IN {
+        return Err(Usage(format!(
+            "--extends {policy}: only the built-in policy can be extended; write --extends {BUILT_IN}. Any other policy can \
+             stand behind your own in a list of the workflow, like splitting = [\"my.wasm\", \"other.wasm\"]"
+        ))
+        .into());
+    }
+    if language != Language::Rust {
+        return Err(Usage(format!(
+            "--extends {BUILT_IN} works with --language rust only, since {BUILT_IN} is a Rust library; a policy in another \
+             language can abstain and leave the answer to it, like prompting = [\"my.wasm\", \"builtin:{BUILT_IN}\"]"
+        ))
+        .into());
+    }
+    Ok(true)
 }
 
 /// The name of the crate, from that of its folder.
@@ -171,7 +206,8 @@ fn type_name(name: &str) -> String {
     let kind: String = name.split(['-', '_']).map(capital).collect();
     let is_word =
         |text: &str| text.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == kind);
-    if PRELUDE.contains(&kind.as_str()) || texts(&TEMPLATE).iter().any(|(_, text)| is_word(text)) {
+    let mut templates = [&TEMPLATE, &EXTENDS].into_iter().flat_map(texts);
+    if PRELUDE.contains(&kind.as_str()) || templates.any(|(_, text)| is_word(text)) {
         return kind + "Policy";
     }
     kind
@@ -189,7 +225,7 @@ fn listed(words: &[&str]) -> String {
 }
 
 /// Every file of the crate, by its path in it.
-fn files(name: &str, decides: &[&str], sdk: Option<&Path>) -> Vec<(PathBuf, String)> {
+fn files(name: &str, decides: &[&str], sdk: Option<&Path>, extends: bool) -> Vec<(PathBuf, String)> {
     let each = |line: &dyn Fn(&str) -> String, between: &str| {
         decides.iter().map(|decision| line(decision)).collect::<Vec<_>>().join(between)
     };
@@ -197,6 +233,11 @@ fn files(name: &str, decides: &[&str], sdk: Option<&Path>) -> Vec<(PathBuf, Stri
     let mut modules: Vec<String> = decides.iter().map(|decision| format!("mod {decision};\n")).collect();
     modules.sort();
     let sdk_folder = sdk.map_or_else(|| "sdk".to_owned(), |folder| folder.display().to_string());
+    let sdk_beside = sdk.map_or_else(|| "../sdk".to_owned(), |folder| folder.display().to_string());
+    let extended = format!(
+        "# The built-in policy, as a library: without the feature `export` it exports nothing.\n\
+         baton-policy-{BUILT_IN} = {{ path = \"{BUILT_IN}\", default-features = false }}\n"
+    );
     let mut words = vec![
         ("name", name.to_owned()),
         ("crate", name.replace('-', "_")),
@@ -207,7 +248,9 @@ fn files(name: &str, decides: &[&str], sdk: Option<&Path>) -> Vec<(PathBuf, Stri
         ("exports", each(&str::to_owned, ", ")),
         ("policies", each(&|decision| format!("{decision} = \"{name}.wasm\""), "\n")),
         ("guide", format!("{sdk_folder}/README.md")),
+        ("extended", if extends { extended } else { String::new() }),
         ("sdk", sdk_folder),
+        ("sdk-beside", sdk_beside),
         ("sdk-version", env!("CARGO_PKG_VERSION").to_owned()),
         ("rust-version", env!("CARGO_PKG_RUST_VERSION").to_owned()),
         ("license", env!("CARGO_PKG_LICENSE").to_owned()),
@@ -223,8 +266,14 @@ fn files(name: &str, decides: &[&str], sdk: Option<&Path>) -> Vec<(PathBuf, Stri
         .map(|decides| decides.name())
         .filter(|decision| !decides.contains(decision))
         .collect();
+    let is_shared = |path: &Path| SHARED.iter().any(|shared| path == Path::new(shared));
+    let mut template = texts(&TEMPLATE);
+    if extends {
+        template.retain(|(path, _)| is_shared(path));
+        template.extend(texts(&EXTENDS));
+    }
     let mut files = Vec::new();
-    for (path, text) in texts(&TEMPLATE) {
+    for (path, text) in template {
         let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let of_unused = |decision: &&str| stem == **decision || stem.starts_with(&format!("{decision}-"));
         if unused.iter().any(of_unused) {
@@ -233,16 +282,21 @@ fn files(name: &str, decides: &[&str], sdk: Option<&Path>) -> Vec<(PathBuf, Stri
         let path = match path.to_string_lossy().as_ref() {
             "gitignore" => PathBuf::from(".gitignore"),
             "sdk.toml" => PathBuf::from("sdk/Cargo.toml"),
+            "resilience.toml" => PathBuf::from("resilience/Cargo.toml"),
             _ => path,
         };
         files.push((path, fill(text)));
     }
+    let bring = |below: &'static str, dir| {
+        texts(dir).into_iter().map(move |(path, text)| (Path::new(below).join(path), text.to_owned()))
+    };
+    if extends {
+        files.extend(bring("resilience/src", &RESILIENCE));
+        files.push((PathBuf::from("resilience/rustfmt.toml"), SDK_STYLE.to_owned()));
+    }
     if sdk.is_some() {
         files.retain(|(path, _)| !path.starts_with("sdk"));
     } else {
-        let bring = |below: &'static str, dir| {
-            texts(dir).into_iter().map(move |(path, text)| (Path::new(below).join(path), text.to_owned()))
-        };
         files.extend(
             bring("sdk/src", &SDK)
                 .chain(bring("wit", &WIT).filter(|(path, _)| !path.starts_with("wit/released"))),
@@ -304,21 +358,62 @@ mod tests {
     #[test]
     fn nothing_is_left_to_fill_in() {
         for decides in [&["splitting"][..], &["exhaustion", "compaction", "splitting", "handoff"]] {
-            for (path, text) in files("my-split", decides, None) {
-                let is_template = !path.starts_with("sdk/src") && !path.starts_with("wit");
-                assert!(!is_template || !text.contains("{{"), "{}: {text}", path.display());
+            for extends in [false, true] {
+                for (path, text) in files("my-split", decides, None, extends) {
+                    assert!(is_brought(&path) || !text.contains("{{"), "{}: {text}", path.display());
+                }
             }
         }
     }
 
+    /// The file is copied from the sources of Baton as it is.
+    fn is_brought(path: &Path) -> bool {
+        ["sdk/src", "resilience/src", "wit"].iter().any(|folder| path.starts_with(folder))
+    }
+
+    fn paths(decides: &[&str], extends: bool) -> String {
+        let files = files("my-split", decides, None, extends).into_iter();
+        let paths = files.map(|(path, _)| path).filter(|path| !is_brought(path));
+        paths.map(|path| path.display().to_string()).collect::<Vec<_>>().join("\n")
+    }
+
     #[test]
     fn one_decision_brings_the_files_of_one() {
-        let paths: Vec<String> = files("my-split", &["splitting"], None)
-            .into_iter()
-            .map(|(path, _)| path.display().to_string())
-            .filter(|path| !path.starts_with("sdk/src") && !path.starts_with("wit"))
-            .collect();
-        insta::assert_snapshot!("files_of_a_splitter", paths.join("\n"));
+        insta::assert_snapshot!("files_of_a_splitter", paths(&["splitting"], false));
+        insta::assert_snapshot!("files_of_an_extension", paths(&["prompting"], true));
+    }
+
+    #[test]
+    fn an_extension_depends_on_the_library_and_on_the_sdk_that_is_named() {
+        let manifest = |path: &str, sdk: Option<&str>, extends| {
+            let files = files("my-split", &["prompting"], sdk.map(Path::new), extends);
+            files.into_iter().find_map(|(found, text)| (found == Path::new(path)).then_some(text))
+        };
+        let own = manifest("Cargo.toml", None, true).unwrap();
+        let library = "baton-policy-resilience = { path = \"resilience\", default-features = false }\n";
+        assert!(own.contains(library), "{own}");
+        for (sdk, path) in [(None, "../sdk"), (Some("/my/sdk"), "/my/sdk")] {
+            let library = manifest("resilience/Cargo.toml", sdk, true).unwrap();
+            assert!(library.contains(&format!("baton-sdk = {{ path = \"{path}\" }}\n")), "{library}");
+        }
+        assert!(manifest("resilience/Cargo.toml", None, false).is_none());
+        assert!(!manifest("Cargo.toml", None, false).unwrap().contains("resilience"));
+    }
+
+    #[test]
+    fn only_the_built_in_policy_is_extended_and_only_in_its_language() {
+        assert!(!is_extension(None, Language::Python).unwrap());
+        for policy in ["resilience", "builtin:resilience"] {
+            assert!(is_extension(Some(policy), Language::Rust).unwrap());
+        }
+        for (policy, language, says) in [
+            ("torch", Language::Rust, "write --extends resilience"),
+            ("resilience", Language::Python, "--language rust only"),
+        ] {
+            let error = is_extension(Some(policy), language).unwrap_err();
+            assert_eq!(Exit::of_error(&error), Exit::Usage, "{policy}");
+            assert!(error.to_string().contains(says), "{error}");
+        }
     }
 
     #[test]
@@ -335,7 +430,7 @@ mod tests {
         assert_eq!(type_name("my-split"), "MySplit");
         assert_eq!(type_name("house_rules-2"), "HouseRules2");
         for (name, kind) in
-            [("decision", "DecisionPolicy"), ("sub-phase", "SubPhasePolicy"), ("vec", "VecPolicy")]
+            [("decision", "DecisionPolicy"), ("resilience", "ResiliencePolicy"), ("vec", "VecPolicy")]
         {
             assert_eq!(type_name(name), kind);
         }

@@ -1,0 +1,35 @@
+//! The turns that resilience gives, and a least number of them.
+
+use baton_policy_resilience::Resilience;
+use baton_sdk::budgeting::{Observation, TurnBudget};
+use baton_sdk::prelude::*;
+
+use crate::{{Type}};
+
+/// What a team can set, beside the settings of resilience.
+pub(crate) fn settings() -> Vec<settings::Setting> {
+    vec![schema::integer(
+        "least-turns",
+        12,
+        1..=1_000,
+        "Turns that every scope gets at least.",
+    )]
+}
+
+impl Budgeting for {{Type}} {
+    fn decide(host: &impl Host, o: Observation, base_turns: u32) -> Option<TurnBudget> {
+        let budget = <Resilience as Budgeting>::decide(host, o, base_turns)?;
+        let least = u32::try_from(host.integer("least-turns")).unwrap_or(0);
+        if budget.max_turns >= least {
+            return Some(budget);
+        }
+        let reason = format!(
+            "{least} turns are the least; resilience gives {}",
+            budget.max_turns
+        );
+        Some(TurnBudget {
+            max_turns: least,
+            reason,
+        })
+    }
+}

@@ -1,0 +1,37 @@
+//! When resilience makes room, and a bound in tokens: of a very large window, a percentage is much.
+
+use baton_policy_resilience::Resilience;
+use baton_sdk::compaction::{Action, Decision, Observation};
+use baton_sdk::prelude::*;
+
+use crate::{{Type}};
+
+/// What a team can set, beside the settings of resilience.
+pub(crate) fn settings() -> Vec<settings::Setting> {
+    vec![schema::integer(
+        "compact-tokens",
+        150_000,
+        1_000..=100_000_000,
+        "From so many tokens in its context, the agent compacts before the next prompt, however large its window is.",
+    )]
+}
+
+impl Compaction for {{Type}} {
+    fn decide(host: &impl Host, o: Observation) -> Option<Decision> {
+        let (items, session) = (o.items.len(), o.session.clone());
+        let decision = <Resilience as Compaction>::decide(host, o)?;
+        let used = session.occupancy.used_tokens.unwrap_or(0);
+        let most = host.integer("compact-tokens").unsigned_abs();
+        // Large items are asked about alone, and one compaction right after another makes no more room.
+        let is_recent = session.compactions > 0
+            && i64::from(session.turns_since_compaction) <= host.integer("refill-turns");
+        let can_compact = session.capabilities.contains(Capabilities::COMPACTS);
+        if decision.action != Action::Keep || items > 0 || used < most || is_recent || !can_compact
+        {
+            return Some(decision);
+        }
+        let instructions = host.text("compact-instructions");
+        let reason = format!("{used} tokens are in the context, and {most} are allowed");
+        Some(Decision::new(Action::Compact(instructions), reason))
+    }
+}
