@@ -40,7 +40,8 @@ impl Layers {
         let workspace = workspace.map(|folder| (Layer::Workspace, folder.join(WORKSPACE_FILE)));
         let files = user.into_iter().chain(workspace).map(|(layer, path)| {
             let said = read(&path)?.map(|text| {
-                policies_file(&text, &path.to_string_lossy(), &folder_of(&path).to_string_lossy(), layer)
+                let base = folder_of(&path).to_string_lossy();
+                policies_file(&text, &path.to_string_lossy(), &base, layer, &mut read_beside)
             });
             Ok(LayerFile { layer, said: said.transpose()?, path })
         });
@@ -119,6 +120,17 @@ fn folder_of(path: &Path) -> &Path {
     path.parent().unwrap_or(Path::new("/"))
 }
 
+/// The text of a file of rules that a layer names.
+fn read_beside(path: &str) -> Result<String, String> {
+    read_named(Path::new(path))
+}
+
+/// The text of a file of rules, or why there is none.
+pub(crate) fn read_named(path: &Path) -> Result<String, String> {
+    let text = read(path).map_err(|error| error.to_string())?;
+    text.ok_or_else(|| "there is no such file".to_owned())
+}
+
 /// The text of a file, where there is one. Whoever made the workspace made what lies in it: a pipe is not waited for, and a
 /// file without an end is not read to it.
 fn read(path: &Path) -> Result<Option<String>, Usage> {
@@ -167,8 +179,8 @@ mod tests {
         let flow = "[policies]\nsplitting = { settings = { b = 2 } }";
         let mut policies = Policies::default();
         policies.lay([
-            policies_file(user, "/c/config.toml", "/c", Layer::User).unwrap(),
-            policies_file(flow, "/w/baton.toml", "/w", Layer::Workspace).unwrap(),
+            policies_file(user, "/c/config.toml", "/c", Layer::User, &mut read_beside).unwrap(),
+            policies_file(flow, "/w/baton.toml", "/w", Layer::Workspace, &mut read_beside).unwrap(),
         ]);
         let says = |error: anyhow::Error| placed(&policies)(error).to_string();
         let refused = |policy: &str, why: &str| {

@@ -7,6 +7,7 @@ pub mod org;
 pub mod paths;
 mod policies;
 mod role;
+pub mod rules;
 pub mod turns;
 
 pub use agent::{AgentError, AgentKind, CommandLine};

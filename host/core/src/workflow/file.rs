@@ -16,10 +16,15 @@ mod phases;
 mod policies;
 mod problem;
 mod roles;
+mod rules;
 mod shape;
 mod values;
 
 pub use problem::{Problem, WorkflowError};
+pub use rules::{rules_file, rules_schema};
+
+pub(super) use problem::suggest;
+pub(super) use shape::TURNS_MAX;
 
 use serde::de::DeserializeOwned;
 
@@ -31,8 +36,8 @@ use crate::workflow::{Layer, PoliciesSaid, Workflow};
 /// or an archive does not.
 pub const FILE_BYTES_MAX: usize = 4 * 1024 * 1024;
 
-/// Reads and checks a workflow that names no further files of the same kind of text; one that has `mode_files` needs
-/// [`parse_with`].
+/// Reads and checks a workflow that names no further files of the same kind of text; one that has `mode_files` or names files
+/// of rules needs [`parse_with`].
 ///
 /// # Errors
 /// As for [`parse_with`].
@@ -96,7 +101,7 @@ pub fn read(
 }
 
 /// Reads and checks what a file of another layer says of policies: `config.toml` of a user, or `baton.toml` of a workspace.
-/// `origin` and `base` are as for [`read`]. Whom to trust is in the user's file as well, and read by whoever asks a registry.
+/// `origin`, `base` and `read_file` are as for [`read`]. Whom to trust is in the user's file as well, and read by whoever asks a registry.
 ///
 /// # Errors
 /// As for [`read`].
@@ -105,6 +110,7 @@ pub fn policies_file(
     origin: &str,
     base: &str,
     layer: Layer,
+    read_file: &mut dyn FnMut(&str) -> Result<String, String>,
 ) -> Result<PoliciesSaid, WorkflowError> {
     let mut problems = Problems::new(origin, text);
     let shape: shape::ConfigurationShape =
@@ -115,7 +121,7 @@ pub fn policies_file(
             "whoever brings a folder does not decide whom its user trusts: write it in your own config.toml";
         problems.at(trust.span(), "trust", what, hint);
     }
-    let said = policies::Choices { base, problems: &mut problems }.said(layer, shape.policies);
+    let said = policies::Choices::new(base, read_file, &mut problems).said(layer, shape.policies);
     problems.done()?;
     Ok(said)
 }

@@ -25,7 +25,7 @@ pub(super) fn check(
     read: &mut Reader<'_>,
     problems: &mut Problems<'_>,
 ) -> (Workflow, PoliciesSaid) {
-    let mut choices = Choices { base, problems };
+    let mut choices = Choices::new(base, read, problems);
     let said = choices.said(Layer::Workflow, std::mem::take(&mut shape.policies));
     let policies = choices.scoped(&mut shape);
     let mut checker = Checker { base, read, problems };

@@ -1,8 +1,11 @@
 //! The tables `[policies]`, wherever one stands: which component decides what, with what set for it. Loads none, and does not
 //! know what can be set.
 
-use super::check::join;
+use std::collections::BTreeMap;
+
+use super::check::{Reader, join};
 use super::problem::{Problems, suggest};
+use super::rules::rules_file;
 use super::shape::{
     At, CHAIN_MAX, ChoicesShape, GrantsShape, PoliciesShape, PolicyLinkShape, PolicyShape, PolicyTable,
     WorkflowShape,
@@ -10,15 +13,18 @@ use super::shape::{
 use crate::grants::Grants;
 use crate::ids::{PhaseId, RoleName};
 use crate::observation::Capability;
-use crate::workflow::{BUILTIN, Layer, Origin, Policies, PoliciesSaid, PolicyChoice, PolicyLayer};
+use crate::workflow::rules::{RULES, RULES_FILE};
+use crate::workflow::{
+    BUILTIN, GivenSetting, Layer, Origin, Policies, PoliciesSaid, PolicyChoice, PolicyLayer,
+};
 
 /// The policies that are part of the host.
-const BUILT_IN: [&str; 1] = [BUILTIN];
+const BUILT_IN: [&str; 2] = [BUILTIN, RULES];
 /// How a reference to a registry begins.
 const OCI: &str = "oci://";
 /// What a component can be, for messages.
-const REFERENCES: &str =
-    "write the path of a component, \"builtin:resilience\", or \"oci://host/name:tag\" for one of a registry";
+const REFERENCES: &str = "write the path of a component, \"rules:house.toml\" for a file of rules, \"builtin:resilience\", or \
+     \"oci://host/name:tag\" for one of a registry";
 /// Why a workspace grants nothing.
 const NO_GRANTS: &str = "whoever brings a policy into this folder would grant it what it asks for: grant it in the workflow, or \
                          in your own config.toml";
@@ -29,11 +35,18 @@ const NO_WATCH: &str = "agents write in this folder, and would choose who judges
 /// Reads the tables of one file.
 pub(super) struct Choices<'a, 't> {
     /// The folder that paths start from.
-    pub(super) base: &'a str,
-    pub(super) problems: &'a mut Problems<'t>,
+    base: &'a str,
+    read: &'a mut Reader<'a>,
+    problems: &'a mut Problems<'t>,
+    /// What files of rules say, by path; nothing for one that is wrong, which is told once.
+    rules: BTreeMap<String, BTreeMap<String, GivenSetting>>,
 }
 
-impl Choices<'_, '_> {
+impl<'a, 't> Choices<'a, 't> {
+    pub(super) fn new(base: &'a str, read: &'a mut Reader<'a>, problems: &'a mut Problems<'t>) -> Self {
+        Self { base, read, problems, rules: BTreeMap::new() }
+    }
+
     /// `[policies]` of a file.
     pub(super) fn said(&mut self, layer: Layer, mut shape: PoliciesShape) -> PoliciesSaid {
         let place = "in [policies]";
@@ -182,7 +195,7 @@ impl Choices<'_, '_> {
         PolicyChoice { then: chain.collect(), ..first }
     }
 
-    /// A component without settings.
+    /// A component without settings beside it.
     fn named(
         &mut self,
         key: &str,
@@ -191,8 +204,10 @@ impl Choices<'_, '_> {
         choice: &At<PolicyShape>,
         component: &str,
     ) -> PolicyChoice {
+        let (component, settings) = self.reference(key, place, choice, component);
         PolicyChoice {
-            component: Some(self.component(key, place, choice, component)),
+            component: Some(component),
+            settings,
             from: self.origin(layer, choice),
             ..PolicyChoice::default()
         }
@@ -232,9 +247,16 @@ impl Choices<'_, '_> {
             self.problems.at(choice.span(), key, what, hint);
         }
         let has_component = component.is_some();
+        let reference = component.map(|component| self.reference(key, place, choice, &component));
+        let (component, rules) = reference.unzip();
+        let rules = rules.unwrap_or_default();
+        if !rules.is_empty() && !settings.is_empty() {
+            let what = format!("`settings` of `{key}` {place} stand beside a file of rules");
+            self.problems.at(choice.span(), "settings", what, "write them into the file");
+        }
         let chosen = PolicyChoice {
-            component: component.map(|component| self.component(key, place, choice, &component)),
-            settings,
+            component,
+            settings: if rules.is_empty() { settings } else { rules },
             grants: grants
                 .map(|grants| self.grants(key, place, choice, layer, has_component, grants))
                 .unwrap_or_default(),
@@ -271,6 +293,53 @@ impl Choices<'_, '_> {
             self.problems.at(choice.span(), "grants", format!("{what}: {error}"), "");
         }
         grants
+    }
+
+    /// What decides, and what is set for it by a file of rules.
+    fn reference(
+        &mut self,
+        key: &str,
+        place: &str,
+        choice: &At<PolicyShape>,
+        written: &str,
+    ) -> (String, BTreeMap<String, GivenSetting>) {
+        match written.strip_prefix(RULES_FILE) {
+            Some(file) => (RULES.to_owned(), self.rules(key, place, choice, file)),
+            None => (self.component(key, place, choice, written), BTreeMap::new()),
+        }
+    }
+
+    /// What a file of rules says.
+    fn rules(
+        &mut self,
+        key: &str,
+        place: &str,
+        choice: &At<PolicyShape>,
+        file: &str,
+    ) -> BTreeMap<String, GivenSetting> {
+        let path = join(self.base, file);
+        if let Some(rules) = self.rules.get(&path) {
+            return rules.clone();
+        }
+        let names = format!("`{key}` {place} names rules:");
+        let rules = match (self.read)(&path).map(|text| rules_file(&text, &path)) {
+            Ok(Ok(rules)) => rules,
+            Ok(Err(wrong)) => {
+                for problem in wrong.problems {
+                    let (line, column) = (problem.line, problem.column);
+                    let what = format!("{names} {}:{line}:{column}: {}", path.escape_debug(), problem.what);
+                    self.problems.at(choice.span(), key, what, problem.hint);
+                }
+                BTreeMap::new()
+            }
+            Err(why) => {
+                let what = format!("{names} {} cannot be read: {why}", path.escape_debug());
+                self.problems.at(choice.span(), key, what, "write rules: and the path of a TOML file");
+                BTreeMap::new()
+            }
+        };
+        self.rules.insert(path, rules.clone());
+        rules
     }
 
     /// A reference, with a path made absolute.

@@ -119,7 +119,7 @@ impl<'t> Problems<'t> {
 }
 
 /// "did you mean `x`?" where one of the names is near, else the list of them.
-pub(super) fn suggest<'a>(given: &str, names: impl IntoIterator<Item = &'a str>) -> String {
+pub(in crate::workflow) fn suggest<'a>(given: &str, names: impl IntoIterator<Item = &'a str>) -> String {
     let names: Vec<&str> = names.into_iter().collect();
     match nearest(given, &names) {
         Some(name) => format!("did you mean `{name}`?"),

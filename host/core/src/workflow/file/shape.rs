@@ -5,6 +5,7 @@
 mod limits;
 mod modes;
 mod policies;
+mod rules;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -20,6 +21,7 @@ pub(super) use policies::{
     CHAIN_MAX, ChoicesShape, ConfigurationShape, GrantsShape, PoliciesShape, PolicyLinkShape, PolicyShape,
     PolicyTable, ScopedPoliciesShape,
 };
+pub(super) use rules::RulesShape;
 
 use crate::workflow::{Acceptance, AgentKind, Mode, Permission, PromptWay, SplitTime};
 
@@ -36,7 +38,7 @@ pub(super) const SECTION_CHARS_MAX: usize = 120;
 /// Characters of a description: a page or two; what is longer belongs into a file that the agent reads.
 pub(super) const TEXT_CHARS_MAX: usize = 8000;
 /// Turns of one phase: more than any window survives.
-pub(super) const TURNS_MAX: u32 = 10_000;
+pub(in crate::workflow) const TURNS_MAX: u32 = 10_000;
 /// Smallest window that can hold a prompt and an answer; rehearsals use small ones.
 pub(super) const WINDOW_TOKENS_MIN: u64 = 500;
 /// Ten times the largest window on offer.

@@ -136,15 +136,16 @@ impl From<ScopedPoliciesShape> for ChoicesShape {
     }
 }
 
-/// A policy component: "builtin:resilience", a path relative to this file, a reference to a registry
-/// ("oci://host/name:tag"), a table, or a list of these, where each is asked if those before it abstain:
+/// A policy component: "builtin:resilience", a path relative to this file, a file of rules ("rules:house.toml"), a reference to
+/// a registry ("oci://host/name:tag"), a table, or a list of these, where each is asked if those before it abstain:
 /// splitting = ["team.wasm", "builtin:resilience"]. A table names a layer, too, which asks the next policy and may change its answer:
 /// prompting = { layer = "house-rules.wasm", over = "builtin:resilience" }
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(untagged)]
 #[schemars(rename = "Policy")]
 pub(crate) enum PolicyShape {
-    /// "builtin:resilience", the path of a component relative to this file, or "oci://host/name:tag".
+    /// "builtin:resilience", the path of a component or "rules:" and that of a file of rules, relative to this file, or
+    /// "oci://host/name:tag".
     Component(#[schemars(length(min = 1))] String),
     /// A component with settings or grants, or settings alone.
     Set(PolicyTable),
@@ -157,7 +158,8 @@ pub(crate) enum PolicyShape {
 #[serde(untagged)]
 #[schemars(rename = "PolicyOfChain")]
 pub(crate) enum PolicyLinkShape {
-    /// "builtin:resilience", the path of a component relative to this file, or "oci://host/name:tag".
+    /// "builtin:resilience", the path of a component or "rules:" and that of a file of rules, relative to this file, or
+    /// "oci://host/name:tag".
     Component(#[schemars(length(min = 1))] String),
     /// A component with settings or grants.
     Set(PolicyTable),
@@ -167,7 +169,8 @@ pub(crate) enum PolicyLinkShape {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PolicyTable {
-    /// "builtin:resilience", the path of a component relative to this file, or "oci://host/name:tag". Without it the
+    /// "builtin:resilience", the path of a component or "rules:" and that of a file of rules, relative to this file, or
+    /// "oci://host/name:tag". Without it the
     /// settings are laid over what a farther layer chose.
     #[schemars(length(min = 1))]
     pub(crate) component: Option<String>,

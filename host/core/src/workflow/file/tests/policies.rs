@@ -7,9 +7,14 @@ use crate::observation::Capability;
 use crate::workflow::file::{parse, policies_file, read};
 use crate::workflow::{BUILTIN, Layer, PolicyChoice, Scope};
 
+/// No file is there.
+fn nothing(_: &str) -> Result<String, String> {
+    Err("there is no such file".to_owned())
+}
+
 /// What the file of another layer is refused with.
 fn refused_of(layer: Layer, text: &str) -> String {
-    policies_file(text, "layer.toml", "/home/ada", layer).expect_err("is refused").to_string()
+    policies_file(text, "layer.toml", "/home/ada", layer, &mut nothing).expect_err("is refused").to_string()
 }
 
 fn place(choice: &PolicyChoice) -> (Layer, &str, u32) {
@@ -67,10 +72,15 @@ fn every_choice_knows_where_it_was_written() {
 fn the_files_of_user_and_workspace_lie_beneath_the_workflow() {
     // M4
     let user = "[policies]\nall = \"mine.wasm\"\nbreaker = 7\n[trust]\nanything = { goes = [\"here\"] }";
-    let user =
-        policies_file(user, "/home/ada/.config/baton/config.toml", "/home/ada/.config/baton", Layer::User);
+    let user = policies_file(
+        user,
+        "/home/ada/.config/baton/config.toml",
+        "/home/ada/.config/baton",
+        Layer::User,
+        &mut nothing,
+    );
     let workspace = "[policies.splitting]\ncomponent = \"tools/split.wasm\"\nsettings = { parts = 3 }";
-    let workspace = policies_file(workspace, "/w/baton.toml", "/w", Layer::Workspace);
+    let workspace = policies_file(workspace, "/w/baton.toml", "/w", Layer::Workspace, &mut nothing);
     let top = "[policies]\nsplitting = { settings = { parts = 4 } }";
     let reading = read(&with(top, ""), "w.toml", "/home/ada", &mut |_| Err(String::new())).unwrap();
     let policies = reading.over([user.unwrap(), workspace.unwrap()]).policies;
@@ -92,9 +102,9 @@ fn the_files_of_user_and_workspace_lie_beneath_the_workflow() {
 
 #[test]
 fn an_empty_file_says_nothing() {
-    let said = policies_file("# later\n", "baton.toml", "/w", Layer::Workspace).unwrap();
+    let said = policies_file("# later\n", "baton.toml", "/w", Layer::Workspace, &mut nothing).unwrap();
     assert_eq!(said, crate::workflow::PoliciesSaid::default());
-    policies_file("[policies]\nwatch = false", "baton.toml", "/w", Layer::Workspace).unwrap();
+    policies_file("[policies]\nwatch = false", "baton.toml", "/w", Layer::Workspace, &mut nothing).unwrap();
 }
 
 #[test]
@@ -120,7 +130,7 @@ fn what_a_workspace_may_not_say_is_refused_with_the_reason() {
     let text = "[policies]\nwatch = true\nhandoff = { component = \"a.wasm\", grants = { artifacts = [\"*\"] } }\n\
                 [trust]\nkeys = []";
     insta::assert_snapshot!("policies_of_a_workspace", refused_of(Layer::Workspace, text));
-    policies_file(text, "config.toml", "/home/ada", Layer::User).unwrap();
+    policies_file(text, "config.toml", "/home/ada", Layer::User, &mut nothing).unwrap();
 }
 
 #[test]

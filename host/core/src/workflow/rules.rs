@@ -1,0 +1,244 @@
+//! The entries of the policy `rules` (`builtin:rules`), whose settings are rules: what form each has, and what is wrong with one
+//! that has another. A schema of settings says that a list has texts; the form of a text is checked here, wherever it comes from.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::RangeInclusive;
+
+use super::file::suggest;
+use super::turns::MODES;
+use super::{AgentKind, SettingValue};
+
+/// How a workflow names the policy whose settings are rules.
+pub const RULES: &str = "builtin:rules";
+
+/// Before the path of a file of rules, where a policy is named.
+pub const RULES_FILE: &str = "rules:";
+
+/// Settings that are whole numbers and words have a schema; these are the lists.
+const LISTS: [(&str, EntryForm); 9] = [
+    ("exhausted-phrases", EntryForm::Phrase),
+    ("quota-phrases", EntryForm::Phrase),
+    ("failed-phrases", EntryForm::Phrase),
+    ("stalled-phrases", EntryForm::Phrase),
+    ("compact-percent", EntryForm::Threshold),
+    ("hand-off-percent", EntryForm::Threshold),
+    ("never-split", EntryForm::Pattern),
+    ("turns-by-phase", EntryForm::TurnsOfPhase),
+    ("turns-by-mode", EntryForm::TurnsOfMode),
+];
+
+/// Channels on which a phrase can be evidence.
+const CHANNELS: [&str; 4] = ["agent-event", "provider-error", "agent-text", "terminal"];
+/// The channel of what a tool printed, which is not evidence.
+const TOOL_OUTPUT: &str = "tool-output";
+/// Characters of a phrase: a shorter one is in every text, a longer one in none.
+const PHRASE_CHARS: RangeInclusive<usize> = 3..=200;
+const PERCENT: RangeInclusive<u32> = 1..=99;
+const TURNS: RangeInclusive<u32> = 1..=super::file::TURNS_MAX;
+/// What stands for every agent, or every mode.
+const ALL: &str = "*";
+
+/// The form of the entries of a list.
+#[derive(Clone, Copy, Debug)]
+enum EntryForm {
+    /// `CHANNEL: PHRASE`.
+    Phrase,
+    /// `AGENT = PERCENT`.
+    Threshold,
+    /// `MODE = TURNS`.
+    TurnsOfMode,
+    /// `PHASE = TURNS`.
+    TurnsOfPhase,
+    /// The id or title of phases.
+    Pattern,
+}
+
+/// What is wrong with an entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WrongEntry {
+    /// Its place in the list, from 0.
+    pub at: usize,
+    /// What is wrong, with the entry.
+    pub what: String,
+    /// The form that works.
+    pub hint: String,
+}
+
+/// What is wrong with the entries of a list of the policy `rules`; of every other setting nothing is known here.
+pub fn wrong_entries(key: &str, entries: &[&str]) -> Vec<WrongEntry> {
+    let Some((_, form)) = LISTS.iter().find(|(known, _)| *known == key) else { return Vec::new() };
+    let mut names = BTreeSet::new();
+    let mut wrong = Vec::new();
+    for (at, entry) in entries.iter().enumerate() {
+        let checked = form.check(entry).and_then(|name| match names.insert(name) {
+            true => Ok(()),
+            false => {
+                Err((format!("says a second time what is with {name:?}"), "leave one of them".to_owned()))
+            }
+        });
+        if let Err((what, hint)) = checked {
+            wrong.push(WrongEntry { at, what: format!("\"{}\" {what}", entry.escape_debug()), hint });
+        }
+    }
+    wrong
+}
+
+/// The same of all settings, a line each: the key, and what is wrong with what would be right.
+pub fn wrong_rules(settings: &BTreeMap<String, SettingValue>) -> Vec<(String, String)> {
+    let lists = settings.iter().filter_map(|(key, value)| match value {
+        SettingValue::Texts(entries) => Some((key, entries.iter().map(String::as_str).collect::<Vec<_>>())),
+        _ => None,
+    });
+    lists
+        .flat_map(|(key, entries)| {
+            let wrong = wrong_entries(key, &entries).into_iter();
+            wrong.map(|WrongEntry { what, hint, .. }| (key.clone(), format!("{what}; {hint}")))
+        })
+        .collect()
+}
+
+/// What is wrong with an entry, and the form that works.
+type Refused = (String, String);
+
+impl EntryForm {
+    /// What the entry is about: two of one list cannot be about the same.
+    fn check(self, entry: &str) -> Result<&str, Refused> {
+        match self {
+            EntryForm::Phrase => phrase(entry),
+            EntryForm::Threshold => {
+                let form = "AGENT = PERCENT, like \"claude = 75\"";
+                numbered(
+                    entry,
+                    "is not a threshold",
+                    form,
+                    &PERCENT,
+                    Some(("kind of agent", &AgentKind::NAMES)),
+                )
+            }
+            EntryForm::TurnsOfMode => {
+                let modes = MODES.map(|mode| mode.name());
+                let form = "MODE = TURNS, like \"swarm = 40\"";
+                numbered(entry, "is not a budget", form, &TURNS, Some(("mode", &modes)))
+            }
+            EntryForm::TurnsOfPhase => {
+                numbered(entry, "is not a budget", "PHASE = TURNS, like \"docs-* = 8\"", &TURNS, None)
+            }
+            EntryForm::Pattern if entry.trim().is_empty() => {
+                let hint = "write the id or title of a phase; * stands for any characters: \"deploy-*\"";
+                Err(("names no phase".to_owned(), hint.to_owned()))
+            }
+            EntryForm::Pattern => Ok(entry.trim()),
+        }
+    }
+}
+
+fn phrase(entry: &str) -> Result<&str, Refused> {
+    let form = || {
+        format!(
+            "write CHANNEL: PHRASE, like \"agent-text: context is full\"; a channel is {}",
+            CHANNELS.join(", ")
+        )
+    };
+    let (channel, phrase) = entry.split_once(':').ok_or_else(|| ("names no channel".to_owned(), form()))?;
+    let channel = channel.trim();
+    if channel == TOOL_OUTPUT {
+        return Err((
+            format!("names the channel `{TOOL_OUTPUT}`: what a tool printed is not evidence"),
+            form(),
+        ));
+    }
+    if !CHANNELS.contains(&channel) {
+        let what = format!("names the channel `{}`, which is not known", channel.escape_debug());
+        return Err((what, suggest(channel, CHANNELS)));
+    }
+    let chars = phrase.trim().chars().count();
+    if !PHRASE_CHARS.contains(&chars) {
+        let (least, most) = (PHRASE_CHARS.start(), PHRASE_CHARS.end());
+        let hint = format!("a phrase has from {least} to {most}: a shorter one is in every text");
+        return Err((format!("has a phrase of {chars} characters"), hint));
+    }
+    Ok(entry)
+}
+
+/// `names` are what may stand before the sign, and what they are called; `*` may always.
+fn numbered<'e>(
+    entry: &'e str,
+    otherwise: &str,
+    form: &str,
+    bounds: &RangeInclusive<u32>,
+    names: Option<(&str, &[&str])>,
+) -> Result<&'e str, Refused> {
+    let write = || format!("write {form}");
+    let (name, number) = entry.rsplit_once('=').ok_or_else(|| (otherwise.to_owned(), write()))?;
+    let (name, number) = (name.trim(), number.trim());
+    if name.is_empty() {
+        return Err((otherwise.to_owned(), write()));
+    }
+    if let Some((called, names)) = names.filter(|(_, names)| name != ALL && !names.contains(&name)) {
+        let what = format!("names the {called} `{}`, which is not known", name.escape_debug());
+        return Err((what, suggest(name, names.iter().copied().chain([ALL]))));
+    }
+    match number.parse() {
+        Ok(number) if bounds.contains(&number) => Ok(name),
+        _ => {
+            let what = format!("has the number \"{}\"", number.escape_debug());
+            let (least, most) = (bounds.start(), bounds.end());
+            Err((what, format!("it must be a whole number from {least} to {most}: {form}")))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(key: &str, entries: &[&str]) -> Vec<String> {
+        let wrong = wrong_entries(key, entries);
+        wrong.into_iter().map(|WrongEntry { at, what, hint }| format!("{at}: {what}\n    {hint}")).collect()
+    }
+
+    #[test]
+    fn every_form_has_entries_that_work() {
+        for (key, entry) in [
+            ("exhausted-phrases", "agent-text: context: used up"),
+            ("failed-phrases", " terminal :out of memory"),
+            ("compact-percent", "claude=75"),
+            ("hand-off-percent", "* = 90"),
+            ("turns-by-mode", "swarm = 40"),
+            ("turns-by-phase", "a = b* = 10"),
+            ("never-split", "deploy*"),
+            ("after-failed", "no list"),
+        ] {
+            assert_eq!(told(key, &[entry]), [""; 0], "{key}");
+        }
+    }
+
+    #[test]
+    fn an_entry_of_another_form_is_named_with_the_form_that_works() {
+        let phrases = [
+            "context is full",
+            "agent: context is full",
+            "tool-output: full",
+            "terminal: x",
+            "terminal: full",
+            "terminal: full",
+        ];
+        let thresholds =
+            ["claude 75", "= 75", "claud = 75", "claude = 75 %", "claude = 100", "claude = 7", "claude = 8"];
+        let told = [
+            told("quota-phrases", &phrases),
+            told("compact-percent", &thresholds),
+            told("turns-by-mode", &["swrm = 40", "swarm = 0", "swarm"]),
+            told("turns-by-phase", &["build", "build = many"]),
+            told("never-split", &[" "]),
+        ];
+        insta::assert_snapshot!(told.concat().join("\n"));
+        let settings = BTreeMap::from([
+            ("never-split".to_owned(), SettingValue::Texts(vec!["deploy".to_owned(), String::new()])),
+            ("objectives-at-most".to_owned(), SettingValue::Integer(5)),
+        ]);
+        let wrong = wrong_rules(&settings);
+        assert_eq!(wrong.len(), 1);
+        assert!(wrong[0].1.starts_with("\"\" names no phase; write the id"), "{wrong:?}");
+    }
+}
