@@ -10,15 +10,19 @@ use baton_registry::{
     Component, Delivered, LOCK_FILE, Lock, OciReference, ResolveError, Resolved, lock_key, resolve,
 };
 use baton_runtime::core::observation::Capability;
+use baton_runtime::core::workflow::file::rules_file;
+use baton_runtime::core::workflow::rules::{RULES, RULES_FILE};
 use baton_runtime::core::workflow::{GivenSetting, Layer};
 use baton_runtime::core::{Digest, Workflow};
-use baton_runtime::engine::{BUILTIN_NAME, Configured, Engine, EngineConfig, Grants, Router, builtin_bytes};
+use baton_runtime::engine::{
+    BUILT_IN_NAMES, BUILTIN_NAME, Configured, Engine, EngineConfig, Grants, Router, built_in,
+};
 use baton_runtime::{PolicyBundle, PolicySource, RuntimeError};
 
 use crate::args::PlaceArgs;
 use crate::exit::Usage;
 use crate::registries::{self, RegistryArgs, Remotes};
-use crate::{out, place};
+use crate::{layers, out, place};
 
 /// A policy that the command line names.
 pub(crate) struct Named {
@@ -28,29 +32,56 @@ pub(crate) struct Named {
     pub(crate) bytes: Cow<'static, [u8]>,
     /// Whether it is part of the host.
     pub(crate) built_in: bool,
+    /// What a file of rules sets for it.
+    pub(crate) rules: BTreeMap<String, GivenSetting>,
+}
+
+impl Named {
+    fn of(name: String, bytes: Cow<'static, [u8]>) -> Self {
+        Self { name, bytes, built_in: false, rules: BTreeMap::new() }
+    }
+
+    /// Whether it is the one that stands behind every other.
+    pub(crate) fn is_fallback(&self) -> bool {
+        self.built_in && self.name == BUILTIN_NAME
+    }
+
+    /// What is set for it: by its file of rules, and over that by the command line.
+    pub(crate) fn settings(&self, given: &BTreeMap<String, GivenSetting>) -> BTreeMap<String, GivenSetting> {
+        let mut settings = self.rules.clone();
+        for (key, closer) in given {
+            let under = settings.get(key).and_then(|rules| rules.under(closer));
+            settings.insert(key.clone(), under.unwrap_or_else(|| closer.clone()));
+        }
+        settings
+    }
 }
 
 /// The policy of a command line. A name that is not built in and a pin that does not fit are refused; `asked` says how a
 /// registry is asked, and where what it gives is kept.
 pub(crate) fn named(reference: &str, asked: &RegistryArgs) -> anyhow::Result<Named> {
+    if let Some(file) = reference.strip_prefix(RULES_FILE) {
+        let text = layers::read_named(Path::new(file))
+            .map_err(|why| Usage(format!("the file of rules {file} cannot be read: {why}")))?;
+        let rules = rules_file(&text, file)?;
+        return Ok(Named { rules, ..named(RULES, asked)? });
+    }
     match resolve(reference, Path::new(""))? {
-        Resolved::File(Component { name, bytes, .. }) => {
-            Ok(Named { name, bytes: Cow::Owned(bytes), built_in: false })
-        }
-        Resolved::BuiltIn { name, pin } if name == BUILTIN_NAME => {
-            let bytes = builtin_bytes();
+        Resolved::File(Component { name, bytes, .. }) => Ok(Named::of(name, Cow::Owned(bytes))),
+        Resolved::BuiltIn { name, pin } => {
+            let bytes = built_in(&name).ok_or_else(|| {
+                let there = BUILT_IN_NAMES.map(|name| format!("builtin:{name}")).join(", ");
+                Usage(format!("{reference} is not built in; there is {there}"))
+            })?;
             ResolveError::pinned(reference, pin.as_ref(), &Digest::of(bytes))?;
-            Ok(Named { name, bytes: Cow::Borrowed(bytes), built_in: true })
+            Ok(Named { built_in: true, ..Named::of(name, Cow::Borrowed(bytes)) })
         }
         Resolved::Registry(reference) => {
             let lock = Lock::read(Path::new(LOCK_FILE))?;
             let depot = registries::depot(asked)?;
             // What this folder agreed to is what is meant here.
             let Delivered { name, bytes, .. } = depot.get(&reference, lock.oci(&reference).as_ref())?;
-            Ok(Named { name, bytes: Cow::Owned(bytes), built_in: false })
-        }
-        Resolved::BuiltIn { .. } => {
-            Err(Usage(format!("{reference} is not built in; there is only builtin:{BUILTIN_NAME}")).into())
+            Ok(Named::of(name, Cow::Owned(bytes)))
         }
     }
 }
@@ -60,8 +91,8 @@ pub(crate) fn router(reference: &str, decides: Capability, place: &PlaceArgs) ->
     let named = named(reference, &RegistryArgs::of(place))?;
     let engine = engine(place)?;
     let mut configured = BTreeMap::new();
-    if !named.built_in {
-        configured.insert(decides, load(&engine, reference, &named, &BTreeMap::new())?.into());
+    if !named.is_fallback() {
+        configured.insert(decides, load(&engine, reference, &named, &named.rules)?.into());
     }
     Ok(Router::new(&engine, configured).map_err(|error| refused(reference, &error))?)
 }
@@ -79,7 +110,8 @@ pub(crate) fn configured(
     settings: &BTreeMap<String, GivenSetting>,
     place: &PlaceArgs,
 ) -> anyhow::Result<Configured> {
-    Ok(load(engine, reference, &named(reference, &RegistryArgs::of(place))?, settings)?)
+    let named = named(reference, &RegistryArgs::of(place))?;
+    Ok(load(engine, reference, &named, &named.settings(settings))?)
 }
 
 /// A policy of a command line with these settings, held to the contract and tried; a layer stands over the built-in policy.

@@ -10,6 +10,7 @@
 pub mod bare;
 mod bindings;
 mod bounds;
+mod built_in;
 mod cache;
 mod compiler;
 mod contract;
@@ -37,6 +38,7 @@ mod unfold;
 mod wants;
 mod watchdog;
 
+pub use built_in::{BUILT_IN_NAMES, built_in};
 pub use contract::CONTRACTS;
 pub use engine::{Engine, EngineError};
 pub use evaluate::{Evaluation, PolicyAnswer};

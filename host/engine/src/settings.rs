@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use wasmtime::component::ComponentExportIndex;
 
 use crate::bindings::settings as wit;
+use crate::built_in::wrong_settings;
 use crate::convert;
 use crate::imports::type_name;
 use crate::instance::Instance;
@@ -209,7 +210,9 @@ impl Policy {
             return Err(self.refused(problems));
         }
         let value = |setting: &Setting| given.get(&setting.key).unwrap_or(&setting.default).clone();
-        Ok(schema.iter().map(|setting| (setting.key.clone(), value(setting))).collect())
+        let values = schema.iter().map(|setting| (setting.key.clone(), value(setting))).collect();
+        let problems = wrong_settings(self.digest(), &values);
+        if problems.is_empty() { Ok(values) } else { Err(self.refused(problems)) }
     }
 }
 

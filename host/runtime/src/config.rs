@@ -34,7 +34,7 @@ pub struct PolicyBundle {
 pub struct PolicySource {
     /// Name for people and for the journal.
     pub name: String,
-    /// The component; absent for the one embedded in the host.
+    /// The component; absent for the one that stands behind every other.
     pub bytes: Option<Vec<u8>>,
 }
 

@@ -15,8 +15,8 @@ use baton_core::observation::{Capability, Question};
 use baton_core::workflow::{BUILTIN, Candidate, GivenSetting, Origin, PolicyChoice, Scope};
 use baton_core::{Digest, RoleName, Run, Workflow};
 use baton_engine::{
-    BUILTIN_NAME, Chain, Configured, Decided, Engine, EngineConfig, Grants as Granted, Policy, Router,
-    RouterError, builtin_bytes,
+    BUILT_IN_NAMES, BUILTIN_NAME, Chain, Configured, Decided, Engine, EngineConfig, Grants as Granted,
+    Policy, Router, RouterError, built_in, builtin_bytes,
 };
 
 use crate::config::{PolicyBundle, PolicySource};
@@ -282,7 +282,7 @@ pub(crate) fn prepare(
         for capability in Capability::ALL {
             let chosen = choose(&bench, workflow, bundle, &scope, capability)?;
             if scope == Scope::Run {
-                let built_in = bench.load(&built_in(capability))?;
+                let built_in = bench.load(&fallback(capability))?;
                 pins.extend(built_in.into_iter().map(&mut put).filter(|pin| !pin.is_same_as(&chosen.pin)));
             } else if beneath(&pins, workflow, &scope, capability)
                 .is_some_and(|pin| pin.from == chosen.pin.from && pin.is_same_as(&chosen.pin))
@@ -393,7 +393,7 @@ fn choose(
     }
     match chosen {
         Some(chosen) => Ok(chosen),
-        None => only(bench.load(&built_in(capability))?, capability, BUILTIN),
+        None => only(bench.load(&fallback(capability))?, capability, BUILTIN),
     }
 }
 
@@ -427,7 +427,7 @@ fn shadow(
     })
 }
 
-fn built_in(capability: Capability) -> Wanted {
+fn fallback(capability: Capability) -> Wanted {
     Wanted {
         source: PolicySource { name: BUILTIN_NAME.to_owned(), bytes: None },
         reference: BUILTIN.to_owned(),
@@ -444,10 +444,19 @@ pub(crate) fn find(bundle: &PolicyBundle, reference: &str) -> Result<PolicySourc
     match bundle.components.get(reference) {
         Some(source) => Ok(source.clone()),
         None if reference == BUILTIN => Ok(PolicySource { name: BUILTIN_NAME.to_owned(), bytes: None }),
-        None if reference.starts_with(BUILTIN_PREFIX) => {
-            Err(refused(reference, format!("there is no such built-in policy; this host has `{BUILTIN}`")))
-        }
-        None => Err(refused(reference, "its component was not read".to_owned())),
+        None => match reference.strip_prefix(BUILTIN_PREFIX) {
+            Some(name) => {
+                let bytes = built_in(name).ok_or_else(|| {
+                    let why = format!(
+                        "there is no such built-in policy; this host has {}",
+                        BUILT_IN_NAMES.join(", ")
+                    );
+                    refused(reference, why)
+                })?;
+                Ok(PolicySource { name: name.to_owned(), bytes: Some(bytes.to_vec()) })
+            }
+            None => Err(refused(reference, "its component was not read".to_owned())),
+        },
     }
 }
 

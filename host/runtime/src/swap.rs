@@ -34,7 +34,7 @@ pub struct UsePolicy {
     pub reference: String,
     /// Name for people and for the journal.
     pub name: String,
-    /// Where its bytes are handed over. Absent for the component embedded in the host.
+    /// Where its bytes are handed over. Absent for the one that stands behind every other.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<PathBuf>,
     /// What those bytes are: others are refused.
@@ -54,7 +54,7 @@ pub struct UsePolicy {
 }
 
 /// Puts a policy in place of others, in a live run or in one that nobody works on now. `bytes` is its component; absent for the
-/// one embedded in the host. It decides from the next question on; what is being decided meanwhile is decided as before.
+/// one that stands behind every other. It decides from the next question on; what is being decided meanwhile is decided as before.
 ///
 /// # Errors
 /// [`RuntimeError::Refused`] where the component, its settings, the scope or the run is refused; then nothing has changed.

@@ -34,6 +34,8 @@ enum Of {
     Workflow,
     /// baton.toml of a workspace, and your own config.toml
     Config,
+    /// A file of rules, which a policy is named by as rules:FILE
+    Rules,
     /// progress.json: what is done, what is open, what comes next
     Progress,
     /// work-items.json: every objective and verification, with pass or fail
@@ -51,6 +53,7 @@ fn text(of: Of) -> anyhow::Result<String> {
     record::pretty(&match of {
         Of::Workflow => file::schema(),
         Of::Config => configuration(),
+        Of::Rules => file::rules_schema(),
         Of::Progress => schema_for!(Progress).to_value(),
         Of::WorkItems => schema_for!(WorkItems).to_value(),
         Of::Return => schema_for!(Return).to_value(),

@@ -54,6 +54,7 @@ fn a_number_after_the_last_colon_is_a_weight() {
         ("a=resilience", "builtin:resilience", None),
         ("a=resilience:12.5", "builtin:resilience", Some(12.5)),
         ("a=builtin:resilience", "builtin:resilience", None),
+        ("a=rules:house.toml:50", "rules:house.toml", Some(50.0)),
         ("a=oci://host:5000/acme/p:50", "oci://host:5000/acme/p", Some(50.0)),
         ("a=oci://host:5000/acme/p:50:50", "oci://host:5000/acme/p:50", Some(50.0)),
         ("a=oci://host/p:v1", "oci://host/p:v1", None),

@@ -1,6 +1,7 @@
 //! Arms as a person types them, `NAME=REF[:WEIGHT]`, and how they share out the units. What a reference leads to is not looked at here.
 
 use baton_core::ids::ArmName;
+use baton_engine::built_in;
 
 use super::definition::checked_name;
 
@@ -40,8 +41,11 @@ impl ArmSpec {
         if weight == Some(0.0) {
             return Err(format!("arm {name} has the weight 0 and would get no run: leave it out"));
         }
-        let reference = if reference == "resilience" { "builtin:resilience" } else { reference };
-        Ok(ArmSpec { name: ArmName::new(name), reference: reference.to_owned(), weight })
+        let reference = match built_in(reference) {
+            Some(_) => format!("builtin:{reference}"),
+            None => reference.to_owned(),
+        };
+        Ok(ArmSpec { name: ArmName::new(name), reference, weight })
     }
 
     /// Reads `NAME=REF[:WEIGHT]`.

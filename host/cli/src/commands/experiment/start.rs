@@ -249,7 +249,7 @@ fn fitted(specs: &[ArmSpec], args: &StartArgs, place: &PlaceArgs) -> anyhow::Res
     for (spec, weight) in specs.iter().zip(weights) {
         let named = policies::named(&spec.reference, &RegistryArgs::of(place))?;
         let given = args.settings.iter().filter(|(arm, ..)| *arm == spec.name.as_str());
-        let settings = given.map(|(_, key, value)| (key.clone(), value.clone())).collect();
+        let settings = named.settings(&given.map(|(_, key, value)| (key.clone(), value.clone())).collect());
         let configured = policies::load(&engine, &spec.reference, &named, &settings)?;
         fitted.push(Fitted {
             arm: Arm {

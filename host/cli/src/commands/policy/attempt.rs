@@ -45,7 +45,7 @@ Exits with 0 whatever the policy decides.
 A question of a run, to change and ask again:
   baton policy try my-split.wasm --format json | jq '.differences[0].question' > observation.json")]
 pub(crate) struct TryArgs {
-    /// A component, or a policy that is part of the host
+    /// A component, a policy that is part of the host, or rules:FILE
     #[arg(value_name = "FILE", required_unless_present = "sample", value_hint = ValueHint::FilePath)]
     policy: Option<String>,
     /// What to try it on: a run, or a file with one question, `-` for standard input [default: the newest run]

@@ -11,6 +11,7 @@ use anyhow::Context as _;
 use baton_lab::conformance::{self, Plan, Report, RuleReport};
 use baton_runtime::core::Digest;
 use baton_runtime::core::grants::Wants;
+use baton_runtime::core::workflow::GivenSetting;
 use baton_runtime::engine::{ArtifactSource, Engine, EngineConfig, Grants, Outline};
 use clap::{Args, ValueHint};
 use serde::Serialize;
@@ -74,6 +75,9 @@ struct Checked {
     #[serde(skip_serializing_if = "Wants::is_empty")]
     wants: Wants,
     settings: usize,
+    /// Those of a file of rules that it was asked with; empty where it was asked with its defaults.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    rules: BTreeMap<String, GivenSetting>,
     fit: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     golden: Option<Goldens>,
@@ -119,7 +123,7 @@ impl ArtifactSource for NoArtifacts {
 
 fn look_into(args: &CheckArgs, plan: Plan) -> anyhow::Result<Checked> {
     let reference = args.policy.as_str();
-    let Named { name, bytes, .. } = policies::named(reference, &RegistryArgs::default())?;
+    let Named { name, bytes, rules, .. } = policies::named(reference, &RegistryArgs::default())?;
     let engine = Engine::new(EngineConfig::default()).context("starting the policy engine")?;
     // It is held to what it asks for; the workflow that names it has to grant that.
     let load = |Grants { artifacts, .. }: Grants| {
@@ -130,7 +134,7 @@ fn look_into(args: &CheckArgs, plan: Plan) -> anyhow::Result<Checked> {
     };
     let policy = load(Grants { artifacts: Some(Arc::new(NoArtifacts)), ..Grants::default() })?;
     let settings = policy.schema().map_err(|fault| refused(reference, &format!("it {fault}")))?.len();
-    let configured = policy.configure(&BTreeMap::new()).map_err(|error| refused(reference, &error))?;
+    let configured = policy.configure(&rules).map_err(|error| refused(reference, &error))?;
     let configured = configured.over_built_in().map_err(|error| refused(reference, &error))?;
     let goldens = args.golden.as_deref().map(|folder| golden::replay(folder, args.update, &policy, load));
     let goldens = goldens.transpose()?;
@@ -148,6 +152,7 @@ fn look_into(args: &CheckArgs, plan: Plan) -> anyhow::Result<Checked> {
             && unseen(&report, goldens.as_ref()).next().is_none(),
         golden: goldens,
         report,
+        rules,
         name,
     })
 }
@@ -206,7 +211,8 @@ fn text(checked: &Checked, look: &Look) -> String {
     }
     text.push_str(&format!("exports    {}\n", look.wrap(&outline.exports.join(", "), 11)));
     let settings = if *settings == 0 { "none".to_owned() } else { settings.to_string() };
-    text.push_str(&format!("settings   {settings}, asked with their defaults\n"));
+    let values = if checked.rules.is_empty() { "their defaults" } else { "the values of the file" };
+    text.push_str(&format!("settings   {settings}, asked with {values}\n"));
     text.push_str(&format!(
         "questions  {} of seed {}, on engine {}\n",
         report.asked,
@@ -372,6 +378,7 @@ mod tests {
             },
             wants: Wants::default(),
             settings: 0,
+            rules: BTreeMap::new(),
             golden: None,
             fit: report.is_fit(),
             report,

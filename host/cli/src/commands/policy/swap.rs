@@ -36,6 +36,7 @@ Examples:
   baton policy use my-split.wasm                       everything that it decides, in the run at work
   baton policy use my-split.wasm --decides splitting   this alone
   baton policy use builtin:resilience --set compact-percent=60 --phase build
+  baton policy use rules:house.toml                    a file of rules, as it is now
   baton policy use reader.wasm --grant 'artifacts=reports/*' --grant fuel=40000000
   baton policy use --rollback --decides splitting      back to the one before
 
@@ -45,7 +46,7 @@ faults in a row (`breaker` in [policies]) it is taken back by itself. The run re
 Where no host works on the run, the next one does. `baton policy which --run RUN` shows who decides."
 )]
 pub(crate) struct UseArgs {
-    /// A component, or a policy that is part of the host
+    /// A component, a policy that is part of the host, or rules:FILE
     #[arg(value_name = "FILE", required_unless_present = "rollback", conflicts_with_all = ["rollback"], value_hint = ValueHint::FilePath)]
     policy: Option<String>,
     /// Go back to what decided before
@@ -100,19 +101,22 @@ pub(super) fn use_policy(args: UseArgs) -> anyhow::Result<Exit> {
             _ => anyhow::bail!("the host answered another question than it was asked"),
         },
         Some(reference) => {
-            let Named { name, bytes, built_in } = policies::named(reference, &RegistryArgs::of(&args.place))?;
+            let named = policies::named(reference, &RegistryArgs::of(&args.place))?;
+            let settings = named.settings(&args.settings.iter().cloned().collect());
+            let is_fallback = named.is_fallback();
+            let Named { name, bytes, .. } = named;
             let wanted = UsePolicy {
                 run,
                 reference: reference.clone(),
                 name,
                 file: None,
                 digest: Digest::of(&bytes),
-                settings: args.settings.iter().cloned().collect(),
+                settings,
                 grants: granted(&args.grants)?,
                 scope,
                 decides,
             };
-            let bytes = (!built_in).then_some(&*bytes);
+            let bytes = (!is_fallback).then_some(&*bytes);
             block_on(put_in_place(&place.config, wanted, bytes))??
         }
     };

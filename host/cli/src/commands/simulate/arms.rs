@@ -62,13 +62,14 @@ pub(super) fn arms(
         let policy = configured.policy();
         let (decides, wants) = (policy.decides().to_vec(), policy.wants().clone());
         let mut bundle = bundle.clone();
-        if !component.built_in {
+        let settings = component.settings(&wanted.settings);
+        if !component.is_fallback() {
             let source = PolicySource { name: component.name, bytes: Some(component.bytes.into_owned()) };
             bundle.components.insert(wanted.reference.clone(), source);
         }
         let choice = PolicyChoice {
             component: Some(wanted.reference.clone()),
-            settings: wanted.settings,
+            settings,
             // It may use what it asks for: nothing that it decides here reaches anybody. Artifacts there are none.
             grants: Grants { artifacts: Vec::new(), ..wants },
             from: Origin { layer: Layer::Experiment, file: String::new(), line: 0 },

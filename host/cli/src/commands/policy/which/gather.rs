@@ -10,7 +10,7 @@ use baton_runtime::core::workflow::{
 };
 use baton_runtime::core::{Digest, RoleName, Run, RunId, Workflow};
 use baton_runtime::engine::{
-    ArtifactSource, BUILTIN_NAME, Engine, Grants as Granted, Policy, Setting, builtin_bytes,
+    ArtifactSource, Engine, Grants as Granted, Policy, Setting, built_in, builtin_bytes,
 };
 use baton_runtime::store::{Entry, Journal};
 use baton_runtime::{HostConfig, PolicyBundle, RuntimeError, journal_of, pins};
@@ -137,12 +137,10 @@ impl Gatherer {
     fn component(&self, pin: &PinnedLink) -> anyhow::Result<Option<Vec<u8>>> {
         match &self.from {
             From::Journal(journal) => Ok(journal.blob(&pin.component)?),
-            From::Bundle(_) if pin.policy == BUILTIN_NAME && pin.component == Digest::of(builtin_bytes()) => {
-                Ok(Some(builtin_bytes().to_vec()))
-            }
             From::Bundle(bundle) => {
-                let mut known = bundle.components.values().filter_map(|source| source.bytes.as_ref());
-                Ok(known.find(|bytes| Digest::of(bytes) == pin.component).cloned())
+                let read = bundle.components.values().filter_map(|source| source.bytes.as_deref());
+                let mut known = built_in(&pin.policy).into_iter().chain(read);
+                Ok(known.find(|bytes| Digest::of(bytes) == pin.component).map(<[u8]>::to_vec))
             }
         }
     }

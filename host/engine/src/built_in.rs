@@ -1,0 +1,73 @@
+//! The policies that are part of the host: each by its name, with its component. What stands behind every other is one of them.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use baton_core::Digest;
+use baton_core::workflow::SettingValue;
+use baton_core::workflow::rules::wrong_rules;
+
+use crate::router::{BUILTIN_NAME, builtin_bytes};
+use crate::settings::Problem;
+
+/// Abstains from everything that no rule in its settings speaks about.
+const RULES_NAME: &str = "rules";
+static RULES: &[u8] = include_bytes!("../../../policies/rules.wasm");
+static RULES_DIGEST: LazyLock<Digest> = LazyLock::new(|| Digest::of(RULES));
+
+/// Names of the policies that are part of the host; a workflow writes `builtin:` before them.
+pub const BUILT_IN_NAMES: [&str; 2] = [BUILTIN_NAME, RULES_NAME];
+
+/// The component of a policy that is part of the host.
+pub fn built_in(name: &str) -> Option<&'static [u8]> {
+    match name {
+        BUILTIN_NAME => Some(builtin_bytes()),
+        RULES_NAME => Some(RULES),
+        _ => None,
+    }
+}
+
+/// What is wrong with settings that fit the schema of a component, where this host knows more of them than the schema says.
+pub(crate) fn wrong_settings(component: &Digest, values: &BTreeMap<String, SettingValue>) -> Vec<Problem> {
+    if *component != *RULES_DIGEST {
+        return Vec::new();
+    }
+    wrong_rules(values).into_iter().map(|(key, message)| Problem { key, message }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use baton_core::workflow::file::rules_schema;
+
+    use super::*;
+    use crate::{Engine, EngineConfig};
+
+    // M4
+    #[test]
+    fn a_file_of_rules_has_the_settings_of_the_component_and_their_entries_are_checked() {
+        let engine = Engine::new(EngineConfig::default()).unwrap();
+        let policy = engine.load(RULES_NAME, built_in(RULES_NAME).unwrap()).unwrap();
+        let schema = rules_schema();
+        let of_file: BTreeSet<&str> =
+            schema["properties"].as_object().unwrap().keys().map(String::as_str).collect();
+        let of_component: BTreeSet<&str> =
+            policy.schema().unwrap().iter().map(|setting| setting.key.as_str()).collect();
+        assert_eq!(of_file, of_component);
+        for setting in policy.schema().unwrap().iter().filter(|setting| !setting.choices.is_empty()) {
+            let words = &schema["properties"][&setting.key]["enum"];
+            assert_eq!(*words, serde_json::json!(setting.choices), "{}", setting.key);
+        }
+
+        let given = |entry: &str| {
+            let value = SettingValue::Texts(vec![entry.to_owned()]);
+            policy.configure(&BTreeMap::from([("compact-percent".to_owned(), value.into())]))
+        };
+        assert!(given("claude = 75").is_ok());
+        let refused = given("claude at 75").err().unwrap().to_string();
+        let expected = "policy rules: setting `compact-percent`: \"claude at 75\" is not a threshold; write AGENT = PERCENT";
+        assert!(refused.starts_with(expected), "{refused}");
+        assert!(BUILT_IN_NAMES.iter().all(|name| built_in(name).is_some()) && built_in("absent").is_none());
+    }
+}
