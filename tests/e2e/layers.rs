@@ -425,3 +425,79 @@ fn a_layer_that_is_none_is_refused_before_anything_starts() {
         assert!(!stage.workspace.join("a.txt").exists());
     }
 }
+
+/// One phase whose first session stops with the words of a house rule, and whose agent then writes over the file of rules.
+fn ruled() -> Stage {
+    let stage = Stage::new();
+    stage.write(
+        "ruled.toml",
+        "name = \"ruled\"\ngoal = \"Keep to the rules.\"\n[roles.executor]\nscript = \"script.toml\"\n[limits]\nbackoff = \"0s\"\n\
+         [policies]\nexhaustion = [\"rules:work/house.toml\", \"builtin:resilience\"]\n[[phases]]\nid = \"one\"\n\
+         objectives = [{ id = \"a\", description = \"Write a.txt.\", files = [\"a.txt\"] }]\n",
+    );
+    stage.write("work/baton.toml", "[policies]\nall = \"rules:house.toml\"\n");
+    stage.write(
+        "work/house.toml",
+        "exhausted-phrases = [\"agent-text: vault is sealed\"]\nturns-by-phase = [\"o* = 7\"]\n",
+    );
+    stage.write(
+        "script.toml",
+        "window_tokens = 100000\n[objectives.a]\nsteps = [{ stop = \"The vault is sealed.\", session = \"first\" }, \
+         { write = \"house.toml\", content = \"turns-by-mode = [\\\"swrm = 4\\\"]\" }, { write = \"a.txt\", content = \"done\" }]\n",
+    );
+    stage
+}
+
+// M4
+#[test]
+fn a_file_of_rules_decides_what_it_speaks_about() {
+    let stage = ruled();
+    let planned = which(&stage, &["ruled.toml"]);
+    let told = seats(&planned);
+    assert_eq!(told[0], "run/exhaustion: rules by workflow ruled.toml:8");
+    assert_eq!(told[3], "run/budgeting: rules by workspace baton.toml:2");
+    assert_eq!(told[4], "run/prompting: resilience by built-in :null");
+    let set = &planned["seats"][0]["settings"]["exhausted-phrases"];
+    assert_eq!(set["value"][0], "agent-text: vault is sealed");
+
+    stage.baton(&["run", "ruled.toml"]).expect(0);
+    assert!(stage.read("house.toml").contains("swrm"));
+    let journal = Journal::open_read_only(&stage.state()).unwrap();
+    let run = journal.latest().unwrap().unwrap().run;
+    let mut decided: Vec<(Decision, Label)> = Vec::new();
+    for entry in journal.read(&run).unwrap() {
+        let Entry::Input(stamped) = entry.unwrap() else { continue };
+        if let Input::Decided { result: Ok(decision), label, .. } = stamped.input {
+            decided.push((decision, *label));
+        }
+    }
+    let by_rules: Vec<&Decision> =
+        decided.iter().filter(|(_, label)| label.policy == "rules").map(|(decision, _)| decision).collect();
+    let [Decision::Budget(budget), Decision::Assess(assessment)] = by_rules.as_slice() else {
+        panic!("{by_rules:?}")
+    };
+    assert_eq!((budget.max_turns, assessment.verdict), (7, Verdict::Exhausted));
+    let abstained = |label: &Label| label.abstained.iter().any(|before| before.policy == "rules");
+    let next = decided.iter().filter(|(_, label)| label.policy == "resilience" && abstained(label));
+    assert!(next.count() > 0, "the next of the chain decides the rest");
+
+    assert_eq!(seats(&which(&stage, &["--run"])), told);
+    let verified = placed(&stage, &["replay", "--verify", "--format", "json"]).expect(0);
+    let verified: Value = serde_json::from_str(&verified.stdout).unwrap();
+    assert_eq!((&verified["complete"], &verified["differences"]), (&true.into(), &0.into()), "{verified}");
+
+    // The next run is of what the file says now; another file is tried on this one.
+    let wrong = ["work/house.toml:1:18: `turns-by-mode`", "did you mean `swarm`?"];
+    placed(&stage, &["check", "ruled.toml"]).expect(2).says(&wrong);
+    placed(&stage, &["policy", "try", "rules:work/house.toml"]).expect(2).says(&wrong[1..]);
+    stage.write("other.toml", "turns-by-mode = [\"* = 9\"]\n");
+    let tried = placed(&stage, &["policy", "try", "rules:other.toml", "--decides", "budgeting"]).expect(0);
+    assert!(tried.stdout.contains("9 turns"), "{}", tried.stdout);
+    let inline =
+        "exhaustion = { component = \"builtin:rules\", settings = { quota-phrases = [\"sealed\"] } }";
+    stage.write("work/baton.toml", format!("[policies]\n{inline}\n"));
+    stage.write("work/house.toml", "never-split = [\"one\"]\n");
+    placed(&stage, &["check", "ruled.toml"])
+        .expect(3)
+        .says(&["work/baton.toml:2", "setting `quota-phrases`: \"sealed\" names no channel"]);
+}
