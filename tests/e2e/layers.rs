@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use baton_runtime::core::decision::DecidedBy;
+use baton_runtime::core::decision::{DecidedBy, Decision, Label, Verdict};
 use baton_runtime::core::{Action, Input};
 use baton_runtime::store::{Entry, Journal};
 use serde_json::Value;
