@@ -69,6 +69,15 @@ struct Shown {
     is_missing: AtomicBool,
 }
 
+impl Shown {
+    /// From now on these.
+    fn show(&self, artifacts: &BTreeMap<String, Digest>) {
+        let listed = artifacts.iter().map(|(name, digest)| (name.clone(), digest.clone()));
+        *self.listed.lock().unwrap_or_else(PoisonError::into_inner) = listed.collect();
+        self.is_missing.store(false, Ordering::Relaxed);
+    }
+}
+
 impl ArtifactSource for Shown {
     fn list(&self) -> Vec<(String, Digest)> {
         self.listed.lock().unwrap_or_else(PoisonError::into_inner).clone()
@@ -138,24 +147,17 @@ impl<'j> Witnesses<'j> {
     }
 
     fn ask_known(&mut self, question: &Question, asked: &Whom<'_>, known: &Known) -> Answer {
-        let loaded = self.load(asked.policy, known).map(|loaded| (loaded, asked.artifacts));
-        let links = match loaded.and_then(|first| Ok((first, self.links(asked.behind)?))) {
-            Ok(((first, artifacts), behind)) => {
-                std::iter::once((first, artifacts.clone())).chain(behind).collect::<Vec<_>>()
-            }
+        let loaded = self.load(asked.policy, known);
+        let loaded = loaded.and_then(|first| Ok((first, self.links(asked.behind)?)));
+        let (first, behind) = match loaded {
+            Ok(loaded) => loaded,
             Err(why) => return Answer::Unavailable { why },
         };
-        for (Loaded { shown, .. }, artifacts) in &links {
-            let listed = artifacts.iter().map(|(name, digest)| (name.clone(), digest.clone()));
-            *shown.listed.lock().unwrap_or_else(PoisonError::into_inner) = listed.collect();
-            shown.is_missing.store(false, Ordering::Relaxed);
-        }
-        let mut configured = links.iter().map(|(loaded, _)| loaded.configured.clone());
-        let Some(first) = configured.next() else {
-            return Answer::Unavailable { why: format!("{} is not at hand", asked.policy) };
-        };
-        let evaluation = first.over(configured.collect()).evaluate(question);
-        if links.iter().any(|(Loaded { shown, .. }, _)| shown.is_missing.load(Ordering::Relaxed)) {
+        first.shown.show(asked.artifacts);
+        let next = behind.iter().map(|link| link.configured.clone()).collect();
+        let evaluation = first.configured.over(next).evaluate(question);
+        let mut shown = behind.iter().map(|link| &link.shown).chain([&first.shown]);
+        if shown.any(|shown| shown.is_missing.load(Ordering::Relaxed)) {
             let why = format!("an artifact that {} was shown is no longer kept", asked.policy);
             return Answer::Unavailable { why };
         }
@@ -169,13 +171,19 @@ impl<'j> Witnesses<'j> {
         }
     }
 
-    /// The policies behind a layer, as far as it asked them, in the order of the chain; each with what it was shown.
-    fn links(&mut self, records: &[LinkRecord]) -> Result<Vec<(Loaded, BTreeMap<String, Digest>)>, String> {
+    /// The policies behind a layer, as far as it asked them, in the order of the chain; each is shown what it was shown.
+    fn links(&mut self, records: &[LinkRecord]) -> Result<Vec<Loaded>, String> {
         let mut by_place: BTreeMap<u32, &LinkRecord> = BTreeMap::new();
         for record in records {
             by_place.entry(record.place).or_insert(record);
         }
-        by_place.into_values().map(|record| Ok((self.link(record)?, record.artifacts.clone()))).collect()
+        let mut links = Vec::new();
+        for record in by_place.into_values() {
+            let link = self.link(record)?;
+            link.shown.show(&record.artifacts);
+            links.push(link);
+        }
+        Ok(links)
     }
 
     fn link(&mut self, record: &LinkRecord) -> Result<Loaded, String> {

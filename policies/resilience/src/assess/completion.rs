@@ -68,7 +68,8 @@ pub(super) fn answered(host: &impl Host, o: &Observation, answer: Option<&Signal
     let answers = said.as_ref().is_some_and(|said| said.answers);
     let not_taken = attribute(&o.attributes, "report-not-taken");
     // Whoever meant to report has something to say: after the question its last line will do.
-    if let Some(why) = not_taken.filter(|_| !(answers && o.nudges > 0) && !open.is_empty()) {
+    let is_answered = open.is_empty() || answers && o.nudges > 0;
+    if let Some(why) = not_taken.filter(|_| !is_answered) {
         let what = format!("a report of the agent was not taken: {}", one_line(why, NOT_TAKEN_BYTES));
         return not_done(host, o, what);
     }

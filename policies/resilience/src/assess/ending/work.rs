@@ -133,10 +133,7 @@ pub(in crate::assess) fn says(host: &impl Host, window: u32, answer: &Signal, op
         affirms: is_whole && begins_with("yes") && (trouble.is_none() || is_complete()) && left.is_none(),
         refuses: is_whole && begins_with("no"),
         answers,
-        said_more: match &answered {
-            Some(AnswerLine::Done(_)) if !answers => true,
-            _ => false,
-        },
+        said_more: !answers && matches!(answered, Some(AnswerLine::Done(_))),
         denied: match answered {
             Some(AnswerLine::NotDone(line)) => Some(line.trim().to_owned()),
             _ => None,
