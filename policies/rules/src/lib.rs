@@ -24,27 +24,27 @@ use baton_sdk::prelude::*;
 
 /// The policy.
 #[derive(Clone, Copy, Debug)]
-pub struct HouseRules;
+pub struct TeamRules;
 
-impl Exhaustion for HouseRules {
+impl Exhaustion for TeamRules {
     fn assess(host: &impl Host, o: exhaustion::Observation) -> Option<exhaustion::Assessment> {
         ending::assess(host, &o)
     }
 }
 
-impl Compaction for HouseRules {
+impl Compaction for TeamRules {
     fn decide(host: &impl Host, o: compaction::Observation) -> Option<compaction::Decision> {
         room::decide(host, &o)
     }
 }
 
-impl Splitting for HouseRules {
+impl Splitting for TeamRules {
     fn decide(host: &impl Host, o: splitting::Observation) -> Option<splitting::Decision> {
         scope::split(host, &o)
     }
 }
 
-impl Budgeting for HouseRules {
+impl Budgeting for TeamRules {
     fn decide(
         host: &impl Host,
         o: budgeting::Observation,
@@ -54,7 +54,7 @@ impl Budgeting for HouseRules {
     }
 }
 
-impl Settings for HouseRules {
+impl Settings for TeamRules {
     fn schema() -> Vec<settings::Setting> {
         vec![
             schema::texts(
@@ -123,4 +123,4 @@ impl Settings for HouseRules {
     }
 }
 
-export_policy!(HouseRules: exhaustion, compaction, splitting, budgeting, settings);
+export_policy!(TeamRules: exhaustion, compaction, splitting, budgeting, settings);

@@ -1,6 +1,6 @@
 //! What each rule decides and what it leaves alone, with golden decisions, and that without rules nothing is decided.
 
-use baton_policy_rules::HouseRules;
+use baton_policy_rules::TeamRules;
 use baton_sdk::compaction::Action;
 use baton_sdk::exhaustion::{Observation, Occasion, Recovery, Verdict};
 use baton_sdk::prelude::*;
@@ -9,7 +9,7 @@ use baton_sdk::{Answer, Ask, Case, golden, rules, sample, strategy};
 use proptest::prelude::*;
 
 fn hold(file: &str, case: &Case) {
-    golden::check_case::<HouseRules>(format!("golden/{file}.json"), case);
+    golden::check_case::<TeamRules>(format!("golden/{file}.json"), case);
 }
 
 fn list(entries: &[&str]) -> SettingValue {
@@ -32,7 +32,7 @@ fn said(
 }
 
 fn verdict(case: &Case) -> Option<Verdict> {
-    match case.answer::<HouseRules>() {
+    match case.answer::<TeamRules>() {
         Answer::Assess(answer) => Some(answer.verdict),
         Answer::Abstained => None,
         other => panic!("{other:?}"),
@@ -40,7 +40,7 @@ fn verdict(case: &Case) -> Option<Verdict> {
 }
 
 fn abstains(case: &Case) {
-    assert_eq!(case.answer::<HouseRules>(), Answer::Abstained);
+    assert_eq!(case.answer::<TeamRules>(), Answer::Abstained);
 }
 
 #[test]
@@ -95,7 +95,7 @@ fn while_it_works_only_a_limit_or_a_silence_counts() {
         (o.occasion, o.session.state) = (Occasion::Heartbeat, SessionState::Working);
         o.session.capabilities.remove(Capabilities::INTERRUPTS);
     };
-    match said(Channel::Terminal, "Proceed?", asks, entry, cannot).answer::<HouseRules>() {
+    match said(Channel::Terminal, "Proceed?", asks, entry, cannot).answer::<TeamRules>() {
         Answer::Assess(answer) => assert_eq!(answer.recovery, Recovery::NewSession),
         other => panic!("{other:?}"),
     }
@@ -112,7 +112,7 @@ fn an_agent_makes_room_at_its_threshold() {
             .with_setting("compact-percent", list(&["* = 50", "claude = 75"]))
             .with_setting("compact-instructions", SettingValue::Text("Keep the decisions.".into()))
     };
-    let action = |case: Case| match case.answer::<HouseRules>() {
+    let action = |case: Case| match case.answer::<TeamRules>() {
         Answer::Compaction(decision) => Some(decision.action),
         Answer::Abstained => None,
         other => panic!("{other:?}"),
@@ -172,7 +172,7 @@ fn a_phase_before_a_mode_has_its_turns() {
 #[test]
 fn the_readme_has_every_setting() {
     let readme = include_str!("../../README.md");
-    for setting in HouseRules::schema() {
+    for setting in TeamRules::schema() {
         let row = format!("| `{}` | {} |\n", setting.key, setting.doc);
         assert!(readme.contains(&row), "policies/README.md lacks the row\n{row}");
     }
@@ -195,7 +195,7 @@ proptest! {
     fn no_rule_is_broken(
         case in prop_oneof![strategy::exhaustion(), strategy::compaction(), strategy::splitting(), strategy::budgeting()],
     ) {
-        prop_assert_eq!(case.answer::<HouseRules>(), Answer::Abstained);
-        rules::check::<HouseRules>(&with_rules(case));
+        prop_assert_eq!(case.answer::<TeamRules>(), Answer::Abstained);
+        rules::check::<TeamRules>(&with_rules(case));
     }
 }
