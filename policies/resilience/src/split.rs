@@ -53,8 +53,13 @@ pub(crate) fn evaluate(host: &impl Host, o: &Observation) -> Decision {
         // Where work can go on as it is, it does; only what is stuck needs a person.
         return if stuck {
             let last = open.first().map_or("", |objective| objective.id.as_str());
+            let budget = &o.phase.budget;
+            let cause = match budget.continuations_used < budget.continuations {
+                true => "its last session finished no objective",
+                false => "its continuations are used up",
+            };
             let question = format!(
-                "Phase {id} cannot go on as it is, and {how}, so it cannot be split ({last} is open). Continue it, or leave it?"
+                "Phase {id} cannot continue, since {cause}, and {how}, so it cannot be split ({last} is open). Continue it, or leave it?"
             );
             Decision::new(Action::Pause(question), format!("{why}, and {how}"))
         } else {

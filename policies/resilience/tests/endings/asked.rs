@@ -38,8 +38,8 @@ fn who_answers_the_question_plainly_is_believed() {
         assert_eq!(held_to(text, wanted, "", 0).verdict, Verdict::Completed, "{text}");
     }
     for text in [
-        "Yes, parser.txt is finished: it has five cases. Some tests are not for this platform.",
-        "Yes, the work is complete. Error recovery is not in scope.",
+        "Yes. It has five cases, and they parse the samples.",
+        "Yes, the work is complete.",
         "Wrote the parser. I skipped the old format. Context is at 85%.\n\n**Done: parser**",
         "I have used 85% of my context.\n\nDone: parser",
     ] {
@@ -91,6 +91,60 @@ fn who_was_asked_has_to_answer() {
     ] {
         assert_eq!(held_to(text, wanted, "", 1).verdict, Verdict::Completed, "{text}");
     }
+}
+
+#[test]
+fn a_claim_is_of_all_and_nothing_speaks_against_it() {
+    // A11: each was done on the first answer, since a claim of something stood behind a failure, or a part was told in the
+    // objective's own words.
+    let tests =
+        ("parser", "Write the parser and its tests: the empty, nested, quoted, escaped and unicode cases");
+    let handlers = ("handlers", "Convert the handlers to async: login, logout, refresh and register");
+    let migration = ("migration", "Write the migration for the users, orders and invoices tables");
+    for ((id, description), text) in [
+        (tests, "Ran the tests: test_unicode fails.\n\nThe parser is implemented and tested."),
+        (tests, "Two of the tests fail. The parser is written."),
+        (tests, "The unicode case still fails. The parser is written and tested."),
+        (tests, "Test run: 9 passed, 3 failed.\n\nThe parser is written and the tests are in place."),
+        (handlers, "Register is a stub. The handlers are converted."),
+        (handlers, "The refresh handler fails its test. The handlers are converted."),
+        (handlers, "The login and logout handlers are converted and their tests pass."),
+        (migration, "The migration of the users table is written and its tests pass."),
+        (tests, "The empty and nested cases of the parser are written and their tests pass."),
+        (tests, "The parser is written, with the cases empty, nested and quoted."),
+        (tests, "The work is in place in out.txt and the quoted and escaped cases are done."),
+        (tests, "All cases that I looked at are done."),
+        (tests, "All of the empty cases are written."),
+        (tests, "Yes, the parser is done. The unicode tests fail, though."),
+        (tests, "Yes, the empty and nested cases are done. The unicode one still fails."),
+        (tests, "Yes, the parser is done for the empty and nested cases."),
+        (tests, "Yes, three cases are done."),
+        (tests, "Yes, the tests are done. They fail."),
+        (handlers, "Yes, the login and logout handlers are done. The refresh handler is a stub."),
+    ] {
+        for (check, nudges) in [("", 0), ("", 1), ("true", 0)] {
+            let assessment = judge(text, |o| {
+                let objective = sample::objective(id, description);
+                let file = ExpectedFile { path: "out.txt".into(), state: FileState::Changed };
+                let status = ObjectiveStatus::InProgress;
+                o.objectives = vec![Objective { status, files: 1, expected_files: vec![file], ..objective }];
+                (o.files_changed, o.phase.check, o.phase.expects_files) = (2, check.into(), true);
+                o.nudges = nudges;
+            });
+            assert_ne!(assessment.verdict, Verdict::Completed, "{text} {check} {nudges}");
+        }
+    }
+    for text in [
+        "Everything is finished, nothing is left.",
+        "The parser is done, its tests pass, and nothing is left.",
+        "Yes.",
+    ] {
+        assert_eq!(held_to(text, tests_of(tests), "", 1).verdict, Verdict::Completed, "{text}");
+    }
+}
+
+fn tests_of((_, description): (&str, &'static str)) -> (&'static str, &'static [&'static str]) {
+    (description, &["out.txt"])
 }
 
 #[test]

@@ -7,12 +7,14 @@ use super::claim::is_mark;
 use super::classes::NUMBERS;
 use super::lexicon::{Lexicon, Work};
 use super::words::{QUOTE, Sentence, words};
-use super::{ALL, Answer, DONE, newest, quoted};
+use super::{ALL, Answer, DONE, NONE, newest, quoted};
 
 /// Bytes at the end of an answer that say what became of the work.
 const SAID_BYTES: usize = 3 << 9;
 /// Sentences at the end that may claim that all is done.
 const CLAIM_SENTENCES: usize = 6;
+/// Words from "no" to what there is none of.
+const NONE_WORDS: usize = 2;
 /// Words from "fixed" to what is gone.
 const RID_WORDS: usize = 4;
 /// Bytes of a description that are read, and of a word that says what it is about.
@@ -76,9 +78,9 @@ pub(in crate::assess) struct Said {
     pub(in crate::assess) leaves: Option<Evidence>,
     /// What it says of what comes next, behind everything that it claims is done.
     pub(in crate::assess) ahead: Option<Evidence>,
-    /// It says of something that it is not done, or that it failed, and claims behind it no more than that.
+    /// It says of something that it is not done, or that it failed.
     pub(in crate::assess) trouble: bool,
-    /// It claims in plain words that all of it is done.
+    /// It ends with the claim, in plain words, that all of it is done, and nothing else in it speaks against that.
     pub(in crate::assess) claims: bool,
     /// It begins with yes, as an answer to the question whether all is done, and speaks of nothing that is not.
     pub(in crate::assess) affirms: bool,
@@ -104,33 +106,31 @@ pub(in crate::assess) fn says(host: &impl Host, window: u32, answer: &Signal, op
             || is_share(&sentence.words)
     };
     let is_plain = |remark: &str| work.is_plain(&words(remark), &topic) && topic.names_all_code(remark);
+    let is_claim = |words: &[String]| claims_all(words, &topic) && work.is_plain(words, &topic);
     let answered = answer_line(text, open, &work);
     let answers = matches!(&answered, Some(AnswerLine::Done(remark)) if is_plain(remark));
-    let begins_with = |word: &str| {
-        sentences.first().and_then(|first| first.words.first()).is_some_and(|first| first == word)
-    };
+    let first = sentences.first().map_or(&[][..], |first| &first.words[..]);
+    let begins_with = |word: &str| first.first().is_some_and(|first| first == word);
     let asks = |sentence: &Sentence| text[..sentence.end].trim_end().ends_with('?');
-    let trouble = sentences.iter().rposition(|sentence| troubled(sentence) || asks(sentence));
-    let from = sentences.len().saturating_sub(CLAIM_SENTENCES).max(trouble.map_or(0, |at| at + 1));
-    let last = (from..sentences.len()).rev().take_while(|at| work.is_plain(&sentences[*at].words, &topic));
-    let claims = |sentence: &Sentence| {
-        claims_all(&sentence.words, &topic) && topic.names_all_code(&text[sentence.start..sentence.end])
-    };
-    let claim = last.filter(|at| claims(&sentences[*at])).last();
-    let mut ahead = sentences[claim.map_or(0, |at| at + 1)..].iter().rev().filter(|_| !answers);
-    let ahead = ahead.find(|sentence| work.looks_ahead(sentence));
+    let trouble = sentences.iter().any(|sentence| troubled(sentence) || asks(sentence));
+    // The claim ends the answer; behind it stands nothing but what claims are made of.
+    let from = sentences.len().saturating_sub(CLAIM_SENTENCES);
+    let last = sentences[from..].iter().rev().take_while(|sentence| {
+        work.is_plain(&sentence.words, &topic) && topic.names_all_code(&text[sentence.start..sentence.end])
+    });
+    let claims = !trouble && last.clone().any(|sentence| claims_all(&sentence.words, &topic));
+    let ahead = sentences.iter().rev().find(|sentence| work.looks_ahead(sentence));
+    let ahead = ahead.filter(|_| !answers && !claims);
     let left = Answer::new(&sentences, &lexicon).left_to_do();
     let is_whole = whole.len() == text.len();
-    let is_complete = || {
-        let first = sentences.first().filter(|first| !troubled(first));
-        first.is_some_and(|first| first.words.iter().any(|word| COMPLETE.contains(&word.as_str())))
-    };
+    let says_yes =
+        begins_with("yes") && (first.len() == 1 || work.is_plain(first, &topic) || is_claim(first));
     Said {
         leaves: left.map(|(at, _)| quoted(answer, text, &sentences[at])),
         ahead: ahead.map(|sentence| quoted(answer, text, sentence)),
-        trouble: !answers && claim.is_none() && trouble.is_some(),
-        claims: claim.is_some(),
-        affirms: is_whole && begins_with("yes") && (trouble.is_none() || is_complete()) && left.is_none(),
+        trouble: !answers && trouble,
+        claims,
+        affirms: is_whole && says_yes && !trouble && left.is_none() && ahead.is_none(),
         refuses: is_whole && begins_with("no"),
         answers,
         said_more: !answers && matches!(answered, Some(AnswerLine::Done(_))),
@@ -188,18 +188,30 @@ fn starts_with<'t>(line: &'t str, beginning: &str) -> Option<&'t str> {
 impl Work {
     /// Whether it says nothing but what plain claims are made of, and words of the work itself.
     fn is_plain(&self, words: &[String], topic: &Topic) -> bool {
-        let mut at = 0;
-        while let Some(word) = words.get(at) {
+        words.split(|word| is_mark(word) || word == "and").all(|clause| {
+            // "All five cases" are all, "all empty cases" are some: one word of the work, where the clause claims it.
+            let most = usize::from(claims_all(clause, topic));
+            self.own_words(clause, topic).is_some_and(|own| own <= most)
+        })
+    }
+
+    /// How many words of a clause are the work's own; nothing where one is of neither kind.
+    fn own_words(&self, clause: &[String], topic: &Topic) -> Option<usize> {
+        let (mut at, mut own) = (0, 0);
+        while let Some(word) = clause.get(at) {
             // "Fix the failing test": what is failing is no less so because the objective says it.
-            let is_named = || topic.is_named(&words[at..=at]) && self.trouble.at(words, at).is_none();
-            let is_own = || is_mark(word) || word == QUOTE || topic.is_all(word) || is_named();
-            match self.plain.at(words, at) {
+            let is_named = || {
+                topic.ids.contains(word)
+                    || topic.is_named(&clause[at..=at]) && self.trouble.at(clause, at).is_none()
+            };
+            match self.plain.at(clause, at) {
                 Some(length) => at += length,
-                None if is_own() => at += 1,
-                None => return false,
+                None if word == QUOTE || topic.is_amount(word) => at += 1,
+                None if is_named() => (at, own) = (at + 1, own + 1),
+                None => return None,
             }
         }
-        true
+        Some(own)
     }
 
     /// "Now on to the parser", "Continuing with the tests".
@@ -211,7 +223,9 @@ impl Work {
     fn is_in_trouble(&self, words: &[String], lexicon: &Lexicon) -> bool {
         self.trouble.all(words).any(|(at, _)| {
             let is_last = at > 0 && LAST_PARTS.contains(&words[at - 1].as_str()) && is_made(words, at - 1);
-            words[at] == "not" || !is_last && !is_rid_of(words, at, lexicon)
+            let denies = |word: &String| NONE.contains(&word.as_str());
+            let is_none = clause_before(words, at).take(NONE_WORDS).any(denies);
+            words[at] == "not" || !is_last && !is_none && !is_rid_of(words, at, lexicon)
         })
     }
 }
@@ -277,8 +291,13 @@ impl Topic {
 
     /// Whether the word says of how much it is as all of it: the name of an objective, or as many as were wanted.
     fn is_all(&self, word: &String) -> bool {
+        self.ids.contains(word) || self.is_amount(word)
+    }
+
+    /// Whether it says as many as were wanted.
+    fn is_amount(&self, word: &String) -> bool {
         let amount = amounts(std::slice::from_ref(word)).next();
-        self.ids.contains(word) || amount.is_some() && amount == self.amount
+        amount.is_some() && amount == self.amount
     }
 
     /// Whether every file and piece of code in a text is one that an objective names.
