@@ -48,6 +48,8 @@ struct Job {
     filled: (f64, u32),
     /// What it has to say in the end.
     answer: String,
+    /// What it says that it did not finish.
+    admitted: Vec<ObjectiveId>,
 }
 
 /// An agent at work.
@@ -146,7 +148,15 @@ impl Agent {
         } else {
             0.0
         };
-        self.job = Some(Job { kind, focus, at: 0, left, filled: (0.0, 0), answer: String::new() });
+        self.job = Some(Job {
+            kind,
+            focus,
+            at: 0,
+            left,
+            filled: (0.0, 0),
+            answer: String::new(),
+            admitted: Vec::new(),
+        });
         if self.is_silent {
             let session = format!("{}/{}", self.spec.session, self.prompts);
             let mut dice = Dice::of(around.seed, "wakes", &session);

@@ -96,6 +96,9 @@ impl Agent {
         }
         let Some(job) = &mut self.job else { return };
         job.answer.push_str(&words::on_objective(about, admits));
+        if admits {
+            job.admitted.push(about.clone());
+        }
         job.at += 1;
         job.filled = (0.0, 0);
         if job.at >= job.focus.len() {
@@ -121,8 +124,8 @@ impl Agent {
 
     /// Nothing of the prompt is left.
     fn is_through(&mut self, step: &mut Step, around: &mut Around<'_>) {
-        let Some(job) = self.job.take() else { return };
-        let mut answer = job.answer;
+        let Some(mut job) = self.job.take() else { return };
+        let mut answer = std::mem::take(&mut job.answer);
         let name = format!("{}/{}", self.spec.session, self.prompts);
         match job.kind {
             BriefKind::Reviewing => {
@@ -138,7 +141,11 @@ impl Agent {
             }
             _ => {}
         }
-        step.say(AgentEvent::Text { text: words::answer(&answer) });
+        let line = match job.kind {
+            BriefKind::Reviewing => String::new(),
+            _ => words::last_line(&job.focus, &job.admitted),
+        };
+        step.say(AgentEvent::Text { text: words::answer(&answer) + &line });
         step.say(words::prompt_ended("end_turn", false));
     }
 

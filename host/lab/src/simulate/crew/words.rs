@@ -98,6 +98,16 @@ pub(super) fn answer(said: &str) -> String {
     format!("{said}That is what changed in this step, and nothing else was touched.")
 }
 
+/// The line that every prompt asks for at the end of an answer.
+pub(super) fn last_line(focus: &[ObjectiveId], admitted: &[ObjectiveId]) -> String {
+    let names = |ids: &[ObjectiveId]| ids.iter().map(ObjectiveId::as_str).collect::<Vec<_>>().join(", ");
+    match (focus, admitted) {
+        ([], _) => String::new(),
+        (done, []) => format!("\n\nDone: {}", names(done)),
+        (_, open) => format!("\n\nNot done: {}", names(open)),
+    }
+}
+
 pub(super) fn tool_output(bytes: usize) -> String {
     "fn value(&self) -> u32 { self.value }\n".chars().cycle().take(bytes).collect()
 }
