@@ -154,6 +154,87 @@ fn one_decision_decides_in_a_run(name: &'static str) {
     assert!(tried.contains("splitting"), "{tried}");
 }
 
+/// The decision of a layer, in place of the template's: the prompt of the next policy, with a line more.
+const LAYERS: [(&str, &str, &str); 2] = [
+    (
+        "js",
+        "decisions/prompting.js",
+        "import { compose as next } from 'baton:policy/prompting@0.1.0';
+import { getText } from 'baton:policy/config@0.1.0';
+import { text } from '../settings.js';
+
+export const settings = [text('rules', 'No TODO comments.', 'What every prompt says at its end.')];
+
+export const prompting = {
+  compose(o) {
+    const prompt = next(o);
+    return prompt && { ...prompt, prompt: `${prompt.prompt}\\n${getText('rules')}\\n` };
+  },
+};
+",
+    ),
+    (
+        "python",
+        "decisions/prompting.py",
+        "from wit_world import exports
+from wit_world.imports import config, prompting
+
+from settings import text
+
+SETTINGS = [text('rules', 'No TODO comments.', 'What every prompt says at its end.')]
+
+
+class Prompting(exports.Prompting):
+    def compose(self, observation):
+        prompt = prompting.compose(observation)
+        if prompt is not None:
+            prompt.prompt += '\\n' + config.get_text('rules') + '\\n'
+        return prompt
+",
+    ),
+];
+
+// M4, M6: the import of a layer is the next policy, in every language, and the run is replayed exactly.
+fn a_layer_asks_the_next_policy(name: &'static str) {
+    let Some(language) = Language::of(name) else { return };
+    let stage = Stage::new();
+    let new = ["policy", "new", "my-layer", "--decides", "prompting", "--language", language.name];
+    stage.baton(&new).expect(0);
+    let (_, file, decision) = LAYERS.iter().find(|(of, ..)| *of == name).expect("a layer in the language");
+    stage.write(&format!("my-layer/{file}"), *decision);
+    let world = std::fs::read_to_string(stage.path("my-layer/world.wit")).unwrap();
+    let export = "export baton:policy/prompting@0.1.0;";
+    let import = "import baton:policy/prompting@0.1.0;";
+    stage.write("my-layer/world.wit", world.replace(export, &format!("{import}\n    {export}")));
+    language.install(&stage.path("my-layer"));
+    let build =
+        stage.command(&["policy", "build", "my-layer"]).env("PATH", language.path()).output().unwrap();
+    support::Ended::from(build).expect(0);
+
+    let layer = "{ layer = \"my-layer/my-layer.wasm\", over = \"builtin:resilience\", grants = { fuel = 200000000 } }";
+    stage.write(
+        "own.toml",
+        format!(
+            "name = \"own\"\ngoal = \"Write a file.\"\n[policies]\nprompting = {layer}\n[roles.executor]\nscript = \"script.toml\"\n\
+             [[phases]]\nid = \"one\"\nobjectives = [{{ id = \"a\", description = \"Write a.txt\", files = [\"a.txt\"] }}]\n"
+        ),
+    );
+    stage.write(
+        "script.toml",
+        "window_tokens = 100000\n[objectives.a]\nsteps = [{ write = \"a.txt\", content = \"done\" }]\n",
+    );
+    stage.baton(&["run", "own.toml"]).expect(0);
+    let run = stage.story().view.run;
+    let told = stage.state().sessions().join(run.as_str()).join("s1/stdin.jsonl");
+    let told = std::fs::read_to_string(told).unwrap();
+    assert!(told.contains("No TODO comments.") && told.contains("## Your objective"), "{told}");
+    let (workspace, state) =
+        (stage.workspace.display().to_string(), stage.state_root().display().to_string());
+    let verify = ["replay", "--verify", "--workspace", &workspace, "--state-dir", &state];
+    let verified = stage.baton(&verify).expect(0).stdout;
+    assert!(verified.contains("replays exactly"), "{verified}");
+}
+
 // M4
 fn the_reference_policy_is_built_and_fit(name: &'static str) {
     let Some(language) = Language::of(name) else { return };
@@ -193,6 +274,11 @@ mod js {
     }
 
     #[test]
+    fn a_layer_asks_the_next_policy() {
+        super::a_layer_asks_the_next_policy("js");
+    }
+
+    #[test]
     fn the_reference_policy_is_built_and_fit() {
         super::the_reference_policy_is_built_and_fit("js");
     }
@@ -207,6 +293,11 @@ mod python {
     #[test]
     fn one_decision_decides_in_a_run() {
         super::one_decision_decides_in_a_run("python");
+    }
+
+    #[test]
+    fn a_layer_asks_the_next_policy() {
+        super::a_layer_asks_the_next_policy("python");
     }
 
     #[test]
