@@ -174,6 +174,7 @@ fn doubt(
     let checked = is_checked(o, open);
     let names_context = answer.is_some_and(|answer| ending::names_context(host, o, answer));
     let what = match (&said.denied, &said.leaves, &said.ahead) {
+        _ if was_asked && said.refuses => "answers no".to_owned(),
         // Who has been asked means what its last line says. Who only reads speaks of what others left.
         _ if said.answers && (was_asked || !is_for_change) => return None,
         (_, Some(left), _) if said.answers => {
@@ -181,7 +182,6 @@ fn doubt(
         }
         _ if said.answers => return None,
         (Some(line), ..) => format!("answers \"{}\"", one_line(line, NOTE_BYTES)),
-        _ if was_asked && said.refuses => "answers no".to_owned(),
         _ if said.said_more => {
             format!("says more on its last line than `Done: {}`", ids_of(open))
         }

@@ -136,7 +136,7 @@ fn a_claim_is_of_all_and_nothing_speaks_against_it() {
     }
     for text in [
         "Everything is finished, nothing is left.",
-        "The parser is done, its tests pass, and nothing is left.",
+        "Everything is done, its tests pass, and nothing is left.",
         "Yes.",
     ] {
         assert_eq!(held_to(text, tests_of(tests), "", 1).verdict, Verdict::Completed, "{text}");
@@ -145,6 +145,50 @@ fn a_claim_is_of_all_and_nothing_speaks_against_it() {
 
 fn tests_of((_, description): (&str, &'static str)) -> (&'static str, &'static [&'static str]) {
     (description, &["out.txt"])
+}
+
+#[test]
+fn an_answer_is_heard_at_both_ends_and_beside_a_check() {
+    // A11, A12: with a check that unfinished work passes, each of these was done and checked.
+    let wanted = ("Write src/parser.py with all operators and tests.", &["src/parser.py"] as &[&str]);
+    let list = "- The token is read by the reader, as the grammar wants it to be.\n".repeat(30);
+    for text in [
+        "No, division and modulo are missing.\n\nWhat is there:\n".to_owned() + &list,
+        "Not done: division and modulo.\n\nWhat is there:\n".to_owned() + &list,
+        "My context is used up, division is still open.\n\n".to_owned() + &list,
+    ]
+    .iter()
+    .map(String::as_str)
+    .chain([
+        "Unfortunately no: only addition works.",
+        "Only addition and subtraction are implemented at this point.",
+        "Division and modulo are stubbed out.",
+        "Division lacks an implementation, and so does modulo.",
+        "I implemented all operators apart from division.",
+        "I implemented everything but the tests.",
+        "Division raises NotImplementedError, and the tests are absent.",
+        "I have implemented addition. Division is harder than I thought.",
+        "Division and modulo return a dummy value for the moment.",
+        "No. Two cases are missing, so I cannot end with the line\n\nDone: parser",
+        "Not done: division and modulo\nDone: parser",
+        "The five cases come as soon as it is reviewed. Once they pass I will end with:\n\nDone: parser",
+        "I wrote the tests, which are red as in TDD.\n\nDone: parser tests",
+        "Yes. I am on it: division comes in a minute.",
+    ]) {
+        for nudges in [0, 1] {
+            assert_ne!(held_to(text, wanted, "true", nudges).verdict, Verdict::Completed, "{text} {nudges}");
+        }
+    }
+    // "All helpers" of helpers, parser and evaluator are a part.
+    for text in [
+        "All helpers are written.",
+        "The parser is complete.",
+        "It is complete.",
+        "All of it was read. Done.",
+    ] {
+        let wanted = ("Write the helpers, the parser and the evaluator.", &["src/parser.py"] as &[&str]);
+        assert_eq!(held_to(text, wanted, "", 0).recovery, Recovery::Nudge, "{text}");
+    }
 }
 
 #[test]
@@ -254,7 +298,7 @@ fn who_leaves_work_is_asked_once_and_then_continued() {
     assert!(left.reason.contains("cargo test"), "{}", left.reason);
     let blocked = "I could not start, because the compiler is not installed here.\n\nNot done: views";
     assert_eq!(checked(blocked, 0).verdict, Verdict::Unfinished);
-    assert_eq!(checked("The views are converted.", 2).verdict, Verdict::Completed);
+    assert_eq!(checked("All of it is converted.", 2).verdict, Verdict::Completed);
     assert_eq!(checked("The views were converted when I came.", 0).recovery, Recovery::Nudge);
 }
 

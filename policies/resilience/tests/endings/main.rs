@@ -168,8 +168,8 @@ fn who_does_not_say_that_it_is_done_is_not_believed() {
     for done in [
         "I implemented the five cases and ran them.",
         "All five cases are written, as asked for.",
-        "The parser is done, and its tests pass.",
-        "It is complete. The tests are green.",
+        "The work is done, and its tests pass.",
+        "Everything is complete. The tests are green.",
         "The parser takes empty input, too. All of it is done.",
     ] {
         let done = format!("{done} The five were looked over twice.");
@@ -180,6 +180,8 @@ fn who_does_not_say_that_it_is_done_is_not_believed() {
         "Fixed the remaining failing test.",
         "Removed the TODO comments.",
         "The parser is written. It takes empty input, too.",
+        "The parser is done, and its tests pass.",
+        "It is complete.",
         "All five cases are written, bar the fifth.",
         "All of the tests are written.",
         "Everything is done for now.",
@@ -228,7 +230,7 @@ fn a_check_that_follows_does_not_hear_for_the_host() {
             assert_ne!(said(text, files_changed, 0).verdict, Verdict::Completed, "{text}");
         }
     }
-    for text in ["The parser is written, and its tests pass.", "Wrote all three cases and their tests.", ""] {
+    for text in ["Everything is written, and its tests pass.", "Wrote all three cases and their tests.", ""] {
         assert_eq!(said(text, 1, 0).verdict, Verdict::Completed, "{text}");
     }
     // Who was asked and has no more to say is left to the check; who leaves work again is not.

@@ -9,8 +9,9 @@ use super::lexicon::{Lexicon, Work};
 use super::words::{QUOTE, Sentence, words};
 use super::{ALL, Answer, DONE, NONE, newest, quoted};
 
-/// Bytes at the end of an answer that say what became of the work.
-const SAID_BYTES: usize = 3 << 9;
+/// Bytes at the beginning and at the end of a long answer that say what became of the work.
+const HEAD_BYTES: usize = 512;
+const TAIL_BYTES: usize = 1 << 10;
 /// Sentences at the end that may claim that all is done.
 const CLAIM_SENTENCES: usize = 6;
 /// Words from "no" to what there is none of.
@@ -23,9 +24,13 @@ const TOPIC_WORD_BYTES: usize = 4;
 /// Larger numbers are no amounts ("port 8080").
 const MOST: usize = 100;
 /// What the work is called as a whole.
-const WHOLE: [&str; 4] = ["work", "task", "objective", "job"];
+const WHOLE: [&str; 8] =
+    ["work", "task", "objective", "job", "implementation", "feature", "request", "assignment"];
+/// Verbs of work that is over, beside [`DONE`], where all of it is named.
+const MADE_ALL: [&str; 6] = ["added", "built", "created", "fixed", "made", "updated"];
 /// What is done behind the work: "all tests are written" is not all of it.
 const CHECKS: [&str; 4] = ["test", "tests", "check", "checks"];
+const PASSED: [&str; 5] = ["pass", "passes", "passed", "passing", "green"];
 /// Words by which the whole is done, and not only something of it.
 const COMPLETE: [&str; 4] = ["done", "complete", "completed", "finished"];
 /// Verbs right before "the rest", by which there is none any more.
@@ -37,6 +42,8 @@ const LAST_PARTS: [&str; 3] = ["second", "other", "last"];
 /// Words of a clause that say what became of such a part.
 const CLAUSE_WORDS: usize = 6;
 const NOT_DONE: &str = "not done";
+/// Behind [`NOT_DONE`], what leaves nothing.
+const NOTHING: [&str; 4] = ["", "nothing", "none", "n/a"];
 const DONE_LINE: &str = "done:";
 /// Lines of an answer that are shown to a person.
 const LAST_LINES: usize = 2;
@@ -97,7 +104,7 @@ pub(in crate::assess) struct Said {
 /// What the last words say of the work, which is what these objectives are about.
 pub(in crate::assess) fn says(host: &impl Host, window: u32, answer: &Signal, open: &[&Objective]) -> Said {
     let whole = host.text_slice(window, answer.text);
-    let text = &whole[whole.ceil_char_boundary(whole.len().saturating_sub(SAID_BYTES))..];
+    let text = &both_ends(&whole);
     let (lexicon, work, sentences) = (Lexicon::without_context(host), Work::of(host), newest(text));
     let topic = Topic::of(open);
     let troubled = |sentence: &Sentence| {
@@ -107,8 +114,13 @@ pub(in crate::assess) fn says(host: &impl Host, window: u32, answer: &Signal, op
     };
     let is_plain = |remark: &str| work.is_plain(&words(remark), &topic) && topic.names_all_code(remark);
     let is_claim = |words: &[String]| claims_all(words, &topic) && work.is_plain(words, &topic);
-    let answered = answer_line(text, open, &work);
-    let answers = matches!(&answered, Some(AnswerLine::Done(remark)) if is_plain(remark));
+    let answered = answer_line(&whole, open, &work);
+    let is_remark = |remark: &str| {
+        let has = |list: &[&str]| words(remark).iter().any(|word| list.contains(&word.as_str()));
+        // "Done: parser tests" names what is done; "(its tests pass)" says how.
+        is_plain(remark) && (!has(&CHECKS) || has(&PASSED))
+    };
+    let answers = matches!(&answered, Some(AnswerLine::Done(remark)) if is_remark(remark));
     let first = sentences.first().map_or(&[][..], |first| &first.words[..]);
     let begins_with = |word: &str| first.first().is_some_and(|first| first == word);
     let asks = |sentence: &Sentence| text[..sentence.end].trim_end().ends_with('?');
@@ -122,7 +134,6 @@ pub(in crate::assess) fn says(host: &impl Host, window: u32, answer: &Signal, op
     let ahead = sentences.iter().rev().find(|sentence| work.looks_ahead(sentence));
     let ahead = ahead.filter(|_| !answers && !claims);
     let left = Answer::new(&sentences, &lexicon).left_to_do();
-    let is_whole = whole.len() == text.len();
     let says_yes =
         begins_with("yes") && (first.len() == 1 || work.is_plain(first, &topic) || is_claim(first));
     Said {
@@ -130,8 +141,8 @@ pub(in crate::assess) fn says(host: &impl Host, window: u32, answer: &Signal, op
         ahead: ahead.map(|sentence| quoted(answer, text, sentence)),
         trouble: !answers && trouble,
         claims,
-        affirms: is_whole && says_yes && !trouble && left.is_none() && ahead.is_none(),
-        refuses: is_whole && begins_with("no"),
+        affirms: says_yes && !trouble && left.is_none() && ahead.is_none(),
+        refuses: begins_with("no"),
         answers,
         said_more: !answers && matches!(answered, Some(AnswerLine::Done(_))),
         denied: match answered {
@@ -139,6 +150,16 @@ pub(in crate::assess) fn says(host: &impl Host, window: u32, answer: &Signal, op
             _ => None,
         },
     }
+}
+
+/// An answer, or of a long one its beginning and its end: what stands between says little of what became of the work.
+fn both_ends(whole: &str) -> String {
+    if whole.len() <= HEAD_BYTES + TAIL_BYTES {
+        return whole.to_owned();
+    }
+    let head = &whole[..whole.floor_char_boundary(HEAD_BYTES)];
+    let tail = &whole[whole.ceil_char_boundary(whole.len() - TAIL_BYTES)..];
+    format!("{head}\n\n{tail}")
 }
 
 /// The end of an answer, for a person who has to decide.
@@ -159,15 +180,26 @@ enum AnswerLine<'t> {
 /// The last line that answers; "Not done: nothing" is none, and neither is a courtesy behind it.
 fn answer_line<'t>(text: &'t str, open: &[&Objective], work: &Work) -> Option<AnswerLine<'t>> {
     let plain = |part: &str| part.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
-    let lines = text.lines().rev().map(|line| line.trim_start_matches(|c: char| !c.is_alphanumeric()));
-    let mut lines = lines.filter(|line| !line.trim().is_empty());
-    let line = lines.find(|line| {
-        let denied = starts_with(line, NOT_DONE).map(|rest| plain(rest.trim_start_matches(['*', '`', ':'])));
-        let is_nothing = denied.is_some_and(|rest| ["", "nothing", "none", "n/a"].contains(&rest.as_str()));
-        !is_nothing && work.courtesy.at(&words(line), 0).is_none()
-    })?;
-    if starts_with(line, NOT_DONE).is_some() || plain(line).contains(&format!("{NOT_DONE}:")) {
+    let lines = text.lines().map(|line| line.trim_start_matches(|c: char| !c.is_alphanumeric()));
+    let lines: Vec<&str> = lines.filter(|line| !line.trim().is_empty()).collect();
+    let denies = |line: &&&str| {
+        let rest = starts_with(line, NOT_DONE).map(|rest| plain(rest.trim_start_matches(['*', '`', ':'])));
+        rest.is_some_and(|rest| !NOTHING.contains(&rest.as_str()))
+    };
+    if let Some(line) = lines.iter().rev().find(denies) {
         return Some(AnswerLine::NotDone(line));
+    }
+    let is_answer =
+        |line: &str| starts_with(line, NOT_DONE).is_none() && work.courtesy.at(&words(line), 0).is_none();
+    let at = lines.iter().rposition(|line| is_answer(line))?;
+    let line = lines[at];
+    if plain(line).contains(&format!("{NOT_DONE}:")) {
+        return Some(AnswerLine::NotDone(line));
+    }
+    // "I will end with:" announces the line, and does not give it.
+    let is_announced = at > 0 && lines[at - 1].trim_end().ends_with([':', ',']);
+    if is_announced {
+        return None;
     }
     let rest = starts_with(line, DONE_LINE).filter(|rest| !rest.contains('?'))?;
     let ids: Vec<String> = open.iter().map(|objective| plain(&objective.id)).collect();
@@ -189,7 +221,7 @@ impl Work {
     /// Whether it says nothing but what plain claims are made of, and words of the work itself.
     fn is_plain(&self, words: &[String], topic: &Topic) -> bool {
         words.split(|word| is_mark(word) || word == "and").all(|clause| {
-            // "All five cases" are all, "all empty cases" are some: one word of the work, where the clause claims it.
+            // "All five cases" are all, "all empty cases" are some: one word of the work, where the clause claims all of it.
             let most = usize::from(claims_all(clause, topic));
             self.own_words(clause, topic).is_some_and(|own| own <= most)
         })
@@ -230,12 +262,22 @@ impl Work {
     }
 }
 
-/// "All five cases are written", "The parser is done and its tests pass": of all of the work, that it is over.
+/// "All five cases are written", "Everything is done", "The task is complete": of all of the work, that it is over. What names a thing
+/// of the work, and be it by the objective's own name, may mean a part.
 fn claims_all(words: &[String], topic: &Topic) -> bool {
     let of_all = |clause: &[String]| {
         let says = |list: &[&str]| clause.iter().any(|word| list.contains(&word.as_str()));
-        let is_all = says(&ALL) || says(&WHOLE) || clause.iter().any(|word| topic.is_all(word));
-        (says(&DONE) && is_all || says(&COMPLETE) && says(&["it"])) && !says(&CHECKS)
+        let names = |word: &&String| {
+            let is_verb = DONE.contains(&word.as_str()) || MADE_ALL.contains(&word.as_str());
+            let is_named = || topic.ids.contains(*word) || topic.is_named(std::slice::from_ref(*word));
+            !is_verb && !topic.is_amount(word) && is_named()
+        };
+        let named = clause.iter().filter(names).count();
+        let is_all = match clause.iter().any(|word| topic.is_amount(word)) {
+            true => named <= 1,
+            false => named == 0 && (says(&ALL) || says(&WHOLE)),
+        };
+        (says(&DONE) || says(&MADE_ALL)) && is_all && !says(&CHECKS)
     };
     words.split(|word| is_mark(word) || word == "and").any(of_all)
 }
@@ -287,11 +329,6 @@ impl Topic {
         let code = in_code.chain(files.map(|file| &file.path[..])).map(base_name).collect();
         let ids = objectives.iter().map(|objective| objective.id.to_lowercase()).collect();
         Self { ids, words, code, amount }
-    }
-
-    /// Whether the word says of how much it is as all of it: the name of an objective, or as many as were wanted.
-    fn is_all(&self, word: &String) -> bool {
-        self.ids.contains(word) || self.is_amount(word)
     }
 
     /// Whether it says as many as were wanted.
