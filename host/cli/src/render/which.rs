@@ -68,6 +68,8 @@ pub(crate) struct Decides {
     pub(crate) set: Vec<Set>,
     pub(crate) asked: Wants,
     pub(crate) granted: Grants,
+    /// The questions that it asks the next policy, as a layer.
+    pub(crate) asks_next: Vec<Capability>,
 }
 
 /// A setting that is not its default.
@@ -221,10 +223,12 @@ impl Which {
             let faults = format!("{} in a row", words::count(seat.faults_in_row, "fault"));
             lines.push(look.paint(Tone::Warn, &faults));
         }
-        if !seat.abstains_to_the_built_in_alone() {
+        let is_layer = seat.decides.asks_next.contains(&seat.capability);
+        if is_layer || !seat.abstains_to_the_built_in_alone() {
             let then: Vec<String> =
                 seat.then.iter().map(|link| stands(&link.policy, &link.component, &link.from)).collect();
-            lines.push(format!("where it abstains: {}", then.join(", then ")));
+            let way = if is_layer { "a layer over" } else { "where it abstains:" };
+            lines.push(format!("{way} {}", then.join(", then ")));
             let of_links = seat.then.iter().flat_map(|link| link.set.iter().map(move |set| (link, set)));
             lines.extend(of_links.map(|(link, set)| format!("  {}: {}", link.policy, is_set(set))));
         }

@@ -35,6 +35,8 @@ struct Inspected {
     digest: Digest,
     bytes: usize,
     decides: Vec<&'static str>,
+    /// The questions that it asks the next policy, as a layer.
+    asks_next: Vec<&'static str>,
     settings: Vec<Setting>,
 }
 
@@ -47,6 +49,7 @@ pub(super) fn inspect(args: InspectArgs) -> anyhow::Result<Exit> {
         "component": found.digest,
         "bytes": found.bytes,
         "decides": found.decides,
+        "asks_next": found.asks_next,
         "settings": found.settings,
     });
     match args.format.format {
@@ -66,6 +69,7 @@ fn look_into(reference: &str) -> anyhow::Result<Inspected> {
         digest: policy.digest().clone(),
         bytes: bytes.len(),
         decides: policy.decides().iter().map(|capability| capability.name()).collect(),
+        asks_next: policy.asks_next().iter().map(|capability| capability.name()).collect(),
         settings: policy.schema().map_err(|fault| refused(reference, &format!("it {fault}")))?.to_vec(),
         name,
     })
@@ -75,6 +79,9 @@ fn text(found: &Inspected, look: &Look) -> String {
     let name = look.paint(Tone::Strong, &found.name);
     let size = words::bytes(found.bytes as u64);
     let mut text = format!("{name}  {}  {size}\ndecides    {}\n", found.digest, found.decides.join(", "));
+    if !found.asks_next.is_empty() {
+        text.push_str(&format!("layer      asks the next policy about {}\n", found.asks_next.join(", ")));
+    }
     if found.settings.is_empty() {
         text.push_str("settings   none\n");
     }
@@ -118,6 +125,7 @@ mod tests {
             digest: Digest::of("careful"),
             bytes: 61_234,
             decides: vec!["exhaustion", "handoff"],
+            asks_next: vec!["handoff"],
             settings: vec![
                 setting("compact_at_percent", SettingValue::Integer(70), Some(10.0), Some(100.0), &[]),
                 setting("phrases", SettingValue::Texts(vec!["context limit".into()]), None, None, &[]),

@@ -19,6 +19,7 @@ fn decides(policy: &str, from: Origin) -> Decides {
         set: Vec::new(),
         asked: Wants::default(),
         granted: Grants::default(),
+        asks_next: Vec::new(),
     }
 }
 

@@ -118,11 +118,13 @@ impl Gatherer {
             set: Vec::new(),
             asked: Default::default(),
             granted: link.grants.clone(),
+            asks_next: Vec::new(),
         };
         let Some(bytes) = bytes else { return Ok(decides) };
         match self.engine.load_granted(&link.policy, &bytes, granted) {
             Ok(policy) => {
                 decides.asked = policy.wants().clone();
+                decides.asks_next = policy.asks_next().to_vec();
                 let said = said(workflow, pin, &link, &policy);
                 decides.from = said.from.clone();
                 decides.set = self.set(&link, &policy, &said)?;
