@@ -38,7 +38,7 @@ fn who_answers_the_question_plainly_is_believed() {
         assert_eq!(held_to(text, wanted, "", 0).verdict, Verdict::Completed, "{text}");
     }
     for text in [
-        "Yes. It has five cases, and they parse the samples.",
+        "Yes.",
         "Yes, the work is complete.",
         "Wrote the parser. I skipped the old format. Context is at 85%.\n\n**Done: parser**",
         "I have used 85% of my context.\n\nDone: parser",
@@ -83,7 +83,7 @@ fn who_was_asked_has_to_answer() {
     let named = held_to("I wrote the tokenizer. Context limit reached.", wanted, "", 1);
     assert_eq!(named.verdict, Verdict::Exhausted);
     for text in [
-        "Yes. Tokenizer, grammar and printer are all in src/work.sh and parse the samples.",
+        "Yes, all of it is done, and the tests pass.",
         "Done: parser\n\nLet me know if you have any questions.",
         "Done: the parser",
         "Done: parser: src/work.sh",
@@ -177,6 +177,16 @@ fn an_answer_is_heard_at_both_ends_and_beside_a_check() {
     ]) {
         for nudges in [0, 1] {
             assert_ne!(held_to(text, wanted, "true", nudges).verdict, Verdict::Completed, "{text} {nudges}");
+        }
+    }
+    // A yes or a claim with one word more is not one.
+    for text in [
+        "Yes. Parentheses wait for your decision about precedence.",
+        "Yes. Two tests time out.",
+        "I wrote src/parser.py. Two tests time out. Everything is done.",
+    ] {
+        for nudges in [0, 1] {
+            assert_ne!(held_to(text, wanted, "", nudges).verdict, Verdict::Completed, "{text} {nudges}");
         }
     }
     // "All helpers" of helpers, parser and evaluator are a part.

@@ -170,7 +170,6 @@ fn who_does_not_say_that_it_is_done_is_not_believed() {
         "All five cases are written, as asked for.",
         "The work is done, and its tests pass.",
         "Everything is complete. The tests are green.",
-        "The parser takes empty input, too. All of it is done.",
     ] {
         let done = format!("{done} The five were looked over twice.");
         assert_eq!(asked(&done, 0).verdict, Verdict::Completed, "{done}");

@@ -12,8 +12,6 @@ use super::{ALL, Answer, DONE, NONE, newest, quoted};
 /// Bytes at the beginning and at the end of a long answer that say what became of the work.
 const HEAD_BYTES: usize = 512;
 const TAIL_BYTES: usize = 1 << 10;
-/// Sentences at the end that may claim that all is done.
-const CLAIM_SENTENCES: usize = 6;
 /// Words from "no" to what there is none of.
 const NONE_WORDS: usize = 2;
 /// Words from "fixed" to what is gone.
@@ -87,9 +85,9 @@ pub(in crate::assess) struct Said {
     pub(in crate::assess) ahead: Option<Evidence>,
     /// It says of something that it is not done, or that it failed.
     pub(in crate::assess) trouble: bool,
-    /// It ends with the claim, in plain words, that all of it is done, and nothing else in it speaks against that.
+    /// It is the claim, in plain words and no others, that all of it is done.
     pub(in crate::assess) claims: bool,
-    /// It begins with yes, as an answer to the question whether all is done, and speaks of nothing that is not.
+    /// It begins with yes, as an answer to the question whether all is done, and says nothing else but plain words.
     pub(in crate::assess) affirms: bool,
     /// It begins with no.
     pub(in crate::assess) refuses: bool,
@@ -113,7 +111,6 @@ pub(in crate::assess) fn says(host: &impl Host, window: u32, answer: &Signal, op
             || is_share(&sentence.words)
     };
     let is_plain = |remark: &str| work.is_plain(&words(remark), &topic) && topic.names_all_code(remark);
-    let is_claim = |words: &[String]| claims_all(words, &topic) && work.is_plain(words, &topic);
     let answered = answer_line(&whole, open, &work);
     let is_remark = |remark: &str| {
         let has = |list: &[&str]| words(remark).iter().any(|word| list.contains(&word.as_str()));
@@ -125,23 +122,21 @@ pub(in crate::assess) fn says(host: &impl Host, window: u32, answer: &Signal, op
     let begins_with = |word: &str| first.first().is_some_and(|first| first == word);
     let asks = |sentence: &Sentence| text[..sentence.end].trim_end().ends_with('?');
     let trouble = sentences.iter().any(|sentence| troubled(sentence) || asks(sentence));
-    // The claim ends the answer; behind it stands nothing but what claims are made of.
-    let from = sentences.len().saturating_sub(CLAIM_SENTENCES);
-    let last = sentences[from..].iter().rev().take_while(|sentence| {
+    // Nothing but what claims are made of: one more word could take it back.
+    let is_all_plain = sentences.iter().all(|sentence| {
         work.is_plain(&sentence.words, &topic) && topic.names_all_code(&text[sentence.start..sentence.end])
     });
-    let claims = !trouble && last.clone().any(|sentence| claims_all(&sentence.words, &topic));
+    let is_claimed = |sentence: &Sentence| claims_all(&sentence.words, &topic);
+    let claims = is_all_plain && !trouble && sentences.iter().any(is_claimed);
     let ahead = sentences.iter().rev().find(|sentence| work.looks_ahead(sentence));
     let ahead = ahead.filter(|_| !answers && !claims);
     let left = Answer::new(&sentences, &lexicon).left_to_do();
-    let says_yes =
-        begins_with("yes") && (first.len() == 1 || work.is_plain(first, &topic) || is_claim(first));
     Said {
         leaves: left.map(|(at, _)| quoted(answer, text, &sentences[at])),
         ahead: ahead.map(|sentence| quoted(answer, text, sentence)),
         trouble: !answers && trouble,
         claims,
-        affirms: says_yes && !trouble && left.is_none() && ahead.is_none(),
+        affirms: begins_with("yes") && is_all_plain && !trouble,
         refuses: begins_with("no"),
         answers,
         said_more: !answers && matches!(answered, Some(AnswerLine::Done(_))),
