@@ -18,8 +18,8 @@ from wit_world import exports
 from wit_world.imports import config
 from wit_world.imports.questions import (
     Order,
+    SplitAction_AskPerson,
     SplitAction_Keep,
-    SplitAction_Pause,
     SplitAction_Split,
     SplitDecision,
     SplitOccasion,
@@ -65,7 +65,7 @@ class Splitting(exports.Splitting):
             if not stuck:
                 return SplitDecision(SplitAction_Keep(), reason)
             question = f"Phase {observation.phase.id} has no continuation left, and {reason}. Continue it, or leave it?"
-            return SplitDecision(SplitAction_Pause(question), f"no continuation is left, and {reason}")
+            return SplitDecision(SplitAction_AskPerson(question), f"no continuation is left, and {reason}")
         parts = within(folders, max(attribute(observation, "split-fan-out") or len(folders), 2))
         return SplitDecision(SplitAction_Split([part(*one) for one in parts]), f"{len(left)} open objectives in {len(folders)} folders")
 

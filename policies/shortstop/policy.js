@@ -23,7 +23,6 @@ export const settings = answer([
 
 export const compaction = {
   decide(o) {
-    if (o.items.length > 0) return keep('large items are left as they are');
     const { usedTokens, windowTokens } = o.session.occupancy;
     if (usedTokens === undefined || !windowTokens) return keep('nobody knows how full the window is');
     const percent = (tokens) => (Number(tokens) * 100) / Number(windowTokens);

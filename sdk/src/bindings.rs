@@ -13,172 +13,44 @@ pub mod shared {
     });
 }
 
-/// The world `exhaustion-policy`.
-pub mod exhaustion {
-    wit_bindgen::generate!({
-        path: "../wit",
-        world: "exhaustion-policy",
-        with: {
-            "baton:policy/types@0.1.0": crate::bindings::shared::baton::policy::types,
-            "baton:policy/questions@0.1.0": crate::bindings::shared::baton::policy::questions,
-            "baton:policy/log@0.1.0": crate::bindings::shared::baton::policy::log,
-            "baton:policy/config@0.1.0": crate::bindings::shared::baton::policy::config,
-            "baton:policy/text@0.1.0": crate::bindings::shared::baton::policy::text,
-            "baton:policy/artifacts@0.1.0": crate::bindings::shared::baton::policy::artifacts,
-        },
-        generate_unused_types: true,
-        additional_derives: [PartialEq],
-        pub_export_macro: true,
-        export_macro_name: "__export_exhaustion",
-        default_bindings_module: "baton_sdk::bindings::exhaustion",
-    });
+/// The worlds of one question each: its types are those of [`shared`], its exports are the policy's.
+macro_rules! question {
+    ($($module:ident, $world:tt, $export:tt, $bindings:tt;)+) => {$(
+        #[doc = concat!("The world `", $world, "`.")]
+        pub mod $module {
+            wit_bindgen::generate!({
+                path: "../wit",
+                world: $world,
+                with: {
+                    "baton:policy/types@0.1.0": crate::bindings::shared::baton::policy::types,
+                    "baton:policy/questions@0.1.0": crate::bindings::shared::baton::policy::questions,
+                    "baton:policy/log@0.1.0": crate::bindings::shared::baton::policy::log,
+                    "baton:policy/config@0.1.0": crate::bindings::shared::baton::policy::config,
+                    "baton:policy/text@0.1.0": crate::bindings::shared::baton::policy::text,
+                    "baton:policy/artifacts@0.1.0": crate::bindings::shared::baton::policy::artifacts,
+                },
+                generate_unused_types: true,
+                additional_derives: [PartialEq],
+                pub_export_macro: true,
+                export_macro_name: $export,
+                default_bindings_module: $bindings,
+            });
+        }
+    )+};
 }
 
-/// The world `compaction-policy`.
-pub mod compaction {
-    wit_bindgen::generate!({
-        path: "../wit",
-        world: "compaction-policy",
-        with: {
-            "baton:policy/types@0.1.0": crate::bindings::shared::baton::policy::types,
-            "baton:policy/questions@0.1.0": crate::bindings::shared::baton::policy::questions,
-            "baton:policy/log@0.1.0": crate::bindings::shared::baton::policy::log,
-            "baton:policy/config@0.1.0": crate::bindings::shared::baton::policy::config,
-            "baton:policy/text@0.1.0": crate::bindings::shared::baton::policy::text,
-            "baton:policy/artifacts@0.1.0": crate::bindings::shared::baton::policy::artifacts,
-        },
-        generate_unused_types: true,
-        additional_derives: [PartialEq],
-        pub_export_macro: true,
-        export_macro_name: "__export_compaction",
-        default_bindings_module: "baton_sdk::bindings::compaction",
-    });
-}
-
-/// The world `splitting-policy`.
-pub mod splitting {
-    wit_bindgen::generate!({
-        path: "../wit",
-        world: "splitting-policy",
-        with: {
-            "baton:policy/types@0.1.0": crate::bindings::shared::baton::policy::types,
-            "baton:policy/questions@0.1.0": crate::bindings::shared::baton::policy::questions,
-            "baton:policy/log@0.1.0": crate::bindings::shared::baton::policy::log,
-            "baton:policy/config@0.1.0": crate::bindings::shared::baton::policy::config,
-            "baton:policy/text@0.1.0": crate::bindings::shared::baton::policy::text,
-            "baton:policy/artifacts@0.1.0": crate::bindings::shared::baton::policy::artifacts,
-        },
-        generate_unused_types: true,
-        additional_derives: [PartialEq],
-        pub_export_macro: true,
-        export_macro_name: "__export_splitting",
-        default_bindings_module: "baton_sdk::bindings::splitting",
-    });
-}
-
-/// The world `budgeting-policy`.
-pub mod budgeting {
-    wit_bindgen::generate!({
-        path: "../wit",
-        world: "budgeting-policy",
-        with: {
-            "baton:policy/types@0.1.0": crate::bindings::shared::baton::policy::types,
-            "baton:policy/questions@0.1.0": crate::bindings::shared::baton::policy::questions,
-            "baton:policy/log@0.1.0": crate::bindings::shared::baton::policy::log,
-            "baton:policy/config@0.1.0": crate::bindings::shared::baton::policy::config,
-            "baton:policy/text@0.1.0": crate::bindings::shared::baton::policy::text,
-            "baton:policy/artifacts@0.1.0": crate::bindings::shared::baton::policy::artifacts,
-        },
-        generate_unused_types: true,
-        additional_derives: [PartialEq],
-        pub_export_macro: true,
-        export_macro_name: "__export_budgeting",
-        default_bindings_module: "baton_sdk::bindings::budgeting",
-    });
-}
-
-/// The world `prompting-policy`.
-pub mod prompting {
-    wit_bindgen::generate!({
-        path: "../wit",
-        world: "prompting-policy",
-        with: {
-            "baton:policy/types@0.1.0": crate::bindings::shared::baton::policy::types,
-            "baton:policy/questions@0.1.0": crate::bindings::shared::baton::policy::questions,
-            "baton:policy/log@0.1.0": crate::bindings::shared::baton::policy::log,
-            "baton:policy/config@0.1.0": crate::bindings::shared::baton::policy::config,
-            "baton:policy/text@0.1.0": crate::bindings::shared::baton::policy::text,
-            "baton:policy/artifacts@0.1.0": crate::bindings::shared::baton::policy::artifacts,
-        },
-        generate_unused_types: true,
-        additional_derives: [PartialEq],
-        pub_export_macro: true,
-        export_macro_name: "__export_prompting",
-        default_bindings_module: "baton_sdk::bindings::prompting",
-    });
-}
-
-/// The world `handoff-policy`.
-pub mod handoff {
-    wit_bindgen::generate!({
-        path: "../wit",
-        world: "handoff-policy",
-        with: {
-            "baton:policy/types@0.1.0": crate::bindings::shared::baton::policy::types,
-            "baton:policy/questions@0.1.0": crate::bindings::shared::baton::policy::questions,
-            "baton:policy/log@0.1.0": crate::bindings::shared::baton::policy::log,
-            "baton:policy/config@0.1.0": crate::bindings::shared::baton::policy::config,
-            "baton:policy/text@0.1.0": crate::bindings::shared::baton::policy::text,
-            "baton:policy/artifacts@0.1.0": crate::bindings::shared::baton::policy::artifacts,
-        },
-        generate_unused_types: true,
-        additional_derives: [PartialEq],
-        pub_export_macro: true,
-        export_macro_name: "__export_handoff",
-        default_bindings_module: "baton_sdk::bindings::handoff",
-    });
-}
-
-/// The world `review-policy`.
-pub mod review {
-    wit_bindgen::generate!({
-        path: "../wit",
-        world: "review-policy",
-        with: {
-            "baton:policy/types@0.1.0": crate::bindings::shared::baton::policy::types,
-            "baton:policy/questions@0.1.0": crate::bindings::shared::baton::policy::questions,
-            "baton:policy/log@0.1.0": crate::bindings::shared::baton::policy::log,
-            "baton:policy/config@0.1.0": crate::bindings::shared::baton::policy::config,
-            "baton:policy/text@0.1.0": crate::bindings::shared::baton::policy::text,
-            "baton:policy/artifacts@0.1.0": crate::bindings::shared::baton::policy::artifacts,
-        },
-        generate_unused_types: true,
-        additional_derives: [PartialEq],
-        pub_export_macro: true,
-        export_macro_name: "__export_review",
-        default_bindings_module: "baton_sdk::bindings::review",
-    });
-}
-
-/// The world `settings-policy`.
-pub mod settings {
-    wit_bindgen::generate!({
-        path: "../wit",
-        world: "settings-policy",
-        with: {
-            "baton:policy/types@0.1.0": crate::bindings::shared::baton::policy::types,
-            "baton:policy/questions@0.1.0": crate::bindings::shared::baton::policy::questions,
-            "baton:policy/log@0.1.0": crate::bindings::shared::baton::policy::log,
-            "baton:policy/config@0.1.0": crate::bindings::shared::baton::policy::config,
-            "baton:policy/text@0.1.0": crate::bindings::shared::baton::policy::text,
-            "baton:policy/artifacts@0.1.0": crate::bindings::shared::baton::policy::artifacts,
-        },
-        generate_unused_types: true,
-        additional_derives: [PartialEq],
-        pub_export_macro: true,
-        export_macro_name: "__export_settings",
-        default_bindings_module: "baton_sdk::bindings::settings",
-    });
+question! {
+    exhaustion, "exhaustion-policy", "__export_exhaustion", "baton_sdk::bindings::exhaustion";
+    completion, "completion-policy", "__export_completion", "baton_sdk::bindings::completion";
+    recovery, "recovery-policy", "__export_recovery", "baton_sdk::bindings::recovery";
+    compaction, "compaction-policy", "__export_compaction", "baton_sdk::bindings::compaction";
+    offloading, "offloading-policy", "__export_offloading", "baton_sdk::bindings::offloading";
+    splitting, "splitting-policy", "__export_splitting", "baton_sdk::bindings::splitting";
+    budgeting, "budgeting-policy", "__export_budgeting", "baton_sdk::bindings::budgeting";
+    prompting, "prompting-policy", "__export_prompting", "baton_sdk::bindings::prompting";
+    handoff, "handoff-policy", "__export_handoff", "baton_sdk::bindings::handoff";
+    review, "review-policy", "__export_review", "baton_sdk::bindings::review";
+    settings, "settings-policy", "__export_settings", "baton_sdk::bindings::settings";
 }
 
 /// The world `next-policy`: the questions as a layer asks them.

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use crate::types::SettingValue;
 use crate::{
-    Host, MockHost, Settings, budgeting, compaction, exhaustion, handoff, prompting, review, schema,
-    settings, splitting,
+    Host, MockHost, Settings, budgeting, compaction, completion, exhaustion, handoff, offloading, prompting,
+    recovery, review, schema, settings, splitting,
 };
 
 /// A call of one function of the contract.
@@ -21,12 +21,18 @@ use crate::{
 pub enum Ask {
     /// `exhaustion.assess`.
     Assess(exhaustion::Observation),
+    /// `completion.decide`.
+    Complete(completion::Observation),
+    /// `recovery.decide`.
+    Recover(recovery::Observation),
     /// `compaction.decide`.
     Compaction(compaction::Observation),
+    /// `offloading.decide`.
+    Offload(offloading::Observation),
     /// `splitting.decide`.
     Split(splitting::Observation),
-    /// `budgeting.decide`, with the turns of the table.
-    Budget(budgeting::Observation, u32),
+    /// `budgeting.decide`.
+    Budget(budgeting::Observation),
     /// `prompting.compose`.
     Brief(prompting::Observation),
     /// `handoff.compose`.
@@ -41,14 +47,17 @@ impl Ask {
     /// ```
     /// use baton_sdk::{Ask, sample};
     ///
-    /// assert_eq!(Ask::Budget(sample::splitting_observation(), 25).function(), "budget");
+    /// assert_eq!(Ask::Budget(sample::budgeting_observation()).function(), "budget");
     /// ```
     pub fn function(&self) -> &'static str {
         match self {
             Ask::Assess(_) => "assess",
+            Ask::Complete(_) => "complete",
+            Ask::Recover(_) => "recover",
             Ask::Compaction(_) => "compaction",
+            Ask::Offload(_) => "offload",
             Ask::Split(_) => "split",
-            Ask::Budget(..) => "budget",
+            Ask::Budget(_) => "budget",
             Ask::Brief(_) => "brief",
             Ask::Compose(_) => "compose",
             Ask::Review(_) => "review",
@@ -69,8 +78,14 @@ impl Ask {
 pub enum Answer {
     /// Of `exhaustion.assess`.
     Assess(exhaustion::Assessment),
+    /// Of `completion.decide`.
+    Complete(completion::Decision),
+    /// Of `recovery.decide`.
+    Recover(recovery::Decision),
     /// Of `compaction.decide`.
     Compaction(compaction::Decision),
+    /// Of `offloading.decide`.
+    Offload(offloading::Decision),
     /// Of `splitting.decide`.
     Split(splitting::Decision),
     /// Of `budgeting.decide`.
@@ -102,7 +117,10 @@ impl Answer {
     pub fn reason(&self) -> &str {
         match self {
             Answer::Assess(answer) => &answer.reason,
+            Answer::Complete(answer) => &answer.reason,
+            Answer::Recover(answer) => &answer.reason,
             Answer::Compaction(answer) => &answer.reason,
+            Answer::Offload(answer) => &answer.reason,
             Answer::Split(answer) => &answer.reason,
             Answer::Budget(answer) => &answer.reason,
             Answer::Brief(answer) => &answer.reason,
@@ -152,8 +170,8 @@ pub trait Policy {
 /// # impl Exhaustion for Calm {
 /// #     fn assess(host: &impl Host, o: exhaustion::Observation) -> Option<exhaustion::Assessment> {
 /// #         Some(exhaustion::Assessment {
-/// #             verdict: exhaustion::Verdict::Completed, evidence: vec![], warning: None,
-/// #             recovery: exhaustion::Recovery::Wait, reason: format!("{} bytes were said", host.text_len(o.window)),
+/// #             verdict: exhaustion::Verdict::Answered, evidence: vec![], warning: None,
+/// #             reason: format!("{} bytes were said", host.text_len(o.window)),
 /// #         })
 /// #     }
 /// # }
@@ -304,6 +322,27 @@ pub mod by {
         }
     }
 
+    pub fn completion<P: crate::Completion>(host: &impl Host, ask: Ask) -> Result<Answer, Ask> {
+        match ask {
+            Ask::Complete(seen) => Ok(Answer::of(P::decide(host, seen), Answer::Complete)),
+            other => Err(other),
+        }
+    }
+
+    pub fn recovery<P: crate::Recovery>(host: &impl Host, ask: Ask) -> Result<Answer, Ask> {
+        match ask {
+            Ask::Recover(seen) => Ok(Answer::of(P::decide(host, seen), Answer::Recover)),
+            other => Err(other),
+        }
+    }
+
+    pub fn offloading<P: crate::Offloading>(host: &impl Host, ask: Ask) -> Result<Answer, Ask> {
+        match ask {
+            Ask::Offload(seen) => Ok(Answer::of(P::decide(host, seen), Answer::Offload)),
+            other => Err(other),
+        }
+    }
+
     pub fn compaction<P: crate::Compaction>(host: &impl Host, ask: Ask) -> Result<Answer, Ask> {
         match ask {
             Ask::Compaction(seen) => Ok(Answer::of(P::decide(host, seen), Answer::Compaction)),
@@ -320,9 +359,7 @@ pub mod by {
 
     pub fn budgeting<P: crate::Budgeting>(host: &impl Host, ask: Ask) -> Result<Answer, Ask> {
         match ask {
-            Ask::Budget(seen, base_turns) => {
-                Ok(Answer::of(P::decide(host, seen, base_turns), Answer::Budget))
-            }
+            Ask::Budget(seen) => Ok(Answer::of(P::decide(host, seen), Answer::Budget)),
             other => Err(other),
         }
     }

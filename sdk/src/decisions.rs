@@ -34,21 +34,61 @@ pub mod types {
 /// How is this session, or why did it stop?
 ///
 /// ```
-/// use baton_sdk::exhaustion::{Assessment, Recovery, Verdict};
+/// use baton_sdk::exhaustion::{Assessment, Verdict};
 ///
 /// let assessment = Assessment {
 ///     verdict: Verdict::Stalled,
 ///     evidence: Vec::new(),
 ///     warning: None,
-///     recovery: Recovery::Nudge,
 ///     reason: "nothing was heard for ten minutes".into(),
 /// };
-/// assert_eq!(assessment.recovery, Recovery::Nudge);
+/// assert_eq!(assessment.verdict, Verdict::Stalled);
 /// ```
 pub mod exhaustion {
     pub use crate::bindings::shared::baton::policy::questions::{
-        Assessment, ExhaustionObservation as Observation, Occasion, Quota, QuotaCause, Recovery, Verdict,
+        Assessment, Occasion, Quota, QuotaCause, SessionObservation as Observation, Verdict,
     };
+}
+
+/// Are the objectives of a prompt done?
+///
+/// ```
+/// use baton_sdk::completion::Decision;
+///
+/// let decision = Decision { done: vec!["lexer".into()], evidence: Vec::new(), reason: "it was reported".into() };
+/// assert_eq!(decision.done, ["lexer"]);
+/// ```
+pub mod completion {
+    pub use crate::bindings::shared::baton::policy::questions::{
+        CompletionDecision as Decision, CompletionObservation as Observation,
+    };
+}
+
+/// What to do about a session that is not well, or whose objectives are not done?
+///
+/// ```
+/// use baton_sdk::recovery::{Action, Decision};
+///
+/// assert_eq!(Decision::new(Action::Nudge, "it was asked once").action, Action::Nudge);
+/// ```
+pub mod recovery {
+    pub use crate::bindings::shared::baton::policy::questions::{
+        RecoveryAction as Action, RecoveryDecision as Decision, RecoveryObservation as Observation,
+    };
+
+    impl Decision {
+        /// This action, for this reason: one sentence for a person.
+        ///
+        /// ```
+        /// use baton_sdk::recovery::{Action, Decision};
+        ///
+        /// let decision = Decision::new(Action::Retry, "it broke");
+        /// assert_eq!(decision.reason, "it broke");
+        /// ```
+        pub fn new(action: Action, reason: impl Into<String>) -> Self {
+            Self { action, reason: reason.into() }
+        }
+    }
 }
 
 /// Is it time to make room, and how?
@@ -62,7 +102,6 @@ pub mod exhaustion {
 pub mod compaction {
     pub use crate::bindings::shared::baton::policy::questions::{
         CompactionAction as Action, CompactionDecision as Decision, CompactionObservation as Observation,
-        Item, ItemKind,
     };
 
     impl Decision {
@@ -76,6 +115,32 @@ pub mod compaction {
         /// ```
         pub fn new(action: Action, reason: impl Into<String>) -> Self {
             Self { action, reason: reason.into() }
+        }
+    }
+}
+
+/// Which large items need not lie in the context?
+///
+/// ```
+/// use baton_sdk::offloading::Decision;
+///
+/// assert_eq!(Decision::new(vec!["findings".into()], "9,000 tokens").items, ["findings"]);
+/// ```
+pub mod offloading {
+    pub use crate::bindings::shared::baton::policy::questions::{
+        Item, ItemKind, OffloadingDecision as Decision, OffloadingObservation as Observation,
+    };
+
+    impl Decision {
+        /// These items by id, none of them to keep all, for this reason: one sentence for a person.
+        ///
+        /// ```
+        /// use baton_sdk::offloading::Decision;
+        ///
+        /// assert!(Decision::new(Vec::new(), "all of it is small").items.is_empty());
+        /// ```
+        pub fn new(items: Vec<String>, reason: impl Into<String>) -> Self {
+            Self { items, reason: reason.into() }
         }
     }
 }
@@ -125,7 +190,7 @@ pub mod splitting {
 /// ```
 pub mod budgeting {
     pub use crate::bindings::shared::baton::policy::questions::{
-        SplittingObservation as Observation, TurnBudget,
+        BudgetingObservation as Observation, TurnBudget,
     };
 }
 
@@ -187,10 +252,10 @@ pub mod settings {
     pub use crate::bindings::settings::exports::baton::policy::settings::Setting;
 }
 
-/// Answers `exhaustion`: how a session is, or why it stopped, and what to do with one that hangs or failed.
+/// Answers `exhaustion`: how a session is, or why it stopped.
 ///
 /// ```
-/// use baton_sdk::exhaustion::{Assessment, Observation, Occasion, Recovery, Verdict};
+/// use baton_sdk::exhaustion::{Assessment, Observation, Occasion, Verdict};
 /// use baton_sdk::prelude::*;
 ///
 /// struct Trusting;
@@ -198,11 +263,11 @@ pub mod settings {
 /// impl Exhaustion for Trusting {
 ///     fn assess(_: &impl Host, o: Observation) -> Option<Assessment> {
 ///         let verdict = match o.occasion {
-///             Occasion::PromptEnded | Occasion::SessionEnded => Verdict::Completed,
+///             Occasion::PromptEnded | Occasion::SessionEnded => Verdict::Answered,
 ///             _ => Verdict::Healthy,
 ///         };
 ///         let reason = "whatever ends was answered".into();
-///         Some(Assessment { verdict, evidence: Vec::new(), warning: None, recovery: Recovery::Wait, reason })
+///         Some(Assessment { verdict, evidence: Vec::new(), warning: None, reason })
 ///     }
 /// }
 ///
@@ -211,6 +276,77 @@ pub mod settings {
 pub trait Exhaustion {
     /// Judges one session. The verdict may be `Healthy` only while the session lives.
     fn assess(host: &impl Host, observation: exhaustion::Observation) -> Option<exhaustion::Assessment>;
+}
+
+/// Answers `completion`: which objectives of a prompt that was answered are done.
+///
+/// ```
+/// use baton_sdk::completion::{Decision, Observation};
+/// use baton_sdk::prelude::*;
+///
+/// struct Reported;
+///
+/// impl Completion for Reported {
+///     fn decide(_: &impl Host, o: Observation) -> Option<Decision> {
+///         let is_reported = |objective: &&Objective| {
+///             objective.reported.as_ref().is_some_and(|said| said.status == ObjectiveStatus::Done)
+///         };
+///         let done = o.session.objectives.iter().filter(is_reported).map(|o| o.id.clone()).collect();
+///         Some(Decision { done, evidence: Vec::new(), reason: "what is reported is believed".into() })
+///     }
+/// }
+///
+/// export_policy!(Reported: completion);
+/// ```
+pub trait Completion {
+    /// The objectives that are done, of those that the prompt is about.
+    fn decide(host: &impl Host, observation: completion::Observation) -> Option<completion::Decision>;
+}
+
+/// Answers `recovery`: what to do about a session that is not well, or whose objectives are not done.
+///
+/// ```
+/// use baton_sdk::exhaustion::Verdict;
+/// use baton_sdk::prelude::*;
+/// use baton_sdk::recovery::{Action, Decision, Observation};
+///
+/// struct Reviewer;
+///
+/// impl Recovery for Reviewer {
+///     fn decide(_: &impl Host, o: Observation) -> Option<Decision> {
+///         // All else is for the next policy to say.
+///         let failed = o.assessment.verdict == Verdict::Failed && o.session.phase.budget.retries_used > 0;
+///         failed.then(|| Decision::new(Action::OtherRole("senior".into()), "it failed twice"))
+///     }
+/// }
+///
+/// export_policy!(Reviewer: recovery);
+/// ```
+pub trait Recovery {
+    /// What to do; the host bounds it.
+    fn decide(host: &impl Host, observation: recovery::Observation) -> Option<recovery::Decision>;
+}
+
+/// Answers `offloading`: which large items become references.
+///
+/// ```
+/// use baton_sdk::offloading::{Decision, Observation};
+/// use baton_sdk::prelude::*;
+///
+/// struct Spare;
+///
+/// impl Offloading for Spare {
+///     fn decide(_: &impl Host, o: Observation) -> Option<Decision> {
+///         let large = o.items.iter().filter(|item| item.tokens > 20_000);
+///         Some(Decision::new(large.map(|item| item.id.clone()).collect(), "more than 20,000 tokens each"))
+///     }
+/// }
+///
+/// export_policy!(Spare: offloading);
+/// ```
+pub trait Offloading {
+    /// Ids of what to replace by a reference and a preview.
+    fn decide(host: &impl Host, observation: offloading::Observation) -> Option<offloading::Decision>;
 }
 
 /// Answers `compaction`: whether to make room between two prompts, and how.
@@ -233,7 +369,7 @@ pub trait Exhaustion {
 /// export_policy!(HandsOff: compaction);
 /// ```
 pub trait Compaction {
-    /// Keep, compact, offload or hand off.
+    /// Keep, compact or hand off.
     fn decide(host: &impl Host, observation: compaction::Observation) -> Option<compaction::Decision>;
 }
 
@@ -248,7 +384,7 @@ pub trait Compaction {
 /// impl Splitting for Asking {
 ///     fn decide(_: &impl Host, o: Observation) -> Option<Decision> {
 ///         Some(match o.objectives.len() {
-///             many @ 10.. => Decision::new(Action::Pause(format!("Split {many} objectives?")), "it is large"),
+///             many @ 10.. => Decision::new(Action::AskPerson(format!("Split {many} objectives?")), "it is large"),
 ///             _ => Decision::new(Action::Keep, "it is small enough"),
 ///         })
 ///     }
@@ -270,20 +406,16 @@ pub trait Splitting {
 /// struct Generous;
 ///
 /// impl Budgeting for Generous {
-///     fn decide(_: &impl Host, _: Observation, base_turns: u32) -> Option<TurnBudget> {
-///         Some(TurnBudget { max_turns: base_turns.saturating_mul(2), reason: "twice the table's value".into() })
+///     fn decide(_: &impl Host, o: Observation) -> Option<TurnBudget> {
+///         Some(TurnBudget { max_turns: o.base_turns.saturating_mul(2), reason: "twice the table's value".into() })
 ///     }
 /// }
 ///
 /// export_policy!(Generous: budgeting);
 /// ```
 pub trait Budgeting {
-    /// Turns for this scope. `base_turns` is the table's value for its role and mode.
-    fn decide(
-        host: &impl Host,
-        observation: budgeting::Observation,
-        base_turns: u32,
-    ) -> Option<budgeting::TurnBudget>;
+    /// Turns for this scope.
+    fn decide(host: &impl Host, observation: budgeting::Observation) -> Option<budgeting::TurnBudget>;
 }
 
 /// Answers `prompting`: what the next message to an agent says.

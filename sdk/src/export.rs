@@ -70,6 +70,27 @@ macro_rules! __export_decision {
             }
         });
     };
+    ($policy:ty, completion) => {
+        $crate::__export_as!($policy, Completion, completion, __export_completion, {
+            fn decide(o: $crate::completion::Observation) -> Option<$crate::completion::Decision> {
+                <$policy as $crate::Completion>::decide(&$crate::Imports, o)
+            }
+        });
+    };
+    ($policy:ty, recovery) => {
+        $crate::__export_as!($policy, Recovery, recovery, __export_recovery, {
+            fn decide(o: $crate::recovery::Observation) -> Option<$crate::recovery::Decision> {
+                <$policy as $crate::Recovery>::decide(&$crate::Imports, o)
+            }
+        });
+    };
+    ($policy:ty, offloading) => {
+        $crate::__export_as!($policy, Offloading, offloading, __export_offloading, {
+            fn decide(o: $crate::offloading::Observation) -> Option<$crate::offloading::Decision> {
+                <$policy as $crate::Offloading>::decide(&$crate::Imports, o)
+            }
+        });
+    };
     ($policy:ty, compaction) => {
         $crate::__export_as!($policy, Compaction, compaction, __export_compaction, {
             fn decide(o: $crate::compaction::Observation) -> Option<$crate::compaction::Decision> {
@@ -86,8 +107,8 @@ macro_rules! __export_decision {
     };
     ($policy:ty, budgeting) => {
         $crate::__export_as!($policy, Budgeting, budgeting, __export_budgeting, {
-            fn decide(o: $crate::budgeting::Observation, base: u32) -> Option<$crate::budgeting::TurnBudget> {
-                <$policy as $crate::Budgeting>::decide(&$crate::Imports, o, base)
+            fn decide(o: $crate::budgeting::Observation) -> Option<$crate::budgeting::TurnBudget> {
+                <$policy as $crate::Budgeting>::decide(&$crate::Imports, o)
             }
         });
     };
@@ -123,7 +144,7 @@ macro_rules! __export_decision {
         compile_error!(concat!(
             "`",
             stringify!($other),
-            "` is no decision of baton:policy; it has: exhaustion, compaction, splitting, budgeting, prompting, handoff, review, settings"
+            "` is no decision of baton:policy; it has: exhaustion, completion, recovery, compaction, offloading, splitting, budgeting, prompting, handoff, review, settings"
         ));
     };
 }

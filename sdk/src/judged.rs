@@ -3,7 +3,10 @@
 
 use std::fmt::Debug;
 
-use crate::{Answer, budgeting, compaction, exhaustion, handoff, prompting, review, splitting};
+use crate::{
+    Answer, budgeting, compaction, completion, exhaustion, handoff, offloading, prompting, recovery, review,
+    splitting,
+};
 
 /// A decision that [`assert_decision!`](crate::assert_decision) takes: what it comes to, and why.
 ///
@@ -42,7 +45,10 @@ macro_rules! judged {
 
 judged! {
     exhaustion::Assessment: verdict as exhaustion::Verdict;
+    completion::Decision: done as Vec<String>;
+    recovery::Decision: action as recovery::Action;
     compaction::Decision: action as compaction::Action;
+    offloading::Decision: items as Vec<String>;
     splitting::Decision: action as splitting::Action;
     budgeting::TurnBudget: max_turns as u32;
     prompting::Prompt: prompt as String;

@@ -1,7 +1,7 @@
 //! What a policy author depends on: one trait a decision, the host as a trait, and a macro that exports a policy.
 //!
-//! A policy is a pure function. It implements [`Exhaustion`], [`Compaction`], [`Splitting`], [`Budgeting`], [`Prompting`],
-//! [`Handoff`], [`Review`], [`Settings`] or any of them for a unit type and names them in [`export_policy!`]. The same crate is tested natively against a
+//! A policy is a pure function. It implements [`Exhaustion`], [`Completion`], [`Recovery`], [`Compaction`], [`Offloading`],
+//! [`Splitting`], [`Budgeting`], [`Prompting`], [`Handoff`], [`Review`], [`Settings`] or any of them for a unit type and names them in [`export_policy!`]. The same crate is tested natively against a
 //! [`MockHost`] and built as a WebAssembly component, unchanged. This crate does not load, run or check components.
 //!
 //! ```
@@ -27,7 +27,7 @@
 //!
 //! ```compile_fail
 //! # struct Early;
-//! // error: `compacting` is no decision of baton:policy; it has: exhaustion, compaction, splitting, budgeting, prompting, handoff, review, settings
+//! // error: `compacting` is no decision of baton:policy; it has: exhaustion, completion, recovery, compaction, offloading, splitting, budgeting, prompting, handoff, review, settings
 //! baton_sdk::export_policy!(Early: compacting);
 //! ```
 //!
@@ -68,8 +68,9 @@ pub mod strategy;
 #[cfg(not(target_arch = "wasm32"))]
 pub use case::{Answer, Ask, Case, Policy, by};
 pub use decisions::{
-    Budgeting, Compaction, Exhaustion, Handoff, Prompting, Review, Settings, Splitting, budgeting,
-    compaction, exhaustion, handoff, prompting, review, settings, splitting, types,
+    Budgeting, Compaction, Completion, Exhaustion, Handoff, Offloading, Prompting, Recovery, Review,
+    Settings, Splitting, budgeting, compaction, completion, exhaustion, handoff, offloading, prompting,
+    recovery, review, settings, splitting, types,
 };
 #[cfg(target_arch = "wasm32")]
 #[doc(hidden)]
@@ -102,9 +103,10 @@ pub const CONTRACT: &str = "0.1.0";
 pub mod prelude {
     pub use crate::types::*;
     pub use crate::{
-        Budgeting, Compaction, Exhaustion, Handoff, Hit, Host, Level, Next, Prompting, ReadError, Review,
-        Settings, Splitting, budgeting, caps, compaction, exhaustion, export_policy, handoff, prompting,
-        review, schema, settings, splitting,
+        Budgeting, Compaction, Completion, Exhaustion, Handoff, Hit, Host, Level, Next, Offloading,
+        Prompting, ReadError, Recovery, Review, Settings, Splitting, budgeting, caps, compaction, completion,
+        exhaustion, export_policy, handoff, offloading, prompting, recovery, review, schema, settings,
+        splitting,
     };
 }
 

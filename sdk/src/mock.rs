@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 
 use crate::types::{SettingValue, Span, TextId};
 use crate::{
-    Answer, Ask, Hit, Host, Level, Next, ReadError, Settings, budgeting, compaction, exhaustion, handoff,
-    prompting, review, schema, splitting,
+    Answer, Ask, Hit, Host, Level, Next, ReadError, Settings, budgeting, compaction, completion, exhaustion,
+    handoff, offloading, prompting, recovery, review, schema, splitting,
 };
 
 /// Bytes that one slice returns at most (`wit/imports.wit`).
@@ -175,6 +175,27 @@ impl Next for MockHost {
         }
     }
 
+    fn next_completion(&self, o: &completion::Observation) -> Option<completion::Decision> {
+        match self.ask_next(|| Ask::Complete(o.clone()))? {
+            Answer::Complete(answer) => Some(answer),
+            _ => None,
+        }
+    }
+
+    fn next_recovery(&self, o: &recovery::Observation) -> Option<recovery::Decision> {
+        match self.ask_next(|| Ask::Recover(o.clone()))? {
+            Answer::Recover(answer) => Some(answer),
+            _ => None,
+        }
+    }
+
+    fn next_offloading(&self, o: &offloading::Observation) -> Option<offloading::Decision> {
+        match self.ask_next(|| Ask::Offload(o.clone()))? {
+            Answer::Offload(answer) => Some(answer),
+            _ => None,
+        }
+    }
+
     fn next_compaction(&self, o: &compaction::Observation) -> Option<compaction::Decision> {
         match self.ask_next(|| Ask::Compaction(o.clone()))? {
             Answer::Compaction(answer) => Some(answer),
@@ -189,8 +210,8 @@ impl Next for MockHost {
         }
     }
 
-    fn next_turn_budget(&self, o: &budgeting::Observation, base: u32) -> Option<budgeting::TurnBudget> {
-        match self.ask_next(|| Ask::Budget(o.clone(), base))? {
+    fn next_turn_budget(&self, o: &budgeting::Observation) -> Option<budgeting::TurnBudget> {
+        match self.ask_next(|| Ask::Budget(o.clone()))? {
             Answer::Budget(answer) => Some(answer),
             _ => None,
         }

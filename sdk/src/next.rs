@@ -1,6 +1,9 @@
 //! What a layer asks of the next policy of its chain: natively a mock, in a component the imports of its world.
 
-use crate::{budgeting, compaction, exhaustion, handoff, prompting, review, splitting};
+use crate::{
+    budgeting, compaction, completion, exhaustion, handoff, offloading, prompting, recovery, review,
+    splitting,
+};
 
 /// The next policy of the chain (`wit/worlds.wit`, the worlds `…-layer`).
 ///
@@ -45,6 +48,37 @@ pub trait Next {
     /// ```
     fn next_assessment(&self, observation: &exhaustion::Observation) -> Option<exhaustion::Assessment>;
 
+    /// What the next policy answers to `completion`.
+    ///
+    /// ```
+    /// use baton_sdk::{MockHost, Next, sample};
+    ///
+    /// let mut host = MockHost::new();
+    /// let window = host.add_text("");
+    /// assert_eq!(host.next_completion(&sample::completion_observation(window)), None);
+    /// ```
+    fn next_completion(&self, observation: &completion::Observation) -> Option<completion::Decision>;
+
+    /// What the next policy answers to `recovery`.
+    ///
+    /// ```
+    /// use baton_sdk::{MockHost, Next, sample};
+    ///
+    /// let mut host = MockHost::new();
+    /// let window = host.add_text("");
+    /// assert_eq!(host.next_recovery(&sample::recovery_observation(window)), None);
+    /// ```
+    fn next_recovery(&self, observation: &recovery::Observation) -> Option<recovery::Decision>;
+
+    /// What the next policy answers to `offloading`.
+    ///
+    /// ```
+    /// use baton_sdk::{MockHost, Next, sample};
+    ///
+    /// assert_eq!(MockHost::new().next_offloading(&sample::offloading_observation()), None);
+    /// ```
+    fn next_offloading(&self, observation: &offloading::Observation) -> Option<offloading::Decision>;
+
     /// What the next policy answers to `compaction`.
     ///
     /// ```
@@ -68,13 +102,9 @@ pub trait Next {
     /// ```
     /// use baton_sdk::{MockHost, Next, sample};
     ///
-    /// assert_eq!(MockHost::new().next_turn_budget(&sample::splitting_observation(), 25), None);
+    /// assert_eq!(MockHost::new().next_turn_budget(&sample::budgeting_observation()), None);
     /// ```
-    fn next_turn_budget(
-        &self,
-        observation: &budgeting::Observation,
-        base_turns: u32,
-    ) -> Option<budgeting::TurnBudget>;
+    fn next_turn_budget(&self, observation: &budgeting::Observation) -> Option<budgeting::TurnBudget>;
 
     /// What the next policy answers to `prompting`.
     ///
@@ -110,11 +140,23 @@ pub trait Next {
 mod imports {
     use super::Next;
     use crate::bindings::next::baton::policy;
-    use crate::{Imports, budgeting, compaction, exhaustion, handoff, prompting, review, splitting};
+    use crate::{
+        Imports, budgeting, compaction, completion, exhaustion, handoff, offloading, prompting, recovery,
+        review, splitting,
+    };
 
     impl Next for Imports {
         fn next_assessment(&self, o: &exhaustion::Observation) -> Option<exhaustion::Assessment> {
             policy::exhaustion::assess(o)
+        }
+        fn next_completion(&self, o: &completion::Observation) -> Option<completion::Decision> {
+            policy::completion::decide(o)
+        }
+        fn next_recovery(&self, o: &recovery::Observation) -> Option<recovery::Decision> {
+            policy::recovery::decide(o)
+        }
+        fn next_offloading(&self, o: &offloading::Observation) -> Option<offloading::Decision> {
+            policy::offloading::decide(o)
         }
         fn next_compaction(&self, o: &compaction::Observation) -> Option<compaction::Decision> {
             policy::compaction::decide(o)
@@ -122,12 +164,8 @@ mod imports {
         fn next_split(&self, o: &splitting::Observation) -> Option<splitting::Decision> {
             policy::splitting::decide(o)
         }
-        fn next_turn_budget(
-            &self,
-            o: &budgeting::Observation,
-            base_turns: u32,
-        ) -> Option<budgeting::TurnBudget> {
-            policy::budgeting::decide(o, base_turns)
+        fn next_turn_budget(&self, o: &budgeting::Observation) -> Option<budgeting::TurnBudget> {
+            policy::budgeting::decide(o)
         }
         fn next_prompt(&self, o: &prompting::Observation) -> Option<prompting::Prompt> {
             policy::prompting::compose(o)

@@ -295,15 +295,19 @@ fn became(before: Verdict, after: Verdict) -> String {
 fn in_parts(action: &Scope) -> impl Iterator<Item = &String> {
     let parts = match action {
         Scope::Split(parts) => parts.as_slice(),
-        Scope::Keep | Scope::Pause(_) => &[],
+        Scope::Keep | Scope::AskPerson(_) => &[],
     };
     parts.iter().flat_map(|part| &part.objectives)
 }
 
 fn real_evidence(case: &Case, first: &Answer, _: Asked<'_>) -> Option<String> {
-    let (Ask::Assess(seen), Answer::Assess(answer)) = (&case.ask, first) else { return None };
+    let (seen, evidence) = match (&case.ask, first) {
+        (Ask::Assess(seen), Answer::Assess(answer)) => (seen, &answer.evidence),
+        (Ask::Complete(seen), Answer::Complete(answer)) => (&seen.session, &answer.evidence),
+        _ => return None,
+    };
     let known = |seq: u64| seq == 0 || seen.signals.iter().any(|signal| signal.seq == seq);
-    answer.evidence.iter().find_map(|evidence| match evidence.channel {
+    evidence.iter().find_map(|evidence| match evidence.channel {
         Channel::ToolOutput => Some(format!("it rests on what a tool printed: {:?}", evidence.text)),
         _ if !known(evidence.seq) => {
             Some(format!("it rests on signal {}, which was not there", evidence.seq))

@@ -13,7 +13,10 @@ use crate::types::{
     Budget, Capabilities, Channel, GitFacts, Objective, ObjectiveStatus, Occupancy, OccupancySource, Phase,
     Progress, Session, SessionState, Signal, Span, TextId, Turn,
 };
-use crate::{compaction, exhaustion, handoff, prompting, review, splitting};
+use crate::{
+    budgeting, compaction, completion, exhaustion, handoff, offloading, prompting, recovery, review,
+    splitting,
+};
 
 /// A session between two prompts, at half of a window of 200,000 tokens.
 ///
@@ -191,6 +194,77 @@ pub fn exhaustion_observation(window: TextId) -> exhaustion::Observation {
     }
 }
 
+/// A prompt that was answered.
+///
+/// ```
+/// assert_eq!(baton_sdk::sample::assessment().verdict, baton_sdk::exhaustion::Verdict::Answered);
+/// ```
+pub fn assessment() -> exhaustion::Assessment {
+    exhaustion::Assessment {
+        verdict: exhaustion::Verdict::Answered,
+        evidence: Vec::new(),
+        warning: None,
+        reason: "the prompt was answered".into(),
+    }
+}
+
+/// The same prompt, answered, with one objective to judge.
+///
+/// ```
+/// use baton_sdk::{MockHost, sample};
+///
+/// let observation = sample::completion_observation(MockHost::new().add_text(""));
+/// assert_eq!(observation.session.objectives[0].id, "parser");
+/// ```
+pub fn completion_observation(window: TextId) -> completion::Observation {
+    let session = exhaustion::Observation {
+        objectives: vec![objective("parser", "Write src/parser.rs")],
+        ..exhaustion_observation(window)
+    };
+    completion::Observation { session, assessment: assessment() }
+}
+
+/// The same prompt, of which nothing shows that its objective is done.
+///
+/// ```
+/// use baton_sdk::{MockHost, exhaustion::Verdict, sample};
+///
+/// let mut observation = sample::recovery_observation(MockHost::new().add_text(""));
+/// (observation.assessment.verdict, observation.completion) = (Verdict::Failed, None);
+/// ```
+pub fn recovery_observation(window: TextId) -> recovery::Observation {
+    let completion::Observation { session, assessment } = completion_observation(window);
+    let completion = completion::Decision {
+        done: Vec::new(),
+        evidence: Vec::new(),
+        reason: "nothing shows that parser is done".into(),
+    };
+    recovery::Observation { session, assessment, completion: Some(completion) }
+}
+
+/// One large result of a tool.
+///
+/// ```
+/// assert_eq!(baton_sdk::sample::offloading_observation().items[0].tokens, 9_000);
+/// ```
+pub fn offloading_observation() -> offloading::Observation {
+    let item =
+        offloading::Item { id: "result-1".into(), kind: offloading::ItemKind::ToolResult, tokens: 9_000 };
+    offloading::Observation { session: session(), phase: phase(), items: vec![item], attributes: Vec::new() }
+}
+
+/// A phase of two small objectives, with 25 turns of the table.
+///
+/// ```
+/// assert_eq!(baton_sdk::sample::budgeting_observation().base_turns, 25);
+/// ```
+pub fn budgeting_observation() -> budgeting::Observation {
+    let splitting::Observation { phase, objectives, workspace_files, attributes, .. } =
+        splitting_observation();
+    let role = "executor".into();
+    budgeting::Observation { phase, role, objectives, workspace_files, base_turns: 25, attributes }
+}
+
 /// Between two prompts, nothing to do.
 ///
 /// ```
@@ -198,14 +272,13 @@ pub fn exhaustion_observation(window: TextId) -> exhaustion::Observation {
 ///
 /// let mut observation = sample::compaction_observation();
 /// observation.session.occupancy = sample::occupancy(150_000, 200_000);
-/// assert!(observation.items.is_empty());
+/// assert_eq!(observation.session.occupancy.percent(), Some(75.0));
 /// ```
 pub fn compaction_observation() -> compaction::Observation {
     compaction::Observation {
         session: session(),
         phase: phase(),
         refilled_within_turns: 0,
-        items: Vec::new(),
         attributes: Vec::new(),
     }
 }

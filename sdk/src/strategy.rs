@@ -29,12 +29,13 @@ use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-use crate::compaction::{Item, ItemKind};
-use crate::exhaustion::Occasion;
+use crate::exhaustion::{Occasion, QuotaCause, Verdict};
 use crate::handoff::{Artifact, Attempt, Commit, Kind, ReportedHandoff, Verification};
+use crate::offloading::{Item, ItemKind};
 use crate::splitting::{Group, Request};
 use crate::{
-    Ask, Case, compaction as room, exhaustion as health, handoff as work, review, splitting as scope,
+    Ask, Case, budgeting, compaction as room, completion, exhaustion as health, handoff as work, offloading,
+    recovery, review, sample, splitting as scope,
 };
 
 use parts::{attributes, changed_file, git, line, objectives, phase, prose, session, turn, words};
@@ -50,6 +51,10 @@ use parts::{attributes, changed_file, git, line, objectives, phase, prose, sessi
 /// assert!(matches!(case.ask, Ask::Assess(_)));
 /// ```
 pub fn exhaustion() -> impl Strategy<Value = Case> {
+    session_seen().prop_map(|(seen, window)| Case::new(Ask::Assess(seen)).with_text(window))
+}
+
+fn session_seen() -> impl Strategy<Value = (health::Observation, String)> {
     use Occasion::*;
     let occasion = select(vec![Turn, Signal, PromptEnded, SessionEnded, Heartbeat]);
     let counts = (0..100_000_u64, 0..50_u32, 0..50_u32, 0..6_u32, any::<bool>());
@@ -73,12 +78,61 @@ pub fn exhaustion() -> impl Strategy<Value = Case> {
                 git,
                 attributes,
             };
-            Case::new(Ask::Assess(seen)).with_text(window)
+            (seen, window)
         },
     )
 }
 
-/// `compaction.decide`: windows of every size and fill, known or not, and now and then items that could be offloaded.
+/// `completion.decide`: prompts that were answered, whatever shows of their objectives.
+///
+/// ```
+/// use baton_sdk::{Ask, strategy};
+/// use proptest::strategy::{Strategy, ValueTree};
+/// use proptest::test_runner::TestRunner;
+///
+/// let case = strategy::completion().new_tree(&mut TestRunner::deterministic()).unwrap().current();
+/// assert!(matches!(case.ask, Ask::Complete(_)));
+/// ```
+pub fn completion() -> impl Strategy<Value = Case> {
+    session_seen().prop_map(|(session, window)| {
+        let session = health::Observation { occasion: Occasion::PromptEnded, ..session };
+        let seen = completion::Observation { session, assessment: sample::assessment() };
+        Case::new(Ask::Complete(seen)).with_text(window)
+    })
+}
+
+/// `recovery.decide`: sessions that ended in every way but well, and prompts whose objectives are not done.
+///
+/// ```
+/// use baton_sdk::{Ask, strategy};
+/// use proptest::strategy::{Strategy, ValueTree};
+/// use proptest::test_runner::TestRunner;
+///
+/// let case = strategy::recovery().new_tree(&mut TestRunner::deterministic()).unwrap().current();
+/// assert!(matches!(case.ask, Ask::Recover(_)));
+/// ```
+pub fn recovery() -> impl Strategy<Value = Case> {
+    use Verdict::*;
+    let resets = option::of(1_780_000_000_000..1_790_000_000_000_u64);
+    let cause = select(vec![QuotaCause::Usage, QuotaCause::Billing, QuotaCause::Rate, QuotaCause::Overload]);
+    let quota = (cause, resets).prop_map(|(cause, until_ms)| Quota(health::Quota { cause, until_ms }));
+    let plain =
+        vec![Answered, HandedOff, Exhausted, TurnLimit, BudgetLimit, Truncated, Stalled, Interrupted, Failed];
+    let verdict = prop_oneof![6 => select(plain), 1 => quota];
+    (session_seen(), verdict, prose()).prop_map(|((session, window), verdict, reason)| {
+        let occasion = if verdict == Stalled { Occasion::Heartbeat } else { Occasion::PromptEnded };
+        let session = health::Observation { occasion, ..session };
+        let completion = (verdict == Answered).then(|| completion::Decision {
+            done: Vec::new(),
+            evidence: Vec::new(),
+            reason: reason.clone(),
+        });
+        let assessment = health::Assessment { verdict, reason, ..sample::assessment() };
+        Case::new(Ask::Recover(recovery::Observation { session, assessment, completion })).with_text(window)
+    })
+}
+
+/// `compaction.decide`: windows of every size and fill, known or not.
 ///
 /// ```
 /// use baton_sdk::{Ask, strategy};
@@ -89,21 +143,35 @@ pub fn exhaustion() -> impl Strategy<Value = Case> {
 /// assert!(matches!(case.ask, Ask::Compaction(_)));
 /// ```
 pub fn compaction() -> impl Strategy<Value = Case> {
-    let item = (select(vec![ItemKind::ToolResult, ItemKind::ToolInput]), 0..200_000_u64);
-    let items = prop_oneof![3 => Just(Vec::new()), 1 => vec(item, 1..12)];
-    (session(), phase(), 0..8_u32, items, attributes()).prop_map(
-        |(session, phase, refilled_within_turns, items, attributes)| {
-            let item = |(place, (kind, tokens))| Item { id: format!("item-{place}"), kind, tokens };
-            let items = (0..).zip(items).map(|(place, item): (u32, _)| (place, item)).map(item).collect();
+    (session(), phase(), 0..8_u32, attributes()).prop_map(
+        |(session, phase, refilled_within_turns, attributes)| {
             Case::new(Ask::Compaction(room::Observation {
                 session,
                 phase,
                 refilled_within_turns,
-                items,
                 attributes,
             }))
         },
     )
+}
+
+/// `offloading.decide`: up to twelve items, small and large.
+///
+/// ```
+/// use baton_sdk::{Ask, strategy};
+/// use proptest::strategy::{Strategy, ValueTree};
+/// use proptest::test_runner::TestRunner;
+///
+/// let case = strategy::offloading().new_tree(&mut TestRunner::deterministic()).unwrap().current();
+/// assert!(matches!(case.ask, Ask::Offload(_)));
+/// ```
+pub fn offloading() -> impl Strategy<Value = Case> {
+    let item = (select(vec![ItemKind::ToolResult, ItemKind::ToolInput]), 0..200_000_u64);
+    (session(), phase(), vec(item, 1..12), attributes()).prop_map(|(session, phase, items, attributes)| {
+        let item = |(place, (kind, tokens)): (usize, _)| Item { id: format!("item-{place}"), kind, tokens };
+        let items = items.into_iter().enumerate().map(item).collect();
+        Case::new(Ask::Offload(offloading::Observation { session, phase, items, attributes }))
+    })
 }
 
 /// `splitting.decide`: phases of no objective to forty, in every state, on every occasion.
@@ -128,10 +196,17 @@ pub fn splitting() -> impl Strategy<Value = Case> {
 /// use proptest::test_runner::TestRunner;
 ///
 /// let case = strategy::budgeting().new_tree(&mut TestRunner::deterministic()).unwrap().current();
-/// assert!(matches!(case.ask, Ask::Budget(..)));
+/// assert!(matches!(case.ask, Ask::Budget(_)));
 /// ```
 pub fn budgeting() -> impl Strategy<Value = Case> {
-    (scope(), 1..200_u32).prop_map(|(seen, base_turns)| Case::new(Ask::Budget(seen, base_turns)))
+    let role = select(vec!["executor", "reviewer", "lead"]);
+    (scope(), role, 1..200_u32).prop_map(|(seen, role, base_turns)| {
+        let scope::Observation { phase, objectives, workspace_files, attributes, .. } = seen;
+        let role = role.into();
+        let seen =
+            budgeting::Observation { phase, role, objectives, workspace_files, base_turns, attributes };
+        Case::new(Ask::Budget(seen))
+    })
 }
 
 fn scope() -> impl Strategy<Value = scope::Observation> {

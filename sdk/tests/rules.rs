@@ -1,7 +1,7 @@
 //! Each rule finds whoever breaks it: one policy for each, wrong in one thing.
 
 use baton_sdk::budgeting::TurnBudget;
-use baton_sdk::exhaustion::{Assessment, Occasion, Recovery, Verdict};
+use baton_sdk::exhaustion::{Assessment, Occasion, Verdict};
 use baton_sdk::handoff::{Composition, Continuer};
 use baton_sdk::prelude::*;
 use baton_sdk::prompting::{Kind, Prompt};
@@ -39,12 +39,11 @@ impl Exhaustion for Culprit {
         Some(Assessment {
             verdict: match () {
                 () if hears_tools || (used >= 100_000 && !healed) => Verdict::Exhausted,
-                () if ended && !is_wrong(host, "sense") => Verdict::Completed,
+                () if ended && !is_wrong(host, "sense") => Verdict::Answered,
                 () => Verdict::Healthy,
             },
             evidence: if is_wrong(host, "evidence") { vec![evidence] } else { Vec::new() },
             warning: None,
-            recovery: Recovery::Wait,
             reason: "by the tokens".into(),
         })
     }
@@ -56,11 +55,36 @@ impl Compaction for Culprit {
         let keeps = used < 100_000 || (is_wrong(host, "full") && used > 150_000);
         let action = match o.attributes.is_empty() || !is_wrong(host, "attributes") {
             true if keeps => compaction::Action::Keep,
-            true if is_wrong(host, "sense") => compaction::Action::Offload(vec!["none".into()]),
             true => compaction::Action::HandOff,
             false => compaction::Action::Keep,
         };
         Some(compaction::Decision::new(action, if is_wrong(host, "reason") { " " } else { "by the tokens" }))
+    }
+}
+
+impl Completion for Culprit {
+    fn decide(host: &impl Host, o: completion::Observation) -> Option<completion::Decision> {
+        let done = match is_wrong(host, "sense") {
+            true => vec!["none".into()],
+            false => o.session.objectives.into_iter().map(|objective| objective.id).collect(),
+        };
+        Some(completion::Decision { done, evidence: Vec::new(), reason: "it said so".into() })
+    }
+}
+
+impl Recovery for Culprit {
+    fn decide(_: &impl Host, _: recovery::Observation) -> Option<recovery::Decision> {
+        Some(recovery::Decision::new(recovery::Action::Nudge, "once more"))
+    }
+}
+
+impl Offloading for Culprit {
+    fn decide(host: &impl Host, o: offloading::Observation) -> Option<offloading::Decision> {
+        let items = match is_wrong(host, "sense") {
+            true => vec!["none".into()],
+            false => o.items.into_iter().map(|item| item.id).collect(),
+        };
+        Some(offloading::Decision::new(items, "they are large"))
     }
 }
 
@@ -90,11 +114,11 @@ impl Splitting for Culprit {
 }
 
 impl Budgeting for Culprit {
-    fn decide(host: &impl Host, o: budgeting::Observation, base_turns: u32) -> Option<TurnBudget> {
+    fn decide(host: &impl Host, o: budgeting::Observation) -> Option<TurnBudget> {
         let max_turns = match () {
-            () if is_wrong(host, "base") => 200_u32.saturating_sub(base_turns),
-            () if is_wrong(host, "done") => base_turns + o.objectives.len() as u32,
-            () => base_turns,
+            () if is_wrong(host, "base") => 200_u32.saturating_sub(o.base_turns),
+            () if is_wrong(host, "done") => o.base_turns + o.objectives.len() as u32,
+            () => o.base_turns,
         };
         Some(TurnBudget { max_turns, reason: "the table's value".into() })
     }
@@ -145,11 +169,13 @@ impl Review for Culprit {
     }
 }
 
-export_policy!(Culprit: exhaustion, compaction, splitting, budgeting, prompting, handoff, review, settings);
+export_policy!(Culprit: exhaustion, completion, recovery, compaction, offloading, splitting, budgeting, prompting, handoff, review, settings);
 
 fn cases() -> Vec<Case> {
     let mut splitting = sample::splitting_observation();
     splitting.objectives.push(sample::objective("tests", "Write tests"));
+    let mut budgeting = sample::budgeting_observation();
+    budgeting.objectives.clone_from(&splitting.objectives);
     let words = |ask| Case::new(ask).with_text("").with_text("");
     let mut quiet = sample::exhaustion_observation(0);
     quiet.session.occupancy = sample::occupancy(1_000, 200_000);
@@ -158,7 +184,10 @@ fn cases() -> Vec<Case> {
         words(Ask::Assess(quiet)),
         Case::new(Ask::Compaction(sample::compaction_observation())),
         Case::new(Ask::Split(splitting.clone())),
-        Case::new(Ask::Budget(splitting, 25)),
+        Case::new(Ask::Budget(budgeting)),
+        words(Ask::Complete(sample::completion_observation(0))),
+        words(Ask::Recover(sample::recovery_observation(0))),
+        Case::new(Ask::Offload(sample::offloading_observation())),
         words(Ask::Brief(sample::handoff_observation(Kind::First, 0, 1))),
         words(Ask::Compose(sample::handoff_observation(Kind::First, 0, 1))),
         words(Ask::Review(sample::review_observation(0))),

@@ -164,7 +164,7 @@ fn a_recorded_stream_is_classified_as_one_json_record() {
     let remarks = classify(&["--agent", "text", "remarks.jsonl", "--at", "2026-02-12T09:30:00Z"]);
     assert_eq!((remarks.len(), &remarks[0]["cause"]), (2, &"usage".into()));
     assert_eq!(remarks[0]["until"], "2026-02-12T15:00:00Z");
-    assert!(["healthy", "completed"].map(Into::into).contains(&remarks[1]["verdict"]), "{}", remarks[1]);
+    assert!(["healthy", "answered"].map(Into::into).contains(&remarks[1]["verdict"]), "{}", remarks[1]);
 }
 
 #[test]

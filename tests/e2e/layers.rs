@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use baton_runtime::core::decision::{DecidedBy, Decision, Label, Verdict};
+use baton_runtime::core::decision::{DecidedBy, Decision, Label, RecoveryAction, Verdict};
 use baton_runtime::core::{Action, Input};
 use baton_runtime::store::{Entry, Journal};
 use serde_json::Value;
@@ -144,7 +144,10 @@ fn each_layer_decides_what_it_says_and_the_journal_says_the_same() {
         told,
         [
             "run/exhaustion: mine by user config.toml:2",
+            "run/completion: mine by user config.toml:2",
+            "run/recovery: mine by user config.toml:2",
             "run/compaction: mine by user config.toml:2",
+            "run/offloading: mine by user config.toml:2",
             "run/splitting: team by workspace baton.toml:2",
             "run/budgeting: mine by user config.toml:2",
             "run/prompting: flow by workflow layered.toml:12",
@@ -155,7 +158,7 @@ fn each_layer_decides_what_it_says_and_the_journal_says_the_same() {
             "phase three/prompting: flow by phase layered.toml:29",
         ]
     );
-    let splitting = &planned["seats"][2];
+    let splitting = &planned["seats"][5];
     let set = &splitting["settings"];
     assert_eq!((&set["max-objectives"]["value"], &set["max-files"]["value"]), (&9.into(), &9.into()));
     let by = |key: &str| set[key]["from"]["layer"].as_str().unwrap().to_owned();
@@ -171,9 +174,9 @@ fn each_layer_decides_what_it_says_and_the_journal_says_the_same() {
     let asked = answered(&stage);
     for seat in &told {
         let said = seat.split(" by ").next().unwrap();
-        // Nothing fills a window here and nobody hands over, so nobody is asked about that; and the one phase of the role decides for
-        // itself.
-        let unasked = ["compaction", "handoff", "review"];
+        // Nothing fills a window here, nobody fails and nobody hands over, so nobody is asked about that; and the one phase of the
+        // role decides for itself.
+        let unasked = ["recovery", "compaction", "offloading", "handoff", "review"];
         let never = unasked.iter().any(|one| said.contains(one)) || said.starts_with("role ");
         assert!(never || asked.contains(said), "{said} is not in {asked:?}");
     }
@@ -182,7 +185,7 @@ fn each_layer_decides_what_it_says_and_the_journal_says_the_same() {
 
     let now = which(&stage, &["--run"]);
     assert_eq!(seats(&now), told);
-    assert_eq!(now["seats"][2]["settings"], splitting["settings"]);
+    assert_eq!(now["seats"][5]["settings"], splitting["settings"]);
     assert_eq!(now["run"], stage.story().view.run.as_str());
 
     // The next run is of what the files say now.
@@ -200,7 +203,10 @@ fn one_scope_is_shown_with_what_it_takes_over_from_wider_ones() {
     assert_eq!(
         of(&["--phase", "two"]),
         [
+            "run/completion: mine by user config.toml:2",
+            "run/recovery: mine by user config.toml:2",
             "run/compaction: mine by user config.toml:2",
+            "run/offloading: mine by user config.toml:2",
             "run/splitting: team by workspace baton.toml:2",
             "run/budgeting: mine by user config.toml:2",
             "run/prompting: flow by workflow layered.toml:12",
@@ -223,7 +229,7 @@ fn one_scope_is_shown_with_what_it_takes_over_from_wider_ones() {
 
     // Without a workflow it is what user and workspace say.
     let everything = seats(&which(&stage, &[]));
-    assert_eq!(everything[5], "run/handoff: mine by user config.toml:2");
+    assert_eq!(everything[8], "run/handoff: mine by user config.toml:2");
     let text = placed(&stage, &["policy", "which"]).expect(0).stdout;
     assert!(text.contains("config.toml:2") && text.contains("by default"), "{text}");
 }
@@ -304,7 +310,7 @@ fn a_command_is_closer_than_every_file() {
     stage.baton(&["run", "layered.toml"]).expect(5);
     let own = ["policy", "use", "role.wasm", "--decides", "splitting", "--set", "compact-percent=66"];
     placed(&stage, &own).expect(0);
-    let splitting = || which(&stage, &["--run"])["seats"][2].clone();
+    let splitting = || which(&stage, &["--run"])["seats"][5].clone();
     let now = splitting();
     assert_eq!((&now["policy"], &now["from"]["layer"]), (&"role".into(), &"command".into()));
     assert_eq!(now["settings"]["compact-percent"]["from"]["layer"], "command");
@@ -455,8 +461,8 @@ fn a_file_of_rules_decides_what_it_speaks_about() {
     let planned = which(&stage, &["ruled.toml"]);
     let told = seats(&planned);
     assert_eq!(told[0], "run/exhaustion: rules by workflow ruled.toml:8");
-    assert_eq!(told[3], "run/budgeting: rules by workspace baton.toml:2");
-    assert_eq!(told[4], "run/prompting: resilience by built-in :null");
+    assert_eq!(told[6], "run/budgeting: rules by workspace baton.toml:2");
+    assert_eq!(told[7], "run/prompting: resilience by built-in :null");
     let set = &planned["seats"][0]["settings"]["exhausted-phrases"];
     assert_eq!(set["value"][0], "agent-text: vault is sealed");
 
@@ -473,9 +479,12 @@ fn a_file_of_rules_decides_what_it_speaks_about() {
     }
     let by_rules: Vec<&Decision> =
         decided.iter().filter(|(_, label)| label.policy == "rules").map(|(decision, _)| decision).collect();
-    let [Decision::Budget(budget), Decision::Assess(assessment)] = by_rules.as_slice() else {
+    let [Decision::Budget(budget), Decision::Assess(assessment), Decision::Recover(recovery)] =
+        by_rules.as_slice()
+    else {
         panic!("{by_rules:?}")
     };
+    assert_eq!(recovery.action, RecoveryAction::HandOff);
     assert_eq!((budget.max_turns, assessment.verdict), (7, Verdict::Exhausted));
     let abstained = |label: &Label| label.abstained.iter().any(|before| before.policy == "rules");
     let next = decided.iter().filter(|(_, label)| label.policy == "resilience" && abstained(label));

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use baton_core::decision::{DecidedBy, Decision, Recovery, Verdict};
-use baton_core::observation::{Ask, Capability, Occasion, Question, ReviewObservation};
+use baton_core::decision::{DecidedBy, Decision, RecoveryAction, Verdict};
+use baton_core::observation::{Ask, Capability, Occasion, Question, RecoveryObservation, ReviewObservation};
 use baton_core::workflow::{Scope, SettingValue};
 use baton_core::{Digest, Text};
 use baton_engine::{
@@ -142,7 +142,14 @@ fn when_every_policy_fails_the_work_goes_on() {
     let (result, _) = router.decide(&questions::exhaustion(Occasion::SessionEnded));
     let Ok(Decision::Assess(assessment)) = result else { panic!("{result:?}") };
     assert_eq!(assessment.verdict, Verdict::Failed);
-    assert!(matches!(assessment.recovery, Recovery::Pause { .. }));
+    let Ask::Assess(session) = questions::exhaustion(Occasion::SessionEnded).ask else {
+        panic!("it is that")
+    };
+    let observation = RecoveryObservation { session: *session, assessment, completion: None };
+    let question = Question { ask: Ask::Recover(Box::new(observation)), texts: vec![Text::new("")] };
+    let (result, _) = router.decide(&question);
+    let Ok(Decision::Recover(recovery)) = result else { panic!("{result:?}") };
+    assert!(matches!(recovery.action, RecoveryAction::AskPerson { .. }));
 }
 
 fn built_in_of(engine: &Engine) -> Configured {

@@ -2,11 +2,13 @@
 
 #![allow(dead_code, unreachable_pub)] // Several test binaries use it, each its part.
 
+use baton_core::decision::{Assessment, Verdict};
 use baton_core::facts::{Capabilities, Channel, GitFacts};
 use baton_core::observation::{
-    Ask, BriefKind, BudgetView, ChangedFileView, CompactionObservation, ExhaustionObservation,
-    HandoffObservation, ObjectiveStatus, ObjectiveView, Occasion, OccupancyView, PhaseView, ProgressView,
-    Question, ReviewObservation, SessionState, SessionView, SignalView, Span, SplitOccasion,
+    Ask, BriefKind, BudgetView, BudgetingObservation, ChangedFileView, CompactionObservation,
+    CompletionObservation, HandoffObservation, ItemKind, ItemView, ObjectiveStatus, ObjectiveView, Occasion,
+    OccupancyView, OffloadingObservation, PhaseView, ProgressView, Question, RecoveryObservation,
+    ReviewObservation, SessionObservation, SessionState, SessionView, SignalView, Span, SplitOccasion,
     SplittingObservation, TextId, TurnView,
 };
 use baton_core::{Seq, Text, UnixMs};
@@ -58,7 +60,6 @@ pub fn compaction() -> Question {
         session: session(),
         phase: phase(),
         refilled_within_turns: 0,
-        items: Vec::new(),
         attributes: Vec::new(),
     };
     Question {
@@ -80,7 +81,7 @@ pub fn exhaustion(occasion: Occasion) -> Question {
         retrying: false,
         text: Span { start: 0, end: window.len() as u32 },
     };
-    let seen = ExhaustionObservation {
+    let seen = SessionObservation {
         occasion,
         session: session(),
         phase: phase(),
@@ -156,6 +157,37 @@ pub fn handoff() -> HandoffObservation {
     }
 }
 
+fn budgeting() -> BudgetingObservation {
+    let SplittingObservation { phase, objectives, workspace_files, attributes, .. } = splitting();
+    let role = "executor".to_owned();
+    BudgetingObservation { phase, role, objectives, workspace_files, base_turns: 40, attributes }
+}
+
+fn offloading() -> OffloadingObservation {
+    let item = ItemView { id: "tool-result-1".to_owned(), kind: ItemKind::ToolResult, tokens: 25_000 };
+    OffloadingObservation { session: session(), phase: phase(), items: vec![item], attributes: Vec::new() }
+}
+
+fn assessment(verdict: Verdict) -> Assessment {
+    Assessment { verdict, evidence: Vec::new(), warning: None, reason: "so it is".to_owned() }
+}
+
+fn completion() -> Question {
+    let Question { ask, texts } = exhaustion(Occasion::PromptEnded);
+    let Ask::Assess(mut session) = ask else { unreachable!("it is what `exhaustion` asks") };
+    session.objectives = vec![objective("b", ObjectiveStatus::Open)];
+    let seen = CompletionObservation { session: *session, assessment: assessment(Verdict::Answered) };
+    Question { ask: Ask::Complete(Box::new(seen)), texts }
+}
+
+fn recovery() -> Question {
+    let Question { ask, texts } = exhaustion(Occasion::SessionEnded);
+    let Ask::Assess(session) = ask else { unreachable!("it is what `exhaustion` asks") };
+    let assessment = assessment(Verdict::Failed);
+    let seen = RecoveryObservation { session: *session, assessment, completion: None };
+    Question { ask: Ask::Recover(Box::new(seen)), texts }
+}
+
 /// One question for each function of the contract.
 pub fn all() -> Vec<Question> {
     let texts = || vec![Text::new("the last output"), Text::new("")];
@@ -170,12 +202,13 @@ pub fn all() -> Vec<Question> {
     };
     let asks = [
         Ask::Split(Box::new(splitting())),
-        Ask::Budget(Box::new(splitting()), 40),
+        Ask::Budget(Box::new(budgeting())),
+        Ask::Offload(Box::new(offloading())),
         Ask::Brief(Box::new(handoff())),
         Ask::Compose(Box::new(handoff())),
         Ask::Review(Box::new(review)),
     ];
-    let mut questions = vec![exhaustion(Occasion::Turn), compaction()];
+    let mut questions = vec![exhaustion(Occasion::Turn), completion(), recovery(), compaction()];
     questions.extend(asks.map(|ask| Question { ask, texts: texts() }));
     questions
 }

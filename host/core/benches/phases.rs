@@ -6,7 +6,7 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use baton_core::decision::{
-    Assessment, Brief, DecidedBy, Decision, Label, Recovery, SplitAction, SplitDecision, TurnBudget, Verdict,
+    Assessment, Brief, DecidedBy, Decision, Label, SplitAction, SplitDecision, TurnBudget, Verdict,
 };
 use baton_core::facts::{AgentEvent, Billed, Capabilities, WorkspaceFacts};
 use baton_core::observation::{Ask, Question};
@@ -94,10 +94,10 @@ fn decide(question: &Question) -> (Decision, Label) {
     let reason = String::new();
     let decision = match &question.ask {
         Ask::Assess(_) => {
-            let (verdict, recovery) = (Verdict::Healthy, Recovery::Wait);
-            Decision::Assess(Assessment { verdict, evidence: Vec::new(), warning: None, recovery, reason })
+            let verdict = Verdict::Healthy;
+            Decision::Assess(Assessment { verdict, evidence: Vec::new(), warning: None, reason })
         }
-        Ask::Budget(_, base) => Decision::Budget(TurnBudget { max_turns: *base, reason }),
+        Ask::Budget(seen) => Decision::Budget(TurnBudget { max_turns: seen.base_turns, reason }),
         Ask::Brief(_) => Decision::Brief(Brief { prompt: "Do it.".into(), left_out: Vec::new(), reason }),
         _ => Decision::Split(SplitDecision { action: SplitAction::Keep, reason }),
     };

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use crate::decision::{Assessment, CompactionAction, Decision, Fault, Recovery, Verdict};
-use crate::observation::{Ask, Occasion};
+use crate::decision::{Assessment, Decision, Fault, OffloadingDecision, RecoveryAction, Verdict};
+use crate::observation::{Ask, Occasion, RecoveryObservation};
 
 /// How the answer of a candidate compares with the one that counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -58,10 +58,18 @@ pub fn same_effect(ask: &Ask, a: &Decision, b: &Decision) -> bool {
 pub fn same_course(ask: &Ask, a: &Decision, b: &Decision) -> bool {
     match (a, b) {
         (Decision::Assess(a), Decision::Assess(b)) => {
-            let is_over = is_over(ask);
+            let is_over = matches!(ask, Ask::Assess(seen) if is_over(seen.occasion));
             step(is_over, a) == step(is_over, b)
         }
-        (Decision::Compaction(a), Decision::Compaction(b)) => room(ask, &a.action) == room(ask, &b.action),
+        (Decision::Complete(a), Decision::Complete(b)) => {
+            a.done.iter().collect::<BTreeSet<_>>() == b.done.iter().collect()
+        }
+        (Decision::Recover(a), Decision::Recover(b)) => match ask {
+            Ask::Recover(seen) => course(seen, &a.action) == course(seen, &b.action),
+            _ => false,
+        },
+        (Decision::Compaction(a), Decision::Compaction(b)) => a.action == b.action,
+        (Decision::Offload(a), Decision::Offload(b)) => offloaded(ask, a) == offloaded(ask, b),
         (Decision::Split(a), Decision::Split(b)) => a.action == b.action,
         (Decision::Budget(a), Decision::Budget(b)) => a.max_turns == b.max_turns,
         (Decision::Brief(a), Decision::Brief(b)) => a.prompt == b.prompt,
@@ -74,77 +82,50 @@ pub fn same_course(ask: &Ask, a: &Decision, b: &Decision) -> bool {
     }
 }
 
-/// Whether the host reads the recovery that comes with a verdict.
-pub fn recovers(verdict: &Verdict) -> bool {
-    match verdict {
-        Verdict::Unfinished
-        | Verdict::Truncated
-        | Verdict::Stalled
-        | Verdict::Interrupted
-        | Verdict::Failed => true,
-        Verdict::Healthy
-        | Verdict::Completed
-        | Verdict::HandedOff
-        | Verdict::Exhausted
-        | Verdict::Quota { .. }
-        | Verdict::TurnLimit
-        | Verdict::BudgetLimit => false,
-    }
-}
-
 /// Whether a prompt or a session has ended, so that its verdict counts.
-fn is_over(ask: &Ask) -> bool {
-    match ask {
-        Ask::Assess(seen) => matches!(seen.occasion, Occasion::PromptEnded | Occasion::SessionEnded),
-        _ => true,
-    }
+fn is_over(occasion: Occasion) -> bool {
+    matches!(occasion, Occasion::PromptEnded | Occasion::SessionEnded)
 }
 
 /// What follows from an assessment; nothing if the host only asks again at the next occasion.
-fn step(is_over: bool, of: &Assessment) -> Option<(Verdict, Option<&Recovery>)> {
-    let recovery = recovers(&of.verdict).then_some(&of.recovery);
-    match (of.verdict, recovery) {
-        // The host asks the same session again, whichever of the three it is.
-        (verdict, Some(Recovery::Wait | Recovery::Nudge | Recovery::Interrupt)) if is_over => {
-            Some((verdict, Some(&Recovery::Nudge)))
+fn step(is_over: bool, of: &Assessment) -> Option<Verdict> {
+    // While the agent works, the host acts on a limit and on a stall, and on nothing else.
+    let acts = is_over || matches!(of.verdict, Verdict::Stalled | Verdict::Quota { .. });
+    acts.then_some(of.verdict)
+}
+
+/// What the host does about a session that is not well.
+fn course<'a>(of: &RecoveryObservation, action: &'a RecoveryAction) -> Option<&'a RecoveryAction> {
+    let is_over = is_over(of.session.occasion);
+    let waits = matches!(of.assessment.verdict, Verdict::Quota { .. });
+    match action {
+        RecoveryAction::Wait if !is_over || waits => None,
+        // The host asks the same session again, whichever of the three it is; one at work is interrupted first.
+        RecoveryAction::Wait | RecoveryAction::Nudge | RecoveryAction::Interrupt => {
+            Some(&RecoveryAction::Nudge)
         }
-        (verdict, recovery) if is_over => Some((verdict, recovery)),
-        // While the agent works, the host acts on a limit and on a stall, and on nothing else.
-        (Verdict::Stalled, Some(Recovery::Wait)) => None,
-        (Verdict::Stalled, Some(Recovery::Nudge | Recovery::Interrupt)) => {
-            Some((Verdict::Stalled, Some(&Recovery::Interrupt)))
-        }
-        (verdict @ (Verdict::Stalled | Verdict::Quota { .. }), recovery) => Some((verdict, recovery)),
-        _ => None,
+        action => Some(action),
     }
 }
 
-/// What a compaction decision makes room by. A question that offers items is about them alone, and one that offers none
-/// gives nothing to offload.
-fn room<'a>(ask: &Ask, action: &'a CompactionAction) -> (BTreeSet<&'a str>, &'a CompactionAction) {
-    const KEEP: &CompactionAction = &CompactionAction::Keep;
-    let none = BTreeSet::new();
-    let offered: BTreeSet<&str> = match ask {
-        Ask::Compaction(seen) => seen.items.iter().map(|item| item.id.as_str()).collect(),
-        _ => return (none, action),
-    };
-    match action {
-        CompactionAction::Offload { items } => {
-            let named: BTreeSet<&str> = items.iter().map(String::as_str).collect();
-            // An item that was not offered: the host does nothing of what such an answer asks for.
-            (if named.is_subset(&offered) { named } else { none }, KEEP)
-        }
-        action if offered.is_empty() => (none, action),
-        _ => (none, KEEP),
+/// What is offloaded. An answer that names an item that was not offered offloads nothing.
+fn offloaded<'a>(ask: &Ask, of: &'a OffloadingDecision) -> BTreeSet<&'a str> {
+    let Ask::Offload(seen) = ask else { return BTreeSet::new() };
+    let is_offered = |item: &String| seen.items.iter().any(|offered| offered.id == *item);
+    match of.items.iter().all(is_offered) {
+        true => of.items.iter().map(String::as_str).collect(),
+        false => BTreeSet::new(),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decision::{CompactionDecision, QuotaCause};
-    use crate::observation::{ItemKind, ItemView};
+    use crate::decision::{CompactionAction, CompactionDecision, QuotaCause, RecoveryDecision};
+    use crate::facts::GitFacts;
+    use crate::observation::{ItemKind, ItemView, SessionObservation, TextId};
     use crate::run::question_alone;
+    use crate::time::UnixMs;
 
     fn compaction(action: CompactionAction, reason: &str) -> Decision {
         Decision::Compaction(CompactionDecision { action, reason: reason.into() })
@@ -152,21 +133,42 @@ mod tests {
 
     fn offload(items: &[&str]) -> Decision {
         let items = items.iter().map(|item| (*item).to_owned()).collect();
-        compaction(CompactionAction::Offload { items }, "large")
+        Decision::Offload(OffloadingDecision { items, reason: "large".into() })
     }
 
-    /// A question about making room, which offers these items.
+    /// A question that offers these items.
     fn ask(items: &[&str]) -> Ask {
         let item = |id: &str| ItemView { id: id.to_owned(), kind: ItemKind::ToolResult, tokens: 9_000 };
         let mut ask = question_alone(item("one")).ask;
-        if let Ask::Compaction(seen) = &mut ask {
+        if let Ask::Offload(seen) = &mut ask {
             seen.items = items.iter().map(|id| item(id)).collect();
         }
         ask
     }
 
-    fn assessment(verdict: Verdict, recovery: Recovery) -> Assessment {
-        Assessment { verdict, evidence: Vec::new(), warning: None, recovery, reason: "so".into() }
+    fn assessment(verdict: Verdict) -> Assessment {
+        Assessment { verdict, evidence: Vec::new(), warning: None, reason: "so".into() }
+    }
+
+    fn session(occasion: Occasion) -> SessionObservation {
+        let Ask::Offload(alone) = ask(&[]) else { unreachable!("it is what `ask` makes") };
+        SessionObservation {
+            occasion,
+            session: alone.session,
+            phase: alone.phase,
+            signals: Vec::new(),
+            window: TextId(0),
+            answer_bytes: 0,
+            files_changed: 0,
+            files_missing: 0,
+            objectives: Vec::new(),
+            handoff_reported: false,
+            nudges: 0,
+            now_ms: UnixMs(0),
+            utc_offset_minutes: 0,
+            git: GitFacts::default(),
+            attributes: Vec::new(),
+        }
     }
 
     // M3
@@ -192,28 +194,33 @@ mod tests {
 
     // M3
     #[test]
-    fn a_recovery_counts_only_where_the_host_reads_it() {
-        let alike = |is_over, a: (Verdict, Recovery), b: (Verdict, Recovery)| {
-            step(is_over, &assessment(a.0, a.1)) == step(is_over, &assessment(b.0, b.1))
+    fn to_wait_is_to_nudge_where_something_has_ended_and_no_limit_holds_it_up() {
+        let same = |occasion, verdict, a: &RecoveryAction, b: &RecoveryAction| {
+            let assessment = assessment(verdict);
+            let observation =
+                RecoveryObservation { session: session(occasion), assessment, completion: None };
+            let decision = |action: &RecoveryAction| {
+                Decision::Recover(RecoveryDecision { action: action.clone(), reason: String::new() })
+            };
+            same_effect(&Ask::Recover(Box::new(observation)), &decision(a), &decision(b))
         };
-        let (wait, nudge, anew) = (Recovery::Wait, Recovery::Nudge, Recovery::NewSession);
-        for is_over in [false, true] {
-            for verdict in [Verdict::Healthy, Verdict::Completed, Verdict::Exhausted] {
-                assert!(alike(is_over, (verdict, wait.clone()), (verdict, anew.clone())), "{verdict:?}");
-            }
-            let stalled = |recovery: &Recovery| (Verdict::Stalled, recovery.clone());
-            assert!(alike(is_over, stalled(&nudge), stalled(&Recovery::Interrupt)));
-            assert!(!alike(is_over, stalled(&nudge), stalled(&anew)));
-            assert_eq!(alike(is_over, stalled(&wait), stalled(&nudge)), is_over);
+        let (wait, nudge, anew) = (RecoveryAction::Wait, RecoveryAction::Nudge, RecoveryAction::Retry);
+        let limit = Verdict::Quota { cause: QuotaCause::Rate, until: None };
+        for occasion in [Occasion::Heartbeat, Occasion::PromptEnded] {
+            assert!(same(occasion, Verdict::Stalled, &nudge, &RecoveryAction::Interrupt));
+            assert!(!same(occasion, Verdict::Stalled, &nudge, &anew));
         }
+        assert!(same(Occasion::PromptEnded, Verdict::Failed, &wait, &nudge));
+        assert!(!same(Occasion::Heartbeat, Verdict::Stalled, &wait, &nudge));
+        assert!(!same(Occasion::PromptEnded, limit, &wait, &nudge));
     }
 
     // M3
     #[test]
     fn while_the_agent_works_only_a_limit_and_a_stall_are_acted_upon() {
-        let step_of = |is_over, verdict| step(is_over, &assessment(verdict, Recovery::NewSession)).is_some();
+        let step_of = |is_over, verdict| step(is_over, &assessment(verdict)).is_some();
         let limit = Verdict::Quota { cause: QuotaCause::Rate, until: None };
-        for verdict in [Verdict::Healthy, Verdict::Completed, Verdict::Exhausted, Verdict::Failed] {
+        for verdict in [Verdict::Healthy, Verdict::Answered, Verdict::Exhausted, Verdict::Failed] {
             assert!(!step_of(false, verdict) && step_of(true, verdict), "{verdict:?}");
         }
         for verdict in [Verdict::Stalled, limit] {
@@ -223,15 +230,12 @@ mod tests {
 
     // M3
     #[test]
-    fn a_question_that_offers_items_is_about_them_alone() {
+    fn an_answer_that_names_what_was_not_offered_offloads_nothing() {
         let same = |items: &[&str], a: &Decision, b: &Decision| same_effect(&ask(items), a, b);
-        let (keep, hand_off) =
-            (compaction(CompactionAction::Keep, ""), compaction(CompactionAction::HandOff, ""));
-        assert!(same(&["a", "b"], &keep, &hand_off) && !same(&[], &keep, &hand_off));
+        let none = offload(&[]);
         assert!(same(&["a", "b"], &offload(&["a", "b"]), &offload(&["b", "a"])));
-        assert!(!same(&["a", "b"], &offload(&["a"]), &keep));
-        assert!(same(&["a"], &offload(&["a", "other"]), &keep), "an item that was not offered");
-        assert!(same(&[], &offload(&["a"]), &keep), "nothing was offered");
+        assert!(!same(&["a", "b"], &offload(&["a"]), &none));
+        assert!(same(&["a"], &offload(&["a", "other"]), &none));
     }
 
     // M3
@@ -239,10 +243,11 @@ mod tests {
     fn a_warning_tells_a_person_something_and_leaves_the_course_as_it_is() {
         let healthy = |warning: Option<&str>| {
             let warning = warning.map(str::to_owned);
-            Decision::Assess(Assessment { warning, ..assessment(Verdict::Healthy, Recovery::Wait) })
+            Decision::Assess(Assessment { warning, ..assessment(Verdict::Healthy) })
         };
+        let ask = Ask::Assess(Box::new(session(Occasion::Turn)));
         let (none, one, other) = (healthy(None), healthy(Some("it fills up")), healthy(Some("80 %")));
-        assert!(same_course(&ask(&[]), &none, &one) && !same_effect(&ask(&[]), &none, &one));
-        assert!(same_effect(&ask(&[]), &one, &other));
+        assert!(same_course(&ask, &none, &one) && !same_effect(&ask, &none, &one));
+        assert!(same_effect(&ask, &one, &other));
     }
 }

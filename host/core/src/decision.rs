@@ -15,8 +15,14 @@ use crate::time::UnixMs;
 pub enum Decision {
     /// Of `exhaustion.assess`.
     Assess(Assessment),
+    /// Of `completion.decide`.
+    Complete(CompletionDecision),
+    /// Of `recovery.decide`.
+    Recover(RecoveryDecision),
     /// Of `compaction.decide`.
     Compaction(CompactionDecision),
+    /// Of `offloading.decide`.
+    Offload(OffloadingDecision),
     /// Of `splitting.decide`.
     Split(SplitDecision),
     /// Of `budgeting.decide`.
@@ -34,7 +40,10 @@ impl Decision {
     pub fn reason(&self) -> &str {
         match self {
             Decision::Assess(d) => &d.reason,
+            Decision::Complete(d) => &d.reason,
+            Decision::Recover(d) => &d.reason,
             Decision::Compaction(d) => &d.reason,
+            Decision::Offload(d) => &d.reason,
             Decision::Split(d) => &d.reason,
             Decision::Budget(d) => &d.reason,
             Decision::Brief(d) => &d.reason,
@@ -75,10 +84,8 @@ impl std::fmt::Display for QuotaCause {
 pub enum Verdict {
     /// Nothing wrong; go on.
     Healthy,
-    /// The objectives of the prompt are done.
-    Completed,
-    /// The prompt was answered, but the objectives are not done, or nothing shows that they are.
-    Unfinished,
+    /// The prompt was answered.
+    Answered,
     /// The agent wrote a handoff and stopped.
     HandedOff,
     /// The context window is used up.
@@ -109,8 +116,7 @@ impl Verdict {
     pub fn name(&self) -> &'static str {
         match self {
             Verdict::Healthy => "healthy",
-            Verdict::Completed => "completed",
-            Verdict::Unfinished => "unfinished",
+            Verdict::Answered => "answered",
             Verdict::HandedOff => "handed-off",
             Verdict::Exhausted => "exhausted",
             Verdict::Quota { .. } => "quota",
@@ -135,33 +141,7 @@ pub struct Evidence {
     pub text: String,
 }
 
-/// `questions.recovery`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "recovery", rename_all = "kebab-case")]
-pub enum Recovery {
-    /// Nothing; look again at the next occasion.
-    Wait,
-    /// Prompt it again.
-    Nudge,
-    /// Interrupt the prompt, then nudge.
-    Interrupt,
-    /// End it and continue in a new session, as a retry.
-    NewSession,
-    /// The same with the agent of another role of the workflow.
-    OtherRole {
-        /// Which.
-        role: String,
-    },
-    /// End it and ask for smaller scopes.
-    Split,
-    /// Ask a person this.
-    Pause {
-        /// The question.
-        question: String,
-    },
-}
-
-/// `exhaustion.assessment`.
+/// `questions.assessment`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Assessment {
     /// How the session is, or why it stopped.
@@ -170,8 +150,54 @@ pub struct Assessment {
     pub evidence: Vec<Evidence>,
     /// Something a person should know, that stops nothing (D5).
     pub warning: Option<String>,
-    /// What to do with a stalled, truncated, unfinished or failed one.
-    pub recovery: Recovery,
+    /// For a person.
+    pub reason: String,
+}
+
+/// `questions.completion-decision`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CompletionDecision {
+    /// Those of the prompt's objectives that are done.
+    pub done: Vec<ObjectiveId>,
+    /// What that rests on.
+    pub evidence: Vec<Evidence>,
+    /// For a person.
+    pub reason: String,
+}
+
+/// `questions.recovery-action`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "action", rename_all = "kebab-case")]
+pub enum RecoveryAction {
+    /// Nothing: look again at the next occasion; at a provider's limit, wait until it resets.
+    Wait,
+    /// Prompt it again.
+    Nudge,
+    /// Interrupt the prompt, then nudge.
+    Interrupt,
+    /// End it; a new session continues from its handoff.
+    HandOff,
+    /// End it; a new session tries again.
+    Retry,
+    /// The same with the agent of another role of the workflow.
+    OtherRole {
+        /// Which.
+        role: String,
+    },
+    /// End it and ask for smaller scopes.
+    Split,
+    /// Ask a person this.
+    AskPerson {
+        /// The question.
+        question: String,
+    },
+}
+
+/// `questions.recovery-decision`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecoveryDecision {
+    /// What to do.
+    pub action: RecoveryAction,
     /// For a person.
     pub reason: String,
 }
@@ -187,11 +213,6 @@ pub enum CompactionAction {
         /// What the agent should keep in mind; may be empty.
         instructions: String,
     },
-    /// Replace these items by references.
-    Offload {
-        /// Ids of the items.
-        items: Vec<String>,
-    },
     /// Continue in a new session.
     HandOff,
 }
@@ -201,6 +222,15 @@ pub enum CompactionAction {
 pub struct CompactionDecision {
     /// What to do.
     pub action: CompactionAction,
+    /// For a person.
+    pub reason: String,
+}
+
+/// `questions.offloading-decision`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OffloadingDecision {
+    /// Ids of the items to replace; empty keeps all.
+    pub items: Vec<String>,
     /// For a person.
     pub reason: String,
 }
@@ -240,7 +270,7 @@ pub enum SplitAction {
         sub_phases: Vec<SubPhase>,
     },
     /// Ask a person this.
-    Pause {
+    AskPerson {
         /// The question.
         question: String,
     },

@@ -3,9 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use crate::decision::{CompactionAction, Decision, SplitAction, SubPhase, Verdict};
+use crate::decision::{Decision, SplitAction, SubPhase, Verdict};
 use crate::ids::{ObjectiveId, PhaseId};
-use crate::observation::{Ask, CompactionObservation, ObjectiveStatus, Occasion, SplittingObservation};
+use crate::observation::{
+    Ask, CompletionObservation, ObjectiveStatus, Occasion, OffloadingObservation, SplittingObservation,
+};
 
 /// The attributes by which a scope is told what a split of it may be.
 pub(crate) const SPLIT_FAN_OUT: &str = "split-fan-out";
@@ -24,18 +26,18 @@ pub fn fits(ask: &Ask, decision: &Decision) -> Result<(), String> {
             }
             _ => Ok(()),
         },
-        (Ask::Compaction(seen), Decision::Compaction(answer)) => match &answer.action {
-            CompactionAction::Offload { items } => offload_fits(seen, items),
-            CompactionAction::Keep | CompactionAction::Compact { .. } | CompactionAction::HandOff => Ok(()),
-        },
+        (Ask::Complete(seen), Decision::Complete(answer)) => completion_fits(seen, &answer.done),
+        (Ask::Offload(seen), Decision::Offload(answer)) => offload_fits(seen, &answer.items),
         (Ask::Split(seen), Decision::Split(answer)) => match &answer.action {
             SplitAction::Split { sub_phases } => observed_split_fits(seen, sub_phases),
-            SplitAction::Pause { .. } | SplitAction::Keep => Ok(()),
+            SplitAction::AskPerson { .. } | SplitAction::Keep => Ok(()),
         },
         (Ask::Brief(_), Decision::Brief(brief)) if brief.prompt.is_empty() => {
             Err("its prompt is empty".to_owned())
         }
-        (Ask::Budget(..), Decision::Budget(_))
+        (Ask::Recover(_), Decision::Recover(_))
+        | (Ask::Compaction(_), Decision::Compaction(_))
+        | (Ask::Budget(_), Decision::Budget(_))
         | (Ask::Brief(_), Decision::Brief(_))
         | (Ask::Compose(_), Decision::Compose(_))
         | (Ask::Review(_), Decision::Review(_)) => Ok(()),
@@ -43,11 +45,16 @@ pub fn fits(ask: &Ask, decision: &Decision) -> Result<(), String> {
     }
 }
 
-/// What is offloaded was offered, and is something.
-fn offload_fits(seen: &CompactionObservation, items: &[String]) -> Result<(), String> {
-    if items.is_empty() {
-        return Err("it offloads nothing: that is `keep`".to_owned());
+/// What is done was asked about.
+fn completion_fits(seen: &CompletionObservation, done: &[ObjectiveId]) -> Result<(), String> {
+    match done.iter().find(|id| seen.session.objectives.iter().all(|objective| objective.id != **id)) {
+        Some(id) => Err(format!("it calls {id} done, which is no objective of the prompt")),
+        None => Ok(()),
     }
+}
+
+/// What is offloaded was offered.
+fn offload_fits(seen: &OffloadingObservation, items: &[String]) -> Result<(), String> {
     match items.iter().find(|id| seen.items.iter().all(|item| item.id != **id)) {
         Some(id) => Err(format!("it offloads {id:?}, which was not offered")),
         None => Ok(()),

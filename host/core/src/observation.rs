@@ -4,15 +4,18 @@
 
 #![allow(missing_docs)] // The WIT files document every field; a second copy would drift.
 
+mod capability;
 mod objective;
 
 use serde::{Deserialize, Serialize};
 
+use crate::decision::{Assessment, CompletionDecision};
 use crate::facts::{Capabilities, Channel, Exit, GitFacts, OccupancySource};
 use crate::ids::{Digest, ObjectiveId, PhaseId, Seq};
 use crate::text::Text;
 use crate::time::UnixMs;
 
+pub use capability::Capability;
 pub use objective::{Basis, ExpectedFileView, FileState, ObjectiveStatus, ObjectiveView, StatusReportView};
 
 /// Names a text of a question, by index.
@@ -29,78 +32,6 @@ pub struct Span {
     pub end: u32,
 }
 
-/// The questions of the contract, one an interface; a component is configured for each (and `settings` goes with the component).
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema,
-)]
-#[serde(rename_all = "kebab-case")]
-pub enum Capability {
-    /// How is this session, or why did it stop?
-    Exhaustion,
-    /// Is it time to make room, and how?
-    Compaction,
-    /// Is this scope too large, and where are its seams?
-    Splitting,
-    /// How many turns may this scope take?
-    Budgeting,
-    /// What is the next message to an agent?
-    Prompting,
-    /// What does a session leave to the one after it?
-    Handoff,
-    /// Is a handoff document fit to start a successor?
-    Review,
-}
-
-impl Capability {
-    /// All of them, in the order in which core lets them speak about one event.
-    pub const ALL: [Capability; 7] = [
-        Capability::Exhaustion,
-        Capability::Splitting,
-        Capability::Budgeting,
-        Capability::Compaction,
-        Capability::Prompting,
-        Capability::Handoff,
-        Capability::Review,
-    ];
-
-    /// The name of the WIT interface.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Capability::Exhaustion => "exhaustion",
-            Capability::Compaction => "compaction",
-            Capability::Splitting => "splitting",
-            Capability::Budgeting => "budgeting",
-            Capability::Prompting => "prompting",
-            Capability::Handoff => "handoff",
-            Capability::Review => "review",
-        }
-    }
-
-    /// The one that is called so.
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|capability| capability.name() == name)
-    }
-
-    /// `interface.function`, as in the contract.
-    pub const fn function(self) -> &'static str {
-        match self {
-            Capability::Exhaustion => "exhaustion.assess",
-            Capability::Compaction => "compaction.decide",
-            Capability::Splitting => "splitting.decide",
-            Capability::Budgeting => "budgeting.decide",
-            Capability::Prompting => "prompting.compose",
-            Capability::Handoff => "handoff.compose",
-            Capability::Review => "review.assess",
-        }
-    }
-}
-
-impl std::fmt::Display for Capability {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.pad(self.name())
-    }
-}
-
 /// A question to a policy, with the texts it refers to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Question {
@@ -115,13 +46,19 @@ pub struct Question {
 #[serde(tag = "function", content = "observation", rename_all = "kebab-case")]
 pub enum Ask {
     /// `exhaustion.assess`.
-    Assess(Box<ExhaustionObservation>),
+    Assess(Box<SessionObservation>),
+    /// `completion.decide`.
+    Complete(Box<CompletionObservation>),
+    /// `recovery.decide`.
+    Recover(Box<RecoveryObservation>),
     /// `compaction.decide`.
     Compaction(Box<CompactionObservation>),
+    /// `offloading.decide`.
+    Offload(Box<OffloadingObservation>),
     /// `splitting.decide`.
     Split(Box<SplittingObservation>),
-    /// `budgeting.decide`, with the base turns of the table.
-    Budget(Box<SplittingObservation>, u32),
+    /// `budgeting.decide`.
+    Budget(Box<BudgetingObservation>),
     /// `prompting.compose`.
     Brief(Box<HandoffObservation>),
     /// `handoff.compose`.
@@ -135,9 +72,12 @@ impl Ask {
     pub fn capability(&self) -> Capability {
         match self {
             Ask::Assess(_) => Capability::Exhaustion,
+            Ask::Complete(_) => Capability::Completion,
+            Ask::Recover(_) => Capability::Recovery,
             Ask::Compaction(_) => Capability::Compaction,
+            Ask::Offload(_) => Capability::Offloading,
             Ask::Split(_) => Capability::Splitting,
-            Ask::Budget(..) => Capability::Budgeting,
+            Ask::Budget(_) => Capability::Budgeting,
             Ask::Brief(_) => Capability::Prompting,
             Ask::Compose(_) => Capability::Handoff,
             Ask::Review(_) => Capability::Review,
@@ -286,9 +226,9 @@ pub enum Occasion {
     Heartbeat,
 }
 
-/// `questions.exhaustion-observation`.
+/// `questions.session-observation`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ExhaustionObservation {
+pub struct SessionObservation {
     pub occasion: Occasion,
     pub session: SessionView,
     pub phase: PhaseView,
@@ -308,6 +248,21 @@ pub struct ExhaustionObservation {
     pub utc_offset_minutes: i32,
     pub git: GitFacts,
     pub attributes: Attributes,
+}
+
+/// `questions.completion-observation`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CompletionObservation {
+    pub session: SessionObservation,
+    pub assessment: Assessment,
+}
+
+/// `questions.recovery-observation`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecoveryObservation {
+    pub session: SessionObservation,
+    pub assessment: Assessment,
+    pub completion: Option<CompletionDecision>,
 }
 
 /// `questions.item-kind`.
@@ -332,6 +287,14 @@ pub struct CompactionObservation {
     pub session: SessionView,
     pub phase: PhaseView,
     pub refilled_within_turns: u32,
+    pub attributes: Attributes,
+}
+
+/// `questions.offloading-observation`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OffloadingObservation {
+    pub session: SessionView,
+    pub phase: PhaseView,
     pub items: Vec<ItemView>,
     pub attributes: Attributes,
 }
@@ -372,6 +335,17 @@ pub struct SplittingObservation {
     pub recent: Vec<TurnView>,
     pub window_tokens: Option<u64>,
     pub git: GitFacts,
+    pub attributes: Attributes,
+}
+
+/// `questions.budgeting-observation`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BudgetingObservation {
+    pub phase: PhaseView,
+    pub role: String,
+    pub objectives: Vec<ObjectiveView>,
+    pub workspace_files: u32,
+    pub base_turns: u32,
     pub attributes: Attributes,
 }
 

@@ -93,14 +93,6 @@ pub use offload::{question_alone, says_offload};
 pub use recording::Recording;
 pub use seats::SeatView;
 
-/// The question about a session at work that is under way: its answer changes the course only where it must, so
-/// nobody waits for it. One at a time; what comes meanwhile asks once more.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct RequestSlot {
-    request: Option<RequestId>,
-    again: bool,
-}
-
 /// A run, folded from its inputs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Run {

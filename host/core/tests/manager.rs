@@ -6,8 +6,8 @@ use std::collections::VecDeque;
 
 use baton_core::action::Action;
 use baton_core::decision::{
-    Assessment, Brief, CompactionAction, CompactionDecision, DecidedBy, Decision, Label, Recovery,
-    SplitAction, SplitDecision, TurnBudget, Verdict,
+    Assessment, Brief, CompactionAction, CompactionDecision, CompletionDecision, DecidedBy, Decision, Label,
+    OffloadingDecision, SplitAction, SplitDecision, TurnBudget, Verdict,
 };
 use baton_core::facts::{AgentEvent, Billed, Capabilities, Channel, Exit, Signal, WorkspaceFacts};
 use baton_core::input::{ArtifactRef, Report};
@@ -169,17 +169,22 @@ fn decide(ask: &Ask) -> Decision {
     match ask {
         Ask::Assess(seen) => {
             let over = matches!(seen.occasion, Occasion::PromptEnded | Occasion::SessionEnded);
-            let verdict = if over { Verdict::Completed } else { Verdict::Healthy };
-            let (evidence, warning, recovery) = (Vec::new(), None, Recovery::Wait);
-            Decision::Assess(Assessment { verdict, evidence, warning, recovery, reason })
+            let verdict = if over { Verdict::Answered } else { Verdict::Healthy };
+            let (evidence, warning) = (Vec::new(), None);
+            Decision::Assess(Assessment { verdict, evidence, warning, reason })
+        }
+        Ask::Complete(seen) => {
+            let done = seen.session.objectives.iter().map(|objective| objective.id.clone()).collect();
+            Decision::Complete(CompletionDecision { done, evidence: Vec::new(), reason })
         }
         Ask::Compaction(_) => {
             Decision::Compaction(CompactionDecision { action: CompactionAction::Keep, reason })
         }
         Ask::Split(_) => Decision::Split(SplitDecision { action: SplitAction::Keep, reason }),
-        Ask::Budget(_, base) => Decision::Budget(TurnBudget { max_turns: *base, reason }),
+        Ask::Offload(_) => Decision::Offload(OffloadingDecision { items: Vec::new(), reason }),
+        Ask::Budget(seen) => Decision::Budget(TurnBudget { max_turns: seen.base_turns, reason }),
         Ask::Brief(_) => Decision::Brief(Brief { prompt: "Do it.".into(), left_out: Vec::new(), reason }),
-        Ask::Compose(_) | Ask::Review(_) => panic!("nothing is handed off here"),
+        Ask::Recover(_) | Ask::Compose(_) | Ask::Review(_) => panic!("nothing is handed off here"),
     }
 }
 

@@ -23,8 +23,8 @@ const NEVER: u64 = 1 << 32;
 pub fn time(configured: &Configured, question: &Question) -> Option<Duration> {
     let function = configured.policy.0.exports.answering(question.ask.capability())?;
     match &question.ask {
-        Ask::Assess(seen) => convert::exhaustion(seen, |seen| {
-            call::<_, Option<questions::Assessment>>(configured, question, function, (seen,))
+        Ask::Assess(seen) => convert::session_observation(seen, |seen| {
+            call::<_, Option<questions::AssessmentResult>>(configured, question, function, (seen,))
         }),
         Ask::Brief(seen) => convert::handoff(seen, |seen| {
             call::<_, Option<questions::Prompt>>(configured, question, function, (seen,))

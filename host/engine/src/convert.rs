@@ -1,14 +1,5 @@
-//! WIT <-> core, in this one file. Core's types are canonical; observations go out borrowed, answers come in owned.
+//! WIT <-> core, in this one folder. Core's types are canonical; observations go out borrowed, answers come in owned.
 //! No judgment and no size limit here: `shape.rs` checks what an answer may be.
-
-use baton_core::decision as core;
-use baton_core::facts::{Capabilities, Channel, Exit, GitFacts, OccupancySource};
-use baton_core::observation as see;
-use baton_core::workflow::SettingValue;
-use baton_core::{ObjectiveId, Seq, UnixMs};
-
-use crate::bindings::{questions, settings, types};
-use crate::settings::Setting;
 
 /// Maps enums that have the same variants on both sides.
 macro_rules! same {
@@ -19,7 +10,16 @@ macro_rules! same {
     }};
 }
 
-// ---- what a policy sees --------------------------------------------------------------------------------------
+mod answers;
+
+use baton_core::ObjectiveId;
+use baton_core::decision as core;
+use baton_core::facts::{Capabilities, Channel, Exit, GitFacts, OccupancySource};
+use baton_core::observation as see;
+
+use crate::bindings::{questions, types};
+
+pub(crate) use answers::*;
 
 fn channel_out(channel: Channel) -> types::Channel {
     same!(channel, Channel => types::Channel: AgentEvent, ProviderError, AgentText, Terminal, ToolOutput)
@@ -209,15 +209,15 @@ fn ids(ids: &[ObjectiveId]) -> Vec<&str> {
 }
 
 /// Calls `ask` with the WIT form of the observation, which borrows from it.
-pub(crate) fn exhaustion<R>(
-    seen: &see::ExhaustionObservation,
-    ask: impl FnOnce(questions::ExhaustionObservation<'_>) -> R,
+pub(crate) fn session_observation<R>(
+    seen: &see::SessionObservation,
+    ask: impl FnOnce(questions::SessionObservation<'_>) -> R,
 ) -> R {
     let recent = list(&seen.session.recent, turn);
     let signals = list(&seen.signals, signal);
     let attributes = pairs(&seen.attributes);
     objectives(&seen.objectives, |objectives| {
-        ask(questions::ExhaustionObservation {
+        ask(questions::SessionObservation {
             occasion: same!(seen.occasion, see::Occasion => questions::Occasion:
                 Turn, Signal, PromptEnded, SessionEnded, Heartbeat),
             session: session(&seen.session, &recent),
@@ -239,9 +239,82 @@ pub(crate) fn exhaustion<R>(
 }
 
 /// Calls `ask` with the WIT form of the observation, which borrows from it.
+pub(crate) fn completion<R>(
+    seen: &see::CompletionObservation,
+    ask: impl FnOnce(questions::CompletionObservation<'_>) -> R,
+) -> R {
+    let evidence = list(&seen.assessment.evidence, evidence_out);
+    let assessment = assessment_out(&seen.assessment, &evidence);
+    session_observation(&seen.session, |session| {
+        ask(questions::CompletionObservation { session, assessment })
+    })
+}
+
+/// Calls `ask` with the WIT form of the observation, which borrows from it.
+pub(crate) fn recovery<R>(
+    seen: &see::RecoveryObservation,
+    ask: impl FnOnce(questions::RecoveryObservation<'_>) -> R,
+) -> R {
+    let evidence = list(&seen.assessment.evidence, evidence_out);
+    let assessment = assessment_out(&seen.assessment, &evidence);
+    let completion = seen.completion.as_ref();
+    let of_completion =
+        completion.map(|decision| (ids(&decision.done), list(&decision.evidence, evidence_out)));
+    let completion = completion.zip(of_completion.as_ref()).map(|(decision, (done, evidence))| {
+        questions::CompletionDecisionParam { done, evidence, reason: &decision.reason }
+    });
+    session_observation(&seen.session, |session| {
+        ask(questions::RecoveryObservation { session, assessment, completion })
+    })
+}
+
+fn evidence_out(evidence: &core::Evidence) -> types::EvidenceParam<'_> {
+    types::EvidenceParam { channel: channel_out(evidence.channel), seq: evidence.seq.0, text: &evidence.text }
+}
+
+fn assessment_out<'a>(
+    of: &'a core::Assessment,
+    evidence: &'a [types::EvidenceParam<'a>],
+) -> questions::AssessmentParam<'a> {
+    use questions::Verdict;
+    let verdict = match of.verdict {
+        core::Verdict::Healthy => Verdict::Healthy,
+        core::Verdict::Answered => Verdict::Answered,
+        core::Verdict::HandedOff => Verdict::HandedOff,
+        core::Verdict::Exhausted => Verdict::Exhausted,
+        core::Verdict::Quota { cause, until } => Verdict::Quota(questions::Quota {
+            cause: same!(cause, core::QuotaCause => questions::QuotaCause: Usage, Billing, Rate, Overload),
+            until_ms: until.map(|at| at.0),
+        }),
+        core::Verdict::TurnLimit => Verdict::TurnLimit,
+        core::Verdict::BudgetLimit => Verdict::BudgetLimit,
+        core::Verdict::Truncated => Verdict::Truncated,
+        core::Verdict::Stalled => Verdict::Stalled,
+        core::Verdict::Interrupted => Verdict::Interrupted,
+        core::Verdict::Failed => Verdict::Failed,
+    };
+    questions::AssessmentParam { verdict, evidence, warning: of.warning.as_deref(), reason: &of.reason }
+}
+
+/// Calls `ask` with the WIT form of the observation, which borrows from it.
 pub(crate) fn compaction<R>(
     seen: &see::CompactionObservation,
     ask: impl FnOnce(questions::CompactionObservation<'_>) -> R,
+) -> R {
+    let recent = list(&seen.session.recent, turn);
+    let attributes = pairs(&seen.attributes);
+    ask(questions::CompactionObservation {
+        session: session(&seen.session, &recent),
+        phase: phase(&seen.phase),
+        refilled_within_turns: seen.refilled_within_turns,
+        attributes: &attributes,
+    })
+}
+
+/// Calls `ask` with the WIT form of the observation, which borrows from it.
+pub(crate) fn offloading<R>(
+    seen: &see::OffloadingObservation,
+    ask: impl FnOnce(questions::OffloadingObservation<'_>) -> R,
 ) -> R {
     let recent = list(&seen.session.recent, turn);
     let items = list(&seen.items, |item| questions::Item {
@@ -250,12 +323,29 @@ pub(crate) fn compaction<R>(
         tokens: item.tokens,
     });
     let attributes = pairs(&seen.attributes);
-    ask(questions::CompactionObservation {
+    ask(questions::OffloadingObservation {
         session: session(&seen.session, &recent),
         phase: phase(&seen.phase),
-        refilled_within_turns: seen.refilled_within_turns,
         items: &items,
         attributes: &attributes,
+    })
+}
+
+/// Calls `ask` with the WIT form of the observation, which borrows from it.
+pub(crate) fn budgeting<R>(
+    seen: &see::BudgetingObservation,
+    ask: impl FnOnce(questions::BudgetingObservation<'_>) -> R,
+) -> R {
+    let attributes = pairs(&seen.attributes);
+    objectives(&seen.objectives, |objectives| {
+        ask(questions::BudgetingObservation {
+            phase: phase(&seen.phase),
+            role: &seen.role,
+            objectives,
+            workspace_files: seen.workspace_files,
+            base_turns: seen.base_turns,
+            attributes: &attributes,
+        })
     })
 }
 
@@ -411,150 +501,4 @@ pub(crate) fn review<R>(
         open_objectives: &open_objectives,
         attributes: &attributes,
     })
-}
-
-// ---- what a policy answers -----------------------------------------------------------------------------------
-
-fn evidence(evidence: types::Evidence) -> core::Evidence {
-    core::Evidence {
-        channel: same!(evidence.channel, types::Channel => Channel:
-            AgentEvent, ProviderError, AgentText, Terminal, ToolOutput),
-        seq: Seq(evidence.seq),
-        text: evidence.text,
-    }
-}
-
-/// Of `exhaustion.assess`.
-pub(crate) fn assessment(answer: questions::Assessment) -> core::Assessment {
-    use questions::{Recovery, Verdict};
-    core::Assessment {
-        verdict: match answer.verdict {
-            Verdict::Healthy => core::Verdict::Healthy,
-            Verdict::Completed => core::Verdict::Completed,
-            Verdict::Unfinished => core::Verdict::Unfinished,
-            Verdict::HandedOff => core::Verdict::HandedOff,
-            Verdict::Exhausted => core::Verdict::Exhausted,
-            Verdict::Quota(quota) => core::Verdict::Quota {
-                cause: same!(quota.cause, questions::QuotaCause => core::QuotaCause: Usage, Billing, Rate, Overload),
-                until: quota.until_ms.map(UnixMs),
-            },
-            Verdict::TurnLimit => core::Verdict::TurnLimit,
-            Verdict::BudgetLimit => core::Verdict::BudgetLimit,
-            Verdict::Truncated => core::Verdict::Truncated,
-            Verdict::Stalled => core::Verdict::Stalled,
-            Verdict::Interrupted => core::Verdict::Interrupted,
-            Verdict::Failed => core::Verdict::Failed,
-        },
-        evidence: answer.evidence.into_iter().map(evidence).collect(),
-        warning: answer.warning,
-        recovery: match answer.recovery {
-            Recovery::Wait => core::Recovery::Wait,
-            Recovery::Nudge => core::Recovery::Nudge,
-            Recovery::Interrupt => core::Recovery::Interrupt,
-            Recovery::NewSession => core::Recovery::NewSession,
-            Recovery::OtherRole(role) => core::Recovery::OtherRole { role },
-            Recovery::Split => core::Recovery::Split,
-            Recovery::Pause(question) => core::Recovery::Pause { question },
-        },
-        reason: answer.reason,
-    }
-}
-
-/// Of `compaction.decide`.
-pub(crate) fn compaction_decision(answer: questions::CompactionDecision) -> core::CompactionDecision {
-    use questions::CompactionAction as Action;
-    core::CompactionDecision {
-        action: match answer.action {
-            Action::Keep => core::CompactionAction::Keep,
-            Action::Compact(instructions) => core::CompactionAction::Compact { instructions },
-            Action::Offload(items) => core::CompactionAction::Offload { items },
-            Action::HandOff => core::CompactionAction::HandOff,
-        },
-        reason: answer.reason,
-    }
-}
-
-fn sub_phase(part: questions::SubPhase) -> core::SubPhase {
-    core::SubPhase {
-        title: part.title,
-        objectives: part.objectives.into_iter().map(ObjectiveId::new).collect(),
-        order: same!(part.order, questions::Order => core::Order: MiniPlan, Direct),
-        max_turns: part.max_turns,
-    }
-}
-
-/// Of `splitting.decide`.
-pub(crate) fn split_decision(answer: questions::SplitDecision) -> core::SplitDecision {
-    use questions::SplitAction as Action;
-    core::SplitDecision {
-        action: match answer.action {
-            Action::Keep => core::SplitAction::Keep,
-            Action::Split(parts) => {
-                core::SplitAction::Split { sub_phases: parts.into_iter().map(sub_phase).collect() }
-            }
-            Action::Pause(question) => core::SplitAction::Pause { question },
-        },
-        reason: answer.reason,
-    }
-}
-
-/// Of `budgeting.decide`.
-pub(crate) fn turn_budget(answer: questions::TurnBudget) -> core::TurnBudget {
-    core::TurnBudget { max_turns: answer.max_turns, reason: answer.reason }
-}
-
-/// Of `prompting.compose`.
-pub(crate) fn brief(answer: questions::Prompt) -> core::Brief {
-    core::Brief { prompt: answer.prompt, left_out: answer.left_out, reason: answer.reason }
-}
-
-/// Of `handoff.compose`.
-pub(crate) fn composition(answer: questions::Composition) -> core::Composition {
-    core::Composition {
-        document: answer.document,
-        index: answer.index,
-        continuer: same!(answer.continuer, questions::Continuer => core::Continuer: Successor, Lead),
-        left_out: answer.left_out,
-        reason: answer.reason,
-    }
-}
-
-/// Of `review.assess`.
-pub(crate) fn review_result(answer: questions::Review) -> core::Review {
-    let finding =
-        |found: questions::Finding| core::Finding { cost: found.cost, line: found.line, text: found.text };
-    core::Review {
-        score: answer.score,
-        findings: answer.findings.into_iter().map(finding).collect(),
-        staleness: same!(answer.staleness, questions::Staleness => core::Staleness:
-            Fresh, SlightlyStale, Stale, VeryStale),
-        accepted: answer.accepted,
-        reason: answer.reason,
-    }
-}
-
-// ---- settings ------------------------------------------------------------------------------------------------
-
-/// Of `settings.schema`.
-pub(crate) fn setting(setting: settings::Setting) -> Setting {
-    Setting {
-        key: setting.key,
-        doc: setting.doc,
-        default: setting_value(setting.default),
-        minimum: setting.minimum,
-        maximum: setting.maximum,
-        choices: setting.choices,
-    }
-}
-
-/// A value that a component gave.
-fn setting_value(value: types::SettingValue) -> SettingValue {
-    use types::SettingValue as Given;
-    match value {
-        Given::Flag(value) => SettingValue::Flag(value),
-        Given::Integer(value) => SettingValue::Integer(value),
-        Given::Number(value) => SettingValue::Number(value),
-        Given::Text(value) => SettingValue::Text(value),
-        Given::Texts(value) => SettingValue::Texts(value),
-    }
 }

@@ -114,23 +114,38 @@ pub(crate) fn ask(instance: &mut Instance<'_>, exports: &Exports, ask: &Ask) -> 
         .ok_or_else(|| Fault::Unloadable { message: format!("it does not export {}", capability.name()) })?;
     Ok(match ask {
         Ask::Assess(seen) => {
-            let answer: Option<questions::Assessment> =
-                convert::exhaustion(seen, |seen| instance.call(function, (seen,)))?;
+            let answer: Option<questions::AssessmentResult> =
+                convert::session_observation(seen, |seen| instance.call(function, (seen,)))?;
             answer.map(convert::assessment).map(Decision::Assess)
+        }
+        Ask::Complete(seen) => {
+            let answer: Option<questions::CompletionDecisionResult> =
+                convert::completion(seen, |seen| instance.call(function, (seen,)))?;
+            answer.map(convert::completion_decision).map(Decision::Complete)
+        }
+        Ask::Recover(seen) => {
+            let answer: Option<questions::RecoveryDecision> =
+                convert::recovery(seen, |seen| instance.call(function, (seen,)))?;
+            answer.map(convert::recovery_decision).map(Decision::Recover)
         }
         Ask::Compaction(seen) => {
             let answer: Option<questions::CompactionDecision> =
                 convert::compaction(seen, |seen| instance.call(function, (seen,)))?;
             answer.map(convert::compaction_decision).map(Decision::Compaction)
         }
+        Ask::Offload(seen) => {
+            let answer: Option<questions::OffloadingDecision> =
+                convert::offloading(seen, |seen| instance.call(function, (seen,)))?;
+            answer.map(convert::offloading_decision).map(Decision::Offload)
+        }
         Ask::Split(seen) => {
             let answer: Option<questions::SplitDecision> =
                 convert::splitting(seen, |seen| instance.call(function, (seen,)))?;
             answer.map(convert::split_decision).map(Decision::Split)
         }
-        Ask::Budget(seen, base_turns) => {
+        Ask::Budget(seen) => {
             let answer: Option<questions::TurnBudget> =
-                convert::splitting(seen, |seen| instance.call(function, (seen, *base_turns)))?;
+                convert::budgeting(seen, |seen| instance.call(function, (seen,)))?;
             answer.map(convert::turn_budget).map(Decision::Budget)
         }
         Ask::Brief(seen) => {

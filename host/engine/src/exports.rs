@@ -57,7 +57,19 @@ impl Exports {
         for (capability, function) in &self.answers {
             let check = match capability {
                 Capability::Exhaustion => {
-                    check::<(questions::ExhaustionObservation<'_>,), Option<questions::Assessment>>
+                    check::<(questions::SessionObservation<'_>,), Option<questions::AssessmentResult>>
+                }
+                Capability::Completion => {
+                    check::<
+                        (questions::CompletionObservation<'_>,),
+                        Option<questions::CompletionDecisionResult>,
+                    >
+                }
+                Capability::Recovery => {
+                    check::<(questions::RecoveryObservation<'_>,), Option<questions::RecoveryDecision>>
+                }
+                Capability::Offloading => {
+                    check::<(questions::OffloadingObservation<'_>,), Option<questions::OffloadingDecision>>
                 }
                 Capability::Compaction => {
                     check::<(questions::CompactionObservation<'_>,), Option<questions::CompactionDecision>>
@@ -66,7 +78,7 @@ impl Exports {
                     check::<(questions::SplittingObservation<'_>,), Option<questions::SplitDecision>>
                 }
                 Capability::Budgeting => {
-                    check::<(questions::SplittingObservation<'_>, u32), Option<questions::TurnBudget>>
+                    check::<(questions::BudgetingObservation<'_>,), Option<questions::TurnBudget>>
                 }
                 Capability::Prompting => {
                     check::<(questions::HandoffObservation<'_>,), Option<questions::Prompt>>

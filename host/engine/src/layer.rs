@@ -145,28 +145,24 @@ fn evaluate<R>(
 /// Defines each question as an import; the loader has refused what a component may not ask.
 pub(crate) fn define(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     use owned::{
-        Assessment, CompactionDecision, CompactionObservation, Composition, ExhaustionObservation,
-        HandoffObservation, Prompt, Review, ReviewObservation, SplitDecision, SplittingObservation,
-        TurnBudget,
+        Assessment, BudgetingObservation, CompactionDecision, CompactionObservation, CompletionDecision,
+        CompletionObservation, Composition, HandoffObservation, OffloadingDecision, OffloadingObservation,
+        Prompt, RecoveryDecision, RecoveryObservation, Review, ReviewObservation, SessionObservation,
+        SplitDecision, SplittingObservation, TurnBudget,
     };
-    define_one::<ExhaustionObservation, Assessment>(linker, Capability::Exhaustion)?;
+    define_one::<SessionObservation, Assessment>(linker, Capability::Exhaustion)?;
+    define_one::<CompletionObservation, CompletionDecision>(linker, Capability::Completion)?;
+    define_one::<RecoveryObservation, RecoveryDecision>(linker, Capability::Recovery)?;
+    define_one::<OffloadingObservation, OffloadingDecision>(linker, Capability::Offloading)?;
+    define_one::<BudgetingObservation, TurnBudget>(linker, Capability::Budgeting)?;
     define_one::<CompactionObservation, CompactionDecision>(linker, Capability::Compaction)?;
     define_one::<SplittingObservation, SplitDecision>(linker, Capability::Splitting)?;
     define_one::<HandoffObservation, Prompt>(linker, Capability::Prompting)?;
     define_one::<HandoffObservation, Composition>(linker, Capability::Handoff)?;
-    define_one::<ReviewObservation, Review>(linker, Capability::Review)?;
-    let (interface_name, function) = names(Capability::Budgeting);
-    linker.instance(&interface_name)?.func_wrap(
-        function,
-        |mut store: StoreContextMut<'_, State>, (observation, base_turns): (SplittingObservation, u32)| {
-            ask_next::<TurnBudget>(&mut store, Capability::Budgeting, |instance, function| {
-                instance.call(function, (&observation, base_turns))
-            })
-        },
-    )
+    define_one::<ReviewObservation, Review>(linker, Capability::Review)
 }
 
-/// A question with one parameter.
+/// A question.
 fn define_one<O, R>(linker: &mut Linker<State>, capability: Capability) -> wasmtime::Result<()>
 where
     O: ComponentType + Lift + Lower + Send + 'static,

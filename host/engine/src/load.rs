@@ -101,8 +101,8 @@ pub enum LoadError {
     },
     /// It exports none of the interfaces that the host asks.
     #[error(
-        "policy {policy}: decides nothing: it exports none of exhaustion, compaction, splitting and handoff of \
-         baton:policy@0.1.0 (it exports: {found})"
+        "policy {policy}: decides nothing: it exports no question of baton:policy@0.1.0, such as exhaustion or splitting \
+         (it exports: {found})"
     )]
     NoDecision {
         /// Its name.

@@ -4,12 +4,13 @@
 use std::fmt::Write as _;
 
 use baton_core::decision::{
-    Assessment, Brief, CompactionAction, CompactionDecision, Composition, Continuer, Decision, Fault,
-    Recovery, Review, SplitAction, SplitDecision, Staleness, TurnBudget, Verdict,
+    Assessment, Brief, CompactionAction, CompactionDecision, CompletionDecision, Composition, Continuer,
+    Decision, Fault, OffloadingDecision, QuotaCause, RecoveryAction, RecoveryDecision, Review, SplitAction,
+    SplitDecision, Staleness, TurnBudget, Verdict,
 };
 use baton_core::observation::{
-    Ask, ExhaustionObservation, FileState, HandoffObservation, ObjectiveStatus, ObjectiveView, Occasion,
-    Question, ReviewObservation,
+    Ask, FileState, HandoffObservation, ObjectiveStatus, ObjectiveView, Occasion, Question,
+    RecoveryObservation, ReviewObservation, SessionObservation,
 };
 
 use crate::evaluate::askable;
@@ -31,6 +32,16 @@ pub fn answer_without_component(question: &Question, limits: &Limits) -> Result<
 pub(crate) fn answer(ask: &Ask) -> Decision {
     match ask {
         Ask::Assess(seen) => Decision::Assess(assess(seen)),
+        Ask::Complete(_) => Decision::Complete(CompletionDecision {
+            done: Vec::new(),
+            evidence: Vec::new(),
+            reason: format!("{WHY}: nothing counts as done."),
+        }),
+        Ask::Recover(seen) => Decision::Recover(recover(seen)),
+        Ask::Offload(_) => Decision::Offload(OffloadingDecision {
+            items: Vec::new(),
+            reason: format!("{WHY}: everything stays in the context."),
+        }),
         Ask::Compaction(_) => Decision::Compaction(CompactionDecision {
             action: CompactionAction::Keep,
             reason: format!("{WHY}: the context stays as it is."),
@@ -39,8 +50,8 @@ pub(crate) fn answer(ask: &Ask) -> Decision {
             action: SplitAction::Keep,
             reason: format!("{WHY}: the scope stays whole."),
         }),
-        Ask::Budget(_, base_turns) => Decision::Budget(TurnBudget {
-            max_turns: *base_turns,
+        Ask::Budget(seen) => Decision::Budget(TurnBudget {
+            max_turns: seen.base_turns,
             reason: format!("{WHY}: the turns are those of the table."),
         }),
         Ask::Brief(seen) => Decision::Brief(Brief {
@@ -59,20 +70,38 @@ pub(crate) fn answer(ask: &Ask) -> Decision {
     }
 }
 
-fn assess(seen: &ExhaustionObservation) -> Assessment {
-    let (verdict, recovery, reason) = match seen.occasion {
+fn assess(seen: &SessionObservation) -> Assessment {
+    let (verdict, reason) = match seen.occasion {
         Occasion::Turn | Occasion::Signal | Occasion::Heartbeat => {
-            (Verdict::Healthy, Recovery::Wait, format!("{WHY}: the session goes on."))
+            (Verdict::Healthy, format!("{WHY}: the session goes on."))
         }
         Occasion::PromptEnded | Occasion::SessionEnded => {
-            let question = format!(
-                "The session on phase {} stopped, and no policy could say why. Try again, skip the phase, or stop?",
-                seen.phase.id
-            );
-            (Verdict::Failed, Recovery::Pause { question }, format!("{WHY}: a person decides."))
+            (Verdict::Failed, format!("{WHY}: nobody knows why it stopped."))
         }
     };
-    Assessment { verdict, evidence: Vec::new(), warning: None, recovery, reason }
+    Assessment { verdict, evidence: Vec::new(), warning: None, reason }
+}
+
+/// What has an end by itself is waited for, what could go no further is continued, and of all else a person is asked.
+fn recover(seen: &RecoveryObservation) -> RecoveryDecision {
+    let phase = &seen.session.phase.id;
+    let (action, why) = match seen.assessment.verdict {
+        Verdict::Quota { cause: QuotaCause::Usage | QuotaCause::Rate | QuotaCause::Overload, .. } => {
+            (RecoveryAction::Wait, "the limit resets")
+        }
+        Verdict::Exhausted | Verdict::HandedOff | Verdict::TurnLimit | Verdict::BudgetLimit => {
+            (RecoveryAction::HandOff, "another session goes on")
+        }
+        _ => {
+            let reason =
+                seen.completion.as_ref().map_or(&seen.assessment.reason, |decision| &decision.reason);
+            let question = format!(
+                "The session on phase {phase} stopped ({reason}), and no policy could say what to do. Try again, skip the phase, or stop?"
+            );
+            (RecoveryAction::AskPerson { question }, "a person decides")
+        }
+    };
+    RecoveryDecision { action, reason: format!("{WHY}: {why}.") }
 }
 
 fn review(seen: &ReviewObservation) -> Review {

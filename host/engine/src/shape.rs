@@ -1,7 +1,9 @@
 //! The shape of an answer: how long its texts and lists may be. Whether it makes sense here and now is core's
 //! question, which knows the run.
 
-use baton_core::decision::{Assessment, CompactionAction, Decision, Evidence, Fault, Recovery, SplitAction};
+use baton_core::decision::{
+    Assessment, CompactionAction, Decision, Evidence, Fault, RecoveryAction, SplitAction,
+};
 
 use crate::limits::{ANSWER_ITEMS, ANSWER_TEXT_BYTES, EVIDENCE_BYTES, REASON_BYTES};
 
@@ -10,12 +12,24 @@ pub(crate) fn check(mut decision: Decision) -> Result<Decision, Fault> {
     short(decision.reason())?;
     match &mut decision {
         Decision::Assess(answer) => assessment(answer)?,
+        Decision::Complete(answer) => {
+            items(answer.done.len())?;
+            answer.done.iter().try_for_each(|id| short(id.as_str()))?;
+            evidence(&mut answer.evidence)?;
+        }
+        Decision::Recover(answer) => match &answer.action {
+            RecoveryAction::AskPerson { question } => short(question)?,
+            RecoveryAction::OtherRole { role } => short(role)?,
+            RecoveryAction::Wait
+            | RecoveryAction::Nudge
+            | RecoveryAction::Interrupt
+            | RecoveryAction::HandOff
+            | RecoveryAction::Retry
+            | RecoveryAction::Split => {}
+        },
+        Decision::Offload(answer) => shorts(&answer.items)?,
         Decision::Compaction(answer) => match &answer.action {
             CompactionAction::Compact { instructions } => long(instructions)?,
-            CompactionAction::Offload { items: ids } => {
-                items(ids.len())?;
-                ids.iter().try_for_each(|id| short(id))?;
-            }
             CompactionAction::Keep | CompactionAction::HandOff => {}
         },
         Decision::Split(answer) => match &answer.action {
@@ -27,7 +41,7 @@ pub(crate) fn check(mut decision: Decision) -> Result<Decision, Fault> {
                     part.objectives.iter().try_for_each(|id| short(id.as_str()))?;
                 }
             }
-            SplitAction::Pause { question } => short(question)?,
+            SplitAction::AskPerson { question } => short(question)?,
             SplitAction::Keep => {}
         },
         Decision::Budget(_) => {}
@@ -52,20 +66,16 @@ pub(crate) fn check(mut decision: Decision) -> Result<Decision, Fault> {
 }
 
 fn assessment(answer: &mut Assessment) -> Result<(), Fault> {
-    items(answer.evidence.len())?;
-    for Evidence { text, .. } in &mut answer.evidence {
+    evidence(&mut answer.evidence)?;
+    answer.warning.as_deref().map_or(Ok(()), short)
+}
+
+fn evidence(evidence: &mut [Evidence]) -> Result<(), Fault> {
+    items(evidence.len())?;
+    for Evidence { text, .. } in evidence {
         text.truncate(text.floor_char_boundary(EVIDENCE_BYTES));
     }
-    if let Some(warning) = &answer.warning {
-        short(warning)?;
-    }
-    match &answer.recovery {
-        Recovery::Pause { question } => short(question),
-        Recovery::OtherRole { role } => short(role),
-        Recovery::Wait | Recovery::Nudge | Recovery::Interrupt | Recovery::NewSession | Recovery::Split => {
-            Ok(())
-        }
-    }
+    Ok(())
 }
 
 fn short(text: &str) -> Result<(), Fault> {
@@ -109,7 +119,6 @@ mod tests {
             verdict: Verdict::Exhausted,
             evidence: vec![evidence("é".repeat(EVIDENCE_BYTES)), evidence("a".to_owned() + &"é".repeat(200))],
             warning: None,
-            recovery: Recovery::Wait,
             reason: "because".to_owned(),
         };
         let Ok(Decision::Assess(cut)) = check(Decision::Assess(answer.clone())) else { panic!("refused") };

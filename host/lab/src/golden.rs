@@ -216,8 +216,10 @@ fn names_its_texts(question: &Question) -> Result<(), String> {
         Ask::Brief(seen) | Ask::Compose(seen) => {
             vec![("last_output", seen.last_output), ("findings", seen.findings)]
         }
+        Ask::Complete(seen) => vec![("session.window", seen.session.window)],
+        Ask::Recover(seen) => vec![("session.window", seen.session.window)],
         Ask::Review(seen) => vec![("document", seen.document)],
-        Ask::Compaction(_) | Ask::Split(_) | Ask::Budget(..) => Vec::new(),
+        Ask::Compaction(_) | Ask::Offload(_) | Ask::Split(_) | Ask::Budget(_) => Vec::new(),
     };
     let count = question.texts.len();
     match named.into_iter().find(|(_, id)| id.0 as usize >= count) {

@@ -35,7 +35,7 @@ fn broken(guest: &Guest) -> Vec<String> {
 fn the_built_in_policy_is_fit() {
     let report = checked(builtin_bytes(), Limits::default());
     assert!(report.is_fit(), "{:#?}", report.broken().collect::<Vec<_>>());
-    assert_eq!(report.functions.len(), 7);
+    assert_eq!(report.functions.len(), 10);
 }
 
 #[test]
@@ -65,14 +65,19 @@ fn guests_whose_answers_are_of_no_use_are_found_out() {
 
 #[test]
 fn a_guest_that_offloads_what_nobody_offered_is_found_out() {
-    // The variant `offload` with an empty list, and the reason "no".
+    // A list of one item, which is called "no", and the reason "no". The item lies at 2048: its address and its length.
     let offloads = format!(
-        "(i32.store (i32.const {DECISION}) (i32.const 2))
+        "(i32.store (i32.const 2048) (i32.const 1024))
+         (i32.store (i32.const 2052) (i32.const 2))
+         (i32.store (i32.const {DECISION}) (i32.const 2048))
+         (i32.store (i32.const {}) (i32.const 1))
          (i32.store (i32.const {}) (i32.const 1024))
          (i32.store (i32.const {}) (i32.const 2))
          (i32.const {ANSWER})",
-        DECISION + 12,
-        DECISION + 16
+        DECISION + 4,
+        DECISION + 8,
+        DECISION + 12
     );
-    assert_eq!(broken(&Guest::deciding(&offloads).data(1024, "no")), ["makes-sense"]);
+    let guest = Guest::new("offloading-policy").body("decide", &offloads).data(1024, "no");
+    assert_eq!(broken(&guest), ["makes-sense"]);
 }

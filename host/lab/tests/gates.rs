@@ -78,7 +78,9 @@ fn every_labelled_stream_gets_its_verdict() {
     let mut wrong = Vec::new();
     for (name, Label { exit, label }) in &labels {
         let found = judge_recording(name, *exit).assessment;
-        if found.verdict.name() != label {
+        // Labels tell of the work, a verdict of the prompt.
+        let wanted = if label == "completed" { "answered" } else { label };
+        if found.verdict.name() != wanted {
             wrong.push(format!("{name}: {label}, not {} ({})", found.verdict.name(), found.reason));
         }
     }
@@ -119,7 +121,7 @@ fn fits(kind: &str, verdict: &Verdict, text: &str) -> bool {
         ("rate_limit", Verdict::Quota { cause, .. }) => *cause != QuotaCause::Billing,
         ("truncated", Verdict::Truncated) => true,
         ("truncated", Verdict::TurnLimit) => text.contains("turn") || text.contains("step"),
-        ("healthy_false_positive", Verdict::Healthy | Verdict::Completed) => true,
+        ("healthy_false_positive", Verdict::Healthy | Verdict::Answered) => true,
         _ => false,
     }
 }
@@ -162,7 +164,7 @@ fn what_a_tool_printed_is_never_evidence() {
     for file in ["exhaustion-corpus.jsonl", "wordings.jsonl"] {
         for row in rows(file) {
             let found = verdict(&row, Channel::ToolOutput);
-            assert!(matches!(found, Verdict::Healthy | Verdict::Completed), "{}: {}", found.name(), row.text);
+            assert!(matches!(found, Verdict::Healthy | Verdict::Answered), "{}: {}", found.name(), row.text);
         }
     }
 }

@@ -78,7 +78,10 @@ proptest! {
 /// What was decided, without the words.
 fn verdicts(world: &World) -> Vec<String> {
     let plain = |decision: &Decision| match decision {
-        Decision::Assess(a) => format!("{:?} {:?}", a.verdict, a.recovery),
+        Decision::Assess(a) => format!("{:?}", a.verdict),
+        Decision::Complete(c) => format!("{:?}", c.done),
+        Decision::Recover(r) => format!("{:?}", r.action),
+        Decision::Offload(o) => format!("{:?}", o.items),
         Decision::Compaction(c) => format!("{:?}", c.action),
         Decision::Split(s) => format!("{:?}", s.action),
         Decision::Budget(b) => format!("{:?}", b.max_turns),

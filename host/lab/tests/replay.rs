@@ -6,7 +6,7 @@ mod relay;
 use std::path::Path;
 
 use baton_core::action::Action;
-use baton_core::decision::{Assessment, Decision, Fault, Recovery, Verdict};
+use baton_core::decision::{Assessment, Decision, Fault, Verdict};
 use baton_core::observation::{Ask, Capability, Question};
 use baton_core::workflow::SettingValue;
 use baton_core::{Digest, Input, RunId, Stamped};
@@ -81,7 +81,6 @@ fn warner(warns: impl Fn(&Question) -> bool) -> impl Fn(&Question) -> PolicyAnsw
             verdict: Verdict::Healthy,
             evidence: Vec::new(),
             warning: warns(question).then(|| "It fills up.".to_owned()),
-            recovery: Recovery::Wait,
             reason: "Because.".into(),
         })))
     }

@@ -56,7 +56,10 @@ fn splitter(question: &Question) -> Decision {
 fn with_reason(mut decision: Decision, words: &str) -> Decision {
     match &mut decision {
         Decision::Assess(d) => d.reason = words.into(),
+        Decision::Complete(d) => d.reason = words.into(),
+        Decision::Recover(d) => d.reason = words.into(),
         Decision::Compaction(d) => d.reason = words.into(),
+        Decision::Offload(d) => d.reason = words.into(),
         Decision::Split(d) => d.reason = words.into(),
         Decision::Budget(d) => d.reason = words.into(),
         Decision::Brief(d) => d.reason = words.into(),

@@ -4,8 +4,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use baton_core::decision::{
-    Assessment, Brief, CompactionAction, CompactionDecision, Composition, Continuer, DecidedBy, Decision,
-    Label, Recovery, Review, SplitAction, SplitDecision, Staleness, TurnBudget, Verdict,
+    Assessment, Brief, CompactionAction, CompactionDecision, CompletionDecision, Composition, Continuer,
+    DecidedBy, Decision, Label, OffloadingDecision, RecoveryAction, RecoveryDecision, Review, SplitAction,
+    SplitDecision, Staleness, TurnBudget, Verdict,
 };
 use baton_core::observation::Ask;
 use baton_core::workflow::file;
@@ -49,17 +50,29 @@ pub(crate) fn content_judge() -> Judge {
         let reason = "all is well".to_owned();
         let decision = match &question.ask {
             Ask::Assess(_) => Decision::Assess(Assessment {
-                verdict: Verdict::Completed,
+                verdict: Verdict::Answered,
                 evidence: Vec::new(),
                 warning: None,
-                recovery: Recovery::Wait,
                 reason,
             }),
+            Ask::Complete(seen) => {
+                let done = seen.session.objectives.iter().map(|objective| objective.id.clone()).collect();
+                Decision::Complete(CompletionDecision { done, evidence: Vec::new(), reason })
+            }
+            Ask::Recover(seen) => {
+                let action = match seen.assessment.verdict {
+                    Verdict::Exhausted => RecoveryAction::HandOff,
+                    Verdict::Quota { .. } => RecoveryAction::Wait,
+                    _ => RecoveryAction::Retry,
+                };
+                Decision::Recover(RecoveryDecision { action, reason })
+            }
+            Ask::Offload(_) => Decision::Offload(OffloadingDecision { items: Vec::new(), reason }),
             Ask::Compaction(_) => {
                 Decision::Compaction(CompactionDecision { action: CompactionAction::Keep, reason })
             }
             Ask::Split(_) => Decision::Split(SplitDecision { action: SplitAction::Keep, reason }),
-            Ask::Budget(_, base) => Decision::Budget(TurnBudget { max_turns: *base, reason }),
+            Ask::Budget(seen) => Decision::Budget(TurnBudget { max_turns: seen.base_turns, reason }),
             Ask::Brief(seen) => {
                 let prompt = format!("Do {:?} for {}.", seen.focus, seen.goal);
                 Decision::Brief(Brief { prompt, left_out: Vec::new(), reason })

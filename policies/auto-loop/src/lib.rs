@@ -1,4 +1,5 @@
-//! A single session that loops for hours: it compacts in time, and waits for quotas. Decides `compaction` and `exhaustion`,
+//! A single session that loops for hours: it compacts in time, and waits for quotas. Decides `compaction`, `offloading`,
+//! `exhaustion`, `completion` and `recovery`,
 //! by the rules of the second source (requirements B; *Context window management & quota exhaustion handling*).
 //!
 //! | rule of the source | here |
@@ -19,8 +20,9 @@
 #![forbid(unsafe_code)]
 
 use baton_sdk::prelude::*;
+use baton_sdk::recovery::Action;
 use baton_sdk::{compaction, exhaustion};
-use exhaustion::{Assessment, Observation, Occasion, Quota, QuotaCause, Recovery, Verdict};
+use exhaustion::{Assessment, Observation, Occasion, Quota, QuotaCause, Verdict};
 
 /// HTTP: too many requests.
 const TOO_MANY: u16 = 429;
@@ -35,9 +37,6 @@ impl Compaction for AutoLoop {
     fn decide(host: &impl Host, o: compaction::Observation) -> Option<compaction::Decision> {
         let threshold = host.number("compact-percent");
         let keep = |reason: &str| compaction::Decision::new(compaction::Action::Keep, reason);
-        if !o.items.is_empty() {
-            return Some(keep("nothing is offloaded: the loop writes summaries instead"));
-        }
         Some(match o.session.occupancy.percent() {
             None => keep("nobody knows how full the window is"),
             Some(percent) if percent < threshold => keep("there is room for one more iteration"),
@@ -62,6 +61,35 @@ impl Compaction for AutoLoop {
     }
 }
 
+/// Nothing is offloaded: the loop writes summaries instead.
+impl Offloading for AutoLoop {
+    fn decide(_: &impl Host, _: offloading::Observation) -> Option<offloading::Decision> {
+        Some(offloading::Decision::new(Vec::new(), "nothing is offloaded: the loop writes summaries instead"))
+    }
+}
+
+/// The source trusts an answer: what was answered is done.
+impl Completion for AutoLoop {
+    fn decide(_: &impl Host, o: completion::Observation) -> Option<completion::Decision> {
+        let done = o.session.objectives.into_iter().map(|objective| objective.id).collect();
+        Some(completion::Decision { done, evidence: Vec::new(), reason: o.assessment.reason })
+    }
+}
+
+impl Recovery for AutoLoop {
+    fn decide(_: &impl Host, o: recovery::Observation) -> Option<recovery::Decision> {
+        let first = o.session.nudges == 0;
+        let interrupts = o.session.session.capabilities.contains(Capabilities::INTERRUPTS);
+        let action = match o.assessment.verdict {
+            Verdict::Quota(_) => Action::Wait,
+            Verdict::Truncated if first => Action::Nudge,
+            Verdict::Stalled if first && interrupts => Action::Interrupt,
+            _ => Action::Retry,
+        };
+        Some(recovery::Decision::new(action, o.assessment.reason))
+    }
+}
+
 impl Exhaustion for AutoLoop {
     fn assess(host: &impl Host, o: Observation) -> Option<Assessment> {
         Some(assess(host, &o))
@@ -72,9 +100,9 @@ fn assess(host: &impl Host, o: &Observation) -> Assessment {
     // A turn or an answer is output: whatever was said before it is over (B8).
     let answered = o.answer_bytes > 0 || o.files_changed > 0;
     match o.occasion {
-        Occasion::Turn => return plain(Verdict::Healthy, Recovery::Wait, "it works"),
+        Occasion::Turn => return plain(Verdict::Healthy, "it works"),
         Occasion::PromptEnded if answered => {
-            return plain(Verdict::Completed, Recovery::Wait, "it answered");
+            return plain(Verdict::Answered, "it answered");
         }
         _ => {}
     }
@@ -83,25 +111,19 @@ fn assess(host: &impl Host, o: &Observation) -> Assessment {
             verdict: Verdict::Quota(quota),
             evidence: vec![evidence],
             warning: None,
-            recovery: Recovery::Wait,
             reason: "a quota is used up: that is no stall, and the clocks stand still".into(),
         };
     }
-    let again = if o.nudges == 0 { Recovery::Nudge } else { Recovery::NewSession };
     match o.occasion {
-        Occasion::PromptEnded => plain(Verdict::Truncated, again, "it ended without an answer"),
-        Occasion::SessionEnded if answered => {
-            plain(Verdict::Completed, Recovery::NewSession, "it answered, and left")
-        }
-        Occasion::SessionEnded => plain(Verdict::Failed, Recovery::NewSession, "it left without an answer"),
+        Occasion::PromptEnded => plain(Verdict::Truncated, "it ended without an answer"),
+        Occasion::SessionEnded if answered => plain(Verdict::Answered, "it answered, and left"),
+        Occasion::SessionEnded => plain(Verdict::Failed, "it left without an answer"),
         _ if o.session.state == SessionState::Working
             && i64::try_from(o.session.idle_ms).unwrap_or(i64::MAX) >= host.integer("stall-ms") =>
         {
-            let can = o.session.capabilities.contains(Capabilities::INTERRUPTS);
-            let recovery = if o.nudges == 0 && can { Recovery::Interrupt } else { Recovery::NewSession };
-            plain(Verdict::Stalled, recovery, "nothing was heard of it for too long")
+            plain(Verdict::Stalled, "nothing was heard of it for too long")
         }
-        _ => plain(Verdict::Healthy, Recovery::Wait, "nothing is wrong"),
+        _ => plain(Verdict::Healthy, "nothing is wrong"),
     }
 }
 
@@ -134,10 +156,10 @@ impl Settings for AutoLoop {
     }
 }
 
-export_policy!(AutoLoop: compaction, exhaustion, settings);
+export_policy!(AutoLoop: compaction, offloading, exhaustion, completion, recovery, settings);
 
-fn plain(verdict: Verdict, recovery: Recovery, reason: &str) -> Assessment {
-    Assessment { verdict, evidence: Vec::new(), warning: None, recovery, reason: reason.into() }
+fn plain(verdict: Verdict, reason: &str) -> Assessment {
+    Assessment { verdict, evidence: Vec::new(), warning: None, reason: reason.into() }
 }
 
 /// The newest message about a quota, unless the session was heard of since (B4, B8). The source makes no difference between

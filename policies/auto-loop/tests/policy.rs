@@ -1,7 +1,6 @@
 //! When the loop compacts and when it waits, with golden decisions of both.
 
 use baton_policy_auto_loop::AutoLoop;
-use baton_sdk::compaction::{Item, ItemKind};
 use baton_sdk::exhaustion::{Observation, Occasion, Verdict};
 use baton_sdk::prelude::*;
 use baton_sdk::{Answer, Ask, Case, golden, rules, sample, strategy};
@@ -50,12 +49,7 @@ fn it_compacts_from_seventy_percent_and_does_nothing_else() {
             o.session.capabilities.remove(Capabilities::COMPACTS);
         }),
     );
-    hold(
-        "nothing-is-offloaded",
-        &room(|o| {
-            o.items = vec![Item { id: "tool/1".into(), kind: ItemKind::ToolResult, tokens: 90_000 }];
-        }),
-    );
+    hold("nothing-is-offloaded", &Case::new(Ask::Offload(sample::offloading_observation())));
     hold("set-to-forty", &room(used(90_000)).with_setting("compact-percent", SettingValue::Number(40.0)));
 }
 

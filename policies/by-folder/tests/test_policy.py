@@ -8,7 +8,7 @@ from types import SimpleNamespace as Seen
 
 from tests.host import host, types
 import policy
-from wit_world.imports.questions import Order, SplitAction_Keep, SplitAction_Pause, SplitOccasion
+from wit_world.imports.questions import Order, SplitAction_AskPerson, SplitAction_Keep, SplitOccasion
 
 OPEN = types.ObjectiveStatus.OPEN
 
@@ -49,7 +49,7 @@ class ByFolderTest(unittest.TestCase):
         self.assertEqual(decide(FIVE[:4]).action, SplitAction_Keep())
         self.assertEqual(decide(["Write src/lexer.rs", "Cover tests/lexer_test.rs"] * 3).action, SplitAction_Keep())
         self.assertEqual(decide(FIVE, SplitOccasion.BOUNDARY).action, SplitAction_Keep())
-        self.assertIsInstance(decide(FIVE[:1], SplitOccasion.OUT_OF_CONTINUATIONS).action, SplitAction_Pause)
+        self.assertIsInstance(decide(FIVE[:1], SplitOccasion.OUT_OF_CONTINUATIONS).action, SplitAction_AskPerson)
 
     def test_the_depth_of_folders_is_a_setting(self):
         deep = [f"Write src/a/{name}/x.rs" for name in "abcde"]

@@ -54,7 +54,7 @@ impl Splitting for ConservativeSplitter {
         Some(match (whole, o.occasion) {
             (Some(whole), Occasion::OutOfContinuations) => {
                 let question = format!("Phase {}: {why}, and {whole}. Continue it, or leave it?", o.phase.id);
-                Decision::new(Action::Pause(question), format!("{why}, but {whole}"))
+                Decision::new(Action::AskPerson(question), format!("{why}, but {whole}"))
             }
             (Some(whole), _) => keep(format!("{why}, but {whole}")),
             (None, _) => {

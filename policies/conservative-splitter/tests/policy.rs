@@ -79,7 +79,7 @@ fn what_the_workflow_leaves_whole_is_split_only_when_an_agent_asks() {
     };
     assert_eq!(decided(Occasion::PhaseStart), Action::Keep);
     assert_eq!(decided(Occasion::Boundary), Action::Keep);
-    assert!(matches!(decided(Occasion::OutOfContinuations), Action::Pause(_)));
+    assert!(matches!(decided(Occasion::OutOfContinuations), Action::AskPerson(_)));
     assert!(matches!(decided(Occasion::Requested), Action::Split(_)));
 }
 

@@ -58,7 +58,7 @@ impl Splitting for EagerSplitter {
                     "Phase {} has no continuation left, and {whole}. Continue it, or leave it?",
                     o.phase.id
                 );
-                Decision::new(Action::Pause(question), format!("no continuation is left, and {whole}"))
+                Decision::new(Action::AskPerson(question), format!("no continuation is left, and {whole}"))
             }
             _ => Decision::new(Action::Keep, whole),
         })

@@ -50,7 +50,10 @@ impl Splitting for Manager {
         if parts.len() < 2 || o.phase.depth as usize >= depth {
             let reason = format!("{why}, and it cannot be split any further");
             let question = format!("Phase {}: {reason}. Continue it, or leave it?", o.phase.id);
-            return Some(Decision::new(if stuck { Action::Pause(question) } else { Action::Keep }, reason));
+            return Some(Decision::new(
+                if stuck { Action::AskPerson(question) } else { Action::Keep },
+                reason,
+            ));
         }
         let parts = within(parts, number(&o, "split-fan-out").unwrap_or(usize::MAX));
         let reason = format!("Phase {} is too large ({} open objectives): {why}", o.phase.id, open.len());

@@ -14,8 +14,12 @@ mod reset;
 mod signals;
 
 use baton_sdk::Host;
-use baton_sdk::exhaustion::{Assessment, Observation, Occasion, Quota, QuotaCause, Recovery, Verdict};
+use baton_sdk::exhaustion::{Assessment, Observation, Occasion, Quota, QuotaCause, Verdict};
+use baton_sdk::recovery::Action;
 use baton_sdk::types::{Capabilities, Channel, Evidence, Session, SessionState};
+use baton_sdk::{completion as done, recovery};
+
+use crate::page::one_line;
 
 use codes::Class;
 use signals::{Found, Signals};
@@ -32,20 +36,83 @@ const SHRUNK: f64 = 0.5;
 /// Below so many tokens a prompt is small anyway.
 const SHRUNK_FROM_TOKENS: u64 = 8_000;
 
+/// All that is made of a session: how it is, whether its objectives are done, and what to do about it. Each question takes its part.
+struct Outcome {
+    verdict: Verdict,
+    /// The prompt was answered, and its objectives are not done.
+    is_unfinished: bool,
+    evidence: Vec<Evidence>,
+    recovery: Action,
+    reason: String,
+}
+
+/// Bytes of another policy's words in a reason.
+const SAID_BYTES: usize = 200;
+
 pub(crate) fn assess(host: &impl Host, o: &Observation) -> Assessment {
-    let mut assessment = match o.occasion {
+    let Outcome { verdict, evidence, reason, .. } = judge(host, o);
+    let warning = warning(host, o);
+    match verdict {
+        Verdict::Answered => Assessment {
+            verdict,
+            evidence: Vec::new(),
+            warning,
+            reason: "the prompt was answered".to_owned(),
+        },
+        _ => Assessment { verdict, evidence, warning, reason },
+    }
+}
+
+/// Which objectives of a prompt are done: all of them, or none.
+pub(crate) fn complete(host: &impl Host, o: &done::Observation) -> done::Decision {
+    let outcome = judge(host, &o.session);
+    let is_done = outcome.verdict == Verdict::Answered && !outcome.is_unfinished;
+    let objectives = o.session.objectives.iter().filter(|_| is_done);
+    let done = objectives.map(|objective| objective.id.clone()).collect();
+    done::Decision { done, evidence: outcome.evidence, reason: outcome.reason }
+}
+
+/// What to do about a session. Where another policy judged it otherwise, what its verdict usually calls for.
+pub(crate) fn recover(host: &impl Host, o: &recovery::Observation) -> recovery::Decision {
+    let (seen, verdict) = (&o.session, o.assessment.verdict);
+    let outcome = judge(host, seen);
+    let is_same_kind = std::mem::discriminant(&outcome.verdict) == std::mem::discriminant(&verdict);
+    if is_same_kind && outcome.is_unfinished == o.completion.is_some() {
+        return recovery::Decision::new(outcome.recovery, outcome.reason);
+    }
+    let said = o.completion.as_ref().map_or(&o.assessment.reason, |completion| &completion.reason);
+    let reason = format!("as another policy judged it: {}", one_line(said, SAID_BYTES));
+    let (action, reason) = match (&o.completion, verdict) {
+        (Some(_), _) => {
+            let outcome = completion::not_done(host, seen, reason);
+            (outcome.recovery, outcome.reason)
+        }
+        (None, Verdict::Quota(quota)) => (after_quota(quota.cause, &one_line(said, SAID_BYTES)), reason),
+        (None, verdict) => {
+            let action = match verdict {
+                Verdict::Truncated | Verdict::Interrupted => nudge(host, seen),
+                Verdict::Stalled => after_stall(host, seen),
+                Verdict::Failed => Action::Retry,
+                _ => usual(verdict),
+            };
+            (action, reason)
+        }
+    };
+    recovery::Decision::new(action, reason)
+}
+
+fn judge(host: &impl Host, o: &Observation) -> Outcome {
+    match o.occasion {
         // The model has just answered, so no limit holds it up.
         Occasion::Turn => plain(Verdict::Healthy, "it is at work"),
         Occasion::Signal => at_work(host, o),
         Occasion::Heartbeat => heartbeat(host, o),
         Occasion::PromptEnded | Occasion::SessionEnded => ended(host, o),
-    };
-    assessment.warning = warning(host, o);
-    assessment
+    }
 }
 
 /// While it works, only a provider's limit is worth acting on; whatever else was said is judged when the prompt ends.
-fn at_work(host: &impl Host, o: &Observation) -> Assessment {
+fn at_work(host: &impl Host, o: &Observation) -> Outcome {
     let signals = Signals::new(host, o);
     match signals.latest() {
         Some(found) if !matches!(found.class, Class::Completed | Class::Failed) => {
@@ -55,7 +122,7 @@ fn at_work(host: &impl Host, o: &Observation) -> Assessment {
     }
 }
 
-fn heartbeat(host: &impl Host, o: &Observation) -> Assessment {
+fn heartbeat(host: &impl Host, o: &Observation) -> Outcome {
     let session = &o.session;
     let busy =
         matches!(session.state, SessionState::Starting | SessionState::Working | SessionState::Compacting);
@@ -72,30 +139,36 @@ fn heartbeat(host: &impl Host, o: &Observation) -> Assessment {
         return plain(Verdict::Healthy, "it said something not long ago");
     }
     let seconds = session.idle_ms / 1000;
-    Assessment {
+    Outcome {
         evidence: vec![observed(format!("nothing heard for {seconds} s"))],
         recovery: after_stall(host, o),
         ..plain(Verdict::Stalled, format!("it has said nothing for {seconds} s"))
     }
 }
 
-fn after_stall(host: &impl Host, o: &Observation) -> Recovery {
+fn after_stall(host: &impl Host, o: &Observation) -> Action {
     let interrupts = o.session.capabilities.contains(Capabilities::INTERRUPTS);
     if o.session.state == SessionState::Starting || i64::from(o.nudges) >= host.integer("max-nudges") {
-        Recovery::NewSession
+        Action::Retry
     } else if o.nudges == 0 {
-        Recovery::Nudge
+        Action::Nudge
     } else if interrupts {
-        Recovery::Interrupt
+        Action::Interrupt
     } else {
-        Recovery::NewSession
+        Action::Retry
     }
 }
 
 /// The prompt or the process is over: never `healthy` from here on.
-fn ended(host: &impl Host, o: &Observation) -> Assessment {
+fn ended(host: &impl Host, o: &Observation) -> Outcome {
     let signals = Signals::new(host, o);
-    if let Some(found) = signals.strongest() {
+    // Words of an agent that has reported all of it as done contradict its report: it is asked which of them holds.
+    let contradicts = |found: &Found<'_>| {
+        matches!(found.class, Class::Exhausted)
+            && found.signal.channel == Channel::AgentText
+            && completion::is_all_done(o)
+    };
+    if let Some(found) = signals.strongest().filter(|found| !contradicts(found)) {
         return verdict_of(host, o, &signals, &found);
     }
     if let Some(contrary) = completion::reported(host, o) {
@@ -131,11 +204,7 @@ fn ended(host: &impl Host, o: &Observation) -> Assessment {
             } else {
                 (Verdict::Failed, format!("the process ended in the middle of its work ({how})"))
             };
-            Assessment {
-                evidence: vec![observed(how)],
-                recovery: Recovery::NewSession,
-                ..plain(verdict, reason)
-            }
+            Outcome { evidence: vec![observed(how)], recovery: Action::Retry, ..plain(verdict, reason) }
         }
         _ => match failed {
             Some(found) => verdict_of(host, o, &signals, &found),
@@ -147,9 +216,9 @@ fn ended(host: &impl Host, o: &Observation) -> Assessment {
                 let said = evidence
                     .as_ref()
                     .map_or_else(String::new, |last| format!("; it printed \"{}\"", last.text));
-                Assessment {
+                Outcome {
                     evidence: evidence.into_iter().collect(),
-                    recovery: Recovery::NewSession,
+                    recovery: Action::Retry,
                     ..plain(Verdict::Failed, format!("{how}{said}"))
                 }
             }
@@ -159,7 +228,7 @@ fn ended(host: &impl Host, o: &Observation) -> Assessment {
 
 /// The agent's last words, where they say that it stops because its context is used up (A12). With nothing left to do
 /// they are a remark; with files changed they have to say that it stops, or that work is left.
-fn stops_for_context<H: Host>(host: &H, o: &Observation, signals: &Signals<'_, H>) -> Option<Assessment> {
+fn stops_for_context<H: Host>(host: &H, o: &Observation, signals: &Signals<'_, H>) -> Option<Outcome> {
     // What the prompt was about may be reported as done, and the phase go on without this session.
     let is_left = completion::is_left(o);
     let goes_on = o.phase.progress.open + o.phase.progress.failed > 0;
@@ -175,7 +244,7 @@ fn stops_for_context<H: Host>(host: &H, o: &Observation, signals: &Signals<'_, H
     let shows_nothing = is_left && (o.files_changed == 0 || o.files_missing > 0);
     let counts = ending.unmistakable || shows_nothing;
     let reason = format!("the context window is used up, says the agent: {}", ending.said.text);
-    counts.then(|| Assessment { evidence: vec![ending.said], ..plain(Verdict::Exhausted, reason) })
+    counts.then(|| Outcome { evidence: vec![ending.said], ..plain(Verdict::Exhausted, reason) })
 }
 
 /// The fill of a context that a person should know of, in words.
@@ -184,27 +253,23 @@ fn nearly_full(host: &impl Host, o: &Observation) -> Option<String> {
     Some(format!("the context is {}", fill(&o.session, percent)))
 }
 
-fn nudge(host: &impl Host, o: &Observation) -> Recovery {
+fn nudge(host: &impl Host, o: &Observation) -> Action {
     let alive = o.session.state != SessionState::Ended && o.session.exit.is_none();
-    if alive && i64::from(o.nudges) < host.integer("max-nudges") {
-        Recovery::Nudge
-    } else {
-        Recovery::NewSession
-    }
+    if alive && i64::from(o.nudges) < host.integer("max-nudges") { Action::Nudge } else { Action::Retry }
 }
 
-fn verdict_of<H: Host>(host: &H, o: &Observation, signals: &Signals<'_, H>, found: &Found<'_>) -> Assessment {
+fn verdict_of<H: Host>(host: &H, o: &Observation, signals: &Signals<'_, H>, found: &Found<'_>) -> Outcome {
     let said = found.said(signals);
     let evidence =
         vec![Evidence { channel: found.signal.channel, seq: found.signal.seq, text: said.clone() }];
     let (verdict, recovery, what) = match found.class {
-        Class::Exhausted => (Verdict::Exhausted, Recovery::Wait, "the context window is used up"),
-        Class::TurnLimit => (Verdict::TurnLimit, Recovery::Wait, "the cap of turns was reached"),
-        Class::BudgetLimit => (Verdict::BudgetLimit, Recovery::Wait, "the cap of cost was reached"),
+        Class::Exhausted => (Verdict::Exhausted, Action::HandOff, "the context window is used up"),
+        Class::TurnLimit => (Verdict::TurnLimit, Action::HandOff, "the cap of turns was reached"),
+        Class::BudgetLimit => (Verdict::BudgetLimit, Action::HandOff, "the cap of cost was reached"),
         Class::Truncated => (Verdict::Truncated, nudge(host, o), "the answer was cut off"),
         Class::Interrupted => (Verdict::Interrupted, nudge(host, o), "the prompt was interrupted"),
-        Class::Failed => (Verdict::Failed, Recovery::NewSession, "the agent reports an error"),
-        Class::Completed => (Verdict::Completed, Recovery::Wait, "the prompt was answered"),
+        Class::Failed => (Verdict::Failed, Action::Retry, "the agent reports an error"),
+        Class::Completed => (Verdict::Answered, Action::Wait, "the prompt was answered"),
         Class::Quota(cause) => {
             let until_ms = found.until_ms(signals);
             // What resets by itself needs no payment, whatever else is offered.
@@ -213,27 +278,31 @@ fn verdict_of<H: Host>(host: &H, o: &Observation, signals: &Signals<'_, H>, foun
                 cause => cause,
             };
             let verdict = Verdict::Quota(Quota { cause, until_ms });
-            return Assessment { evidence, ..quota(verdict, cause, found.signal.retrying, &said) };
+            return Outcome { evidence, ..quota(verdict, cause, found.signal.retrying, &said) };
         }
     };
-    Assessment { evidence, recovery, ..plain(verdict, format!("{what}: {said}")) }
+    Outcome { evidence, recovery, ..plain(verdict, format!("{what}: {said}")) }
 }
 
-fn quota(verdict: Verdict, cause: QuotaCause, retrying: bool, said: &str) -> Assessment {
+fn quota(verdict: Verdict, cause: QuotaCause, retrying: bool, said: &str) -> Outcome {
     let what = match cause {
         QuotaCause::Usage => "the provider's allowance is used up",
         QuotaCause::Billing => "the provider wants payment",
         QuotaCause::Rate => "the provider limits the rate",
         QuotaCause::Overload => "the provider is overloaded",
     };
-    let recovery = match cause {
-        QuotaCause::Billing => {
-            Recovery::Pause(format!("The provider wants payment ({said}). Go on once it is settled?"))
-        }
-        _ => Recovery::Wait,
-    };
+    let recovery = after_quota(cause, said);
     let by_itself = if retrying { "; the agent retries by itself" } else { "" };
-    Assessment { recovery, ..plain(verdict, format!("{what}: {said}{by_itself}")) }
+    Outcome { recovery, ..plain(verdict, format!("{what}: {said}{by_itself}")) }
+}
+
+fn after_quota(cause: QuotaCause, said: &str) -> Action {
+    match cause {
+        QuotaCause::Billing => {
+            Action::AskPerson(format!("The provider wants payment ({said}). Go on once it is settled?"))
+        }
+        QuotaCause::Usage | QuotaCause::Rate | QuotaCause::Overload => Action::Wait,
+    }
 }
 
 /// What a person should know, and that stops nothing.
@@ -264,13 +333,23 @@ pub(crate) fn fill(session: &Session, percent: f64) -> String {
     format!("{}% full ({used} of {window} tokens)", whole(percent))
 }
 
-fn plain(verdict: Verdict, reason: impl Into<String>) -> Assessment {
-    Assessment {
+fn plain(verdict: Verdict, reason: impl Into<String>) -> Outcome {
+    Outcome {
         verdict,
+        is_unfinished: false,
         evidence: Vec::new(),
-        warning: None,
-        recovery: Recovery::Wait,
+        recovery: usual(verdict),
         reason: reason.into(),
+    }
+}
+
+/// What could go no further is continued; of all else, each case says what to do.
+fn usual(verdict: Verdict) -> Action {
+    match verdict {
+        Verdict::HandedOff | Verdict::Exhausted | Verdict::TurnLimit | Verdict::BudgetLimit => {
+            Action::HandOff
+        }
+        _ => Action::Wait,
     }
 }
 

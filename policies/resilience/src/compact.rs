@@ -1,18 +1,13 @@
 //! When to make room (B1), what to keep (B2, C5), and when a new session is the better room (C12, C20, C21).
 
 use baton_sdk::Host;
-use baton_sdk::compaction::{Action, Decision, Item, ItemKind, Observation};
+use baton_sdk::compaction::{Action, Decision, Observation};
 use baton_sdk::types::Capabilities;
 
 use crate::assess::{fill, whole};
 
 pub(crate) fn decide(host: &impl Host, o: &Observation) -> Decision {
-    let percent = o.session.occupancy.percent();
-    // What waits for its place is decided on by itself: room is made when nothing waits.
-    if !o.items.is_empty() {
-        return offload(host, o, percent.unwrap_or(0.0));
-    }
-    match percent {
+    match o.session.occupancy.percent() {
         Some(percent) => room(host, o, percent),
         None => Decision::new(Action::Keep, "how full the context is, is not known"),
     }
@@ -66,24 +61,4 @@ fn state(o: &Observation) -> String {
     let progress = &o.phase.progress;
     let all = progress.done + progress.open + progress.failed;
     format!("\nPhase {} ({}): {} of {all} objectives done.", o.phase.id, o.phase.title, progress.done)
-}
-
-/// Tool results that are too large become references at any time, tool inputs once it gets tight (C3, C4).
-fn offload(host: &impl Host, o: &Observation, percent: f64) -> Decision {
-    let result_limit = host.integer("offload-tokens") as u64;
-    let input_limit = host.integer("offload-input-tokens") as u64;
-    let is_tight = percent >= host.number("offload-percent");
-    let is_large = |item: &&Item| match item.kind {
-        ItemKind::ToolResult => item.tokens > result_limit,
-        ItemKind::ToolInput => is_tight && item.tokens > input_limit,
-    };
-    let large: Vec<&Item> = o.items.iter().filter(is_large).collect();
-    if large.is_empty() {
-        return Decision::new(Action::Keep, "nothing that goes into the context is too large for it");
-    }
-    let tokens: u64 = large.iter().map(|item| item.tokens).fold(0, u64::saturating_add);
-    let fill =
-        if is_tight { format!(", and the context is {}", fill(&o.session, percent)) } else { String::new() };
-    let reason = format!("{} items of {tokens} tokens are large{fill}", large.len());
-    Decision::new(Action::Offload(large.into_iter().map(|item| item.id.clone()).collect()), reason)
 }

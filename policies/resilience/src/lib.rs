@@ -2,8 +2,9 @@
 //!
 //! | file | decides |
 //! |---|---|
-//! | `assess.rs`, `assess/` | how a session is, or why it stopped, by a ladder of evidence |
+//! | `assess.rs`, `assess/` | how a session is, or why it stopped, by a ladder of evidence; what is done, and how to go on |
 //! | `compact.rs` | when to make room, and when a new session is better |
+//! | `offload.rs` | what need not lie in a context |
 //! | `split.rs`, `seams.rs` | whether a scope is too large, and where its seams are |
 //! | `brief.rs`, `together.rs`, `reporting.rs` | the prompts: the work, others who work beside, and how to report |
 //! | `held.rs`, `bearings.rs` | what the work is held to, and where an agent finds its way |
@@ -22,6 +23,7 @@ mod brief;
 mod compact;
 mod compose;
 mod held;
+mod offload;
 mod page;
 mod reporting;
 mod review;
@@ -42,6 +44,24 @@ impl Exhaustion for Resilience {
     }
 }
 
+impl Completion for Resilience {
+    fn decide(host: &impl Host, observation: completion::Observation) -> Option<completion::Decision> {
+        Some(assess::complete(host, &observation))
+    }
+}
+
+impl Recovery for Resilience {
+    fn decide(host: &impl Host, observation: recovery::Observation) -> Option<recovery::Decision> {
+        Some(assess::recover(host, &observation))
+    }
+}
+
+impl Offloading for Resilience {
+    fn decide(host: &impl Host, observation: offloading::Observation) -> Option<offloading::Decision> {
+        Some(offload::decide(host, &observation))
+    }
+}
+
 impl Compaction for Resilience {
     fn decide(host: &impl Host, observation: compaction::Observation) -> Option<compaction::Decision> {
         Some(compact::decide(host, &observation))
@@ -55,12 +75,8 @@ impl Splitting for Resilience {
 }
 
 impl Budgeting for Resilience {
-    fn decide(
-        host: &impl Host,
-        observation: budgeting::Observation,
-        base_turns: u32,
-    ) -> Option<budgeting::TurnBudget> {
-        Some(split::budget(host, &observation, base_turns))
+    fn decide(host: &impl Host, observation: budgeting::Observation) -> Option<budgeting::TurnBudget> {
+        Some(split::budget(host, &observation))
     }
 }
 
@@ -92,4 +108,7 @@ impl Settings for Resilience {
 }
 
 #[cfg(feature = "export")]
-export_policy!(Resilience: exhaustion, compaction, splitting, budgeting, prompting, handoff, review, settings);
+export_policy!(
+    Resilience: exhaustion, completion, recovery, compaction, offloading, splitting, budgeting, prompting, handoff, review,
+    settings
+);

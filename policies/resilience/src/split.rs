@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use baton_sdk::Host;
-use baton_sdk::budgeting::TurnBudget;
+use baton_sdk::budgeting::{Observation as Scope, TurnBudget};
 use baton_sdk::splitting::{Action, Decision, Group, Observation, Occasion, Order, Request, SubPhase};
 use baton_sdk::types::{Objective, ObjectiveStatus};
 
@@ -17,7 +17,7 @@ const FILES_A_POINT: u32 = 3;
 const TITLE_BYTES: usize = 60;
 
 pub(crate) fn evaluate(host: &impl Host, o: &Observation) -> Decision {
-    let open = open(o);
+    let open = open(&o.objectives);
     if open.is_empty() {
         return Decision::new(Action::Keep, "nothing is open");
     }
@@ -61,7 +61,7 @@ pub(crate) fn evaluate(host: &impl Host, o: &Observation) -> Decision {
             let question = format!(
                 "Phase {id} cannot continue, since {cause}, and {how}, so it cannot be split ({last} is open). Continue it, or leave it?"
             );
-            Decision::new(Action::Pause(question), format!("{why}, and {how}"))
+            Decision::new(Action::AskPerson(question), format!("{why}, and {how}"))
         } else {
             Decision::new(Action::Keep, format!("{why}, but {how}"))
         };
@@ -74,8 +74,8 @@ pub(crate) fn evaluate(host: &impl Host, o: &Observation) -> Decision {
     Decision::new(Action::Split(sub_phases(host, &open, parts)), reason)
 }
 
-pub(crate) fn budget(host: &impl Host, o: &Observation, base_turns: u32) -> TurnBudget {
-    let open = open(o);
+pub(crate) fn budget(host: &impl Host, o: &Scope) -> TurnBudget {
+    let (open, base_turns) = (open(&o.objectives), o.base_turns);
     let files: u32 = open.iter().fold(0, |sum, objective| sum.saturating_add(objective.files));
     let at_least = |count: usize, key: &str| count as i64 >= host.integer(key);
     let marked = attribute(&o.attributes, "complex") == Some("true");
@@ -101,8 +101,8 @@ pub(crate) fn budget(host: &impl Host, o: &Observation, base_turns: u32) -> Turn
 }
 
 /// Everything that is not done. What has failed is still to be done: it goes with a part, or core refuses the split.
-fn open(o: &Observation) -> Vec<&Objective> {
-    o.objectives.iter().filter(|objective| objective.status != ObjectiveStatus::Done).collect()
+fn open(objectives: &[Objective]) -> Vec<&Objective> {
+    objectives.iter().filter(|objective| objective.status != ObjectiveStatus::Done).collect()
 }
 
 /// What makes it too large by this factor, if anything (D10).

@@ -66,7 +66,7 @@ fn judge(row: &Row, channel: Channel, occasion: Occasion, with_code: bool) -> Ve
 fn name(verdict: &Verdict) -> &'static str {
     match verdict {
         Verdict::Healthy => "healthy",
-        Verdict::Completed => "completed",
+        Verdict::Answered => "completed",
         Verdict::Exhausted => "exhausted",
         Verdict::Quota(_) => "quota",
         Verdict::TurnLimit => "turn-limit",
@@ -169,7 +169,7 @@ fn what_a_tool_printed_is_never_evidence() {
     for row in rows(CORPUS).into_iter().chain(rows(WORDINGS)) {
         for occasion in [Occasion::Signal, Occasion::PromptEnded, Occasion::Heartbeat, Occasion::Turn] {
             let verdict = judge(&row, Channel::ToolOutput, occasion, true);
-            assert!(matches!(verdict, Verdict::Healthy | Verdict::Completed), "{verdict:?}: {}", row.text);
+            assert!(matches!(verdict, Verdict::Healthy | Verdict::Answered), "{verdict:?}: {}", row.text);
         }
         let ended = judge(&row, Channel::ToolOutput, Occasion::SessionEnded, true);
         assert!(matches!(ended, Verdict::Failed), "{ended:?}: {}", row.text);

@@ -28,7 +28,9 @@ fn each_function_has_a_golden_decision() {
     large.objectives.push(sample::objective("f2x-tests", "Cover it"));
     large.attributes.push(("split".into(), "ahead".into()));
     hold("splits", &Case::new(Ask::Split(large.clone())));
-    hold("budget", &Case::new(Ask::Budget(large, 25)));
+    let mut scope = sample::budgeting_observation();
+    (scope.objectives, scope.attributes) = (large.objectives, large.attributes);
+    hold("budget", &Case::new(Ask::Budget(scope)));
 
     let handoff = |kind| sample::handoff_observation(kind, 0, 1);
     let with_texts = |ask| Case::new(ask).with_text("I stop here.").with_text("2 tests failed");

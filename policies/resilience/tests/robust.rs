@@ -164,7 +164,11 @@ proptest! {
         let scope = splitting::Observation {
             occasion, phase, objectives: objectives.clone(), recent, window_tokens, ..sample::splitting_observation()
         };
-        prop_assert!(<Resilience as Budgeting>::decide(&host, scope.clone(), base).unwrap().max_turns >= base);
+        let budget = budgeting::Observation {
+            phase: scope.phase.clone(), objectives: objectives.clone(), base_turns: base,
+            ..sample::budgeting_observation()
+        };
+        prop_assert!(<Resilience as Budgeting>::decide(&host, budget).unwrap().max_turns >= base);
         if let splitting::Action::Split(parts) = <Resilience as Splitting>::decide(&host, scope).unwrap().action {
             let open = objectives.iter().filter(|o| matches!(o.status, ObjectiveStatus::Open | ObjectiveStatus::InProgress));
             let given: usize = parts.iter().map(|part| part.objectives.len()).sum();

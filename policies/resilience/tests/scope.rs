@@ -1,7 +1,8 @@
 //! Compaction, splitting and budgets at their thresholds.
 
 use baton_policy_resilience::Resilience;
-use baton_sdk::compaction::{Action as Room, Item, ItemKind};
+use baton_sdk::compaction::Action as Room;
+use baton_sdk::offloading::{Item, ItemKind};
 use baton_sdk::prelude::*;
 use baton_sdk::splitting::{Action, Group, Occasion, Order, Request, SubPhase};
 use baton_sdk::{MockHost, sample};
@@ -90,53 +91,34 @@ fn reading_the_same_again_lowers_the_threshold() {
     assert!(matches!(circling(8), Room::Compact(_)));
 }
 
-#[test]
-fn large_items_become_references() {
-    // C3, C4
-    let items = |percent| {
-        room(|o| {
-            used(o, percent);
-            cannot_compact(o);
-            o.phase.progress.done_by_session = 0;
-            let item = |id: &str, kind, tokens| Item { id: id.into(), kind, tokens };
-            o.items = vec![
-                item("result", ItemKind::ToolResult, 20_001),
-                item("small", ItemKind::ToolResult, 20_000),
-                item("input", ItemKind::ToolInput, 501),
-                item("short", ItemKind::ToolInput, 500),
-            ];
-        })
-        .action
-    };
-    assert_eq!(items(10), Room::Offload(vec!["result".into()]));
-    assert_eq!(items(84), Room::Offload(vec!["result".into()]));
-    assert_eq!(items(85), Room::Offload(vec!["result".into(), "input".into()]));
+/// Those of these items that become references, at this fill.
+fn offloaded(items: &[(&str, ItemKind, u64)], percent: Option<u64>) -> Vec<String> {
+    let item =
+        |(id, kind, tokens): &(&str, ItemKind, u64)| Item { id: (*id).into(), kind: *kind, tokens: *tokens };
+    let mut observation = sample::offloading_observation();
+    observation.items = items.iter().map(item).collect();
+    observation.session.occupancy = sample::occupancy(percent.unwrap_or(0) * 2_000, 200_000);
+    if percent.is_none() {
+        observation.session.occupancy.used_tokens = None;
+    }
+    <Resilience as Offloading>::decide(&host(), observation).unwrap().items
 }
 
 #[test]
-fn where_something_waits_for_its_place_nothing_else_is_decided() {
-    // C4
-    let inputs = |percent, compacts: bool| {
-        room(|o| {
-            used(o, percent);
-            if !compacts {
-                cannot_compact(o);
-            }
-            o.items = vec![Item { id: "findings".into(), kind: ItemKind::ToolInput, tokens: 1_000 }];
-        })
-        .action
-    };
-    for compacts in [true, false] {
-        assert_eq!(inputs(50, compacts), Room::Keep);
-        assert_eq!(inputs(84, compacts), Room::Keep);
-        assert_eq!(inputs(85, compacts), Room::Offload(vec!["findings".into()]));
-        assert_eq!(inputs(99, compacts), Room::Offload(vec!["findings".into()]));
-    }
-    let unknown = room(|o| {
-        o.session.occupancy.used_tokens = None;
-        o.items = vec![Item { id: "findings".into(), kind: ItemKind::ToolInput, tokens: 1_000 }];
-    });
-    assert_eq!(unknown.action, Room::Keep);
+fn large_items_become_references() {
+    // C3, C4
+    let items = [
+        ("result", ItemKind::ToolResult, 20_001),
+        ("small", ItemKind::ToolResult, 20_000),
+        ("input", ItemKind::ToolInput, 501),
+        ("short", ItemKind::ToolInput, 500),
+    ];
+    assert_eq!(offloaded(&items, Some(10)), ["result"]);
+    assert_eq!(offloaded(&items, Some(84)), ["result"]);
+    assert_eq!(offloaded(&items, Some(85)), ["result", "input"]);
+    let findings = [("findings", ItemKind::ToolInput, 1_000)];
+    assert_eq!(offloaded(&findings, Some(99)), ["findings"]);
+    assert_eq!(offloaded(&findings, None), [""; 0], "how full it is, is not known");
 }
 
 fn objectives(count: usize) -> Vec<Objective> {
@@ -230,7 +212,7 @@ fn what_the_workflow_leaves_whole_is_split_only_when_an_agent_asks() {
     assert!(matches!(whole(Occasion::Requested, 3), Action::Split(_)));
     let stuck = whole(Occasion::OutOfContinuations, 3);
     assert!(
-        matches!(&stuck, Action::Pause(question) if question.contains("the workflow leaves it whole")),
+        matches!(&stuck, Action::AskPerson(question) if question.contains("the workflow leaves it whole")),
         "{stuck:?}"
     );
 }
@@ -303,8 +285,8 @@ fn without_a_continuation_it_splits_or_asks_and_never_gives_up_silently() {
         })
     };
     assert!(matches!(stuck(2, 0), Action::Split(parts) if parts.len() == 2));
-    assert!(matches!(stuck(1, 0), Action::Pause(question) if question.contains("issue-0x")));
-    assert!(matches!(stuck(3, 2), Action::Pause(_)));
+    assert!(matches!(stuck(1, 0), Action::AskPerson(question) if question.contains("issue-0x")));
+    assert!(matches!(stuck(3, 2), Action::AskPerson(_)));
     assert_eq!(stuck(0, 0), Action::Keep);
     // Objectives of one feature would stay together, but here something has to give.
     let one_feature = evaluated(|o| {
@@ -318,8 +300,10 @@ fn without_a_continuation_it_splits_or_asks_and_never_gives_up_silently() {
 #[test]
 fn complex_work_gets_half_as_many_turns_again() {
     // A2
-    let turns = |base, change: fn(&mut splitting::Observation)| {
-        <Resilience as Budgeting>::decide(&host(), scope(change), base).unwrap().max_turns
+    let turns = |base_turns, change: fn(&mut budgeting::Observation)| {
+        let mut observation = budgeting::Observation { base_turns, ..sample::budgeting_observation() };
+        change(&mut observation);
+        <Resilience as Budgeting>::decide(&host(), observation).unwrap().max_turns
     };
     assert_eq!(turns(25, |_| {}), 25);
     assert_eq!(turns(25, |o| o.attributes = vec![("complex".into(), "true".into())]), 38);

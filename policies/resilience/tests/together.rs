@@ -150,7 +150,7 @@ fn whoever_has_reported_everything_may_be_brief() {
     let reported = |o: &mut exhaustion::Observation| {
         o.phase.progress = Progress { done: 1, open: 0, failed: 0, done_by_session: 1 };
     };
-    assert_eq!(ended(reported), Verdict::Completed);
+    assert_eq!(ended(reported), Verdict::Answered);
     let missing = |o: &mut exhaustion::Observation| {
         reported(o);
         o.files_missing = 1;
@@ -165,5 +165,5 @@ fn whoever_asks_for_a_split_may_stop_where_it_is() {
         o.files_missing = 3;
         o.attributes = vec![("split-requested".into(), "true".into())];
     };
-    assert_eq!(ended(asks), Verdict::Completed);
+    assert_eq!(ended(asks), Verdict::Answered);
 }

@@ -1,8 +1,9 @@
 //! Why a session stopped, by phrases. A phrase counts on the channel that its rule names, in signals of the current prompt; what
 //! a tool printed is on none of them.
 
-use baton_sdk::exhaustion::{Assessment, Observation, Occasion, Quota, QuotaCause, Recovery, Verdict};
+use baton_sdk::exhaustion::{Assessment, Observation, Occasion, Quota, QuotaCause, Verdict};
 use baton_sdk::prelude::*;
+use baton_sdk::recovery::{self, Action};
 
 pub(crate) const AFTER_FAILED: &str = "after-failed";
 pub(crate) const NEW_SESSION: &str = "new-session";
@@ -41,13 +42,13 @@ pub(crate) fn assess(host: &impl Host, o: &Observation) -> Option<Assessment> {
 
 fn exhausted(host: &impl Host, o: &Observation, counts: impl Fn(&Signal) -> bool) -> Option<Assessment> {
     let said = said(host, o, "exhausted-phrases", counts)?;
-    Some(assessment(Verdict::Exhausted, Recovery::Wait, said))
+    Some(assessment(Verdict::Exhausted, said))
 }
 
 fn quota(host: &impl Host, o: &Observation, counts: impl Fn(&Signal) -> bool) -> Option<Assessment> {
     let said = said(host, o, "quota-phrases", counts)?;
     let until_ms = said.signal.resets_at_ms;
-    Some(assessment(Verdict::Quota(Quota { cause: QuotaCause::Usage, until_ms }), Recovery::Wait, said))
+    Some(assessment(Verdict::Quota(Quota { cause: QuotaCause::Usage, until_ms }), said))
 }
 
 fn stalled(host: &impl Host, o: &Observation, counts: impl Fn(&Signal) -> bool) -> Option<Assessment> {
@@ -55,26 +56,38 @@ fn stalled(host: &impl Host, o: &Observation, counts: impl Fn(&Signal) -> bool) 
         return None;
     }
     let said = said(host, o, "stalled-phrases", counts)?;
-    let interrupts = o.session.capabilities.contains(Capabilities::INTERRUPTS);
-    let recovery = if interrupts && o.nudges == 0 { Recovery::Interrupt } else { Recovery::NewSession };
-    Some(assessment(Verdict::Stalled, recovery, said))
+    Some(assessment(Verdict::Stalled, said))
 }
 
 fn failed(host: &impl Host, o: &Observation, counts: impl Fn(&Signal) -> bool) -> Option<Assessment> {
     let said = said(host, o, "failed-phrases", counts)?;
-    let recovery = match host.text(AFTER_FAILED).as_str() {
-        NUDGE => Recovery::Nudge,
-        SPLIT => Recovery::Split,
-        ASK => {
-            let text = &said.text;
-            Recovery::Pause(format!(
-                "Phase {}: the agent failed ({text}). Continue it, or leave it?",
-                o.phase.id
-            ))
+    Some(assessment(Verdict::Failed, said))
+}
+
+/// What to do where a rule said why; of all else the next policy of the chain knows more.
+pub(crate) fn recover(host: &impl Host, o: &recovery::Observation) -> Option<recovery::Decision> {
+    let (verdict, seen) = (o.assessment.verdict, &o.session);
+    let found = assess(host, seen).filter(|found| found.verdict == verdict)?;
+    let action = match verdict {
+        Verdict::Exhausted => Action::HandOff,
+        Verdict::Quota(_) => Action::Wait,
+        Verdict::Stalled => {
+            let interrupts = seen.session.capabilities.contains(Capabilities::INTERRUPTS);
+            if interrupts && seen.nudges == 0 { Action::Interrupt } else { Action::Retry }
         }
-        _ => Recovery::NewSession,
+        Verdict::Failed => match host.text(AFTER_FAILED).as_str() {
+            NUDGE => Action::Nudge,
+            SPLIT => Action::Split,
+            ASK => {
+                let text = found.evidence.first().map_or("", |evidence| evidence.text.as_str());
+                let id = &seen.phase.id;
+                Action::AskPerson(format!("Phase {id}: the agent failed ({text}). Continue it, or leave it?"))
+            }
+            _ => Action::Retry,
+        },
+        _ => return None,
     };
-    Some(assessment(Verdict::Failed, recovery, said))
+    Some(recovery::Decision::new(action, found.reason))
 }
 
 /// Whether the prompt left work: an objective of it that is not done. Where none is known, the phase says it.
@@ -149,13 +162,12 @@ impl Phrases {
     }
 }
 
-fn assessment(verdict: Verdict, recovery: Recovery, said: Said<'_>) -> Assessment {
+fn assessment(verdict: Verdict, said: Said<'_>) -> Assessment {
     let Said { signal, rule, text } = said;
     Assessment {
         verdict,
         reason: format!("by the rule {rule}: {text}"),
         evidence: vec![Evidence { channel: signal.channel, seq: signal.seq, text }],
         warning: None,
-        recovery,
     }
 }

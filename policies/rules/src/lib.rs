@@ -11,7 +11,7 @@
 //! | `MODE = TURNS`, `PHASE = TURNS` | a budget for a mode, or for `*`; for phases by a pattern | `turns-by-mode`, `turns-by-phase` |
 //! | `PATTERN` | phases by id or title; `*` stands for any characters, and case does not matter | `never-split` |
 //!
-//! It answers neither `prompting` nor `handoff`, which need texts and no thresholds, nor `review`: a least score needs
+//! It answers neither `completion` nor `offloading`, for which no rule speaks, nor `prompting` nor `handoff`, which need texts and no thresholds, nor `review`: a least score needs
 //! points, which rules do not give.
 #![forbid(unsafe_code)]
 
@@ -32,6 +32,12 @@ impl Exhaustion for TeamRules {
     }
 }
 
+impl Recovery for TeamRules {
+    fn decide(host: &impl Host, o: recovery::Observation) -> Option<recovery::Decision> {
+        ending::recover(host, &o)
+    }
+}
+
 impl Compaction for TeamRules {
     fn decide(host: &impl Host, o: compaction::Observation) -> Option<compaction::Decision> {
         room::decide(host, &o)
@@ -45,11 +51,7 @@ impl Splitting for TeamRules {
 }
 
 impl Budgeting for TeamRules {
-    fn decide(
-        host: &impl Host,
-        o: budgeting::Observation,
-        _base_turns: u32,
-    ) -> Option<budgeting::TurnBudget> {
+    fn decide(host: &impl Host, o: budgeting::Observation) -> Option<budgeting::TurnBudget> {
         scope::budget(host, &o)
     }
 }
@@ -123,4 +125,4 @@ impl Settings for TeamRules {
     }
 }
 
-export_policy!(TeamRules: exhaustion, compaction, splitting, budgeting, settings);
+export_policy!(TeamRules: exhaustion, recovery, compaction, splitting, budgeting, settings);

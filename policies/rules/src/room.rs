@@ -10,10 +10,6 @@ pub(crate) const COMPACT_INSTRUCTIONS: &str = "compact-instructions";
 pub(crate) const HAND_OFF_PERCENT: &str = "hand-off-percent";
 
 pub(crate) fn decide(host: &impl Host, o: &Observation) -> Option<Decision> {
-    // No rule speaks about large items.
-    if !o.items.is_empty() {
-        return None;
-    }
     let percent = o.session.occupancy.percent()?;
     let threshold = |rule: &str| number_of(&host.texts(rule), &o.session.agent);
     let reached = |threshold: u32| percent >= f64::from(threshold);

@@ -37,7 +37,7 @@ pub(crate) fn split(host: &impl Host, o: &Observation) -> Option<Decision> {
     Some(Decision::new(Action::Split(parts), reason))
 }
 
-pub(crate) fn budget(host: &impl Host, o: &Observation) -> Option<TurnBudget> {
+pub(crate) fn budget(host: &impl Host, o: &budgeting::Observation) -> Option<TurnBudget> {
     let (by_phase, names) = (host.texts(TURNS_BY_PHASE), names(&o.phase));
     let mut named = by_phase.iter().filter_map(|entry| numbered(entry));
     let (rule, max_turns) = match named.find(|(pattern, _)| is_named(pattern, &names)) {

@@ -2,7 +2,7 @@
 
 use baton_policy_rules::TeamRules;
 use baton_sdk::compaction::Action;
-use baton_sdk::exhaustion::{Observation, Occasion, Recovery, Verdict};
+use baton_sdk::exhaustion::{Observation, Occasion, Verdict};
 use baton_sdk::prelude::*;
 use baton_sdk::splitting::Occasion as ScopeOccasion;
 use baton_sdk::{Answer, Ask, Case, golden, rules, sample, strategy};
@@ -95,9 +95,19 @@ fn while_it_works_only_a_limit_or_a_silence_counts() {
         (o.occasion, o.session.state) = (Occasion::Heartbeat, SessionState::Working);
         o.session.capabilities.remove(Capabilities::INTERRUPTS);
     };
-    match said(Channel::Terminal, "Proceed?", asks, entry, cannot).answer::<TeamRules>() {
-        Answer::Assess(answer) => assert_eq!(answer.recovery, Recovery::NewSession),
-        other => panic!("{other:?}"),
+    let stalled = said(Channel::Terminal, "Proceed?", asks, entry, cannot);
+    assert_eq!(recovered(&stalled), Some(recovery::Action::Retry));
+}
+
+/// What is done about a session, once the rules have said how it is.
+fn recovered(case: &Case) -> Option<recovery::Action> {
+    let (Ask::Assess(session), Answer::Assess(assessment)) = (&case.ask, case.answer::<TeamRules>()) else {
+        return None;
+    };
+    let observation = recovery::Observation { session: session.clone(), assessment, completion: None };
+    match (Case { ask: Ask::Recover(observation), ..case.clone() }).answer::<TeamRules>() {
+        Answer::Recover(decision) => Some(decision.action),
+        _ => None,
     }
 }
 
@@ -157,9 +167,9 @@ fn a_phase_has_at_most_so_many_objectives() {
 #[test]
 fn a_phase_before_a_mode_has_its_turns() {
     let turns = |mode: &str, id: &str| {
-        let mut o = sample::splitting_observation();
+        let mut o = sample::budgeting_observation();
         (o.phase.mode, o.phase.id) = (mode.into(), id.into());
-        Case::new(Ask::Budget(o, 25))
+        Case::new(Ask::Budget(o))
             .with_setting("turns-by-mode", list(&["swarm = 40"]))
             .with_setting("turns-by-phase", list(&["docs* = 8", "docs-api = 9"]))
     };

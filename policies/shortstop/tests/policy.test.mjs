@@ -6,13 +6,12 @@ import * as policy from '../policy.js';
 
 function decide(used, grown, changes = {}) {
   host(policy);
-  const { compacts = true, doneBySession = 1, refilledWithinTurns = 0, items = [] } = changes;
+  const { compacts = true, doneBySession = 1, refilledWithinTurns = 0 } = changes;
   const turns = grown === undefined ? [] : [0n, grown].map((tokens) => ({ prompt: 2, usedTokens: 10_000n + tokens }));
   return policy.compaction.decide({
     session: { occupancy: { usedTokens: used, windowTokens: 200_000n }, recent: turns, capabilities: { compacts } },
     phase: { progress: { done: 1, open: 1, failed: 0, doneBySession } },
     refilledWithinTurns,
-    items,
   }).action.tag;
 }
 

@@ -1,5 +1,5 @@
 //! Passes the torch: a session that runs low hands off to a fresh one. Decides `prompting`, `handoff`, `review` and
-//! `compaction`, by the rules of the third source (requirements C; *Artifact-based handoff patterns for graceful context exhaustion*).
+//! `compaction` and `offloading`, by the rules of the third source (requirements C; *Artifact-based handoff patterns for graceful context exhaustion*).
 //!
 //! That source takes exhaustion for granted ("plan for exhaustion, not against it") and asks what the next one needs:
 //!
@@ -28,30 +28,35 @@ mod documents;
 mod prompts;
 mod words;
 
-use baton_sdk::compaction::{Action, Decision, ItemKind, Observation};
+use baton_sdk::compaction::{Action, Decision, Observation};
 use baton_sdk::handoff;
+use baton_sdk::offloading::ItemKind;
 use baton_sdk::prelude::*;
 
 /// The policy.
 #[derive(Clone, Copy, Debug)]
 pub struct Torch;
 
+impl Offloading for Torch {
+    fn decide(host: &impl Host, o: offloading::Observation) -> Option<offloading::Decision> {
+        let used = o.session.occupancy.percent();
+        let is_tight = used.is_some_and(|percent| percent >= host.number("offload-percent"));
+        let tokens = |key: &str| u64::try_from(host.integer(key)).unwrap_or(0);
+        let is_large = |kind: ItemKind, size: u64| match kind {
+            ItemKind::ToolResult => size > tokens("offload-tokens"),
+            ItemKind::ToolInput => is_tight && size > tokens("offload-input-tokens"),
+        };
+        let large = o.items.into_iter().filter(|item| is_large(item.kind, item.tokens));
+        let items: Vec<String> = large.map(|item| item.id).collect();
+        let reason = format!("{} large items become references", items.len());
+        Some(offloading::Decision::new(items, reason))
+    }
+}
+
 impl Compaction for Torch {
     fn decide(host: &impl Host, o: Observation) -> Option<Decision> {
         let used = o.session.occupancy.percent();
         let from = |key: &str| used.is_some_and(|percent| percent >= host.number(key));
-        let tokens = |key: &str| u64::try_from(host.integer(key)).unwrap_or(0);
-        let is_large = |kind: ItemKind, size: u64| match kind {
-            ItemKind::ToolResult => size > tokens("offload-tokens"),
-            ItemKind::ToolInput => from("offload-percent") && size > tokens("offload-input-tokens"),
-        };
-        if !o.items.is_empty() {
-            let large = o.items.into_iter().filter(|item| is_large(item.kind, item.tokens));
-            let ids: Vec<String> = large.map(|item| item.id).collect();
-            let reason = format!("{} large items become references", ids.len());
-            let action = if ids.is_empty() { Action::Keep } else { Action::Offload(ids) };
-            return Some(Decision::new(action, reason));
-        }
         let done = i64::from(o.phase.progress.done_by_session);
         Some(if !from("hand-off-percent") {
             Decision::new(Action::Keep, "it is not near capacity")
@@ -144,4 +149,4 @@ impl Settings for Torch {
     }
 }
 
-export_policy!(Torch: prompting, handoff, review, compaction, settings);
+export_policy!(Torch: prompting, handoff, review, compaction, offloading, settings);

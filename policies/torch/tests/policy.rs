@@ -1,8 +1,8 @@
 //! When the torch is passed and what goes with it, with golden decisions of every kind.
 
 use baton_policy_torch::Torch;
-use baton_sdk::compaction::{Action, Item, ItemKind};
 use baton_sdk::handoff::{Attempt, Continuer, Kind, Observation, ReportedHandoff};
+use baton_sdk::offloading::{Item, ItemKind};
 use baton_sdk::prelude::*;
 use baton_sdk::{Answer, Ask, Case, golden, rules, sample, strategy};
 use proptest::prelude::*;
@@ -73,21 +73,24 @@ fn it_hands_off_near_capacity_once_something_is_done() {
 // C3, C4
 #[test]
 fn large_items_become_references() {
-    let items = |o: &mut compaction::Observation| {
+    let items = |percent: u64| {
         let item = |id: &str, kind, tokens| Item { id: id.into(), kind, tokens };
+        let mut o = sample::offloading_observation();
+        o.session.occupancy = sample::occupancy(percent * 2_000, 200_000);
         o.items = vec![
             item("result", ItemKind::ToolResult, 20_001),
             item("small", ItemKind::ToolResult, 20_000),
             item("input", ItemKind::ToolInput, 5_000),
         ];
+        Case::new(Ask::Offload(o))
     };
-    let offloaded = |percent| match room(percent, items).answer::<Torch>() {
-        Answer::Compaction(compaction::Decision { action: Action::Offload(ids), .. }) => ids,
+    let offloaded = |percent| match items(percent).answer::<Torch>() {
+        Answer::Offload(decision) => decision.items,
         other => panic!("{other:?}"),
     };
     assert_eq!(offloaded(84), ["result"]);
     assert_eq!(offloaded(85), ["result", "input"]);
-    hold("large-items", &room(85, items));
+    hold("large-items", &items(85));
 }
 
 // C2, C16, C20

@@ -51,7 +51,10 @@ fn a_component_imports_only_what_a_policy_may_and_exports_only_decisions() {
         }
         let questions = [
             "exhaustion",
+            "completion",
+            "recovery",
             "compaction",
+            "offloading",
             "splitting",
             "budgeting",
             "prompting",

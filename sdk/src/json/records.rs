@@ -9,7 +9,10 @@ use crate::types::{
     Objective, ObjectiveStatus, Occupancy, OccupancySource, Phase, Progress, Session, SessionState, Signal,
     Span, StatusReport, Turn,
 };
-use crate::{Answer, Ask, budgeting, compaction, exhaustion, handoff, prompting, review, splitting};
+use crate::{
+    Answer, Ask, budgeting, compaction, completion, exhaustion, handoff, offloading, prompting, recovery,
+    review, splitting,
+};
 
 /// A word of the contract, from that of Rust: `ToolOutput` is `tool-output`.
 fn kebab(word: &str) -> String {
@@ -111,7 +114,7 @@ words! {
     FileState: Missing Unchanged Changed;
     exhaustion::Occasion: Turn Signal PromptEnded SessionEnded Heartbeat;
     exhaustion::QuotaCause: Usage Billing Rate Overload;
-    compaction::ItemKind: ToolResult ToolInput;
+    offloading::ItemKind: ToolResult ToolInput;
     splitting::Occasion: PhaseStart Boundary Requested OutOfContinuations;
     splitting::Order: MiniPlan Direct;
     prompting::Kind: First Next Continuing ReOriented Nudged Reviewing Merging;
@@ -138,9 +141,15 @@ records! {
     Evidence: channel seq text;
     exhaustion::Observation: occasion session phase signals window answer_bytes files_changed files_missing nudges git
         attributes, or_default now_ms utc_offset_minutes objectives handoff_reported;
-    exhaustion::Assessment: verdict evidence warning recovery reason;
-    compaction::Item: id kind tokens;
-    compaction::Observation: session phase refilled_within_turns items attributes;
+    exhaustion::Assessment: verdict evidence warning reason;
+    completion::Observation: session assessment;
+    completion::Decision: done evidence reason;
+    recovery::Observation: session assessment completion;
+    recovery::Decision: action reason;
+    compaction::Observation: session phase refilled_within_turns attributes;
+    offloading::Item: id kind tokens;
+    offloading::Observation: session phase items attributes;
+    offloading::Decision: items reason;
     compaction::Decision: action reason;
     splitting::Group: title objectives;
     splitting::Request: groups rationale;
@@ -148,6 +157,7 @@ records! {
         attributes;
     splitting::SubPhase: title objectives order max_turns;
     splitting::Decision: action reason;
+    budgeting::Observation: phase role objectives workspace_files base_turns attributes;
     budgeting::TurnBudget: max_turns reason;
     handoff::Artifact: name version summary;
     handoff::Attempt: approach outcome;
@@ -173,11 +183,11 @@ records! {
 }
 
 variants! {
-    exhaustion::Recovery, "recovery": Wait Nudge Interrupt NewSession Split, OtherRole(role) Pause(question);
-    compaction::Action, "action": Keep HandOff, Compact(instructions) Offload(items);
-    splitting::Action, "action": Keep, Split(sub_phases) Pause(question);
-    Answer, "function": Abstained, Assess(answer) Compaction(answer) Split(answer) Budget(answer) Brief(answer) Compose(answer)
-        Review(answer);
+    recovery::Action, "action": Wait Nudge Interrupt HandOff Retry Split, OtherRole(role) AskPerson(question);
+    compaction::Action, "action": Keep HandOff, Compact(instructions);
+    splitting::Action, "action": Keep, Split(sub_phases) AskPerson(question);
+    Answer, "function": Abstained, Assess(answer) Complete(answer) Recover(answer) Compaction(answer) Offload(answer)
+        Split(answer) Budget(answer) Brief(answer) Compose(answer) Review(answer);
 }
 
 impl Json for Ask {
@@ -186,17 +196,18 @@ impl Json for Ask {
         let function: String = fields.take("function")?;
         let ask = match function.as_str() {
             "assess" => Ask::Assess(fields.take("observation")?),
+            "complete" => Ask::Complete(fields.take("observation")?),
+            "recover" => Ask::Recover(fields.take("observation")?),
+            "offload" => Ask::Offload(fields.take("observation")?),
             "compaction" => Ask::Compaction(fields.take("observation")?),
             "split" => Ask::Split(fields.take("observation")?),
-            "budget" => {
-                let (seen, base_turns) = fields.take("observation")?;
-                Ask::Budget(seen, base_turns)
-            }
+            "budget" => Ask::Budget(fields.take("observation")?),
             "brief" => Ask::Brief(fields.take("observation")?),
             "compose" => Ask::Compose(fields.take("observation")?),
             "review" => Ask::Review(fields.take("observation")?),
             other => {
-                let known = "assess, compaction, split, budget, brief, compose, review";
+                let known =
+                    "assess, complete, recover, compaction, offload, split, budget, brief, compose, review";
                 return Err(Wrong::new(format!("`{other}` is none of {known}")).inside("function"));
             }
         };
@@ -206,9 +217,12 @@ impl Json for Ask {
     fn write(&self) -> Value {
         let observation = match self {
             Ask::Assess(seen) => seen.write(),
+            Ask::Complete(seen) => seen.write(),
+            Ask::Recover(seen) => seen.write(),
+            Ask::Offload(seen) => seen.write(),
             Ask::Compaction(seen) => seen.write(),
             Ask::Split(seen) => seen.write(),
-            Ask::Budget(seen, base_turns) => json!([seen.write(), base_turns]),
+            Ask::Budget(seen) => seen.write(),
             Ask::Brief(seen) | Ask::Compose(seen) => seen.write(),
             Ask::Review(seen) => seen.write(),
         };
@@ -247,29 +261,16 @@ impl Json for exhaustion::Verdict {
 }
 
 /// Every verdict without a payload.
-const VERDICTS: [exhaustion::Verdict; 11] = {
+const VERDICTS: [exhaustion::Verdict; 10] = {
     use exhaustion::Verdict::*;
-    [
-        Healthy,
-        Completed,
-        Unfinished,
-        HandedOff,
-        Exhausted,
-        TurnLimit,
-        BudgetLimit,
-        Truncated,
-        Stalled,
-        Interrupted,
-        Failed,
-    ]
+    [Healthy, Answered, HandedOff, Exhausted, TurnLimit, BudgetLimit, Truncated, Stalled, Interrupted, Failed]
 };
 
 fn verdict_word(verdict: &exhaustion::Verdict) -> String {
     use exhaustion::Verdict::*;
     kebab(match verdict {
         Healthy => "Healthy",
-        Completed => "Completed",
-        Unfinished => "Unfinished",
+        Answered => "Answered",
         HandedOff => "HandedOff",
         Exhausted => "Exhausted",
         Quota(_) => "Quota",

@@ -81,8 +81,12 @@ pub(super) fn each_done(case: &Case) -> Vec<Case> {
 /// There is an objective more, and it is done.
 pub(super) fn one_done_more(case: &Case) -> Vec<Case> {
     changed(case, |case| {
-        let (Ask::Split(seen) | Ask::Budget(seen, _)) = &mut case.ask else { return None };
-        seen.objectives.push(Objective {
+        let (objectives, phase) = match &mut case.ask {
+            Ask::Split(seen) => (&mut seen.objectives, &mut seen.phase),
+            Ask::Budget(seen) => (&mut seen.objectives, &mut seen.phase),
+            _ => return None,
+        };
+        objectives.push(Objective {
             id: "done-before".into(),
             description: "What somebody did before.".into(),
             status: ObjectiveStatus::Done,
@@ -94,7 +98,7 @@ pub(super) fn one_done_more(case: &Case) -> Vec<Case> {
             reported: None,
             done_by: None,
         });
-        seen.phase.progress.done += 1;
+        phase.progress.done += 1;
         Some(())
     })
 }
@@ -103,8 +107,8 @@ pub(super) fn one_done_more(case: &Case) -> Vec<Case> {
 pub(super) fn larger_base(case: &Case) -> Vec<Case> {
     let more = |more| {
         changed(case, |case| {
-            let Ask::Budget(_, base_turns) = &mut case.ask else { return None };
-            *base_turns = base_turns.checked_add(more)?;
+            let Ask::Budget(seen) = &mut case.ask else { return None };
+            seen.base_turns = seen.base_turns.checked_add(more)?;
             Some(())
         })
     };
@@ -143,8 +147,12 @@ pub(super) fn unknown_attribute(case: &Case) -> Case {
     let mut case = case.clone();
     let attributes = match &mut case.ask {
         Ask::Assess(seen) => &mut seen.attributes,
+        Ask::Complete(seen) => &mut seen.session.attributes,
+        Ask::Recover(seen) => &mut seen.session.attributes,
+        Ask::Offload(seen) => &mut seen.attributes,
         Ask::Compaction(seen) => &mut seen.attributes,
-        Ask::Split(seen) | Ask::Budget(seen, _) => &mut seen.attributes,
+        Ask::Split(seen) => &mut seen.attributes,
+        Ask::Budget(seen) => &mut seen.attributes,
         Ask::Brief(seen) | Ask::Compose(seen) => &mut seen.attributes,
         Ask::Review(seen) => &mut seen.attributes,
     };

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use crate::compaction::Action as Room;
 use crate::exhaustion::{Occasion, Verdict};
 use crate::splitting::{Action as Scope, Observation, SubPhase};
 use crate::types::ObjectiveStatus;
@@ -16,24 +15,25 @@ pub(super) fn broken(ask: &Ask, answer: &Answer) -> Option<String> {
             (ended && answer.verdict == Verdict::Healthy)
                 .then(|| "it calls healthy what has ended".to_owned())
         }
-        (Ask::Compaction(seen), Answer::Compaction(answer)) => match &answer.action {
-            Room::Offload(items) if items.is_empty() => {
-                Some("it offloads nothing: that is `keep`".to_owned())
-            }
-            Room::Offload(items) => {
-                let stranger = items.iter().find(|id| seen.items.iter().all(|item| item.id != **id));
-                stranger.map(|id| format!("it offloads {id:?}, which was not offered"))
-            }
-            Room::Keep | Room::Compact(_) | Room::HandOff => None,
-        },
+        (Ask::Complete(seen), Answer::Complete(answer)) => {
+            let is_asked = |id: &String| seen.session.objectives.iter().any(|objective| objective.id == *id);
+            let stranger = answer.done.iter().find(|id| !is_asked(id));
+            stranger.map(|id| format!("it calls {id:?} done, which is no objective of the prompt"))
+        }
+        (Ask::Offload(seen), Answer::Offload(answer)) => {
+            let stranger = answer.items.iter().find(|id| seen.items.iter().all(|item| item.id != **id));
+            stranger.map(|id| format!("it offloads {id:?}, which was not offered"))
+        }
         (Ask::Split(seen), Answer::Split(answer)) => match &answer.action {
             Scope::Split(parts) => bad_split(seen, parts),
-            Scope::Keep | Scope::Pause(_) => None,
+            Scope::Keep | Scope::AskPerson(_) => None,
         },
         (Ask::Brief(_), Answer::Brief(answer)) => {
             answer.prompt.is_empty().then(|| "its prompt is empty".to_owned())
         }
-        (Ask::Budget(..), Answer::Budget(_))
+        (Ask::Budget(_), Answer::Budget(_))
+        | (Ask::Recover(_), Answer::Recover(_))
+        | (Ask::Compaction(_), Answer::Compaction(_))
         | (Ask::Compose(_), Answer::Compose(_))
         | (Ask::Review(_), Answer::Review(_))
         | (_, Answer::Abstained) => None,

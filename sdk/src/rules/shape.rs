@@ -2,7 +2,7 @@
 
 use crate::caps::{ITEMS, REASON_BYTES, TEXT_BYTES};
 use crate::compaction::Action as Room;
-use crate::exhaustion::Recovery;
+use crate::recovery::Action as Course;
 use crate::splitting::Action as Scope;
 use crate::{Answer, review};
 
@@ -20,13 +20,23 @@ fn parts(answer: &Answer) -> Parts<'_> {
         Answer::Assess(answer) => {
             parts.lists.push(answer.evidence.len());
             parts.short.extend(answer.warning.as_deref());
-            if let Recovery::Pause(question) = &answer.recovery {
-                parts.short.push(question);
-            }
         }
+        Answer::Complete(answer) => {
+            parts.lists.push(answer.evidence.len());
+            parts.list(&answer.done);
+        }
+        Answer::Recover(answer) => match &answer.action {
+            Course::AskPerson(text) | Course::OtherRole(text) => parts.short.push(text),
+            Course::Wait
+            | Course::Nudge
+            | Course::Interrupt
+            | Course::HandOff
+            | Course::Retry
+            | Course::Split => {}
+        },
+        Answer::Offload(answer) => parts.list(&answer.items),
         Answer::Compaction(answer) => match &answer.action {
             Room::Compact(instructions) => parts.long.push(instructions),
-            Room::Offload(items) => parts.list(items),
             Room::Keep | Room::HandOff => {}
         },
         Answer::Split(answer) => match &answer.action {
@@ -37,7 +47,7 @@ fn parts(answer: &Answer) -> Parts<'_> {
                     parts.list(&part.objectives);
                 }
             }
-            Scope::Pause(question) => parts.short.push(question),
+            Scope::AskPerson(question) => parts.short.push(question),
             Scope::Keep => {}
         },
         Answer::Budget(_) | Answer::Abstained => {}

@@ -15,6 +15,18 @@ fn acting(discriminant: u32, address: u32, length: u32) -> String {
     )
 }
 
+/// Answers `offloading` with a list (address, length) of items and no reason, after this.
+fn offloading(first: &str, address: u32, length: u32) -> Guest {
+    let size = DECISION + 4;
+    let body = format!(
+        "{first}
+         (i32.store (i32.const {DECISION}) (i32.const {address}))
+         (i32.store (i32.const {size}) (i32.const {length}))
+         (i32.const {ANSWER})"
+    );
+    Guest::new("offloading-policy").body("decide", &body)
+}
+
 /// Answers "keep", with a reason of these bytes.
 fn because(reason: &[u8]) -> Guest {
     Guest::new("compaction-policy").answering(reason.len() as u32).item(&raw::data(1024, reason))
@@ -124,42 +136,27 @@ fn answers() -> Vec<Attack> {
             (br_if $next (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const 100))))";
     let keep = |bytes: u32| Guest::new("compaction-policy").answering(bytes);
     vec![
-        faults(
-            "answers-100-mb",
-            &Guest::deciding(&format!("{shared_mib} {}", acting(2, 4096, 100))),
-            "TooLarge",
-            "more than 131072 bytes",
-        ),
+        faults("answers-100-mb", &offloading(shared_mib, 4096, 100), "TooLarge", "more than 131072 bytes"),
         faults(
             "answers-a-million-items",
-            &Guest::deciding(&format!("(drop (memory.grow (i32.const 124))) {}", acting(2, 64, 1_000_000))),
+            &offloading("(drop (memory.grow (i32.const 124)))", 64, 1_000_000),
             "TooLarge",
             "more than 131072 bytes",
         ),
         faults(
             "answers-a-thousand-items",
-            &Guest::deciding(&acting(2, 4096, 1000)),
+            &offloading("", 4096, 1000),
             "Invalid",
             "a list of 1000 entries, at most 256",
         ),
         faults(
             "answers-a-list-whose-length-overflows",
-            &Guest::deciding(&acting(2, 64, 0x2000_0001)),
+            &offloading("", 64, 0x2000_0001),
             "Invalid",
             "out of bounds",
         ),
-        faults(
-            "answers-a-list-out-of-bounds",
-            &Guest::deciding(&acting(2, 0xffff_fff0, 2)),
-            "Invalid",
-            "out of bounds",
-        ),
-        faults(
-            "answers-a-list-that-is-misaligned",
-            &Guest::deciding(&acting(2, 4097, 1)),
-            "Invalid",
-            "aligned",
-        ),
+        faults("answers-a-list-out-of-bounds", &offloading("", 0xffff_fff0, 2), "Invalid", "out of bounds"),
+        faults("answers-a-list-that-is-misaligned", &offloading("", 4097, 1), "Invalid", "aligned"),
         faults("answers-a-page-of-reason", &because(&[b'x'; 1025]), "TooLarge", "more than 1024 bytes"),
         faults("answers-a-reason-of-100-kb", &because(&[b'x'; 60_000]), "TooLarge", "more than 1024 bytes"),
         faults("answers-more-than-its-memory", &keep(u32::MAX), "Invalid", "out of bounds"),

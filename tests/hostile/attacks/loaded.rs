@@ -183,7 +183,8 @@ fn exports() -> Vec<Attack> {
         ),
         refused(
             "answers-a-variant-with-one-case-more",
-            &good().contract("        hand-off,\n", "        hand-off,\n        delete-everything,\n"),
+            &good()
+                .contract("        hand-off,\n    }", "        hand-off,\n        delete-everything,\n    }"),
             "Contract",
             "compaction.decide",
         ),

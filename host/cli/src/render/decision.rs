@@ -1,8 +1,7 @@
 //! A decision of a policy in a few words. Nothing that a policy wrote reaches a terminal as it is.
 
-use baton_runtime::core::agreement::recovers;
 use baton_runtime::core::decision::{
-    Assessment, Brief, CompactionAction, Composition, Decision, Fault, Recovery, SplitAction, Verdict,
+    Assessment, Brief, CompactionAction, Composition, Decision, Fault, RecoveryAction, SplitAction, Verdict,
 };
 use baton_runtime::engine::PolicyAnswer;
 use serde_json::Value;
@@ -43,10 +42,30 @@ pub(crate) fn answered(answer: &PolicyAnswer, other: Option<&Decision>) -> (Stri
 fn in_words(decision: &Decision, other: Option<&Decision>) -> String {
     match (decision, other) {
         (Decision::Assess(assessment), _) => assessed(assessment),
+        (Decision::Complete(completion), _) => match completion.done.as_slice() {
+            [] => "nothing is done".to_owned(),
+            done => {
+                let ids: Vec<&str> = done.iter().map(|id| id.as_str()).collect();
+                format!("done: {}", ids.join(", "))
+            }
+        },
+        (Decision::Recover(recovery), _) => match &recovery.action {
+            RecoveryAction::Wait => "wait".to_owned(),
+            RecoveryAction::Nudge => "nudge".to_owned(),
+            RecoveryAction::Interrupt => "interrupt".to_owned(),
+            RecoveryAction::HandOff => "hand off".to_owned(),
+            RecoveryAction::Retry => "retry".to_owned(),
+            RecoveryAction::OtherRole { role } => format!("retry as {role}"),
+            RecoveryAction::Split => "split".to_owned(),
+            RecoveryAction::AskPerson { question } => format!("ask: {question}"),
+        },
+        (Decision::Offload(offloading), _) => match offloading.items.as_slice() {
+            [] => "keep".to_owned(),
+            items => format!("offload {}", items.join(", ")),
+        },
         (Decision::Compaction(compaction), _) => match &compaction.action {
             CompactionAction::Keep => "keep".to_owned(),
             CompactionAction::Compact { .. } => "compact".to_owned(),
-            CompactionAction::Offload { items } => format!("offload {}", items.join(", ")),
             CompactionAction::HandOff => "hand off".to_owned(),
         },
         (Decision::Split(split), _) => match &split.action {
@@ -55,7 +74,7 @@ fn in_words(decision: &Decision, other: Option<&Decision>) -> String {
                 let titles: Vec<&str> = sub_phases.iter().map(|part| part.title.as_str()).collect();
                 format!("split into {}: {}", titles.len(), titles.join(" | "))
             }
-            SplitAction::Pause { question } => format!("ask: {question}"),
+            SplitAction::AskPerson { question } => format!("ask: {question}"),
         },
         (Decision::Budget(budget), _) => words::count(budget.max_turns, "turn"),
         (Decision::Brief(brief), other) => {
@@ -79,7 +98,7 @@ fn in_words(decision: &Decision, other: Option<&Decision>) -> String {
     }
 }
 
-/// "recovery: wait": the first field in which a decision is not the other, the reason apart.
+/// "action.instructions: Keep the plan.": the first field in which a decision is not the other, the reason apart.
 fn field_that_differs(decision: &Decision, other: &Decision) -> Option<String> {
     let (one, other) = (serde_json::to_value(decision).ok()?, serde_json::to_value(other).ok()?);
     let (path, value) = differing("", &one["answer"], &other["answer"])?;
@@ -99,7 +118,7 @@ fn differing<'v>(path: &str, one: &'v Value, other: &Value) -> Option<(String, &
             let mut keys: Vec<&String> = ours.keys().chain(theirs.keys()).collect();
             keys.sort_by_key(|key| SAID_LAST.contains(&key.as_str()));
             keys.into_iter().filter(|key| !(path.is_empty() && *key == "reason")).find_map(|key| {
-                // A variant is in a field of its own name: `recovery.recovery` says no more than `recovery`.
+                // A variant is in a field of its own name: `action.action` says no more than `action`.
                 let inner = match path {
                     "" => key.clone(),
                     path if path == key => path.to_owned(),
@@ -121,17 +140,6 @@ fn assessed(assessment: &Assessment) -> String {
         Verdict::Quota { cause, .. } => format!("quota ({cause})"),
         verdict => verdict.name().to_owned(),
     };
-    if recovers(&assessment.verdict) {
-        words.push_str(&match &assessment.recovery {
-            Recovery::Wait => ", wait".to_owned(),
-            Recovery::Nudge => ", nudge".to_owned(),
-            Recovery::Interrupt => ", interrupt".to_owned(),
-            Recovery::NewSession => ", new session".to_owned(),
-            Recovery::OtherRole { role } => format!(", new session as {role}"),
-            Recovery::Split => ", split".to_owned(),
-            Recovery::Pause { .. } => ", ask a person".to_owned(),
-        });
-    }
     if let Some(warning) = &assessment.warning {
         words.push_str(&format!(", and warns: {warning}"));
     }
@@ -165,28 +173,36 @@ pub(super) fn clean(text: &str, chars_max: usize) -> String {
 mod tests {
     use super::*;
     use baton_runtime::core::decision::{
-        Assessment, CompactionDecision, Evidence, Order, QuotaCause, Review, SplitDecision, Staleness,
-        SubPhase, TurnBudget,
+        Assessment, CompactionDecision, CompletionDecision, Evidence, Order, QuotaCause, RecoveryDecision,
+        Review, SplitDecision, Staleness, SubPhase, TurnBudget,
     };
     use baton_runtime::core::facts::Channel;
     use baton_runtime::core::{Seq, UnixMs};
 
-    fn assess(verdict: Verdict, recovery: Recovery, warning: Option<&str>) -> Decision {
+    fn assess(verdict: Verdict, warning: Option<&str>) -> Decision {
         let (evidence, warning) = (Vec::new(), warning.map(str::to_owned));
-        Decision::Assess(Assessment { verdict, evidence, warning, recovery, reason: "So.".into() })
+        Decision::Assess(Assessment { verdict, evidence, warning, reason: "So.".into() })
+    }
+
+    fn recover(action: RecoveryAction) -> Decision {
+        Decision::Recover(RecoveryDecision { action, reason: "So.".into() })
     }
 
     #[test]
     fn a_decision_is_a_few_words() {
         let words = |decision: Decision| said(&Ok(decision), None).0;
         let quota = Verdict::Quota { cause: QuotaCause::Rate, until: None };
-        assert_eq!(words(assess(quota, Recovery::Wait, None)), "quota (rate limit)");
-        assert_eq!(words(assess(Verdict::Stalled, Recovery::NewSession, None)), "stalled, new session");
-        assert_eq!(words(assess(Verdict::Completed, Recovery::Nudge, None)), "completed");
-        assert_eq!(
-            words(assess(Verdict::Healthy, Recovery::Wait, Some("it fills up"))),
-            "healthy, and warns: it fills up"
-        );
+        assert_eq!(words(assess(quota, None)), "quota (rate limit)");
+        assert_eq!(words(assess(Verdict::Answered, None)), "answered");
+        assert_eq!(words(assess(Verdict::Healthy, Some("it fills up"))), "healthy, and warns: it fills up");
+        assert_eq!(words(recover(RecoveryAction::Retry)), "retry");
+        assert_eq!(words(recover(RecoveryAction::OtherRole { role: "senior".into() })), "retry as senior");
+        let complete = |done: &[&str]| {
+            let done = done.iter().map(|id| (*id).into()).collect();
+            Decision::Complete(CompletionDecision { done, evidence: Vec::new(), reason: "So.".into() })
+        };
+        assert_eq!(words(complete(&["a", "b"])), "done: a, b");
+        assert_eq!(words(complete(&[])), "nothing is done");
         assert_eq!(words(Decision::Budget(TurnBudget { max_turns: 1, reason: String::new() })), "1 turn");
         let review = Review {
             score: 40,
@@ -204,10 +220,6 @@ mod tests {
     #[test]
     fn of_two_decisions_that_read_alike_the_field_that_differs_is_shown() {
         let words = |one: &Decision, other: &Decision| said(&Ok(one.clone()), Some(other)).0;
-        let healthy = |recovery| assess(Verdict::Healthy, recovery, None);
-        let (wait, anew) = (healthy(Recovery::Wait), healthy(Recovery::NewSession));
-        assert_eq!(words(&wait, &anew), "healthy; recovery: wait");
-        assert_eq!(words(&anew, &wait), "healthy; recovery: new-session");
         let compact = |instructions: &str| {
             let action = CompactionAction::Compact { instructions: instructions.into() };
             Decision::Compaction(CompactionDecision { action, reason: String::new() })
@@ -216,7 +228,7 @@ mod tests {
             words(&compact("Keep the plan."), &compact("")),
             "compact; action.instructions: Keep the plan."
         );
-        let quota = |until| assess(Verdict::Quota { cause: QuotaCause::Rate, until }, Recovery::Wait, None);
+        let quota = |until| assess(Verdict::Quota { cause: QuotaCause::Rate, until }, None);
         assert_eq!(words(&quota(None), &quota(Some(UnixMs(7)))), "quota (rate limit); verdict.until: none");
         let part = |objective: &str| SubPhase {
             title: "one".into(),
@@ -231,12 +243,12 @@ mod tests {
         assert_eq!(words(&split("a"), &split("b")), "split into 1: one; action.sub_phases.0.objectives.0: a");
         let explained = |seen: Option<&str>, reason: &str| {
             let of = |seen: &str| Evidence { channel: Channel::Terminal, seq: Seq(1), text: seen.into() };
-            let (evidence, verdict, recovery) =
-                (seen.map(of).into_iter().collect(), Verdict::Healthy, Recovery::Wait);
-            Decision::Assess(Assessment { verdict, evidence, warning: None, recovery, reason: reason.into() })
+            let (evidence, verdict) = (seen.map(of).into_iter().collect(), Verdict::Healthy);
+            Decision::Assess(Assessment { verdict, evidence, warning: None, reason: reason.into() })
         };
         let (seen, unseen) = (explained(Some("seen"), "So."), explained(None, "So."));
-        assert_eq!(words(&anew, &seen), "healthy; recovery: new-session");
+        let warned = assess(Verdict::Healthy, Some("it fills up"));
+        assert_eq!(words(&warned, &seen), "healthy, and warns: it fills up");
         assert!(words(&seen, &unseen).starts_with("healthy; evidence: ["), "it is the only field");
         // Another reason has a line of its own.
         assert_eq!(words(&explained(None, "Other words."), &unseen), "healthy");

@@ -36,9 +36,9 @@ impl Run {
         if self.phases[p].step.waits_for_answer(request) {
             self.tell_fallback(label);
             self.take_answer(p, result);
-        } else if self.session(p).is_some_and(|s| s.assessing.request == Some(request)) {
+        } else if self.session(p).is_some_and(|s| s.at_work.waits_for(request)) {
             self.tell_fallback(label);
-            self.take_assessment_at_work(p, result);
+            self.take_answer_at_work(p, request, result);
         }
         // Nobody waits for it any more: the state has moved on, the answer is stale and dropped.
     }
@@ -89,6 +89,18 @@ impl Run {
             (Step::Judging { .. }, _) => {
                 self.pause(p, Pause::Stuck, format!("Nobody could say how the session went: {why}."));
             }
+            (Step::Completing { occasion, focus, assessment, .. }, Ok(Decision::Complete(decision))) => {
+                self.take_completion(p, occasion, &focus, *assessment, decision);
+            }
+            (Step::Completing { .. }, _) => {
+                self.pause(p, Pause::Stuck, format!("Nobody could say whether the work is done: {why}."));
+            }
+            (Step::Recovering { focus, judgment, .. }, Ok(Decision::Recover(decision))) => {
+                self.take_recovery(p, &focus, &judgment, &decision.action);
+            }
+            (Step::Recovering { .. }, _) => {
+                self.pause(p, Pause::Stuck, format!("Nobody could say how to go on: {why}."));
+            }
             (Step::Fitting { .. }, Ok(Decision::Compaction(decision))) => self.fitted(p, decision),
             (Step::Fitting { .. }, _) => self.brief_next(p, BriefKind::Next),
             (Step::Composing { then, path, refused, .. }, Ok(Decision::Compose(composition))) => {
@@ -113,7 +125,7 @@ impl Run {
         let was_requested = self.phases[p].requested.take().is_some();
         match &decision.action {
             SplitAction::Keep => self.keep_scope(p, occasion, &decision.reason),
-            SplitAction::Pause { question } => self.pause(p, Pause::Stuck, question.clone()),
+            SplitAction::AskPerson { question } => self.pause(p, Pause::Stuck, question.clone()),
             SplitAction::Split { sub_phases } => match self.check_split(p, sub_phases) {
                 Ok(()) => {
                     self.phases[p].because.clone_from(&decision.reason);
@@ -162,7 +174,7 @@ impl Run {
                 if occasion == SplitOccasion::Requested {
                     self.decline_split(p, reason);
                 }
-                let request = self.ask_compaction(p, Vec::new());
+                let request = self.ask_compaction(p);
                 self.phases[p].step = Step::Fitting { request };
             }
             SplitOccasion::OutOfContinuations => {
@@ -220,8 +232,7 @@ impl Run {
                 }
                 self.hand_over(p, Succession::Continuation, &decision.reason);
             }
-            // Nothing was offered here: what the next prompt would embed is asked about once it is known.
-            CompactionAction::Keep | CompactionAction::Compact { .. } | CompactionAction::Offload { .. } => {
+            CompactionAction::Keep | CompactionAction::Compact { .. } => {
                 self.brief_next(p, BriefKind::Next);
             }
         }

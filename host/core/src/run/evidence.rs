@@ -2,7 +2,7 @@
 //! recorded here are facts, and no verdict makes an objective done against them.
 
 use crate::action::Action;
-use crate::decision::{Assessment, Recovery, Verdict};
+use crate::decision::{Evidence, RecoveryAction};
 use crate::ids::{ActionId, SessionId};
 use crate::notice::Notice;
 use crate::observation::{
@@ -12,6 +12,7 @@ use crate::view::Origin;
 use crate::workflow::{Acceptance, Permission};
 
 use super::Run;
+use super::judge::Judgment;
 use super::phase::{Goal, Phase, Reported};
 use super::step::Step;
 
@@ -33,7 +34,22 @@ impl Run {
 
     /// The objectives of the prompt are done, as a policy says. Where a report or an expected file says otherwise, or the
     /// workflow wants stronger evidence, they stay open, and the session is asked for what is missing.
-    pub(super) fn complete_focus(&mut self, p: usize, focus: &[usize], a: &Assessment) {
+    pub(super) fn complete_focus(&mut self, p: usize, focus: &[usize], evidence: &[Evidence]) {
+        let lacking = self.mark_done(p, focus);
+        if lacking.is_empty() {
+            self.phases[p].quota_waits = 0;
+            if let Some(session) = self.session_mut(p) {
+                session.nudges = 0;
+            }
+            return self.boundary(p);
+        }
+        let open = focus.iter().copied().filter(|g| !self.phases[p].goals[*g].is_done()).collect::<Vec<_>>();
+        let judgment = Judgment::unfinished(lacking.join("; "), evidence.to_vec());
+        self.take_recovery(p, &open, &judgment, &RecoveryAction::Nudge);
+    }
+
+    /// Objectives become done that lack nothing. Returns what the others lack.
+    pub(super) fn mark_done(&mut self, p: usize, focus: &[usize]) -> Vec<String> {
         let by = self.phases[p].session.clone();
         let mut lacking = Vec::new();
         for g in focus.iter().copied() {
@@ -45,15 +61,7 @@ impl Run {
                 }
             }
         }
-        if lacking.is_empty() {
-            self.phases[p].quota_waits = 0;
-            if let Some(session) = self.session_mut(p) {
-                session.nudges = 0;
-            }
-            return self.boundary(p);
-        }
-        let open = focus.iter().copied().filter(|g| !self.phases[p].goals[*g].is_done()).collect::<Vec<_>>();
-        self.recover(p, &open, &Assessment { evidence: a.evidence.clone(), ..unfinished(&lacking) });
+        lacking
     }
 
     /// What keeps an objective from being done, in words; nothing if its evidence is enough.
@@ -180,7 +188,8 @@ impl Run {
             return self.boundary(p);
         }
         let open: Vec<usize> = self.phases[p].open_goals().map(|(g, _)| g).collect();
-        self.recover(p, &open, &unfinished(&lacking));
+        let judgment = Judgment::unfinished(lacking.join("; "), Vec::new());
+        self.take_recovery(p, &open, &judgment, &RecoveryAction::Nudge);
     }
 
     /// Objectives that were reported as done and whose expected files did not come are open again. Returns what they lack.
@@ -308,17 +317,6 @@ impl Phase {
         } else {
             Basis::Answer
         }
-    }
-}
-
-/// Asks the session for what is missing.
-fn unfinished(lacking: &[String]) -> Assessment {
-    Assessment {
-        verdict: Verdict::Unfinished,
-        evidence: Vec::new(),
-        warning: None,
-        recovery: Recovery::Nudge,
-        reason: lacking.join("; "),
     }
 }
 

@@ -1,8 +1,8 @@
-//! What need not lie in a prompt (C4): large texts that the next one would embed are offered to the compaction policy, kept
+//! What need not lie in a prompt (C4): large texts that the next one would embed are offered to the offloading policy, kept
 //! as artifacts where it says so, and referred to. Knows no threshold; whatever goes wrong, a text is embedded as before.
 
 use crate::action::{Action, OffloadedInput};
-use crate::decision::{CompactionAction, Decision, Fault};
+use crate::decision::{Decision, Fault};
 use crate::ids::ObjectiveId;
 use crate::input::{ArtifactRef, Outcome};
 use crate::observation::{BriefKind, HandoffObservation, ItemKind, ItemView};
@@ -52,7 +52,7 @@ impl Run {
         if large.is_empty() {
             return self.brief_with(p, kind, focus, &[]);
         }
-        let request = self.ask_compaction(p, large.iter().map(Large::item).collect());
+        let request = self.ask_offloading(p, large.iter().map(Large::item).collect());
         self.phases[p].step = Step::Sparing { request, kind, focus, large };
     }
 
@@ -193,11 +193,10 @@ pub(super) fn refer(observation: &mut HandoffObservation, texts: &mut [Text], re
 
 /// Those that an answer offloads: some of what was offered, each once, and nothing else.
 fn chosen(large: Vec<Large>, answer: &Result<Decision, Fault>) -> Vec<Large> {
-    let Ok(Decision::Compaction(decision)) = answer else { return Vec::new() };
-    let CompactionAction::Offload { items } = &decision.action else { return Vec::new() };
-    let named = items.len();
-    let chosen: Vec<Large> = large.into_iter().filter(|large| items.contains(&large.id())).collect();
-    if chosen.len() == named { chosen } else { Vec::new() }
+    let Ok(Decision::Offload(decision)) = answer else { return Vec::new() };
+    let named = &decision.items;
+    let chosen: Vec<Large> = large.into_iter().filter(|large| named.contains(&large.id())).collect();
+    if chosen.len() == named.len() { chosen } else { Vec::new() }
 }
 
 /// The first and the last lines of a text, each cut.

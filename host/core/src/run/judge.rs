@@ -2,19 +2,91 @@
 //! `quota.rs`.
 
 use crate::action::Action;
-use crate::agreement::recovers;
-use crate::decision::{Assessment, Decision, Fault, QuotaCause, Recovery, Verdict};
-use crate::ids::ObjectiveId;
+use crate::decision::{
+    Assessment, CompletionDecision, Decision, Evidence, Fault, QuotaCause, RecoveryAction, Verdict,
+};
+use crate::ids::{ObjectiveId, RequestId};
 use crate::notice::Notice;
 use crate::observation::{BriefKind, ObjectiveStatus, Occasion, SessionState, SplitOccasion};
 use crate::time::DurationMs;
 
+use super::Run;
 use super::quota::outlasts_its_reset;
 use super::step::{AfterEnd, Pause, Step, Succession};
-use super::{RequestSlot, Run};
 
 /// No wait between two tries is longer: a person who looks sees something move.
 const LONGEST_BACKOFF: DurationMs = DurationMs::from_mins(5);
+
+/// What policies said of a prompt or a session, before one says what to do about it.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Judgment {
+    pub(super) assessment: Assessment,
+    /// Where the prompt was answered and not all of its objectives are done.
+    pub(super) completion: Option<CompletionDecision>,
+}
+
+impl Judgment {
+    /// Of something that ended otherwise than with an answer.
+    fn of(assessment: &Assessment) -> Self {
+        Self { assessment: assessment.clone(), completion: None }
+    }
+
+    /// The host's own: objectives are not done, since something lacks.
+    pub(super) fn unfinished(reason: String, evidence: Vec<Evidence>) -> Self {
+        let assessment = Assessment {
+            verdict: Verdict::Answered,
+            evidence: Vec::new(),
+            warning: None,
+            reason: "the prompt was answered".to_owned(),
+        };
+        Self { assessment, completion: Some(CompletionDecision { done: Vec::new(), evidence, reason }) }
+    }
+
+    /// How it ended, in a word.
+    fn word(&self) -> &'static str {
+        if self.completion.is_some() { "unfinished" } else { self.assessment.verdict.name() }
+    }
+
+    fn evidence(&self) -> &[Evidence] {
+        self.completion.as_ref().map_or(&self.assessment.evidence, |decision| &decision.evidence)
+    }
+
+    fn reason(&self) -> &str {
+        self.completion.as_ref().map_or(&self.assessment.reason, |decision| &decision.reason)
+    }
+
+    /// Why a new session would follow: a session that could go no further is continued, one that failed is tried again.
+    fn succession(&self) -> Succession {
+        match self.assessment.verdict {
+            Verdict::Exhausted | Verdict::HandedOff | Verdict::TurnLimit | Verdict::BudgetLimit => {
+                Succession::Continuation
+            }
+            _ => Succession::Retry,
+        }
+    }
+
+    /// Whether it is about the work itself, so that a person may say that it is done.
+    fn is_about_work(&self) -> bool {
+        self.completion.is_some() || matches!(self.assessment.verdict, Verdict::Truncated | Verdict::Failed)
+    }
+}
+
+/// The questions about a session at work: their answers change the course only where they must, so nobody waits for them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct AtWork {
+    /// How it is. One question at a time; what comes meanwhile asks once more.
+    assessing: Option<RequestId>,
+    again: bool,
+    /// What to do, now that it stalls.
+    recovering: Option<(RequestId, Box<Judgment>)>,
+}
+
+impl AtWork {
+    pub(super) fn waits_for(&self, request: RequestId) -> bool {
+        let recovering = self.recovering.as_ref().map(|(request, _)| *request);
+        [self.assessing, recovering].contains(&Some(request))
+    }
+}
 
 impl Run {
     pub(super) fn judge(&mut self, p: usize, occasion: Occasion, focus: Vec<usize>) {
@@ -33,34 +105,61 @@ impl Run {
             _ => return,
         };
         match self.session_mut(p) {
-            Some(session) if session.assessing.request.is_some() => session.assessing.again = true,
+            Some(session) if session.at_work.assessing.is_some() => session.at_work.again = true,
             Some(_) => {
                 let request = self.ask_assessment(p, occasion, &focus);
                 if let Some(session) = self.session_mut(p) {
                     session.used_when_asked = session.used_tokens;
-                    session.assessing = RequestSlot { request: Some(request), again: false };
+                    session.at_work.assessing = Some(request);
                 }
             }
             None => {}
         }
     }
 
-    pub(super) fn take_assessment_at_work(&mut self, p: usize, result: &Result<Decision, Fault>) {
-        let Some(session) = self.session_mut(p) else {
+    /// Takes an answer to one of the questions about a session at work. An answer of another kind changes nothing.
+    pub(super) fn take_answer_at_work(
+        &mut self,
+        p: usize,
+        request: RequestId,
+        result: &Result<Decision, Fault>,
+    ) {
+        let Some(at_work) = self.session_mut(p).map(|session| &mut session.at_work) else {
             return;
         };
-        let again = std::mem::take(&mut session.assessing).again;
+        if at_work.assessing != Some(request) {
+            if let (Some((_, judgment)), Ok(Decision::Recover(decision))) =
+                (at_work.recovering.take(), result)
+            {
+                self.unstall(p, &judgment, &decision.action);
+            }
+            return;
+        }
+        at_work.assessing = None;
+        let again = std::mem::take(&mut at_work.again);
         if let Ok(Decision::Assess(assessment)) = result {
             self.warn(p, assessment);
             match assessment.verdict {
                 Verdict::Quota { cause, until } => self.wait_in_place(p, cause, until),
-                Verdict::Stalled => self.unstall(p, assessment),
+                Verdict::Stalled => self.ask_how_to_unstall(p, assessment),
                 // Only what has ended is judged; its evidence stays with the session until then.
                 _ => {}
             }
         }
         if again {
             self.assess_at_work(p, Occasion::Signal);
+        }
+    }
+
+    fn ask_how_to_unstall(&mut self, p: usize, assessment: &Assessment) {
+        let focus = match &self.phases[p].step {
+            Step::Working { focus, .. } => focus.clone(),
+            _ => Vec::new(),
+        };
+        let judgment = Judgment::of(assessment);
+        let request = self.ask_recovery(p, Occasion::Heartbeat, &focus, &judgment);
+        if let Some(session) = self.session_mut(p) {
+            session.at_work.recovering = Some((request, Box::new(judgment)));
         }
     }
 
@@ -77,15 +176,15 @@ impl Run {
         }
     }
 
-    fn unstall(&mut self, p: usize, assessment: &Assessment) {
+    fn unstall(&mut self, p: usize, judgment: &Judgment, action: &RecoveryAction) {
         let limit = self.workflow.limits.nudges;
         let Some(session) = self.session_mut(p) else {
             return;
         };
         let (id, may_interrupt) = (session.id.clone(), session.capabilities.interrupts);
-        match (&assessment.recovery, &mut self.phases[p].step) {
-            (Recovery::Wait, _) => {}
-            (Recovery::Nudge | Recovery::Interrupt, Step::Working { interrupted, .. })
+        match (action, &mut self.phases[p].step) {
+            (RecoveryAction::Wait, _) => {}
+            (RecoveryAction::Nudge | RecoveryAction::Interrupt, Step::Working { interrupted, .. })
                 if may_interrupt && !*interrupted =>
             {
                 *interrupted = true;
@@ -94,49 +193,64 @@ impl Run {
                 };
                 session.nudges += 1;
                 if session.nudges > limit {
-                    return self.give_up(p, assessment);
+                    return self.give_up(p, judgment);
                 }
-                self.phases[p].because.clone_from(&assessment.reason);
+                judgment.reason().clone_into(&mut self.phases[p].because);
                 self.emit(Action::Interrupt { session: id });
             }
-            (Recovery::Pause { question }, _) => self.pause(p, Pause::Stuck, question.clone()),
-            _ => self.give_up(p, assessment),
+            (RecoveryAction::AskPerson { question }, _) => self.pause(p, Pause::Stuck, question.clone()),
+            (RecoveryAction::HandOff, _) => self.end_for(p, judgment, Succession::Continuation),
+            (RecoveryAction::OtherRole { role }, _) => self.give_up_to(p, role, judgment),
+            (RecoveryAction::Split, _) => self.split_after(p, judgment),
+            (RecoveryAction::Nudge | RecoveryAction::Interrupt | RecoveryAction::Retry, _) => {
+                self.give_up(p, judgment);
+            }
         }
     }
 
-    fn give_up(&mut self, p: usize, assessment: &Assessment) {
-        self.tell_stop(p, assessment);
-        self.hand_over(p, Succession::Retry, &assessment.reason);
+    fn give_up(&mut self, p: usize, judgment: &Judgment) {
+        self.end_for(p, judgment, judgment.succession());
+    }
+
+    fn end_for(&mut self, p: usize, judgment: &Judgment, then: Succession) {
+        self.tell_stop(p, judgment);
+        self.hand_over(p, then, judgment.reason());
+    }
+
+    fn split_after(&mut self, p: usize, judgment: &Judgment) {
+        self.tell_stop(p, judgment);
+        judgment.reason().clone_into(&mut self.phases[p].because);
+        self.scope(p, SplitOccasion::OutOfContinuations);
     }
 
     /// The next session has the agent of another role. A policy gives no agent rights that the workflow did not give this phase.
-    fn give_up_to(&mut self, p: usize, role: &str, a: &Assessment) {
+    fn give_up_to(&mut self, p: usize, role: &str, judgment: &Judgment) {
         let now = self.workflow.role_of(&self.phases[p].spec).permission;
         match self.workflow.roles.iter().find(|(name, _)| name.as_str() == role) {
             Some((name, other)) if other.permission <= now => {
                 (self.phases[p].spec.role, self.phases[p].spec.agent) = (name.clone(), None);
-                self.give_up(p, a);
+                self.give_up(p, judgment);
             }
             found => {
                 let why = if found.is_some() { "may do more than this phase allows" } else { "is unknown" };
-                let text = format!("{}. The policy names the role {role}, which {why}.", a.reason);
-                self.tell_stop(p, a);
+                let text = format!("{}. The policy names the role {role}, which {why}.", judgment.reason());
+                self.tell_stop(p, judgment);
                 self.pause(p, Pause::Stuck, text);
             }
         }
     }
 
-    fn tell_stop(&mut self, p: usize, assessment: &Assessment) {
+    fn tell_stop(&mut self, p: usize, judgment: &Judgment) {
         let phase = self.phases[p].spec.id.clone();
-        let verdict = assessment.verdict.name();
+        let verdict = judgment.word();
         if let Some(session) = self.session_mut(p) {
             verdict.clone_into(&mut session.ending);
             let notice = Notice::Stopped {
                 phase,
                 session: session.id.clone(),
                 verdict: verdict.to_owned(),
-                evidence: assessment.evidence.clone(),
-                reason: assessment.reason.clone(),
+                evidence: judgment.evidence().to_vec(),
+                reason: judgment.reason().to_owned(),
             };
             self.notify(notice);
         }
@@ -147,75 +261,106 @@ impl Run {
         if !matches!(a.verdict, Verdict::Quota { cause, .. } if cause != QuotaCause::Billing) {
             self.end_wait_in_place(p);
         }
+        let asks_for_split = self.phases[p].requested.is_some();
         match a.verdict {
-            // A session that ended before it was given anything has completed nothing.
-            Verdict::Completed | Verdict::Unfinished | Verdict::HandedOff if focus.is_empty() => {
-                self.give_up(p, a);
+            // A session that ended before it was given anything has answered nothing.
+            Verdict::Answered | Verdict::HandedOff if focus.is_empty() => {
+                self.end_for(p, &Judgment::of(a), Succession::Retry);
             }
             // An agent that asks for a split stops where it is: what it has not reported done is still open (D2).
-            Verdict::Completed if self.phases[p].requested.is_some() => self.boundary(p),
-            Verdict::Completed => self.complete_focus(p, focus, a),
-            Verdict::Exhausted | Verdict::HandedOff | Verdict::TurnLimit | Verdict::BudgetLimit => {
-                self.tell_stop(p, a);
-                self.hand_over(p, Succession::Continuation, &a.reason);
+            Verdict::Answered if asks_for_split => self.boundary(p),
+            Verdict::Answered => {
+                let request = self.ask_completion(p, occasion, focus, a.clone());
+                let (focus, assessment) = (focus.to_vec(), Box::new(a.clone()));
+                self.phases[p].step = Step::Completing { request, occasion, focus, assessment };
             }
-            Verdict::Quota { cause: QuotaCause::Billing, .. } => {
-                self.tell_stop(p, a);
-                let text = format!("The provider wants payment before it goes on: {}", a.reason);
-                self.pause(p, Pause::Stuck, text);
-            }
-            Verdict::Quota { cause, until } => self.wait_for_quota(p, cause, until, focus),
-            // Who asks for smaller scopes instead of doing the work has done its job (D2).
-            verdict if recovers(&verdict) && self.phases[p].requested.is_some() => {
-                self.scope(p, SplitOccasion::Requested);
-            }
-            // What its agent reported as done is not, by something else that it said.
-            Verdict::Unfinished if self.phases[p].judged_as_done => {
-                for g in focus {
-                    self.reopen(p, *g, ObjectiveStatus::InProgress, &a.reason);
-                }
-                self.recover(p, focus, a);
-            }
-            Verdict::Unfinished
-            | Verdict::Truncated
-            | Verdict::Stalled
-            | Verdict::Interrupted
-            | Verdict::Failed => self.recover(p, focus, a),
             // The contract rules this out for what has ended; a policy that says it is taken for broken.
             Verdict::Healthy => {
                 let what = if occasion == Occasion::SessionEnded { "session" } else { "prompt" };
                 let text = format!("The policy calls a {what} healthy that has ended: {}", a.reason);
                 self.pause(p, Pause::Stuck, text);
             }
+            // Who asks for smaller scopes instead of doing the work has done its job (D2).
+            Verdict::Truncated | Verdict::Stalled | Verdict::Interrupted | Verdict::Failed
+                if asks_for_split =>
+            {
+                self.scope(p, SplitOccasion::Requested);
+            }
+            Verdict::Truncated
+            | Verdict::Stalled
+            | Verdict::Interrupted
+            | Verdict::Failed
+            | Verdict::HandedOff
+            | Verdict::Exhausted
+            | Verdict::Quota { .. }
+            | Verdict::TurnLimit
+            | Verdict::BudgetLimit => self.ask_how_to_go_on(p, occasion, focus.to_vec(), Judgment::of(a)),
         }
     }
 
-    pub(super) fn recover(&mut self, p: usize, focus: &[usize], a: &Assessment) {
+    fn ask_how_to_go_on(&mut self, p: usize, occasion: Occasion, focus: Vec<usize>, judgment: Judgment) {
+        let request = self.ask_recovery(p, occasion, &focus, &judgment);
+        self.phases[p].step = Step::Recovering { request, occasion, focus, judgment: Box::new(judgment) };
+    }
+
+    /// What is done is done; what of the prompt is not is asked about.
+    pub(super) fn take_completion(
+        &mut self,
+        p: usize,
+        occasion: Occasion,
+        focus: &[usize],
+        assessment: Assessment,
+        decision: &CompletionDecision,
+    ) {
+        let goals = &self.phases[p].goals;
+        let (done, left): (Vec<usize>, Vec<usize>) =
+            focus.iter().partition(|g| decision.done.contains(&goals[**g].spec.id));
+        if left.is_empty() {
+            return self.complete_focus(p, focus, &decision.evidence);
+        }
+        // What its agent reported as done is not, by something else that it said.
+        if self.phases[p].judged_as_done {
+            for g in &left {
+                self.reopen(p, *g, ObjectiveStatus::InProgress, &decision.reason);
+            }
+        }
+        self.mark_done(p, &done);
+        let judgment = Judgment { assessment, completion: Some(decision.clone()) };
+        self.ask_how_to_go_on(p, occasion, left, judgment);
+    }
+
+    pub(super) fn take_recovery(
+        &mut self,
+        p: usize,
+        focus: &[usize],
+        judgment: &Judgment,
+        action: &RecoveryAction,
+    ) {
         let (alive, limit) = (self.has_live_session(p), self.workflow.limits.nudges);
-        match &a.recovery {
-            Recovery::Pause { question } => {
-                self.tell_stop(p, a);
-                let is_about_work =
-                    matches!(a.verdict, Verdict::Unfinished | Verdict::Truncated | Verdict::Failed);
-                let about = if is_about_work && !focus.is_empty() { Pause::Unproven } else { Pause::Stuck };
+        match (action, judgment.assessment.verdict) {
+            (RecoveryAction::AskPerson { question }, _) => {
+                self.tell_stop(p, judgment);
+                let is_unproven = judgment.is_about_work() && !focus.is_empty();
                 focus.clone_into(&mut self.phases[p].unproven);
-                self.pause(p, about, question.clone());
+                self.pause(p, if is_unproven { Pause::Unproven } else { Pause::Stuck }, question.clone());
             }
-            Recovery::NewSession => self.give_up(p, a),
-            Recovery::OtherRole { role } => self.give_up_to(p, role, a),
-            Recovery::Split => {
-                self.tell_stop(p, a);
-                self.phases[p].because.clone_from(&a.reason);
-                self.scope(p, SplitOccasion::OutOfContinuations);
+            (RecoveryAction::HandOff, _) => self.end_for(p, judgment, Succession::Continuation),
+            (RecoveryAction::Retry, _) => self.end_for(p, judgment, Succession::Retry),
+            (RecoveryAction::OtherRole { role }, _) => self.give_up_to(p, role, judgment),
+            (RecoveryAction::Split, _) => self.split_after(p, judgment),
+            (RecoveryAction::Wait, Verdict::Quota { cause, until }) => {
+                self.wait_for_quota(p, cause, until, focus)
             }
-            Recovery::Wait | Recovery::Nudge | Recovery::Interrupt => match self.session_mut(p) {
-                Some(session) if alive && session.nudges < limit => {
-                    session.nudges += 1;
-                    self.phases[p].because.clone_from(&a.reason);
-                    self.nudge(p, focus.to_vec());
+            (RecoveryAction::Wait | RecoveryAction::Nudge | RecoveryAction::Interrupt, _) => {
+                match self.session_mut(p) {
+                    Some(session) if alive && session.nudges < limit => {
+                        session.nudges += 1;
+                        judgment.reason().clone_into(&mut self.phases[p].because);
+                        self.nudge(p, focus.to_vec());
+                    }
+                    _ => self.give_up(p, judgment),
                 }
-                _ => self.give_up(p, a),
-            },
+            }
         }
     }
 
@@ -234,7 +379,7 @@ impl Run {
     pub(super) fn hand_over(&mut self, p: usize, then: Succession, because: &str) {
         because.clone_into(&mut self.phases[p].because);
         if let Some(session) = self.session_mut(p) {
-            session.assessing = RequestSlot::default();
+            session.at_work = AtWork::default();
         }
         if self.phases[p].is_finished() {
             return self.prove(p);

@@ -1,10 +1,10 @@
 //! What need not lie in a context (C3): a tool result that could be replaced by a reference waits here for what the
-//! compaction policy says. Keeps no content, and knows no threshold; whatever goes wrong, the result stays as it is.
+//! offloading policy says. Keeps no content, and knows no threshold; whatever goes wrong, the result stays as it is.
 
 use crate::action::Action;
-use crate::decision::{CompactionAction, Decision, Fault};
+use crate::decision::{Decision, Fault};
 use crate::ids::{RequestId, SessionId};
-use crate::observation::{Ask, Attributes, CompactionObservation, ItemView, Question, SessionState};
+use crate::observation::{Ask, Attributes, ItemView, OffloadingObservation, Question, SessionState};
 
 use super::Run;
 use super::seen::{outside_of_runs, unheard_of};
@@ -20,7 +20,7 @@ impl Run {
         let known = self.offers.values().any(|waiting| waiting.id == item.id);
         match phase {
             Some(p) if !self.stopping && self.ending.is_none() && !known && self.offers.len() < WAITING => {
-                let request = self.ask_compaction(p, vec![item.clone()]);
+                let request = self.ask_offloading(p, vec![item.clone()]);
                 self.offers.insert(request, item.clone());
             }
             _ => self.place(item.id.clone(), false),
@@ -42,20 +42,14 @@ impl Run {
 
 /// Whether an answer replaces exactly this item. Another id, one more, or a fault replaces nothing.
 pub fn says_offload(item: &ItemView, result: &Result<Decision, Fault>) -> bool {
-    let Ok(Decision::Compaction(decision)) = result else { return false };
-    matches!(&decision.action, CompactionAction::Offload { items } if items.as_slice() == [item.id.clone()])
+    matches!(result, Ok(Decision::Offload(decision)) if decision.items == [item.id.clone()])
 }
 
 /// The same question for an item of a client that works in no run: nothing is known of its context.
 pub fn question_alone(item: ItemView) -> Question {
     let session = unheard_of("", "", SessionState::Working);
     let phase = outside_of_runs("none");
-    let observation = CompactionObservation {
-        session,
-        phase,
-        refilled_within_turns: 0,
-        items: vec![item],
-        attributes: Attributes::default(),
-    };
-    Question { ask: Ask::Compaction(Box::new(observation)), texts: Vec::new() }
+    let observation =
+        OffloadingObservation { session, phase, items: vec![item], attributes: Attributes::default() };
+    Question { ask: Ask::Offload(Box::new(observation)), texts: Vec::new() }
 }

@@ -3,12 +3,14 @@
 use std::collections::VecDeque;
 
 use crate::action::{Action, beside};
+use crate::decision::Assessment;
 use crate::ids::{ObjectiveId, RequestId};
 use crate::observation::ArtifactView;
 use crate::observation::{
-    Ask, Basis, BriefKind, BudgetView, ChangedFileView, CommitView, CompactionObservation,
-    ExhaustionObservation, HandoffObservation, ItemView, ObjectiveStatus, ObjectiveView, Occasion,
-    OccupancyView, PhaseView, ProgressView, Question, RemarkView, ReportedHandoffView, ReviewObservation,
+    Ask, Basis, BriefKind, BudgetView, BudgetingObservation, ChangedFileView, CommitView,
+    CompactionObservation, CompletionObservation, HandoffObservation, ItemView, ObjectiveStatus,
+    ObjectiveView, Occasion, OccupancyView, OffloadingObservation, PhaseView, ProgressView, Question,
+    RecoveryObservation, RemarkView, ReportedHandoffView, ReviewObservation, SessionObservation,
     SessionState, SessionView, SplitOccasion, SplittingObservation, TextId, TurnView, VerificationView,
 };
 use crate::text::Text;
@@ -17,6 +19,7 @@ use crate::view::{Origin, Repair};
 use super::Run;
 use super::handoff::{FACTS, Found};
 use super::inputs::{Reference, refer};
+use super::judge::Judgment;
 use super::seen::unheard_of;
 
 /// Files of a handoff observation: as many as fit one screen of a brief several times over.
@@ -38,13 +41,47 @@ impl Run {
     }
 
     pub(super) fn ask_assessment(&mut self, p: usize, occasion: Occasion, focus: &[usize]) -> RequestId {
+        let (session, texts) = self.session_observation(p, occasion, focus);
+        self.ask(p, Ask::Assess(Box::new(session)), texts)
+    }
+
+    pub(super) fn ask_completion(
+        &mut self,
+        p: usize,
+        occasion: Occasion,
+        focus: &[usize],
+        assessment: Assessment,
+    ) -> RequestId {
+        let (session, texts) = self.session_observation(p, occasion, focus);
+        self.ask(p, Ask::Complete(Box::new(CompletionObservation { session, assessment })), texts)
+    }
+
+    pub(super) fn ask_recovery(
+        &mut self,
+        p: usize,
+        occasion: Occasion,
+        focus: &[usize],
+        judgment: &Judgment,
+    ) -> RequestId {
+        let (session, texts) = self.session_observation(p, occasion, focus);
+        let Judgment { assessment, completion } = judgment.clone();
+        self.ask(p, Ask::Recover(Box::new(RecoveryObservation { session, assessment, completion })), texts)
+    }
+
+    /// A session as it is now, and the texts that go with it.
+    fn session_observation(
+        &self,
+        p: usize,
+        occasion: Occasion,
+        focus: &[usize],
+    ) -> (SessionObservation, Vec<Text>) {
         let (signals, window) =
             self.session(p).map(|session| session.signals(self.seq, self.now)).unwrap_or_default();
         let phase = &self.phases[p];
         let session = self.session(p);
         let expected: Vec<&String> = focus.iter().flat_map(|g| &phase.goals[*g].spec.files).collect();
         let missing = phase.facts.missing.iter().filter(|path| expected.contains(path)).count();
-        let observation = ExhaustionObservation {
+        let observation = SessionObservation {
             occasion,
             session: self.session_view(p),
             phase: self.phase_view(p),
@@ -63,19 +100,28 @@ impl Run {
             git: phase.facts.git.clone(),
             attributes: self.attributes(p),
         };
-        self.ask(p, Ask::Assess(Box::new(observation)), vec![Text::new(window)])
+        (observation, vec![Text::new(window)])
     }
 
-    /// `items` are what could be replaced by references.
-    pub(super) fn ask_compaction(&mut self, p: usize, items: Vec<ItemView>) -> RequestId {
+    pub(super) fn ask_compaction(&mut self, p: usize) -> RequestId {
         let observation = CompactionObservation {
             session: self.session_view(p),
             phase: self.phase_view(p),
             refilled_within_turns: self.session(p).map_or(0, |s| s.refilled_within_turns),
-            items,
             attributes: self.attributes(p),
         };
         self.ask(p, Ask::Compaction(Box::new(observation)), Vec::new())
+    }
+
+    /// `items` are what could be replaced by references.
+    pub(super) fn ask_offloading(&mut self, p: usize, items: Vec<ItemView>) -> RequestId {
+        let observation = OffloadingObservation {
+            session: self.session_view(p),
+            phase: self.phase_view(p),
+            items,
+            attributes: self.attributes(p),
+        };
+        self.ask(p, Ask::Offload(Box::new(observation)), Vec::new())
     }
 
     pub(super) fn ask_split(&mut self, p: usize, occasion: SplitOccasion) -> RequestId {
@@ -84,8 +130,16 @@ impl Run {
     }
 
     pub(super) fn ask_budget(&mut self, p: usize, base: u32) -> RequestId {
-        let observation = self.scope_view(p, SplitOccasion::PhaseStart);
-        self.ask(p, Ask::Budget(Box::new(observation), base), Vec::new())
+        let phase = &self.phases[p];
+        let observation = BudgetingObservation {
+            phase: self.phase_view(p),
+            role: phase.spec.role.to_string(),
+            objectives: self.objective_views(p, &[]),
+            workspace_files: phase.facts.files,
+            base_turns: base,
+            attributes: self.attributes(p),
+        };
+        self.ask(p, Ask::Budget(Box::new(observation)), Vec::new())
     }
 
     /// `references` stand for what is not embedded.

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use crate::facts::{AgentEvent, Channel, Exit, GitFacts};
 use crate::ids::{RoleName, Seq, SessionId};
 use crate::observation::{
-    Ask, Attributes, ExhaustionObservation, Occasion, OccupancyView, Question, SessionState, TextId,
+    Ask, Attributes, Occasion, OccupancyView, Question, SessionObservation, SessionState, TextId,
 };
 use crate::text::Text;
 use crate::time::UnixMs;
@@ -145,7 +145,7 @@ impl Recording {
         let (signals, window) = self.session.signals(self.seq, self.at);
         let mut session = self.session.view(self.at, 0);
         session.agent.clone_from(&self.agent);
-        let observation = ExhaustionObservation {
+        let observation = SessionObservation {
             occasion,
             session,
             phase: outside_of_runs("recorded"),
@@ -190,7 +190,7 @@ mod tests {
         })
     }
 
-    fn observation(events: Vec<AgentEvent>, exit: Option<Exit>) -> ExhaustionObservation {
+    fn observation(events: Vec<AgentEvent>, exit: Option<Exit>) -> SessionObservation {
         let mut recording = Recording::new("acp", UnixMs(1), 0);
         events.into_iter().for_each(|event| recording.take(event));
         match recording.question(exit).ask {

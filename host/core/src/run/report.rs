@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use crate::ids::{Digest, SessionId};
+use crate::ids::{Digest, ObjectiveId, SessionId};
 use crate::input::Report;
 use crate::observation::{Attempt, Basis, ObjectiveStatus, SplitRequest};
 use crate::view::Origin;
@@ -58,6 +58,22 @@ impl Phase {
 }
 
 impl Run {
+    /// An agent that asks for smaller scopes has not done what it names there, where it reported all of its phase as done before: its
+    /// last word counts (A11).
+    fn reopen_what_is_to_be_split(&mut self, p: usize, named: Vec<ObjectiveId>) {
+        let session = self.phases[p].session.clone();
+        if !self.phases[p].is_finished() || session.is_none() {
+            return;
+        }
+        for g in 0..self.phases[p].goals.len() {
+            let goal = &self.phases[p].goals[g];
+            let is_reported = goal.by == session && goal.done_by == Some(Basis::Reported);
+            if is_reported && named.contains(&goal.spec.id) {
+                self.reopen(p, g, ObjectiveStatus::InProgress, "its agent asks for smaller scopes");
+            }
+        }
+    }
+
     /// Whether a report with this address was taken: once more it counts no more.
     pub fn has_report(&self, digest: &Digest) -> bool {
         self.reports.known.contains(digest)
@@ -151,6 +167,8 @@ impl Run {
                 self.phases[p].refuse(&why);
             }
             Report::SplitRequest { groups, rationale } => {
+                let named = groups.iter().flat_map(|group| &group.objectives);
+                self.reopen_what_is_to_be_split(p, named.cloned().collect());
                 self.phases[p].requested = Some(SplitRequest {
                     groups: groups.iter().cloned().map(Into::into).collect(),
                     rationale: rationale.clone(),

@@ -90,7 +90,9 @@ impl Run {
                     self.measure(p, occasion, focus);
                 }
             }
-            Step::Judging { occasion, focus, .. } => self.judge(p, occasion, focus),
+            Step::Judging { occasion, focus, .. }
+            | Step::Completing { occasion, focus, .. }
+            | Step::Recovering { occasion, focus, .. } => self.judge(p, occasion, focus),
             // What a dead session leaves: the question again, or the intent where nobody performs it again.
             Step::Surveying { action, then } => {
                 if !self.pending.contains_key(&action) {

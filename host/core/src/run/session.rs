@@ -10,7 +10,7 @@ use crate::time::{DurationMs, UnixMs};
 use crate::view::QuotaRow;
 use crate::workflow::AgentKind;
 
-use super::RequestSlot;
+use super::judge::AtWork;
 
 /// Turns a policy sees: enough to see growth, small enough to copy on every decision.
 const RECENT_TURNS: usize = 32;
@@ -78,8 +78,8 @@ pub(super) struct Session {
     pub(super) lost_context: bool,
     pub(super) last: String,
     pub(super) ending: String,
-    /// The question about it that is under way while it works, and whether something new came since.
-    pub(super) assessing: RequestSlot,
+    /// What is asked about it while it works.
+    pub(super) at_work: AtWork,
     /// Tokens in the window when that question was put.
     pub(super) used_when_asked: Option<u64>,
     turn: TurnView,
@@ -133,7 +133,7 @@ impl Session {
             lost_context: false,
             last: String::new(),
             ending: String::new(),
-            assessing: RequestSlot::default(),
+            at_work: AtWork::default(),
             used_when_asked: None,
             turn: TurnView::default(),
             compacted_at_turn: None,
@@ -161,7 +161,7 @@ impl Session {
         if self.ending.is_empty() {
             ending.clone_into(&mut self.ending);
         }
-        self.assessing = RequestSlot::default();
+        self.at_work = AtWork::default();
     }
 
     /// Tokens in the window now, with source and age.

@@ -154,6 +154,8 @@ impl Run {
             | Step::Rereading { .. }
             | Step::Measuring { .. }
             | Step::Judging { .. }
+            | Step::Completing { .. }
+            | Step::Recovering { .. }
             | Step::Fitting { .. }
             | Step::Summarising { then: AfterSummary::Boundary, .. } => PhaseStatus::Working,
             Step::Summarising { then: AfterSummary::Compact(_), .. } | Step::Compacting { .. } => {

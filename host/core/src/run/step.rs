@@ -1,6 +1,6 @@
 //! Where a phase is, and what it waits for there. Transitions are in the files beside.
 
-use crate::decision::{QuotaCause, SubPhase};
+use crate::decision::{Assessment, QuotaCause, SubPhase};
 use crate::ids::{ActionId, Digest, PhaseId, RequestId};
 use crate::input::Choice;
 use crate::observation::{BriefKind, Occasion, SplitOccasion};
@@ -8,6 +8,7 @@ use crate::time::UnixMs;
 
 use super::handoff::{Draft, Found, Refused};
 use super::inputs::Large;
+use super::judge::Judgment;
 
 /// Where a phase is. A step that waits names what it waits for; an answer to anything else is stale and dropped.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,7 +32,7 @@ pub(super) enum Step {
     Readying {
         action: ActionId,
     },
-    /// `compaction.decide` on what the next prompt would embed (C4).
+    /// `offloading.decide` on what the next prompt would embed (C4).
     Sparing {
         request: RequestId,
         kind: BriefKind,
@@ -68,6 +69,20 @@ pub(super) enum Step {
         request: RequestId,
         occasion: Occasion,
         focus: Vec<usize>,
+    },
+    /// `completion.decide` on a prompt that was answered.
+    Completing {
+        request: RequestId,
+        occasion: Occasion,
+        focus: Vec<usize>,
+        assessment: Box<Assessment>,
+    },
+    /// `recovery.decide` on what ended otherwise, or is not done.
+    Recovering {
+        request: RequestId,
+        occasion: Occasion,
+        focus: Vec<usize>,
+        judgment: Box<Judgment>,
     },
     /// `compaction.decide`.
     Fitting {
@@ -290,6 +305,8 @@ impl Step {
             | Step::Sparing { request, .. }
             | Step::Briefing { request, .. }
             | Step::Judging { request, .. }
+            | Step::Completing { request, .. }
+            | Step::Recovering { request, .. }
             | Step::Fitting { request }
             | Step::Composing { request, .. }
             | Step::Reviewing { request, .. }

@@ -10,6 +10,7 @@ mod offload;
 mod parts;
 mod pointers;
 mod properties;
+mod recovery;
 mod seats;
 mod splits;
 mod walks;

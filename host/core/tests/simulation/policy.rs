@@ -1,12 +1,13 @@
 //! A policy as plain as can be, that a die makes answer anything at all. What core does with nonsense is the point.
 
 use baton_core::decision::{
-    Assessment, Brief, CompactionAction, CompactionDecision, Composition, Continuer, DecidedBy, Decision,
-    Fault, Finding, Label, Order, QuotaCause, Recovery, Review, SplitAction, SplitDecision, Staleness,
-    SubPhase, TurnBudget, Verdict,
+    Assessment, Brief, CompactionAction, CompactionDecision, CompletionDecision, Composition, Continuer,
+    DecidedBy, Decision, Fault, Finding, Label, OffloadingDecision, Order, QuotaCause, RecoveryAction,
+    RecoveryDecision, Review, SplitAction, SplitDecision, Staleness, SubPhase, TurnBudget, Verdict,
 };
 use baton_core::observation::{
-    Ask, Capability, ExhaustionObservation, ObjectiveStatus, Occasion, SplitOccasion, SplittingObservation,
+    Ask, Capability, ObjectiveStatus, ObjectiveView, Occasion, RecoveryObservation, SessionObservation,
+    SplitOccasion, SplittingObservation,
 };
 use baton_core::{Digest, DurationMs, ObjectiveId, UnixMs};
 
@@ -37,22 +38,32 @@ fn sound(ask: &Ask, now: UnixMs, fan_out: u32, dice: &mut Dice, temper: &Temper)
     let reason = "as the dice fell".to_owned();
     match ask {
         Ask::Assess(seen) => Decision::Assess(assess(seen, now, dice)),
-        Ask::Compaction(seen) => {
-            let action = match (dice.percent(temper.compacts), seen.items.is_empty()) {
-                (false, _) => CompactionAction::Keep,
-                (true, false) => CompactionAction::Offload {
-                    items: seen.items.iter().map(|item| item.id.clone()).collect(),
-                },
-                (true, true) if dice.percent(30) => CompactionAction::HandOff,
-                (true, true) => CompactionAction::Compact { instructions: String::new() },
+        Ask::Complete(seen) => {
+            let done = done(&seen.session, dice);
+            Decision::Complete(CompletionDecision { done, evidence: Vec::new(), reason })
+        }
+        Ask::Recover(seen) => {
+            let action = recover(seen, dice);
+            Decision::Recover(RecoveryDecision { action, reason })
+        }
+        Ask::Compaction(_) => {
+            let action = match dice.percent(temper.compacts) {
+                false => CompactionAction::Keep,
+                true if dice.percent(30) => CompactionAction::HandOff,
+                true => CompactionAction::Compact { instructions: String::new() },
             };
             Decision::Compaction(CompactionDecision { action, reason })
+        }
+        Ask::Offload(seen) => {
+            let offloads = dice.percent(temper.compacts);
+            let items = seen.items.iter().filter(|_| offloads).map(|item| item.id.clone()).collect();
+            Decision::Offload(OffloadingDecision { items, reason })
         }
         Ask::Split(seen) => {
             Decision::Split(SplitDecision { action: split(seen, fan_out, dice, temper), reason })
         }
-        Ask::Budget(_, base) => {
-            Decision::Budget(TurnBudget { max_turns: base * dice.count(1, 3) / 2, reason })
+        Ask::Budget(seen) => {
+            Decision::Budget(TurnBudget { max_turns: seen.base_turns * dice.count(1, 3) / 2, reason })
         }
         Ask::Brief(seen) => Decision::Brief(Brief {
             prompt: format!("{:?} {:?}", seen.kind, seen.focus),
@@ -73,40 +84,63 @@ fn sound(ask: &Ask, now: UnixMs, fan_out: u32, dice: &mut Dice, temper: &Temper)
     }
 }
 
-fn assess(seen: &ExhaustionObservation, now: UnixMs, dice: &mut Dice) -> Assessment {
-    let code =
-        seen.signals.iter().rfind(|s| s.prompt == seen.session.prompts).map_or("", |s| s.code.as_str());
+fn assess(seen: &SessionObservation, now: UnixMs, dice: &mut Dice) -> Assessment {
+    let code = last_code(seen);
     let over = matches!(seen.occasion, Occasion::PromptEnded | Occasion::SessionEnded);
-    let (verdict, recovery) = match (over, code) {
-        (false, "rate") => (Verdict::Quota { cause: QuotaCause::Rate, until: None }, Recovery::Wait),
+    let verdict = match (over, code) {
+        (false, "rate") => Verdict::Quota { cause: QuotaCause::Rate, until: None },
         (false, _) if seen.occasion == Occasion::Heartbeat && seen.session.idle_ms >= SILENCE_MS => {
-            let last_word = Recovery::Pause { question: "It is silent. Now what?".into() };
-            let recovery = [Recovery::Interrupt, Recovery::Nudge, Recovery::NewSession, last_word];
-            (Verdict::Stalled, recovery[dice.by_weight(&[8, 4, 4, 1])].clone())
+            Verdict::Stalled
         }
-        (false, _) => (Verdict::Healthy, Recovery::Wait),
-        (true, "handoff") if seen.handoff_reported => (Verdict::HandedOff, Recovery::Wait),
-        (true, "handoff") => (Verdict::Unfinished, Recovery::NewSession),
-        // It believes whoever says so: what was reported against it is for core to hold on to.
-        (true, "done") if dice.percent(80) => (Verdict::Completed, Recovery::Wait),
-        (true, "done") => {
-            let ask = Recovery::Pause { question: "Is it done?".into() };
-            let recovery = [Recovery::Nudge, Recovery::NewSession, Recovery::Split, ask];
-            (Verdict::Unfinished, recovery[dice.by_weight(&[8, 4, 2, 1])].clone())
-        }
-        (true, "exhausted") => (Verdict::Exhausted, Recovery::Wait),
-        (true, "turns") => (Verdict::TurnLimit, Recovery::Wait),
-        (true, "rate") => (Verdict::Quota { cause: QuotaCause::Rate, until: None }, Recovery::Wait),
+        (false, _) => Verdict::Healthy,
+        (true, "handoff") if seen.handoff_reported => Verdict::HandedOff,
+        (true, "handoff" | "done") => Verdict::Answered,
+        (true, "exhausted") => Verdict::Exhausted,
+        (true, "turns") => Verdict::TurnLimit,
+        (true, "rate") => Verdict::Quota { cause: QuotaCause::Rate, until: None },
         (true, "quota") => {
             let until = dice.percent(70).then(|| now + DurationMs::from_mins(dice.within(1, 600)));
-            (Verdict::Quota { cause: QuotaCause::Usage, until }, Recovery::Wait)
+            Verdict::Quota { cause: QuotaCause::Usage, until }
         }
-        (true, "nothing") => (Verdict::Truncated, Recovery::Nudge),
-        (true, "cancelled") => (Verdict::Interrupted, Recovery::Nudge),
-        _ => (Verdict::Failed, Recovery::NewSession),
+        (true, "nothing") => Verdict::Truncated,
+        (true, "cancelled") => Verdict::Interrupted,
+        _ => Verdict::Failed,
     };
     let warning = dice.percent(5).then(|| "nearly full".to_owned());
-    Assessment { verdict, evidence: Vec::new(), warning, recovery, reason: format!("it said {code:?}") }
+    Assessment { verdict, evidence: Vec::new(), warning, reason: format!("it said {code:?}") }
+}
+
+/// It believes most that say so: what was reported against it is for core to hold on to. Now and then it believes a part.
+fn done(seen: &SessionObservation, dice: &mut Dice) -> Vec<ObjectiveId> {
+    let says_done = last_code(seen) == "done";
+    let believed = |_: &&ObjectiveView| says_done && dice.percent(80);
+    seen.objectives.iter().filter(believed).map(|objective| objective.id.clone()).collect()
+}
+
+fn recover(seen: &RecoveryObservation, dice: &mut Dice) -> RecoveryAction {
+    let ask = || RecoveryAction::AskPerson { question: "Now what?".into() };
+    let (nudge, retry) = (RecoveryAction::Nudge, RecoveryAction::Retry);
+    match seen.assessment.verdict {
+        Verdict::Stalled => {
+            let actions = [RecoveryAction::Interrupt, nudge, retry, ask()];
+            actions[dice.by_weight(&[8, 4, 4, 1])].clone()
+        }
+        Verdict::Answered if last_code(&seen.session) == "done" => {
+            let actions = [nudge, retry, RecoveryAction::Split, ask()];
+            actions[dice.by_weight(&[8, 4, 2, 1])].clone()
+        }
+        Verdict::Truncated | Verdict::Interrupted => nudge,
+        Verdict::Quota { .. } => [RecoveryAction::Wait, ask()][dice.by_weight(&[20, 1])].clone(),
+        Verdict::HandedOff | Verdict::Exhausted | Verdict::TurnLimit | Verdict::BudgetLimit => {
+            let actions = [RecoveryAction::HandOff, RecoveryAction::Split, retry];
+            actions[dice.by_weight(&[20, 1, 1])].clone()
+        }
+        Verdict::Answered | Verdict::Failed | Verdict::Healthy => retry,
+    }
+}
+
+fn last_code(seen: &SessionObservation) -> &str {
+    seen.signals.iter().rfind(|s| s.prompt == seen.session.prompts).map_or("", |s| s.code.as_str())
 }
 
 fn split(seen: &SplittingObservation, fan_out: u32, dice: &mut Dice, temper: &Temper) -> SplitAction {
@@ -147,12 +181,12 @@ fn part(objectives: Vec<ObjectiveId>, dice: &mut Dice) -> SubPhase {
 fn wild(now: UnixMs, dice: &mut Dice) -> Decision {
     let reason = "for no reason".to_owned();
     let id = |dice: &mut Dice| ObjectiveId::new(format!("o{}-{}", dice.within(1, 5), dice.within(0, 13)));
-    match dice.within(0, 6) {
+    match dice.within(0, 9) {
         0 => {
             let until = dice.percent(50).then(|| UnixMs(now.0.wrapping_add(dice.within(0, 40 * 86_400_000))));
             let verdicts = [
                 Verdict::Healthy,
-                Verdict::Completed,
+                Verdict::Answered,
                 Verdict::Exhausted,
                 Verdict::Quota { cause: QuotaCause::Billing, until },
                 Verdict::Quota { cause: QuotaCause::Overload, until },
@@ -163,22 +197,11 @@ fn wild(now: UnixMs, dice: &mut Dice) -> Decision {
                 Verdict::Interrupted,
                 Verdict::Failed,
             ];
-            let recoveries = [
-                Recovery::Wait,
-                Recovery::Nudge,
-                Recovery::Interrupt,
-                Recovery::NewSession,
-                Recovery::Pause { question: String::new() },
-            ];
-            let (verdict, recovery) = (*dice.one_of(&verdicts), dice.one_of(&recoveries).clone());
-            Decision::Assess(Assessment { verdict, evidence: Vec::new(), warning: None, recovery, reason })
+            let verdict = *dice.one_of(&verdicts);
+            Decision::Assess(Assessment { verdict, evidence: Vec::new(), warning: None, reason })
         }
         1 => {
-            let actions = [
-                CompactionAction::Compact { instructions: "x".into() },
-                CompactionAction::Offload { items: vec!["nothing".into()] },
-                CompactionAction::HandOff,
-            ];
+            let actions = [CompactionAction::Compact { instructions: "x".into() }, CompactionAction::HandOff];
             Decision::Compaction(CompactionDecision { action: dice.one_of(&actions).clone(), reason })
         }
         2 => {
@@ -191,6 +214,24 @@ fn wild(now: UnixMs, dice: &mut Dice) -> Decision {
                 reason,
             })
         }
+        7 => {
+            let actions = [
+                RecoveryAction::Wait,
+                RecoveryAction::Nudge,
+                RecoveryAction::Interrupt,
+                RecoveryAction::HandOff,
+                RecoveryAction::Retry,
+                RecoveryAction::OtherRole { role: "nobody".into() },
+                RecoveryAction::Split,
+                RecoveryAction::AskPerson { question: String::new() },
+            ];
+            Decision::Recover(RecoveryDecision { action: dice.one_of(&actions).clone(), reason })
+        }
+        8 => {
+            let done = (0..dice.within(0, 4)).map(|_| id(dice)).collect();
+            Decision::Complete(CompletionDecision { done, evidence: Vec::new(), reason })
+        }
+        9 => Decision::Offload(OffloadingDecision { items: vec!["nothing".into()], reason }),
         3 => Decision::Budget(TurnBudget { max_turns: *dice.one_of(&[0, 1, u32::MAX]), reason }),
         4 => Decision::Brief(Brief { prompt: String::new(), left_out: Vec::new(), reason }),
         5 => Decision::Compose(Composition {

@@ -238,13 +238,13 @@ fn what_a_component_notices_is_named() {
         ),
         ("        compactions: u32,", "", "types.session has lost `field compactions: u32`"),
         (
-            "        hand-off,",
-            "        hand-off,\n        wait,",
+            "        hand-off,\n    }",
+            "        hand-off,\n        wait,\n    }",
             "questions.compaction-action has gained `case wait(_)`",
         ),
         (
-            "        hand-off,",
-            "        hand-off(string),",
+            "        hand-off,\n    }",
+            "        hand-off(string),\n    }",
             "questions.compaction-action had `case hand-off(_)` and has `case hand-off(string)`",
         ),
         ("    len: func(text: text-id) -> u32;", "", "the function text.len is gone"),

@@ -72,25 +72,29 @@ pub(super) fn one_done(question: &Question, dice: &mut Dice) -> Option<Question>
 /// There is an objective more, and it is done.
 pub(super) fn one_done_more(question: &Question, dice: &mut Dice) -> Option<Question> {
     let mut changed = question.clone();
-    let (Ask::Split(seen) | Ask::Budget(seen, _)) = &mut changed.ask else { return None };
-    if seen.objectives.len() >= views::OBJECTIVES {
+    let (objectives, phase) = match &mut changed.ask {
+        Ask::Split(seen) => (&mut seen.objectives, &mut seen.phase),
+        Ask::Budget(seen) => (&mut seen.objectives, &mut seen.phase),
+        _ => return None,
+    };
+    if objectives.len() >= views::OBJECTIVES {
         return None;
     }
-    seen.objectives.push(ObjectiveView {
+    objectives.push(ObjectiveView {
         status: ObjectiveStatus::Done,
         attempts: 1,
         files: dice.number32(100),
         ..ObjectiveView::new(ObjectiveId::new("done-before"), dice.text(400))
     });
-    seen.phase.progress.done += 1;
+    phase.progress.done += 1;
     Some(changed)
 }
 
 /// The table has more turns.
 pub(super) fn larger_base(question: &Question, dice: &mut Dice) -> Option<Question> {
     let mut changed = question.clone();
-    let Ask::Budget(_, base_turns) = &mut changed.ask else { return None };
-    *base_turns += 1 + dice.number32(views::TURNS);
+    let Ask::Budget(seen) = &mut changed.ask else { return None };
+    seen.base_turns += 1 + dice.number32(views::TURNS);
     Some(changed)
 }
 
@@ -124,8 +128,12 @@ pub(super) fn unknown_attribute(question: &Question, dice: &mut Dice) -> Option<
 fn attributes(ask: &mut Ask) -> &mut Attributes {
     match ask {
         Ask::Assess(seen) => &mut seen.attributes,
+        Ask::Complete(seen) => &mut seen.session.attributes,
+        Ask::Recover(seen) => &mut seen.session.attributes,
         Ask::Compaction(seen) => &mut seen.attributes,
-        Ask::Split(seen) | Ask::Budget(seen, _) => &mut seen.attributes,
+        Ask::Offload(seen) => &mut seen.attributes,
+        Ask::Split(seen) => &mut seen.attributes,
+        Ask::Budget(seen) => &mut seen.attributes,
         Ask::Brief(seen) | Ask::Compose(seen) => &mut seen.attributes,
         Ask::Review(seen) => &mut seen.attributes,
     }

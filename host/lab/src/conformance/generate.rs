@@ -1,15 +1,17 @@
 //! Questions that core could put, of every function and every shape. A question is a pure function of seed and index, so
 //! that whoever is shown one can ask it again. What must hold of the answers is in `rules.rs`.
 
+use baton_core::decision::{Assessment, CompletionDecision, QuotaCause, Verdict};
 use baton_core::observation::{
-    ArtifactView, Ask, Attempt, BriefKind, Capability, ChangedFileView, CommandRunView, CommitView,
-    CompactionObservation, ContextFile, EntryKind, EntryPointView, ExhaustionObservation, FileReadView,
-    HandoffObservation, ItemKind, ItemView, LessonKind, LessonView, Occasion, Question, RemarkView,
-    ReportedHandoffView, ReviewObservation, SessionState, SplitGroup, SplitOccasion, SplitRequest,
-    SplittingObservation, TextId, VerificationView,
+    ArtifactView, Ask, Attempt, BriefKind, BudgetingObservation, Capability, ChangedFileView, CommandRunView,
+    CommitView, CompactionObservation, CompletionObservation, ContextFile, EntryKind, EntryPointView,
+    FileReadView, HandoffObservation, ItemKind, ItemView, LessonKind, LessonView, Occasion,
+    OffloadingObservation, Question, RecoveryObservation, RemarkView, ReportedHandoffView, ReviewObservation,
+    SessionObservation, SessionState, SplitGroup, SplitOccasion, SplitRequest, SplittingObservation, TextId,
+    VerificationView,
 };
 use baton_core::{Digest, ObjectiveId, Text, UnixMs};
-use baton_engine::limits::ANSWER_TEXT_BYTES;
+use baton_engine::limits::{ANSWER_TEXT_BYTES, REASON_BYTES};
 
 use super::dice::Dice;
 use super::views::{self, every};
@@ -18,10 +20,24 @@ every! {
     OCCASIONS: Occasion = Turn, Signal, PromptEnded, SessionEnded, Heartbeat;
     SPLIT_OCCASIONS: SplitOccasion = PhaseStart, Boundary, Requested, OutOfContinuations;
     KINDS: BriefKind = First, Next, Continuing, ReOriented, Nudged, Reviewing, Merging;
+    QUOTA_CAUSES: QuotaCause = Usage, Billing, Rate, Overload;
     ITEM_KINDS: ItemKind = ToolResult, ToolInput;
     ENTRY_KINDS: EntryKind = Index, Progress, WorkItems, InitScript, Summary;
     LESSON_KINDS: LessonKind = Decision, Gotcha, FailedApproach, Pattern;
 }
+
+/// Those after which it is asked what to do; a quota is made with its cause.
+pub(super) const VERDICTS: &[Verdict] = &[
+    Verdict::Answered,
+    Verdict::HandedOff,
+    Verdict::Exhausted,
+    Verdict::TurnLimit,
+    Verdict::BudgetLimit,
+    Verdict::Truncated,
+    Verdict::Stalled,
+    Verdict::Interrupted,
+    Verdict::Failed,
+];
 
 /// Of core: records of a handoff, files and artifacts in it, items that could be replaced, files that a document names.
 const RECORDS: usize = 64;
@@ -58,11 +74,25 @@ pub(super) fn question(seed: u64, index: u64, capability: Capability) -> Questio
             let (seen, window) = assess(dice);
             (Ask::Assess(Box::new(seen)), vec![window])
         }
+        Capability::Completion => {
+            let (session, window) = assess(dice);
+            let session = SessionObservation { occasion: Occasion::PromptEnded, ..session };
+            let assessment = assessment(dice, Verdict::Answered);
+            (Ask::Complete(Box::new(CompletionObservation { session, assessment })), vec![window])
+        }
+        Capability::Recovery => {
+            let (seen, window) = recovery(dice);
+            (Ask::Recover(Box::new(seen)), vec![window])
+        }
+        Capability::Offloading => (Ask::Offload(Box::new(offloading(dice))), Vec::new()),
         Capability::Compaction => (Ask::Compaction(Box::new(compaction(dice))), Vec::new()),
         Capability::Splitting => (Ask::Split(Box::new(scope(dice))), Vec::new()),
         Capability::Budgeting => {
-            let seen = SplittingObservation { occasion: SplitOccasion::PhaseStart, ..scope(dice) };
-            (Ask::Budget(Box::new(seen), dice.number32(views::TURNS)), Vec::new())
+            let SplittingObservation { phase, objectives, workspace_files, attributes, .. } = scope(dice);
+            let (role, base_turns) = (dice.line(40), dice.number32(views::TURNS));
+            let seen =
+                BudgetingObservation { phase, role, objectives, workspace_files, base_turns, attributes };
+            (Ask::Budget(Box::new(seen)), Vec::new())
         }
         Capability::Prompting => (Ask::Brief(Box::new(handoff(dice))), handoff_texts(dice)),
         Capability::Handoff => {
@@ -77,7 +107,7 @@ pub(super) fn question(seed: u64, index: u64, capability: Capability) -> Questio
     Question { ask, texts: texts.into_iter().map(Text::new).collect() }
 }
 
-fn assess(dice: &mut Dice) -> (ExhaustionObservation, String) {
+fn assess(dice: &mut Dice) -> (SessionObservation, String) {
     let occasion = dice.pick(OCCASIONS);
     let state = match occasion {
         Occasion::SessionEnded => SessionState::Ended,
@@ -96,7 +126,7 @@ fn assess(dice: &mut Dice) -> (ExhaustionObservation, String) {
     objectives.truncate(IN_FOCUS);
     let focus: Vec<ObjectiveId> = objectives.iter().map(|objective| objective.id.clone()).collect();
     views::look_at(dice, &mut objectives, &focus);
-    let seen = ExhaustionObservation {
+    let seen = SessionObservation {
         occasion,
         session,
         phase: views::phase(dice, progress, depth),
@@ -120,12 +150,54 @@ fn compaction(dice: &mut Dice) -> CompactionObservation {
     let session = views::session(dice, SessionState::Idle);
     let progress = views::progress(dice);
     let depth = dice.number32(views::DEPTH);
-    let items = if dice.coin() { dice.count(ITEMS) } else { 0 };
     CompactionObservation {
         session,
         phase: views::phase(dice, progress, depth),
         refilled_within_turns: dice.number32(views::TURNS),
-        items: (0..items)
+        attributes: views::attributes(dice),
+    }
+}
+
+/// What a policy said of a session: any verdict, in words of any length that it may have.
+fn assessment(dice: &mut Dice, verdict: Verdict) -> Assessment {
+    Assessment {
+        verdict,
+        evidence: Vec::new(),
+        warning: dice.maybe(|dice| dice.line(REASON_BYTES / 4)),
+        reason: dice.line(REASON_BYTES / 4),
+    }
+}
+
+fn recovery(dice: &mut Dice) -> (RecoveryObservation, String) {
+    let (mut session, window) = assess(dice);
+    if session.occasion != Occasion::SessionEnded && dice.number32(3) > 0 {
+        session.occasion = Occasion::PromptEnded;
+    }
+    let cause = dice.pick(QUOTA_CAUSES);
+    let until = dice.maybe(|dice| UnixMs(dice.number(LATEST_MS)));
+    let at_work = !matches!(session.occasion, Occasion::PromptEnded | Occasion::SessionEnded);
+    let verdict = match dice.number32(3) {
+        _ if at_work => Verdict::Stalled,
+        0 => Verdict::Quota { cause, until },
+        _ => dice.pick(VERDICTS),
+    };
+    let completion = (verdict == Verdict::Answered).then(|| CompletionDecision {
+        done: Vec::new(),
+        evidence: Vec::new(),
+        reason: dice.line(REASON_BYTES / 4),
+    });
+    let assessment = assessment(dice, verdict);
+    (RecoveryObservation { session, assessment, completion }, window)
+}
+
+fn offloading(dice: &mut Dice) -> OffloadingObservation {
+    let session = views::session(dice, SessionState::Idle);
+    let progress = views::progress(dice);
+    let depth = dice.number32(views::DEPTH);
+    OffloadingObservation {
+        session,
+        phase: views::phase(dice, progress, depth),
+        items: (0..1 + dice.count(ITEMS - 1))
             .map(|place| ItemView {
                 id: format!("inputs/{place}.md"),
                 kind: dice.pick(ITEM_KINDS),

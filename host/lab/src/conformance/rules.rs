@@ -1,7 +1,7 @@
 //! What must hold of every policy, whatever it is for: rules of the contract (`wit/`), of the engine and of core. A rule
 //! that holds for good policies only most of the time is not here. Who asks, and how often, is in `conformance.rs`.
 
-use baton_core::decision::{Assessment, CompactionAction, Decision, Fault, SplitAction, Verdict};
+use baton_core::decision::{CompactionAction, Decision, Evidence, Fault, SplitAction, Verdict};
 use baton_core::facts::Channel;
 use baton_core::fits::fits;
 use baton_core::observation::{Ask, ObjectiveStatus, Question, SignalView};
@@ -125,7 +125,12 @@ pub(super) const RULES: &[Rule] = &[
         says: "evidence names a signal that was there, and never what a tool printed",
         because: "anybody can make a tool print anything; a session must not end for it",
         test: Test::One(|question, result| match (&question.ask, result) {
-            (Ask::Assess(seen), Ok(Some(Decision::Assess(answer)))) => real_evidence(&seen.signals, answer),
+            (Ask::Assess(seen), Ok(Some(Decision::Assess(answer)))) => {
+                real_evidence(&seen.signals, &answer.evidence)
+            }
+            (Ask::Complete(seen), Ok(Some(Decision::Complete(answer)))) => {
+                real_evidence(&seen.session.signals, &answer.evidence)
+            }
             _ => NotAsked,
         }),
     },
@@ -299,9 +304,9 @@ fn became(before: &Verdict, after: &Verdict) -> String {
     format!("the verdict was {}, and is {}", before.name(), after.name())
 }
 
-fn real_evidence(signals: &[SignalView], answer: &Assessment) -> Held {
+fn real_evidence(signals: &[SignalView], evidence: &[Evidence]) -> Held {
     let known = |seq: Seq| seq.0 == 0 || signals.iter().any(|signal| signal.seq == seq);
-    for evidence in &answer.evidence {
+    for evidence in evidence {
         if evidence.channel == Channel::ToolOutput {
             return No(format!("it rests on what a tool printed: {:?}", evidence.text));
         }
@@ -315,7 +320,7 @@ fn real_evidence(signals: &[SignalView], answer: &Assessment) -> Held {
 fn in_parts(action: &SplitAction) -> impl Iterator<Item = &ObjectiveId> {
     let parts = match action {
         SplitAction::Split { sub_phases } => sub_phases.as_slice(),
-        SplitAction::Keep | SplitAction::Pause { .. } => &[],
+        SplitAction::Keep | SplitAction::AskPerson { .. } => &[],
     };
     parts.iter().flat_map(|part| &part.objectives)
 }

@@ -7,15 +7,16 @@ mod golden;
 use std::collections::BTreeSet;
 use std::fmt::Debug;
 
+use baton_core::decision::Verdict;
 use baton_core::observation::{
-    Ask, Capability, Occasion, PhaseView, Question, SessionState, SessionView, SignalView,
+    Ask, Capability, ObjectiveView, Occasion, PhaseView, Question, SessionState, SessionView, SignalView,
 };
 
 use super::generate;
 use super::views::{self, OBJECTIVES};
 
 /// A hundred of each function.
-const MANY: u64 = 700;
+const MANY: u64 = 1000;
 
 fn questions(seed: u64, count: u64) -> impl Iterator<Item = Question> {
     let capability = |index: u64| Capability::ALL[(index % Capability::ALL.len() as u64) as usize];
@@ -25,17 +26,24 @@ fn questions(seed: u64, count: u64) -> impl Iterator<Item = Question> {
 fn session_of(ask: &Ask) -> Option<&SessionView> {
     match ask {
         Ask::Assess(seen) => Some(&seen.session),
+        Ask::Complete(seen) => Some(&seen.session.session),
+        Ask::Recover(seen) => Some(&seen.session.session),
         Ask::Compaction(seen) => Some(&seen.session),
+        Ask::Offload(seen) => Some(&seen.session),
         Ask::Brief(seen) | Ask::Compose(seen) => Some(&seen.session),
-        Ask::Split(_) | Ask::Budget(..) | Ask::Review(_) => None,
+        Ask::Split(_) | Ask::Budget(_) | Ask::Review(_) => None,
     }
 }
 
 fn phase_of(ask: &Ask) -> Option<&PhaseView> {
     match ask {
         Ask::Assess(seen) => Some(&seen.phase),
+        Ask::Complete(seen) => Some(&seen.session.phase),
+        Ask::Recover(seen) => Some(&seen.session.phase),
         Ask::Compaction(seen) => Some(&seen.phase),
-        Ask::Split(seen) | Ask::Budget(seen, _) => Some(&seen.phase),
+        Ask::Offload(seen) => Some(&seen.phase),
+        Ask::Split(seen) => Some(&seen.phase),
+        Ask::Budget(seen) => Some(&seen.phase),
         Ask::Brief(seen) | Ask::Compose(seen) => Some(&seen.phase),
         Ask::Review(_) => None,
     }
@@ -76,8 +84,13 @@ fn every_variant_of_the_contract_is_asked() {
                 saw("occasion", &asked.occasion);
                 asked.signals.iter().for_each(|signal| saw("channel", &signal.channel));
             }
-            Ask::Compaction(asked) => asked.items.iter().for_each(|item| saw("item", &item.kind)),
-            Ask::Split(asked) | Ask::Budget(asked, _) => {
+            Ask::Recover(asked) => match asked.assessment.verdict {
+                Verdict::Quota { cause, .. } => saw("cause", &cause),
+                verdict => saw("verdict", &verdict),
+            },
+            Ask::Offload(asked) => asked.items.iter().for_each(|item| saw("item", &item.kind)),
+            Ask::Complete(_) | Ask::Compaction(_) | Ask::Budget(_) => {}
+            Ask::Split(asked) => {
                 saw("split", &asked.occasion);
                 asked.objectives.iter().for_each(|objective| saw("status", &objective.status));
             }
@@ -94,6 +107,8 @@ fn every_variant_of_the_contract_is_asked() {
         names("split", generate::SPLIT_OCCASIONS),
         names("kind", generate::KINDS),
         names("item", generate::ITEM_KINDS),
+        names("cause", generate::QUOTA_CAUSES),
+        names("verdict", generate::VERDICTS),
     ]
     .concat()
     .into_iter()
@@ -150,12 +165,13 @@ fn questions_keep_to_what_the_contract_promises() {
                 are_inside(&seen.signals, window);
                 assert!(seen.occasion != Occasion::SessionEnded || seen.session.exit.is_some());
             }
-            Ask::Split(seen) | Ask::Budget(seen, _) => {
-                let ids: BTreeSet<_> = seen.objectives.iter().map(|objective| &objective.id).collect();
-                assert_eq!(ids.len(), seen.objectives.len(), "ids are unique");
-                let progress = &seen.phase.progress;
-                assert_eq!((progress.done + progress.open + progress.failed) as usize, ids.len());
+            Ask::Split(seen) => are_counted(&seen.objectives, &seen.phase),
+            Ask::Budget(seen) => are_counted(&seen.objectives, &seen.phase),
+            Ask::Complete(seen) => assert_eq!(seen.assessment.verdict, Verdict::Answered),
+            Ask::Recover(seen) => {
+                assert_eq!(seen.completion.is_some(), seen.assessment.verdict == Verdict::Answered);
             }
+            Ask::Offload(seen) => assert!(!seen.items.is_empty()),
             Ask::Brief(seen) | Ask::Compose(seen) => {
                 let texts_there = [seen.last_output, seen.findings].map(|id| (id.0 as usize) < texts.len());
                 assert_eq!(texts_there, [true, true]);
@@ -169,6 +185,13 @@ fn questions_keep_to_what_the_contract_promises() {
             Ask::Compaction(_) => {}
         }
     }
+}
+
+fn are_counted(objectives: &[ObjectiveView], phase: &PhaseView) {
+    let ids: BTreeSet<_> = objectives.iter().map(|objective| &objective.id).collect();
+    assert_eq!(ids.len(), objectives.len(), "ids are unique");
+    let progress = &phase.progress;
+    assert_eq!((progress.done + progress.open + progress.failed) as usize, ids.len());
 }
 
 fn are_inside(signals: &[SignalView], window: &str) {

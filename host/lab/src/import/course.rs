@@ -3,8 +3,8 @@
 //! ended are never touched: they do nothing by themselves.
 
 use baton_core::decision::{
-    Assessment, CompactionAction, CompactionDecision, DecidedBy, Decision, Label, Recovery, SplitAction,
-    SplitDecision, TurnBudget, Verdict,
+    CompactionAction, CompactionDecision, DecidedBy, Decision, Label, OffloadingDecision, RecoveryAction,
+    RecoveryDecision, SplitAction, SplitDecision, TurnBudget,
 };
 use baton_core::observation::{Ask, Occasion};
 
@@ -15,24 +15,21 @@ pub(super) const RECORDING: &str = "recording";
 pub(super) fn instead(ask: &Ask, decision: &Decision, policy: &str) -> Option<(Decision, &'static str)> {
     let reason = || format!("the recording goes on without it; {policy} says: {}", decision.reason());
     match (ask, decision) {
-        (Ask::Assess(seen), Decision::Assess(said)) => {
-            let is_over = matches!(seen.occasion, Occasion::PromptEnded | Occasion::SessionEnded);
-            let stirs = said.verdict == Verdict::Stalled && said.recovery != Recovery::Wait;
-            (!is_over && stirs).then(|| {
-                let assessment = Assessment {
-                    verdict: Verdict::Healthy,
-                    recovery: Recovery::Wait,
-                    reason: reason(),
-                    ..said.clone()
-                };
-                (Decision::Assess(assessment), "stirred the agent")
+        (Ask::Recover(seen), Decision::Recover(said)) => {
+            let is_over = matches!(seen.session.occasion, Occasion::PromptEnded | Occasion::SessionEnded);
+            (!is_over && said.action != RecoveryAction::Wait).then(|| {
+                let wait = RecoveryDecision { action: RecoveryAction::Wait, reason: reason() };
+                (Decision::Recover(wait), "stirred the agent")
             })
+        }
+        (_, Decision::Offload(said)) if !said.items.is_empty() => {
+            let keep = OffloadingDecision { items: Vec::new(), reason: reason() };
+            Some((Decision::Offload(keep), "kept something out of the context"))
         }
         (_, Decision::Compaction(said)) => {
             let what = match said.action {
                 CompactionAction::Keep => return None,
                 CompactionAction::Compact { .. } => "compacted the context",
-                CompactionAction::Offload { .. } => "kept something out of the context",
                 CompactionAction::HandOff => "handed off to a new session",
             };
             let keep = CompactionDecision { action: CompactionAction::Keep, reason: reason() };
@@ -42,7 +39,7 @@ pub(super) fn instead(ask: &Ask, decision: &Decision, policy: &str) -> Option<(D
             let what = match said.action {
                 SplitAction::Keep => return None,
                 SplitAction::Split { .. } => "split the work",
-                SplitAction::Pause { .. } => "asked a person about the scope",
+                SplitAction::AskPerson { .. } => "asked a person about the scope",
             };
             let keep = SplitDecision { action: SplitAction::Keep, reason: reason() };
             Some((Decision::Split(keep), what))

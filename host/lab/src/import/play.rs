@@ -6,9 +6,9 @@ mod sessions;
 
 use std::collections::{BTreeSet, VecDeque};
 
-use baton_core::decision::{Assessment, Decision, Verdict};
+use baton_core::decision::{Assessment, CompletionDecision, Decision};
 use baton_core::facts::WorkspaceFacts;
-use baton_core::observation::{Ask, Occasion};
+use baton_core::observation::{Ask, CompletionObservation, Occasion};
 use baton_core::view::PhaseStatus;
 use baton_core::workflow::Imported;
 use baton_core::{
@@ -27,6 +27,10 @@ pub(super) use effects::Document;
 
 /// Time between two events of a recording that has no times.
 const SPACING: DurationMs = DurationMs::from_secs(1);
+
+/// The words for a prompt that was answered: its objectives are done, or not.
+const DONE: &str = "completed";
+const UNFINISHED: &str = "unfinished";
 
 /// Rows of a run at most: all of them are one transaction, and in memory until then.
 const ENTRIES_MAX: usize = 1_000_000;
@@ -52,7 +56,7 @@ impl Played {
     /// Objectives that the recording shows: each prompt that was answered was one, and so is what was never finished.
     pub(super) fn objectives(&self) -> usize {
         let done = self.run.view(self.at).map_or(0, |view| view.objectives().0) as usize;
-        let is_open = self.verdicts.last().is_none_or(|last| last.verdict != Verdict::Completed.name());
+        let is_open = self.verdicts.last().is_none_or(|last| last.verdict != DONE);
         (done + usize::from(is_open)).max(1)
     }
 
@@ -258,8 +262,10 @@ impl<'p> Player<'p> {
             label = course::label(&label);
             result = Ok(shown);
         }
-        if let (Ask::Assess(seen), Ok(Decision::Assess(said))) = (ask, &result) {
-            self.judged(seen.occasion, said);
+        match (ask, &result) {
+            (Ask::Assess(seen), Ok(Decision::Assess(said))) => self.judged(seen.occasion, said),
+            (Ask::Complete(seen), Ok(Decision::Complete(said))) => self.completed(seen, said),
+            _ => {}
         }
         self.take(Input::Decided { request, result, label: Box::new(label) })
     }
@@ -276,6 +282,15 @@ impl<'p> Player<'p> {
                 verdict: said.verdict.name(),
                 reason: said.reason.clone(),
             });
+        }
+    }
+
+    /// Keeps of a prompt that was answered whether its objectives are done.
+    fn completed(&mut self, seen: &CompletionObservation, said: &CompletionDecision) {
+        let is_done = seen.session.objectives.iter().all(|objective| said.done.contains(&objective.id));
+        if let Some(last) = self.played.verdicts.last_mut() {
+            last.verdict = if is_done { DONE } else { UNFINISHED };
+            last.reason.clone_from(&said.reason);
         }
     }
 

@@ -54,7 +54,7 @@ pub struct ImportedVerdict {
     pub session: Option<SessionId>,
     /// Which prompt of it, from 1; 0 where it got none.
     pub prompt: u32,
-    /// The verdict by its name.
+    /// The verdict by its name; `completed` or `unfinished` of a prompt that was answered.
     pub verdict: &'static str,
     /// Why.
     pub reason: String,

@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 
 use baton_core::action::{Action, Intent};
 use baton_core::decision::{
-    Assessment, Brief, CompactionAction, CompactionDecision, Composition, Continuer, DecidedBy, Decision,
-    Fault, FaultRecord, Label, Recovery, Review, SplitAction, SplitDecision, Staleness, TurnBudget, Verdict,
+    Assessment, Brief, CompactionAction, CompactionDecision, CompletionDecision, Composition, Continuer,
+    DecidedBy, Decision, Fault, FaultRecord, Label, OffloadingDecision, RecoveryAction, RecoveryDecision,
+    Review, SplitAction, SplitDecision, Staleness, TurnBudget, Verdict,
 };
 use baton_core::experiment::Assignment;
 use baton_core::facts::{AgentEvent, Billed, Capabilities, Exit, WorkspaceFacts};
@@ -304,16 +305,21 @@ fn stub(question: &Question, failed: bool) -> Decision {
     let reason = "as always".to_owned();
     match &question.ask {
         Ask::Assess(_) => Decision::Assess(Assessment {
-            verdict: if failed { Verdict::Failed } else { Verdict::Completed },
+            verdict: if failed { Verdict::Failed } else { Verdict::Answered },
             evidence: Vec::new(),
             warning: None,
-            recovery: match failed {
-                true => Recovery::Pause { question: "What now?".to_owned() },
-                false => Recovery::Wait,
-            },
             reason,
         }),
-        Ask::Budget(_, base) => Decision::Budget(TurnBudget { max_turns: *base, reason }),
+        Ask::Complete(seen) => {
+            let done = seen.session.objectives.iter().map(|objective| objective.id.clone()).collect();
+            Decision::Complete(CompletionDecision { done, evidence: Vec::new(), reason })
+        }
+        Ask::Recover(_) => {
+            let action = RecoveryAction::AskPerson { question: "What now?".to_owned() };
+            Decision::Recover(RecoveryDecision { action, reason })
+        }
+        Ask::Offload(_) => Decision::Offload(OffloadingDecision { items: Vec::new(), reason }),
+        Ask::Budget(seen) => Decision::Budget(TurnBudget { max_turns: seen.base_turns, reason }),
         Ask::Split(_) => Decision::Split(SplitDecision { action: SplitAction::Keep, reason }),
         Ask::Brief(seen) => {
             Decision::Brief(Brief { prompt: format!("Do {:?}.", seen.focus), left_out: Vec::new(), reason })

@@ -3,8 +3,9 @@
 
 use baton_core::action::{Action, Intent};
 use baton_core::decision::{
-    Assessment, Brief, CompactionAction, CompactionDecision, Composition, Continuer, DecidedBy, Decision,
-    Fault, Label, Recovery, Review, SplitAction, SplitDecision, Staleness, TurnBudget, Verdict,
+    Assessment, Brief, CompactionAction, CompactionDecision, CompletionDecision, Composition, Continuer,
+    DecidedBy, Decision, Fault, Label, OffloadingDecision, RecoveryAction, RecoveryDecision, Review,
+    SplitAction, SplitDecision, Staleness, TurnBudget, Verdict,
 };
 use baton_core::facts::{AgentEvent, Capabilities, WorkspaceFacts};
 use baton_core::input::Outcome;
@@ -129,13 +130,18 @@ pub(crate) fn stub(question: &Question) -> Decision {
     let reason = "as always".to_owned();
     match &question.ask {
         Ask::Assess(_) => Decision::Assess(Assessment {
-            verdict: Verdict::Completed,
+            verdict: Verdict::Answered,
             evidence: Vec::new(),
             warning: None,
-            recovery: Recovery::Wait,
             reason,
         }),
-        Ask::Budget(_, base) => Decision::Budget(TurnBudget { max_turns: *base, reason }),
+        Ask::Complete(seen) => {
+            let done = seen.session.objectives.iter().map(|objective| objective.id.clone()).collect();
+            Decision::Complete(CompletionDecision { done, evidence: Vec::new(), reason })
+        }
+        Ask::Recover(_) => Decision::Recover(RecoveryDecision { action: RecoveryAction::Wait, reason }),
+        Ask::Offload(_) => Decision::Offload(OffloadingDecision { items: Vec::new(), reason }),
+        Ask::Budget(seen) => Decision::Budget(TurnBudget { max_turns: seen.base_turns, reason }),
         Ask::Split(_) => Decision::Split(SplitDecision { action: SplitAction::Keep, reason }),
         Ask::Brief(seen) => {
             Decision::Brief(Brief { prompt: format!("Do {:?}.", seen.focus), left_out: Vec::new(), reason })

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use baton_core::decision::{CompactionAction, Decision, Order, Recovery, SplitAction, SubPhase, Verdict};
+use baton_core::decision::{CompactionAction, Decision, Order, SplitAction, SubPhase, Verdict};
 use baton_core::facts::{AgentEvent, ChangedFile, Exit, OccupancySource, WorkspaceFacts, WrittenFile};
 use baton_core::input::{ArtifactRef, Report};
 use baton_core::observation::{Ask, ObjectiveStatus, ObjectiveView, SplitOccasion};
@@ -213,9 +213,8 @@ impl Play {
         let build = &view.phases[1];
         let is_first = build.sessions.len() == 1 && build.status == PhaseStatus::Working;
         match (ask, decision) {
-            (_, Decision::Assess(assessment)) if is_first && self.verdict != Verdict::Completed => {
+            (_, Decision::Assess(assessment)) if is_first && self.verdict != Verdict::Answered => {
                 assessment.verdict = self.verdict;
-                assessment.recovery = Recovery::NewSession;
                 assessment.reason = "the window\u{1b}[1m is full\nof lines".to_owned();
             }
             (_, Decision::Compaction(compaction)) if is_first && self.hands_off => {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use baton_core::action::{Action, Ending, SpawnSpec};
 use baton_core::decision::{
-    Assessment, DecidedBy, Decision, Evidence, Fault, FaultRecord, Label, QuotaCause, Recovery, Verdict,
+    Assessment, DecidedBy, Decision, Evidence, Fault, FaultRecord, Label, QuotaCause, Verdict,
 };
 use baton_core::facts::{
     AgentEvent, Billed, Capabilities, ChangedFile, Channel, Exit, GitFacts, OccupancySource, Signal,
@@ -14,7 +14,7 @@ use baton_core::grants::Grants;
 use baton_core::ids::{ActionId, ObjectiveId, PhaseId, RequestId, RoleName};
 use baton_core::input::{ArtifactRef, Choice, Outcome, Pin, Report};
 use baton_core::observation::{
-    Ask, BriefKind, Capability, CompactionObservation, ItemKind, ItemView, ObjectiveStatus, OccupancyView,
+    Ask, BriefKind, Capability, ItemKind, ItemView, ObjectiveStatus, OccupancyView, OffloadingObservation,
     PhaseView, Question, SessionState, SessionView, TurnView,
 };
 use baton_core::workflow::{
@@ -265,9 +265,9 @@ fn question(session: &SessionId, phase: &PhaseId) -> Question {
     };
     let items = vec![ItemView { id: "call-1".into(), kind: ItemKind::ToolResult, tokens: 20_001 }];
     let attributes = vec![("key".to_owned(), "value".to_owned())];
-    let observation = CompactionObservation { session, phase, refilled_within_turns: 0, items, attributes };
+    let observation = OffloadingObservation { session, phase, items, attributes };
     Question {
-        ask: Ask::Compaction(Box::new(observation)),
+        ask: Ask::Offload(Box::new(observation)),
         texts: vec![Text::from("the last lines"), "".into()],
     }
 }
@@ -323,7 +323,6 @@ fn decided() -> Input {
             text: "rate_limit_error".into(),
         }],
         warning: Some("90 % of the window is used".into()),
-        recovery: Recovery::Pause { question: "Wait?".into() },
         reason: "The provider said 429.".into(),
     };
     Input::Decided {

@@ -3,11 +3,12 @@
 //! change that did not come. What is unclear is not done: the session is asked once, by name, what is missing.
 
 use baton_sdk::Host;
-use baton_sdk::exhaustion::{Assessment, Observation, Recovery, Verdict};
+use baton_sdk::exhaustion::{Observation, Verdict};
+use baton_sdk::recovery::Action;
 use baton_sdk::types::{Basis, Evidence, FileState, Objective, ObjectiveStatus, Signal};
 
 use super::ending::Said;
-use super::{ending, nearly_full, nudge, observed, plain};
+use super::{Outcome, ending, nearly_full, nudge, observed, plain};
 use crate::page::{attribute, one_line};
 
 /// Bytes of an agent's words in a reason.
@@ -18,39 +19,39 @@ const NOT_TAKEN_BYTES: usize = 600;
 const ROLE: &str = "role:";
 
 /// What the agent itself said against the work being done, by a report: failed, or handed off.
-pub(super) fn reported(host: &impl Host, o: &Observation) -> Option<Assessment> {
+pub(super) fn reported(host: &impl Host, o: &Observation) -> Option<Outcome> {
     let open: Vec<&Objective> = open(o).collect();
     if let Some(failed) = open.iter().find(|objective| reports(objective, ObjectiveStatus::Failed)) {
         let what = format!("the agent reported objective {} as failed{}", failed.id, note(failed));
-        return Some(Assessment {
+        return Some(Outcome {
             evidence: vec![observed(what.clone())],
             recovery: after_failed(host, o, &what),
             ..plain(Verdict::Failed, what)
         });
     }
     let is_left = !open.is_empty() || o.phase.progress.open + o.phase.progress.failed > 0;
-    (o.handoff_reported && is_left).then(|| Assessment {
+    (o.handoff_reported && is_left).then(|| Outcome {
         evidence: vec![observed("the agent wrote a handoff".to_owned())],
         ..plain(Verdict::HandedOff, "the agent wrote a handoff for its successor")
     })
 }
 
 /// The prompt was answered, and nothing says why it should not be done: is there enough to show for it?
-pub(super) fn answered(host: &impl Host, o: &Observation, answer: Option<&Signal>) -> Assessment {
+pub(super) fn answered(host: &impl Host, o: &Observation, answer: Option<&Signal>) -> Outcome {
     // It stopped where it was, to be relieved of what is too much: that is what it should do (D2).
     if attribute(&o.attributes, "split-requested").is_some() {
-        return plain(Verdict::Completed, "it asks for its phase to be split");
+        return plain(Verdict::Answered, "it asks for its phase to be split");
     }
     // Who was to review is asked for it once; what becomes of work that nobody scored is for the host.
     if attribute(&o.attributes, "review-missing").is_some() && can_ask(host, o) {
-        return unfinished(host, o, "the review was not submitted".to_owned(), Recovery::NewSession);
+        return unfinished(host, o, "the review was not submitted".to_owned(), Action::Retry);
     }
     let open: Vec<&Objective> = open(o).collect();
     if open.is_empty() && !o.objectives.is_empty() {
         if let Some(what) = takes_back(host, o, answer) {
             return not_done(host, o, what);
         }
-        return plain(Verdict::Completed, "every objective of the prompt is reported as done");
+        return plain(Verdict::Answered, "every objective of the prompt is reported as done");
     }
     if let Some(half) = open.iter().find(|objective| {
         [ObjectiveStatus::InProgress, ObjectiveStatus::Open].iter().any(|status| reports(objective, *status))
@@ -60,8 +61,7 @@ pub(super) fn answered(host: &impl Host, o: &Observation, answer: Option<&Signal
     }
     if let Some(what) = open.iter().find_map(|objective| absent(objective)) {
         let question = format!("{what}. Is the work done?");
-        let then =
-            if o.phase.budget.retries_used == 0 { Recovery::NewSession } else { Recovery::Pause(question) };
+        let then = if o.phase.budget.retries_used == 0 { Action::Retry } else { Action::AskPerson(question) };
         return unfinished(host, o, what, then);
     }
     let said = heard(host, o, answer, &open);
@@ -86,7 +86,7 @@ pub(super) fn answered(host: &impl Host, o: &Observation, answer: Option<&Signal
         || is_checked(o, &open)
         || was_worked_on(o, &open);
     if answers && !wants_more && is_anything_there {
-        return plain(Verdict::Completed, "its last line says that it is done");
+        return plain(Verdict::Answered, "its last line says that it is done");
     }
     // However short it is: it was asked for in these words.
     let affirms = o.nudges > 0 && said.as_ref().is_some_and(|said| said.affirms || said.claims);
@@ -101,7 +101,7 @@ pub(super) fn answered(host: &impl Host, o: &Observation, answer: Option<&Signal
         && open.iter().all(|objective| is_there(objective));
     if is_short && o.files_changed == 0 && !is_for_the_check && !affirms {
         let what = format!("the answer has {} bytes and no file changed", o.answer_bytes);
-        return Assessment {
+        return Outcome {
             evidence: vec![observed(what.clone())],
             recovery: nudge(host, o),
             ..plain(Verdict::Truncated, what)
@@ -145,8 +145,11 @@ fn takes_back(host: &impl Host, o: &Observation, answer: Option<&Signal>) -> Opt
     let said = ending::says(host, o.window, answer?, &done);
     // Others of the phase may be what it leaves, and once it was asked its report is the plainer word.
     let is_last = o.phase.progress.open + o.phase.progress.failed == 0;
-    let leaves = said.leaves.filter(|_| is_last && can_ask(host, o) && !said.answers);
-    let quoted = said.denied.or_else(|| leaves.map(|left| left.text))?;
+    let may_ask = is_last && can_ask(host, o) && !said.answers;
+    let leaves = said.leaves.filter(|_| may_ask);
+    let stops = answer.filter(|_| may_ask).and_then(|answer| ending::out_of_context(host, o, answer));
+    let left = || leaves.map(|left| left.text).or_else(|| stops.map(|stops| stops.said.text));
+    let quoted = said.denied.or_else(left)?;
     let quoted = one_line(&quoted, NOTE_BYTES);
     Some(format!("objective {first} is reported as done, and the answer says that it is not: \"{quoted}\""))
 }
@@ -167,7 +170,7 @@ fn doubt(
     answer: Option<&Signal>,
     said: &Said,
     open: &[&Objective],
-) -> Option<Assessment> {
+) -> Option<Outcome> {
     let was_asked = !can_ask(host, o);
     let quote = |said: &Evidence| format!("\"{}\"", one_line(&said.text, NOTE_BYTES));
     let is_for_change = is_for_change(host, o, open);
@@ -201,8 +204,8 @@ fn doubt(
     let evidence = full.clone().map(observed).into_iter().chain(words).collect();
     let is_over = was_asked && (full.is_some() || names_context && !said.refuses);
     Some(match full.or_else(|| Some("the agent names its context".to_owned())).filter(|_| is_over) {
-        Some(why) => Assessment { evidence, ..plain(Verdict::Exhausted, format!("{why}; {what}")) },
-        None => Assessment { evidence, ..not_done(host, o, what) },
+        Some(why) => Outcome { evidence, ..plain(Verdict::Exhausted, format!("{why}; {what}")) },
+        None => Outcome { evidence, ..not_done(host, o, what) },
     })
 }
 
@@ -221,7 +224,7 @@ fn held_to(o: &Observation, open: &[&Objective]) -> String {
 }
 
 /// Nothing speaks against it: is the evidence strong enough?
-fn weigh(host: &impl Host, o: &Observation, open: &[&Objective], answer: Option<&Signal>) -> Assessment {
+fn weigh(host: &impl Host, o: &Observation, open: &[&Objective], answer: Option<&Signal>) -> Outcome {
     let changed = o.files_changed > 0;
     let ids = ids_of(open);
     let (is_enough, what) = match wanted(host, o) {
@@ -235,22 +238,23 @@ fn weigh(host: &impl Host, o: &Observation, open: &[&Objective], answer: Option<
     };
     if is_enough {
         let by = if changed { "it was answered, and files changed" } else { "the prompt was answered" };
-        return plain(Verdict::Completed, by);
+        return plain(Verdict::Answered, by);
     }
     let said =
         answer.map(|answer| ending::last_words(host, o.window, answer)).filter(|said| !said.is_empty());
     let said =
         said.map_or_else(String::new, |said| format!("; it said last: \"{}\"", one_line(&said, NOTE_BYTES)));
     let question = format!("{what}{said}. Is the work done?");
-    unfinished(host, o, what, Recovery::Pause(question))
+    unfinished(host, o, what, Action::AskPerson(question))
 }
 
 /// Asks the same session once, by name, for what is missing; then goes on as said.
-fn unfinished(host: &impl Host, o: &Observation, what: String, then: Recovery) -> Assessment {
-    Assessment {
+fn unfinished(host: &impl Host, o: &Observation, what: String, then: Action) -> Outcome {
+    Outcome {
         evidence: vec![observed(what.clone())],
-        recovery: if can_ask(host, o) { Recovery::Nudge } else { then },
-        ..plain(Verdict::Unfinished, what)
+        recovery: if can_ask(host, o) { Action::Nudge } else { then },
+        is_unfinished: true,
+        ..plain(Verdict::Answered, what)
     }
 }
 
@@ -260,23 +264,23 @@ fn can_ask(host: &impl Host, o: &Observation) -> bool {
 }
 
 /// Asks for what is missing; then another session goes on, and where one did, a person is asked.
-fn not_done(host: &impl Host, o: &Observation, what: String) -> Assessment {
+pub(super) fn not_done(host: &impl Host, o: &Observation, what: String) -> Outcome {
     let then = match o.phase.budget.retries_used < o.phase.budget.retries {
-        true => Recovery::NewSession,
-        false => Recovery::Pause(format!("{}. Is the work done?", capital(&what))),
+        true => Action::Retry,
+        false => Action::AskPerson(format!("{}. Is the work done?", capital(&what))),
     };
     unfinished(host, o, what, then)
 }
 
 /// The step of `after-failed-report` for this failure of the phase; the last one for every later one.
-fn after_failed(host: &impl Host, o: &Observation, what: &str) -> Recovery {
+fn after_failed(host: &impl Host, o: &Observation, what: &str) -> Action {
     let steps = host.texts("after-failed-report");
     let step = steps.get(o.phase.budget.retries_used as usize).or(steps.last());
     match step.map(String::as_str) {
-        Some("new-session") => Recovery::NewSession,
-        Some("split") => Recovery::Split,
-        Some(step) if step.starts_with(ROLE) => Recovery::OtherRole(step[ROLE.len()..].to_owned()),
-        _ => Recovery::Pause(format!("{}. What now?", capital(what))),
+        Some("new-session") => Action::Retry,
+        Some("split") => Action::Split,
+        Some(step) if step.starts_with(ROLE) => Action::OtherRole(step[ROLE.len()..].to_owned()),
+        _ => Action::AskPerson(format!("{}. What now?", capital(what))),
     }
 }
 
@@ -296,6 +300,11 @@ pub(super) fn is_left(o: &Observation) -> bool {
         true => o.phase.progress.open + o.phase.progress.failed > 0 || o.files_missing > 0,
         false => open(o).next().is_some(),
     }
+}
+
+/// Whether every objective of the prompt is taken for done, by what was reported.
+pub(super) fn is_all_done(o: &Observation) -> bool {
+    !o.objectives.is_empty() && open(o).next().is_none()
 }
 
 fn open(o: &Observation) -> impl Iterator<Item = &Objective> {

@@ -1,13 +1,16 @@
 //! What makes an objective done, and what keeps it open (A11).
 
-use baton_sdk::exhaustion::{Assessment, Observation, Occasion, Recovery, Verdict};
+use baton_sdk::exhaustion::{Observation, Occasion};
 use baton_sdk::prelude::*;
+use baton_sdk::recovery::Action;
 use baton_sdk::sample;
+
+use crate::judged::{Judged, Verdict};
 
 use crate::scene::Scene;
 
 /// A prompt about one objective that ended with a good answer and no changed file.
-fn ended(change: impl FnOnce(&mut Observation)) -> Assessment {
+fn ended(change: impl FnOnce(&mut Observation)) -> Judged {
     let objective = Objective {
         status: ObjectiveStatus::InProgress,
         files: 0,
@@ -33,11 +36,11 @@ fn expects(state: FileState) -> Vec<ExpectedFile> {
 #[test]
 fn an_answer_alone_is_not_enough_where_changes_are_expected() {
     let first = ended(|_| ());
-    assert_eq!((first.verdict, &first.recovery), (Verdict::Unfinished, &Recovery::Nudge));
+    assert_eq!((first.verdict, &first.recovery), (Verdict::Unfinished, &Action::Nudge));
     assert!(first.reason.contains("parser"), "{}", first.reason);
     // It was asked once, and there is still nothing to show: a person decides.
     let again = ended(|o| o.nudges = 1);
-    assert!(matches!(again.recovery, Recovery::Pause(_)), "{:?}", again.recovery);
+    assert!(matches!(again.recovery, Action::AskPerson(_)), "{:?}", again.recovery);
     // A role that may only read answers questions.
     assert_eq!(ended(|o| o.phase.expects_files = false).verdict, Verdict::Completed);
     // Changed files, and a check that follows, are evidence.
@@ -54,7 +57,7 @@ fn a_workflow_says_how_much_is_enough() {
         o.files_changed = 3;
     };
     let asked = ended(reported);
-    assert_eq!((asked.verdict, asked.recovery), (Verdict::Unfinished, Recovery::Nudge));
+    assert_eq!((asked.verdict, asked.recovery), (Verdict::Unfinished, Action::Nudge));
     assert!(asked.reason.contains("not reported as done"), "{}", asked.reason);
     let done = ended(|o| {
         reported(o);
@@ -75,11 +78,11 @@ fn an_expected_change_that_did_not_come_wins_over_everything() {
             })
         };
         let first = seen(0, 0);
-        assert_eq!((first.verdict, &first.recovery), (Verdict::Unfinished, &Recovery::Nudge));
+        assert_eq!((first.verdict, &first.recovery), (Verdict::Unfinished, &Action::Nudge));
         assert!(first.reason.contains("src/parser.sh") && first.reason.contains(words), "{}", first.reason);
-        assert_eq!(seen(1, 0).recovery, Recovery::NewSession);
+        assert_eq!(seen(1, 0).recovery, Action::Retry);
         assert!(
-            matches!(seen(1, 1).recovery, Recovery::Pause(question) if question.contains("src/parser.sh"))
+            matches!(seen(1, 1).recovery, Action::AskPerson(question) if question.contains("src/parser.sh"))
         );
     }
     let changed = ended(|o| {
@@ -98,7 +101,7 @@ fn an_expected_change_that_did_not_come_wins_over_everything() {
     assert_eq!(found_done("").verdict, Verdict::Truncated);
     // What an earlier session changed shows nothing of this one, which only answered.
     let idle = ended(|o| o.objectives[0].expected_files = expects(FileState::Changed));
-    assert_eq!((idle.verdict, idle.recovery), (Verdict::Unfinished, Recovery::Nudge));
+    assert_eq!((idle.verdict, idle.recovery), (Verdict::Unfinished, Action::Nudge));
 }
 
 #[test]
@@ -107,7 +110,7 @@ fn what_an_agent_reports_against_itself_is_believed() {
         o.objectives[0].reported = report(ObjectiveStatus::InProgress, "3 of 5 cases done");
         o.files_changed = 2;
     });
-    assert_eq!((half.verdict, &half.recovery), (Verdict::Unfinished, &Recovery::Nudge));
+    assert_eq!((half.verdict, &half.recovery), (Verdict::Unfinished, &Action::Nudge));
     assert!(half.reason.contains("3 of 5 cases done"), "{}", half.reason);
     let failed = |retries_used| {
         ended(|o| {
@@ -115,9 +118,9 @@ fn what_an_agent_reports_against_itself_is_believed() {
             (o.files_changed, o.phase.budget.retries_used) = (2, retries_used);
         })
     };
-    assert_eq!((failed(0).verdict, failed(0).recovery), (Verdict::Failed, Recovery::NewSession));
+    assert_eq!((failed(0).verdict, failed(0).recovery), (Verdict::Failed, Action::Retry));
     assert!(
-        matches!(failed(1).recovery, Recovery::Pause(question) if question.contains("this cannot be done"))
+        matches!(failed(1).recovery, Action::AskPerson(question) if question.contains("this cannot be done"))
     );
     // What an earlier session left open is what this one was for.
     let taken_up = ended(|o| {
@@ -135,7 +138,7 @@ fn a_handoff_ends_the_session() {
         o.objectives[0].reported = report(ObjectiveStatus::InProgress, "3 of 5");
         (o.handoff_reported, o.files_changed) = (true, 2);
     });
-    assert_eq!((handed.verdict, handed.recovery), (Verdict::HandedOff, Recovery::Wait));
+    assert_eq!((handed.verdict, handed.recovery), (Verdict::HandedOff, Action::HandOff));
     let gone = Scene::new(Occasion::SessionEnded).exit(Some(0), None, false);
     assert_eq!(gone.with(|o| o.handoff_reported = true).assess().verdict, Verdict::HandedOff);
     // Where everything is reported as done, a handoff says otherwise: the agent is asked once which of them holds. Then its report does.
@@ -145,7 +148,7 @@ fn a_handoff_ends_the_session() {
             (o.handoff_reported, o.phase.progress.open, o.nudges) = (true, 0, nudges);
         })
     };
-    assert_eq!((done(0).verdict, done(0).recovery), (Verdict::Unfinished, Recovery::Nudge));
+    assert_eq!((done(0).verdict, done(0).recovery), (Verdict::Unfinished, Action::Nudge));
     assert_eq!(done(1).verdict, Verdict::Completed);
 }
 

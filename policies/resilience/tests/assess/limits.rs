@@ -1,8 +1,11 @@
 //! The limits of a provider: their cause, and when they reset (B4).
 
-use baton_sdk::exhaustion::{Occasion, QuotaCause, Recovery, Verdict};
+use baton_sdk::exhaustion::{Occasion, QuotaCause};
 use baton_sdk::prelude::*;
+use baton_sdk::recovery::Action;
 use baton_sdk::sample;
+
+use crate::judged::Verdict;
 
 use crate::scene::{Scene, quota};
 
@@ -17,7 +20,7 @@ fn a_limit_that_the_agent_gave_up_on_is_a_quota_even_where_it_calls_itself_compl
             .signal(Channel::AgentEvent, code, "the agent calls it an error")
             .assess();
         assert_eq!(assessment.verdict, quota(QuotaCause::Rate, None), "{code}");
-        assert_eq!(assessment.recovery, Recovery::Wait);
+        assert_eq!(assessment.recovery, Action::Wait);
     }
 }
 
@@ -31,7 +34,7 @@ fn limits_are_waited_for_in_place_while_the_agent_retries() {
     };
     let assessment = retrying(Occasion::Signal).assess();
     assert_eq!(assessment.verdict, quota(QuotaCause::Rate, None));
-    assert_eq!(assessment.recovery, Recovery::Wait);
+    assert_eq!(assessment.recovery, Action::Wait);
     assert!(assessment.reason.contains("retries by itself"), "{}", assessment.reason);
     // Silent for longer than a stall takes, but the last thing said was a limit.
     let silent = retrying(Occasion::Heartbeat)
@@ -127,5 +130,5 @@ fn a_status_is_a_quota_whatever_the_text_says() {
         .last(|signal| signal.status = Some(429))
         .assess();
     assert_eq!(cause_in_the_text.verdict, quota(QuotaCause::Billing, None));
-    assert!(matches!(cause_in_the_text.recovery, Recovery::Pause(_)));
+    assert!(matches!(cause_in_the_text.recovery, Action::AskPerson(_)));
 }

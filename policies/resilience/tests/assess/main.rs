@@ -1,13 +1,18 @@
 //! What decides when signals, outcomes and silence come together, as real agents send them.
 
 mod completion;
+#[path = "../common/judged.rs"]
+mod judged;
 mod limits;
 mod scene;
 
 use baton_policy_resilience::Resilience;
-use baton_sdk::exhaustion::{Observation, Occasion, QuotaCause, Recovery, Verdict};
+use baton_sdk::exhaustion::{Observation, Occasion, QuotaCause};
 use baton_sdk::prelude::*;
+use baton_sdk::recovery::Action;
 use baton_sdk::{MockHost, sample};
+
+use judged::Verdict;
 
 use scene::{Scene, quota};
 
@@ -164,8 +169,8 @@ fn an_empty_answer_without_a_changed_file_is_cut_off_and_nudged_at_most_twice() 
             .assess()
     };
     assert_eq!(empty(0).verdict, Verdict::Truncated);
-    assert_eq!(empty(0).recovery, Recovery::Nudge);
-    assert_eq!(empty(2).recovery, Recovery::NewSession);
+    assert_eq!(empty(0).recovery, Action::Nudge);
+    assert_eq!(empty(2).recovery, Action::Retry);
     let changed = Scene::new(Occasion::PromptEnded).event("end_turn").with(|o| o.answer_bytes = 0).assess();
     assert_eq!(changed.verdict, Verdict::Completed);
     let talked = Scene::new(Occasion::PromptEnded).event("end_turn").with(|o| o.files_changed = 0).assess();
@@ -177,9 +182,9 @@ fn a_stall_is_nudged_then_interrupted_then_ended() {
     let stalled = |nudges| {
         Scene::new(Occasion::Heartbeat).with(|o| (o.session.idle_ms, o.nudges) = (300_000, nudges)).assess()
     };
-    assert_eq!((stalled(0).verdict, stalled(0).recovery), (Verdict::Stalled, Recovery::Nudge));
-    assert_eq!(stalled(1).recovery, Recovery::Interrupt);
-    assert_eq!(stalled(2).recovery, Recovery::NewSession);
+    assert_eq!((stalled(0).verdict, stalled(0).recovery), (Verdict::Stalled, Action::Nudge));
+    assert_eq!(stalled(1).recovery, Action::Interrupt);
+    assert_eq!(stalled(2).recovery, Action::Retry);
     let busy = Scene::new(Occasion::Heartbeat).with(|o| o.session.idle_ms = 299_999).assess();
     assert_eq!(busy.verdict, Verdict::Healthy);
 }
@@ -199,7 +204,7 @@ fn an_end_without_evidence_is_failed_or_interrupted() {
     let ended =
         |code, signal, by_host| Scene::new(Occasion::SessionEnded).exit(code, signal, by_host).assess();
     assert_eq!(ended(Some(1), None, false).verdict, Verdict::Failed);
-    assert_eq!(ended(Some(1), None, false).recovery, Recovery::NewSession);
+    assert_eq!(ended(Some(1), None, false).recovery, Action::Retry);
     assert_eq!(ended(None, Some(9), false).verdict, Verdict::Failed);
     assert_eq!(ended(Some(143), None, false).verdict, Verdict::Interrupted);
     assert_eq!(ended(None, Some(15), false).verdict, Verdict::Interrupted);
@@ -265,5 +270,5 @@ fn phrases_and_thresholds_are_settings() {
         signals: vec![sample::signal(Channel::AgentText, "", text.len() as u32)],
         ..sample::exhaustion_observation(window)
     };
-    assert_eq!(<Resilience as Exhaustion>::assess(&host, observation).unwrap().verdict, Verdict::Exhausted);
+    assert_eq!(judged::judge(&host, observation).verdict, Verdict::Exhausted);
 }

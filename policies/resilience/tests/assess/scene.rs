@@ -1,9 +1,11 @@
 //! A session with signals, built up line by line, and what the policy says of it.
 
 use baton_policy_resilience::Resilience;
-use baton_sdk::exhaustion::{Assessment, Observation, Occasion, Quota, QuotaCause, Verdict};
+use baton_sdk::exhaustion::{Observation, Occasion, Quota, QuotaCause};
 use baton_sdk::prelude::*;
 use baton_sdk::{MockHost, sample};
+
+use crate::judged::{Judged, Verdict};
 
 /// A session with signals, built up line by line.
 pub(crate) struct Scene {
@@ -49,10 +51,10 @@ impl Scene {
         self.with(|o| o.session.exit = Some(Exit { code, signal, by_host }))
     }
 
-    pub(crate) fn assess(self) -> Assessment {
+    pub(crate) fn assess(self) -> Judged {
         let mut host = MockHost::with_settings_of::<Resilience>(&[]);
         let window = host.add_text(self.window);
-        <Resilience as Exhaustion>::assess(&host, Observation { window, ..self.observation }).unwrap()
+        crate::judged::judge(&host, Observation { window, ..self.observation })
     }
 }
 

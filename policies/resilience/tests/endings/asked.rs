@@ -1,8 +1,10 @@
 //! What an agent that reported nothing has to answer, and what counts once it was asked (A11, A12).
 
-use baton_sdk::exhaustion::{Recovery, Verdict};
 use baton_sdk::prelude::*;
+use baton_sdk::recovery::Action;
 use baton_sdk::sample;
+
+use crate::judged::Verdict;
 
 use crate::{held_to, judge};
 
@@ -27,7 +29,7 @@ fn who_answers_the_question_plainly_is_believed() {
         ("Added `src/parser.txt`.", ("Write parser.txt.", &[])),
         ("Added `frob`.", ("Give the tool a flag `frob`.", &[])),
     ] {
-        assert_eq!(held_to(text, wanted, "", 0).recovery, Recovery::Nudge, "{text}");
+        assert_eq!(held_to(text, wanted, "", 0).recovery, Action::Nudge, "{text}");
         assert_ne!(held_to(text, wanted, "", 1).verdict, Verdict::Completed, "{text}");
         assert_eq!(held_to(text, wanted, "true", 1).verdict, Verdict::Completed, "left to its check: {text}");
     }
@@ -197,7 +199,7 @@ fn an_answer_is_heard_at_both_ends_and_beside_a_check() {
         "All of it was read. Done.",
     ] {
         let wanted = ("Write the helpers, the parser and the evaluator.", &["src/parser.py"] as &[&str]);
-        assert_eq!(held_to(text, wanted, "", 0).recovery, Recovery::Nudge, "{text}");
+        assert_eq!(held_to(text, wanted, "", 0).recovery, Action::Nudge, "{text}");
     }
 }
 
@@ -250,7 +252,7 @@ fn the_last_line_says_nothing_else() {
             o.objectives = vec![Objective { status: ObjectiveStatus::InProgress, files: 0, ..objective }];
             (o.files_changed, o.phase.check, o.phase.expects_files) = (1, String::new(), true);
         });
-        assert_eq!(assessment.recovery, Recovery::Nudge, "{text}");
+        assert_eq!(assessment.recovery, Action::Nudge, "{text}");
     }
 }
 
@@ -287,9 +289,9 @@ fn who_leaves_work_is_asked_once_and_then_continued() {
         })
     };
     let first = again(0, 40_000);
-    assert_eq!((first.verdict, &first.recovery), (Verdict::Unfinished, &Recovery::Nudge));
+    assert_eq!((first.verdict, &first.recovery), (Verdict::Unfinished, &Action::Nudge));
     assert!(first.reason.contains("left for whoever resumes"), "{}", first.reason);
-    assert_eq!(again(1, 40_000).recovery, Recovery::NewSession);
+    assert_eq!(again(1, 40_000).recovery, Action::Retry);
     // Its context says why.
     let full = again(1, 180_000);
     assert_eq!(full.verdict, Verdict::Exhausted);
@@ -304,12 +306,12 @@ fn who_leaves_work_is_asked_once_and_then_continued() {
         })
     };
     let left = checked(text, 2);
-    assert_eq!((left.verdict, &left.recovery), (Verdict::Unfinished, &Recovery::Nudge));
+    assert_eq!((left.verdict, &left.recovery), (Verdict::Unfinished, &Action::Nudge));
     assert!(left.reason.contains("cargo test"), "{}", left.reason);
     let blocked = "I could not start, because the compiler is not installed here.\n\nNot done: views";
     assert_eq!(checked(blocked, 0).verdict, Verdict::Unfinished);
     assert_eq!(checked("All of it is converted.", 2).verdict, Verdict::Completed);
-    assert_eq!(checked("The views were converted when I came.", 0).recovery, Recovery::Nudge);
+    assert_eq!(checked("The views were converted when I came.", 0).recovery, Action::Nudge);
 }
 
 #[test]
@@ -355,8 +357,8 @@ fn who_is_asked_can_answer_in_a_line() {
         (Verdict::Completed, Verdict::Completed)
     );
     // Where nobody ever changed anything, a person decides.
-    assert_eq!(found_done(0, 0).recovery, Recovery::Nudge);
-    assert!(matches!(found_done(1, 0).recovery, Recovery::Pause(_)));
+    assert_eq!(found_done(0, 0).recovery, Action::Nudge);
+    assert!(matches!(found_done(1, 0).recovery, Action::AskPerson(_)));
     // Only the whole line counts, with the names of the objectives.
     for line in [
         "Done: parser. Not done: cases 3 to 5.",
@@ -377,5 +379,43 @@ fn who_is_asked_can_answer_in_a_line() {
         o.signals.clear();
     });
     assert_eq!(silent.verdict, Verdict::Unfinished);
-    assert!(matches!(silent.recovery, Recovery::NewSession), "{:?}", silent.recovery);
+    assert!(matches!(silent.recovery, Action::Retry), "{:?}", silent.recovery);
+}
+
+#[test]
+fn a_report_of_done_beside_words_that_the_context_is_full_is_asked_about_once() {
+    // A12
+    let reported = |text: &str, nudges: u32| {
+        judge(text, |o| {
+            let by_session =
+                StatusReport { status: ObjectiveStatus::Done, note: String::new(), by_session: true };
+            o.objectives = vec![Objective {
+                status: ObjectiveStatus::Done,
+                reported: Some(by_session),
+                ..sample::objective("parser", "Write it")
+            }];
+            (o.files_changed, o.nudges, o.phase.progress.open) = (1, nudges, 0);
+        })
+    };
+    for text in [
+        "My context is full, the next session takes cases 8 to 10.",
+        "My context is full; cases 8 to 10 are left for the next session.",
+        "I ran out of context before case 8.",
+        "My context window is used up. Case 8 is next.",
+    ] {
+        let first = reported(text, 0);
+        assert_eq!((first.verdict, first.recovery), (Verdict::Unfinished, Action::Nudge), "{text}");
+        assert_eq!(reported(text, 1).verdict, Verdict::Completed, "who was asked means its report: {text}");
+    }
+    assert_eq!(reported("The parser is written, and its tests pass.", 0).verdict, Verdict::Completed);
+}
+
+#[test]
+fn a_no_is_heard_in_more_languages_than_one() {
+    // A11
+    for text in ["Nein.", "Nein, drei Fälle fehlen.", "Non, pas encore.", "Нет.", "Nej.", "No, todavía no."]
+    {
+        let assessment = held_to(text, ("Write it", &["parser.txt"]), "true", 1);
+        assert_ne!(assessment.verdict, Verdict::Completed, "{text}");
+    }
 }

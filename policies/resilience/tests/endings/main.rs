@@ -2,11 +2,16 @@
 //! contexts, limits, tokens and compaction (A12).
 
 mod asked;
+#[path = "../common/judged.rs"]
+mod judged;
 
 use baton_policy_resilience::Resilience;
-use baton_sdk::exhaustion::{Assessment, Observation, Occasion, Recovery, Verdict};
+use baton_sdk::exhaustion::{Observation, Occasion};
 use baton_sdk::prelude::*;
+use baton_sdk::recovery::Action;
 use baton_sdk::{MockHost, sample};
+
+use judged::{Judged, Verdict};
 
 /// Half `a` was written before the rules, each other one afterwards without a look at them. By words alone the new ones scored 24 of
 /// 48, 25 of 42, 24 of 40, 30 of 32, 20 of 24, 30 of 48 and 17 of 48 (`b` to `h`), with 0 to 5 false alarms each: people find ever
@@ -30,7 +35,7 @@ fn rows() -> Vec<Row> {
 }
 
 /// The answer of a prompt with one objective open and nothing changed on disk.
-fn judge(text: &str, change: impl FnOnce(&mut Observation)) -> Assessment {
+fn judge(text: &str, change: impl FnOnce(&mut Observation)) -> Judged {
     judge_with(&[], text, change)
 }
 
@@ -38,7 +43,7 @@ fn judge_with(
     settings: &[(&str, SettingValue)],
     text: &str,
     change: impl FnOnce(&mut Observation),
-) -> Assessment {
+) -> Judged {
     let mut host = MockHost::with_settings_of::<Resilience>(settings);
     let window = host.add_text(text);
     let mut observation = Observation {
@@ -48,11 +53,11 @@ fn judge_with(
         ..sample::exhaustion_observation(window)
     };
     change(&mut observation);
-    <Resilience as Exhaustion>::assess(&host, observation).unwrap()
+    judged::judge(&host, observation)
 }
 
 /// The same of an objective that nobody reported and no check looks at.
-fn unreported(text: &str, files_changed: u32) -> Assessment {
+fn unreported(text: &str, files_changed: u32) -> Judged {
     judge(text, |o| {
         let objective = sample::objective("parser", "Write it");
         o.objectives = vec![Objective { status: ObjectiveStatus::InProgress, files: 0, ..objective }];
@@ -61,7 +66,7 @@ fn unreported(text: &str, files_changed: u32) -> Assessment {
 }
 
 /// The same of an objective that wants this with these files, each of them changed, asked about so often.
-fn held_to(text: &str, wanted: (&str, &[&str]), check: &str, nudges: u32) -> Assessment {
+fn held_to(text: &str, wanted: (&str, &[&str]), check: &str, nudges: u32) -> Judged {
     judge(text, |o| {
         let file = |path: &&str| ExpectedFile { path: (*path).into(), state: FileState::Changed };
         let (description, files) = wanted;
@@ -194,12 +199,12 @@ fn who_does_not_say_that_it_is_done_is_not_believed() {
         "Wrote all of the parser's cases, minus delta.",
         "Alle f\u{fc}nf F\u{e4}lle sind geschrieben.",
     ] {
-        assert_eq!(asked(other, 0).recovery, Recovery::Nudge, "{other}");
+        assert_eq!(asked(other, 0).recovery, Action::Nudge, "{other}");
         assert_eq!(asked(&format!("{other}\n\nDone: parser"), 1).verdict, Verdict::Completed, "{other}");
     }
     // Who speaks of what is not done is asked.
     let careful = "Implemented the five cases. I did not touch the parser, which is another matter.";
-    assert_eq!(asked(careful, 0).recovery, Recovery::Nudge);
+    assert_eq!(asked(careful, 0).recovery, Action::Nudge);
 }
 
 #[test]
@@ -344,7 +349,7 @@ fn the_words_are_the_evidence_and_the_work_goes_on_in_another_session() {
     let text = "Two cases are proved.\n\nI have reached my context limit. Remaining: objectives 2 and 3.";
     let assessment = judge(text, |_| {});
     assert_eq!(assessment.verdict, Verdict::Exhausted);
-    assert_eq!(assessment.recovery, Recovery::Wait);
+    assert_eq!(assessment.recovery, Action::HandOff);
     assert!(assessment.reason.contains("context window is used up"), "{}", assessment.reason);
     let evidence = &assessment.evidence[0];
     assert_eq!(

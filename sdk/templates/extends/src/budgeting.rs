@@ -17,8 +17,8 @@ pub(crate) fn settings() -> Vec<settings::Setting> {
 }
 
 impl Budgeting for {{Type}} {
-    fn decide(host: &impl Host, o: Observation, base_turns: u32) -> Option<TurnBudget> {
-        let budget = <Resilience as Budgeting>::decide(host, o, base_turns)?;
+    fn decide(host: &impl Host, o: Observation) -> Option<TurnBudget> {
+        let budget = <Resilience as Budgeting>::decide(host, o)?;
         let least = u32::try_from(host.integer("least-turns")).unwrap_or(0);
         if budget.max_turns >= least {
             return Some(budget);

@@ -18,16 +18,15 @@ pub(crate) fn settings() -> Vec<settings::Setting> {
 
 impl Compaction for {{Type}} {
     fn decide(host: &impl Host, o: Observation) -> Option<Decision> {
-        let (items, session) = (o.items.len(), o.session.clone());
+        let session = o.session.clone();
         let decision = <Resilience as Compaction>::decide(host, o)?;
         let used = session.occupancy.used_tokens.unwrap_or(0);
         let most = host.integer("compact-tokens").unsigned_abs();
-        // Large items are asked about alone, and one compaction right after another makes no more room.
+        // One compaction right after another makes no more room.
         let is_recent = session.compactions > 0
             && i64::from(session.turns_since_compaction) <= host.integer("refill-turns");
         let can_compact = session.capabilities.contains(Capabilities::COMPACTS);
-        if decision.action != Action::Keep || items > 0 || used < most || is_recent || !can_compact
-        {
+        if decision.action != Action::Keep || used < most || is_recent || !can_compact {
             return Some(decision);
         }
         let instructions = host.text("compact-instructions");

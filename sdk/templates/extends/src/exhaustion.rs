@@ -1,7 +1,7 @@
 //! How resilience judges a session, with the phrases by which the agents of this team say that their context is used up.
 
 use baton_policy_resilience::Resilience;
-use baton_sdk::exhaustion::{Assessment, Observation, Occasion, Recovery, Verdict};
+use baton_sdk::exhaustion::{Assessment, Observation, Occasion, Verdict};
 use baton_sdk::prelude::*;
 
 use crate::{{Type}};
@@ -25,12 +25,11 @@ impl Exhaustion for {{Type}} {
         // A provider's limit, an interruption and the like are told by better evidence than a line of the answer.
         let is_open_to_words = matches!(
             assessment.verdict,
-            Verdict::Completed | Verdict::Unfinished | Verdict::Truncated | Verdict::Failed
+            Verdict::Answered | Verdict::Truncated | Verdict::Failed
         );
         Some(match said.filter(|_| is_open_to_words) {
             Some(evidence) => Assessment {
                 verdict: Verdict::Exhausted,
-                recovery: Recovery::Wait,
                 reason: format!("the context is used up, says the agent: {}", evidence.text),
                 evidence: vec![evidence],
                 ..assessment

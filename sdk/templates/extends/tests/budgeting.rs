@@ -10,7 +10,9 @@ use {{crate}}::{{Type}} as Policy;
 /// The turns where the table says so many.
 fn decide(base_turns: u32, settings: &[(&str, SettingValue)]) -> Option<TurnBudget> {
     let host = MockHost::with_settings_of::<Policy>(settings);
-    <Policy as Budgeting>::decide(&host, sample::splitting_observation(), base_turns)
+    let mut observation = sample::budgeting_observation();
+    observation.base_turns = base_turns;
+    <Policy as Budgeting>::decide(&host, observation)
 }
 
 #[test]

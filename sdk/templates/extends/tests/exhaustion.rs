@@ -32,14 +32,14 @@ fn the_phrase_at_the_beginning_of_a_line_tells_that_a_context_is_used_up() {
 fn the_phrase_in_the_middle_of_a_line_tells_nothing() {
     let said = "I wrote the page on what to do when a machine is out of working memory.";
     let assessment = assess(Channel::AgentText, said, Occasion::PromptEnded);
-    assert_decision!(assessment, Verdict::Completed);
+    assert_decision!(assessment, Verdict::Answered);
 }
 
 #[test]
 fn what_a_tool_printed_is_no_evidence() {
     let said = "out of working memory";
     let assessment = assess(Channel::ToolOutput, said, Occasion::PromptEnded);
-    assert_decision!(assessment, Verdict::Completed);
+    assert_decision!(assessment, Verdict::Answered);
 }
 
 #[test]

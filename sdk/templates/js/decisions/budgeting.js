@@ -7,9 +7,9 @@ export const settings = [
 ];
 
 export const budgeting = {
-  decide(o, baseTurns) {
+  decide(o) {
     const percent = 100 + Number(getInteger('extra-turns-percent'));
-    const maxTurns = Math.min(Math.ceil((baseTurns * percent) / 100), 0xffffffff);
+    const maxTurns = Math.min(Math.ceil((o.baseTurns * percent) / 100), 0xffffffff);
     return { maxTurns, reason: `${percent} % of the table's value` };
   },
 };

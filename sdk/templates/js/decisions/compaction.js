@@ -13,7 +13,7 @@ export const compaction = {
     if (usedTokens === undefined || !windowTokens) return keep('nobody knows how full the window is');
     const percent = (Number(usedTokens) * 100) / Number(windowTokens);
     const threshold = getNumber('compact-percent');
-    if (percent < threshold || o.items.length > 0) return keep(`${Math.floor(percent)} % of the window are used`);
+    if (percent < threshold) return keep(`${Math.floor(percent)} % of the window are used`);
     const reason = `${Math.floor(percent)} % of the window are used, and ${Math.floor(threshold)} % are allowed`;
     return { action: { tag: 'compact', val: '' }, reason };
   },

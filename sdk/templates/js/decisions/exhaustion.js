@@ -25,13 +25,11 @@ export const exhaustion = {
         return assessment('exhausted', [{ channel: signal.channel, seq: signal.seq, text }], 'its context is used up');
       }
     }
-    if (o.answerBytes > 0n || o.filesChanged > 0) return assessment('completed', [], 'it answered');
+    if (o.answerBytes > 0n || o.filesChanged > 0) return assessment('answered', [], 'it answered');
     return assessment('failed', [], 'it ended without an answer');
   },
 };
 
 function assessment(verdict, evidence, reason) {
-  // The host reads the recovery of a session that is stalled, truncated, interrupted or failed.
-  const recovery = { tag: verdict === 'failed' ? 'new-session' : 'wait' };
-  return { verdict: { tag: verdict }, evidence, warning: undefined, recovery, reason };
+  return { verdict: { tag: verdict }, evidence, warning: undefined, reason };
 }

@@ -6,7 +6,7 @@ import { host } from './host.mjs';
 
 test('more turns are a setting', () => {
   host(policy);
-  assert.equal(policy.budgeting.decide({}, 25).maxTurns, 25);
+  assert.equal(policy.budgeting.decide({ baseTurns: 25 }).maxTurns, 25);
   host(policy, { given: [['extra-turns-percent', { tag: 'integer', val: 20n }]] });
-  assert.equal(policy.budgeting.decide({}, 25).maxTurns, 30);
+  assert.equal(policy.budgeting.decide({ baseTurns: 25 }).maxTurns, 30);
 });

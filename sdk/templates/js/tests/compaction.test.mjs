@@ -6,7 +6,7 @@ import { host } from './host.mjs';
 
 function decide(usedTokens, given) {
   host(policy, { given });
-  return policy.compaction.decide({ session: { occupancy: { usedTokens, windowTokens: 200_000n } }, items: [] });
+  return policy.compaction.decide({ session: { occupancy: { usedTokens, windowTokens: 200_000n } } });
 }
 
 test('a half-empty window is kept, a full one is compacted', () => {

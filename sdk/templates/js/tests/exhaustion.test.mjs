@@ -17,15 +17,14 @@ test('a context that is used up is told by the words', () => {
 });
 
 test('what a tool printed is no evidence', () => {
-  assert.equal(assess('tool-output', 'context window', 'prompt-ended', 9n).verdict.tag, 'completed');
+  assert.equal(assess('tool-output', 'context window', 'prompt-ended', 9n).verdict.tag, 'answered');
 });
 
 test('nobody who works is given up', () => {
   assert.equal(assess('agent-text', 'the context window is small', 'turn').verdict.tag, 'healthy');
 });
 
-test('only what failed needs a recovery', () => {
-  assert.equal(assess('agent-text', 'It is done.', 'prompt-ended', 9n).recovery.tag, 'wait');
-  const failed = assess('agent-text', '', 'prompt-ended');
-  assert.deepEqual([failed.verdict.tag, failed.recovery.tag], ['failed', 'new-session']);
+test('what ended without an answer has failed', () => {
+  assert.equal(assess('agent-text', 'It is done.', 'prompt-ended', 9n).verdict.tag, 'answered');
+  assert.equal(assess('agent-text', '', 'prompt-ended').verdict.tag, 'failed');
 });

@@ -10,6 +10,7 @@ SETTINGS = [integer("extra-turns-percent", 0, (0, 900), "Turns beyond those of t
 
 
 class Budgeting(exports.Budgeting):
-    def decide(self, observation, base_turns):
+    def decide(self, observation):
         percent = 100 + config.get_integer("extra-turns-percent")
-        return TurnBudget(min(-(-base_turns * percent // 100), 2**32 - 1), f"{percent} % of the table's value")
+        turns = min(-(-observation.base_turns * percent // 100), 2**32 - 1)
+        return TurnBudget(turns, f"{percent} % of the table's value")

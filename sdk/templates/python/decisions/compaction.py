@@ -15,7 +15,7 @@ class Compaction(exports.Compaction):
         if used is None or not window:
             return CompactionDecision(CompactionAction_Keep(), "nobody knows how full the window is")
         percent, threshold = used * 100 / window, config.get_number("compact-percent")
-        if percent < threshold or observation.items:
+        if percent < threshold:
             return CompactionDecision(CompactionAction_Keep(), f"{int(percent)} % of the window are used")
         reason = f"{int(percent)} % of the window are used, and {int(threshold)} % are allowed"
         return CompactionDecision(CompactionAction_Compact(""), reason)

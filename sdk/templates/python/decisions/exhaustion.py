@@ -32,12 +32,9 @@ class Exhaustion(exports.Exhaustion):
                 evidence = Evidence(signal.channel, signal.seq, words)
                 return assessment(seen.Verdict_Exhausted(), [evidence], "its context is used up")
         if observation.answer_bytes > 0 or observation.files_changed > 0:
-            return assessment(seen.Verdict_Completed(), [], "it answered")
+            return assessment(seen.Verdict_Answered(), [], "it answered")
         return assessment(seen.Verdict_Failed(), [], "it ended without an answer")
 
 
 def assessment(verdict, evidence, reason):
-    # The host reads the recovery of a session that is stalled, truncated, interrupted or failed.
-    has_failed = isinstance(verdict, seen.Verdict_Failed)
-    recovery = seen.Recovery_NewSession() if has_failed else seen.Recovery_Wait()
-    return seen.Assessment(verdict, evidence, None, recovery, reason)
+    return seen.Assessment(verdict, evidence, None, reason)

@@ -11,7 +11,7 @@ from wit_world.imports.questions import CompactionAction_Compact, CompactionActi
 def decide(used_tokens, given=()):
     host(policy, given)
     occupancy = Seen(used_tokens=used_tokens, window_tokens=200_000)
-    return policy.Compaction().decide(Seen(session=Seen(occupancy=occupancy), items=[]))
+    return policy.Compaction().decide(Seen(session=Seen(occupancy=occupancy)))
 
 
 class CompactionTest(unittest.TestCase):

@@ -23,15 +23,14 @@ class ExhaustionTest(unittest.TestCase):
 
     def test_what_a_tool_printed_is_no_evidence(self):
         said = assess(types.Channel.TOOL_OUTPUT, "context window", questions.Occasion.PROMPT_ENDED, 9)
-        self.assertEqual(said.verdict, questions.Verdict_Completed())
+        self.assertEqual(said.verdict, questions.Verdict_Answered())
 
     def test_nobody_who_works_is_given_up(self):
         said = assess(types.Channel.AGENT_TEXT, "the context window is small", questions.Occasion.TURN)
         self.assertEqual(said.verdict, questions.Verdict_Healthy())
 
-    def test_only_what_failed_needs_a_recovery(self):
-        completed = assess(types.Channel.AGENT_TEXT, "It is done.", questions.Occasion.PROMPT_ENDED, 9)
-        self.assertEqual(completed.recovery, questions.Recovery_Wait())
+    def test_what_ended_without_an_answer_has_failed(self):
+        answered = assess(types.Channel.AGENT_TEXT, "It is done.", questions.Occasion.PROMPT_ENDED, 9)
+        self.assertEqual(answered.verdict, questions.Verdict_Answered())
         failed = assess(types.Channel.AGENT_TEXT, "", questions.Occasion.PROMPT_ENDED)
         self.assertEqual(failed.verdict, questions.Verdict_Failed())
-        self.assertEqual(failed.recovery, questions.Recovery_NewSession())

@@ -16,9 +16,9 @@ pub(crate) fn settings() -> Vec<settings::Setting> {
 }
 
 impl Budgeting for {{Type}} {
-    fn decide(host: &impl Host, _observation: Observation, base_turns: u32) -> Option<TurnBudget> {
+    fn decide(host: &impl Host, o: Observation) -> Option<TurnBudget> {
         let percent = 100 + host.integer("extra-turns-percent").clamp(0, 900) as u64;
-        let turns = (u64::from(base_turns) * percent).div_ceil(100);
+        let turns = (u64::from(o.base_turns) * percent).div_ceil(100);
         Some(TurnBudget {
             max_turns: u32::try_from(turns).unwrap_or(u32::MAX),
             reason: format!("{percent} % of the table's value"),

@@ -19,7 +19,7 @@ impl Compaction for {{Type}} {
     fn decide(host: &impl Host, o: Observation) -> Option<Decision> {
         let threshold = host.number("compact-percent");
         Some(match o.session.occupancy.percent() {
-            Some(percent) if percent >= threshold && o.items.is_empty() => {
+            Some(percent) if percent >= threshold => {
                 let reason = format!(
                     "{percent:.0} % of the window are used, and {threshold:.0} % are allowed"
                 );

@@ -1,6 +1,6 @@
 //! How a session is, or why it stopped.
 
-use baton_sdk::exhaustion::{Assessment, Observation, Occasion, Recovery, Verdict};
+use baton_sdk::exhaustion::{Assessment, Observation, Occasion, Verdict};
 use baton_sdk::prelude::*;
 
 use crate::{{Type}};
@@ -50,7 +50,7 @@ impl Exhaustion for {{Type}} {
                 assessment(Verdict::Healthy, Vec::new(), "it works")
             }
             _ if o.answer_bytes > 0 || o.files_changed > 0 => {
-                assessment(Verdict::Completed, Vec::new(), "it answered")
+                assessment(Verdict::Answered, Vec::new(), "it answered")
             }
             _ => assessment(Verdict::Failed, Vec::new(), "it ended without an answer"),
         }
@@ -62,16 +62,10 @@ fn has_ended(occasion: Occasion) -> bool {
 }
 
 fn assessment(verdict: Verdict, evidence: Vec<Evidence>, reason: &str) -> Option<Assessment> {
-    // The host reads the recovery of a session that is stalled, truncated, interrupted or failed.
-    let recovery = match verdict {
-        Verdict::Failed => Recovery::NewSession,
-        _ => Recovery::Wait,
-    };
     Some(Assessment {
         verdict,
         evidence,
         warning: None,
-        recovery,
         reason: reason.into(),
     })
 }

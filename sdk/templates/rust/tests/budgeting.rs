@@ -10,7 +10,7 @@ use {{crate}}::{{Type}} as Policy;
 /// The turns where the table says 25.
 fn decide(settings: &[(&str, SettingValue)]) -> Option<TurnBudget> {
     let host = MockHost::with_settings_of::<Policy>(settings);
-    <Policy as Budgeting>::decide(&host, sample::splitting_observation(), 25)
+    <Policy as Budgeting>::decide(&host, sample::budgeting_observation())
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! How sessions are judged.
 
-use baton_sdk::exhaustion::{Assessment, Occasion, Recovery, Verdict};
+use baton_sdk::exhaustion::{Assessment, Occasion, Verdict};
 use baton_sdk::prelude::*;
 use baton_sdk::{MockHost, assert_decision, rules, sample, strategy};
 use proptest::prelude::*;
@@ -28,7 +28,7 @@ fn a_context_that_is_used_up_is_told_by_the_words() {
 #[test]
 fn what_a_tool_printed_is_no_evidence() {
     let assessment = assess(Channel::ToolOutput, "context window", Occasion::PromptEnded);
-    assert_decision!(assessment, Verdict::Completed);
+    assert_decision!(assessment, Verdict::Answered);
 }
 
 #[test]
@@ -41,10 +41,9 @@ fn nobody_who_works_is_given_up() {
 }
 
 #[test]
-fn only_what_failed_needs_a_recovery() {
-    let completed = assess(Channel::AgentText, "It is done.", Occasion::PromptEnded);
-    assert_decision!(completed, Verdict::Completed);
-    assert!(matches!(completed.recovery, Recovery::Wait));
+fn what_ended_without_an_answer_has_failed() {
+    let answered = assess(Channel::AgentText, "It is done.", Occasion::PromptEnded);
+    assert_decision!(answered, Verdict::Answered);
     let mut host = MockHost::with_settings_of::<Policy>(&[]);
     let mut silent = sample::exhaustion_observation(host.add_text(""));
     (silent.answer_bytes, silent.files_changed) = (0, 0);
@@ -52,7 +51,6 @@ fn only_what_failed_needs_a_recovery() {
     silent.occasion = Occasion::PromptEnded;
     let failed = <Policy as Exhaustion>::assess(&host, silent).expect("it answers");
     assert_decision!(failed, Verdict::Failed);
-    assert!(matches!(failed.recovery, Recovery::NewSession));
 }
 
 proptest! {

@@ -37,10 +37,10 @@ const VERSIONS: [(&str, &str); 3] = [("proptest", "1.12"), ("serde_json", "1"), 
 /// Names that a crate cannot have: words of the language, crates that the new one has already, and words of the SDK.
 const TAKEN: &str = "\
     abstract alloc as async await baton-policy-resilience baton-sdk baton_policy_resilience baton_sdk become box break \
-    budgeting compaction const continue core crate do dyn else enum exhaustion extern false final fn for gen handoff \
-    if impl in let loop macro match mod move mut override priv proc_macro prompting proptest pub ref return review \
-    schema self settings splitting static std struct super test trait true try type typeof unsafe unsized use virtual \
-    where while yield";
+    budgeting compaction completion const continue core crate do dyn else enum exhaustion extern false final fn for gen \
+    handoff if impl in let loop macro match mod move mut offloading override priv proc_macro prompting proptest pub recovery \
+    ref return review schema self settings splitting static std struct super test trait true try type typeof unsafe unsized \
+    use virtual where while yield";
 
 /// Types that every module has, beside those that the template names.
 const PRELUDE: &[&str] = &["Box", "Err", "None", "Ok", "Option", "Result", "Self", "Some", "String", "Vec"];
@@ -81,8 +81,14 @@ pub(crate) struct NewArgs {
 pub(crate) enum Decides {
     /// How is this session, or why did it stop?
     Exhaustion,
+    /// Are the objectives of a prompt done?
+    Completion,
+    /// What to do about a session that is not well?
+    Recovery,
     /// Is it time to make room?
     Compaction,
+    /// Which large items need not lie in the context?
+    Offloading,
     /// Is this scope too large?
     Splitting,
     /// How many turns may it take?
@@ -99,7 +105,10 @@ impl Decides {
     pub(crate) fn capability(self) -> Capability {
         match self {
             Decides::Exhaustion => Capability::Exhaustion,
+            Decides::Completion => Capability::Completion,
+            Decides::Recovery => Capability::Recovery,
             Decides::Compaction => Capability::Compaction,
+            Decides::Offloading => Capability::Offloading,
             Decides::Splitting => Capability::Splitting,
             Decides::Budgeting => Capability::Budgeting,
             Decides::Prompting => Capability::Prompting,

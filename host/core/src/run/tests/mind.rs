@@ -12,42 +12,62 @@ impl World {
         match ask {
             Ask::Assess(o) => {
                 let code = o.signals.iter().rfind(|s| s.prompt == o.session.prompts).map(|s| s.code.as_str());
-                let (verdict, recovery) = match (o.occasion, code) {
-                    (Occasion::Turn | Occasion::Signal, _) => (Verdict::Healthy, Recovery::Wait),
-                    (Occasion::Heartbeat, _) if o.session.idle_ms >= 300_000 => {
-                        (Verdict::Stalled, Recovery::Interrupt)
-                    }
-                    (Occasion::Heartbeat, _) => (Verdict::Healthy, Recovery::Wait),
-                    (_, Some("done")) => (Verdict::Completed, Recovery::Wait),
-                    (_, Some("exhausted")) => (Verdict::Exhausted, Recovery::Wait),
-                    (_, Some("quota")) => {
-                        (Verdict::Quota { cause: QuotaCause::Rate, until: None }, Recovery::Wait)
-                    }
+                let verdict = match (o.occasion, code) {
+                    (Occasion::Heartbeat, _) if o.session.idle_ms >= 300_000 => Verdict::Stalled,
+                    (Occasion::Turn | Occasion::Signal | Occasion::Heartbeat, _) => Verdict::Healthy,
+                    (_, Some("done")) => Verdict::Answered,
+                    (_, Some("exhausted")) => Verdict::Exhausted,
+                    (_, Some("quota")) => Verdict::Quota { cause: QuotaCause::Rate, until: None },
                     (_, Some("quota-until")) => {
                         let until = Some(self.now + DurationMs::from_mins(20));
-                        (Verdict::Quota { cause: QuotaCause::Usage, until }, Recovery::Wait)
+                        Verdict::Quota { cause: QuotaCause::Usage, until }
                     }
-                    (_, Some("nothing")) => (Verdict::Truncated, Recovery::Nudge),
-                    _ => (Verdict::Failed, Recovery::NewSession),
+                    (_, Some("nothing")) => Verdict::Truncated,
+                    _ => Verdict::Failed,
                 };
                 let used = o.session.occupancy.used_tokens.unwrap_or(0);
                 let warning = (used >= 850).then(|| "nearly full".to_owned());
-                Decision::Assess(Assessment { verdict, evidence: Vec::new(), warning, recovery, reason })
+                Decision::Assess(Assessment { verdict, evidence: Vec::new(), warning, reason })
+            }
+            Ask::Complete(o) => {
+                let left = self.unfinished.get();
+                self.unfinished.set(left.saturating_sub(1));
+                let done = o.session.objectives.iter().filter(|_| left == 0);
+                let done = done.map(|objective| objective.id.clone()).collect();
+                Decision::Complete(CompletionDecision { done, evidence: Vec::new(), reason })
+            }
+            Ask::Recover(o) => {
+                let told = self.recovery.as_ref().filter(|(verdict, _)| *verdict == o.assessment.verdict);
+                let action = match o.assessment.verdict {
+                    _ if let Some((_, action)) = told => action.clone(),
+                    Verdict::Stalled => RecoveryAction::Interrupt,
+                    Verdict::Truncated => RecoveryAction::Nudge,
+                    Verdict::Quota { .. } => RecoveryAction::Wait,
+                    Verdict::Exhausted => RecoveryAction::HandOff,
+                    _ => RecoveryAction::Retry,
+                };
+                Decision::Recover(RecoveryDecision { action, reason })
             }
             Ask::Compaction(o) => {
                 let used = o.session.occupancy.used_tokens.unwrap_or(0);
-                let all = || o.items.iter().map(|item| item.id.clone()).collect();
-                let action = match o.items.is_empty() {
-                    true if self.hands_off_from.is_some_and(|from| used >= from) => CompactionAction::HandOff,
-                    true if used >= 700 && self.compacts => {
-                        CompactionAction::Compact { instructions: String::new() } // B1
-                    }
-                    false if used >= self.offload_from => {
-                        CompactionAction::Offload { items: self.offloads.clone().unwrap_or_else(all) } // C4
-                    }
-                    _ => CompactionAction::Keep,
+                let action = if self.hands_off_from.is_some_and(|from| used >= from) {
+                    CompactionAction::HandOff
+                } else if used >= 700 && self.compacts {
+                    CompactionAction::Compact { instructions: String::new() } // B1
+                } else {
+                    CompactionAction::Keep
                 };
                 Decision::Compaction(CompactionDecision { action, reason })
+            }
+            Ask::Offload(o) => {
+                let used = o.session.occupancy.used_tokens.unwrap_or(0);
+                let all = || o.items.iter().map(|item| item.id.clone()).collect();
+                let items = if used >= self.offload_from {
+                    self.offloads.clone().unwrap_or_else(all) // C4
+                } else {
+                    Vec::new()
+                };
+                Decision::Offload(OffloadingDecision { items, reason })
             }
             Ask::Split(o) => {
                 let asked =
@@ -62,7 +82,7 @@ impl World {
                 };
                 Decision::Split(SplitDecision { action, reason })
             }
-            Ask::Budget(_, base) => Decision::Budget(TurnBudget { max_turns: *base, reason }),
+            Ask::Budget(o) => Decision::Budget(TurnBudget { max_turns: o.base_turns, reason }),
             Ask::Brief(o) => Decision::Brief(Brief {
                 prompt: format!("{:?} {:?} {:?}", o.kind, o.focus, o.attributes),
                 left_out: Vec::new(),

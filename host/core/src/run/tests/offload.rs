@@ -2,7 +2,7 @@
 
 use super::world::{World, label, workflow, wrong_answer};
 use crate::action::Action;
-use crate::decision::{CompactionAction, CompactionDecision, Decision, Fault};
+use crate::decision::{Decision, Fault, OffloadingDecision};
 use crate::ids::RequestId;
 use crate::input::{Input, Stamped};
 use crate::notice::Notice;
@@ -14,8 +14,7 @@ fn item(n: usize) -> ItemView {
 
 fn offload(items: &[&str]) -> Result<Decision, Fault> {
     let items = items.iter().map(|id| (*id).to_owned()).collect();
-    let decision = CompactionDecision { action: CompactionAction::Offload { items }, reason: "large".into() };
-    Ok(Decision::Compaction(decision))
+    Ok(Decision::Offload(OffloadingDecision { items, reason: "large".into() }))
 }
 
 /// A run whose only session works, with nothing under way but its prompt.
@@ -40,7 +39,7 @@ fn offer(world: &mut World, n: usize) -> Vec<Action> {
 fn asked(actions: &[Action]) -> RequestId {
     match actions {
         [Action::RequestDecision { request, question, .. }] => {
-            assert!(matches!(&question.ask, Ask::Compaction(o) if o.items.len() == 1));
+            assert!(matches!(&question.ask, Ask::Offload(o) if o.items.len() == 1));
             *request
         }
         other => panic!("{other:?}"),
@@ -48,7 +47,7 @@ fn asked(actions: &[Action]) -> RequestId {
 }
 
 fn decide(world: &mut World, request: RequestId, result: Result<Decision, Fault>) -> Vec<Action> {
-    apply(world, Input::Decided { request, result, label: Box::new(label(Capability::Compaction)) })
+    apply(world, Input::Decided { request, result, label: Box::new(label(Capability::Offloading)) })
 }
 
 #[test]
@@ -60,7 +59,7 @@ fn what_the_policy_offloads_is_replaced_and_everything_else_stays() {
         (offload(&["tool-result-2"]), false),
         (offload(&["tool-result-1", "tool-result-2"]), false),
         (offload(&["tool-result-1", "tool-result-1"]), false),
-        (Ok(wrong_answer(Capability::Compaction)), false),
+        (Ok(wrong_answer(Capability::Offloading)), false),
         (Err(Fault::Trap { message: "oops".into() }), false),
     ];
     for (answer, expected) in answers {

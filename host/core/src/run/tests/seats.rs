@@ -2,16 +2,14 @@
 
 use super::world::{World, label, workflow};
 use crate::action::Action;
-use crate::decision::{
-    AbstentionRecord, CompactionAction, CompactionDecision, DecidedBy, Decision, Fault, FaultRecord, Label,
-};
+use crate::decision::{AbstentionRecord, DecidedBy, Decision, Fault, FaultRecord, Label, OffloadingDecision};
 use crate::ids::{Digest, RequestId};
 use crate::input::{ChangeCause, Input, Pin, Stamped};
 use crate::notice::Notice;
 use crate::observation::{Capability, ItemKind, ItemView};
 use crate::workflow::{Scope, Workflow};
 
-const ASKED: Capability = Capability::Compaction;
+const ASKED: Capability = Capability::Offloading;
 
 fn pin(policy: &str, scope: Scope) -> Pin {
     Pin {
@@ -79,8 +77,8 @@ fn by(policy: &str, faulty: &[&str]) -> Label {
 
 fn answer(world: &mut World, n: usize, label: Label) -> Vec<Action> {
     let (request, _) = ask(world, n);
-    let kept = CompactionDecision { action: CompactionAction::Keep, reason: "small".into() };
-    apply(world, Input::Decided { request, result: Ok(Decision::Compaction(kept)), label: Box::new(label) })
+    let kept = OffloadingDecision { items: Vec::new(), reason: "small".into() };
+    apply(world, Input::Decided { request, result: Ok(Decision::Offload(kept)), label: Box::new(label) })
 }
 
 fn deciding(world: &World) -> Vec<&str> {

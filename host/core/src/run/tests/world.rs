@@ -1,6 +1,6 @@
 //! A world for the machine to act in: performs every intent at once, with agents and policies scripted by the test.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::action::{Action, Ending};
@@ -66,6 +66,10 @@ pub(super) struct World {
     pub(super) absent: Vec<String>,
     /// The compaction policy hands off at this many tokens, whatever the session has finished.
     pub(super) hands_off_from: Option<u64>,
+    /// What is done after this verdict, instead of what is usual.
+    pub(super) recovery: Option<(Verdict, RecoveryAction)>,
+    /// So many prompts that were answered are not called done.
+    pub(super) unfinished: Cell<u32>,
     /// The commit of a checkpoint; absent where there is no git.
     pub(super) base: Option<String>,
     /// What becomes of branching, merging and landing, time after time; then each works.
@@ -153,6 +157,8 @@ impl World {
             keeps: true,
             absent: Vec::new(),
             hands_off_from: None,
+            recovery: None,
+            unfinished: Cell::new(0),
             base: Some("b".into()),
             branches: VecDeque::new(),
             merges: VecDeque::new(),

@@ -104,7 +104,10 @@ impl<'a, 't> Choices<'a, 't> {
         }
         let named = [
             (Capability::Exhaustion, shape.exhaustion),
+            (Capability::Completion, shape.completion),
+            (Capability::Recovery, shape.recovery),
             (Capability::Compaction, shape.compaction),
+            (Capability::Offloading, shape.offloading),
             (Capability::Splitting, shape.splitting),
             (Capability::Budgeting, shape.budgeting),
             (Capability::Prompting, shape.prompting),

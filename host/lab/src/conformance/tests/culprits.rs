@@ -4,9 +4,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use baton_core::Seq;
 use baton_core::decision::{
-    Assessment, Brief, CompactionAction, CompactionDecision, Composition, Continuer, Decision, Evidence,
-    Fault, Finding, Order, Recovery, Review, SplitAction, SplitDecision, Staleness, SubPhase, TurnBudget,
-    Verdict,
+    Assessment, Brief, CompactionAction, CompactionDecision, CompletionDecision, Composition, Continuer,
+    Decision, Evidence, Fault, Finding, OffloadingDecision, Order, RecoveryAction, RecoveryDecision, Review,
+    SplitAction, SplitDecision, Staleness, SubPhase, TurnBudget, Verdict,
 };
 use baton_core::facts::Channel;
 use baton_core::observation::{
@@ -65,7 +65,7 @@ fn good(question: &Question) -> Decision {
             let is_full = full(seen.session.occupancy.used_tokens);
             let verdict = match (is_full, over) {
                 (true, _) => Verdict::Exhausted,
-                (false, true) => Verdict::Completed,
+                (false, true) => Verdict::Answered,
                 (false, false) => Verdict::Healthy,
             };
             let spoken = seen.signals.iter().find(|signal| signal.channel != Channel::ToolOutput);
@@ -78,21 +78,28 @@ fn good(question: &Question) -> Decision {
                 verdict,
                 evidence: evidence.into_iter().collect(),
                 warning: is_full.then(|| WHY.to_owned()),
-                recovery: Recovery::Wait,
                 reason,
             })
         }
+        Ask::Complete(seen) => {
+            let done = seen.session.objectives.iter().map(|objective| objective.id.clone()).collect();
+            Decision::Complete(CompletionDecision { done, evidence: Vec::new(), reason })
+        }
+        Ask::Recover(_) => Decision::Recover(RecoveryDecision { action: RecoveryAction::Nudge, reason }),
         Ask::Compaction(seen) => {
-            let action = match (seen.items.first(), full(seen.session.occupancy.used_tokens)) {
-                (Some(item), _) => CompactionAction::Offload { items: vec![item.id.clone()] },
-                (None, true) => CompactionAction::HandOff,
-                (None, false) => CompactionAction::Keep,
+            let action = match full(seen.session.occupancy.used_tokens) {
+                true => CompactionAction::HandOff,
+                false => CompactionAction::Keep,
             };
             Decision::Compaction(CompactionDecision { action, reason })
         }
+        Ask::Offload(seen) => {
+            let items = seen.items.iter().take(1).map(|item| item.id.clone()).collect();
+            Decision::Offload(OffloadingDecision { items, reason })
+        }
         Ask::Split(seen) => Decision::Split(SplitDecision { action: halves(seen, true), reason }),
-        Ask::Budget(_, base_turns) => {
-            Decision::Budget(TurnBudget { max_turns: base_turns.saturating_mul(2), reason })
+        Ask::Budget(seen) => {
+            Decision::Budget(TurnBudget { max_turns: seen.base_turns.saturating_mul(2), reason })
         }
         Ask::Brief(_) => Decision::Brief(Brief { prompt: "Do it.".to_owned(), left_out: Vec::new(), reason }),
         Ask::Compose(_) => Decision::Compose(Composition {
@@ -231,7 +238,7 @@ fn culprit(rule: &str) -> Report {
             COMPACTION,
             but(|question, decision| {
                 if let (Ask::Compaction(seen), Decision::Compaction(answer)) = (&question.ask, decision)
-                    && seen.session.occupancy.used_tokens.is_some_and(|used| used > 300_000)
+                    && seen.session.occupancy.used_tokens.is_some_and(|used| used % 2 == 1)
                 {
                     answer.action = CompactionAction::Keep;
                 }
@@ -240,16 +247,16 @@ fn culprit(rule: &str) -> Report {
         "more-turns-for-more" => report_of(
             SCOPE,
             but(|question, decision| {
-                if let (Ask::Budget(_, base_turns), Decision::Budget(answer)) = (&question.ask, decision) {
-                    answer.max_turns = u32::MAX - base_turns;
+                if let (Ask::Budget(seen), Decision::Budget(answer)) = (&question.ask, decision) {
+                    answer.max_turns = u32::MAX - seen.base_turns;
                 }
             }),
         ),
         "done-adds-nothing" => report_of(
             SCOPE,
             but(|question, decision| {
-                if let (Ask::Budget(seen, base_turns), Decision::Budget(answer)) = (&question.ask, decision) {
-                    answer.max_turns = base_turns + seen.objectives.len() as u32;
+                if let (Ask::Budget(seen), Decision::Budget(answer)) = (&question.ask, decision) {
+                    answer.max_turns = seen.base_turns + seen.objectives.len() as u32;
                 }
             }),
         ),
@@ -303,7 +310,7 @@ fn who_keeps_every_rule_is_fit() {
     assert!(report.is_fit());
     assert_eq!(report.asked, PLAN.questions);
     assert!(report.rules.iter().all(|rule| rule.asked > 5), "every rule is asked: {:#?}", report.rules);
-    assert_eq!(report.functions.len(), 7);
+    assert_eq!(report.functions.len(), 10);
 }
 
 #[test]

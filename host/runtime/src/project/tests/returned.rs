@@ -28,7 +28,7 @@ fn update(objective: &str, status: ObjectiveStatus, note: &str) -> Report {
 // C10 C17 C26
 #[test]
 fn a_hand_off_near_capacity_returns_what_exhaustion_returns() {
-    let mut play = at_build(|play| (play.verdict, play.hands_off) = (Verdict::Completed, true));
+    let mut play = at_build(|play| (play.verdict, play.hands_off) = (Verdict::Answered, true));
     play.until(|view| view.phases[1].sessions.len() == 2);
     let returned = returned(&play, "s2");
     assert_eq!((returned.status, returned.ending.as_str()), (ReturnStatus::Partial, "near-capacity"));
@@ -45,7 +45,7 @@ fn a_hand_off_near_capacity_returns_what_exhaustion_returns() {
 // C26 D2
 #[test]
 fn a_split_request_returns_as_a_success_and_parts_are_no_phases_of_the_workflow() {
-    let mut play = at_build(|play| (play.verdict, play.splits) = (Verdict::Completed, true));
+    let mut play = at_build(|play| (play.verdict, play.splits) = (Verdict::Answered, true));
     let group = |id: &str| SplitGroupReport { title: id.into(), objectives: vec![id.into()] };
     let groups = vec![group("parser"), group("printer")];
     play.verdict = Verdict::Failed;
@@ -95,7 +95,7 @@ fn progress_log_and_state_show_a_quota_wait_while_it_lasts() {
     let drawer = format!(":STATUS: WAITING\n   :REMAINING_OBJECTIVES: 2\n   :QUOTA_WAIT_SINCE: {since}\n");
     assert!(org.contains(&drawer), "{org}");
 
-    play.verdict = Verdict::Completed;
+    play.verdict = Verdict::Answered;
     for _ in 0..600 {
         play.take(Input::Tick);
     }
@@ -113,7 +113,7 @@ fn progress_log_and_state_show_a_quota_wait_while_it_lasts() {
 // C1 C19
 #[test]
 fn notes_and_times_are_shown_and_nothing_passes_before_its_check() {
-    let mut play = at_build(|play| play.verdict = Verdict::Completed);
+    let mut play = at_build(|play| play.verdict = Verdict::Answered);
     play.report("s2", update("parser", ObjectiveStatus::InProgress, "3 of 5 cases done"));
     let phase = |play: &Play| -> PhaseProgress {
         serde_json::from_str(&play.file("progress/phase-build-progress.json")).unwrap()

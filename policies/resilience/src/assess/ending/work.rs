@@ -12,6 +12,8 @@ use super::{ALL, Answer, DONE, NONE, newest, quoted};
 /// Bytes at the beginning and at the end of a long answer that say what became of the work.
 const HEAD_BYTES: usize = 512;
 const TAIL_BYTES: usize = 1 << 10;
+/// "No" at the beginning of an answer. A check that follows lets any other wording stand, so this one is heard in more languages.
+const NO: [&str; 8] = ["no", "nope", "nein", "non", "nej", "não", "нет", "いいえ"];
 /// Words from "no" to what there is none of.
 const NONE_WORDS: usize = 2;
 /// Words from "fixed" to what is gone.
@@ -137,7 +139,7 @@ pub(in crate::assess) fn says(host: &impl Host, window: u32, answer: &Signal, op
         trouble: !answers && trouble,
         claims,
         affirms: begins_with("yes") && is_all_plain && !trouble,
-        refuses: begins_with("no"),
+        refuses: NO.into_iter().any(begins_with),
         answers,
         said_more: !answers && matches!(answered, Some(AnswerLine::Done(_))),
         denied: match answered {

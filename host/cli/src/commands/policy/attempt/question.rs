@@ -75,7 +75,7 @@ mod tests {
             split(&|d| {
                 d["ask"]["observation"].as_object_mut().unwrap().remove("occasion");
             }),
-            changed(Sample::Budget, &|d| d["ask"]["observation"][0]["git"]["brunch"] = json!("main")),
+            changed(Sample::Budget, &|d| d["ask"]["observation"]["phase"]["brunch"] = json!("main")),
             assess(&|d| d["texts"] = json!([])),
             assess(&|d| d["texts"] = json!([{ "digest": "sha256:0", "bytes": 3 }])),
             assess(&|d| d["texts"] = json!([3])),

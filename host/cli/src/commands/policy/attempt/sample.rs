@@ -1,18 +1,23 @@
 //! Questions to start from, one for each function of the contract. Made of core's own types, so that what is printed is what
 //! is read.
 
+use baton_runtime::core::decision::{Assessment, Verdict};
 use baton_runtime::core::facts::{Capabilities, Channel, GitFacts, OccupancySource};
 use baton_runtime::core::observation::{
-    Ask, BriefKind, BudgetView, CompactionObservation, ExhaustionObservation, HandoffObservation,
-    ObjectiveStatus, ObjectiveView, Occasion, OccupancyView, PhaseView, ProgressView, Question,
-    ReviewObservation, SessionState, SessionView, SignalView, Span, SplitOccasion, SplittingObservation,
-    TextId, TurnView,
+    Ask, BriefKind, BudgetView, BudgetingObservation, CompactionObservation, CompletionObservation,
+    HandoffObservation, ItemKind, ItemView, ObjectiveStatus, ObjectiveView, Occasion, OccupancyView,
+    OffloadingObservation, PhaseView, ProgressView, Question, RecoveryObservation, ReviewObservation,
+    SessionObservation, SessionState, SessionView, SignalView, Span, SplitOccasion, SplittingObservation,
+    StatusReportView, TextId, TurnView,
 };
 use baton_runtime::core::{Seq, Text, UnixMs};
 use clap::ValueEnum;
 
 /// What an agent prints whose window is full; the window of signals in the sample of `assess`.
 const SAID: &str = "API Error: Prompt is too long";
+
+/// What the agent answers in the sample of `complete`.
+const ANSWERED: &str = "The lexer is done, and its tests pass. I have begun with the parser.";
 
 /// 2026-06-01 12:00 UTC.
 const NOW: UnixMs = UnixMs(1_780_315_200_000);
@@ -23,6 +28,15 @@ pub(super) enum Sample {
     /// exhaustion.assess: a prompt that ended, and why
     #[value(alias = "exhaustion")]
     Assess,
+    /// completion.decide: a prompt that was answered, with one objective reported as done of two
+    #[value(alias = "completion")]
+    Complete,
+    /// recovery.decide: a session that failed
+    #[value(alias = "recovery")]
+    Recover,
+    /// offloading.decide: a large result of a tool
+    #[value(alias = "offloading")]
+    Offload,
     /// compaction.decide: a window that is three quarters full
     Compaction,
     /// splitting.decide: a phase that begins with six objectives
@@ -44,9 +58,12 @@ impl Sample {
     pub(super) fn question(self) -> Question {
         let (ask, texts) = match self {
             Sample::Assess => (Ask::Assess(Box::new(exhaustion())), vec![SAID]),
+            Sample::Complete => (Ask::Complete(Box::new(completion())), vec![ANSWERED]),
+            Sample::Recover => (Ask::Recover(Box::new(recovery())), vec![SAID]),
+            Sample::Offload => (Ask::Offload(Box::new(offloading())), Vec::new()),
             Sample::Compaction => (Ask::Compaction(Box::new(compaction())), Vec::new()),
             Sample::Split => (Ask::Split(Box::new(splitting())), Vec::new()),
-            Sample::Budget => (Ask::Budget(Box::new(splitting()), 25), Vec::new()),
+            Sample::Budget => (Ask::Budget(Box::new(budgeting())), Vec::new()),
             Sample::Brief => (Ask::Brief(Box::new(handoff())), spoken()),
             Sample::Compose => (Ask::Compose(Box::new(handoff())), spoken()),
             Sample::Review => (Ask::Review(Box::new(review())), vec!["# Handoff\n\nWhere it stands: TBD\n"]),
@@ -142,8 +159,8 @@ fn git() -> GitFacts {
     GitFacts { present: true, branch: "main".into(), ..GitFacts::default() }
 }
 
-fn exhaustion() -> ExhaustionObservation {
-    ExhaustionObservation {
+fn exhaustion() -> SessionObservation {
+    SessionObservation {
         occasion: Occasion::PromptEnded,
         session: session(),
         phase: phase(1, 1),
@@ -172,12 +189,65 @@ fn exhaustion() -> ExhaustionObservation {
     }
 }
 
+/// How the session of the sample ended, by a policy.
+fn assessment(verdict: Verdict, reason: &str) -> Assessment {
+    Assessment { verdict, evidence: Vec::new(), warning: None, reason: reason.to_owned() }
+}
+
+fn completion() -> CompletionObservation {
+    let reported = StatusReportView { status: ObjectiveStatus::Done, note: String::new(), by_session: true };
+    let lexer = ObjectiveView { reported: Some(reported), ..objective("lexer", ObjectiveStatus::Done) };
+    let session = SessionObservation {
+        signals: vec![SignalView {
+            seq: Seq(40),
+            channel: Channel::AgentText,
+            age_ms: 0,
+            prompt: 2,
+            code: String::new(),
+            status: None,
+            resets_at_ms: None,
+            retrying: false,
+            text: Span { start: 0, end: ANSWERED.len() as u32 },
+        }],
+        answer_bytes: ANSWERED.len() as u64,
+        objectives: vec![lexer, objective("parser", ObjectiveStatus::InProgress)],
+        ..exhaustion()
+    };
+    CompletionObservation { session, assessment: assessment(Verdict::Answered, "the prompt was answered") }
+}
+
+fn recovery() -> RecoveryObservation {
+    let assessment = assessment(Verdict::Failed, "the agent reports an error");
+    RecoveryObservation { session: exhaustion(), assessment, completion: None }
+}
+
+fn offloading() -> OffloadingObservation {
+    let item = ItemView { id: "tool-result-1".into(), kind: ItemKind::ToolResult, tokens: 25_000 };
+    OffloadingObservation {
+        session: session(),
+        phase: phase(1, 1),
+        items: vec![item],
+        attributes: Vec::new(),
+    }
+}
+
+fn budgeting() -> BudgetingObservation {
+    let SplittingObservation { phase, objectives, workspace_files, .. } = splitting();
+    BudgetingObservation {
+        phase,
+        role: "executor".into(),
+        objectives,
+        workspace_files,
+        base_turns: 25,
+        attributes: Vec::new(),
+    }
+}
+
 fn compaction() -> CompactionObservation {
     CompactionObservation {
         session: session(),
         phase: phase(1, 1),
         refilled_within_turns: 0,
-        items: Vec::new(),
         attributes: Vec::new(),
     }
 }

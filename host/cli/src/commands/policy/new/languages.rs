@@ -128,8 +128,18 @@ fn words(language: Language, name: &str, decides: &[&str]) -> Vec<(&'static str,
 mod tests {
     use super::*;
 
-    const ALL: [&str; 7] =
-        ["exhaustion", "compaction", "splitting", "budgeting", "prompting", "handoff", "review"];
+    const ALL: [&str; 10] = [
+        "exhaustion",
+        "completion",
+        "recovery",
+        "compaction",
+        "offloading",
+        "splitting",
+        "budgeting",
+        "prompting",
+        "handoff",
+        "review",
+    ];
 
     fn paths(language: Language, decides: &[&str]) -> String {
         let mut paths: Vec<String> = files(language, "my-split", decides)

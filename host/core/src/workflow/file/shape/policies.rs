@@ -38,8 +38,14 @@ pub(crate) struct PoliciesShape {
     all: Option<At<PolicyShape>>,
     /// How a session is, and why it stopped.
     exhaustion: Option<At<PolicyShape>>,
+    /// Which objectives of a prompt that was answered are done.
+    completion: Option<At<PolicyShape>>,
+    /// What to do about a session that is not well, or whose objectives are not done.
+    recovery: Option<At<PolicyShape>>,
     /// When to make room in a context, and how.
     compaction: Option<At<PolicyShape>>,
+    /// Which large items need not lie in a context.
+    offloading: Option<At<PolicyShape>>,
     /// Whether a phase is too large, and where its seams are.
     splitting: Option<At<PolicyShape>>,
     /// How many turns a phase may take.
@@ -72,8 +78,14 @@ pub(crate) struct ScopedPoliciesShape {
     all: Option<At<PolicyShape>>,
     /// How a session is, and why it stopped.
     exhaustion: Option<At<PolicyShape>>,
+    /// Which objectives of a prompt that was answered are done.
+    completion: Option<At<PolicyShape>>,
+    /// What to do about a session that is not well, or whose objectives are not done.
+    recovery: Option<At<PolicyShape>>,
     /// When to make room in a context, and how.
     compaction: Option<At<PolicyShape>>,
+    /// Which large items need not lie in a context.
+    offloading: Option<At<PolicyShape>>,
     /// Whether a phase is too large, and where its seams are.
     splitting: Option<At<PolicyShape>>,
     /// How many turns a phase may take.
@@ -93,7 +105,10 @@ pub(crate) struct ScopedPoliciesShape {
 pub(crate) struct ChoicesShape {
     pub(crate) all: Option<At<PolicyShape>>,
     pub(crate) exhaustion: Option<At<PolicyShape>>,
+    pub(crate) completion: Option<At<PolicyShape>>,
+    pub(crate) recovery: Option<At<PolicyShape>>,
     pub(crate) compaction: Option<At<PolicyShape>>,
+    pub(crate) offloading: Option<At<PolicyShape>>,
     pub(crate) splitting: Option<At<PolicyShape>>,
     pub(crate) budgeting: Option<At<PolicyShape>>,
     pub(crate) prompting: Option<At<PolicyShape>>,
@@ -108,7 +123,10 @@ impl PoliciesShape {
         ChoicesShape {
             all: self.all.take(),
             exhaustion: self.exhaustion.take(),
+            completion: self.completion.take(),
+            recovery: self.recovery.take(),
             compaction: self.compaction.take(),
+            offloading: self.offloading.take(),
             splitting: self.splitting.take(),
             budgeting: self.budgeting.take(),
             prompting: self.prompting.take(),
@@ -124,7 +142,10 @@ impl From<ScopedPoliciesShape> for ChoicesShape {
         let ScopedPoliciesShape {
             all,
             exhaustion,
+            completion,
+            recovery,
             compaction,
+            offloading,
             splitting,
             budgeting,
             prompting,
@@ -132,7 +153,20 @@ impl From<ScopedPoliciesShape> for ChoicesShape {
             review,
             settings,
         } = shape;
-        Self { all, exhaustion, compaction, splitting, budgeting, prompting, handoff, review, settings }
+        Self {
+            all,
+            exhaustion,
+            completion,
+            recovery,
+            compaction,
+            offloading,
+            splitting,
+            budgeting,
+            prompting,
+            handoff,
+            review,
+            settings,
+        }
     }
 }
 

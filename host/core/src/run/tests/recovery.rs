@@ -1,0 +1,110 @@
+//! What a policy may do about a session that could go no further, and about a prompt whose objectives are not done.
+
+use super::world::{Does, World, workflow};
+use crate::action::{Action, Ending};
+use crate::decision::{RecoveryAction, Verdict};
+use crate::ids::Digest;
+use crate::input::{Choice, Input, Report, SplitGroupReport};
+use crate::notice::Notice;
+use crate::observation::ObjectiveStatus;
+use crate::view::RunStatus;
+use crate::workflow::{AgentKind, Role};
+
+/// A world of one phase whose policy answers this after such a verdict.
+fn world(verdict: Verdict, action: RecoveryAction, script: &[Does]) -> World {
+    let mut flow = workflow(&[("1", &["a", "b"])]);
+    flow.roles.insert("senior".into(), Role { window_tokens: Some(1000), ..Role::of(AgentKind::Claude) });
+    let mut world = World::new(flow);
+    world.recovery = Some((verdict, action));
+    world.script = script.to_vec().into();
+    world
+}
+
+fn roles(world: &World) -> Vec<String> {
+    let spawned = world.actions.iter().filter_map(|action| match action {
+        Action::Spawn(spec) => Some(spec.role.to_string()),
+        _ => None,
+    });
+    spawned.collect()
+}
+
+// A6
+#[test]
+fn another_role_continues_an_exhausted_session() {
+    let senior = RecoveryAction::OtherRole { role: "senior".into() };
+    let mut world = world(Verdict::Exhausted, senior, &[Does::Finish(300), Does::Exhaust]);
+    world.go();
+    assert_eq!(world.ending(), Some(Ending::Done));
+    assert_eq!(roles(&world), ["executor", "senior"]);
+    let retries = world.notices.iter().filter(|notice| matches!(notice, Notice::Retrying { .. })).count();
+    assert_eq!(retries, 0, "it is a continuation, and no retry");
+}
+
+// B4
+#[test]
+fn a_person_is_asked_instead_of_waiting_for_a_provider() {
+    let ask = RecoveryAction::AskPerson { question: "Buy more?".into() };
+    let mut world = world(
+        Verdict::Quota { cause: crate::decision::QuotaCause::Rate, until: None },
+        ask,
+        &[Does::Quota(None)],
+    );
+    world.go();
+    assert_eq!(world.run.status(), RunStatus::Paused);
+    let view = world.run.view(world.now).unwrap();
+    assert_eq!(view.questions[0].text, "Buy more?");
+    assert!(!view.questions[0].choices.contains(&Choice::Accept), "nobody can say that the work is done");
+}
+
+// A8
+#[test]
+fn a_session_that_failed_may_be_handed_off_and_that_is_a_continuation() {
+    let mut world = world(Verdict::Failed, RecoveryAction::HandOff, &[Does::Finish(300), Does::Die]);
+    world.go();
+    assert_eq!(world.ending(), Some(Ending::Done));
+    let retries = world.notices.iter().filter(|notice| matches!(notice, Notice::Retrying { .. })).count();
+    assert_eq!(retries, 0);
+}
+
+// A11
+#[test]
+fn what_a_policy_does_not_call_done_is_asked_about_again() {
+    let mut world = World::new(workflow(&[("1", &["a", "b"])]));
+    world.unfinished.set(1);
+    world.recovery = Some((Verdict::Answered, RecoveryAction::Nudge));
+    world.go();
+    assert_eq!(world.ending(), Some(Ending::Done));
+    let prompts = world.notices.iter().filter(|notice| matches!(notice, Notice::Prompted { .. })).count();
+    assert_eq!(prompts, 3, "the first of two objectives was prompted for twice");
+}
+
+// A11
+#[test]
+fn a_request_to_split_after_all_is_reported_as_done_opens_what_it_names() {
+    let mut world = World::new(workflow(&[("1", &["a", "b"])]));
+    while world.run.live_sessions().is_empty() {
+        assert!(world.step());
+    }
+    let reports = ["a", "b"].map(|objective| Report::ObjectiveUpdate {
+        objective: objective.into(),
+        status: ObjectiveStatus::Done,
+        note: String::new(),
+    });
+    for report in reports {
+        world.put(reported(report));
+    }
+    let group = |id: &str| SplitGroupReport { title: id.into(), objectives: vec![id.into()] };
+    let groups = vec![group("a"), group("b")];
+    world.put(reported(Report::SplitRequest { groups, rationale: "too large".into() }));
+    world.go();
+    let reopened = world.notices.iter().filter(|notice| matches!(notice, Notice::Reopened { .. })).count();
+    assert_eq!(reopened, 2);
+    assert_eq!(world.ending(), Some(Ending::Done), "each was worked on after that");
+    assert!(["a", "b"].map(Into::into).iter().all(|id| world.worked.contains_key(id)), "{:?}", world.worked);
+}
+
+/// A report of the first session.
+fn reported(report: Report) -> Input {
+    let digest = Digest::of(format!("{report:?}"));
+    Input::Reported { session: Some("s1".into()), digest, report }
+}
