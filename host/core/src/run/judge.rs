@@ -82,6 +82,12 @@ pub(super) struct AtWork {
 }
 
 impl AtWork {
+    /// What was asked about a stall, where nothing has been answered yet.
+    #[cfg(test)]
+    pub(super) fn recovering(&self) -> Option<RequestId> {
+        self.recovering.as_ref().map(|(request, _)| *request)
+    }
+
     pub(super) fn waits_for(&self, request: RequestId) -> bool {
         let recovering = self.recovering.as_ref().map(|(request, _)| *request);
         [self.assessing, recovering].contains(&Some(request))
@@ -99,11 +105,7 @@ impl Run {
 
     /// While the agent works: nobody waits for the answer, one question at a time.
     pub(super) fn assess_at_work(&mut self, p: usize, occasion: Occasion) {
-        let focus = match &self.phases[p].step {
-            Step::Working { focus, .. } => focus.clone(),
-            Step::Readying { .. } | Step::Compacting { .. } => Vec::new(),
-            _ => return,
-        };
+        let Some(focus) = self.focus_at_work(p) else { return };
         match self.session_mut(p) {
             Some(session) if session.at_work.assessing.is_some() => session.at_work.again = true,
             Some(_) => {
@@ -117,6 +119,16 @@ impl Run {
         }
     }
 
+    /// The objectives that its session is at work on. Nothing where it is not: what a session does is judged when it has ended,
+    /// and what was asked while it was at work changes nothing by then.
+    fn focus_at_work(&self, p: usize) -> Option<Vec<usize>> {
+        match &self.phases[p].step {
+            Step::Working { focus, .. } => Some(focus.clone()),
+            Step::Readying { .. } | Step::Compacting { .. } => Some(Vec::new()),
+            _ => None,
+        }
+    }
+
     /// Takes an answer to one of the questions about a session at work. An answer of another kind changes nothing.
     pub(super) fn take_answer_at_work(
         &mut self,
@@ -124,12 +136,13 @@ impl Run {
         request: RequestId,
         result: &Result<Decision, Fault>,
     ) {
+        let is_at_work = self.focus_at_work(p).is_some();
         let Some(at_work) = self.session_mut(p).map(|session| &mut session.at_work) else {
             return;
         };
         if at_work.assessing != Some(request) {
-            if let (Some((_, judgment)), Ok(Decision::Recover(decision))) =
-                (at_work.recovering.take(), result)
+            if let (Some((_, judgment)), Ok(Decision::Recover(decision)), true) =
+                (at_work.recovering.take(), result, is_at_work)
             {
                 self.unstall(p, &judgment, &decision.action);
             }
@@ -152,10 +165,7 @@ impl Run {
     }
 
     fn ask_how_to_unstall(&mut self, p: usize, assessment: &Assessment) {
-        let focus = match &self.phases[p].step {
-            Step::Working { focus, .. } => focus.clone(),
-            _ => Vec::new(),
-        };
+        let Some(focus) = self.focus_at_work(p) else { return };
         let judgment = Judgment::of(assessment);
         let request = self.ask_recovery(p, Occasion::Heartbeat, &focus, &judgment);
         if let Some(session) = self.session_mut(p) {
@@ -199,12 +209,21 @@ impl Run {
                 self.emit(Action::Interrupt { session: id });
             }
             (RecoveryAction::AskPerson { question }, _) => self.pause(p, Pause::Stuck, question.clone()),
-            (RecoveryAction::HandOff, _) => self.end_for(p, judgment, Succession::Continuation),
-            (RecoveryAction::OtherRole { role }, _) => self.give_up_to(p, role, judgment),
-            (RecoveryAction::Split, _) => self.split_after(p, judgment),
-            (RecoveryAction::Nudge | RecoveryAction::Interrupt | RecoveryAction::Retry, _) => {
-                self.give_up(p, judgment);
-            }
+            _ => self.go_on_without(p, judgment, action),
+        }
+    }
+
+    /// The session is over, whatever is done next: one that cannot be waited for or nudged is replaced.
+    fn go_on_without(&mut self, p: usize, judgment: &Judgment, action: &RecoveryAction) {
+        match action {
+            RecoveryAction::HandOff => self.end_for(p, judgment, Succession::Continuation),
+            RecoveryAction::Retry => self.end_for(p, judgment, Succession::Retry),
+            RecoveryAction::OtherRole { role } => self.give_up_to(p, role, judgment),
+            RecoveryAction::Split => self.split_after(p, judgment),
+            RecoveryAction::AskPerson { .. }
+            | RecoveryAction::Wait
+            | RecoveryAction::Nudge
+            | RecoveryAction::Interrupt => self.give_up(p, judgment),
         }
     }
 
@@ -324,8 +343,13 @@ impl Run {
                 self.reopen(p, *g, ObjectiveStatus::InProgress, &decision.reason);
             }
         }
-        self.mark_done(p, &done);
-        let judgment = Judgment { assessment, completion: Some(decision.clone()) };
+        // What its policy calls done and lacks evidence is left as well, and the session is told what it lacks.
+        let lacking = self.mark_done(p, &done);
+        let is_open = |g: &usize| !self.phases[p].goals[*g].is_done();
+        let left = focus.iter().copied().filter(is_open).collect();
+        let mut decision = decision.clone();
+        decision.reason = [decision.reason].into_iter().chain(lacking).collect::<Vec<_>>().join("; ");
+        let judgment = Judgment { assessment, completion: Some(decision) };
         self.ask_how_to_go_on(p, occasion, left, judgment);
     }
 
@@ -344,10 +368,6 @@ impl Run {
                 focus.clone_into(&mut self.phases[p].unproven);
                 self.pause(p, if is_unproven { Pause::Unproven } else { Pause::Stuck }, question.clone());
             }
-            (RecoveryAction::HandOff, _) => self.end_for(p, judgment, Succession::Continuation),
-            (RecoveryAction::Retry, _) => self.end_for(p, judgment, Succession::Retry),
-            (RecoveryAction::OtherRole { role }, _) => self.give_up_to(p, role, judgment),
-            (RecoveryAction::Split, _) => self.split_after(p, judgment),
             (RecoveryAction::Wait, Verdict::Quota { cause, until }) => {
                 self.wait_for_quota(p, cause, until, focus)
             }
@@ -361,6 +381,7 @@ impl Run {
                     _ => self.give_up(p, judgment),
                 }
             }
+            _ => self.go_on_without(p, judgment, action),
         }
     }
 

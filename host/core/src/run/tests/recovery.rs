@@ -2,11 +2,12 @@
 
 use super::world::{Does, World, workflow};
 use crate::action::{Action, Ending};
-use crate::decision::{RecoveryAction, Verdict};
+use crate::decision::{Assessment, CompletionDecision, Decision, RecoveryAction, RecoveryDecision, Verdict};
 use crate::ids::Digest;
 use crate::input::{Choice, Input, Report, SplitGroupReport};
 use crate::notice::Notice;
-use crate::observation::ObjectiveStatus;
+use crate::observation::{ObjectiveStatus, Occasion};
+use crate::run::step::Step;
 use crate::view::RunStatus;
 use crate::workflow::{AgentKind, Role};
 
@@ -76,6 +77,54 @@ fn what_a_policy_does_not_call_done_is_asked_about_again() {
     assert_eq!(world.ending(), Some(Ending::Done));
     let prompts = world.notices.iter().filter(|notice| matches!(notice, Notice::Prompted { .. })).count();
     assert_eq!(prompts, 3, "the first of two objectives was prompted for twice");
+}
+
+// A11
+#[test]
+fn a_prompt_that_is_partly_done_says_what_each_part_lacks() {
+    let mut world = World::new(workflow(&[("1", &["a", "b", "c"])]));
+    while world.run.live_sessions().is_empty() {
+        assert!(world.step());
+    }
+    let missing = "out/b.txt".to_owned();
+    world.run.phases[0].goals[1].spec.files = vec![missing.clone()];
+    world.run.phases[0].facts.missing = vec![missing];
+    let done = ["a", "b"].map(Into::into).to_vec();
+    let decision = CompletionDecision { done, evidence: Vec::new(), reason: "c is open".into() };
+    let answered = Assessment {
+        verdict: Verdict::Answered,
+        evidence: Vec::new(),
+        warning: None,
+        reason: "it answered".into(),
+    };
+    world.run.take_completion(0, Occasion::PromptEnded, &[0, 1, 2], answered, &decision);
+    let Step::Recovering { focus, judgment, .. } = &world.run.phases[0].step else {
+        panic!("it is asked how to go on: {:?}", world.run.phases[0].step)
+    };
+    assert_eq!(*focus, [1, 2], "what has its evidence is done, and nothing else");
+    let reason = &judgment.completion.as_ref().unwrap().reason;
+    assert_eq!(reason, "c is open; objective b: out/b.txt is missing");
+}
+
+// A4
+#[test]
+fn an_answer_about_a_stall_that_is_over_ends_nothing() {
+    let mut world = World::new(workflow(&[("1", &["a"])]));
+    world.script = [Does::Hang].into();
+    while world.run.live_sessions().is_empty() {
+        assert!(world.step());
+    }
+    let asked = |world: &World| world.run.session(0)?.at_work.recovering();
+    while asked(&world).is_none() {
+        assert!(world.step());
+    }
+    let request = asked(&world).unwrap();
+    // Meanwhile its prompt has ended.
+    world.run.judge(0, Occasion::PromptEnded, vec![0]);
+    let step = world.run.phases[0].step.clone();
+    let retry = RecoveryDecision { action: RecoveryAction::Retry, reason: "it stalls".into() };
+    world.run.take_answer_at_work(0, request, &Ok(Decision::Recover(retry)));
+    assert_eq!(world.run.phases[0].step, step, "what has ended is judged first");
 }
 
 // A11
