@@ -247,13 +247,11 @@ impl Phase {
         self.reported_handoff.as_ref().is_some_and(|(by, _)| by.is_none() || by.as_ref() == session)
     }
 
-    /// What became of a file since the phase began.
+    /// What became of a file since the phase began. Written again with the content that it had, it has not changed.
     fn state_of(&self, path: &String) -> FileState {
         if self.facts.missing.contains(path) {
             FileState::Missing
-        } else if self.facts.written.iter().any(|file| file.path == *path)
-            || self.facts.changed.iter().any(|file| file.path == *path)
-        {
+        } else if self.facts.changed.iter().any(|file| file.path == *path) {
             FileState::Changed
         } else {
             FileState::Unchanged

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 
 use baton_core::decision::{CompactionAction, Decision, Order, SplitAction, SubPhase, Verdict};
-use baton_core::facts::{AgentEvent, ChangedFile, Exit, OccupancySource, WorkspaceFacts, WrittenFile};
+use baton_core::facts::{AgentEvent, ChangedFile, Exit, OccupancySource, WorkspaceFacts};
 use baton_core::input::{ArtifactRef, Report};
 use baton_core::observation::{Ask, ObjectiveStatus, ObjectiveView, SplitOccasion};
 use baton_core::view::PhaseStatus;
@@ -162,12 +162,14 @@ impl Play {
                 }
                 return self.inputs.push_back(Input::Decided { request, result, label: Box::new(label) });
             }
-            // What the objectives name was written, too.
+            // What the objectives name has changed, too.
             Action::Assess { expected, .. } => {
-                let file = ChangedFile { path: "notes.md".into(), bytes: 7, exists: true, digest: None };
-                let written = expected.into_iter().map(|path| WrittenFile { path, at_ns: 1 }).collect();
-                let facts = WorkspaceFacts { changed: vec![file], written, ..Default::default() };
-                Outcome::Assessed { facts }
+                let mut paths = expected;
+                paths.push("notes.md".into());
+                paths.sort();
+                let file = |path| ChangedFile { path, bytes: 7, exists: true, digest: None };
+                let changed = paths.into_iter().map(file).collect();
+                Outcome::Assessed { facts: WorkspaceFacts { changed, ..Default::default() } }
             }
             Action::Inspect { .. } => Outcome::Inspected {
                 missing_files: Vec::new(),

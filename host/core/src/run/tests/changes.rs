@@ -32,6 +32,7 @@ fn what_was_written_with_the_content_that_it_had_shows_nothing() {
     let written = vec![WrittenFile { path: "out.txt".into(), at_ns: 7 }];
     phase.facts = WorkspaceFacts { written, ..Default::default() };
     assert_eq!(phase.changed_for(&[0]), 0);
+    assert_eq!(phase.contrary(0).as_deref(), Some("out.txt has not changed"));
     // What a session that is gone had changed is written again by this one.
     let mut phase = of_one_file();
     phase.before_session = phase.facts.clone();
