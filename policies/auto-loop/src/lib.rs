@@ -84,6 +84,10 @@ impl Recovery for AutoLoop {
             Verdict::Quota(_) => Action::Wait,
             Verdict::Truncated if first => Action::Nudge,
             Verdict::Stalled if first && interrupts => Action::Interrupt,
+            // It never says so itself; another policy of a chain may.
+            Verdict::Exhausted | Verdict::HandedOff | Verdict::TurnLimit | Verdict::BudgetLimit => {
+                Action::HandOff
+            }
             _ => Action::Retry,
         };
         Some(recovery::Decision::new(action, o.assessment.reason))

@@ -22,6 +22,7 @@ use baton_sdk::{completion as done, recovery};
 use crate::page::one_line;
 
 use codes::Class;
+pub(crate) use completion::wanted;
 use signals::{Found, Signals};
 
 /// Exit codes by which a shell tells that a signal ended the process: hang-up, interrupt, terminate.
@@ -88,15 +89,7 @@ pub(crate) fn recover(host: &impl Host, o: &recovery::Observation) -> recovery::
             (outcome.recovery, outcome.reason)
         }
         (None, Verdict::Quota(quota)) => (after_quota(quota.cause, &one_line(said, SAID_BYTES)), reason),
-        (None, verdict) => {
-            let action = match verdict {
-                Verdict::Truncated | Verdict::Interrupted => nudge(host, seen),
-                Verdict::Stalled => after_stall(host, seen),
-                Verdict::Failed => Action::Retry,
-                _ => usual(verdict),
-            };
-            (action, reason)
-        }
+        (None, verdict) => (course(host, seen, verdict), reason),
     };
     recovery::Decision::new(action, reason)
 }
@@ -262,14 +255,14 @@ fn verdict_of<H: Host>(host: &H, o: &Observation, signals: &Signals<'_, H>, foun
     let said = found.said(signals);
     let evidence =
         vec![Evidence { channel: found.signal.channel, seq: found.signal.seq, text: said.clone() }];
-    let (verdict, recovery, what) = match found.class {
-        Class::Exhausted => (Verdict::Exhausted, Action::HandOff, "the context window is used up"),
-        Class::TurnLimit => (Verdict::TurnLimit, Action::HandOff, "the cap of turns was reached"),
-        Class::BudgetLimit => (Verdict::BudgetLimit, Action::HandOff, "the cap of cost was reached"),
-        Class::Truncated => (Verdict::Truncated, nudge(host, o), "the answer was cut off"),
-        Class::Interrupted => (Verdict::Interrupted, nudge(host, o), "the prompt was interrupted"),
-        Class::Failed => (Verdict::Failed, Action::Retry, "the agent reports an error"),
-        Class::Completed => (Verdict::Answered, Action::Wait, "the prompt was answered"),
+    let (verdict, what) = match found.class {
+        Class::Exhausted => (Verdict::Exhausted, "the context window is used up"),
+        Class::TurnLimit => (Verdict::TurnLimit, "the cap of turns was reached"),
+        Class::BudgetLimit => (Verdict::BudgetLimit, "the cap of cost was reached"),
+        Class::Truncated => (Verdict::Truncated, "the answer was cut off"),
+        Class::Interrupted => (Verdict::Interrupted, "the prompt was interrupted"),
+        Class::Failed => (Verdict::Failed, "the agent reports an error"),
+        Class::Completed => (Verdict::Answered, "the prompt was answered"),
         Class::Quota(cause) => {
             let until_ms = found.until_ms(signals);
             // What resets by itself needs no payment, whatever else is offered.
@@ -281,6 +274,7 @@ fn verdict_of<H: Host>(host: &H, o: &Observation, signals: &Signals<'_, H>, foun
             return Outcome { evidence, ..quota(verdict, cause, found.signal.retrying, &said) };
         }
     };
+    let recovery = course(host, o, verdict);
     Outcome { evidence, recovery, ..plain(verdict, format!("{what}: {said}")) }
 }
 
@@ -340,6 +334,16 @@ fn plain(verdict: Verdict, reason: impl Into<String>) -> Outcome {
         evidence: Vec::new(),
         recovery: usual(verdict),
         reason: reason.into(),
+    }
+}
+
+/// What is done about a session that was judged so, where nothing more is known of it.
+fn course(host: &impl Host, o: &Observation, verdict: Verdict) -> Action {
+    match verdict {
+        Verdict::Truncated | Verdict::Interrupted => nudge(host, o),
+        Verdict::Stalled => after_stall(host, o),
+        Verdict::Failed => Action::Retry,
+        _ => usual(verdict),
     }
 }
 

@@ -35,7 +35,7 @@ pub(crate) fn brief(host: &impl Host, o: &Observation) -> Prompt {
         work(&mut page, host, o)
     };
     let (mut prompt, left_out) = page.finish();
-    prompt.push_str(&reporting::ending(o));
+    prompt.push_str(&reporting::ending(host, o));
     Prompt { prompt, left_out, reason: reason.into() }
 }
 
@@ -89,7 +89,7 @@ fn work(page: &mut Page, host: &impl Host, o: &Observation) -> &'static str {
         Kind::Nudged => {
             reoriented(page, o);
             objective(page, o);
-            held::missing(page, o);
+            held::missing(page, host, o);
             verified(page, host, o);
             page.line("\nFinish what is missing, then report it or end with that line.");
             page.line("If you cannot, report why, and do not start over.");
@@ -166,7 +166,7 @@ fn merge(page: &mut Page, host: &impl Host, o: &Observation) -> &'static str {
     verified(page, host, o);
     match o.kind {
         Kind::Nudged => {
-            held::missing(page, o);
+            held::missing(page, host, o);
             page.line("\nFinish it now, and say in a few sentences what you did. If you cannot, report why.");
         }
         Kind::Next => {}

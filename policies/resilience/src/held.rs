@@ -1,9 +1,11 @@
 //! What the work is held to (A13): the files that must exist and change, and the commands that check it. A prompt that comes again
 //! says what is missing of it.
 
+use baton_sdk::Host;
 use baton_sdk::handoff::Observation;
-use baton_sdk::types::{ExpectedFile, FileState, Objective, ObjectiveStatus};
+use baton_sdk::types::{Basis, ExpectedFile, FileState, Objective, ObjectiveStatus};
 
+use crate::assess::wanted;
 use crate::page::{Page, count, one_line, said};
 use crate::together;
 
@@ -51,7 +53,7 @@ pub(crate) fn objective(page: &mut Page, o: &Observation) {
 }
 
 /// What is missing, by name. If nothing shows that an objective is done, its agent is asked for it.
-pub(crate) fn missing(page: &mut Page, o: &Observation) {
+pub(crate) fn missing(page: &mut Page, host: &impl Host, o: &Observation) {
     let has_failed = o.phase.check_passed == Some(false) && !o.phase.check.is_empty();
     page.line("");
     if has_failed {
@@ -65,11 +67,15 @@ pub(crate) fn missing(page: &mut Page, o: &Observation) {
         } else if together::is_review(o) {
             page.line(&format!("Objective [{}]: submit your review, with its score.", objective.id));
         } else if !has_failed {
-            page.line(&format!(
-                "Objective [{}]: is all of it done? If yes, report it as done, or end your answer with the line `Done: {}` and nothing\n\
-                 else on it or behind it. If not, finish it, or say `Not done:` and what is left.",
-                objective.id, objective.id
-            ));
+            let or_answer = match wanted(host, &o.phase) {
+                Some(Basis::Reported) => "report it as done: an answer is not enough here. If not, finish it, or report it as in-progress".to_owned(),
+                _ => format!(
+                "report it as done, or end your answer with the line `Done: {}` and nothing\n\
+                     else on it or behind it. If not, finish it, or say `Not done:` and what is left",
+                    objective.id
+                ),
+            };
+            page.line(&format!("Objective [{}]: is all of it done? If yes, {or_answer}.", objective.id));
         }
     }
 }

@@ -1,8 +1,10 @@
 //! The end of every prompt: how to report, and where. It says nothing of the work.
 
+use baton_sdk::Host;
 use baton_sdk::handoff::Observation;
-use baton_sdk::types::Capabilities;
+use baton_sdk::types::{Basis, Capabilities};
 
+use crate::assess::wanted;
 use crate::page::{attribute, one_line};
 use crate::together;
 
@@ -12,7 +14,7 @@ const PATH_BYTES: usize = 300;
 const FOCUS: usize = 20;
 
 /// The line that an agent and the host agree on, whatever else had to be left out.
-pub(crate) fn ending(o: &Observation) -> String {
+pub(crate) fn ending(host: &impl Host, o: &Observation) -> String {
     if o.inbox_path.is_empty() {
         return String::new();
     }
@@ -24,7 +26,7 @@ pub(crate) fn ending(o: &Observation) -> String {
         ),
         None => String::new(),
     };
-    let last_line = last_line(o);
+    let last_line = last_line(host, o);
     if o.session.capabilities.contains(Capabilities::TAKES_MCP) {
         let review = if together::is_review(o) { REVIEW_TOOL } else { "" };
         return format!(
@@ -43,10 +45,14 @@ pub(crate) fn ending(o: &Observation) -> String {
     )
 }
 
-/// How an agent says by its answer alone that it is done: the line that `assess/ending/work.rs` reads.
-fn last_line(o: &Observation) -> String {
+/// How an agent says by its answer alone that it is done: the line that `assess/ending/work.rs` reads. Where only a report counts,
+/// there is none.
+fn last_line(host: &impl Host, o: &Observation) -> String {
     if together::is_review(o) || o.focus.is_empty() {
         return String::new();
+    }
+    if wanted(host, &o.phase) == Some(Basis::Reported) {
+        return "Only a report makes an objective done here; an answer does not.\n".to_owned();
     }
     let ids: Vec<&str> = o.focus.iter().take(FOCUS).map(String::as_str).collect();
     format!(

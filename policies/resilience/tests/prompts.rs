@@ -193,6 +193,10 @@ fn a_prompt_that_comes_again_says_what_is_missing_by_name() {
         ),
         "{nothing_shown}"
     );
+    // Where only a report counts, no line is asked for.
+    let only_reports = asked(|o| o.phase.accept = Some(Basis::Reported));
+    assert!(only_reports.contains("report it as done: an answer is not enough here"), "{only_reports}");
+    assert!(!only_reports.contains("Done: parser"), "{only_reports}");
     let unchanged = asked(|o| {
         let state = FileState::Unchanged;
         o.objectives[1].expected_files = vec![ExpectedFile { path: "src/parser.rs".into(), state }];

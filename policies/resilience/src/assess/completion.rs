@@ -5,7 +5,7 @@
 use baton_sdk::Host;
 use baton_sdk::exhaustion::{Observation, Verdict};
 use baton_sdk::recovery::Action;
-use baton_sdk::types::{Basis, Evidence, FileState, Objective, ObjectiveStatus, Signal};
+use baton_sdk::types::{Basis, FileState, Objective, ObjectiveStatus, Phase, Signal};
 
 use super::ending::Said;
 use super::{Outcome, ending, nearly_full, nudge, observed, plain};
@@ -76,7 +76,7 @@ pub(super) fn answered(host: &impl Host, o: &Observation, answer: Option<&Signal
     if let Some(doubtful) = said.as_ref().and_then(|said| doubt(host, o, answer, said, &open)) {
         return doubtful;
     }
-    let wants_more = wanted(host, o) == Some(Basis::Reported);
+    let wants_more = wanted(host, &o.phase) == Some(Basis::Reported);
     let is_silent = o.answer_bytes == 0 && is_for_change(host, o, &open) && !is_checked(o, &open);
     if is_silent {
         return not_done(host, o, "the answer is empty, and nothing was reported".to_owned());
@@ -117,13 +117,15 @@ fn heard(host: &impl Host, o: &Observation, answer: Option<&Signal>, open: &[&Ob
     let is_imported = attribute(&o.attributes, "imported").is_some();
     let is_heard = o.answer_bytes > 0 && !open.is_empty() && !is_review && !is_imported;
     // Reading the words costs more than all else: once.
-    answer.filter(|_| is_heard).map(|answer| ending::says(host, o.window, answer, open))
+    answer
+        .filter(|_| is_heard)
+        .map(|answer| ending::says(host, &host.text_slice(o.window, answer.text), open))
 }
 
 /// Whether its last line answers that the objectives are done which are not reported yet.
 pub(super) fn answers_done(host: &impl Host, o: &Observation, answer: &Signal) -> bool {
     let open: Vec<&Objective> = open(o).collect();
-    !open.is_empty() && ending::says(host, o.window, answer, &open).answers
+    !open.is_empty() && ending::says(host, &host.text_slice(o.window, answer.text), &open).answers
 }
 
 /// Whether the phase has something to show before this session: who takes it up may find its work done, and say so.
@@ -132,31 +134,53 @@ fn was_worked_on(o: &Observation, open: &[&Objective]) -> bool {
     o.phase.progress.done > 0 || open.iter().all(|objective| is_there(objective) || by_another(objective))
 }
 
-/// What an agent says against its own report of all that it was given: it wrote a handoff as well, or its last line says so.
+/// What an agent says against its own report of all that it was given: it wrote a handoff as well, or its answer or the notes of
+/// its reports say that work is left.
 fn takes_back(host: &impl Host, o: &Observation, answer: Option<&Signal>) -> Option<String> {
     let first = &o.objectives.first()?.id;
     let done: Vec<&Objective> = o.objectives.iter().collect();
     // Once it was asked which of them holds, a report that stands holds.
-    if o.handoff_reported && can_ask(host, o) {
+    let may_ask = can_ask(host, o);
+    if o.handoff_reported && may_ask {
         return Some(format!(
             "objective {first} is reported as done, and a handoff was written; if work is left, report it as in progress"
         ));
     }
-    let said = ending::says(host, o.window, answer?, &done);
-    // Others of the phase may be what it leaves, and once it was asked its report is the plainer word.
+    let taken_back = |by: &str, quoted: String| {
+        let quoted = one_line(&quoted, NOTE_BYTES);
+        format!("objective {first} is reported as done, and {by} says that it is not: \"{quoted}\"")
+    };
+    let notes = notes(&done);
+    if may_ask && !notes.is_empty() {
+        let said = ending::says(host, &notes, &done);
+        if let Some(quoted) = said.denied.or(said.leaves).or(said.contradicts) {
+            return Some(taken_back("its note", quoted));
+        }
+    }
+    let answer = answer?;
+    let said = ending::says(host, &host.text_slice(o.window, answer.text), &done);
+    // Others of the phase may be what it leaves.
     let is_last = o.phase.progress.open + o.phase.progress.failed == 0;
-    let may_ask = is_last && can_ask(host, o) && !said.answers;
-    let leaves = said.leaves.filter(|_| may_ask);
-    let stops = answer.filter(|_| may_ask).and_then(|answer| ending::out_of_context(host, o, answer));
-    let left = || leaves.map(|left| left.text).or_else(|| stops.map(|stops| stops.said.text));
-    let quoted = said.denied.or_else(left)?;
-    let quoted = one_line(&quoted, NOTE_BYTES);
-    Some(format!("objective {first} is reported as done, and the answer says that it is not: \"{quoted}\""))
+    let left = || said.leaves.or(said.contradicts).or_else(|| stops(host, o, answer));
+    let quoted = said.denied.or_else(|| if may_ask && is_last { left() } else { None })?;
+    Some(taken_back("the answer", quoted))
+}
+
+/// The words by which the agent stops for want of context.
+fn stops(host: &impl Host, o: &Observation, answer: &Signal) -> Option<String> {
+    ending::out_of_context(host, o, answer).map(|ending| ending.said.text)
+}
+
+/// The notes of what this session reported as done, a line each.
+fn notes(objectives: &[&Objective]) -> String {
+    let reports = objectives.iter().filter(|objective| reports(objective, ObjectiveStatus::Done));
+    let notes = reports.filter_map(|objective| objective.reported.as_ref()).map(|report| report.note.trim());
+    notes.filter(|note| !note.is_empty()).collect::<Vec<_>>().join("\n")
 }
 
 /// Whether files are to change, and that they do is part of what the objective is done by.
 fn is_for_change(host: &impl Host, o: &Observation, open: &[&Objective]) -> bool {
-    !open.is_empty() && wanted(host, o) != Some(Basis::Answer) && o.phase.expects_files
+    !open.is_empty() && wanted(host, &o.phase) != Some(Basis::Answer) && o.phase.expects_files
 }
 
 /// Words can be read wrongly in any language and in ever new ways. So an agent that reported nothing is asked once, whatever it says,
@@ -172,18 +196,21 @@ fn doubt(
     open: &[&Objective],
 ) -> Option<Outcome> {
     let was_asked = !can_ask(host, o);
-    let quote = |said: &Evidence| format!("\"{}\"", one_line(&said.text, NOTE_BYTES));
+    let quote = |said: &str| format!("\"{}\"", one_line(said, NOTE_BYTES));
     let is_for_change = is_for_change(host, o, open);
     let checked = is_checked(o, open);
-    let names_context = answer.is_some_and(|answer| ending::names_context(host, o, answer));
+    let names_context = || answer.is_some_and(|answer| ending::names_context(host, o, answer));
     let what = match (&said.denied, &said.leaves, &said.ahead) {
         _ if was_asked && said.refuses => "answers no".to_owned(),
-        // Who has been asked means what its last line says. Who only reads speaks of what others left.
-        _ if said.answers && (was_asked || !is_for_change) => return None,
-        (_, Some(left), _) if said.answers => {
-            format!("answers that it is done, and leaves work: {}", quote(left))
+        // Who has been asked means what its last line says.
+        _ if said.answers && was_asked => return None,
+        _ if said.answers => {
+            // Who only reads speaks of what others left.
+            let left = said.leaves.as_ref().or(said.contradicts.as_ref()).filter(|_| is_for_change);
+            let stops = || answer.and_then(|answer| stops(host, o, answer));
+            let taken_back = left.cloned().or_else(stops)?;
+            format!("answers that it is done, and leaves work: {}", quote(&taken_back))
         }
-        _ if said.answers => return None,
         (Some(line), ..) => format!("answers \"{}\"", one_line(line, NOTE_BYTES)),
         _ if said.said_more => {
             format!("says more on its last line than `Done: {}`", ids_of(open))
@@ -194,16 +221,24 @@ fn doubt(
         (.., Some(next)) => format!("says what comes next: {}", quote(next)),
         _ if was_asked && (said.affirms || said.claims) => return None,
         _ if said.trouble => "speaks of what is not done".to_owned(),
-        _ if names_context => "speaks of its context".to_owned(),
-        _ if said.claims || was_asked && checked => return None,
+        _ if names_context() => "speaks of its context".to_owned(),
+        _ if said.claims || was_asked && checked && said.has_words => return None,
         _ => format!("does not say that objective {} is done", open[0].id),
     };
     let full = nearly_full(host, o);
     let what = format!("the agent reported nothing, and {what}{}", held_to(o, open));
-    let words = said.leaves.clone().or_else(|| said.ahead.clone());
+    let words = answer.and_then(|answer| {
+        let words = said.leaves.as_ref().or(said.ahead.as_ref())?;
+        Some(ending::quoted(answer, words.clone()))
+    });
     let evidence = full.clone().map(observed).into_iter().chain(words).collect();
-    let is_over = was_asked && (full.is_some() || names_context && !said.refuses);
-    Some(match full.or_else(|| Some("the agent names its context".to_owned())).filter(|_| is_over) {
+    let over = match full {
+        _ if !was_asked => None,
+        Some(full) => Some(full),
+        None if !said.refuses && names_context() => Some("the agent names its context".to_owned()),
+        None => None,
+    };
+    Some(match over {
         Some(why) => Outcome { evidence, ..plain(Verdict::Exhausted, format!("{why}; {what}")) },
         None => Outcome { evidence, ..not_done(host, o, what) },
     })
@@ -227,7 +262,7 @@ fn held_to(o: &Observation, open: &[&Objective]) -> String {
 fn weigh(host: &impl Host, o: &Observation, open: &[&Objective], answer: Option<&Signal>) -> Outcome {
     let changed = o.files_changed > 0;
     let ids = ids_of(open);
-    let (is_enough, what) = match wanted(host, o) {
+    let (is_enough, what) = match wanted(host, &o.phase) {
         Some(Basis::Reported) => (false, format!("objective {ids} is not reported as done")),
         Some(_) => (true, String::new()),
         // Recorded sessions, of which nobody knows what they were to do, have no objectives.
@@ -285,8 +320,8 @@ fn after_failed(host: &impl Host, o: &Observation, what: &str) -> Action {
 }
 
 /// The evidence that is asked for, by the workflow or by a setting.
-fn wanted(host: &impl Host, o: &Observation) -> Option<Basis> {
-    o.phase.accept.or_else(|| match host.text("accept").as_str() {
+pub(crate) fn wanted(host: &impl Host, phase: &Phase) -> Option<Basis> {
+    phase.accept.or_else(|| match host.text("accept").as_str() {
         "checked" => Some(Basis::Checked),
         "reported" => Some(Basis::Reported),
         "answer" => Some(Basis::Answer),

@@ -8,6 +8,7 @@
 mod claim;
 mod classes;
 mod lexicon;
+mod plain;
 mod words;
 mod work;
 
@@ -92,7 +93,7 @@ pub(super) fn out_of_context(host: &impl Host, o: &Observation, answer: &Signal)
     }
     let (lexicon, sentences) = (Lexicon::of(host), newest(text));
     let (at, unmistakable) = Answer::new(&sentences, &lexicon).ending()?;
-    Some(Ending { said: quoted(answer, text, &sentences[at]), unmistakable })
+    Some(Ending { said: quoted(answer, stretch(text, &sentences[at])), unmistakable })
 }
 
 /// Whether the last words name the agent's own context, whatever they say of it.
@@ -114,9 +115,14 @@ fn newest(text: &str) -> Vec<Sentence> {
     sentences.split_off(sentences.len().saturating_sub(SENTENCES))
 }
 
-fn quoted(answer: &Signal, text: &str, sentence: &Sentence) -> Evidence {
+/// A sentence as it stands in the text, cut.
+fn stretch(text: &str, sentence: &Sentence) -> String {
     let said = text[sentence.start..sentence.end].trim();
-    let text = said[..said.floor_char_boundary(EVIDENCE_BYTES)].to_owned();
+    said[..said.floor_char_boundary(EVIDENCE_BYTES)].to_owned()
+}
+
+/// Words of an answer.
+pub(super) fn quoted(answer: &Signal, text: String) -> Evidence {
     Evidence { channel: Channel::AgentText, seq: answer.seq, text }
 }
 

@@ -19,7 +19,7 @@ use ending::{
 };
 use limits::{BILLING, BILLING_NAMES, LIMIT, OVERLOAD, RATE, RATE_NAMES, REACHED_VERBS, USAGE, USAGE_NAMES};
 use prose::{DISCUSSION, INNOCENT};
-use work::{AHEAD, COMES_NEXT, COURTESY, PLAIN_CLAIM, RID, TROUBLE};
+use work::{AHEAD, COMES_NEXT, CONTRADICTION, COURTESY, PLAIN_CLAIM, RID, TROUBLE};
 
 pub(super) fn schema() -> Vec<Setting> {
     let mut schema = errors();
@@ -136,9 +136,14 @@ fn work() -> Vec<Setting> {
             "Words of what is not done: an agent that was asked for its last line, and uses them instead, is not believed to be done (A11).",
         ),
         texts(
+            "contradiction-words",
+            CONTRADICTION,
+            "An agent that uses these beside a report or a last line of done is asked once which of them holds (A11).",
+        ),
+        texts(
             "rid-words",
             RID,
-            "Before one of `trouble-words`, they take it back: \"fixed\", \"removed\" (A11).",
+            "Before one of `trouble-words` or `contradiction-words`, they take it back: \"fixed\", \"removed\" (A11).",
         ),
         texts(
             "ahead-words",

@@ -58,6 +58,7 @@ pub(super) struct Work {
     pub(super) plain: List,
     pub(super) courtesy: List,
     pub(super) trouble: List,
+    pub(super) contradiction: List,
     pub(super) ahead: List,
     pub(super) comes_next: List,
 }
@@ -69,6 +70,7 @@ impl Work {
             plain: list("plain-claim-words"),
             courtesy: list("courtesy-words"),
             trouble: list("trouble-words"),
+            contradiction: list("contradiction-words"),
             ahead: list("ahead-words"),
             comes_next: list("comes-next-words"),
         }

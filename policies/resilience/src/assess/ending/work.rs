@@ -1,17 +1,18 @@
 //! What the last words of an agent say of its work (A11, A12): that it is done, that some is left, or what comes next.
 
 use baton_sdk::Host;
-use baton_sdk::types::{Evidence, Objective, Signal};
+use baton_sdk::types::{Objective, Signal};
 
 use super::claim::is_mark;
 use super::classes::NUMBERS;
 use super::lexicon::{Lexicon, Work};
+use super::plain::{claims_all, is_all_plain};
 use super::words::{QUOTE, Sentence, words};
-use super::{ALL, Answer, DONE, NONE, newest, quoted};
+use super::{Answer, NONE, newest, stretch};
 
 /// Bytes at the beginning and at the end of a long answer that say what became of the work.
-const HEAD_BYTES: usize = 512;
-const TAIL_BYTES: usize = 1 << 10;
+const HEAD_BYTES: usize = 1 << 10;
+const TAIL_BYTES: usize = 3 << 10;
 /// "No" at the beginning of an answer. A check that follows lets any other wording stand, so this one is heard in more languages.
 const NO: [&str; 8] = ["no", "nope", "nein", "non", "nej", "não", "нет", "いいえ"];
 /// Words from "no" to what there is none of.
@@ -23,14 +24,11 @@ const TOPIC_BYTES: usize = 1_000;
 const TOPIC_WORD_BYTES: usize = 4;
 /// Larger numbers are no amounts ("port 8080").
 const MOST: usize = 100;
-/// What the work is called as a whole.
-const WHOLE: [&str; 8] =
-    ["work", "task", "objective", "job", "implementation", "feature", "request", "assignment"];
-/// Verbs of work that is over, beside [`DONE`], where all of it is named.
-const MADE_ALL: [&str; 6] = ["added", "built", "created", "fixed", "made", "updated"];
 /// What is done behind the work: "all tests are written" is not all of it.
 const CHECKS: [&str; 4] = ["test", "tests", "check", "checks"];
 const PASSED: [&str; 5] = ["pass", "passes", "passed", "passing", "green"];
+/// Who restricts what is done to their own part.
+const SPEAKERS: [&str; 3] = ["i", "we", "have"];
 /// Words by which the whole is done, and not only something of it.
 const COMPLETE: [&str; 4] = ["done", "complete", "completed", "finished"];
 /// Verbs right before "the rest", by which there is none any more.
@@ -41,9 +39,14 @@ const TOLD_IN: [&str; 8] = ["down", "up", "handoff", "handover", "notes", "list"
 const LAST_PARTS: [&str; 3] = ["second", "other", "last"];
 /// Words of a clause that say what became of such a part.
 const CLAUSE_WORDS: usize = 6;
+/// What a sentence calls the line that it announces, and how it does.
+const ANNOUNCED: [&str; 2] = ["line", "following"];
+const MODALS: [&str; 8] = ["will", "would", "shall", "should", "once", "when", "if", "until"];
 const NOT_DONE: &str = "not done";
 /// Behind [`NOT_DONE`], what leaves nothing.
 const NOTHING: [&str; 4] = ["", "nothing", "none", "n/a"];
+/// Words between an amount and what it counts.
+const COUNTED_BY: [&str; 7] = ["of", "the", "all", "to", "and", "through", "or"];
 const DONE_LINE: &str = "done:";
 /// Lines of an answer that are shown to a person.
 const LAST_LINES: usize = 2;
@@ -82,15 +85,19 @@ const DENIALS: [&str; 11] =
 /// What the last words say of the work, whatever the reason.
 pub(in crate::assess) struct Said {
     /// The last sentence by which the agent stops, or leaves work to somebody; nothing where it says behind it that all is done.
-    pub(in crate::assess) leaves: Option<Evidence>,
+    pub(in crate::assess) leaves: Option<String>,
+    /// The last sentence that contradicts that all is done, however plainly that is said beside it.
+    pub(in crate::assess) contradicts: Option<String>,
     /// What it says of what comes next, behind everything that it claims is done.
-    pub(in crate::assess) ahead: Option<Evidence>,
+    pub(in crate::assess) ahead: Option<String>,
     /// It says of something that it is not done, or that it failed.
     pub(in crate::assess) trouble: bool,
     /// It is the claim, in plain words and no others, that all of it is done.
     pub(in crate::assess) claims: bool,
     /// It begins with yes, as an answer to the question whether all is done, and says nothing else but plain words.
     pub(in crate::assess) affirms: bool,
+    /// There is a word in it, and not only a sign.
+    pub(in crate::assess) has_words: bool,
     /// It begins with no.
     pub(in crate::assess) refuses: bool,
     /// Its last line answers that all of it is done, as `reporting.rs` asks for: as good as a report.
@@ -102,9 +109,8 @@ pub(in crate::assess) struct Said {
 }
 
 /// What the last words say of the work, which is what these objectives are about.
-pub(in crate::assess) fn says(host: &impl Host, window: u32, answer: &Signal, open: &[&Objective]) -> Said {
-    let whole = host.text_slice(window, answer.text);
-    let text = &both_ends(&whole);
+pub(in crate::assess) fn says(host: &impl Host, whole: &str, open: &[&Objective]) -> Said {
+    let text = &both_ends(whole);
     let (lexicon, work, sentences) = (Lexicon::without_context(host), Work::of(host), newest(text));
     let topic = Topic::of(open);
     let troubled = |sentence: &Sentence| {
@@ -113,11 +119,11 @@ pub(in crate::assess) fn says(host: &impl Host, window: u32, answer: &Signal, op
             || is_share(&sentence.words)
     };
     let is_plain = |remark: &str| work.is_plain(&words(remark), &topic) && topic.names_all_code(remark);
-    let answered = answer_line(&whole, open, &work);
+    let answered = answer_line(whole, open, &work);
     let is_remark = |remark: &str| {
         let has = |list: &[&str]| words(remark).iter().any(|word| list.contains(&word.as_str()));
-        // "Done: parser tests" names what is done; "(its tests pass)" says how.
-        is_plain(remark) && (!has(&CHECKS) || has(&PASSED))
+        // "Done: parser tests" names what is done, "the cases I wrote" a part of it; "(its tests pass)" says how.
+        is_plain(remark) && !has(&SPEAKERS) && (!has(&CHECKS) || has(&PASSED))
     };
     let answers = matches!(&answered, Some(AnswerLine::Done(remark)) if is_remark(remark));
     let first = sentences.first().map_or(&[][..], |first| &first.words[..]);
@@ -125,20 +131,30 @@ pub(in crate::assess) fn says(host: &impl Host, window: u32, answer: &Signal, op
     let asks = |sentence: &Sentence| text[..sentence.end].trim_end().ends_with('?');
     let trouble = sentences.iter().any(|sentence| troubled(sentence) || asks(sentence));
     // Nothing but what claims are made of: one more word could take it back.
-    let is_all_plain = sentences.iter().all(|sentence| {
-        work.is_plain(&sentence.words, &topic) && topic.names_all_code(&text[sentence.start..sentence.end])
-    });
+    let is_plain = !trouble && text == whole && is_all_plain(text, &sentences, &work, &topic);
     let is_claimed = |sentence: &Sentence| claims_all(&sentence.words, &topic);
-    let claims = is_all_plain && !trouble && sentences.iter().any(is_claimed);
+    let claims = is_plain && sentences.iter().any(is_claimed);
     let ahead = sentences.iter().rev().find(|sentence| work.looks_ahead(sentence));
     let ahead = ahead.filter(|_| !answers && !claims);
     let left = Answer::new(&sentences, &lexicon).left_to_do();
     Said {
-        leaves: left.map(|(at, _)| quoted(answer, text, &sentences[at])),
-        ahead: ahead.map(|sentence| quoted(answer, text, sentence)),
+        leaves: left.map(|(at, _)| stretch(text, &sentences[at])),
+        contradicts: sentences
+            .iter()
+            .rev()
+            .find(|sentence| {
+                let words = &sentence.words;
+                let is_over = words.iter().any(|word| COMPLETE.contains(&word.as_str()));
+                topic.counts_short(words)
+                    || is_over && is_share(words)
+                    || work.contradicts(words, &topic, &lexicon)
+            })
+            .map(|sentence| stretch(text, sentence)),
+        ahead: ahead.map(|sentence| stretch(text, sentence)),
         trouble: !answers && trouble,
         claims,
-        affirms: begins_with("yes") && is_all_plain && !trouble,
+        affirms: begins_with("yes") && is_plain,
+        has_words: !sentences.is_empty(),
         refuses: NO.into_iter().any(begins_with),
         answers,
         said_more: !answers && matches!(answered, Some(AnswerLine::Done(_))),
@@ -177,7 +193,13 @@ enum AnswerLine<'t> {
 /// The last line that answers; "Not done: nothing" is none, and neither is a courtesy behind it.
 fn answer_line<'t>(text: &'t str, open: &[&Objective], work: &Work) -> Option<AnswerLine<'t>> {
     let plain = |part: &str| part.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
-    let lines = text.lines().map(|line| line.trim_start_matches(|c: char| !c.is_alphanumeric()));
+    // Quoted, or behind an empty box, it is not said.
+    let is_said = |line: &&str| {
+        let mark = line.trim_start();
+        !mark.starts_with('>') && !mark.trim_start_matches(['-', '*', '+', ' ']).starts_with(['[', '<', '~'])
+    };
+    let lines = text.lines().filter(is_said);
+    let lines = lines.map(|line| line.trim_start_matches(|c: char| !c.is_alphanumeric()));
     let lines: Vec<&str> = lines.filter(|line| !line.trim().is_empty()).collect();
     let denies = |line: &&&str| {
         let rest = starts_with(line, NOT_DONE).map(|rest| plain(rest.trim_start_matches(['*', '`', ':'])));
@@ -193,9 +215,7 @@ fn answer_line<'t>(text: &'t str, open: &[&Objective], work: &Work) -> Option<An
     if plain(line).contains(&format!("{NOT_DONE}:")) {
         return Some(AnswerLine::NotDone(line));
     }
-    // "I will end with:" announces the line, and does not give it.
-    let is_announced = at > 0 && lines[at - 1].trim_end().ends_with([':', ',']);
-    if is_announced {
+    if at > 0 && announces(lines[at - 1]) {
         return None;
     }
     let rest = starts_with(line, DONE_LINE).filter(|rest| !rest.contains('?'))?;
@@ -208,6 +228,15 @@ fn answer_line<'t>(text: &'t str, open: &[&Objective], work: &Work) -> Option<An
     (is_all || names_all).then(|| AnswerLine::Done(remark.join(" ")))
 }
 
+/// "I will end with:", "The line you want once it is finished would be": the next line is announced, and not given.
+fn announces(line: &str) -> bool {
+    let line = line.trim_end();
+    let last = words(line.rsplit_terminator(['.', '!', '?']).next().unwrap_or_default());
+    let has = |list: &[&str]| last.iter().any(|word| list.contains(&word.as_str()));
+    let goes_on = !line.ends_with(['.', '!', '?', ')', '`']);
+    line.ends_with([':', ',', '…']) || has(&ANNOUNCED) || goes_on && has(&MODALS)
+}
+
 /// What is behind the beginning, in either case.
 fn starts_with<'t>(line: &'t str, beginning: &str) -> Option<&'t str> {
     let head = line.get(..beginning.len())?;
@@ -215,37 +244,18 @@ fn starts_with<'t>(line: &'t str, beginning: &str) -> Option<&'t str> {
 }
 
 impl Work {
-    /// Whether it says nothing but what plain claims are made of, and words of the work itself.
-    fn is_plain(&self, words: &[String], topic: &Topic) -> bool {
-        words.split(|word| is_mark(word) || word == "and").all(|clause| {
-            // "All five cases" are all, "all empty cases" are some: one word of the work, where the clause claims all of it.
-            let most = usize::from(claims_all(clause, topic));
-            self.own_words(clause, topic).is_some_and(|own| own <= most)
-        })
-    }
-
-    /// How many words of a clause are the work's own; nothing where one is of neither kind.
-    fn own_words(&self, clause: &[String], topic: &Topic) -> Option<usize> {
-        let (mut at, mut own) = (0, 0);
-        while let Some(word) = clause.get(at) {
-            // "Fix the failing test": what is failing is no less so because the objective says it.
-            let is_named = || {
-                topic.ids.contains(word)
-                    || topic.is_named(&clause[at..=at]) && self.trouble.at(clause, at).is_none()
-            };
-            match self.plain.at(clause, at) {
-                Some(length) => at += length,
-                None if word == QUOTE || topic.is_amount(word) => at += 1,
-                None if is_named() => (at, own) = (at + 1, own + 1),
-                None => return None,
-            }
-        }
-        Some(own)
-    }
-
     /// "Now on to the parser", "Continuing with the tests".
     fn looks_ahead(&self, sentence: &Sentence) -> bool {
         self.ahead.at(&sentence.words, 0).is_some() || self.comes_next.all(&sentence.words).next().is_some()
+    }
+
+    /// "Cases 4 and 5 are stubs", but not "replaced the stubs", or where the work is about stubs.
+    fn contradicts(&self, words: &[String], topic: &Topic, lexicon: &Lexicon) -> bool {
+        self.contradiction.all(words).any(|(at, end)| {
+            let denies = |word: &String| NONE.contains(&word.as_str()) || word == "not";
+            let is_none = clause_before(words, at).take(NONE_WORDS).any(denies);
+            !is_none && !topic.is_named(&words[at..end]) && !is_rid_of(words, at, lexicon)
+        })
     }
 
     /// What a person would ask about, before they believe that all is done; but "fixed the remaining failing test" is done.
@@ -257,26 +267,6 @@ impl Work {
             words[at] == "not" || !is_last && !is_none && !is_rid_of(words, at, lexicon)
         })
     }
-}
-
-/// "All five cases are written", "Everything is done", "The task is complete": of all of the work, that it is over. What names a thing
-/// of the work, and be it by the objective's own name, may mean a part.
-fn claims_all(words: &[String], topic: &Topic) -> bool {
-    let of_all = |clause: &[String]| {
-        let says = |list: &[&str]| clause.iter().any(|word| list.contains(&word.as_str()));
-        let names = |word: &&String| {
-            let is_verb = DONE.contains(&word.as_str()) || MADE_ALL.contains(&word.as_str());
-            let is_named = || topic.ids.contains(*word) || topic.is_named(std::slice::from_ref(*word));
-            !is_verb && !topic.is_amount(word) && is_named()
-        };
-        let named = clause.iter().filter(names).count();
-        let is_all = match clause.iter().any(|word| topic.is_amount(word)) {
-            true => named <= 1,
-            false => named == 0 && (says(&ALL) || says(&WHOLE)),
-        };
-        (says(&DONE) || says(&MADE_ALL)) && is_all && !says(&CHECKS)
-    };
-    words.split(|word| is_mark(word) || word == "and").any(of_all)
 }
 
 /// Whether somebody did away with what stands there: "removed the TODO comments".
@@ -300,9 +290,9 @@ pub(super) fn is_made(words: &[String], at: usize) -> bool {
 }
 
 /// What objectives are about.
-struct Topic {
+pub(super) struct Topic {
     /// Their names.
-    ids: Vec<String>,
+    pub(super) ids: Vec<String>,
     /// The longer words of their names and descriptions.
     words: Vec<String>,
     /// Their files and names in code, in lower case and without folders: "parser.txt".
@@ -329,18 +319,31 @@ impl Topic {
     }
 
     /// Whether it says as many as were wanted.
-    fn is_amount(&self, word: &String) -> bool {
+    pub(super) fn is_amount(&self, word: &String) -> bool {
         let amount = amounts(std::slice::from_ref(word)).next();
         amount.is_some() && amount == self.amount
     }
 
     /// Whether every file and piece of code in a text is one that an objective names.
-    fn names_all_code(&self, text: &str) -> bool {
+    pub(super) fn names_all_code(&self, text: &str) -> bool {
         text.split_whitespace().filter(|word| is_code(word)).all(|word| self.code.contains(&base_name(word)))
     }
 
-    fn is_named(&self, words: &[String]) -> bool {
+    pub(super) fn is_named(&self, words: &[String]) -> bool {
         words.iter().any(|word| self.words.iter().any(|topic| is_alike(topic, word)))
+    }
+
+    /// Whether it counts the things of the work, and fewer than were wanted: "seven of the ten cases", "cases 1 to 7".
+    fn counts_short(&self, words: &[String]) -> bool {
+        let counts = |at: usize| {
+            let links = |word: &&String| is_mark(word) || COUNTED_BY.contains(&word.as_str());
+            let before = words[..at].iter().rev().find(|word| !links(word) && amount(word).is_none());
+            let behind = words[at + 1..].iter().find(|word| !links(word) && amount(word).is_none());
+            [before, behind].into_iter().flatten().any(|word| self.is_named(std::slice::from_ref(word)))
+        };
+        let counted = (0..words.len()).filter(|at| amount(&words[*at]).is_some() && counts(*at));
+        let most = counted.filter_map(|at| amount(&words[at])).max();
+        self.amount.zip(most).is_some_and(|(wanted, most)| most < wanted) && self.is_short(words)
     }
 
     /// Whether it counts less than what was wanted: "wrote cases 1 and 2".
@@ -353,7 +356,7 @@ impl Topic {
 /// A path, a name with a dot or an underscore, or a word in the marks of code.
 fn is_code(word: &str) -> bool {
     let inner = word.trim_matches(|c: char| !c.is_alphanumeric());
-    inner.len() >= TOPIC_WORD_BYTES && (word.starts_with('`') || inner.contains(['.', '/', '_']))
+    word.starts_with('`') || inner.len() >= TOPIC_WORD_BYTES && inner.contains(['.', '/', '_'])
 }
 
 /// A path or name without its folders and the marks around it, in lower case.
@@ -370,9 +373,12 @@ fn is_share(words: &[String]) -> bool {
 
 /// Numbers that may be amounts.
 fn amounts(words: &[String]) -> impl Iterator<Item = usize> {
-    let spelled = |word: &str| NUMBERS.iter().position(|number| *number == word);
-    let numbers = words.iter().filter_map(move |word| word.parse().ok().or_else(|| spelled(word)));
-    numbers.filter(|number| *number <= MOST)
+    words.iter().filter_map(|word| amount(word))
+}
+
+fn amount(word: &String) -> Option<usize> {
+    let spelled = || NUMBERS.iter().position(|number| number == word);
+    word.parse().ok().or_else(spelled).filter(|number| *number <= MOST)
 }
 
 /// "case" and "cases", "parser" and "parsers".
