@@ -39,6 +39,32 @@ pub(super) struct Content {
     last_words: bool,
 }
 
+/// What a section is about, by its heading.
+#[derive(Clone, Copy)]
+enum Part {
+    Next,
+    Decisions,
+    Learnt,
+    State,
+    Commands,
+    Other,
+}
+
+impl Part {
+    fn of(title: &str) -> Self {
+        let title = title.to_ascii_lowercase();
+        let parts: [(Self, &[&str]); 5] = [
+            (Self::Next, &["next"]),
+            (Self::Decisions, &["decision"]),
+            (Self::Learnt, &["not to try", "do not", "gotcha", "pattern"]),
+            (Self::State, &["state"]),
+            (Self::Commands, &["commands run"]),
+        ];
+        let named = parts.into_iter().find(|(_, names)| names.iter().any(|name| title.contains(name)));
+        named.map_or(Self::Other, |(part, _)| part)
+    }
+}
+
 /// Where a line is from.
 #[derive(PartialEq)]
 enum Line {
@@ -63,21 +89,20 @@ impl Content {
             withheld: page.lines.contains(&WITHHELD),
             ..Self::default()
         };
-        let mut section = String::new();
+        let mut part = Part::Other;
         let mut headings = page.headings.iter().peekable();
         for (at, line) in page.lines.iter().enumerate() {
             if let Some(heading) = headings.next_if(|heading| heading.at == at) {
-                section = heading.title.to_ascii_lowercase();
-                content.take(&section, &Line::Nothing);
+                part = Part::of(heading.title);
+                content.take(part, &Line::Nothing);
             } else {
-                content.take(&section, &kind(line, content.composed));
+                content.take(part, &kind(line, content.composed));
             }
         }
         content
     }
 
-    fn take(&mut self, section: &str, line: &Line) {
-        let is = |names: &[&str]| names.iter().any(|name| section.contains(name));
+    fn take(&mut self, part: Part, line: &Line) {
         let holds =
             |part: &mut Option<bool>, line_holds: bool| *part = Some(*part == Some(true) || line_holds);
         let said = *line == Line::Words;
@@ -86,17 +111,16 @@ impl Content {
         self.last_words |= *line == Line::LastWords;
         self.files |= matches!(line, Line::Disk | Line::Git);
         self.traces |= *line == Line::Host;
-        if is(&["next"]) {
-            holds(&mut self.next, said);
-        } else if is(&["decision"]) {
-            holds(&mut self.decisions, listed);
-        } else if is(&["not to try", "do not", "gotcha", "pattern"]) {
-            holds(&mut self.learnt, listed);
-        } else if is(&["state"]) {
-            holds(&mut self.state, said);
-            self.files |= *line == Line::Elsewhere;
-        } else if is(&["commands run"]) {
-            self.traces |= *line == Line::Elsewhere;
+        match part {
+            Part::Next => holds(&mut self.next, said),
+            Part::Decisions => holds(&mut self.decisions, listed),
+            Part::Learnt => holds(&mut self.learnt, listed),
+            Part::State => {
+                holds(&mut self.state, said);
+                self.files |= *line == Line::Elsewhere;
+            }
+            Part::Commands => self.traces |= *line == Line::Elsewhere,
+            Part::Other => {}
         }
     }
 

@@ -132,6 +132,9 @@ fn blank(line: &str) -> Option<&str> {
         return Some(only);
     }
     // Most lines have nothing of it, and end here.
+    if !line.bytes().any(|byte| matches!(byte, b'_' | b'{' | b'<' | b'[' | b'(')) {
+        return None;
+    }
     let has = |mark: char| line.contains(mark);
     if has('_') && content.contains("____") {
         return Some("____");

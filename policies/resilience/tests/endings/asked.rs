@@ -472,6 +472,8 @@ fn harmless_words_in_another_order_are_no_claim() {
         "The task is done.",
         "It is all done.",
         "Everything is in place.",
+        "Everything that was asked for is written, and I have looked it over once more.",
+        "All that you asked for is done.",
         "Everything has been written, as you asked for.",
         "# Done\n\n**All five cases** are written in `tests/cases.txt`.",
     ] {

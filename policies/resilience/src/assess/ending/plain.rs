@@ -82,7 +82,8 @@ impl Work {
             };
             // "I have written it", not "I have it to write"; "in parser.txt", not "in part".
             let next = clause.get(at + 1).map(String::as_str).unwrap_or_default();
-            let is_auxiliary = || is(word, &HAVE) && (is_verb(next) || is(next, &ADVERBS));
+            let is_auxiliary =
+                || is(word, &HAVE) && (is_verb(next) || next.ends_with("ed") || is(next, &ADVERBS));
             let is_place = || is(word, &["in", "into"]) && next == QUOTE;
             match self.plain.at(clause, at) {
                 Some(length) => at += length,
@@ -161,7 +162,11 @@ impl Whole {
     fn of(clause: &[String], topic: &Topic) -> Option<(Self, usize)> {
         let mut whole = Self::default();
         let mut length = 0;
-        for word in clause {
+        while let Some(word) = clause.get(length) {
+            if let Some(asked) = wanted(&clause[length..]) {
+                length += asked;
+                continue;
+            }
             let is_named = || topic.ids.contains(word) || topic.is_named(std::slice::from_ref(word));
             if topic.is_amount(word) {
                 whole.is_amount = true;
@@ -187,6 +192,15 @@ impl Whole {
         };
         is_whole && (!self.is_called || is(verb, &OVER) || verb == "place")
     }
+}
+
+/// "Everything that you asked for": the words of what was wanted, at the beginning of these.
+fn wanted(words: &[String]) -> Option<usize> {
+    let is_asked = |word: &String| is(word, &["asked", "requested", "wanted"]);
+    let (that, rest) = words.split_first()?;
+    let who = rest.iter().take_while(|word| is(word, &["you", "was"])).count();
+    let is_for = rest.get(who + 1).is_some_and(|word| word == "for");
+    (that == "that" && who == 1 && rest.get(who).is_some_and(is_asked)).then_some(3 + usize::from(is_for))
 }
 
 fn is_end(word: &str) -> bool {
