@@ -7,11 +7,13 @@ mod common;
 use std::collections::BTreeMap;
 use std::hint::black_box;
 use std::io::Write as _;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use baton_core::observation::{Ask, ObjectiveStatus, Question};
-use baton_engine::{BUILTIN_NAME, Configured, Engine, EngineConfig, Router, bare, builtin_bytes};
+use baton_core::observation::{Ask, Capability, ObjectiveStatus, Question};
+use baton_core::workflow::{GivenSetting, SettingValue};
+use baton_engine::{BUILTIN_NAME, Chain, Configured, Engine, EngineConfig, Router, bare, builtin_bytes};
 use common::{agents, built_in, engine};
 use criterion::{BenchmarkGroup, Criterion, criterion_group, criterion_main, measurement::WallTime};
 
@@ -46,6 +48,43 @@ fn routed(group: &mut BenchmarkGroup<'_, WallTime>, router: &Router, questions: 
     group.bench_function("decision", |bencher| {
         bencher.iter(|| router.decide(turn.next().expect("a cycle does not end")));
     });
+}
+
+/// A chain of four: three layers that each add a section to the prompt, and the built-in policy; beside it the same four asked one
+/// by one.
+fn chain(criterion: &mut Criterion) {
+    let engine = engine();
+    let component = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../policies/house-rules.wasm");
+    let bytes = std::fs::read(component).expect("the layer is committed");
+    let layer = |name: &str| {
+        let policy = engine.load(name, &bytes).expect("the layer loads");
+        let rules = GivenSetting::Value(SettingValue::Texts(vec![format!("{name} has its way.")]));
+        policy.configure(&BTreeMap::from([("rules".to_owned(), rules)])).expect("a rule is good")
+    };
+    let last = built_in(&engine);
+    let layers = ["one", "two", "three"].map(layer);
+    let then = layers[1..].iter().cloned().chain([last.clone()]).collect();
+    let chain = Chain::new(layers[0].clone(), then);
+    let router = Router::new(&engine, BTreeMap::from([(Capability::Prompting, chain)])).expect("a router");
+    let questions = agents("brief", AGENTS);
+    let (decision, label) = router.decide(&questions[0]);
+    assert!(decision.is_ok() && label.behind.len() == 3 && label.faults.is_empty(), "{label:?}");
+
+    let mut group = criterion.benchmark_group("chain");
+    let mut turn = questions.iter().cycle();
+    group.bench_function("links", |bencher| {
+        bencher.iter(|| {
+            let question = turn.next().expect("a cycle does not end");
+            for link in layers.iter().chain([&last]) {
+                black_box(link.evaluate(question));
+            }
+        });
+    });
+    let mut turn = questions.iter().cycle();
+    group.bench_function("chain", |bencher| {
+        bencher.iter(|| router.decide(turn.next().expect("a cycle does not end")));
+    });
+    group.finish();
 }
 
 /// The same through wasmtime alone.
@@ -133,5 +172,5 @@ fn loading(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, decisions, loading);
+criterion_group!(benches, decisions, chain, loading);
 criterion_main!(benches);

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use serde_json::Value;
 
 /// What is measured, in words, and against what it is compared: group, bench, label, group and bench of the base.
-const ROWS: [(&str, &str, &str, &str, &str); 10] = [
+const ROWS: [(&str, &str, &str, &str, &str); 12] = [
     ("assess", "bare-wasmtime", "Is it exhausted? 4 KiB tail: wasmtime alone", "assess", "bare-wasmtime"),
     ("assess", "decision", "… a decision of Baton, limits and labels on", "assess", "bare-wasmtime"),
     ("assess", "native", "… a native scan, no sandbox", "assess", "bare-wasmtime"),
@@ -21,6 +21,8 @@ const ROWS: [(&str, &str, &str, &str, &str); 10] = [
     ("brief", "decision", "… a decision of Baton, limits and labels on", "brief", "bare-wasmtime"),
     ("brief", "native", "… a native walk, no sandbox", "brief", "bare-wasmtime"),
     ("brief", "hook-process", "… a hook process (`sh -c grep`)", "brief", "bare-wasmtime"),
+    ("chain", "links", "Three layers and the default policy, one by one", "chain", "links"),
+    ("chain", "chain", "… as a chain, each over the next", "chain", "links"),
     ("load", "compiled-before", "Loading the default policy, compiled before", "load", "compiled-before"),
     ("load", "compiling", "… compiling it", "load", "compiled-before"),
 ];

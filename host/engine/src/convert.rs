@@ -136,7 +136,7 @@ fn status(status: see::ObjectiveStatus) -> types::ObjectiveStatus {
 fn expected_files(objective: &see::ObjectiveView) -> Vec<types::ExpectedFile<'_>> {
     list(&objective.expected_files, |file| types::ExpectedFile {
         path: &file.path,
-        state: same!(file.state, see::FileState => types::FileState: Missing, Unchanged, Changed),
+        state: same!(file.state, see::FileState => types::FileState: Missing, Unchanged, Rewritten, Changed),
     })
 }
 

@@ -16,7 +16,37 @@ const SLOW: Duration = Duration::from_millis(5);
 pub(crate) struct Places {
     all: Gate,
     slow: Gate,
+    kept: Gate,
     a_policy: u32,
+}
+
+/// The gates of a place, apart from that of those which are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+enum Door {
+    /// Of the share of a policy.
+    Own,
+    /// Of all slow policies.
+    Slow,
+    /// Of the pool.
+    All,
+}
+
+/// The doors to a place, in the order in which they are passed. Whoever waits at the last one holds a share but no place, and those
+/// inside wait for nobody: it comes to an end. A place that is kept is never the one of slow policies: that one has to come free, or
+/// whoever keeps it and asks the same policy beside it would wait for itself.
+fn way(is_set_back: bool, is_kept: bool) -> [Door; 2] {
+    [if is_set_back && !is_kept { Door::Slow } else { Door::Own }, Door::All]
+}
+
+/// How many places may be kept at a time, of all policies together: beside each there must be one for a fresh instance of the same
+/// policy, whatever else is kept.
+fn most_kept(places: u32) -> u32 {
+    a_policy(places) / 2
+}
+
+/// How many places one policy may have at a time.
+fn a_policy(places: u32) -> u32 {
+    places.saturating_sub(1).max(1)
 }
 
 /// What one policy has of the places.
@@ -39,16 +69,22 @@ pub(crate) struct Place<'a> {
     began: Option<Duration>,
     _all: Ticket<'a>,
     _share: Ticket<'a>,
+    _kept: Option<Ticket<'a>>,
 }
 
 impl Places {
     pub(crate) fn new(places: u32) -> Self {
-        Self { all: Gate::new(places), slow: Gate::new(1), a_policy: places.saturating_sub(1).max(1) }
+        Self {
+            all: Gate::new(places),
+            slow: Gate::new(1),
+            kept: Gate::new(most_kept(places)),
+            a_policy: a_policy(places),
+        }
     }
 
-    /// The places that one policy may have at a time.
-    pub(crate) fn a_policy(&self) -> u32 {
-        self.a_policy
+    /// The places that may be kept at a time.
+    pub(crate) fn most_kept(&self) -> u32 {
+        self.kept.places
     }
 
     /// The share of one more policy.
@@ -58,18 +94,25 @@ impl Places {
 
     /// Waits for a place and takes it until it is dropped.
     pub(crate) fn enter<'a>(&'a self, share: &'a Share) -> Place<'a> {
-        let set_back = share.set_back.load(Ordering::Relaxed);
-        let own = if set_back { self.slow.enter() } else { share.own.enter() };
-        // Whoever waits here holds a share but no place, and those inside wait for nobody: it comes to an end.
-        let all = self.all.enter();
-        Place { share, began: Some(core_time()), _all: all, _share: own }
+        let is_set_back = share.set_back.load(Ordering::Relaxed);
+        let [own, all] = self.pass(share, way(is_set_back, false));
+        Place { share, began: Some(core_time()), _all: all, _share: own, _kept: None }
     }
 
-    /// Waits for a place that is kept for many decisions. It is never the one of slow policies: that one has to come free, or
-    /// whoever keeps it and asks the same policy beside it would wait for itself.
-    pub(crate) fn enter_to_keep<'a>(&'a self, share: &'a Share) -> Place<'a> {
-        let (own, all) = (share.own.enter(), self.all.enter());
-        Place { share, began: None, _all: all, _share: own }
+    /// Waits for a place that is kept for many decisions; none where as many are kept as may be.
+    pub(crate) fn enter_to_keep<'a>(&'a self, share: &'a Share) -> Option<Place<'a>> {
+        let kept = self.kept.try_enter()?;
+        let [own, all] = self.pass(share, way(false, true));
+        Some(Place { share, began: None, _all: all, _share: own, _kept: Some(kept) })
+    }
+
+    /// Waits at one door after the other.
+    fn pass<'a>(&'a self, share: &'a Share, way: [Door; 2]) -> [Ticket<'a>; 2] {
+        way.map(|door| match door {
+            Door::Own => share.own.enter(),
+            Door::Slow => self.slow.enter(),
+            Door::All => self.all.enter(),
+        })
     }
 
     /// The most places there ever were taken at a time.
@@ -99,10 +142,26 @@ struct Gate {
     left: Condvar,
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct State {
     inside: u32,
     peak: u32,
+}
+
+impl State {
+    /// Takes a place, where one of so many is free.
+    fn take(&mut self, places: u32) -> bool {
+        let is_free = self.inside < places;
+        if is_free {
+            self.inside += 1;
+            self.peak = self.peak.max(self.inside);
+        }
+        is_free
+    }
+
+    fn leave(&mut self) {
+        self.inside -= 1;
+    }
 }
 
 impl Gate {
@@ -113,12 +172,16 @@ impl Gate {
     /// Waits for a place and takes it until the ticket is dropped.
     fn enter(&self) -> Ticket<'_> {
         let mut state = self.lock();
-        while state.inside >= self.places {
+        while !state.take(self.places) {
             state = self.left.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
-        state.inside += 1;
-        state.peak = state.peak.max(state.inside);
         Ticket(self)
+    }
+
+    /// Takes a place, if one is free now.
+    fn try_enter(&self) -> Option<Ticket<'_>> {
+        let is_taken = self.lock().take(self.places);
+        is_taken.then(|| Ticket(self))
     }
 
     /// The most tickets there ever were at a time.
@@ -137,10 +200,13 @@ struct Ticket<'a>(&'a Gate);
 
 impl Drop for Ticket<'_> {
     fn drop(&mut self) {
-        self.0.lock().inside -= 1;
+        self.0.lock().leave();
         self.0.left.notify_one();
     }
 }
+
+#[cfg(test)]
+mod schedules;
 
 #[cfg(test)]
 mod tests {
@@ -216,8 +282,9 @@ mod tests {
         let places = Places::new(4);
         let share = places.share();
         share.set_back();
-        let kept = places.enter_to_keep(&share);
+        let kept = places.enter_to_keep(&share).expect("one may be kept");
         drop(places.enter(&share));
+        assert!(places.enter_to_keep(&places.share()).is_none(), "of all policies together");
         // It was held for long, by one who asked many questions: that makes nobody slow.
         let began = core_time();
         while core_time().saturating_sub(began) <= SLOW {}

@@ -54,14 +54,10 @@ impl<'p> Instance<'p> {
         Self::in_place(policy, texts, settings, behind, None)
     }
 
-    /// The same for an instance that is kept for many questions.
-    pub(crate) fn to_keep(
-        policy: &'p Loaded,
-        texts: Vec<Text>,
-        settings: Arc<Prepared>,
-    ) -> Result<Self, Fault> {
-        let place = policy.engine.0.places.enter_to_keep(&policy.share);
-        Self::in_place(policy, texts, settings, Behind::default(), Some(place))
+    /// The same for an instance that is kept for many questions; none where as many are kept as may be, or it does not start.
+    pub(crate) fn to_keep(policy: &'p Loaded, texts: Vec<Text>, settings: Arc<Prepared>) -> Option<Self> {
+        let place = policy.engine.0.places.enter_to_keep(&policy.share)?;
+        Self::in_place(policy, texts, settings, Behind::default(), Some(place)).ok()
     }
 
     fn in_place(

@@ -160,6 +160,7 @@ fn held_to(text: &mut String, objective: &ObjectiveView) {
         let state = match file.state {
             FileState::Missing => " (missing)",
             FileState::Unchanged => " (unchanged)",
+            FileState::Rewritten => " (written again as it was)",
             FileState::Changed => "",
         };
         line!(text, "  File that must exist and change: {}{state}", file.path);

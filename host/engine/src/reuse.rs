@@ -46,11 +46,12 @@ pub struct Reusing<'p> {
 }
 
 impl Configured {
-    /// How many instances of it may be kept at a time, none of a layer (it asks others): each has a place of the pool for as long, and beside it there must
-    /// be one for a fresh instance. Whoever wants more makes an engine for more decisions at a time.
+    /// How many instances may be kept at a time, none of a layer (it asks others): each has a place of the pool for as long, and
+    /// beside it there must be one for a fresh instance. All policies of an engine share that number; whoever finds none left is
+    /// asked with fresh instances. Whoever wants more makes an engine for more decisions at a time.
     pub fn most_kept(&self) -> usize {
         match self.policy.asks_next().is_empty() {
-            true => self.policy.0.engine.0.places.a_policy() as usize / 2,
+            true => self.policy.0.engine.0.places.most_kept() as usize,
             false => 0,
         }
     }
@@ -100,7 +101,7 @@ impl<'p> Reusing<'p> {
             }
             None => {
                 self.asked_of_kept = 0;
-                Instance::to_keep(policy, question.texts.clone(), settings).ok()?
+                Instance::to_keep(policy, question.texts.clone(), settings)?
             }
         };
         let answer = ask(&mut instance, &policy.exports, &question.ask).and_then(checked).ok()?;

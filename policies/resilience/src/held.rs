@@ -95,6 +95,9 @@ fn lacks(o: &Observation, objective: &Objective) -> Vec<String> {
             FileState::Unchanged if is_first_round => {
                 lacks.push(format!("change {path}, which has not changed"));
             }
+            FileState::Rewritten => lacks.push(format!(
+                "change {path}, or report it as done if {path} is right as it was and as you wrote it again"
+            )),
             FileState::Unchanged | FileState::Changed => {}
         }
     }
@@ -135,6 +138,7 @@ fn file(file: &ExpectedFile) -> String {
     match file.state {
         FileState::Missing => format!("{path} (missing)"),
         FileState::Unchanged => format!("{path} (unchanged)"),
+        FileState::Rewritten => format!("{path} (written again as it was)"),
         FileState::Changed => path,
     }
 }

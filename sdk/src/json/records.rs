@@ -111,7 +111,7 @@ words! {
     SessionState: Starting Idle Working WaitingApproval WaitingQuota Compacting Ended;
     ObjectiveStatus: Open InProgress Done Failed;
     Basis: Checked Reported Files Answer Accepted;
-    FileState: Missing Unchanged Changed;
+    FileState: Missing Unchanged Rewritten Changed;
     exhaustion::Occasion: Turn Signal PromptEnded SessionEnded Heartbeat;
     exhaustion::QuotaCause: Usage Billing Rate Overload;
     offloading::ItemKind: ToolResult ToolInput;

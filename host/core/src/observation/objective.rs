@@ -49,6 +49,7 @@ impl Basis {
 pub enum FileState {
     Missing,
     Unchanged,
+    Rewritten,
     Changed,
 }
 

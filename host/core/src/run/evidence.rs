@@ -247,12 +247,14 @@ impl Phase {
         self.reported_handoff.as_ref().is_some_and(|(by, _)| by.is_none() || by.as_ref() == session)
     }
 
-    /// What became of a file since the phase began. Written again with the content that it had, it has not changed.
-    fn state_of(&self, path: &String) -> FileState {
+    /// What became of a file since the phase began.
+    pub(super) fn state_of(&self, path: &String) -> FileState {
         if self.facts.missing.contains(path) {
             FileState::Missing
         } else if self.facts.changed.iter().any(|file| file.path == *path) {
             FileState::Changed
+        } else if self.facts.written.iter().any(|file| file.path == *path) {
+            FileState::Rewritten
         } else {
             FileState::Unchanged
         }
@@ -274,7 +276,7 @@ impl Phase {
         goal.spec.files.iter().find_map(|path| match self.state_of(path) {
             FileState::Missing => Some(format!("{path} is missing")),
             FileState::Unchanged if self.iteration == 1 => Some(format!("{path} has not changed")),
-            FileState::Unchanged | FileState::Changed => None,
+            FileState::Unchanged | FileState::Rewritten | FileState::Changed => None,
         })
     }
 

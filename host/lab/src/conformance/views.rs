@@ -229,7 +229,8 @@ pub(super) fn look_at(dice: &mut Dice, objectives: &mut [ObjectiveView], focus: 
 }
 
 fn expected_file(dice: &mut Dice) -> ExpectedFileView {
-    let state = dice.pick(&[FileState::Missing, FileState::Unchanged, FileState::Changed]);
+    let states = [FileState::Missing, FileState::Unchanged, FileState::Rewritten, FileState::Changed];
+    let state = dice.pick(&states);
     ExpectedFileView { path: dice.line(PATH_BYTES), state }
 }
 

@@ -73,6 +73,11 @@ pub(super) fn answered(host: &impl Host, o: &Observation, answer: Option<&Signal
         let what = format!("a report of the agent was not taken: {}", one_line(why, NOT_TAKEN_BYTES));
         return not_done(host, o, what);
     }
+    // After the question a check that follows decides.
+    let is_doubted = !answers && (can_ask(host, o) || !is_checked(o, &open));
+    if let Some(what) = open.iter().find_map(|objective| rewritten(objective)).filter(|_| is_doubted) {
+        return not_done(host, o, what);
+    }
     if let Some(doubtful) = said.as_ref().and_then(|said| doubt(host, o, answer, said, &open)) {
         return doubtful;
     }
@@ -359,7 +364,8 @@ fn is_checked(o: &Observation, open: &[&Objective]) -> bool {
 /// Whether it names files, and each of them came, by whichever session of the phase.
 fn is_there(objective: &Objective) -> bool {
     let files = &objective.expected_files;
-    !files.is_empty() && files.iter().all(|file| file.state == FileState::Changed)
+    let is_written = |state: FileState| matches!(state, FileState::Changed | FileState::Rewritten);
+    !files.is_empty() && files.iter().all(|file| is_written(file.state))
 }
 
 fn note(objective: &Objective) -> String {
@@ -371,14 +377,19 @@ fn note(objective: &Objective) -> String {
 
 /// The expected change that did not come.
 fn absent(objective: &Objective) -> Option<String> {
-    objective.expected_files.iter().find_map(|file| {
-        let what = match file.state {
-            FileState::Missing => "is missing",
-            FileState::Unchanged => "has not changed",
-            FileState::Changed => return None,
-        };
-        Some(format!("objective {}: {} {what}", objective.id, one_line(&file.path, NOTE_BYTES)))
-    })
+    let missing = of_files(objective, FileState::Missing, "is missing");
+    missing.or_else(|| of_files(objective, FileState::Unchanged, "has not changed"))
+}
+
+/// What was written again as it was: touched, or right as it is. Only its agent can say which.
+fn rewritten(objective: &Objective) -> Option<String> {
+    of_files(objective, FileState::Rewritten, "was written again with the content that it had")
+}
+
+/// What is to be said of the first expected file in such a state.
+fn of_files(objective: &Objective, state: FileState, what: &str) -> Option<String> {
+    let file = objective.expected_files.iter().find(|file| file.state == state)?;
+    Some(format!("objective {}: {} {what}", objective.id, one_line(&file.path, NOTE_BYTES)))
 }
 
 fn capital(text: &str) -> String {

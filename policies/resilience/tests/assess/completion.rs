@@ -85,6 +85,22 @@ fn an_expected_change_that_did_not_come_wins_over_everything() {
             matches!(seen(1, 1).recovery, Action::AskPerson(question) if question.contains("src/parser.sh"))
         );
     }
+    // What was written again as it was may have been touched, or be right: its agent is asked, and a check or a report says which.
+    let rewritten = |change: fn(&mut Observation)| {
+        ended(|o| {
+            o.objectives[0].expected_files = expects(FileState::Rewritten);
+            change(o);
+        })
+    };
+    let unasked = rewritten(|o| o.phase.check = "true".into());
+    assert_eq!((unasked.verdict, &unasked.recovery), (Verdict::Unfinished, &Action::Nudge));
+    assert!(unasked.reason.contains("src/parser.sh was written again"), "{}", unasked.reason);
+    assert_eq!(rewritten(|o| o.nudges = 1).verdict, Verdict::Unfinished);
+    let reported = rewritten(|o| {
+        o.objectives[0].reported = report(ObjectiveStatus::Done, "it is right as it is");
+        o.objectives[0].status = ObjectiveStatus::Done;
+    });
+    assert_eq!(reported.verdict, Verdict::Completed);
     let changed = ended(|o| {
         o.objectives[0].expected_files = expects(FileState::Changed);
         o.files_changed = 1;
