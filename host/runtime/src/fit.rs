@@ -3,7 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use baton_core::view::{PhaseRow, RunView};
+use baton_core::observation::ObjectiveStatus;
+use baton_core::view::{PhaseRow, PhaseStatus, RunView};
 use baton_core::{ObjectiveId, SessionId, Tree};
 use baton_inbox::Call;
 
@@ -19,7 +20,11 @@ pub(crate) fn check(view: &RunView, session: Option<&SessionId>, call: &Call) ->
         None => None,
     };
     match call {
-        Call::ObjectiveUpdate(update) => objective(view, own, &update.objective),
+        Call::ObjectiveUpdate(update) => {
+            objective(view, own, &update.objective)?;
+            let is_done = update.status == ObjectiveStatus::Done;
+            if is_done { Ok(()) } else { is_open(view, own, &update.objective) }
+        }
         Call::SplitRequest(request) => {
             let mut named = BTreeSet::new();
             for id in request.groups.iter().flat_map(|group| &group.objectives) {
@@ -77,6 +82,20 @@ fn objective(view: &RunView, own: Option<&PhaseRow>, id: &ObjectiveId) -> Result
             yours()
         )),
         _ => Ok(()),
+    }
+}
+
+/// What is said against work of a phase that is over changes nothing any more, and its author has to know.
+fn is_open(view: &RunView, own: Option<&PhaseRow>, id: &ObjectiveId) -> Result<(), String> {
+    let is_own = |holder: &PhaseRow| own.is_some_and(|own| own.id == holder.id);
+    match holder(view, id).filter(|holder| holder.status == PhaseStatus::Done && !is_own(holder)) {
+        Some(holder) => Err(format!(
+            "objective {:?} is done, and its phase {} is over: no report opens it again. What is wrong with it belongs into a \
+             decision or a handoff, and to the person who reads this",
+            id.as_str(),
+            holder.id
+        )),
+        None => Ok(()),
     }
 }
 

@@ -164,6 +164,10 @@ fn ended(host: &impl Host, o: &Observation) -> Outcome {
     if let Some(found) = signals.strongest().filter(|found| !contradicts(found)) {
         return verdict_of(host, o, &signals, &found);
     }
+    // Before its handoff or its context count: what it has reported as done may be what it leaves.
+    if let Some(asked) = completion::contradicts_itself(host, o, signals.answer()) {
+        return asked;
+    }
     if let Some(contrary) = completion::reported(host, o) {
         return contrary;
     }

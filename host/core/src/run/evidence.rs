@@ -228,7 +228,7 @@ impl Goal {
     }
 
     /// Whether a text names it by its id, as a word, or by one of its files.
-    fn is_named_in(&self, text: &str) -> bool {
+    pub(super) fn is_named_in(&self, text: &str) -> bool {
         has_word(text, self.spec.id.as_str()) || self.spec.files.iter().any(|path| has_word(text, path))
     }
 }

@@ -3,13 +3,13 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use crate::ids::{Digest, ObjectiveId, SessionId};
-use crate::input::Report;
+use crate::input::{Report, SplitGroupReport};
 use crate::observation::{Attempt, Basis, ObjectiveStatus, SplitRequest};
 use crate::view::Origin;
 
 use super::Run;
 use super::examine::Score;
-use super::phase::Phase;
+use super::phase::{Goal, Phase};
 use super::session::cut;
 
 /// Reports that are known when they come again: many times what a session makes, and it is its own reports that a session
@@ -60,7 +60,8 @@ impl Phase {
 impl Run {
     /// An agent that asks for smaller scopes has not done what it names there, where it reported all of its phase as done before: its
     /// last word counts (A11).
-    fn reopen_what_is_to_be_split(&mut self, p: usize, named: Vec<ObjectiveId>) {
+    fn reopen_what_is_to_be_split(&mut self, p: usize, groups: &[SplitGroupReport]) {
+        let named: Vec<&ObjectiveId> = groups.iter().flat_map(|group| &group.objectives).collect();
         let session = self.phases[p].session.clone();
         if !self.phases[p].is_finished() || session.is_none() {
             return;
@@ -68,9 +69,31 @@ impl Run {
         for g in 0..self.phases[p].goals.len() {
             let goal = &self.phases[p].goals[g];
             let is_reported = goal.by == session && goal.done_by == Some(Basis::Reported);
-            if is_reported && named.contains(&goal.spec.id) {
+            if is_reported && named.contains(&&goal.spec.id) {
                 self.reopen(p, g, ObjectiveStatus::InProgress, "its agent asks for smaller scopes");
             }
+        }
+    }
+
+    /// A handoff behind a report of done is the later word: what its next action names by an id or a file is not done, unless that
+    /// names something that is open (A11, C23).
+    fn reopen_what_comes_next(&mut self, p: usize, from: Option<&SessionId>, next: &str) {
+        let goals = &self.phases[p].goals;
+        if goals.iter().any(|goal| !goal.is_done() && goal.is_named_in(next)) {
+            return;
+        }
+        let is_its = |goal: &Goal| {
+            goal.done_by == Some(Basis::Reported) && (from.is_none() || goal.by.as_ref() == from)
+        };
+        let named: Vec<usize> =
+            (0..goals.len()).filter(|g| is_its(&goals[*g]) && goals[*g].is_named_in(next)).collect();
+        for g in named {
+            self.reopen(
+                p,
+                g,
+                ObjectiveStatus::InProgress,
+                "the handoff of its agent names it as what comes next",
+            );
         }
     }
 
@@ -147,6 +170,9 @@ impl Run {
             }
             Report::Refused { .. } => {}
             Report::HandoffWrite(handoff) => {
+                if !self.phases[p].is_over() {
+                    self.reopen_what_comes_next(p, from, &handoff.immediate_next_action);
+                }
                 self.phases[p].handoff_is_last = true;
                 self.phases[p].reported_handoff = Some((from.cloned(), (**handoff).clone()));
             }
@@ -158,17 +184,17 @@ impl Run {
                     self.objective_done(p, 0, from.cloned(), Basis::Reported);
                 }
             }
-            Report::SplitRequest { .. }
+            Report::SplitRequest { groups, .. }
                 if self.session(p).is_some_and(|session| session.declined >= SPLITS_DECLINED) =>
             {
                 let why = format!(
                     "{SPLITS_DECLINED} requests to split were declined, and another one is not looked at"
                 );
+                self.reopen_what_is_to_be_split(p, groups);
                 self.phases[p].refuse(&why);
             }
             Report::SplitRequest { groups, rationale } => {
-                let named = groups.iter().flat_map(|group| &group.objectives);
-                self.reopen_what_is_to_be_split(p, named.cloned().collect());
+                self.reopen_what_is_to_be_split(p, groups);
                 self.phases[p].requested = Some(SplitRequest {
                     groups: groups.iter().cloned().map(Into::into).collect(),
                     rationale: rationale.clone(),

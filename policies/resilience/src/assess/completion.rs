@@ -7,7 +7,7 @@ use baton_sdk::exhaustion::{Observation, Verdict};
 use baton_sdk::recovery::Action;
 use baton_sdk::types::{Basis, FileState, Objective, ObjectiveStatus, Phase, Signal};
 
-use super::ending::Said;
+use super::ending::{Left, Said};
 use super::{Outcome, ending, nearly_full, nudge, observed, plain};
 use crate::page::{attribute, one_line};
 
@@ -146,7 +146,8 @@ fn takes_back(host: &impl Host, o: &Observation, answer: Option<&Signal>) -> Opt
     let done: Vec<&Objective> = o.objectives.iter().collect();
     // Once it was asked which of them holds, a report that stands holds.
     let may_ask = can_ask(host, o);
-    if o.handoff_reported && may_ask {
+    let is_last = o.phase.progress.open + o.phase.progress.failed == 0;
+    if o.handoff_reported && may_ask && is_last {
         return Some(format!(
             "objective {first} is reported as done, and a handoff was written; if work is left, report it as in progress"
         ));
@@ -158,17 +159,29 @@ fn takes_back(host: &impl Host, o: &Observation, answer: Option<&Signal>) -> Opt
     let notes = notes(&done);
     if may_ask && !notes.is_empty() {
         let said = ending::says(host, &notes, &done);
-        if let Some(quoted) = said.denied.or(said.leaves).or(said.contradicts) {
+        let left = said.leaves.or(said.contradicts).map(|left| left.words);
+        if let Some(quoted) = said.denied.or(left).or(said.trouble) {
             return Some(taken_back("its note", quoted));
         }
     }
     let answer = answer?;
     let said = ending::says(host, &host.text_slice(o.window, answer.text), &done);
-    // Others of the phase may be what it leaves.
-    let is_last = o.phase.progress.open + o.phase.progress.failed == 0;
-    let left = || said.leaves.or(said.contradicts).or_else(|| stops(host, o, answer));
-    let quoted = said.denied.or_else(|| if may_ask && is_last { left() } else { None })?;
+    // Others of the phase may be what it leaves, unless it names what this is about.
+    let of_these = |left: Option<Left>| left.filter(|left| is_last || left.names).map(|left| left.words);
+    let left = || of_these(said.leaves).or_else(|| of_these(said.contradicts));
+    let stops = || if is_last { stops(host, o, answer) } else { None };
+    let quoted = said.denied.or_else(|| if may_ask { left().or_else(stops) } else { None })?;
     Some(taken_back("the answer", quoted))
+}
+
+/// Whether the session is to be asked which holds, its reports or its words.
+pub(super) fn contradicts_itself(
+    host: &impl Host,
+    o: &Observation,
+    answer: Option<&Signal>,
+) -> Option<Outcome> {
+    let what = if is_all_done(o) && can_ask(host, o) { takes_back(host, o, answer)? } else { return None };
+    Some(not_done(host, o, what))
 }
 
 /// The words by which the agent stops for want of context.
@@ -204,6 +217,7 @@ fn doubt(
     let quote = |said: &str| format!("\"{}\"", one_line(said, NOTE_BYTES));
     let is_for_change = is_for_change(host, o, open);
     let checked = is_checked(o, open);
+    let is_enough = wanted(host, &o.phase) == Some(Basis::Answer);
     let names_context = || answer.is_some_and(|answer| ending::names_context(host, o, answer));
     let what = match (&said.denied, &said.leaves, &said.ahead) {
         _ if was_asked && said.refuses => "answers no".to_owned(),
@@ -213,27 +227,34 @@ fn doubt(
             // Who only reads speaks of what others left.
             let left = said.leaves.as_ref().or(said.contradicts.as_ref()).filter(|_| is_for_change);
             let stops = || answer.and_then(|answer| stops(host, o, answer));
-            let taken_back = left.cloned().or_else(stops)?;
+            let taken_back = left.map(|left| left.words.clone()).or_else(stops)?;
             format!("answers that it is done, and leaves work: {}", quote(&taken_back))
         }
         (Some(line), ..) => format!("answers \"{}\"", one_line(line, NOTE_BYTES)),
         _ if said.said_more => {
             format!("says more on its last line than `Done: {}`", ids_of(open))
         }
-        (_, Some(left), _) => format!("leaves work: {}", quote(left)),
+        (_, Some(left), _) => format!("leaves work: {}", quote(&left.words)),
         // Where no file changed, that is what it is asked for.
         _ if is_for_change && !checked && o.files_changed == 0 => return None,
         (.., Some(next)) => format!("says what comes next: {}", quote(next)),
         _ if was_asked && (said.affirms || said.claims) => return None,
-        _ if said.trouble => "speaks of what is not done".to_owned(),
+        _ if said.trouble.is_some() => {
+            format!("speaks of what is not done: {}", quote(said.trouble.as_deref().unwrap_or_default()))
+        }
         _ if names_context() => "speaks of its context".to_owned(),
-        _ if said.claims || was_asked && checked && said.has_words => return None,
-        _ => format!("does not say that objective {} is done", open[0].id),
+        _ if said.claims || was_asked && (checked && said.has_words || is_enough && said.tells) => {
+            return None;
+        }
+        _ => {
+            let last = answer.map(|answer| ending::last_words(host, o.window, answer)).unwrap_or_default();
+            format!("does not say that objective {} is done: {}", open[0].id, quote(&last))
+        }
     };
     let full = nearly_full(host, o);
     let what = format!("the agent reported nothing, and {what}{}", held_to(o, open));
     let words = answer.and_then(|answer| {
-        let words = said.leaves.as_ref().or(said.ahead.as_ref())?;
+        let words = said.leaves.as_ref().map(|left| &left.words).or(said.ahead.as_ref())?;
         Some(ending::quoted(answer, words.clone()))
     });
     let evidence = full.clone().map(observed).into_iter().chain(words).collect();

@@ -23,7 +23,7 @@ use claim::{Claim, Claimed, claims, is_mark};
 use classes::{CONDITIONS, NUMBERS, SELVES};
 use lexicon::{Lexicon, List};
 use words::{Sentence, sentences};
-pub(super) use work::{Said, last_words, says};
+pub(super) use work::{Left, Said, last_words, says};
 
 /// Bytes at the end of an answer that are its last words.
 const LAST_WORDS_BYTES: usize = 2 << 10;

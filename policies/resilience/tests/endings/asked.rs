@@ -501,6 +501,26 @@ fn what_stands_beside_the_last_line_can_contradict_it() {
         assert_eq!((first.verdict, first.recovery), (Verdict::Unfinished, Action::Nudge), "{text}");
         assert_eq!(held_to(&text, FIVE, "", 1).verdict, Verdict::Completed, "who was asked means it: {text}");
     }
+    // None of these was heard beside the line.
+    for text in [
+        "The test suite currently fails with 3 errors.",
+        "The build is broken after my change.",
+        "All cases except the last three.",
+        "I will add cases 3 to 5 tomorrow.",
+        "Half of the cases exist now.",
+        "I did the first of them.",
+        "Cases 3 to 5 hold dummy values.",
+        "Cases 3 to 5 need more thought.",
+        "I wrote the cases without the three that need a calendar.",
+        "I am blocked: the spec of leap years is nowhere to be found.",
+        "Writing was denied, so nothing of it is on disk.",
+        "I had to revert my change in the end.",
+        "A couple of cases exist.",
+        "I made up the expected values; nobody has looked at them and they are probably wrong.",
+    ] {
+        let text = format!("{text}\n\nDone: parser");
+        assert_eq!(held_to(&text, FIVE, "", 0).recovery, Action::Nudge, "{text}");
+    }
     for text in [
         "I replaced the stubs, and no TODO is left.",
         "I wrote five cases in 2 folders, and fixed 1 typo.",
@@ -562,6 +582,11 @@ fn a_report_of_done_beside_words_of_work_left_is_asked_about_once() {
         ("Two of five cases.\n\nDone: cases", ""),
         ("Ok.", "two of the five cases; the rest is left for a successor"),
         ("Ok.", "Cases 3 to 5 are placeholders."),
+        ("Ok.", "only the first two; the others crash"),
+        ("Ok.", "wip, first two"),
+        ("Ok.", "tests fail for 1900 and 2100"),
+        ("Ok.", "all except the last three"),
+        ("Ok.", "draft; I had no access to the calendar"),
     ] {
         let first = reported(text, note, 0);
         assert_eq!((first.verdict, first.recovery), (Verdict::Unfinished, Action::Nudge), "{text} {note}");
@@ -570,4 +595,68 @@ fn a_report_of_done_beside_words_of_work_left_is_asked_about_once() {
     for (text, note) in [("The five cases are written.", "all five, and no TODO left"), ("Ok.", "")] {
         assert_eq!(reported(text, note, 0).verdict, Verdict::Completed, "{text} {note}");
     }
+}
+
+#[test]
+fn words_against_a_report_are_heard_while_others_are_open_where_they_name_it() {
+    // A11, A12: each left half an objective done, since another one of the phase was still open.
+    let reported = |text: &str, nudges: u32| {
+        judge(text, |o| {
+            let report =
+                StatusReport { status: ObjectiveStatus::Done, note: String::new(), by_session: true };
+            o.objectives = vec![Objective {
+                status: ObjectiveStatus::Done,
+                reported: Some(report),
+                ..sample::objective("cases", FIVE.0)
+            }];
+            (o.files_changed, o.nudges, o.phase.progress.open) = (1, nudges, 1);
+        })
+    };
+    for text in [
+        "Cases 3, 4 and 5 of tests/cases.txt are still to be written.",
+        "I stopped after case 2 because the spec is unclear; cases 3 to 5 are not written.",
+        "Cases 3 to 5 could not be written, since the calendar is missing.",
+        "My context window is full, so cases 3 to 5 are left for the next session.",
+    ] {
+        let first = reported(text, 0);
+        assert_eq!((first.verdict, first.recovery), (Verdict::Unfinished, Action::Nudge), "{text}");
+        assert_ne!(reported(text, 1).verdict, Verdict::Unfinished, "who was asked means its report: {text}");
+    }
+    for text in ["The printer is next.", "The printer is still to be done.", "My context window is full."] {
+        assert_ne!(reported(text, 0).recovery, Action::Nudge, "another one is left: {text}");
+    }
+}
+
+#[test]
+fn where_an_answer_is_enough_a_sentence_is_after_the_question() {
+    // A11: a number that counts nothing of the work was taken for a part of it.
+    let answered = |text: &str, nudges: u32| {
+        judge(text, |o| {
+            let objective = sample::objective("cases", FIVE.0);
+            o.objectives = vec![Objective { status: ObjectiveStatus::InProgress, files: 0, ..objective }];
+            (o.nudges, o.phase.accept, o.phase.check) = (nudges, Some(Basis::Answer), String::new());
+        })
+    };
+    for text in
+        ["I wrote the file with its cases, one a line.", "I followed the rule of four, as described there."]
+    {
+        assert_eq!(answered(text, 0).recovery, Action::Nudge, "{text}");
+        let after = answered(text, 1);
+        assert_eq!(after.verdict, Verdict::Completed, "{text} {}", after.reason);
+    }
+    let question = answered("Should the cases be CSV or plain lines?", 1);
+    assert!(question.reason.contains("Should the cases be CSV"), "in its own words: {}", question.reason);
+}
+
+#[test]
+fn a_counter_behind_the_line_is_no_word_of_the_agent() {
+    // A11
+    for footer in ["Tokens used: 12,345", "Total cost: $0.12", "Duration: 12.5s"] {
+        let text = format!("Done: parser\n\n{footer}");
+        assert_eq!(held_to(&text, FIVE, "", 0).verdict, Verdict::Completed, "{text}");
+    }
+    assert_ne!(
+        held_to("Done: parser\nTime needed for the rest: a day", FIVE, "", 0).verdict,
+        Verdict::Completed
+    );
 }

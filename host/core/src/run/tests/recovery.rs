@@ -4,7 +4,7 @@ use super::world::{Does, World, workflow};
 use crate::action::{Action, Ending};
 use crate::decision::{Assessment, CompletionDecision, Decision, RecoveryAction, RecoveryDecision, Verdict};
 use crate::ids::Digest;
-use crate::input::{Choice, Input, Report, SplitGroupReport};
+use crate::input::{Choice, Input, Report, ReportedHandoff, SplitGroupReport};
 use crate::notice::Notice;
 use crate::observation::{ObjectiveStatus, Occasion};
 use crate::run::step::Step;
@@ -150,6 +150,33 @@ fn a_request_to_split_after_all_is_reported_as_done_opens_what_it_names() {
     assert_eq!(reopened, 2);
     assert_eq!(world.ending(), Some(Ending::Done), "each was worked on after that");
     assert!(["a", "b"].map(Into::into).iter().all(|id| world.worked.contains_key(id)), "{:?}", world.worked);
+}
+
+// A11, C23
+#[test]
+fn a_handoff_behind_a_report_of_done_opens_what_it_names_next() {
+    let handed_off = |next: &str| {
+        let mut world = World::new(workflow(&[("1", &["a", "b"])]));
+        while world.run.live_sessions().is_empty() {
+            assert!(world.step());
+        }
+        let (objective, status) = ("a".into(), ObjectiveStatus::Done);
+        world.put(reported(Report::ObjectiveUpdate { objective, status, note: "the first half".into() }));
+        let handoff = ReportedHandoff {
+            current_state: "half of it".into(),
+            immediate_next_action: next.into(),
+            critical_context: Vec::new(),
+            critical_files: Vec::new(),
+        };
+        world.put(reported(Report::HandoffWrite(Box::new(handoff))));
+        world.go();
+        let is_reopened = world.notices.iter().any(|notice| matches!(notice, Notice::Reopened { .. }));
+        assert_eq!(world.ending(), Some(Ending::Done), "a successor does the rest");
+        (is_reopened, world.worked.contains_key(&"a".into()))
+    };
+    assert_eq!(handed_off("Write the second half of a."), (true, true));
+    assert!(!handed_off("Write b, as a was written.").0, "what is open comes next");
+    assert!(!handed_off("Write the rest.").0);
 }
 
 /// A report of the first session.

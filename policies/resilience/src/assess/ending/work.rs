@@ -8,7 +8,7 @@ use super::classes::NUMBERS;
 use super::lexicon::{Lexicon, Work};
 use super::plain::{claims_all, is_all_plain};
 use super::words::{QUOTE, Sentence, words};
-use super::{Answer, NONE, newest, stretch};
+use super::{Answer, DONE, NONE, newest, stretch};
 
 /// Bytes at the beginning and at the end of a long answer that say what became of the work.
 const HEAD_BYTES: usize = 1 << 10;
@@ -39,6 +39,8 @@ const TOLD_IN: [&str; 8] = ["down", "up", "handoff", "handover", "notes", "list"
 const LAST_PARTS: [&str; 3] = ["second", "other", "last"];
 /// Words of a clause that say what became of such a part.
 const CLAUSE_WORDS: usize = 6;
+/// What such lines count.
+const FOOTERS: [&str; 6] = ["token", "cost", "duration", "time", "usage", "elapsed"];
 /// What a sentence calls the line that it announces, and how it does.
 const ANNOUNCED: [&str; 2] = ["line", "following"];
 const MODALS: [&str; 8] = ["will", "would", "shall", "should", "once", "when", "if", "until"];
@@ -85,17 +87,19 @@ const DENIALS: [&str; 11] =
 /// What the last words say of the work, whatever the reason.
 pub(in crate::assess) struct Said {
     /// The last sentence by which the agent stops, or leaves work to somebody; nothing where it says behind it that all is done.
-    pub(in crate::assess) leaves: Option<String>,
+    pub(in crate::assess) leaves: Option<Left>,
     /// The last sentence that contradicts that all is done, however plainly that is said beside it.
-    pub(in crate::assess) contradicts: Option<String>,
+    pub(in crate::assess) contradicts: Option<Left>,
     /// What it says of what comes next, behind everything that it claims is done.
     pub(in crate::assess) ahead: Option<String>,
-    /// It says of something that it is not done, or that it failed.
-    pub(in crate::assess) trouble: bool,
+    /// The first sentence that says of something that it is not done, or that it failed, or that asks.
+    pub(in crate::assess) trouble: Option<String>,
     /// It is the claim, in plain words and no others, that all of it is done.
     pub(in crate::assess) claims: bool,
     /// It begins with yes, as an answer to the question whether all is done, and says nothing else but plain words.
     pub(in crate::assess) affirms: bool,
+    /// It says in English that something was done.
+    pub(in crate::assess) tells: bool,
     /// There is a word in it, and not only a sign.
     pub(in crate::assess) has_words: bool,
     /// It begins with no.
@@ -108,6 +112,14 @@ pub(in crate::assess) struct Said {
     pub(in crate::assess) denied: Option<String>,
 }
 
+/// A sentence that leaves work.
+#[derive(Clone)]
+pub(in crate::assess) struct Left {
+    pub(in crate::assess) words: String,
+    /// It names what the objectives are about: their ids, files, things or number.
+    pub(in crate::assess) names: bool,
+}
+
 /// What the last words say of the work, which is what these objectives are about.
 pub(in crate::assess) fn says(host: &impl Host, whole: &str, open: &[&Objective]) -> Said {
     let text = &both_ends(whole);
@@ -115,7 +127,7 @@ pub(in crate::assess) fn says(host: &impl Host, whole: &str, open: &[&Objective]
     let topic = Topic::of(open);
     let troubled = |sentence: &Sentence| {
         work.is_in_trouble(&sentence.words, &lexicon)
-            || topic.is_short(&sentence.words)
+            || topic.counts_short(&sentence.words)
             || is_share(&sentence.words)
     };
     let is_plain = |remark: &str| work.is_plain(&words(remark), &topic) && topic.names_all_code(remark);
@@ -129,16 +141,20 @@ pub(in crate::assess) fn says(host: &impl Host, whole: &str, open: &[&Objective]
     let first = sentences.first().map_or(&[][..], |first| &first.words[..]);
     let begins_with = |word: &str| first.first().is_some_and(|first| first == word);
     let asks = |sentence: &Sentence| text[..sentence.end].trim_end().ends_with('?');
-    let trouble = sentences.iter().any(|sentence| troubled(sentence) || asks(sentence));
+    let trouble = sentences.iter().find(|sentence| troubled(sentence) || asks(sentence));
     // Nothing but what claims are made of: one more word could take it back.
-    let is_plain = !trouble && text == whole && is_all_plain(text, &sentences, &work, &topic);
+    let is_plain = trouble.is_none() && text == whole && is_all_plain(text, &sentences, &work, &topic);
     let is_claimed = |sentence: &Sentence| claims_all(&sentence.words, &topic);
     let claims = is_plain && sentences.iter().any(is_claimed);
     let ahead = sentences.iter().rev().find(|sentence| work.looks_ahead(sentence));
     let ahead = ahead.filter(|_| !answers && !claims);
     let left = Answer::new(&sentences, &lexicon).left_to_do();
+    let left_by = |sentence: &Sentence| {
+        let words = stretch(text, sentence);
+        Left { names: topic.is_meant(&sentence.words) || topic.names_code(&words), words }
+    };
     Said {
-        leaves: left.map(|(at, _)| stretch(text, &sentences[at])),
+        leaves: left.map(|(at, _)| left_by(&sentences[at])),
         contradicts: sentences
             .iter()
             .rev()
@@ -149,11 +165,12 @@ pub(in crate::assess) fn says(host: &impl Host, whole: &str, open: &[&Objective]
                     || is_over && is_share(words)
                     || work.contradicts(words, &topic, &lexicon)
             })
-            .map(|sentence| stretch(text, sentence)),
+            .map(left_by),
         ahead: ahead.map(|sentence| stretch(text, sentence)),
-        trouble: !answers && trouble,
+        trouble: trouble.filter(|_| !answers).map(|sentence| stretch(text, sentence)),
         claims,
         affirms: begins_with("yes") && is_plain,
+        tells: sentences.iter().flat_map(|sentence| &sentence.words).any(|word| is_deed(word)),
         has_words: !sentences.is_empty(),
         refuses: NO.into_iter().any(begins_with),
         answers,
@@ -200,7 +217,7 @@ fn answer_line<'t>(text: &'t str, open: &[&Objective], work: &Work) -> Option<An
     };
     let lines = text.lines().filter(is_said);
     let lines = lines.map(|line| line.trim_start_matches(|c: char| !c.is_alphanumeric()));
-    let lines: Vec<&str> = lines.filter(|line| !line.trim().is_empty()).collect();
+    let lines: Vec<&str> = lines.filter(|line| !line.trim().is_empty() && !is_footer(line)).collect();
     let denies = |line: &&&str| {
         let rest = starts_with(line, NOT_DONE).map(|rest| plain(rest.trim_start_matches(['*', '`', ':'])));
         rest.is_some_and(|rest| !NOTHING.contains(&rest.as_str()))
@@ -226,6 +243,15 @@ fn answer_line<'t>(text: &'t str, open: &[&Objective], work: &Work) -> Option<An
     let names_all = ids.iter().all(|id| parts().any(|part| plain(part) == *id));
     let remark: Vec<&str> = parts().filter(|part| !is_id(part)).collect();
     (is_all || names_all).then(|| AnswerLine::Done(remark.join(" ")))
+}
+
+/// "Tokens used: 12,345", "Cost: $0.12": what programs print by themselves behind the words of an agent.
+fn is_footer(line: &str) -> bool {
+    let Some((label, value)) = line.split_once(':') else { return false };
+    let is_counter = |c: char| c.is_ascii_digit() || ",.%$€ ksm".contains(c);
+    let says = |word: &str| label.to_ascii_lowercase().contains(word);
+    let is_counted = value.chars().any(|c| c.is_ascii_digit()) && value.trim().chars().all(is_counter);
+    is_counted && FOOTERS.into_iter().any(says)
 }
 
 /// "I will end with:", "The line you want once it is finished would be": the next line is announced, and not given.
@@ -329,6 +355,16 @@ impl Topic {
         text.split_whitespace().filter(|word| is_code(word)).all(|word| self.code.contains(&base_name(word)))
     }
 
+    /// Whether it says the id of an objective, or a thing of its work.
+    fn is_meant(&self, words: &[String]) -> bool {
+        self.is_named(words) || words.iter().any(|word| self.ids.contains(word))
+    }
+
+    /// Whether a file or a piece of code in a text is one that an objective names.
+    fn names_code(&self, text: &str) -> bool {
+        text.split_whitespace().filter(|word| is_code(word)).any(|word| self.code.contains(&base_name(word)))
+    }
+
     pub(super) fn is_named(&self, words: &[String]) -> bool {
         words.iter().any(|word| self.words.iter().any(|topic| is_alike(topic, word)))
     }
@@ -336,19 +372,15 @@ impl Topic {
     /// Whether it counts the things of the work, and fewer than were wanted: "seven of the ten cases", "cases 1 to 7".
     fn counts_short(&self, words: &[String]) -> bool {
         let counts = |at: usize| {
-            let links = |word: &&String| is_mark(word) || COUNTED_BY.contains(&word.as_str());
-            let before = words[..at].iter().rev().find(|word| !links(word) && amount(word).is_none());
-            let behind = words[at + 1..].iter().find(|word| !links(word) && amount(word).is_none());
+            let is_link = |word: &String| COUNTED_BY.contains(&word.as_str()) || amount(word).is_some();
+            // "Cases 1, 2 and 3", but not "with its cases, one a line".
+            let in_list = |at: usize| is_mark(&words[at]) && at > 0 && amount(&words[at - 1]).is_some();
+            let before = (0..at).rev().find(|at| !is_link(&words[*at]) && !in_list(*at)).map(|at| &words[at]);
+            let behind = words[at + 1..].iter().find(|word| !is_link(word));
             [before, behind].into_iter().flatten().any(|word| self.is_named(std::slice::from_ref(word)))
         };
         let counted = (0..words.len()).filter(|at| amount(&words[*at]).is_some() && counts(*at));
         let most = counted.filter_map(|at| amount(&words[at])).max();
-        self.amount.zip(most).is_some_and(|(wanted, most)| most < wanted) && self.is_short(words)
-    }
-
-    /// Whether it counts less than what was wanted: "wrote cases 1 and 2".
-    fn is_short(&self, words: &[String]) -> bool {
-        let most = amounts(words).max();
         self.amount.zip(most).is_some_and(|(wanted, most)| most < wanted)
     }
 }
@@ -363,6 +395,11 @@ fn is_code(word: &str) -> bool {
 fn base_name(word: &str) -> String {
     let inner = word.trim_matches(|c: char| !c.is_alphanumeric());
     inner.rsplit('/').next().unwrap_or_default().to_lowercase()
+}
+
+/// "Wrote", "described".
+fn is_deed(word: &str) -> bool {
+    DONE.contains(&word) || MADE.contains(&word) || word.ends_with("ed")
 }
 
 /// "60% done".
