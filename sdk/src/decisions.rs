@@ -15,6 +15,13 @@ use crate::host::Host;
 pub mod types {
     pub use crate::bindings::shared::baton::policy::types::*;
 
+    /// Most phases are of the workflow.
+    impl Default for Origin {
+        fn default() -> Self {
+            Origin::Workflow
+        }
+    }
+
     impl Occupancy {
         /// How full the window is, in percent; nothing where either number is unknown or the window is empty.
         ///
@@ -162,8 +169,16 @@ pub mod offloading {
 pub mod splitting {
     pub use crate::bindings::shared::baton::policy::questions::{
         Order, SplitAction as Action, SplitDecision as Decision, SplitGroup as Group,
-        SplitOccasion as Occasion, SplitRequest as Request, SplittingObservation as Observation, SubPhase,
+        SplitLimits as Limits, SplitOccasion as Occasion, SplitRequest as Request, SplitTime as Time,
+        SplittingObservation as Observation, SubPhase,
     };
+
+    /// What a workflow says that says nothing.
+    impl Default for Time {
+        fn default() -> Self {
+            Time::During
+        }
+    }
 
     impl Decision {
         /// This action, for this reason: one sentence for a person.
@@ -205,9 +220,9 @@ pub mod budgeting {
 /// ```
 pub mod prompting {
     pub use crate::bindings::shared::baton::policy::questions::{
-        Artifact, Attempt, CommandRun, Commit, ContextFile, EntryKind, EntryPoint, FileRead,
-        HandoffObservation as Observation, Lesson, LessonKind, Prompt, PromptKind as Kind, Remark,
-        ReportedHandoff, Verification,
+        Artifact, Attempt, Beyond, CommandRun, Commit, Conflict, ContextFile, EntryKind, EntryPoint,
+        FileRead, HandoffFinding, HandoffObservation as Observation, HandoffReference, Lesson, LessonKind,
+        Prompt, PromptKind as Kind, Remark, ReportedHandoff, Verification, Withheld,
     };
 }
 
@@ -220,10 +235,36 @@ pub mod prompting {
 /// ```
 pub mod handoff {
     pub use crate::bindings::shared::baton::policy::questions::{
-        Artifact, Attempt, CommandRun, Commit, Composition, ContextFile, Continuer, EntryKind, EntryPoint,
-        FileRead, HandoffObservation as Observation, Lesson, LessonKind, PromptKind as Kind, Remark,
-        ReportedHandoff, Verification,
+        Artifact, Attempt, Beyond, CommandRun, Commit, Composition, Conflict, ContextFile, Continuer,
+        EntryKind, EntryPoint, FileRead, HandoffFinding, HandoffObservation as Observation, HandoffReference,
+        Lesson, LessonKind, PromptKind as Kind, Remark, ReportedHandoff, Staleness, Verification, Withheld,
     };
+
+    /// Nothing more is recorded.
+    impl Default for Beyond {
+        fn default() -> Self {
+            Self { changed_files: 0, attempts: 0, decisions: 0, gotchas: 0, patterns: 0 }
+        }
+    }
+
+    /// Nothing of any kind.
+    impl Default for Withheld {
+        fn default() -> Self {
+            Self { attempts: 0, decisions: 0, gotchas: 0, patterns: 0, commands: 0, reads: 0 }
+        }
+    }
+
+    impl HandoffReference {
+        /// A handoff of this path, fresh, that was not looked at again.
+        ///
+        /// ```
+        /// let newest = baton_sdk::handoff::HandoffReference::fresh("docs/handoffs/build-1.md");
+        /// assert_eq!(newest.staleness, baton_sdk::review::Staleness::Fresh);
+        /// ```
+        pub fn fresh(path: impl Into<String>) -> Self {
+            Self { path: path.into(), staleness: Staleness::Fresh, found: None }
+        }
+    }
 }
 
 /// Is a handoff document fit to start a successor?

@@ -10,7 +10,8 @@
 //! ```
 
 use crate::types::{
-    Budget, Capabilities, Channel, GitFacts, Objective, ObjectiveStatus, Occupancy, OccupancySource, Phase,
+    Budget, Capabilities, Channel, GitFacts, Objective, ObjectiveStatus, Occupancy, OccupancySource, Origin,
+    Phase,
     Progress, Session, SessionState, Signal, Span, TextId, Turn,
 };
 use crate::{
@@ -105,6 +106,10 @@ pub fn phase() -> Phase {
         check: String::new(),
         check_passed: None,
         depends_on: 0,
+        origin: Origin::Workflow,
+        complex: false,
+        iteration: None,
+        tree: None,
     }
 }
 
@@ -190,6 +195,10 @@ pub fn exhaustion_observation(window: TextId) -> exhaustion::Observation {
         now_ms: 1_780_315_200_000, // 2026-06-01 12:00 UTC
         utc_offset_minutes: 0,
         git: git(),
+        split_requested: false,
+        review_missing: false,
+        report_not_taken: None,
+        imported: false,
         attributes: Vec::new(),
     }
 }
@@ -283,12 +292,12 @@ pub fn compaction_observation() -> compaction::Observation {
     }
 }
 
-/// A phase that is about to start with two small objectives.
+/// A phase that is about to start with two small objectives, of a workflow that says nothing of splits.
 ///
 /// ```
 /// let mut observation = baton_sdk::sample::splitting_observation();
 /// assert_eq!(observation.objectives.len(), 2);
-/// observation.attributes.push(("split-fan-out".into(), "4".into()));
+/// observation.limits.parts = 4;
 /// ```
 pub fn splitting_observation() -> splitting::Observation {
     splitting::Observation {
@@ -299,6 +308,8 @@ pub fn splitting_observation() -> splitting::Observation {
             objective("parser", "Write src/parser.rs"),
         ],
         requested: None,
+        limits: splitting::Limits { parts: 26, depth: 2 },
+        wish: splitting::Time::During,
         files_changed: 0,
         workspace_files: 40,
         recent: Vec::new(),
@@ -358,7 +369,7 @@ pub fn handoff_observation(
         attempts: Vec::new(),
         decisions: Vec::new(),
         artifacts: Vec::new(),
-        handoff_path: String::new(),
+        newest_handoff: None,
         inbox_path: ".baton/r1/inbox".into(),
         because: String::new(),
         last_output,
@@ -377,6 +388,15 @@ pub fn handoff_observation(
         verification: None,
         remarks: Vec::new(),
         facts_path: String::new(),
+        beyond: handoff::Beyond::default(),
+        words_withheld: None,
+        plans_first: false,
+        as_lead: false,
+        compacted: false,
+        reports_as: None,
+        result_file: None,
+        result_files: Vec::new(),
+        conflict: None,
         attributes: Vec::new(),
     }
 }

@@ -32,7 +32,7 @@ use proptest::sample::select;
 use crate::exhaustion::{Occasion, QuotaCause, Verdict};
 use crate::handoff::{Artifact, Attempt, Commit, Kind, ReportedHandoff, Verification};
 use crate::offloading::{Item, ItemKind};
-use crate::splitting::{Group, Request};
+use crate::splitting::{Group, Limits, Request, Time};
 use crate::{
     Ask, Case, budgeting, compaction as room, completion, exhaustion as health, handoff as work, offloading,
     recovery, review, sample, splitting as scope,
@@ -58,8 +58,11 @@ fn session_seen() -> impl Strategy<Value = (health::Observation, String)> {
     use Occasion::*;
     let occasion = select(vec![Turn, Signal, PromptEnded, SessionEnded, Heartbeat]);
     let counts = (0..100_000_u64, 0..50_u32, 0..50_u32, 0..6_u32, any::<bool>());
-    (occasion, session(), phase(), parts::signals(), counts, objectives(), git(), attributes()).prop_map(
-        |(occasion, session, phase, (signals, window), counts, objectives, git, attributes)| {
+    let rare = || prop::bool::weighted(0.1);
+    let rest = (rare(), rare(), option::weighted(0.1, line()), rare());
+    (occasion, session(), phase(), parts::signals(), counts, objectives(), (git(), rest), attributes()).prop_map(
+        |(occasion, session, phase, (signals, window), counts, objectives, (git, rest), attributes)| {
+            let (split_requested, review_missing, report_not_taken, imported) = rest;
             let (answer_bytes, files_changed, files_missing, nudges, handoff_reported) = counts;
             let seen = health::Observation {
                 occasion,
@@ -76,6 +79,10 @@ fn session_seen() -> impl Strategy<Value = (health::Observation, String)> {
                 now_ms: 1_780_315_200_000, // 2026-06-01 12:00 UTC
                 utc_offset_minutes: 120,
                 git,
+                split_requested,
+                review_missing,
+                report_not_taken,
+                imported,
                 attributes,
             };
             (seen, window)
@@ -213,27 +220,26 @@ fn scope() -> impl Strategy<Value = scope::Observation> {
     use scope::Occasion::*;
     let occasion = select(vec![PhaseStart, Boundary, Requested, OutOfContinuations]);
     let numbers = (0..200_u32, 0..10_000_u32, option::of(select(vec![32_000_u64, 200_000, 1_000_000])));
-    // A host that does not say what the workflow allows is possible, too.
-    let allowed = option::weighted(0.9, (2..10_u32, 0..4_u32));
-    (occasion, phase(), objectives(), numbers, vec(turn(), 0..6), git(), allowed).prop_map(
-        |(occasion, mut phase, objectives, numbers, recent, git, allowed)| {
+    let limits = (2..10_u32, 0..4_u32).prop_map(|(parts, depth)| Limits { parts, depth });
+    let allowed = (limits, select(vec![Time::Ahead, Time::During, Time::Never]));
+    (occasion, phase(), objectives(), numbers, vec(turn(), 0..6), git(), (allowed, attributes())).prop_map(
+        |(occasion, mut phase, objectives, numbers, recent, git, ((limits, wish), attributes))| {
             phase.progress = parts::progress(&objectives);
             let (files_changed, workspace_files, window_tokens) = numbers;
             let requested = (occasion == Requested).then(|| requested(&objectives));
-            let told = |(fan_out, depth): (u32, u32)| {
-                vec![("split-fan-out".into(), fan_out.to_string()), ("split-depth".into(), depth.to_string())]
-            };
             scope::Observation {
                 occasion,
                 phase,
                 objectives,
                 requested,
+                limits,
+                wish,
                 files_changed,
                 workspace_files,
                 recent,
                 window_tokens,
                 git,
-                attributes: allowed.map(told).unwrap_or_default(),
+                attributes,
             }
         },
     )
@@ -306,12 +312,12 @@ fn continued(ask: fn(work::Observation) -> Ask) -> impl Strategy<Value = Case> {
         option::of(any::<bool>()),
         vec(prose(), 0..4),
     );
-    let place = (any::<bool>(), prose());
+    let place = (parts::place(), prose());
     (kind, session(), phase(), objectives(), facts, place, words(), words(), git()).prop_map(
         move |(kind, session, mut phase, objectives, facts, place, last_output, findings, git)| {
             phase.progress = parts::progress(&objectives);
             let (changed_files, attempts, artifacts, commits, reported, passed, gotchas) = facts;
-            let (continues, because) = place;
+            let (place, because) = place;
             let verification = passed.map(|passed| Verification {
                 passed,
                 at: "2026-03-01T11:58:00Z".into(),
@@ -328,7 +334,7 @@ fn continued(ask: fn(work::Observation) -> Ask) -> impl Strategy<Value = Case> {
                 decisions: attempts.clone(),
                 attempts,
                 artifacts,
-                handoff_path: if continues { ".baton/r1/handoff/20.md".into() } else { String::new() },
+                newest_handoff: place.newest_handoff,
                 inbox_path: ".baton/r1/inbox".into(),
                 because,
                 last_output: 0,
@@ -347,6 +353,15 @@ fn continued(ask: fn(work::Observation) -> Ask) -> impl Strategy<Value = Case> {
                 verification,
                 remarks: Vec::new(),
                 facts_path: ".baton/r1/facts/20.md".into(),
+                beyond: place.beyond,
+                words_withheld: place.words_withheld,
+                plans_first: place.plans_first,
+                as_lead: place.as_lead,
+                compacted: place.compacted,
+                reports_as: place.reports_as,
+                result_file: place.result_file,
+                result_files: place.result_files,
+                conflict: place.conflict,
                 attributes: Vec::new(),
             };
             Case::new(ask(seen)).with_text(last_output).with_text(findings)

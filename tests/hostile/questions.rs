@@ -2,15 +2,16 @@
 
 #![allow(dead_code, unreachable_pub)] // Several test binaries use it, each its part.
 
-use baton_core::decision::{Assessment, Verdict};
+use baton_core::decision::{Assessment, Staleness, Verdict};
 use baton_core::facts::{Capabilities, Channel, GitFacts};
 use baton_core::observation::{
-    Ask, BriefKind, BudgetView, BudgetingObservation, ChangedFileView, CompactionObservation,
-    CompletionObservation, HandoffObservation, ItemKind, ItemView, ObjectiveStatus, ObjectiveView, Occasion,
-    OccupancyView, OffloadingObservation, PhaseView, ProgressView, Question, RecoveryObservation,
-    ReviewObservation, SessionObservation, SessionState, SessionView, SignalView, Span, SplitOccasion,
+    Ask, Beyond, BriefKind, BudgetView, BudgetingObservation, ChangedFileView, CompactionObservation,
+    CompletionObservation, HandoffObservation, HandoffReference, ItemKind, ItemView, ObjectiveStatus, ObjectiveView, Occasion,
+    OccupancyView, OffloadingObservation, OriginView, PhaseView, ProgressView, Question, RecoveryObservation,
+    ReviewObservation, SessionObservation, SessionState, SessionView, SignalView, Span, SplitLimits, SplitOccasion,
     SplittingObservation, TextId, TurnView,
 };
+use baton_core::workflow::SplitTime;
 use baton_core::{Seq, Text, UnixMs};
 
 pub fn session() -> SessionView {
@@ -48,6 +49,10 @@ pub fn phase() -> PhaseView {
         check: String::new(),
         check_passed: None,
         depends_on: 0,
+        origin: OriginView::default(),
+        complex: false,
+        iteration: None,
+        tree: None,
     }
 }
 
@@ -96,6 +101,10 @@ pub fn exhaustion(occasion: Occasion) -> Question {
         now_ms: UnixMs(0),
         utc_offset_minutes: 0,
         git: GitFacts::default(),
+        split_requested: false,
+        review_missing: false,
+        report_not_taken: None,
+        imported: false,
         attributes: Vec::new(),
     };
     Question { ask: Ask::Assess(Box::new(seen)), texts: vec![Text::new(window)] }
@@ -107,6 +116,8 @@ pub fn splitting() -> SplittingObservation {
         phase: phase(),
         objectives: vec![objective("a", ObjectiveStatus::Open), objective("b", ObjectiveStatus::Open)],
         requested: None,
+        limits: SplitLimits { parts: 26, depth: 2 },
+        wish: SplitTime::During,
         files_changed: 0,
         workspace_files: 3,
         recent: Vec::new(),
@@ -134,7 +145,11 @@ pub fn handoff() -> HandoffObservation {
         attempts: Vec::new(),
         decisions: Vec::new(),
         artifacts: Vec::new(),
-        handoff_path: "handoffs/1.md".to_owned(),
+        newest_handoff: Some(HandoffReference {
+            path: "handoffs/1.md".to_owned(),
+            staleness: Staleness::Fresh,
+            found: None,
+        }),
         inbox_path: ".baton/r1/inbox".to_owned(),
         because: "The context window was used up.".to_owned(),
         last_output: TextId(0),
@@ -153,6 +168,15 @@ pub fn handoff() -> HandoffObservation {
         verification: None,
         remarks: Vec::new(),
         facts_path: "handoffs/1-facts.json".to_owned(),
+        beyond: Beyond::default(),
+        words_withheld: None,
+        plans_first: false,
+        as_lead: false,
+        compacted: false,
+        reports_as: None,
+        result_file: None,
+        result_files: Vec::new(),
+        conflict: None,
         attributes: Vec::new(),
     }
 }

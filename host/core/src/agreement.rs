@@ -167,6 +167,10 @@ mod tests {
             now_ms: UnixMs(0),
             utc_offset_minutes: 0,
             git: GitFacts::default(),
+            split_requested: false,
+            review_missing: false,
+            report_not_taken: None,
+            imported: false,
             attributes: Vec::new(),
         }
     }

@@ -6,13 +6,9 @@ use std::collections::BTreeMap;
 use crate::decision::{Decision, SplitAction, SubPhase, Verdict};
 use crate::ids::{ObjectiveId, PhaseId};
 use crate::observation::{
-    Ask, CompletionObservation, ObjectiveStatus, Occasion, OffloadingObservation, SplittingObservation,
+    Ask, CompletionObservation, ObjectiveStatus, Occasion, OffloadingObservation, SplitLimits,
+    SplittingObservation,
 };
-
-/// The attributes by which a scope is told what a split of it may be.
-pub(crate) const SPLIT_FAN_OUT: &str = "split-fan-out";
-/// See [`SPLIT_FAN_OUT`].
-pub(crate) const SPLIT_DEPTH: &str = "split-depth";
 
 /// Whether core could act on a decision. An error says which rule it breaks.
 pub fn fits(ask: &Ask, decision: &Decision) -> Result<(), String> {
@@ -62,41 +58,24 @@ fn offload_fits(seen: &OffloadingObservation, items: &[String]) -> Result<(), St
 }
 
 fn observed_split_fits(seen: &SplittingObservation, parts: &[SubPhase]) -> Result<(), String> {
-    let number = |key: &str| {
-        let (_, value) = seen.attributes.iter().find(|(name, _)| name == key)?;
-        value.parse().ok()
-    };
-    let bounds = SplitBounds {
-        depth: number(SPLIT_DEPTH).unwrap_or(u32::MAX),
-        fan_out: number(SPLIT_FAN_OUT).unwrap_or(u32::MAX),
-    };
     // What has failed is not done: it stays with its phase, and so with a part of it.
     let open = seen.objectives.iter().filter(|objective| objective.status != ObjectiveStatus::Done);
-    split_fits(&seen.phase.id, seen.phase.depth, bounds, open.map(|objective| &objective.id), parts)
-}
-
-/// What a workflow allows a split to be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct SplitBounds {
-    /// The deepest level.
-    pub(crate) depth: u32,
-    /// Parts at most.
-    pub(crate) fan_out: u32,
+    split_fits(&seen.phase.id, seen.phase.depth, seen.limits, open.map(|objective| &objective.id), parts)
 }
 
 /// Every open objective in exactly one part, no other, within depth and fan-out. An error says which rule.
 pub(crate) fn split_fits<'a>(
     phase: &PhaseId,
     depth: u32,
-    bounds: SplitBounds,
+    limits: SplitLimits,
     open: impl Iterator<Item = &'a ObjectiveId>,
     parts: &'a [SubPhase],
 ) -> Result<(), String> {
-    if depth >= bounds.depth {
-        return Err(format!("phase {phase} is at the deepest level, {}", bounds.depth));
+    if depth >= limits.depth {
+        return Err(format!("phase {phase} is at the deepest level, {}", limits.depth));
     }
-    if parts.len() < 2 || parts.len() > bounds.fan_out as usize {
-        return Err(format!("{} parts; allowed are 2 to {}", parts.len(), bounds.fan_out));
+    if parts.len() < 2 || parts.len() > limits.parts as usize {
+        return Err(format!("{} parts; allowed are 2 to {}", parts.len(), limits.parts));
     }
     let mut seen: BTreeMap<&ObjectiveId, u32> = open.map(|id| (id, 0)).collect();
     for part in parts {
@@ -136,9 +115,9 @@ mod tests {
     fn a_split_holds_each_open_objective_once_and_no_other() {
         // D2
         let open = ["a", "b", "c"].map(ObjectiveId::new);
-        let bounds = SplitBounds { depth: 2, fan_out: 2 };
+        let limits = SplitLimits { depth: 2, parts: 2 };
         let at_depth =
-            |depth, parts: Vec<SubPhase>| split_fits(&"20".into(), depth, bounds, open.iter(), &parts);
+            |depth, parts: Vec<SubPhase>| split_fits(&"20".into(), depth, limits, open.iter(), &parts);
         let why = |ids: &[&[&str]]| at_depth(0, parts(ids)).unwrap_err();
         assert_eq!(at_depth(1, parts(&[&["a", "c"], &["b"]])), Ok(()));
         assert!(at_depth(2, parts(&[&["a", "c"], &["b"]])).unwrap_err().contains("deepest level"));

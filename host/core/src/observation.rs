@@ -9,11 +9,13 @@ mod objective;
 
 use serde::{Deserialize, Serialize};
 
-use crate::decision::{Assessment, CompletionDecision};
+use crate::decision::{Assessment, CompletionDecision, Staleness};
 use crate::facts::{Capabilities, Channel, Exit, GitFacts, OccupancySource};
-use crate::ids::{Digest, ObjectiveId, PhaseId, Seq};
+use crate::ids::{Digest, ObjectiveId, PhaseId, Seq, SessionId};
 use crate::text::Text;
 use crate::time::UnixMs;
+use crate::view::Origin;
+use crate::workflow::SplitTime;
 
 pub use capability::Capability;
 pub use objective::{Basis, ExpectedFileView, FileState, ObjectiveStatus, ObjectiveView, StatusReportView};
@@ -192,6 +194,37 @@ pub struct BudgetView {
     pub retries_used: u32,
 }
 
+/// `types.origin`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OriginView {
+    #[default]
+    Workflow,
+    Split,
+    Review,
+    Merge,
+    Other(String),
+}
+
+impl From<Origin> for OriginView {
+    fn from(origin: Origin) -> Self {
+        match origin {
+            Origin::Workflow => OriginView::Workflow,
+            Origin::Split => OriginView::Split,
+            Origin::Review => OriginView::Review,
+            Origin::Merge => OriginView::Merge,
+        }
+    }
+}
+
+/// `types.iteration`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct IterationView {
+    pub ordinal: u32,
+    pub at_most: u32,
+}
+
 /// `types.phase`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PhaseView {
@@ -210,9 +243,17 @@ pub struct PhaseView {
     pub check_passed: Option<bool>,
     #[serde(default, skip_serializing_if = "is_default")]
     pub depends_on: u32,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub origin: OriginView,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub complex: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub iteration: Option<IterationView>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tree: Option<String>,
 }
 
-/// A pair that a later contract may define.
+/// Pairs for experiments.
 pub type Attributes = Vec<(String, String)>;
 
 /// `questions.occasion`.
@@ -247,6 +288,14 @@ pub struct SessionObservation {
     #[serde(default, skip_serializing_if = "is_default")]
     pub utc_offset_minutes: i32,
     pub git: GitFacts,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub split_requested: bool,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub review_missing: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub report_not_taken: Option<String>,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub imported: bool,
     pub attributes: Attributes,
 }
 
@@ -323,6 +372,14 @@ pub struct SplitRequest {
     pub rationale: String,
 }
 
+/// `questions.split-limits`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SplitLimits {
+    pub parts: u32,
+    pub depth: u32,
+}
+
 /// `questions.splitting-observation`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SplittingObservation {
@@ -330,6 +387,9 @@ pub struct SplittingObservation {
     pub phase: PhaseView,
     pub objectives: Vec<ObjectiveView>,
     pub requested: Option<SplitRequest>,
+    pub limits: SplitLimits,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub wish: SplitTime,
     pub files_changed: u32,
     pub workspace_files: u32,
     pub recent: Vec<TurnView>,
@@ -470,6 +530,55 @@ pub struct ContextFile {
     pub sections: Vec<String>,
 }
 
+/// `questions.conflict`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ConflictView {
+    pub with_phase: Option<PhaseId>,
+    pub files: Vec<String>,
+}
+
+/// `questions.handoff-finding`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HandoffFinding {
+    pub commits_since: u32,
+    pub missing_files: u32,
+    pub diverged: bool,
+}
+
+/// `questions.handoff-reference`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HandoffReference {
+    pub path: String,
+    pub staleness: Staleness,
+    pub found: Option<HandoffFinding>,
+}
+
+/// `questions.beyond`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Beyond {
+    pub changed_files: u32,
+    pub attempts: u32,
+    pub decisions: u32,
+    pub gotchas: u32,
+    pub patterns: u32,
+}
+
+/// `questions.withheld`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Withheld {
+    pub attempts: u32,
+    pub decisions: u32,
+    pub gotchas: u32,
+    pub patterns: u32,
+    pub commands: u32,
+    pub reads: u32,
+}
+
 /// `questions.handoff-observation`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HandoffObservation {
@@ -483,7 +592,8 @@ pub struct HandoffObservation {
     pub attempts: Vec<Attempt>,
     pub decisions: Vec<Attempt>,
     pub artifacts: Vec<ArtifactView>,
-    pub handoff_path: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub newest_handoff: Option<HandoffReference>,
     pub inbox_path: String,
     pub because: String,
     pub last_output: TextId,
@@ -514,6 +624,24 @@ pub struct HandoffObservation {
     pub remarks: Vec<RemarkView>,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub facts_path: String,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub beyond: Beyond,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub words_withheld: Option<Withheld>,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub plans_first: bool,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub as_lead: bool,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub compacted: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reports_as: Option<SessionId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result_file: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub result_files: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conflict: Option<ConflictView>,
     pub attributes: Attributes,
 }
 

@@ -19,7 +19,7 @@
 //! | `run/join.rs` | what sub-phases made comes together: merges, conflicts, synthesis, landing |
 //! | `run/results.rs` | what parts that share a folder wrote down |
 //! | `run/ask.rs` | questions to a person, ceilings, answers |
-//! | `run/question.rs`, `run/attributes.rs` | the questions to a policy: what it gets to see |
+//! | `run/question.rs`, `run/place.rs` | the questions to a policy: what it gets to see |
 //! | `run/seen.rs` | what a policy sees of one session |
 //! | `run/recording.rs` | the same for a recorded stream, outside of a run |
 //! | `run/offload.rs` | tool results that could be replaced by a reference |
@@ -33,7 +33,6 @@
 mod activity;
 mod answer;
 mod ask;
-mod attributes;
 mod begin;
 mod clock;
 mod entries;
@@ -50,6 +49,7 @@ mod lessons;
 mod offload;
 mod pace;
 mod phase;
+mod place;
 mod question;
 mod quota;
 mod recording;

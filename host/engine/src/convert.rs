@@ -12,10 +12,11 @@ macro_rules! same {
 
 mod answers;
 
-use baton_core::ObjectiveId;
+use baton_core::{ObjectiveId, PhaseId, SessionId};
 use baton_core::decision as core;
 use baton_core::facts::{Capabilities, Channel, Exit, GitFacts, OccupancySource};
 use baton_core::observation as see;
+use baton_core::workflow::SplitTime;
 
 use crate::bindings::{questions, types};
 
@@ -122,6 +123,18 @@ fn phase(phase: &see::PhaseView) -> types::Phase<'_> {
         check: &phase.check,
         check_passed: phase.check_passed,
         depends_on: phase.depends_on,
+        origin: match &phase.origin {
+            see::OriginView::Workflow => types::Origin::Workflow,
+            see::OriginView::Split => types::Origin::Split,
+            see::OriginView::Review => types::Origin::Review,
+            see::OriginView::Merge => types::Origin::Merge,
+            see::OriginView::Other(origin) => types::Origin::Other(origin),
+        },
+        complex: phase.complex,
+        iteration: phase
+            .iteration
+            .map(|round| types::Iteration { ordinal: round.ordinal, at_most: round.at_most }),
+        tree: phase.tree.as_deref(),
     }
 }
 
@@ -233,6 +246,10 @@ pub(crate) fn session_observation<R>(
             now_ms: seen.now_ms.0,
             utc_offset_minutes: seen.utc_offset_minutes,
             git: git(&seen.git),
+            split_requested: seen.split_requested,
+            review_missing: seen.review_missing,
+            report_not_taken: seen.report_not_taken.as_deref(),
+            imported: seen.imported,
             attributes: &attributes,
         })
     })
@@ -373,6 +390,8 @@ pub(crate) fn splitting<R>(
             objectives,
             requested: requested
                 .map(|request| questions::SplitRequest { groups: &groups, rationale: &request.rationale }),
+            limits: questions::SplitLimits { parts: seen.limits.parts, depth: seen.limits.depth },
+            wish: same!(seen.wish, SplitTime => questions::SplitTime: Ahead, During, Never),
             files_changed: seen.files_changed,
             workspace_files: seen.workspace_files,
             recent: &recent,
@@ -381,6 +400,28 @@ pub(crate) fn splitting<R>(
             attributes: &attributes,
         })
     })
+}
+
+fn handoff_reference(newest: &see::HandoffReference) -> questions::HandoffReference<'_> {
+    questions::HandoffReference {
+        path: &newest.path,
+        staleness: same!(newest.staleness, core::Staleness => questions::Staleness: Fresh, SlightlyStale, Stale, VeryStale),
+        found: newest.found.map(|found| questions::HandoffFinding {
+            commits_since: found.commits_since,
+            missing_files: found.missing_files,
+            diverged: found.diverged,
+        }),
+    }
+}
+
+fn beyond(beyond: see::Beyond) -> questions::Beyond {
+    let see::Beyond { changed_files, attempts, decisions, gotchas, patterns } = beyond;
+    questions::Beyond { changed_files, attempts, decisions, gotchas, patterns }
+}
+
+fn withheld(withheld: see::Withheld) -> questions::Withheld {
+    let see::Withheld { attempts, decisions, gotchas, patterns, commands, reads } = withheld;
+    questions::Withheld { attempts, decisions, gotchas, patterns, commands, reads }
 }
 
 /// Calls `ask` with the WIT form of the observation, which borrows from it.
@@ -441,6 +482,11 @@ pub(crate) fn handoff<R>(
         objective: remark.objective.as_str(),
         text: &remark.text,
     });
+    let result_files = strs(&seen.result_files);
+    let conflict_files = seen.conflict.as_ref().map(|conflict| strs(&conflict.files));
+    let conflict = seen.conflict.as_ref().zip(conflict_files.as_ref()).map(|(conflict, files)| {
+        questions::Conflict { with_phase: conflict.with_phase.as_ref().map(PhaseId::as_str), files }
+    });
     let attributes = pairs(&seen.attributes);
     objectives(&seen.objectives, |objectives| {
         ask(questions::HandoffObservation {
@@ -455,7 +501,7 @@ pub(crate) fn handoff<R>(
             attempts: &attempts,
             decisions: &decisions,
             artifacts: &artifacts,
-            handoff_path: &seen.handoff_path,
+            newest_handoff: seen.newest_handoff.as_ref().map(handoff_reference),
             inbox_path: &seen.inbox_path,
             because: &seen.because,
             last_output: seen.last_output.0,
@@ -478,6 +524,15 @@ pub(crate) fn handoff<R>(
             }),
             remarks: &remarks,
             facts_path: &seen.facts_path,
+            beyond: beyond(seen.beyond),
+            words_withheld: seen.words_withheld.map(withheld),
+            plans_first: seen.plans_first,
+            as_lead: seen.as_lead,
+            compacted: seen.compacted,
+            reports_as: seen.reports_as.as_ref().map(SessionId::as_str),
+            result_file: seen.result_file.as_deref(),
+            result_files: &result_files,
+            conflict,
             attributes: &attributes,
         })
     })

@@ -140,10 +140,11 @@ fn prompt(seen: &HandoffObservation) -> String {
     }
     line!(text, "Report each objective as done, in-progress or failed.");
     line!(text, "\nIt belongs to: {} ({}).", seen.phase.title, seen.goal);
-    for (label, path) in [("Read first", &seen.handoff_path), ("Report to", &seen.inbox_path)] {
-        if !path.is_empty() {
-            line!(text, "{label}: {path}");
-        }
+    if let Some(handoff) = &seen.newest_handoff {
+        line!(text, "Read first: {}", handoff.path);
+    }
+    if !seen.inbox_path.is_empty() {
+        line!(text, "Report to: {}", seen.inbox_path);
     }
     if !seen.because.is_empty() {
         line!(text, "Before this: {}", seen.because);

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::{Fields, Json, Wrong};
 use crate::types::{
     Basis, Budget, Capabilities, ChangedFile, Channel, Evidence, Exit, ExpectedFile, FileState, GitFacts,
-    Objective, ObjectiveStatus, Occupancy, OccupancySource, Phase, Progress, Session, SessionState, Signal,
+    Iteration, Objective, ObjectiveStatus, Occupancy, OccupancySource, Origin, Phase, Progress, Session, SessionState, Signal,
     Span, StatusReport, Turn,
 };
 use crate::{
@@ -117,6 +117,7 @@ words! {
     offloading::ItemKind: ToolResult ToolInput;
     splitting::Occasion: PhaseStart Boundary Requested OutOfContinuations;
     splitting::Order: MiniPlan Direct;
+    splitting::Time: Ahead During Never;
     prompting::Kind: First Next Continuing ReOriented Nudged Reviewing Merging;
     handoff::Continuer: Successor Lead;
     review::Staleness: Fresh SlightlyStale Stale VeryStale;
@@ -137,10 +138,13 @@ records! {
     Objective: id description status attempts files, or_default expected_files check check_passed reported done_by;
     Progress: done open failed done_by_session;
     Budget: turns turns_used continuations continuations_used retries retries_used;
-    Phase: id title mode depth budget progress expects_files, or_default accept check check_passed depends_on;
+    Phase: id title mode depth budget progress expects_files, or_default accept check check_passed depends_on
+        origin complex iteration tree;
+    Iteration: ordinal at_most;
     Evidence: channel seq text;
     exhaustion::Observation: occasion session phase signals window answer_bytes files_changed files_missing nudges git
-        attributes, or_default now_ms utc_offset_minutes objectives handoff_reported;
+        attributes, or_default now_ms utc_offset_minutes objectives handoff_reported split_requested review_missing
+        report_not_taken imported;
     exhaustion::Assessment: verdict evidence warning reason;
     completion::Observation: session assessment;
     completion::Decision: done evidence reason;
@@ -153,8 +157,9 @@ records! {
     compaction::Decision: action reason;
     splitting::Group: title objectives;
     splitting::Request: groups rationale;
-    splitting::Observation: occasion phase objectives requested files_changed workspace_files recent window_tokens git
-        attributes;
+    splitting::Limits: parts depth;
+    splitting::Observation: occasion phase objectives requested limits files_changed workspace_files recent
+        window_tokens git attributes, or_default wish;
     splitting::SubPhase: title objectives order max_turns;
     splitting::Decision: action reason;
     budgeting::Observation: phase role objectives workspace_files base_turns attributes;
@@ -170,10 +175,16 @@ records! {
     handoff::Lesson: phase kind text path;
     handoff::EntryPoint: kind path;
     handoff::ContextFile: path, or_default sections;
-    handoff::Observation: kind phase session objectives focus goal changed_files attempts decisions artifacts handoff_path
+    handoff::Conflict: with_phase files;
+    handoff::HandoffReference: path staleness found;
+    handoff::HandoffFinding: commits_since missing_files diverged;
+    handoff::Beyond: changed_files attempts decisions gotchas patterns;
+    handoff::Withheld: attempts decisions gotchas patterns commands reads;
+    handoff::Observation: kind phase session objectives focus goal changed_files attempts decisions artifacts
         inbox_path because last_output findings git now attributes,
-        or_default gotchas patterns commands reads lessons entry_points context_files reported commits verification
-        remarks facts_path;
+        or_default newest_handoff gotchas patterns commands reads lessons entry_points context_files reported commits
+        verification remarks facts_path beyond words_withheld plans_first as_lead compacted reports_as result_file
+        result_files conflict;
     prompting::Prompt: prompt reason, or_default left_out;
     handoff::Composition: document index continuer reason, or_default left_out;
     review::Observation: document missing_files secrets commits_since diverged attributes,
@@ -229,6 +240,42 @@ impl Json for Ask {
         json!({ "function": self.function(), "observation": observation })
     }
 }
+
+/// A word, or an object with the word of a later host.
+impl Json for Origin {
+    fn read(value: Value) -> Result<Self, Wrong> {
+        if value.is_object() {
+            let mut fields = Fields::of(value)?;
+            let other = Origin::Other(fields.take("other")?);
+            return fields.finish().map(|()| other);
+        }
+        let word = String::read(value)?;
+        match ORIGINS.into_iter().find(|(known, _)| *known == word) {
+            Some((_, origin)) => Ok(origin),
+            None => {
+                let known: String = ORIGINS.map(|(known, _)| format!("{known}, ")).concat();
+                Err(Wrong::new(format!("`{word}` is none of {known}other")))
+            }
+        }
+    }
+
+    fn write(&self) -> Value {
+        match self {
+            Origin::Other(word) => json!({ "other": word }),
+            plain => {
+                json!(ORIGINS.iter().find(|(_, origin)| origin == plain).map_or("", |(word, _)| word))
+            }
+        }
+    }
+}
+
+/// Every origin without a payload.
+const ORIGINS: [(&str, Origin); 4] = [
+    ("workflow", Origin::Workflow),
+    ("split", Origin::Split),
+    ("review", Origin::Review),
+    ("merge", Origin::Merge),
+];
 
 /// The cause and the time stand beside the word.
 impl Json for exhaustion::Verdict {

@@ -142,7 +142,7 @@ pub(super) fn more_commits(case: &Case) -> Vec<Case> {
     MORE.into_iter().flat_map(more).collect()
 }
 
-/// A later host says something that no policy of today knows.
+/// An experiment says something that no policy of today knows.
 pub(super) fn unknown_attribute(case: &Case) -> Case {
     let mut case = case.clone();
     let attributes = match &mut case.ask {
@@ -156,6 +156,6 @@ pub(super) fn unknown_attribute(case: &Case) -> Case {
         Ask::Brief(seen) | Ask::Compose(seen) => &mut seen.attributes,
         Ask::Review(seen) => &mut seen.attributes,
     };
-    attributes.push(("rules-unknown".into(), "what a later host says".into()));
+    attributes.push(("x-rules-unknown".into(), "what an experiment says".into()));
     case
 }

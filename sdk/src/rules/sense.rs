@@ -43,18 +43,14 @@ pub(super) fn broken(ask: &Ask, answer: &Answer) -> Option<String> {
 
 /// Every open objective in exactly one part, no other, within what the workflow allows.
 fn bad_split(seen: &Observation, parts: &[SubPhase]) -> Option<String> {
-    let allowed = |key: &str| {
-        let told = seen.attributes.iter().find(|(name, _)| name == key);
-        told.and_then(|(_, value)| value.parse::<usize>().ok()).unwrap_or(usize::MAX)
-    };
     if parts.len() < 2 {
         return Some(format!("a split has at least two parts, this one has {}", parts.len()));
     }
-    let (fan_out, depth) = (allowed("split-fan-out"), allowed("split-depth"));
-    if parts.len() > fan_out {
-        return Some(format!("{} parts are more than the {fan_out} that the workflow allows", parts.len()));
+    let allowed = seen.limits.parts;
+    if parts.len() > allowed as usize {
+        return Some(format!("{} parts are more than the {allowed} that the workflow allows", parts.len()));
     }
-    if seen.phase.depth as usize >= depth {
+    if seen.phase.depth >= seen.limits.depth {
         return Some(format!("a phase of depth {} is not split any further", seen.phase.depth));
     }
     let mut places: BTreeMap<&str, u32> = seen

@@ -5,9 +5,10 @@ use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
 
+use crate::handoff::{Beyond, Conflict, HandoffFinding, HandoffReference, Staleness, Withheld};
 use crate::types::{
     Attribute, Budget, Capabilities, ChangedFile, Channel, Exit, ExpectedFile, FileState, GitFacts,
-    Objective, ObjectiveStatus, Occupancy, OccupancySource, Phase, Progress, Session, SessionState, Signal,
+    Iteration, Objective, ObjectiveStatus, Occupancy, OccupancySource, Origin, Phase, Progress, Session, SessionState, Signal,
     Span, StatusReport, Turn,
 };
 
@@ -162,8 +163,10 @@ pub(super) fn phase() -> impl Strategy<Value = Phase> {
     let mode = select(vec!["eco", "turbo", "standard", "thorough", "swarm"]);
     let budget = ((0..200_u32, 0..200_u32), (0..6_u32, 0..6_u32), (0..4_u32, 0..4_u32));
     let progress = (0..20_u32, 0..20_u32, 0..4_u32, 0..4_u32);
-    (prose(), mode, 0..3_u32, budget, progress, any::<bool>()).prop_map(
-        |(title, mode, depth, budget, progress, expects_files)| {
+    let tree = option::of(select(vec!["20a".to_owned(), "20.merge".to_owned()]));
+    let flags = (any::<bool>(), any::<bool>());
+    (prose(), mode, 0..3_u32, budget, progress, flags, (origin(), option::of(iteration()), tree)).prop_map(
+        |(title, mode, depth, budget, progress, (expects_files, complex), (origin, iteration, tree))| {
             let ((turns, turns_used), (continuations, continuations_used), (retries, retries_used)) = budget;
             let (done, open, failed, done_by_session) = progress;
             Phase {
@@ -185,9 +188,24 @@ pub(super) fn phase() -> impl Strategy<Value = Phase> {
                 check: String::new(),
                 check_passed: None,
                 depends_on: 0,
+                origin,
+                complex,
+                iteration,
+                tree,
             }
         },
     )
+}
+
+fn origin() -> impl Strategy<Value = Origin> {
+    prop_oneof![
+        4 => select(vec![Origin::Workflow, Origin::Split, Origin::Review, Origin::Merge]),
+        1 => line().prop_map(Origin::Other),
+    ]
+}
+
+fn iteration() -> impl Strategy<Value = Iteration> {
+    (1..6_u32, 0..6_u32).prop_map(|(ordinal, more)| Iteration { ordinal, at_most: ordinal + more })
 }
 
 /// None to forty objectives with ids of their own.
@@ -251,7 +269,84 @@ pub(super) fn git() -> impl Strategy<Value = GitFacts> {
     })
 }
 
-/// Pairs of which a policy knows none.
+/// Pairs for experiments, of which a policy knows none.
 pub(super) fn attributes() -> impl Strategy<Value = Vec<Attribute>> {
     vec(("x-[a-z]{1,10}", line()), 0..3)
+}
+
+/// What an observation of a handoff says of others, of what it does not list, and of what came before.
+#[derive(Clone, Debug)]
+pub(super) struct Place {
+    pub(super) newest_handoff: Option<HandoffReference>,
+    pub(super) beyond: Beyond,
+    pub(super) words_withheld: Option<Withheld>,
+    pub(super) plans_first: bool,
+    pub(super) as_lead: bool,
+    pub(super) compacted: bool,
+    pub(super) reports_as: Option<String>,
+    pub(super) result_file: Option<String>,
+    pub(super) result_files: Vec<String>,
+    pub(super) conflict: Option<Conflict>,
+}
+
+pub(super) fn place() -> impl Strategy<Value = Place> {
+    let flags = (any::<bool>(), any::<bool>(), any::<bool>());
+    let own = (option::of(Just("s8".to_owned())), option::of(line()));
+    let conflict = (option::of(Just("20b".to_owned())), vec(line(), 0..5))
+        .prop_map(|(with_phase, files)| Conflict { with_phase, files });
+    let others = (vec(line(), 0..5), option::of(conflict));
+    (option::of(handoff_reference()), beyond(), option::of(withheld()), flags, own, others).prop_map(
+        |(newest_handoff, beyond, words_withheld, flags, own, (result_files, conflict))| {
+            let (plans_first, as_lead, compacted) = flags;
+            let (reports_as, result_file) = own;
+            Place {
+                newest_handoff,
+                beyond,
+                words_withheld,
+                plans_first,
+                as_lead,
+                compacted,
+                reports_as,
+                result_file,
+                result_files,
+                conflict,
+            }
+        },
+    )
+}
+
+fn handoff_reference() -> impl Strategy<Value = HandoffReference> {
+    use Staleness::*;
+    let found = (0..40_u32, 0..5_u32, any::<bool>()).prop_map(|(commits_since, missing_files, diverged)| {
+        HandoffFinding { commits_since, missing_files, diverged }
+    });
+    (select(vec![Fresh, SlightlyStale, Stale, VeryStale]), option::of(found)).prop_map(
+        |(staleness, found)| HandoffReference { path: ".baton/r1/handoff/20.md".into(), staleness, found },
+    )
+}
+
+fn beyond() -> impl Strategy<Value = Beyond> {
+    let more = || prop_oneof![3 => Just(0_u32), 1 => 1..400_u32];
+    (more(), more(), more(), more(), more()).prop_map(
+        |(changed_files, attempts, decisions, gotchas, patterns)| Beyond {
+            changed_files,
+            attempts,
+            decisions,
+            gotchas,
+            patterns,
+        },
+    )
+}
+
+fn withheld() -> impl Strategy<Value = Withheld> {
+    (0..64_u32, 0..64_u32, 0..64_u32, 0..64_u32, 0..20_u32, 0..10_u32).prop_map(
+        |(attempts, decisions, gotchas, patterns, commands, reads)| Withheld {
+            attempts,
+            decisions,
+            gotchas,
+            patterns,
+            commands,
+            reads,
+        },
+    )
 }

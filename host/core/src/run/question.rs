@@ -3,15 +3,15 @@
 use std::collections::VecDeque;
 
 use crate::action::{Action, beside};
-use crate::decision::Assessment;
+use crate::decision::{Assessment, Staleness};
 use crate::ids::{ObjectiveId, RequestId};
 use crate::observation::ArtifactView;
 use crate::observation::{
-    Ask, Basis, BriefKind, BudgetView, BudgetingObservation, ChangedFileView, CommitView,
-    CompactionObservation, CompletionObservation, HandoffObservation, ItemView, ObjectiveStatus,
+    Ask, Attributes, Basis, Beyond, BriefKind, BudgetView, BudgetingObservation, ChangedFileView, CommitView,
+    CompactionObservation, CompletionObservation, HandoffFinding, HandoffObservation, HandoffReference, ItemView, ObjectiveStatus,
     ObjectiveView, Occasion, OccupancyView, OffloadingObservation, PhaseView, ProgressView, Question,
     RecoveryObservation, RemarkView, ReportedHandoffView, ReviewObservation, SessionObservation,
-    SessionState, SessionView, SplitOccasion, SplittingObservation, TextId, TurnView, VerificationView,
+    SessionState, SessionView, SplitOccasion, SplittingObservation, TextId, TurnView, VerificationView, Withheld,
 };
 use crate::text::Text;
 use crate::view::{Origin, Repair};
@@ -20,13 +20,14 @@ use super::Run;
 use super::handoff::{FACTS, Found};
 use super::inputs::{Reference, refer};
 use super::judge::Judgment;
+use super::phase::Phase;
 use super::seen::unheard_of;
 
 /// Files of a handoff observation: as many as fit one screen of a brief several times over.
-pub(super) const CHANGED_FILES: usize = 100;
+const CHANGED_FILES: usize = 100;
 /// Attempts, decisions, gotchas and patterns of a handoff observation, each, newest last: more than one screen has room for. The
 /// facts beside the handoff have all of them.
-pub(super) const RECORDS: usize = 64;
+const RECORDS: usize = 64;
 /// Artifacts of a handoff observation, newest first.
 const ARTIFACTS: usize = 20;
 
@@ -98,7 +99,11 @@ impl Run {
             now_ms: self.now,
             utc_offset_minutes: self.utc_offset_minutes,
             git: phase.facts.git.clone(),
-            attributes: self.attributes(p),
+            split_requested: phase.requested.is_some(),
+            review_missing: phase.origin == Origin::Review && phase.submitted.is_none(),
+            report_not_taken: phase.not_taken.clone(),
+            imported: self.workflow.imported.is_some(),
+            attributes: Attributes::new(),
         };
         (observation, vec![Text::new(window)])
     }
@@ -108,7 +113,7 @@ impl Run {
             session: self.session_view(p),
             phase: self.phase_view(p),
             refilled_within_turns: self.session(p).map_or(0, |s| s.refilled_within_turns),
-            attributes: self.attributes(p),
+            attributes: Attributes::new(),
         };
         self.ask(p, Ask::Compaction(Box::new(observation)), Vec::new())
     }
@@ -119,7 +124,7 @@ impl Run {
             session: self.session_view(p),
             phase: self.phase_view(p),
             items,
-            attributes: self.attributes(p),
+            attributes: Attributes::new(),
         };
         self.ask(p, Ask::Offload(Box::new(observation)), Vec::new())
     }
@@ -137,7 +142,7 @@ impl Run {
             objectives: self.objective_views(p, &[]),
             workspace_files: phase.facts.files,
             base_turns: base,
-            attributes: self.attributes(p),
+            attributes: Attributes::new(),
         };
         self.ask(p, Ask::Budget(Box::new(observation)), Vec::new())
     }
@@ -189,7 +194,7 @@ impl Run {
             commits_since: found.commits_since,
             diverged: found.diverged,
             open_objectives: self.remaining(p),
-            attributes: self.attributes(p),
+            attributes: Attributes::new(),
         };
         self.ask(p, Ask::Review(Box::new(observation)), vec![document.clone()])
     }
@@ -243,6 +248,10 @@ impl Run {
             check: phase.spec.verify.clone().unwrap_or_default(),
             check_passed: phase.verified,
             depends_on: phase.spec.depends_on.len() as u32,
+            origin: phase.origin.into(),
+            complex: phase.spec.complex,
+            iteration: self.iteration(p),
+            tree: (!phase.tree.is_workspace()).then(|| phase.tree.to_string()),
         }
     }
 
@@ -276,6 +285,8 @@ impl Run {
             phase: self.phase_view(p),
             objectives: self.objective_views(p, &[]),
             requested: phase.requested.clone(),
+            limits: self.split_limits(),
+            wish: phase.spec.split,
             files_changed: phase.facts.changed.len() as u32 + phase.facts.changed_beyond,
             workspace_files: phase.facts.files,
             recent,
@@ -283,7 +294,7 @@ impl Run {
                 .and_then(|s| s.window_tokens)
                 .or(self.workflow.role_of(&self.phases[p].spec).window_tokens),
             git: phase.facts.git.clone(),
-            attributes: self.scope_attributes(p),
+            attributes: Attributes::new(),
         }
     }
 
@@ -333,7 +344,7 @@ impl Run {
                     summary: a.summary.clone(),
                 })
                 .collect(),
-            handoff_path: newest.map(|h| h.path.clone()).unwrap_or_default(),
+            newest_handoff: newest_handoff(phase),
             inbox_path: format!("{}/inbox", self.task_folder),
             because: if kind == BriefKind::First { String::new() } else { phase.because.clone() },
             last_output: TextId(0),
@@ -380,7 +391,16 @@ impl Run {
                 .map(|goal| RemarkView { objective: goal.spec.id.clone(), text: goal.remark.clone() })
                 .collect(),
             facts_path: newest.map(|h| h.facts.clone()).unwrap_or_default(),
-            attributes: self.handoff_attributes(p),
+            beyond: beyond(phase),
+            words_withheld: None,
+            plans_first: phase.mini_plan,
+            as_lead: self.session(p).is_some_and(|session| session.lead),
+            compacted: self.session(p).is_some_and(|session| session.lost_context),
+            reports_as: self.reports_as(p),
+            result_file: self.own_result_file(p),
+            result_files: self.result_files(p),
+            conflict: self.conflict(p),
+            attributes: Attributes::new(),
         };
         (observation, vec![Text::new(last_output), Text::new(work.findings.as_str())])
     }
@@ -390,20 +410,42 @@ fn newest_of<T: Clone>(records: &VecDeque<T>) -> Vec<T> {
     records.iter().skip(records.len().saturating_sub(RECORDS)).cloned().collect()
 }
 
+/// How many records a question has no room for.
+fn beyond(phase: &Phase) -> Beyond {
+    let more = |count: usize, listed: usize| count.saturating_sub(listed) as u32;
+    Beyond {
+        changed_files: more(phase.facts.changed.len() + phase.facts.changed_beyond as usize, CHANGED_FILES),
+        attempts: more(phase.attempts.len(), RECORDS),
+        decisions: more(phase.decisions.len(), RECORDS),
+        gotchas: more(phase.gotchas.len(), RECORDS),
+        patterns: more(phase.patterns.len(), RECORDS),
+    }
+}
+
+/// The newest handoff, and how old it is (C9).
+fn newest_handoff(phase: &Phase) -> Option<HandoffReference> {
+    let newest = phase.handoffs.last()?;
+    Some(HandoffReference {
+        path: newest.path.clone(),
+        staleness: newest.review.as_ref().map_or(Staleness::Fresh, |review| review.staleness),
+        found: phase.found.as_ref().map(|found| HandoffFinding {
+            commits_since: found.commits_since,
+            missing_files: found.missing_files.len() as u32,
+            diverged: found.diverged,
+        }),
+    })
+}
+
 /// Takes out what agents and tools wrote, and says so; what is left are facts of the host. The texts become empty.
 fn withhold_words(o: &mut HandoffObservation) -> Vec<Text> {
-    let counts = [
-        ("attempts", o.attempts.len()),
-        ("decisions", o.decisions.len()),
-        ("gotchas", o.gotchas.len()),
-        ("patterns", o.patterns.len()),
-        ("commands", o.commands.len()),
-        ("reads", o.reads.len()),
-    ];
-    for (key, count) in counts.into_iter().filter(|(_, count)| *count > 0) {
-        o.attributes.push((format!("{key}-withheld"), count.to_string()));
-    }
-    o.attributes.push(("words-withheld".to_owned(), "true".to_owned()));
+    o.words_withheld = Some(Withheld {
+        attempts: o.attempts.len() as u32,
+        decisions: o.decisions.len() as u32,
+        gotchas: o.gotchas.len() as u32,
+        patterns: o.patterns.len() as u32,
+        commands: o.commands.len() as u32,
+        reads: o.reads.len() as u32,
+    });
     o.attempts.clear();
     o.decisions.clear();
     o.gotchas.clear();

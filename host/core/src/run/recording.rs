@@ -160,6 +160,10 @@ impl Recording {
             now_ms: self.at,
             utc_offset_minutes: self.utc_offset_minutes,
             git: GitFacts::default(),
+            split_requested: false,
+            review_missing: false,
+            report_not_taken: None,
+            imported: false,
             attributes: Attributes::default(),
         };
         Question { ask: Ask::Assess(Box::new(observation)), texts: vec![Text::new(window)] }

@@ -3,7 +3,9 @@
 
 use crate::facts::Channel;
 use crate::ids::{PhaseId, Seq};
-use crate::observation::{BudgetView, PhaseView, ProgressView, SessionState, SessionView, SignalView, Span};
+use crate::observation::{
+    BudgetView, OriginView, PhaseView, ProgressView, SessionState, SessionView, SignalView, Span,
+};
 use crate::time::UnixMs;
 use crate::workflow::Mode;
 
@@ -46,6 +48,10 @@ pub(super) fn outside_of_runs(id: &str) -> PhaseView {
         check: String::new(),
         check_passed: None,
         depends_on: 0,
+        origin: OriginView::default(),
+        complex: false,
+        iteration: None,
+        tree: None,
     }
 }
 

@@ -3,10 +3,11 @@
 
 use crate::action::Action;
 use crate::decision::{Order, SubPhase};
-use crate::fits::{SplitBounds, split_fits};
+use crate::fits::split_fits;
 use crate::ids::{PhaseId, RoleName};
 use crate::input::Outcome;
 use crate::notice::Notice;
+use crate::observation::SplitLimits;
 use crate::tree::Tree;
 use crate::view::Origin;
 use crate::workflow::{Objective, Phase as Spec, REVIEW_SCORE, REVIEWER, ReviewBy};
@@ -21,10 +22,15 @@ use super::walk::why_failed;
 impl Run {
     /// Every open objective in exactly one part, no other, within depth and fan-out. An error says which rule.
     pub(super) fn check_split(&self, p: usize, parts: &[SubPhase]) -> Result<(), String> {
-        let (phase, limits) = (&self.phases[p], &self.workflow.limits);
-        let bounds = SplitBounds { depth: limits.split_depth, fan_out: limits.split_fan_out };
+        let phase = &self.phases[p];
         let open = phase.open_goals().map(|(_, goal)| &goal.spec.id);
-        split_fits(&phase.spec.id, phase.depth, bounds, open, parts)
+        split_fits(&phase.spec.id, phase.depth, self.split_limits(), open, parts)
+    }
+
+    /// What a split may be.
+    pub(super) fn split_limits(&self) -> SplitLimits {
+        let limits = &self.workflow.limits;
+        SplitLimits { parts: limits.split_fan_out, depth: limits.split_depth }
     }
 
     /// The state that the parts start from is kept first: what is there now, committed or not (D3).

@@ -117,10 +117,10 @@ pub(super) fn more_commits(question: &Question, dice: &mut Dice) -> Option<Quest
     Some(changed)
 }
 
-/// A later host says something that no policy of today knows.
+/// An experiment says something that no policy of today knows.
 pub(super) fn unknown_attribute(question: &Question, dice: &mut Dice) -> Option<Question> {
     let mut changed = question.clone();
-    let key = format!("conformance-{}", dice.number(u64::MAX));
+    let key = format!("x-conformance-{}", dice.number(u64::MAX));
     attributes(&mut changed.ask).push((key, dice.line(40)));
     Some(changed)
 }

@@ -1,16 +1,12 @@
 //! Questions that core could put, of every function and every shape. A question is a pure function of seed and index, so
 //! that whoever is shown one can ask it again. What must hold of the answers is in `rules.rs`.
 
-use baton_core::decision::{Assessment, CompletionDecision, QuotaCause, Verdict};
+use baton_core::decision::{Assessment, CompletionDecision, QuotaCause, Staleness, Verdict};
 use baton_core::observation::{
-    ArtifactView, Ask, Attempt, BriefKind, BudgetingObservation, Capability, ChangedFileView, CommandRunView,
-    CommitView, CompactionObservation, CompletionObservation, ContextFile, EntryKind, EntryPointView,
-    FileReadView, HandoffObservation, ItemKind, ItemView, LessonKind, LessonView, Occasion,
-    OffloadingObservation, Question, RecoveryObservation, RemarkView, ReportedHandoffView, ReviewObservation,
-    SessionObservation, SessionState, SplitGroup, SplitOccasion, SplitRequest, SplittingObservation, TextId,
-    VerificationView,
+    ArtifactView, Ask, Attempt, Beyond, BriefKind, BudgetingObservation, Capability, ChangedFileView, CommandRunView, CommitView, CompactionObservation, CompletionObservation, ConflictView, ContextFile, EntryKind, EntryPointView, FileReadView, HandoffFinding, HandoffObservation, HandoffReference, ItemKind, ItemView, LessonKind, LessonView, Occasion, OffloadingObservation, Question, RecoveryObservation, RemarkView, ReportedHandoffView, ReviewObservation, SessionObservation, SessionState, SplitGroup, SplitLimits, SplitOccasion, SplitRequest, SplittingObservation, TextId, VerificationView, Withheld,
 };
-use baton_core::{Digest, ObjectiveId, Text, UnixMs};
+use baton_core::workflow::SplitTime;
+use baton_core::{Digest, ObjectiveId, PhaseId, SessionId, Text, UnixMs};
 use baton_engine::limits::{ANSWER_TEXT_BYTES, REASON_BYTES};
 
 use super::dice::Dice;
@@ -24,6 +20,8 @@ every! {
     ITEM_KINDS: ItemKind = ToolResult, ToolInput;
     ENTRY_KINDS: EntryKind = Index, Progress, WorkItems, InitScript, Summary;
     LESSON_KINDS: LessonKind = Decision, Gotcha, FailedApproach, Pattern;
+    SPLIT_TIMES: SplitTime = Ahead, During, Never;
+    STALENESS: Staleness = Fresh, SlightlyStale, Stale, VeryStale;
 }
 
 /// Those after which it is asked what to do; a quota is made with its cause.
@@ -45,6 +43,9 @@ const CHANGED_FILES: usize = 100;
 const ARTIFACTS: usize = 20;
 const ITEMS: usize = 64;
 const MISSING: usize = 200;
+/// Records and files that core keeps and a question has no room for.
+const BEYOND: u32 = 10_000;
+const CONFLICT_FILES: usize = 100;
 /// Of the reports of agents: bytes of a text, facts and files of a handoff.
 const REPORT_BYTES: usize = 8 << 10;
 const IN_FOCUS: usize = 8;
@@ -141,6 +142,10 @@ fn assess(dice: &mut Dice) -> (SessionObservation, String) {
         now_ms: UnixMs(dice.number(LATEST_MS)),
         utc_offset_minutes: dice.pick(&[0, 1, -1, 60, 330, -720, 840]),
         git: views::git(dice),
+        split_requested: dice.once_in(8),
+        review_missing: dice.once_in(8),
+        report_not_taken: dice.once_in(8).then(|| dice.line(REASON_BYTES)),
+        imported: dice.once_in(8),
         attributes: views::attributes(dice),
     };
     (seen, window)
@@ -216,21 +221,23 @@ fn scope(dice: &mut Dice) -> SplittingObservation {
     let requested =
         (occasion == SplitOccasion::Requested).then(|| request(dice, views::open_ids(&objectives)));
     let prompts = dice.number32(u32::MAX);
-    let mut attributes = views::attributes(dice);
-    let fan_out = 2 + dice.number32(views::OBJECTIVES as u32 - 2);
-    attributes.push(("split-fan-out".to_owned(), fan_out.to_string()));
-    attributes.push(("split-depth".to_owned(), dice.number32(views::DEPTH).to_string()));
+    let limits = SplitLimits {
+        parts: 2 + dice.number32(views::OBJECTIVES as u32 - 2),
+        depth: dice.number32(views::DEPTH),
+    };
     SplittingObservation {
         occasion,
         phase: views::phase(dice, progress, depth),
         objectives,
         requested,
+        limits,
+        wish: dice.pick(SPLIT_TIMES),
         files_changed: dice.number32(u32::MAX),
         workspace_files: dice.number32(10_000),
         recent: views::turns(dice, prompts),
         window_tokens: dice.maybe(views::window),
         git: views::git(dice),
-        attributes,
+        attributes: views::attributes(dice),
     }
 }
 
@@ -287,7 +294,7 @@ fn handoff(dice: &mut Dice) -> HandoffObservation {
             version: dice.number32(u32::MAX),
             summary: dice.text(REPORT_BYTES),
         }),
-        handoff_path: dice.maybe(|_| "docs/handoffs/20-3.md".to_owned()).unwrap_or_default(),
+        newest_handoff: dice.maybe(newest_handoff),
         inbox_path: ".baton/tasks/r1/inbox".to_owned(),
         because: if kind == BriefKind::First { String::new() } else { dice.text(REPORT_BYTES) },
         last_output: TextId(0),
@@ -335,8 +342,57 @@ fn handoff(dice: &mut Dice) -> HandoffObservation {
         }),
         remarks,
         facts_path: dice.maybe(|_| "docs/handoffs/20-3-facts.json".to_owned()).unwrap_or_default(),
+        beyond: beyond(dice),
+        words_withheld: dice.maybe(withheld),
+        plans_first: dice.coin(),
+        as_lead: dice.once_in(4),
+        compacted: dice.once_in(4),
+        reports_as: dice.maybe(|_| SessionId::new("s8")),
+        result_file: dice.maybe(|_| ".baton/tasks/r1/results/phase-20a.md".to_owned()),
+        result_files: dice.list(views::OBJECTIVES, |dice| dice.line(PATH_BYTES)),
+        conflict: dice.maybe(conflict),
         attributes: views::attributes(dice),
         now,
+    }
+}
+
+fn newest_handoff(dice: &mut Dice) -> HandoffReference {
+    HandoffReference {
+        path: "docs/handoffs/20-3.md".to_owned(),
+        staleness: dice.pick(STALENESS),
+        found: dice.maybe(|dice| HandoffFinding {
+            commits_since: dice.number32(u32::MAX),
+            missing_files: dice.number32(MISSING as u32),
+            diverged: dice.coin(),
+        }),
+    }
+}
+
+fn beyond(dice: &mut Dice) -> Beyond {
+    Beyond {
+        changed_files: dice.number32(BEYOND),
+        attempts: dice.number32(BEYOND),
+        decisions: dice.number32(BEYOND),
+        gotchas: dice.number32(BEYOND),
+        patterns: dice.number32(BEYOND),
+    }
+}
+
+fn withheld(dice: &mut Dice) -> Withheld {
+    Withheld {
+        attempts: dice.number32(RECORDS as u32),
+        decisions: dice.number32(RECORDS as u32),
+        gotchas: dice.number32(RECORDS as u32),
+        patterns: dice.number32(RECORDS as u32),
+        commands: dice.number32(COMMANDS as u32),
+        reads: dice.number32(READS as u32),
+    }
+}
+
+fn conflict(dice: &mut Dice) -> ConflictView {
+    ConflictView {
+        with_phase: dice.maybe(|_| PhaseId::new("20b")),
+        files: dice.list(CONFLICT_FILES, |dice| dice.line(PATH_BYTES)),
     }
 }
 

@@ -3,8 +3,8 @@
 
 use baton_core::facts::{COMMITS_NAMED, Capabilities, Channel, Exit, GitFacts, OccupancySource};
 use baton_core::observation::{
-    Attributes, Basis, BudgetView, ExpectedFileView, FileState, ObjectiveStatus, ObjectiveView,
-    OccupancyView, PhaseView, ProgressView, SessionState, SessionView, SignalView, Span, StatusReportView,
+    Attributes, Basis, BudgetView, ExpectedFileView, FileState, IterationView, ObjectiveStatus, ObjectiveView,
+    OccupancyView, OriginView, PhaseView, ProgressView, SessionState, SessionView, SignalView, Span, StatusReportView,
     TurnView,
 };
 use baton_core::{ObjectiveId, PhaseId, Seq, UnixMs};
@@ -170,7 +170,26 @@ pub(super) fn phase(dice: &mut Dice, progress: ProgressView, depth: u32) -> Phas
         check: dice.maybe(|_| "cargo test".to_owned()).unwrap_or_default(),
         check_passed: dice.maybe(Dice::coin),
         depends_on: dice.number32(TRIES),
+        origin: origin(dice),
+        complex: dice.coin(),
+        iteration: dice.maybe(iteration),
+        tree: dice.maybe(|dice| dice.pick(&["20a", "20.merge", "20a.merge-2"]).to_owned()),
     }
+}
+
+fn origin(dice: &mut Dice) -> OriginView {
+    match dice.below(5) {
+        0 => OriginView::Workflow,
+        1 => OriginView::Split,
+        2 => OriginView::Review,
+        3 => OriginView::Merge,
+        _ => OriginView::Other(dice.line(40)),
+    }
+}
+
+fn iteration(dice: &mut Dice) -> IterationView {
+    let at_most = 1 + dice.number32(TRIES);
+    IterationView { ordinal: 1 + dice.number32(at_most - 1), at_most }
 }
 
 /// Of a phase whose objectives are not listed.
@@ -290,27 +309,9 @@ pub(super) fn git(dice: &mut Dice) -> GitFacts {
     }
 }
 
-/// Pairs that hosts add; a policy knows some of them.
+/// Pairs for experiments, of which a policy knows none.
 pub(super) fn attributes(dice: &mut Dice) -> Attributes {
-    const KNOWN: [(&str, &str); 13] = [
-        ("complex", "true"),
-        ("order", "mini-plan"),
-        ("origin", "split"),
-        ("origin", "review"),
-        ("origin", "merge"),
-        ("split-requested", "true"),
-        ("report-not-taken", "done.json, line 1: not JSON"),
-        ("tree", "20a"),
-        ("lead", "true"),
-        ("words-withheld", "true"),
-        ("changed-files-beyond", "400"),
-        ("attempts-beyond", "9936"),
-        ("handoff-staleness", "very-stale"),
-    ];
-    dice.list(6, |dice| {
-        let (key, value) = dice.pick(&KNOWN);
-        (key.to_owned(), value.to_owned())
-    })
+    dice.list(6, |dice| (format!("x-{}", dice.number(u64::MAX)), dice.line(40)))
 }
 
 pub(super) const COMMITS: usize = COMMITS_NAMED;

@@ -15,7 +15,7 @@ use baton_core::ids::{ActionId, ObjectiveId, PhaseId, RequestId, RoleName};
 use baton_core::input::{ArtifactRef, Choice, Outcome, Pin, Report};
 use baton_core::observation::{
     Ask, BriefKind, Capability, ItemKind, ItemView, ObjectiveStatus, OccupancyView, OffloadingObservation,
-    PhaseView, Question, SessionState, SessionView, TurnView,
+    OriginView, PhaseView, Question, SessionState, SessionView, TurnView,
 };
 use baton_core::workflow::{
     AgentKind, Objective, Origin, Permission, Phase, Policies, PolicyChoice, PolicyLayer, Role, Scope,
@@ -262,6 +262,10 @@ fn question(session: &SessionId, phase: &PhaseId) -> Question {
         check: String::new(),
         check_passed: None,
         depends_on: 0,
+        origin: OriginView::default(),
+        complex: false,
+        iteration: None,
+        tree: None,
     };
     let items = vec![ItemView { id: "call-1".into(), kind: ItemKind::ToolResult, tokens: 20_001 }];
     let attributes = vec![("key".to_owned(), "value".to_owned())];

@@ -82,7 +82,7 @@ fn a_loop_is_walked_until_its_check_is_content() {
     assert!(view.phases.iter().all(|phase| phase.iteration == 3));
     let first: Vec<String> = world.prompts_of(BriefKind::First);
     assert_eq!(first.len(), 9, "each iteration begins with a first prompt");
-    assert!(first[3].contains("(\"iteration\", \"2\")") && first[3].contains("(\"iterations\", \"5\")"));
+    assert!(first[3].contains("IterationView { ordinal: 2, at_most: 5 }"), "{}", first[3]);
     assert!(world.texts_of_prompts().iter().any(|text| text.contains("two tests fail")));
 }
 

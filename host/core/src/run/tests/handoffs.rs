@@ -4,11 +4,14 @@ use proptest::prelude::*;
 
 use super::world::{Does, World, workflow};
 use crate::action::{Action, Ending};
+use crate::decision::Staleness;
 use crate::facts::AgentEvent;
 use crate::ids::Digest;
 use crate::input::{Choice, Input, Outcome, Report, ReportedHandoff};
 use crate::notice::Notice;
-use crate::observation::{Ask, BriefKind, CommandRunView, FileReadView, HandoffObservation, ObjectiveStatus};
+use crate::observation::{
+    Ask, BriefKind, CommandRunView, FileReadView, HandoffObservation, ObjectiveStatus, Withheld,
+};
 use crate::run::Run;
 use crate::view::{HandoffRow, Repair};
 
@@ -43,10 +46,6 @@ fn briefed(world: &World) -> Vec<&HandoffObservation> {
         _ => None,
     });
     asks.filter_map(|ask| if let Ask::Brief(seen) = ask { Some(&**seen) } else { None }).collect()
-}
-
-fn attribute<'o>(o: &'o HandoffObservation, key: &str) -> Option<&'o str> {
-    o.attributes.iter().find(|(known, _)| known == key).map(|(_, value)| value.as_str())
 }
 
 fn names(world: &World) -> Vec<&'static str> {
@@ -183,9 +182,9 @@ fn a_refused_handoff_is_composed_again_without_the_words_of_agents() {
     assert_eq!(world.ending(), Some(Ending::Done));
     let asked = composed(&world);
     assert_eq!(asked.len(), 2);
-    assert_eq!((asked[0].attempts.len(), attribute(asked[0], "words-withheld")), (1, None));
-    assert_eq!((asked[1].attempts.len(), attribute(asked[1], "words-withheld")), (0, Some("true")));
-    assert_eq!(attribute(asked[1], "attempts-withheld"), Some("1"));
+    assert_eq!((asked[0].attempts.len(), asked[0].words_withheld), (1, None));
+    let withheld = Some(Withheld { attempts: 1, ..Withheld::default() });
+    assert_eq!((asked[1].attempts.len(), asked[1].words_withheld), (0, withheld));
     let row = &rows(&world)[0];
     assert_eq!((row.repair, row.refused.as_ref().unwrap().score), (Repair::FromFacts, 40));
     assert_eq!(row.review.as_ref().unwrap().score, 100);
@@ -193,7 +192,7 @@ fn a_refused_handoff_is_composed_again_without_the_words_of_agents() {
     assert_eq!(world.count(told), 1);
     // Nor do they reach the successor by its prompt; the facts have them.
     let continuing = briefed(&world).into_iter().find(|seen| seen.kind == BriefKind::Continuing).unwrap();
-    assert_eq!((continuing.attempts.len(), attribute(continuing, "words-withheld")), (0, Some("true")));
+    assert_eq!((continuing.attempts.len(), continuing.words_withheld.is_some()), (0, true));
     let facts = world.actions.iter().find_map(|action| match action {
         Action::WriteHandoff { facts, .. } => facts.as_ref()?.body(),
         _ => None,
@@ -230,9 +229,8 @@ fn patterns_and_what_the_host_saw_are_in_the_handoff_and_withheld_with_the_words
     assert_eq!(asked[0].reads, [FileReadView { path: "src/a.rs".into(), times: 1 }]);
     let withheld = asked[1];
     assert!(withheld.patterns.is_empty() && withheld.commands.is_empty() && withheld.reads.is_empty());
-    for key in ["patterns-withheld", "commands-withheld", "reads-withheld"] {
-        assert_eq!(attribute(withheld, key), Some("1"), "{key}");
-    }
+    let count = withheld.words_withheld.unwrap();
+    assert_eq!((count.patterns, count.commands, count.reads), (1, 1, 1));
     let facts = world.actions.iter().find_map(|action| match action {
         Action::WriteHandoff { facts, .. } => facts.as_ref()?.body(),
         _ => None,
@@ -303,9 +301,10 @@ fn after_a_while_a_handoff_is_looked_at_again_and_its_age_reaches_the_successor(
     let kinds: Vec<_> = briefed(&world)
         .into_iter()
         .filter(|seen| seen.kind == BriefKind::Continuing)
-        .map(|seen| (attribute(seen, "handoff-staleness"), attribute(seen, "handoff-commits-since")))
+        .map(|seen| seen.newest_handoff.as_ref().unwrap())
+        .map(|newest| (newest.staleness, newest.found.map(|found| found.commits_since)))
         .collect();
-    assert_eq!(kinds, [(Some("fresh"), None), (Some("stale"), Some("7"))]);
+    assert_eq!(kinds, [(Staleness::Fresh, None), (Staleness::Stale, Some(7))]);
 }
 
 #[test]
@@ -367,7 +366,7 @@ fn what_is_not_in_the_window_of_a_policy_is_in_the_facts() {
     report(&mut world, update);
     world.go();
     let seen = composed(&world)[0];
-    assert_eq!((seen.attempts.len(), attribute(seen, "attempts-beyond")), (64, Some("136")));
+    assert_eq!((seen.attempts.len(), seen.beyond.attempts), (64, 136));
     assert_eq!(seen.reported.as_ref().unwrap().current_state, "half");
     assert_eq!(seen.remarks[0].text, "hm");
     let facts = world.actions.iter().find_map(|action| match action {

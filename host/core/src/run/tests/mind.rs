@@ -84,7 +84,10 @@ impl World {
             }
             Ask::Budget(o) => Decision::Budget(TurnBudget { max_turns: o.base_turns, reason }),
             Ask::Brief(o) => Decision::Brief(Brief {
-                prompt: format!("{:?} {:?} {:?}", o.kind, o.focus, o.attributes),
+                prompt: format!(
+                    "{:?} {:?} {:?} {:?} {:?} {:?}",
+                    o.kind, o.focus, o.phase.iteration, o.result_file, o.result_files, o.conflict
+                ),
                 left_out: Vec::new(),
                 reason,
             }),

@@ -27,10 +27,6 @@ fn entry(seen: &HandoffObservation, kind: EntryKind) -> Option<&str> {
     seen.entry_points.iter().find(|entry| entry.kind == kind).map(|entry| entry.path.as_str())
 }
 
-fn attribute<'o>(seen: &'o HandoffObservation, key: &str) -> Option<&'o str> {
-    seen.attributes.iter().find(|(known, _)| known == key).map(|(_, value)| value.as_str())
-}
-
 /// Goes on until a session works, then reports from it.
 fn reports(world: &mut World, session: &str, reports: Vec<Report>) {
     let id = SessionId::new(session);
@@ -123,8 +119,8 @@ fn an_agent_that_compacted_by_itself_is_oriented_by_its_next_prompt() {
     world.script = [Does::Forget { finishes: false }].into();
     world.go();
     let seen = briefed(&world, "1");
-    assert_eq!((seen[1].kind, attribute(seen[1], "compacted")), (BriefKind::Nudged, Some("true")));
-    assert_eq!((seen[2].kind, attribute(seen[2], "compacted")), (BriefKind::Next, None));
+    assert_eq!((seen[1].kind, seen[1].compacted), (BriefKind::Nudged, true));
+    assert_eq!((seen[2].kind, seen[2].compacted), (BriefKind::Next, false));
 }
 
 #[test]

@@ -115,14 +115,10 @@ fn good(question: &Question) -> Decision {
 
 /// Two parts, where a split may be; of what is open, or of everything.
 fn halves(seen: &SplittingObservation, open_alone: bool) -> SplitAction {
-    let number = |key: &str| {
-        let pair = seen.attributes.iter().find(|(name, _)| name == key);
-        pair.and_then(|(_, value)| value.parse::<u32>().ok()).expect("a scope says what it may be")
-    };
     let wanted = |status| !open_alone || status != ObjectiveStatus::Done;
     let objectives = seen.objectives.iter().filter(|objective| wanted(objective.status));
     let mut ids: Vec<_> = objectives.map(|objective| objective.id.clone()).collect();
-    if ids.len() < 2 || seen.phase.depth >= number("split-depth") {
+    if ids.len() < 2 || seen.phase.depth >= seen.limits.depth {
         return SplitAction::Keep;
     }
     let rest = ids.split_off(1);

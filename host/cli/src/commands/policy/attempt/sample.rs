@@ -1,15 +1,17 @@
 //! Questions to start from, one for each function of the contract. Made of core's own types, so that what is printed is what
 //! is read.
 
-use baton_runtime::core::decision::{Assessment, Verdict};
+use baton_runtime::core::decision::{Assessment, Staleness, Verdict};
 use baton_runtime::core::facts::{Capabilities, Channel, GitFacts, OccupancySource};
 use baton_runtime::core::observation::{
-    Ask, BriefKind, BudgetView, BudgetingObservation, CompactionObservation, CompletionObservation,
-    HandoffObservation, ItemKind, ItemView, ObjectiveStatus, ObjectiveView, Occasion, OccupancyView,
-    OffloadingObservation, PhaseView, ProgressView, Question, RecoveryObservation, ReviewObservation,
-    SessionObservation, SessionState, SessionView, SignalView, Span, SplitOccasion, SplittingObservation,
+    Ask, Beyond, BriefKind, BudgetView, BudgetingObservation, CompactionObservation, CompletionObservation,
+    HandoffObservation, HandoffReference, ItemKind, ItemView, ObjectiveStatus, ObjectiveView, Occasion, OccupancyView,
+    OffloadingObservation, OriginView, PhaseView, ProgressView, Question, RecoveryObservation, ReviewObservation,
+    SessionObservation, SessionState, SessionView, SignalView, Span, SplitLimits, SplitOccasion,
+    SplittingObservation,
     StatusReportView, TextId, TurnView,
 };
+use baton_runtime::core::workflow::SplitTime;
 use baton_runtime::core::{Seq, Text, UnixMs};
 use clap::ValueEnum;
 
@@ -144,6 +146,10 @@ fn phase(done: u32, open: u32) -> PhaseView {
         check: String::new(),
         check_passed: None,
         depends_on: 0,
+        origin: OriginView::default(),
+        complex: false,
+        iteration: None,
+        tree: None,
     }
 }
 
@@ -185,6 +191,10 @@ fn exhaustion() -> SessionObservation {
         now_ms: NOW,
         utc_offset_minutes: 0,
         git: git(),
+        split_requested: false,
+        review_missing: false,
+        report_not_taken: None,
+        imported: false,
         attributes: Vec::new(),
     }
 }
@@ -259,12 +269,14 @@ fn splitting() -> SplittingObservation {
         phase: phase(0, ids.len() as u32),
         objectives: ids.into_iter().map(|id| objective(id, ObjectiveStatus::Open)).collect(),
         requested: None,
+        limits: SplitLimits { parts: 26, depth: 2 },
+        wish: SplitTime::During,
         files_changed: 0,
         workspace_files: 40,
         recent: Vec::new(),
         window_tokens: Some(200_000),
         git: git(),
-        attributes: vec![("split-fan-out".into(), "26".into()), ("split-depth".into(), "2".into())],
+        attributes: Vec::new(),
     }
 }
 
@@ -283,7 +295,11 @@ fn handoff() -> HandoffObservation {
         attempts: Vec::new(),
         decisions: Vec::new(),
         artifacts: Vec::new(),
-        handoff_path: ".baton/r1/handoffs/phase-build-handoff.md".into(),
+        newest_handoff: Some(HandoffReference {
+            path: ".baton/r1/handoffs/phase-build-handoff.md".into(),
+            staleness: Staleness::Fresh,
+            found: None,
+        }),
         inbox_path: ".baton/r1/inbox".into(),
         because: "The context window is used up.".into(),
         last_output: TextId(0),
@@ -302,6 +318,15 @@ fn handoff() -> HandoffObservation {
         verification: None,
         remarks: Vec::new(),
         facts_path: String::new(),
+        beyond: Beyond::default(),
+        words_withheld: None,
+        plans_first: false,
+        as_lead: false,
+        compacted: false,
+        reports_as: None,
+        result_file: None,
+        result_files: Vec::new(),
+        conflict: None,
         attributes: Vec::new(),
     }
 }
