@@ -59,14 +59,13 @@ class Splitting(exports.Splitting):
         if not (stuck or asked) and len(left) <= config.get_integer("objectives-at-most"):
             return SplitDecision(SplitAction_Keep(), f"{len(left)} open objectives are few enough")
         folders = by_folder(left)
-        deepest = attribute(observation, "split-depth")
-        if len(folders) < 2 or (deepest is not None and observation.phase.depth >= deepest):
+        if len(folders) < 2 or observation.phase.depth >= observation.limits.depth:
             reason = "all of it is in one folder" if len(folders) < 2 else "the workflow allows no deeper split"
             if not stuck:
                 return SplitDecision(SplitAction_Keep(), reason)
             question = f"Phase {observation.phase.id} has no continuation left, and {reason}. Continue it, or leave it?"
             return SplitDecision(SplitAction_AskPerson(question), f"no continuation is left, and {reason}")
-        parts = within(folders, max(attribute(observation, "split-fan-out") or len(folders), 2))
+        parts = within(folders, max(observation.limits.parts, 2))
         return SplitDecision(SplitAction_Split([part(*one) for one in parts]), f"{len(left)} open objectives in {len(folders)} folders")
 
 
@@ -103,9 +102,3 @@ def within(folders, allowed):
 def part(name, ids):
     title = name[:TITLE_CHARS] or "everything else"
     return SubPhase(title, ids, Order.MINI_PLAN if len(ids) > 1 else Order.DIRECT, 0)
-
-
-def attribute(observation, key):
-    """A number that the host gives as an attribute."""
-    value = dict(observation.attributes).get(key, "")
-    return int(value) if value.isdecimal() else None

@@ -13,10 +13,11 @@ from wit_world.imports.questions import Order, SplitAction_AskPerson, SplitActio
 OPEN = types.ObjectiveStatus.OPEN
 
 
-def decide(descriptions, occasion=SplitOccasion.PHASE_START, attributes=(), **given):
+def decide(descriptions, occasion=SplitOccasion.PHASE_START, parts=26, **given):
     host(policy, [(key.replace("_", "-"), types.SettingValue_Integer(value)) for key, value in given.items()])
     objectives = [Seen(id=f"o{n}", description=text, status=OPEN) for n, text in enumerate(descriptions, 1)]
-    seen = Seen(objectives=objectives, occasion=occasion, attributes=attributes, phase=Seen(id="20", depth=0))
+    limits = Seen(parts=parts, depth=2)
+    seen = Seen(objectives=objectives, occasion=occasion, limits=limits, phase=Seen(id="20", depth=0))
     return policy.Splitting().decide(seen)
 
 
@@ -42,7 +43,7 @@ class ByFolderTest(unittest.TestCase):
         )
 
     def test_the_smallest_folders_are_put_together(self):
-        parts = decide([*FIVE, "Mend src/parser/x.rs"], attributes=[("split-fan-out", "2")]).action.value
+        parts = decide([*FIVE, "Mend src/parser/x.rs"], parts=2).action.value
         self.assertEqual([one.objectives for one in parts], [["o1", "o3", "o4"], ["o2", "o5", "o6"]])
 
     def test_what_is_small_or_in_one_folder_is_kept(self):

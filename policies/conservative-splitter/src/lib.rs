@@ -16,7 +16,7 @@
 #![forbid(unsafe_code)]
 
 use baton_sdk::prelude::*;
-use baton_sdk::splitting::{Action, Decision, Observation, Occasion, Order, SubPhase};
+use baton_sdk::splitting::{Action, Decision, Observation, Occasion, Order, SubPhase, Time};
 
 /// Bytes of a part's title.
 const TITLE_BYTES: usize = 80;
@@ -44,7 +44,7 @@ impl Splitting for ConservativeSplitter {
         };
         let whole = if open.len() < 2 {
             Some("there is nothing to divide")
-        } else if o.phase.depth > 0 || number(&o, "split-depth") == Some(0) {
+        } else if o.phase.depth > 0 || o.limits.depth == 0 {
             Some("it is a part already, and parts stay whole")
         } else if is_left_whole(&o) {
             Some("the workflow leaves it whole")
@@ -58,8 +58,8 @@ impl Splitting for ConservativeSplitter {
             }
             (Some(whole), _) => keep(format!("{why}, but {whole}")),
             (None, _) => {
-                let most = number(&o, "split-fan-out").unwrap_or(usize::MAX);
-                let parts = parts(in_order(&o, &open), (host.integer("parts").max(2) as usize).min(most));
+                let most = (host.integer("parts").max(2) as usize).min(o.limits.parts as usize);
+                let parts = parts(in_order(&o, &open), most);
                 let reason = format!("{why}; {} parts are as few as help", parts.len());
                 Decision::new(Action::Split(parts), reason)
             }
@@ -90,13 +90,7 @@ export_policy!(ConservativeSplitter: splitting, settings);
 
 /// Whether the workflow says `split = "never"`; what an agent asks for is judged all the same (D2).
 fn is_left_whole(o: &Observation) -> bool {
-    let never = o.attributes.iter().any(|(key, value)| key == "split" && value == "never");
-    never && o.occasion != Occasion::Requested
-}
-
-/// A number that the host gives as an attribute.
-fn number(o: &Observation, key: &str) -> Option<usize> {
-    o.attributes.iter().find(|(name, _)| name == key).and_then(|(_, value)| value.parse().ok())
+    o.wish == Time::Never && o.occasion != Occasion::Requested
 }
 
 /// The open objectives, those side by side that the agent put into one group.

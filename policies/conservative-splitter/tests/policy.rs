@@ -2,7 +2,7 @@
 
 use baton_policy_conservative_splitter::ConservativeSplitter;
 use baton_sdk::prelude::*;
-use baton_sdk::splitting::{Action, Group, Observation, Occasion, Request};
+use baton_sdk::splitting::{Action, Group, Observation, Occasion, Request, Time};
 use baton_sdk::{Answer, Ask, Case, golden, rules, sample, strategy};
 use proptest::prelude::*;
 
@@ -71,7 +71,7 @@ fn what_is_a_part_stays_whole_and_what_has_failed_is_not_forgotten() {
 fn what_the_workflow_leaves_whole_is_split_only_when_an_agent_asks() {
     let decided = |occasion| {
         let mut o = scope(13, occasion);
-        o.attributes = vec![("split".into(), "never".into())];
+        o.wish = Time::Never;
         match Case::new(Ask::Split(o)).answer::<ConservativeSplitter>() {
             Answer::Split(decision) => decision.action,
             other => panic!("{other:?}"),

@@ -19,7 +19,7 @@
 use std::collections::BTreeMap;
 
 use baton_sdk::prelude::*;
-use baton_sdk::splitting::{Action, Decision, Observation, Occasion, Order, SubPhase};
+use baton_sdk::splitting::{Action, Decision, Observation, Occasion, Order, SubPhase, Time};
 
 /// Bytes of a part's title.
 const TITLE_BYTES: usize = 80;
@@ -37,18 +37,16 @@ impl Splitting for EagerSplitter {
             o.objectives.iter().filter(|objective| objective.status != ObjectiveStatus::Done).collect();
         let most = host.integer("objectives-at-most").max(1) as usize;
         let features = features(&open);
-        let deepest = number(&o, "split-depth").unwrap_or(usize::MAX);
         let whole = if features.len() < 2 {
             "it is one thing"
-        } else if o.phase.depth as usize >= deepest {
+        } else if o.phase.depth >= o.limits.depth {
             "the workflow allows no deeper split"
         } else if is_left_whole(&o) {
             "the workflow leaves it whole"
         } else if open.len() <= most && o.occasion != Occasion::OutOfContinuations {
             "it is small enough"
         } else {
-            let allowed = number(&o, "split-fan-out").unwrap_or(usize::MAX);
-            let parts = parts(host, features, allowed.max(2));
+            let parts = parts(host, features, (o.limits.parts as usize).max(2));
             let reason = format!("{} agents at once are faster than one: an objective each", parts.len());
             return Some(Decision::new(Action::Split(parts), reason));
         };
@@ -83,13 +81,7 @@ export_policy!(EagerSplitter: splitting, settings);
 
 /// Whether the workflow says `split = "never"`; what an agent asks for is judged all the same (D2).
 fn is_left_whole(o: &Observation) -> bool {
-    let never = o.attributes.iter().any(|(key, value)| key == "split" && value == "never");
-    never && o.occasion != Occasion::Requested
-}
-
-/// A number that the host gives as an attribute.
-fn number(o: &Observation, key: &str) -> Option<usize> {
-    o.attributes.iter().find(|(name, _)| name == key).and_then(|(_, value)| value.parse().ok())
+    o.wish == Time::Never && o.occasion != Occasion::Requested
 }
 
 /// Objectives with their tests, in the order of the first of each.

@@ -2,7 +2,7 @@
 
 use baton_policy_eager_splitter::EagerSplitter;
 use baton_sdk::prelude::*;
-use baton_sdk::splitting::{Action, Observation, Occasion};
+use baton_sdk::splitting::{Action, Observation, Occasion, Time};
 use baton_sdk::{Answer, Ask, Case, golden, rules, sample, strategy};
 use proptest::prelude::*;
 
@@ -48,10 +48,10 @@ fn one_thing_is_kept_and_where_it_is_stuck_a_person_is_asked() {
 #[test]
 fn what_the_workflow_does_not_allow_is_dealt_out() {
     let mut o = scope(&["a", "b", "c", "d", "e"], Occasion::Boundary);
-    o.attributes = vec![("split-fan-out".into(), "2".into())];
+    o.limits.parts = 2;
     assert_eq!(parts(o.clone()), [vec!["a", "c", "e"], vec!["b", "d"]]);
     hold("two-parts-are-allowed", Case::new(Ask::Split(o.clone())));
-    o.attributes = vec![("split-depth".into(), "1".into())];
+    o.limits.depth = 1;
     o.phase.depth = 1;
     hold("no-deeper", Case::new(Ask::Split(o)));
 }
@@ -69,7 +69,7 @@ fn settings_make_it_less_eager() {
 fn what_the_workflow_leaves_whole_is_split_only_when_an_agent_asks() {
     let decided = |occasion| {
         let mut o = scope(&["a", "b", "c"], occasion);
-        o.attributes = vec![("split".into(), "never".into())];
+        o.wish = Time::Never;
         match Case::new(Ask::Split(o)).answer::<EagerSplitter>() {
             Answer::Split(decision) => decision.action,
             other => panic!("{other:?}"),

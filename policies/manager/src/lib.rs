@@ -46,8 +46,7 @@ impl Splitting for Manager {
                 return Some(Decision::new(Action::Keep, reason));
             }
         };
-        let depth = number(&o, "split-depth").unwrap_or(usize::MAX);
-        if parts.len() < 2 || o.phase.depth as usize >= depth {
+        if parts.len() < 2 || o.phase.depth >= o.limits.depth {
             let reason = format!("{why}, and it cannot be split any further");
             let question = format!("Phase {}: {reason}. Continue it, or leave it?", o.phase.id);
             return Some(Decision::new(
@@ -55,7 +54,7 @@ impl Splitting for Manager {
                 reason,
             ));
         }
-        let parts = within(parts, number(&o, "split-fan-out").unwrap_or(usize::MAX));
+        let parts = within(parts, o.limits.parts as usize);
         let reason = format!("Phase {} is too large ({} open objectives): {why}", o.phase.id, open.len());
         Some(Decision::new(Action::Split(parts.into_iter().map(Part::sub_phase).collect()), reason))
     }
@@ -135,11 +134,6 @@ fn within(mut parts: Vec<Part>, allowed: usize) -> Vec<Part> {
         last.objectives.extend(over.into_iter().flat_map(|part| part.objectives));
     }
     parts
-}
-
-/// A number that the host gives as an attribute.
-fn number(o: &Observation, key: &str) -> Option<usize> {
-    o.attributes.iter().find(|(name, _)| name == key).and_then(|(_, value)| value.parse().ok())
 }
 
 /// The first line that says something, cut to its room.

@@ -61,7 +61,7 @@ fn nobody_splits_before_the_work_begins() {
 fn fourteen_agents_are_fine_as_far_as_the_workflow_allows() {
     let mut o = issues(14, Occasion::OutOfContinuations);
     assert_eq!(parts(o.clone()).len(), 14);
-    o.attributes = vec![("split-fan-out".into(), "3".into())];
+    o.limits.parts = 3;
     assert_eq!(parts(o.clone()).iter().map(Vec::len).collect::<Vec<_>>(), [1, 1, 12]);
     hold("three-agents-are-allowed", Ask::Split(o));
     hold("stuck-with-one", Ask::Split(issues(1, Occasion::OutOfContinuations)));

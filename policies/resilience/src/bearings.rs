@@ -1,10 +1,10 @@
 //! Where an agent finds its way: the files that the host writes for agents, the context files of the workflow, what is done
 //! already, and what earlier phases learnt (C2, C22, C24, A6, A13).
 
-use baton_sdk::handoff::{EntryKind, Lesson, LessonKind, Observation};
+use baton_sdk::handoff::{EntryKind, Lesson, LessonKind, Observation, Staleness};
 use baton_sdk::types::{Objective, ObjectiveStatus};
 
-use crate::page::{Page, Rest, attribute, count, one_line, said};
+use crate::page::{Page, Rest, one_line, said};
 
 /// Bytes of a path, of a heading, and of a line that is quoted.
 const PATH_BYTES: usize = 300;
@@ -25,9 +25,9 @@ pub(crate) fn orientation(page: &mut Page, o: &Observation) {
     entry(page, o, "   - ", EntryKind::Index, "Handoff index (read first)");
     entry(page, o, "   - ", EntryKind::Progress, "Progress");
     entry(page, o, "   - ", EntryKind::WorkItems, "Work items");
-    if !o.handoff_path.is_empty() {
+    if let Some(handoff) = &o.newest_handoff {
         let first = if path_of(o, EntryKind::Index).is_none() { " (read first)" } else { "" };
-        page.line(&format!("   - Handoff{first}: {}", one_line(&o.handoff_path, PATH_BYTES)));
+        page.line(&format!("   - Handoff{first}: {}", one_line(&handoff.path, PATH_BYTES)));
     } else {
         entry(page, o, "   - ", EntryKind::Summary, "Summary of the phase");
     }
@@ -174,20 +174,25 @@ fn entry(page: &mut Page, o: &Observation, mark: &str, kind: EntryKind, label: &
 
 /// How far the handoff can be trusted, if something happened after it (C9).
 fn staleness(o: &Observation) -> Option<String> {
-    let word = attribute(&o.attributes, "handoff-staleness").filter(|word| *word != "fresh")?;
-    let (commits, missing) =
-        (count(&o.attributes, "handoff-commits-since"), count(&o.attributes, "handoff-missing-files"));
+    let handoff = o.newest_handoff.as_ref()?;
+    let word = match handoff.staleness {
+        Staleness::Fresh => return None,
+        Staleness::SlightlyStale => "slightly stale",
+        Staleness::Stale => "stale",
+        Staleness::VeryStale => "very stale",
+    };
     let mut why = Vec::new();
-    if commits > 0 {
-        why.push(format!("{commits} commits came after it"));
+    if let Some(found) = &handoff.found {
+        if found.commits_since > 0 {
+            why.push(format!("{} commits came after it", found.commits_since));
+        }
+        if found.missing_files > 0 {
+            why.push(format!("{} files that it names are gone", found.missing_files));
+        }
+        if found.diverged {
+            why.push("the branch is another one".to_owned());
+        }
     }
-    if missing > 0 {
-        why.push(format!("{missing} files that it names are gone"));
-    }
-    if attribute(&o.attributes, "handoff-diverged") == Some("true") {
-        why.push("the branch is another one".to_owned());
-    }
-    let word = word.replace('-', " ");
     Some(format!(
         "The handoff is {word} ({}): where it and the disk disagree, the disk is right.",
         why.join(", ")

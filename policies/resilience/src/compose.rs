@@ -13,7 +13,7 @@ use baton_sdk::handoff::{Attempt, CommandRun, Composition, Continuer, Observatio
 use baton_sdk::types::{ChangedFile, Objective, ObjectiveStatus, Span};
 
 use crate::bearings;
-use crate::page::{Page, Rest, attribute, count, one_line, said};
+use crate::page::{Page, Rest, Unlisted, one_line, said};
 
 use index::index;
 use pick::{Next, critical_files, who};
@@ -152,9 +152,7 @@ fn share(sections: &[Section], mut room: usize) -> Vec<usize> {
 }
 
 fn sections(host: &impl Host, o: &Observation, next: &Next<'_>, open: &[&Objective]) -> Vec<Section> {
-    let beyond = |key: &str| {
-        count(&o.attributes, &format!("{key}-beyond")) + count(&o.attributes, &format!("{key}-withheld"))
-    };
+    let unlisted = Unlisted::of(o);
     let agent = who(o);
     let others = open.iter().filter(|objective| !o.focus.contains(&objective.id));
     let pending = others.map(|objective| {
@@ -173,23 +171,23 @@ fn sections(host: &impl Host, o: &Observation, next: &Next<'_>, open: &[&Objecti
             "changed files",
             o.changed_files.iter().map(file).collect(),
             6,
-            beyond("changed-files"),
+            unlisted.changed_files,
         )),
         Some(Section::new("Key Decisions Made", Vec::new()).listing(
             "decisions",
             pairs(&o.decisions),
             3,
-            beyond("decisions"),
+            unlisted.decisions,
         )),
         Some(Section::new("What NOT to Try", Vec::new()).listing(
             "failed attempts",
             pairs(&o.attempts),
             3,
-            beyond("attempts"),
+            unlisted.attempts,
         )),
-        Some(Section::new("Gotchas", Vec::new()).listing("gotchas", lines(&o.gotchas), 2, beyond("gotchas"))),
+        Some(Section::new("Gotchas", Vec::new()).listing("gotchas", lines(&o.gotchas), 2, unlisted.gotchas)),
         Section::new("Key Patterns Discovered", Vec::new())
-            .listing("patterns", lines(&o.patterns), 2, beyond("patterns"))
+            .listing("patterns", lines(&o.patterns), 2, unlisted.patterns)
             .if_any(),
         Some(Section::new("Critical Files", reads(o)).listing(
             "critical files",
@@ -198,7 +196,7 @@ fn sections(host: &impl Host, o: &Observation, next: &Next<'_>, open: &[&Objecti
             0,
         )),
         Section::new("Commands Run", Vec::new())
-            .listing("commands", commands, 3, beyond("commands"))
+            .listing("commands", commands, 3, unlisted.commands)
             .if_any(),
         Some(Section::new("Critical Context", facts(host, o, &agent))),
         Some(Section::new("Pending Work", Vec::new()).listing("open objectives", pending.collect(), 2, 0)),
@@ -339,14 +337,14 @@ fn references(o: &Observation) -> Vec<String> {
         let path = one_line(&o.facts_path, PATH_BYTES);
         lines.push(format!("- {path}: everything that is recorded of this phase, in full"));
     }
-    if attribute(&o.attributes, "words-withheld").is_some() {
+    if o.words_withheld.is_some() {
         lines.push(WITHHELD.to_owned());
     }
     if let Some(last) = o.verification.as_ref().filter(|last| !last.artifact.is_empty()) {
         lines.push(format!("- {}: what the verification printed", one_line(&last.artifact, PATH_BYTES)));
     }
-    if !o.handoff_path.is_empty() {
-        lines.push(format!("- Predecessor: {}", one_line(&o.handoff_path, PATH_BYTES)));
+    if let Some(handoff) = &o.newest_handoff {
+        lines.push(format!("- Predecessor: {}", one_line(&handoff.path, PATH_BYTES)));
     }
     lines
 }

@@ -6,7 +6,7 @@ use baton_sdk::handoff::Observation;
 use baton_sdk::types::{Basis, ExpectedFile, FileState, Objective, ObjectiveStatus};
 
 use crate::assess::wanted;
-use crate::page::{Page, count, one_line, said};
+use crate::page::{Page, one_line, said};
 use crate::together;
 
 /// Objectives that are listed one by one.
@@ -86,7 +86,7 @@ pub(crate) fn in_focus(o: &Observation) -> impl Iterator<Item = &Objective> {
 
 /// What keeps an objective from being done, as far as the host knows it. In a later round of a loop a file may stay as it is.
 fn lacks(o: &Observation, objective: &Objective) -> Vec<String> {
-    let is_first_round = count(&o.attributes, "iteration") <= 1;
+    let is_first_round = o.phase.iteration.is_none_or(|round| round.ordinal <= 1);
     let mut lacks = Vec::new();
     for file in objective.expected_files.iter().take(FILES) {
         let path = one_line(&file.path, PATH_BYTES);

@@ -1,5 +1,7 @@
 //! A page of markdown that cannot grow beyond its limit: what no longer fits is left out and counted.
 
+use baton_sdk::handoff::Observation;
+
 /// Bytes of a prompt (`wit/decisions.wit`), less a reserve for the lines that must stand at its end.
 pub(crate) const PROMPT_BYTES: usize = 32 << 10;
 
@@ -65,7 +67,7 @@ impl Page {
             if listed < limit && self.line(&line(item)) {
                 listed += 1;
             } else {
-                left_out += 1;
+                left_out = left_out.saturating_add(1);
             }
         }
         if left_out > 0 {
@@ -118,14 +120,29 @@ impl Rest<'_> {
 /// Bytes of a path that the host gives.
 const PATH_BYTES: usize = 300;
 
-/// The value of an attribute.
-pub(crate) fn attribute<'o>(attributes: &'o [(String, String)], key: &str) -> Option<&'o str> {
-    attributes.iter().find(|(known, _)| known == key).map(|(_, value)| value.as_str())
+/// So many more of each kind are recorded than a question lists: there was no room for them, or they were withheld.
+pub(crate) struct Unlisted {
+    pub(crate) changed_files: usize,
+    pub(crate) attempts: usize,
+    pub(crate) decisions: usize,
+    pub(crate) gotchas: usize,
+    pub(crate) patterns: usize,
+    pub(crate) commands: usize,
 }
 
-/// The count in an attribute; 0 where there is none.
-pub(crate) fn count(attributes: &[(String, String)], key: &str) -> usize {
-    attribute(attributes, key).and_then(|count| count.parse().ok()).unwrap_or(0)
+impl Unlisted {
+    pub(crate) fn of(o: &Observation) -> Self {
+        let withheld = o.words_withheld.unwrap_or_default();
+        let sum = |beyond: u32, withheld: u32| beyond.saturating_add(withheld) as usize;
+        Self {
+            changed_files: o.beyond.changed_files as usize,
+            attempts: sum(o.beyond.attempts, withheld.attempts),
+            decisions: sum(o.beyond.decisions, withheld.decisions),
+            gotchas: sum(o.beyond.gotchas, withheld.gotchas),
+            patterns: sum(o.beyond.patterns, withheld.patterns),
+            commands: withheld.commands as usize,
+        }
+    }
 }
 
 /// Words of an agent, a tool or a file, as one quote on one line: `"…"`. Nothing in it can end the quote, begin a line, a

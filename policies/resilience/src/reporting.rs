@@ -5,7 +5,7 @@ use baton_sdk::handoff::Observation;
 use baton_sdk::types::{Basis, Capabilities};
 
 use crate::assess::wanted;
-use crate::page::{attribute, one_line};
+use crate::page::one_line;
 use crate::together;
 
 /// Bytes of the path of the inbox.
@@ -19,7 +19,7 @@ pub(crate) fn ending(host: &impl Host, o: &Observation) -> String {
         return String::new();
     }
     let path = one_line(&o.inbox_path, PATH_BYTES);
-    let session = match attribute(&o.attributes, "session") {
+    let session = match &o.reports_as {
         Some(id) => format!(
             "Write `\"session\": \"{}\"` into each file: who works beside you reports to the same folder.\n",
             one_line(id, 40)

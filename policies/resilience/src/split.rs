@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 
 use baton_sdk::Host;
 use baton_sdk::budgeting::{Observation as Scope, TurnBudget};
-use baton_sdk::splitting::{Action, Decision, Group, Observation, Occasion, Order, Request, SubPhase};
+use baton_sdk::splitting::{Action, Decision, Group, Observation, Occasion, Order, Request, SubPhase, Time};
 use baton_sdk::types::{Objective, ObjectiveStatus};
 
-use crate::page::{attribute, count};
 use crate::seams::{self, Holders, Subjects};
 
 /// Bytes of a description, files and failed prompts that each count as one more objective (D10).
@@ -21,16 +20,15 @@ pub(crate) fn evaluate(host: &impl Host, o: &Observation) -> Decision {
     if open.is_empty() {
         return Decision::new(Action::Keep, "nothing is open");
     }
-    let wish = attribute(&o.attributes, "split");
     let why = match o.occasion {
         Occasion::Requested => o.requested.as_ref().map(|request| {
             format!("the agent asks for it: {}", first_line(&request.rationale, "it gives no reason"))
         }),
         Occasion::OutOfContinuations => Some("no continuation is left for it".to_owned()),
-        Occasion::PhaseStart | Occasion::Boundary if wish == Some("never") => {
+        Occasion::PhaseStart | Occasion::Boundary if o.wish == Time::Never => {
             return Decision::new(Action::Keep, "the workflow leaves it whole");
         }
-        Occasion::PhaseStart if wish != Some("ahead") => {
+        Occasion::PhaseStart if o.wish != Time::Ahead => {
             too_large(host, o, &open, host.integer("ahead-factor").max(1) as u64)
         }
         Occasion::PhaseStart | Occasion::Boundary => too_large(host, o, &open, 1),
@@ -38,13 +36,12 @@ pub(crate) fn evaluate(host: &impl Host, o: &Observation) -> Decision {
     let Some(why) = why else { return Decision::new(Action::Keep, "it is small enough") };
     let id = &o.phase.id;
     let stuck = o.occasion == Occasion::OutOfContinuations;
-    let allowed = attribute(&o.attributes, "split-depth").and_then(|depth| depth.parse().ok());
-    let deepest = host.integer("max-depth").min(allowed.unwrap_or(i64::MAX));
+    let deepest = host.integer("max-depth").min(o.limits.depth.into());
     let whole = if open.len() < 2 {
         Some("it has one open objective")
     } else if i64::from(o.phase.depth) >= deepest {
         Some("it is split deeply already")
-    } else if stuck && wish == Some("never") {
+    } else if stuck && o.wish == Time::Never {
         Some("the workflow leaves it whole")
     } else {
         None
@@ -78,8 +75,7 @@ pub(crate) fn budget(host: &impl Host, o: &Scope) -> TurnBudget {
     let (open, base_turns) = (open(&o.objectives), o.base_turns);
     let files: u32 = open.iter().fold(0, |sum, objective| sum.saturating_add(objective.files));
     let at_least = |count: usize, key: &str| count as i64 >= host.integer(key);
-    let marked = attribute(&o.attributes, "complex") == Some("true");
-    let why = if marked {
+    let why = if o.phase.complex {
         "the workflow calls it complex".to_owned()
     } else if at_least(open.len(), "complex-objectives") {
         format!("{} open objectives", open.len())
@@ -173,11 +169,7 @@ fn parts(host: &impl Host, o: &Observation, open: &[&Objective], stuck: bool) ->
             }
         }
     };
-    let setting = host.integer("max-sub-phases").max(2) as usize;
-    let limit = match count(&o.attributes, "split-fan-out") {
-        0 => setting,
-        allowed => setting.min(allowed),
-    };
+    let limit = (host.integer("max-sub-phases").max(2) as usize).min(o.limits.parts as usize);
     if parts.len() <= limit {
         return parts;
     }

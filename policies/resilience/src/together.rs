@@ -3,9 +3,9 @@
 
 use baton_sdk::Host;
 use baton_sdk::handoff::{Kind, Observation};
-use baton_sdk::types::ObjectiveStatus;
+use baton_sdk::types::{Iteration, ObjectiveStatus, Origin};
 
-use crate::page::{Page, attribute, count, one_line};
+use crate::page::{Page, one_line};
 
 /// Files that are named one by one; an agent finds the others by itself.
 const FILES: usize = 40;
@@ -19,19 +19,18 @@ const RULE_BYTES: usize = 600;
 
 /// Whether the prompt is for somebody who looks at the work of others, whatever it is for just now.
 pub(crate) fn is_review(o: &Observation) -> bool {
-    o.kind == Kind::Reviewing || attribute(&o.attributes, "origin") == Some("review")
+    o.kind == Kind::Reviewing || o.phase.origin == Origin::Review
 }
 
 /// Whether it is for somebody who brings the work of others together.
 pub(crate) fn is_merge(o: &Observation) -> bool {
-    attribute(&o.attributes, "conflict-files").is_some() || attribute(&o.attributes, "result-files").is_some()
+    o.phase.origin == Origin::Merge
 }
 
 /// Where the agent works, and who else does: what it may touch, and what it need not do.
 pub(crate) fn place(page: &mut Page, o: &Observation) {
-    let result = attribute(&o.attributes, "result-file");
-    let tree = attribute(&o.attributes, "tree");
-    if is_review(o) || is_merge(o) || (result.is_none() && tree.is_none()) {
+    let result = o.result_file.as_ref();
+    if is_review(o) || is_merge(o) || (result.is_none() && o.phase.tree.is_none()) {
         return;
     }
     page.heading("Your place");
@@ -53,8 +52,8 @@ pub(crate) fn place(page: &mut Page, o: &Observation) {
 /// That the work is done in rounds, and which one this is (B10). An agent that knows it already hears of it again after a compaction
 /// alone (B3).
 pub(crate) fn round(page: &mut Page, o: &Observation) {
-    let (round, rounds) = (count(&o.attributes, "iteration"), count(&o.attributes, "iterations"));
-    if round > 0 && matches!(o.kind, Kind::ReOriented | Kind::Nudged) {
+    let Some(Iteration { ordinal: round, at_most: rounds }) = o.phase.iteration else { return };
+    if matches!(o.kind, Kind::ReOriented | Kind::Nudged) {
         page.line(&format!("This is round {round} of at most {rounds}."));
     } else if round > 1 {
         page.line(&format!(
@@ -96,26 +95,20 @@ pub(crate) fn review_rules(page: &mut Page, host: &impl Host) {
 
 /// A conflict, or results that are to become one.
 pub(crate) fn merge(page: &mut Page, host: &impl Host, o: &Observation) {
-    let files = |key: &str| {
-        let listed = attribute(&o.attributes, key).unwrap_or_default();
-        listed.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned).collect::<Vec<_>>()
-    };
-    let rules = if attribute(&o.attributes, "conflict-files").is_some() {
+    let rules = if let Some(conflict) = &o.conflict {
         page.heading("The conflict");
-        let with = match attribute(&o.attributes, "conflict-with").unwrap_or_default() {
-            "" => "What changed meanwhile where this work began".to_owned(),
-            phase => format!("What phase {} made", one_line(phase, PATH_BYTES)),
+        let with = match &conflict.with_phase {
+            None => "What changed meanwhile where this work began".to_owned(),
+            Some(phase) => format!("What phase {} made", one_line(phase, PATH_BYTES)),
         };
         page.line(&format!(
             "{with} does not fit what is here already. The merge stands open in this folder, with conflicts in:"
         ));
-        page.list(files("conflict-files"), FILES, |file| {
-            format!("- conflict: {}", one_line(&file, PATH_BYTES))
-        });
+        page.list(&conflict.files, FILES, |file| format!("- conflict: {}", one_line(file, PATH_BYTES)));
         "conflict-rules"
     } else {
         page.heading("Results of the parts");
-        page.list(files("result-files"), FILES, |file| format!("- result: {}", one_line(&file, PATH_BYTES)));
+        page.list(&o.result_files, FILES, |file| format!("- result: {}", one_line(file, PATH_BYTES)));
         "synthesis-rules"
     };
     page.heading("How to bring it together");

@@ -2,7 +2,9 @@
 //! stands for something (C8, C15, C16, C25).
 
 use baton_policy_resilience::Resilience;
-use baton_sdk::handoff::{Attempt, CommandRun, Composition, FileRead, Kind, Observation, ReportedHandoff};
+use baton_sdk::handoff::{
+    Attempt, CommandRun, Composition, FileRead, Kind, Observation, ReportedHandoff, Withheld,
+};
 use baton_sdk::prelude::*;
 use baton_sdk::{MockHost, sample};
 
@@ -59,7 +61,7 @@ fn a_document_that_holds_nothing_scores_low_and_the_facts_of_the_host_still_get_
     assert_eq!((nothing.score, nothing.accepted), (55, false), "{:?}", nothing.findings);
     assert!(findings(&nothing).contains(&"it holds no changed file, no commit and no command"));
     let mut again = silent(0);
-    again.attributes.push(("words-withheld".into(), "true".into()));
+    again.words_withheld = Some(Withheld::default());
     let again = review_of(&compose_silent(again).document);
     assert_eq!((again.score, again.accepted), (55, true), "{:?}", again.findings);
     // Facts do not excuse anything else.

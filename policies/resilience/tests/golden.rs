@@ -3,6 +3,7 @@
 use baton_policy_resilience::Resilience;
 use baton_sdk::prelude::*;
 use baton_sdk::prompting::Kind;
+use baton_sdk::splitting::Time;
 use baton_sdk::{Ask, Case, golden, sample};
 
 fn hold(file: &str, case: &Case) {
@@ -26,10 +27,10 @@ fn each_function_has_a_golden_decision() {
     large.objectives =
         (1..=6).map(|n| sample::objective(&format!("f{n}x"), &format!("Write src/f{n}.rs"))).collect();
     large.objectives.push(sample::objective("f2x-tests", "Cover it"));
-    large.attributes.push(("split".into(), "ahead".into()));
+    large.wish = Time::Ahead;
     hold("splits", &Case::new(Ask::Split(large.clone())));
     let mut scope = sample::budgeting_observation();
-    (scope.objectives, scope.attributes) = (large.objectives, large.attributes);
+    scope.objectives = large.objectives;
     hold("budget", &Case::new(Ask::Budget(scope)));
 
     let handoff = |kind| sample::handoff_observation(kind, 0, 1);

@@ -3,8 +3,8 @@
 
 use baton_policy_resilience::Resilience;
 use baton_sdk::handoff::{
-    Artifact, Attempt, CommandRun, Commit, Composition, FileRead, Kind, Observation, Remark, ReportedHandoff,
-    Verification,
+    Artifact, Attempt, CommandRun, Commit, Composition, FileRead, HandoffReference, Kind, Observation, Remark,
+    ReportedHandoff, Verification,
 };
 use baton_sdk::prelude::*;
 use baton_sdk::{MockHost, sample};
@@ -113,7 +113,7 @@ fn observation() -> impl Strategy<Value = Observation> {
             });
             o.remarks = vec![Remark { objective: "objective-0".into(), text: because.clone() }];
             o.artifacts = vec![Artifact { name: "notes/a".into(), version: 1, summary: because.clone() }];
-            o.handoff_path = ".baton/r1/handoffs/build-1.md".into();
+            o.newest_handoff = Some(HandoffReference::fresh(".baton/r1/handoffs/build-1.md"));
             o.facts_path = ".baton/r1/handoffs/build-2-facts.json".into();
             (o.attempts, o.decisions, o.gotchas, o.reported, o.because) =
                 (attempts, decisions, gotchas, reported, because);

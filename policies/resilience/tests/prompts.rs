@@ -2,8 +2,9 @@
 
 use baton_policy_resilience::Resilience;
 use baton_sdk::handoff::{
-    Artifact, Attempt, CommandRun, Commit, ContextFile, Continuer, EntryKind, EntryPoint, FileRead, Kind,
-    Lesson, LessonKind, Observation, Remark, ReportedHandoff, Verification,
+    Artifact, Attempt, Beyond, CommandRun, Commit, ContextFile, Continuer, EntryKind, EntryPoint, FileRead,
+    HandoffFinding, HandoffReference, Kind, Lesson, LessonKind, Observation, Remark, ReportedHandoff,
+    Verification, Withheld,
 };
 use baton_sdk::prelude::*;
 use baton_sdk::review::Staleness;
@@ -44,7 +45,7 @@ fn midway(kind: Kind) -> Observation {
         version: 2,
         summary: "the grammar, as settled with the user".into(),
     }];
-    o.handoff_path = ".baton/r1/handoffs/build-1.md".into();
+    o.newest_handoff = Some(HandoffReference::fresh(".baton/r1/handoffs/build-1.md"));
     o.because = "the context window is used up: prompt is too long".into();
     o.git.commits_since = 2;
     o.git.dirty_files = 1;
@@ -221,7 +222,7 @@ fn a_file_that_a_later_round_of_a_loop_leaves_as_it_is_is_not_asked_for() {
     let mut o = midway(Kind::Nudged);
     o.objectives[1].expected_files =
         vec![ExpectedFile { path: "src/parser.rs".into(), state: FileState::Unchanged }];
-    o.attributes = vec![("iteration".into(), "2".into()), ("iterations".into(), "5".into())];
+    o.phase.iteration = Some(Iteration { ordinal: 2, at_most: 5 });
     assert!(!prompt(o).contains("change src/parser.rs"));
 }
 
@@ -232,6 +233,44 @@ fn a_successor_reads_the_index_first_then_progress_work_items_and_the_handoff() 
     let places = ["run `pwd`", "`git log`", "-index.md", "progress.json", "work-items.json", "build-1.md\n"]
         .map(|part| prompt.find(part).unwrap_or_else(|| panic!("{part} is missing:\n{prompt}")));
     assert!(places.is_sorted(), "{places:?}\n{prompt}");
+}
+
+#[test]
+fn a_successor_is_told_how_old_the_handoff_is() {
+    // C9
+    let told = |staleness, found| {
+        let mut o = midway(Kind::Continuing);
+        o.newest_handoff = Some(HandoffReference { staleness, found, ..o.newest_handoff.unwrap() });
+        prompt(o)
+    };
+    let found = |commits_since, missing_files, diverged| {
+        Some(HandoffFinding { commits_since, missing_files, diverged })
+    };
+    for (staleness, found, line) in [
+        (Staleness::SlightlyStale, found(2, 0, false), "The handoff is slightly stale (2 commits came after it): "),
+        (
+            Staleness::VeryStale,
+            found(30, 3, true),
+            "The handoff is very stale (30 commits came after it, 3 files that it names are gone, the branch is another one): ",
+        ),
+    ] {
+        let prompt = told(staleness, found);
+        assert!(prompt.contains(line), "{line} is missing:\n{prompt}");
+    }
+    assert!(!told(Staleness::Fresh, found(2, 0, false)).contains("The handoff is"));
+}
+
+#[test]
+fn what_is_recorded_and_not_listed_is_counted() {
+    // C7
+    let mut o = midway(Kind::Continuing);
+    o.beyond = Beyond { changed_files: 300, attempts: 7, ..Beyond::default() };
+    o.words_withheld = Some(Withheld { attempts: 4, gotchas: 3, ..Withheld::default() });
+    let prompt = prompt(o);
+    for part in ["300 more changed files", "11 more failed attempts", "3 more gotchas"] {
+        assert!(prompt.contains(part), "{part} is missing:\n{prompt}");
+    }
+    assert!(!prompt.contains("more decisions"), "{prompt}");
 }
 
 #[test]
@@ -250,13 +289,13 @@ fn the_first_prompt_names_the_lists_the_script_and_the_context_files() {
 #[test]
 fn an_agent_that_lost_its_context_gets_round_goal_rules_and_the_summary() {
     // B3, B11
-    let with = |kind, attributes: &[(&str, &str)]| {
+    let with = |kind, iteration, compacted| {
         let mut o = midway(kind);
-        o.attributes = attributes.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
+        (o.phase.iteration, o.compacted) = (iteration, compacted);
         prompt(o)
     };
-    let round = [("iteration", "2"), ("iterations", "5"), ("compacted", "true")];
-    for prompt in [with(Kind::ReOriented, &round[..2]), with(Kind::Nudged, &round)] {
+    let round = Some(Iteration { ordinal: 2, at_most: 5 });
+    for prompt in [with(Kind::ReOriented, round, false), with(Kind::Nudged, round, true)] {
         for part in [
             "context was compacted",
             "Goal of the whole run: ",
@@ -269,7 +308,7 @@ fn an_agent_that_lost_its_context_gets_round_goal_rules_and_the_summary() {
         }
     }
     assert!(
-        !with(Kind::Nudged, &[]).contains("## Context efficiency"),
+        !with(Kind::Nudged, None, false).contains("## Context efficiency"),
         "an agent that knows is not told again"
     );
 }
@@ -303,7 +342,7 @@ fn a_sub_phase_with_a_mini_plan_is_told_to_plan() {
     // D11
     let with = |kind| {
         let mut o = midway(kind);
-        o.attributes = vec![("order".into(), "mini-plan".into())];
+        o.plans_first = true;
         prompt(o)
     };
     assert!(with(Kind::First).contains("write a plan of at most five lines"));

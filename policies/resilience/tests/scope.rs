@@ -4,7 +4,7 @@ use baton_policy_resilience::Resilience;
 use baton_sdk::compaction::Action as Room;
 use baton_sdk::offloading::{Item, ItemKind};
 use baton_sdk::prelude::*;
-use baton_sdk::splitting::{Action, Group, Occasion, Order, Request, SubPhase};
+use baton_sdk::splitting::{Action, Group, Occasion, Order, Request, SubPhase, Time};
 use baton_sdk::{MockHost, sample};
 
 fn host() -> MockHost {
@@ -163,23 +163,22 @@ fn six_issues_are_too_large_and_five_are_not() {
 #[test]
 fn before_the_first_session_only_twice_the_limits_leave_no_doubt() {
     // D2
-    let at_start = |count, wish: Option<&str>| {
+    let at_start = |count, wish| {
         evaluated(|o| {
             o.occasion = Occasion::PhaseStart;
             o.objectives = objectives(count);
-            o.attributes = wish.map(|wish| ("split".to_owned(), wish.to_owned())).into_iter().collect();
+            o.wish = wish;
         })
     };
-    assert_eq!(at_start(10, None), Action::Keep);
-    assert!(matches!(at_start(11, None), Action::Split(parts) if parts.len() == 11));
-    assert_eq!(at_start(10, Some("during")), Action::Keep);
-    assert_eq!(at_start(5, Some("ahead")), Action::Keep);
-    assert!(matches!(at_start(6, Some("ahead")), Action::Split(_)));
-    let files = |files, wish: &str| {
+    assert_eq!(at_start(10, Time::During), Action::Keep);
+    assert!(matches!(at_start(11, Time::During), Action::Split(parts) if parts.len() == 11));
+    assert_eq!(at_start(5, Time::Ahead), Action::Keep);
+    assert!(matches!(at_start(6, Time::Ahead), Action::Split(_)));
+    let files = |files, wish| {
         evaluated(|o| {
             o.occasion = Occasion::PhaseStart;
             o.objectives[0].files = files;
-            o.attributes = vec![("split".into(), wish.into())];
+            o.wish = wish;
         })
     };
     assert!(matches!(files(26, "ahead"), Action::Split(_)));
@@ -200,7 +199,7 @@ fn what_the_workflow_leaves_whole_is_split_only_when_an_agent_asks() {
         evaluated(|o| {
             o.occasion = occasion;
             o.objectives = objectives(count);
-            o.attributes = vec![("split".into(), "never".into())];
+            o.wish = Time::Never;
             o.requested = (occasion == Occasion::Requested).then(|| Request {
                 groups: vec![Group { title: "one".into(), objectives: vec!["issue-0x".into()] }],
                 rationale: "two subsystems".into(),
@@ -306,7 +305,7 @@ fn complex_work_gets_half_as_many_turns_again() {
         <Resilience as Budgeting>::decide(&host(), observation).unwrap().max_turns
     };
     assert_eq!(turns(25, |_| {}), 25);
-    assert_eq!(turns(25, |o| o.attributes = vec![("complex".into(), "true".into())]), 38);
+    assert_eq!(turns(25, |o| o.phase.complex = true), 38);
     assert_eq!(turns(30, |o| o.objectives = objectives(4)), 45);
     assert_eq!(turns(30, |o| o.objectives[0].files = 10), 45);
     assert_eq!(turns(30, |o| o.workspace_files = 5_000), 45);

@@ -102,7 +102,7 @@ fn a_request_that_cannot_be_met_keeps_the_scope_and_says_why() {
     assert_eq!(one.action, Action::Keep);
     assert!(one.reason.contains("it has one open objective"), "{}", one.reason);
     let mut deep = requested(objectives(&FOUR), &[("a", &["auth"]), ("b", &["search"])]);
-    deep.attributes = vec![("split-depth".into(), "1".into())];
+    deep.limits.depth = 1;
     deep.phase.depth = 1;
     assert!(evaluate(deep).reason.contains("it is split deeply already"));
 }
@@ -110,20 +110,20 @@ fn a_request_that_cannot_be_met_keeps_the_scope_and_says_why() {
 #[test]
 fn there_are_as_many_parts_as_seams_and_as_the_workflow_allows() {
     // D9
-    let split = |count: usize, allowed: &str| {
+    let split = |count: usize, allowed: u32| {
         let mut o = sample::splitting_observation();
         o.occasion = Occasion::Boundary;
         o.objectives = (0..count)
             .map(|n| sample::objective(&format!("issue-{n}x"), &format!("Fix issue {n}")))
             .collect();
-        o.attributes = vec![("split-fan-out".into(), allowed.into())];
+        o.limits.parts = allowed;
         parts(evaluate(o)).len()
     };
-    assert_eq!(split(14, "26"), 14);
-    assert_eq!(split(20, "26"), 20);
-    assert_eq!(split(20, "6"), 6);
-    assert_eq!(split(40, "100"), 26);
-    assert_eq!(split(7, "junk"), 7);
+    assert_eq!(split(14, 26), 14);
+    assert_eq!(split(20, 26), 20);
+    assert_eq!(split(20, 6), 6);
+    assert_eq!(split(40, 100), 26);
+    assert_eq!(split(7, u32::MAX), 7);
 }
 
 #[test]
@@ -173,7 +173,7 @@ fn the_largest_scope_that_a_workflow_may_have_is_split() {
     let mut o = sample::splitting_observation();
     o.occasion = Occasion::Boundary;
     o.objectives = all.iter().map(|(id, text)| sample::objective(id, text)).collect();
-    o.attributes = vec![("split-fan-out".into(), "2".into())];
+    o.limits.parts = 2;
     let shaped = shaped(o);
     assert_eq!(shaped.len(), 2);
     assert_eq!(shaped.iter().map(|(_, ids)| ids.len()).sum::<usize>(), 200);

@@ -3,7 +3,7 @@
 
 use baton_sdk::budgeting::TurnBudget;
 use baton_sdk::prelude::*;
-use baton_sdk::splitting::{Action, Decision, Observation, Occasion, Order, SubPhase};
+use baton_sdk::splitting::{Action, Decision, Observation, Occasion, Order, SubPhase, Time};
 
 use crate::entries::{matches, number_of, numbered};
 
@@ -24,10 +24,8 @@ pub(crate) fn split(host: &impl Host, o: &Observation) -> Option<Decision> {
     let most = usize::try_from(host.integer(OBJECTIVES_AT_MOST)).ok().filter(|most| *most > 0)?;
     let open: Vec<&Objective> =
         o.objectives.iter().filter(|objective| objective.status != ObjectiveStatus::Done).collect();
-    let fan_out = number(o, "split-fan-out").unwrap_or(caps::ITEMS).min(caps::ITEMS);
-    let is_whole = o.attributes.iter().any(|(key, value)| key == "split" && value == "never")
-        || number(o, "split-depth").is_some_and(|depth| o.phase.depth as usize >= depth)
-        || fan_out < 2;
+    let fan_out = (o.limits.parts as usize).min(caps::ITEMS);
+    let is_whole = o.wish == Time::Never || o.phase.depth >= o.limits.depth || fan_out < 2;
     // An agent that asks for a split has groups in mind, and a rule has none.
     if open.len() <= most || is_whole || o.occasion == Occasion::Requested {
         return None;
@@ -55,11 +53,6 @@ fn names(phase: &Phase) -> [String; 2] {
 /// Whether the pattern is about the phase of these names.
 fn is_named(pattern: &str, names: &[String; 2]) -> bool {
     names.iter().any(|name| matches(pattern, name))
-}
-
-/// A number that the host gives as an attribute.
-fn number(o: &Observation, key: &str) -> Option<usize> {
-    o.attributes.iter().find(|(name, _)| name == key).and_then(|(_, value)| value.parse().ok())
 }
 
 /// So many parts of about equal size, in the order of the objectives.

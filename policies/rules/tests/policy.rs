@@ -4,7 +4,7 @@ use baton_policy_rules::TeamRules;
 use baton_sdk::compaction::Action;
 use baton_sdk::exhaustion::{Observation, Occasion, Verdict};
 use baton_sdk::prelude::*;
-use baton_sdk::splitting::Occasion as ScopeOccasion;
+use baton_sdk::splitting::{Occasion as ScopeOccasion, Time};
 use baton_sdk::{Answer, Ask, Case, golden, rules, sample, strategy};
 use proptest::prelude::*;
 
@@ -157,11 +157,11 @@ fn a_phase_has_at_most_so_many_objectives() {
     hold("seven-objectives", &scope(7, |_| {}));
     hold("never-split", &scope(7, |o| o.phase.title = "Deploy to Europe".into()));
     hold("few-objectives", &scope(3, |_| {}));
-    hold("two-agents-are-allowed", &scope(7, |o| o.attributes = vec![("split-fan-out".into(), "2".into())]));
+    hold("two-agents-are-allowed", &scope(7, |o| o.limits.parts = 2));
     abstains(&scope(7, |o| o.occasion = ScopeOccasion::Requested));
-    for (key, value) in [("split", "never"), ("split-depth", "0"), ("split-fan-out", "1")] {
-        abstains(&scope(7, |o| o.attributes = vec![(key.into(), value.into())]));
-    }
+    abstains(&scope(7, |o| o.wish = Time::Never));
+    abstains(&scope(7, |o| o.limits.depth = 0));
+    abstains(&scope(7, |o| o.limits.parts = 1));
 }
 
 #[test]

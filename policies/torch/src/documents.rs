@@ -76,12 +76,11 @@ fn document(o: &Observation, next: &str, open: &[&Objective]) -> String {
     facts.truncate(FACTS);
     page.list(facts.into_iter(), FACTS, "None.");
     page.heading("References (read only if stuck)");
-    for (what, path) in
-        [("everything recorded", &o.facts_path), ("the handoff before this one", &o.handoff_path)]
-    {
-        if !path.is_empty() {
-            page.line(&format!("- {what}: {}", name(path)));
-        }
+    if !o.facts_path.is_empty() {
+        page.line(&format!("- everything recorded: {}", name(&o.facts_path)));
+    }
+    if let Some(handoff) = &o.newest_handoff {
+        page.line(&format!("- the handoff before this one: {}", name(&handoff.path)));
     }
     let artifacts = o.artifacts.iter();
     page.list(

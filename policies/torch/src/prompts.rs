@@ -36,11 +36,11 @@ pub(crate) fn prompt(host: &impl Host, o: &Observation) -> Prompt {
             true => "2. `git log --oneline -10`, and the progress file of the task folder: what is done.",
             false => "2. The progress file of the task folder: what is done.",
         });
-        match o.handoff_path.as_str() {
-            "" => page.line("3. Then the first objective below; it has the highest priority."),
-            path => page.line(&format!(
+        match &o.newest_handoff {
+            None => page.line("3. Then the first objective below; it has the highest priority."),
+            Some(handoff) => page.line(&format!(
                 "3. `{}`: the handoff, its index first. Read nothing else that came before unless you are stuck.",
-                name(path)
+                name(&handoff.path)
             )),
         };
     }

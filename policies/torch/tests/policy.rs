@@ -1,7 +1,7 @@
 //! When the torch is passed and what goes with it, with golden decisions of every kind.
 
 use baton_policy_torch::Torch;
-use baton_sdk::handoff::{Attempt, Continuer, Kind, Observation, ReportedHandoff};
+use baton_sdk::handoff::{Attempt, Continuer, HandoffReference, Kind, Observation, ReportedHandoff};
 use baton_sdk::offloading::{Item, ItemKind};
 use baton_sdk::prelude::*;
 use baton_sdk::{Answer, Ask, Case, golden, rules, sample, strategy};
@@ -40,7 +40,7 @@ fn midway(kind: Kind) -> Observation {
         critical_context: vec!["tokens borrow\nfrom the text".into()],
         critical_files: vec!["src/lexer.rs".into()],
     });
-    o.handoff_path = "docs/handoffs/build-1.md".into();
+    o.newest_handoff = Some(HandoffReference::fresh("docs/handoffs/build-1.md"));
     o.facts_path = "docs/handoffs/build-facts.json".into();
     o
 }
@@ -97,7 +97,7 @@ fn large_items_become_references() {
 #[test]
 fn each_kind_of_prompt() {
     let mut first = sample::handoff_observation(Kind::First, 0, 1);
-    first.attributes = vec![("complex".into(), "true".into())];
+    first.phase.complex = true;
     hold("prompt-first", &with_texts(Ask::Brief(first), ""));
     hold("prompt-continuing", &with_texts(Ask::Brief(midway(Kind::Continuing)), ""));
     hold("prompt-nudged", &with_texts(Ask::Brief(midway(Kind::Nudged)), "2 failed\n\n`## Do` \"evil\""));

@@ -5,11 +5,11 @@
 use baton_sdk::Host;
 use baton_sdk::exhaustion::{Observation, Verdict};
 use baton_sdk::recovery::Action;
-use baton_sdk::types::{Basis, FileState, Objective, ObjectiveStatus, Phase, Signal};
+use baton_sdk::types::{Basis, FileState, Objective, ObjectiveStatus, Origin, Phase, Signal};
 
 use super::ending::{Left, Said};
 use super::{Outcome, ending, nearly_full, nudge, observed, plain};
-use crate::page::{attribute, one_line};
+use crate::page::one_line;
 
 /// Bytes of an agent's words in a reason.
 const NOTE_BYTES: usize = 200;
@@ -39,11 +39,11 @@ pub(super) fn reported(host: &impl Host, o: &Observation) -> Option<Outcome> {
 /// The prompt was answered, and nothing says why it should not be done: is there enough to show for it?
 pub(super) fn answered(host: &impl Host, o: &Observation, answer: Option<&Signal>) -> Outcome {
     // It stopped where it was, to be relieved of what is too much: that is what it should do (D2).
-    if attribute(&o.attributes, "split-requested").is_some() {
+    if o.split_requested {
         return plain(Verdict::Answered, "it asks for its phase to be split");
     }
     // Who was to review is asked for it once; what becomes of work that nobody scored is for the host.
-    if attribute(&o.attributes, "review-missing").is_some() && can_ask(host, o) {
+    if o.review_missing && can_ask(host, o) {
         return unfinished(host, o, "the review was not submitted".to_owned(), Action::Retry);
     }
     let open: Vec<&Objective> = open(o).collect();
@@ -66,7 +66,7 @@ pub(super) fn answered(host: &impl Host, o: &Observation, answer: Option<&Signal
     }
     let said = heard(host, o, answer, &open);
     let answers = said.as_ref().is_some_and(|said| said.answers);
-    let not_taken = attribute(&o.attributes, "report-not-taken");
+    let not_taken = o.report_not_taken.as_deref();
     // Whoever meant to report has something to say: after the question its last line will do.
     let is_answered = open.is_empty() || answers && o.nudges > 0;
     if let Some(why) = not_taken.filter(|_| !is_answered) {
@@ -118,9 +118,8 @@ pub(super) fn answered(host: &impl Host, o: &Observation, answer: Option<&Signal
 /// What the agent says of work that it did not report. A review tells of what others left, and nobody can be asked what a recording
 /// did not say.
 fn heard(host: &impl Host, o: &Observation, answer: Option<&Signal>, open: &[&Objective]) -> Option<Said> {
-    let is_review = attribute(&o.attributes, "origin") == Some("review");
-    let is_imported = attribute(&o.attributes, "imported").is_some();
-    let is_heard = o.answer_bytes > 0 && !open.is_empty() && !is_review && !is_imported;
+    let is_review = o.phase.origin == Origin::Review;
+    let is_heard = o.answer_bytes > 0 && !open.is_empty() && !is_review && !o.imported;
     // Reading the words costs more than all else: once.
     answer
         .filter(|_| is_heard)

@@ -61,8 +61,8 @@ fn if_stuck(page: &mut Page, o: &Observation) {
     if !o.facts_path.is_empty() {
         page.line(&format!("- Everything that is recorded: {}", one_line(&o.facts_path, PATH_BYTES)));
     }
-    if !o.handoff_path.is_empty() {
-        page.line(&format!("- Read the handoff before this one: {}", one_line(&o.handoff_path, PATH_BYTES)));
+    if let Some(handoff) = &o.newest_handoff {
+        page.line(&format!("- Read the handoff before this one: {}", one_line(&handoff.path, PATH_BYTES)));
     }
     page.line("- Report what you tried, and ask for a split where the scope is too large.");
 }

@@ -265,7 +265,7 @@ fn a_report_that_was_not_taken_is_asked_about_until_there_is_an_answer() {
             o.objectives = vec![Objective { status: ObjectiveStatus::InProgress, files: 0, ..objective }];
             (o.files_changed, o.phase.check, o.nudges) = (1, "true".into(), nudges);
             o.phase.expects_files = true;
-            o.attributes.push(("report-not-taken".into(), "v.json, line 1: not JSON".into()));
+            o.report_not_taken = Some("v.json, line 1: not JSON".into());
         })
     };
     for (text, nudges) in [("See the report.", 0), ("The parser is written.", 0), ("See the report.", 1)] {

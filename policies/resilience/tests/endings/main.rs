@@ -252,7 +252,7 @@ fn who_changes_no_files_is_heard_too() {
             (o.phase.check, o.nudges, o.phase.accept) = ("true".into(), nudges, accept);
             (o.answer_bytes, o.phase.expects_files) = (400, accept.is_some());
             if review {
-                o.attributes.push(("origin".into(), "review".into()));
+                o.phase.origin = Origin::Review;
             }
         })
     };

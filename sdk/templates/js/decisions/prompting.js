@@ -10,7 +10,7 @@ export const prompting = {
     const inFocus = o.objectives.filter((objective) => o.focus.includes(objective.id));
     const lines = [`Goal of the whole run: ${line(o.goal)}`, ''];
     if (o.because) lines.push(`Why you are asked: ${line(o.because)}`, '');
-    if (o.handoffPath) lines.push(`Read ${line(o.handoffPath)} first.`, '');
+    if (o.newestHandoff) lines.push(`Read ${line(o.newestHandoff.path)} first.`, '');
     lines.push('Do this:', ...listed(inFocus.map(objective)), '', getText('rules'));
     return { prompt: lines.join('\n').trimEnd() + '\n', leftOut: [], reason: `${inFocus.length} objectives are in focus` };
   },

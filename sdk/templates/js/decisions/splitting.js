@@ -6,8 +6,6 @@ export const settings = [
   integer('objectives-at-most', 4, [1, 100], 'Split a phase that has more open objectives than this.'),
 ];
 
-// Parts that the host allows where it does not say how many.
-const FAN_OUT = 8;
 // Characters of a part's title.
 const TITLE_CHARS = 60;
 
@@ -16,24 +14,18 @@ export const splitting = {
     const open = o.objectives.filter((objective) => objective.status !== 'done').map((objective) => objective.id);
     const most = Number(getInteger('objectives-at-most'));
     // What is a part already stays whole: the host bounds how deep splits go, and so does this policy.
-    if (open.length <= most || o.phase.depth > 0 || attribute(o, 'split-depth') === 0) {
+    if (open.length <= most || o.phase.depth > 0 || o.limits.depth === 0) {
       return { action: { tag: 'keep' }, reason: `${open.length} open objectives are few enough` };
     }
-    const parts = divided(open, most, Math.max(attribute(o, 'split-fan-out') ?? FAN_OUT, 2));
+    const parts = divided(open, most, Math.max(o.limits.parts, 2));
     const reason = `${open.length} open objectives are more than ${most}: ${parts.length} parts`;
     return { action: { tag: 'split', val: parts }, reason };
   },
 };
 
-// A number that the host gives as an attribute.
-function attribute(o, key) {
-  const value = Number(o.attributes.find(([name]) => name === key)?.[1]);
-  return Number.isInteger(value) ? value : undefined;
-}
-
 // Parts of equal size, in the order of the file; every open objective is in exactly one.
-function divided(open, most, fanOut) {
-  const size = Math.max(Math.ceil(open.length / fanOut), Math.min(most, Math.ceil(open.length / 2)));
+function divided(open, most, allowed) {
+  const size = Math.max(Math.ceil(open.length / allowed), Math.min(most, Math.ceil(open.length / 2)));
   const parts = [];
   for (let from = 0; from < open.length; from += size) {
     const objectives = open.slice(from, from + size);

@@ -7,7 +7,7 @@ import { host } from './host.mjs';
 const seen = {
   goal: 'A parser for the little language.',
   because: '',
-  handoffPath: '',
+  newestHandoff: undefined,
   objectives: [
     { id: 'lexer', description: 'Write src/lexer.rs', status: 'done' },
     { id: 'parser', description: 'Write src/parser.rs', status: 'open' },

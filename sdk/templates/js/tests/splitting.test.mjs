@@ -4,10 +4,10 @@ import { test } from 'node:test';
 import * as policy from '../policy.js';
 import { host } from './host.mjs';
 
-function decide(count, attributes = []) {
+function decide(count, limits = { parts: 26, depth: 2 }) {
   host(policy);
   const objectives = Array.from({ length: count }, (_, n) => ({ id: `o${n + 1}`, status: 'open' }));
-  return policy.splitting.decide({ objectives, phase: { depth: 0 }, attributes });
+  return policy.splitting.decide({ objectives, phase: { depth: 0 }, limits });
 }
 
 test('a small phase is kept', () => assert.equal(decide(4).action.tag, 'keep'));
@@ -15,7 +15,7 @@ test('a small phase is kept', () => assert.equal(decide(4).action.tag, 'keep'));
 test('every open objective is in exactly one part, and there are as many parts as may be', () => {
   for (let count = 5; count < 60; count += 1) {
     for (const allowed of [2, 3, 8]) {
-      const parts = decide(count, [['split-fan-out', `${allowed}`]]).action.val;
+      const parts = decide(count, { parts: allowed, depth: 2 }).action.val;
       assert.ok(parts.length >= 2 && parts.length <= allowed, `${count} objectives, ${parts.length} parts`);
       const given = parts.flatMap((part) => part.objectives);
       assert.deepEqual(given, Array.from({ length: count }, (_, n) => `o${n + 1}`));
@@ -24,5 +24,5 @@ test('every open objective is in exactly one part, and there are as many parts a
 });
 
 test('what the workflow does not allow is kept', () => {
-  assert.equal(decide(9, [['split-depth', '0']]).action.tag, 'keep');
+  assert.equal(decide(9, { parts: 26, depth: 0 }).action.tag, 'keep');
 });

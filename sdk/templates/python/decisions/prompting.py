@@ -16,8 +16,8 @@ class Prompting(exports.Prompting):
         lines = [f"Goal of the whole run: {line(observation.goal)}", ""]
         if observation.because:
             lines += [f"Why you are asked: {line(observation.because)}", ""]
-        if observation.handoff_path:
-            lines += [f"Read {line(observation.handoff_path)} first.", ""]
+        if observation.newest_handoff:
+            lines += [f"Read {line(observation.newest_handoff.path)} first.", ""]
         lines += ["Do this:", *listed(map(objective, in_focus)), "", config.get_text("rules")]
         prompt = "\n".join(lines).rstrip() + "\n"
         return Prompt(prompt, [], f"{len(in_focus)} objectives are in focus")

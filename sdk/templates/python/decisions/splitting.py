@@ -9,8 +9,6 @@ from settings import integer
 
 SETTINGS = [integer("objectives-at-most", 4, (1, 100), "Split a phase that has more open objectives than this.")]
 
-# Parts that the host allows where it does not say how many.
-FAN_OUT = 8
 # Characters of a part's title.
 TITLE_CHARS = 60
 
@@ -20,23 +18,16 @@ class Splitting(exports.Splitting):
         open_ids = [one.id for one in observation.objectives if one.status != ObjectiveStatus.DONE]
         most = config.get_integer("objectives-at-most")
         # What is a part already stays whole: the host bounds how deep splits go, and so does this policy.
-        if len(open_ids) <= most or observation.phase.depth > 0 or attribute(observation, "split-depth") == 0:
+        if len(open_ids) <= most or observation.phase.depth > 0 or observation.limits.depth == 0:
             return SplitDecision(SplitAction_Keep(), f"{len(open_ids)} open objectives are few enough")
-        fan_out = attribute(observation, "split-fan-out")
-        parts = divided(open_ids, most, max(FAN_OUT if fan_out is None else fan_out, 2))
+        parts = divided(open_ids, most, max(observation.limits.parts, 2))
         reason = f"{len(open_ids)} open objectives are more than {most}: {len(parts)} parts"
         return SplitDecision(SplitAction_Split(parts), reason)
 
 
-def attribute(observation, key):
-    """A number that the host gives as an attribute."""
-    value = dict(observation.attributes).get(key, "")
-    return int(value) if value.isdecimal() else None
-
-
-def divided(open_ids, most, fan_out):
+def divided(open_ids, most, allowed):
     """Parts of equal size, in the order of the file; every open objective is in exactly one."""
-    half, share = -(-len(open_ids) // 2), -(-len(open_ids) // fan_out)
+    half, share = -(-len(open_ids) // 2), -(-len(open_ids) // allowed)
     size = max(share, min(most, half))
     chunks = [open_ids[start : start + size] for start in range(0, len(open_ids), size)]
     return [SubPhase(", ".join(ids)[:TITLE_CHARS], ids, Order.DIRECT, 0) for ids in chunks]

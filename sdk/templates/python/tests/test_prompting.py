@@ -9,7 +9,7 @@ import policy
 SEEN = Seen(
     goal="A parser for the little language.",
     because="",
-    handoff_path="",
+    newest_handoff=None,
     objectives=[
         Seen(id="lexer", description="Write src/lexer.rs"),
         Seen(id="parser", description="Write src/parser.rs"),

@@ -8,10 +8,11 @@ import policy
 from wit_world.imports.questions import SplitAction_Keep
 
 
-def decide(count, attributes=()):
+def decide(count, parts=26, depth=2):
     host(policy)
     objectives = [Seen(id=f"o{n + 1}", status=types.ObjectiveStatus.OPEN) for n in range(count)]
-    return policy.Splitting().decide(Seen(objectives=objectives, phase=Seen(depth=0), attributes=attributes))
+    limits = Seen(parts=parts, depth=depth)
+    return policy.Splitting().decide(Seen(objectives=objectives, phase=Seen(depth=0), limits=limits))
 
 
 class SplittingTest(unittest.TestCase):
@@ -21,10 +22,10 @@ class SplittingTest(unittest.TestCase):
     def test_every_open_objective_is_in_one_part_and_there_are_as_many_as_may_be(self):
         for count in range(5, 60):
             for allowed in (2, 3, 8):
-                parts = decide(count, [("split-fan-out", str(allowed))]).action.value
+                parts = decide(count, parts=allowed).action.value
                 self.assertTrue(2 <= len(parts) <= allowed)
                 given = [id for part in parts for id in part.objectives]
                 self.assertEqual(given, [f"o{n + 1}" for n in range(count)])
 
     def test_what_the_workflow_does_not_allow_is_kept(self):
-        self.assertEqual(decide(9, [("split-depth", "0")]).action, SplitAction_Keep())
+        self.assertEqual(decide(9, depth=0).action, SplitAction_Keep())

@@ -23,8 +23,8 @@ impl Prompting for {{Type}} {
         if !o.because.is_empty() {
             page.line(&format!("You continue somebody's work: {}.", o.because));
         }
-        if !o.handoff_path.is_empty() {
-            page.line(&format!("Read {} first.", o.handoff_path));
+        if let Some(handoff) = &o.newest_handoff {
+            page.line(&format!("Read {} first.", handoff.path));
         }
         page.line("Do this:");
         let in_focus = |objective: &&Objective| o.focus.contains(&objective.id);

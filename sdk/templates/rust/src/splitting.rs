@@ -29,13 +29,12 @@ impl Splitting for {{Type}} {
             return Some(Decision::new(Action::Keep, reason));
         }
         // What is a part already stays whole; how deep splits may go is the workflow's to say.
-        let depth = allowed(&o, "split-depth").unwrap_or(1).min(1);
-        let fan_out = allowed(&o, "split-fan-out").unwrap_or(8);
-        if o.phase.depth as usize >= depth || fan_out < 2 {
+        let allowed = o.limits.parts as usize;
+        if o.phase.depth >= o.limits.depth.min(1) || allowed < 2 {
             let reason = "it is large, and the workflow allows no split of it";
             return Some(Decision::new(Action::Keep, reason));
         }
-        let parts = parts(&open, most, fan_out);
+        let parts = parts(&open, most, allowed);
         let reason = format!(
             "{} open objectives are more than {most}: {} parts",
             open.len(),
@@ -45,15 +44,9 @@ impl Splitting for {{Type}} {
     }
 }
 
-/// What the workflow allows, as the host tells it.
-fn allowed(o: &Observation, what: &str) -> Option<usize> {
-    let (_, value) = o.attributes.iter().find(|(key, _)| key == what)?;
-    value.parse().ok()
-}
-
 /// Parts of equal size, in the order of the file; every open objective is in exactly one.
-fn parts(open: &[String], most: usize, fan_out: usize) -> Vec<SubPhase> {
-    let size = open.len().div_ceil(fan_out).max(most);
+fn parts(open: &[String], most: usize, allowed: usize) -> Vec<SubPhase> {
+    let size = open.len().div_ceil(allowed).max(most);
     let part = |objectives: &[String]| SubPhase {
         title: caps::cut(&objectives.join(", "), 200).into(),
         objectives: objectives.to_vec(),
