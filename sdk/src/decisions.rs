@@ -168,8 +168,8 @@ pub mod offloading {
 /// ```
 pub mod splitting {
     pub use crate::bindings::shared::baton::policy::questions::{
-        Order, SplitAction as Action, SplitDecision as Decision, SplitGroup as Group,
-        SplitLimits as Limits, SplitOccasion as Occasion, SplitRequest as Request, SplitTime as Time,
+        Order, SplitAction as Action, SplitDecision as Decision, SplitGroup as Group, SplitLimits as Limits,
+        SplitOccasion as Occasion, SplitRequest as Request, SplitTime as Time,
         SplittingObservation as Observation, SubPhase,
     };
 

@@ -11,8 +11,7 @@
 
 use crate::types::{
     Budget, Capabilities, Channel, GitFacts, Objective, ObjectiveStatus, Occupancy, OccupancySource, Origin,
-    Phase,
-    Progress, Session, SessionState, Signal, Span, TextId, Turn,
+    Phase, Progress, Session, SessionState, Signal, Span, TextId, Turn,
 };
 use crate::{
     budgeting, compaction, completion, exhaustion, handoff, offloading, prompting, recovery, review,

@@ -60,34 +60,35 @@ fn session_seen() -> impl Strategy<Value = (health::Observation, String)> {
     let counts = (0..100_000_u64, 0..50_u32, 0..50_u32, 0..6_u32, any::<bool>());
     let rare = || prop::bool::weighted(0.1);
     let rest = (rare(), rare(), option::weighted(0.1, line()), rare());
-    (occasion, session(), phase(), parts::signals(), counts, objectives(), (git(), rest), attributes()).prop_map(
-        |(occasion, session, phase, (signals, window), counts, objectives, (git, rest), attributes)| {
-            let (split_requested, review_missing, report_not_taken, imported) = rest;
-            let (answer_bytes, files_changed, files_missing, nudges, handoff_reported) = counts;
-            let seen = health::Observation {
-                occasion,
-                session,
-                phase,
-                signals,
-                window: 0,
-                answer_bytes,
-                files_changed,
-                files_missing,
-                objectives,
-                handoff_reported,
-                nudges,
-                now_ms: 1_780_315_200_000, // 2026-06-01 12:00 UTC
-                utc_offset_minutes: 120,
-                git,
-                split_requested,
-                review_missing,
-                report_not_taken,
-                imported,
-                attributes,
-            };
-            (seen, window)
-        },
-    )
+    (occasion, session(), phase(), parts::signals(), counts, objectives(), (git(), rest), attributes())
+        .prop_map(
+            |(occasion, session, phase, (signals, window), counts, objectives, (git, rest), attributes)| {
+                let (split_requested, review_missing, report_not_taken, imported) = rest;
+                let (answer_bytes, files_changed, files_missing, nudges, handoff_reported) = counts;
+                let seen = health::Observation {
+                    occasion,
+                    session,
+                    phase,
+                    signals,
+                    window: 0,
+                    answer_bytes,
+                    files_changed,
+                    files_missing,
+                    objectives,
+                    handoff_reported,
+                    nudges,
+                    now_ms: 1_780_315_200_000, // 2026-06-01 12:00 UTC
+                    utc_offset_minutes: 120,
+                    git,
+                    split_requested,
+                    review_missing,
+                    report_not_taken,
+                    imported,
+                    attributes,
+                };
+                (seen, window)
+            },
+        )
 }
 
 /// `completion.decide`: prompts that were answered, whatever shows of their objectives.

@@ -6,10 +6,10 @@ use baton_core::decision::{Assessment, Staleness, Verdict};
 use baton_core::facts::{Capabilities, Channel, GitFacts};
 use baton_core::observation::{
     Ask, Beyond, BriefKind, BudgetView, BudgetingObservation, ChangedFileView, CompactionObservation,
-    CompletionObservation, HandoffObservation, HandoffReference, ItemKind, ItemView, ObjectiveStatus, ObjectiveView, Occasion,
-    OccupancyView, OffloadingObservation, OriginView, PhaseView, ProgressView, Question, RecoveryObservation,
-    ReviewObservation, SessionObservation, SessionState, SessionView, SignalView, Span, SplitLimits, SplitOccasion,
-    SplittingObservation, TextId, TurnView,
+    CompletionObservation, HandoffObservation, HandoffReference, ItemKind, ItemView, ObjectiveStatus,
+    ObjectiveView, Occasion, OccupancyView, OffloadingObservation, OriginView, PhaseView, ProgressView,
+    Question, RecoveryObservation, ReviewObservation, SessionObservation, SessionState, SessionView,
+    SignalView, Span, SplitLimits, SplitOccasion, SplittingObservation, TextId, TurnView,
 };
 use baton_core::workflow::SplitTime;
 use baton_core::{Seq, Text, UnixMs};

@@ -12,11 +12,11 @@ macro_rules! same {
 
 mod answers;
 
-use baton_core::{ObjectiveId, PhaseId, SessionId};
 use baton_core::decision as core;
 use baton_core::facts::{Capabilities, Channel, Exit, GitFacts, OccupancySource};
 use baton_core::observation as see;
 use baton_core::workflow::SplitTime;
+use baton_core::{ObjectiveId, PhaseId, SessionId};
 
 use crate::bindings::{questions, types};
 

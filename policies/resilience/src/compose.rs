@@ -195,9 +195,7 @@ fn sections(host: &impl Host, o: &Observation, next: &Next<'_>, open: &[&Objecti
             2,
             0,
         )),
-        Section::new("Commands Run", Vec::new())
-            .listing("commands", commands, 3, unlisted.commands)
-            .if_any(),
+        Section::new("Commands Run", Vec::new()).listing("commands", commands, 3, unlisted.commands).if_any(),
         Some(Section::new("Critical Context", facts(host, o, &agent))),
         Some(Section::new("Pending Work", Vec::new()).listing("open objectives", pending.collect(), 2, 0)),
         Some(Section::new("References (read only if stuck)", references(o)).listing(

@@ -3,8 +3,8 @@
 
 use baton_policy_resilience::Resilience;
 use baton_sdk::handoff::{
-    Artifact, Attempt, CommandRun, Commit, Composition, FileRead, HandoffReference, Kind, Observation, Remark,
-    ReportedHandoff, Verification,
+    Artifact, Attempt, CommandRun, Commit, Composition, FileRead, HandoffReference, Kind, Observation,
+    Remark, ReportedHandoff, Verification,
 };
 use baton_sdk::prelude::*;
 use baton_sdk::{MockHost, sample};

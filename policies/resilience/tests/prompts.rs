@@ -247,7 +247,11 @@ fn a_successor_is_told_how_old_the_handoff_is() {
         Some(HandoffFinding { commits_since, missing_files, diverged })
     };
     for (staleness, found, line) in [
-        (Staleness::SlightlyStale, found(2, 0, false), "The handoff is slightly stale (2 commits came after it): "),
+        (
+            Staleness::SlightlyStale,
+            found(2, 0, false),
+            "The handoff is slightly stale (2 commits came after it): ",
+        ),
         (
             Staleness::VeryStale,
             found(30, 3, true),

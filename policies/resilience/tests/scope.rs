@@ -181,9 +181,9 @@ fn before_the_first_session_only_twice_the_limits_leave_no_doubt() {
             o.wish = wish;
         })
     };
-    assert!(matches!(files(26, "ahead"), Action::Split(_)));
-    assert_eq!(files(26, "during"), Action::Keep);
-    assert!(matches!(files(51, "during"), Action::Split(_)));
+    assert!(matches!(files(26, Time::Ahead), Action::Split(_)));
+    assert_eq!(files(26, Time::During), Action::Keep);
+    assert!(matches!(files(51, Time::During), Action::Split(_)));
     let sooner = MockHost::with_settings_of::<Resilience>(&[("ahead-factor", SettingValue::Integer(1))]);
     let six = scope(|o| {
         o.occasion = Occasion::PhaseStart;

@@ -6,8 +6,8 @@ use serde_json::{Map, Value, json};
 use super::{Fields, Json, Wrong};
 use crate::types::{
     Basis, Budget, Capabilities, ChangedFile, Channel, Evidence, Exit, ExpectedFile, FileState, GitFacts,
-    Iteration, Objective, ObjectiveStatus, Occupancy, OccupancySource, Origin, Phase, Progress, Session, SessionState, Signal,
-    Span, StatusReport, Turn,
+    Iteration, Objective, ObjectiveStatus, Occupancy, OccupancySource, Origin, Phase, Progress, Session,
+    SessionState, Signal, Span, StatusReport, Turn,
 };
 use crate::{
     Answer, Ask, budgeting, compaction, completion, exhaustion, handoff, offloading, prompting, recovery,

@@ -8,8 +8,8 @@ use proptest::sample::select;
 use crate::handoff::{Beyond, Conflict, HandoffFinding, HandoffReference, Staleness, Withheld};
 use crate::types::{
     Attribute, Budget, Capabilities, ChangedFile, Channel, Exit, ExpectedFile, FileState, GitFacts,
-    Iteration, Objective, ObjectiveStatus, Occupancy, OccupancySource, Origin, Phase, Progress, Session, SessionState, Signal,
-    Span, StatusReport, Turn,
+    Iteration, Objective, ObjectiveStatus, Occupancy, OccupancySource, Origin, Phase, Progress, Session,
+    SessionState, Signal, Span, StatusReport, Turn,
 };
 
 /// What agents, providers and tools say, among other things; most of it means nothing.

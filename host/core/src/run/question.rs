@@ -8,10 +8,11 @@ use crate::ids::{ObjectiveId, RequestId};
 use crate::observation::ArtifactView;
 use crate::observation::{
     Ask, Attributes, Basis, Beyond, BriefKind, BudgetView, BudgetingObservation, ChangedFileView, CommitView,
-    CompactionObservation, CompletionObservation, HandoffFinding, HandoffObservation, HandoffReference, ItemView, ObjectiveStatus,
-    ObjectiveView, Occasion, OccupancyView, OffloadingObservation, PhaseView, ProgressView, Question,
-    RecoveryObservation, RemarkView, ReportedHandoffView, ReviewObservation, SessionObservation,
-    SessionState, SessionView, SplitOccasion, SplittingObservation, TextId, TurnView, VerificationView, Withheld,
+    CompactionObservation, CompletionObservation, HandoffFinding, HandoffObservation, HandoffReference,
+    ItemView, ObjectiveStatus, ObjectiveView, Occasion, OccupancyView, OffloadingObservation, PhaseView,
+    ProgressView, Question, RecoveryObservation, RemarkView, ReportedHandoffView, ReviewObservation,
+    SessionObservation, SessionState, SessionView, SplitOccasion, SplittingObservation, TextId, TurnView,
+    VerificationView, Withheld,
 };
 use crate::text::Text;
 use crate::view::{Origin, Repair};

@@ -3,7 +3,12 @@
 
 use baton_core::decision::{Assessment, CompletionDecision, QuotaCause, Staleness, Verdict};
 use baton_core::observation::{
-    ArtifactView, Ask, Attempt, Beyond, BriefKind, BudgetingObservation, Capability, ChangedFileView, CommandRunView, CommitView, CompactionObservation, CompletionObservation, ConflictView, ContextFile, EntryKind, EntryPointView, FileReadView, HandoffFinding, HandoffObservation, HandoffReference, ItemKind, ItemView, LessonKind, LessonView, Occasion, OffloadingObservation, Question, RecoveryObservation, RemarkView, ReportedHandoffView, ReviewObservation, SessionObservation, SessionState, SplitGroup, SplitLimits, SplitOccasion, SplitRequest, SplittingObservation, TextId, VerificationView, Withheld,
+    ArtifactView, Ask, Attempt, Beyond, BriefKind, BudgetingObservation, Capability, ChangedFileView,
+    CommandRunView, CommitView, CompactionObservation, CompletionObservation, ConflictView, ContextFile,
+    EntryKind, EntryPointView, FileReadView, HandoffFinding, HandoffObservation, HandoffReference, ItemKind,
+    ItemView, LessonKind, LessonView, Occasion, OffloadingObservation, Question, RecoveryObservation,
+    RemarkView, ReportedHandoffView, ReviewObservation, SessionObservation, SessionState, SplitGroup,
+    SplitLimits, SplitOccasion, SplitRequest, SplittingObservation, TextId, VerificationView, Withheld,
 };
 use baton_core::workflow::SplitTime;
 use baton_core::{Digest, ObjectiveId, PhaseId, SessionId, Text, UnixMs};

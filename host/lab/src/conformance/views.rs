@@ -3,9 +3,9 @@
 
 use baton_core::facts::{COMMITS_NAMED, Capabilities, Channel, Exit, GitFacts, OccupancySource};
 use baton_core::observation::{
-    Attributes, Basis, BudgetView, ExpectedFileView, FileState, IterationView, ObjectiveStatus, ObjectiveView,
-    OccupancyView, OriginView, PhaseView, ProgressView, SessionState, SessionView, SignalView, Span, StatusReportView,
-    TurnView,
+    Attributes, Basis, BudgetView, ExpectedFileView, FileState, IterationView, ObjectiveStatus,
+    ObjectiveView, OccupancyView, OriginView, PhaseView, ProgressView, SessionState, SessionView, SignalView,
+    Span, StatusReportView, TurnView,
 };
 use baton_core::{ObjectiveId, PhaseId, Seq, UnixMs};
 

@@ -5,11 +5,10 @@ use baton_runtime::core::decision::{Assessment, Staleness, Verdict};
 use baton_runtime::core::facts::{Capabilities, Channel, GitFacts, OccupancySource};
 use baton_runtime::core::observation::{
     Ask, Beyond, BriefKind, BudgetView, BudgetingObservation, CompactionObservation, CompletionObservation,
-    HandoffObservation, HandoffReference, ItemKind, ItemView, ObjectiveStatus, ObjectiveView, Occasion, OccupancyView,
-    OffloadingObservation, OriginView, PhaseView, ProgressView, Question, RecoveryObservation, ReviewObservation,
-    SessionObservation, SessionState, SessionView, SignalView, Span, SplitLimits, SplitOccasion,
-    SplittingObservation,
-    StatusReportView, TextId, TurnView,
+    HandoffObservation, HandoffReference, ItemKind, ItemView, ObjectiveStatus, ObjectiveView, Occasion,
+    OccupancyView, OffloadingObservation, OriginView, PhaseView, ProgressView, Question, RecoveryObservation,
+    ReviewObservation, SessionObservation, SessionState, SessionView, SignalView, Span, SplitLimits,
+    SplitOccasion, SplittingObservation, StatusReportView, TextId, TurnView,
 };
 use baton_runtime::core::workflow::SplitTime;
 use baton_runtime::core::{Seq, Text, UnixMs};
