@@ -7,8 +7,8 @@
 //! the relay's own.
 //!
 //! With a terminal, the program's stdout is one, and its stdin too unless the prompt comes there; it leads a session of
-//! its own, whose controlling terminal that is, and nothing is echoed. Escape codes and carriage returns are taken from what it
-//! prints, with a terminal or without.
+//! its own, whose controlling terminal that is. Nothing is echoed, and escape codes and carriage returns are taken from
+//! what it prints.
 
 pub(crate) mod line;
 mod program;

@@ -92,7 +92,7 @@ impl Program {
             (None, None) => Box::new(tokio::io::empty()),
         };
         let group = child.id().unwrap_or_default();
-        let clean = Cleaner::default();
+        let clean = self.terminal.then(Cleaner::default);
         Ok(Running { child, group, out: Some(out), status: None, clean, partial: Vec::new(), ending: None })
     }
 }
@@ -127,7 +127,7 @@ pub(super) struct Running {
     /// Until its end has been read.
     out: Option<Box<dyn AsyncRead + Unpin>>,
     status: Option<(io::Result<ExitStatus>, Instant)>,
-    clean: Cleaner,
+    clean: Option<Cleaner>,
     /// The beginning of a character whose end has not been read yet.
     partial: Vec<u8>,
     /// It is being broken off: the next signal, and when it is due.
@@ -205,7 +205,8 @@ impl Running {
 
     /// Whole characters of what was read.
     fn text(&mut self, bytes: &[u8]) -> String {
-        self.partial.extend(self.clean.clean(bytes));
+        let cleaned = self.clean.as_mut().map(|clean| clean.clean(bytes));
+        self.partial.extend_from_slice(cleaned.as_deref().unwrap_or(bytes));
         // A character whose end is still to come waits for it; whatever else is wrong is replaced.
         let whole = self.partial.len() - incomplete(&self.partial);
         let rest = self.partial.split_off(whole);
@@ -233,7 +234,7 @@ async fn at(when: Option<Instant>) {
     }
 }
 
-/// Takes escape codes and carriage returns from what a program prints; some colour their words without a terminal, too.
+/// Takes escape codes and carriage returns from what a program prints on a terminal.
 #[derive(Default)]
 struct Cleaner {
     strip: anstream::adapter::StripBytes,

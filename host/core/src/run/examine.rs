@@ -2,6 +2,7 @@
 //! back to the phase, within bounds; a phase that closes a loop sends it back to where the loop begins (B10).
 
 use crate::action::Action;
+use crate::facts::ChangedFile;
 use crate::ids::PhaseId;
 use crate::input::Outcome;
 use crate::notice::Notice;
@@ -16,6 +17,8 @@ use super::session::cut;
 use super::step::{AfterEnd, Pause, Step, Succession};
 use super::walk::why_failed;
 
+/// Files that a review changed and that are named.
+const ALTERED: usize = 10;
 /// Characters of what a reviewer or a verification found that a person is told at once.
 const TOLD_CHARS: usize = 200;
 
@@ -177,15 +180,15 @@ impl Run {
 
     /// The review is over, one way or another.
     pub(super) fn review_over(&mut self, p: usize) {
-        let Step::UnderReview { review } = &self.phases[p].step else { return };
-        let reviewed = self.phase_index(review).map(|review| &mut self.phases[review]);
+        let Step::UnderReview { review } = self.phases[p].step.clone() else { return };
+        let reviewed = self.phase_index(&review).map(|review| &mut self.phases[review]);
         let (left, said) = match reviewed {
             Some(review) => (review.step == Step::Skipped, review.submitted.take()),
             None => (true, None),
         };
         let threshold = self.phases[p].spec.review.as_ref().map_or(0, |review| review.score);
         match said {
-            Some(said) => self.scored(p, said, threshold),
+            Some(said) => self.scored(p, &review, said, threshold),
             // Nobody asked for this review by name, and not every agent can give a score: the work is verified with the whole, and
             // people are told that nobody looked at the part by itself. Where nothing checks the whole either, they are asked.
             None if self.phases[p].reviewed_by_default && self.phases[p].score.is_none() => {
@@ -234,13 +237,51 @@ impl Run {
         of.is_some_and(|part| part.reviewed_by_default && part.score.is_none())
     }
 
-    fn scored(&mut self, p: usize, said: Score, threshold: u32) {
-        let passed = said.score >= threshold;
+    /// What the session that looked at a phase did to its files: those that it took away, and those of the work itself that are no
+    /// longer as they were. Where others work in the same folder, only what the objectives name. Others that it made, such as the
+    /// output of a check, are none.
+    fn altered_by_review(&self, p: usize, review: &PhaseId) -> Vec<String> {
+        let (phase, Some(review)) = (&self.phases[p], self.phase_index(review)) else { return Vec::new() };
+        let is_named = |path: &String| phase.goals.iter().any(|goal| goal.spec.files.contains(path));
+        let is_of_work = |path: &String| phase.facts.changed.iter().any(|file| file.path == *path);
+        let has_company = phase.has_company || !self.at_work_beside(p).is_empty();
+        let altered =
+            self.phases[review].facts.changed.iter().filter(|file| {
+                is_named(&file.path) || !has_company && (!file.exists || is_of_work(&file.path))
+            });
+        let told =
+            |file: &ChangedFile| format!("{} is {}", file.path, if file.exists { "changed" } else { "gone" });
+        altered.map(told).collect()
+    }
+
+    /// A review that changes what it looks at says nothing of what is there now: the work goes back to whoever did it, with what the
+    /// review did to it, and is verified and reviewed again (D3).
+    fn spoilt(&mut self, p: usize, altered: &[String]) {
+        let phase = &self.phases[p];
+        let (id, round) = (phase.spec.id.clone(), phase.reviews);
+        let named = altered.iter().take(ALTERED).cloned().collect::<Vec<_>>().join(", ");
+        let beyond = altered.len().saturating_sub(ALTERED);
+        let more = if beyond > 0 { format!(" and {beyond} more") } else { String::new() };
+        let because = format!("its review changed what it looked at: {named}{more}");
+        let findings = format!(
+            "The session that reviewed this changed it, and its score does not count: {named}{more}. See that the work is there and right."
+        );
+        self.take_findings(p, false, findings);
+        let text = format!("Phase {id} was reviewed {round} times; {because}. Nothing of it was merged.");
+        self.not_content(p, None, round, &because, text);
+    }
+
+    pub(super) fn scored(&mut self, p: usize, review: &PhaseId, said: Score, threshold: u32) {
+        let altered = self.altered_by_review(p, review);
+        let passed = said.score >= threshold && altered.is_empty();
         let phase = &mut self.phases[p];
         (phase.score, phase.unscored) = (Some(said.score), 0);
         let (id, round) = (phase.spec.id.clone(), phase.reviews);
         let (score, summary) = (said.score, said.summary.clone());
         self.notify(Notice::Reviewed { phase: id.clone(), score, passed, summary });
+        if !altered.is_empty() {
+            return self.spoilt(p, &altered);
+        }
         if passed {
             // Commands have passed before a review began, where there are any.
             self.phases[p].verified = (!self.checks_of(p).is_empty()).then_some(true);

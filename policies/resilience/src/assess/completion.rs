@@ -156,7 +156,7 @@ fn takes_back(host: &impl Host, o: &Observation, answer: Option<&Signal>) -> Opt
         format!("objective {first} is reported as done, and {by} says that it is not: \"{quoted}\"")
     };
     let notes = notes(&done);
-    if may_ask && !notes.is_empty() {
+    if o.phase.origin != Origin::Review && may_ask && !notes.is_empty() {
         let said = ending::says(host, &notes, &done);
         let left = said.leaves.or(said.contradicts).map(|left| left.words);
         if let Some(quoted) = said.denied.or(left).or(said.trouble) {
@@ -165,6 +165,10 @@ fn takes_back(host: &impl Host, o: &Observation, answer: Option<&Signal>) -> Opt
     }
     let answer = answer?;
     let said = ending::says(host, &host.text_slice(o.window, answer.text), &done);
+    // A review tells of what others left; that it was not finished itself holds, however often its score is reported.
+    if o.phase.origin == Origin::Review {
+        return stops(host, o, answer).map(|quoted| taken_back("the answer", quoted));
+    }
     // Others of the phase may be what it leaves, unless it names what this is about.
     let of_these = |left: Option<Left>| left.filter(|left| is_last || left.names).map(|left| left.words);
     let left = || of_these(said.leaves).or_else(|| of_these(said.contradicts));
@@ -216,6 +220,8 @@ fn doubt(
     let quote = |said: &str| format!("\"{}\"", one_line(said, NOTE_BYTES));
     let is_for_change = is_for_change(host, o, open);
     let checked = is_checked(o, open);
+    let contradicts = said.contradicts.as_ref().map(|left| left.words.as_str());
+    let trouble = said.trouble.as_deref().or(contradicts);
     let is_enough = wanted(host, &o.phase) == Some(Basis::Answer);
     let names_context = || answer.is_some_and(|answer| ending::names_context(host, o, answer));
     let what = match (&said.denied, &said.leaves, &said.ahead) {
@@ -238,8 +244,8 @@ fn doubt(
         _ if is_for_change && !checked && o.files_changed == 0 => return None,
         (.., Some(next)) => format!("says what comes next: {}", quote(next)),
         _ if was_asked && (said.affirms || said.claims) => return None,
-        _ if said.trouble.is_some() => {
-            format!("speaks of what is not done: {}", quote(said.trouble.as_deref().unwrap_or_default()))
+        _ if trouble.is_some() => {
+            format!("speaks of what is not done: {}", quote(trouble.unwrap_or_default()))
         }
         _ if names_context() => "speaks of its context".to_owned(),
         _ if said.claims || was_asked && (checked && said.has_words || is_enough && said.tells) => {

@@ -2,6 +2,7 @@
 //! contexts, limits, tokens and compaction (A12).
 
 mod asked;
+mod contradictions;
 #[path = "../common/judged.rs"]
 mod judged;
 

@@ -1,9 +1,11 @@
 //! Reviews (D3), and loops that a check closes (B10).
 
 use crate::action::Ending;
+use crate::facts::ChangedFile;
 use crate::input::Choice;
 use crate::notice::Notice;
 use crate::observation::BriefKind;
+use crate::run::examine::Score;
 use crate::run::tests::world::{World, workflow};
 use crate::view::{Origin, RunStatus};
 use crate::workflow::{Repeat, ReviewBy, Workflow};
@@ -97,4 +99,30 @@ fn a_loop_ends_at_its_bound_and_a_person_may_grant_another() {
     world.verdicts = [false, false, true].into();
     world.answer(Choice::Retry);
     assert_eq!(world.ending(), Some(Ending::Done));
+}
+
+#[test]
+fn a_review_that_changes_what_it_looks_at_does_not_count() {
+    // D3, D12: a reviewer that stashed or removed the work decided what landed.
+    let mut world = World::new(reviewed(70));
+    world.reviews = [Some(95)].into();
+    let review_of = |world: &World| {
+        let mut phases = world.run.phases.iter();
+        phases.position(|phase| phase.origin == Origin::Review)
+    };
+    while review_of(&world).is_none() {
+        assert!(world.step());
+    }
+    let review = review_of(&world).unwrap();
+    let file = |path: &str, exists| ChangedFile { path: path.into(), bytes: 1, exists, digest: None };
+    world.run.phases[0].facts.changed = vec![file("made.txt", true)];
+    let found = vec![file("gone.txt", false), file("made.txt", true), file("coverage.txt", true)];
+    world.run.phases[review].facts.changed = found;
+    let id = world.run.phases[review].spec.id.clone();
+    let said = Score { score: 95, summary: "right".into(), findings: Vec::new() };
+    world.run.scored(0, &id, said, 70);
+    let work = &world.run.phases[0];
+    assert!(!work.is_finished(), "whoever made it sees that it is there");
+    assert!(work.findings.contains("gone.txt is gone, made.txt is changed."), "{}", work.findings);
+    assert!(!work.findings.contains("coverage.txt"), "what a check leaves behind changes nothing");
 }

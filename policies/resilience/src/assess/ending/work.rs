@@ -39,6 +39,18 @@ const TOLD_IN: [&str; 8] = ["down", "up", "handoff", "handover", "notes", "list"
 const LAST_PARTS: [&str; 3] = ["second", "other", "last"];
 /// Words of a clause that say what became of such a part.
 const CLAUSE_WORDS: usize = 6;
+/// Statuses of work that is not done.
+const OPEN_STATUSES: [&str; 9] = [
+    "partial",
+    "in progress",
+    "incomplete",
+    "failed",
+    "blocked",
+    "not started",
+    "pending",
+    "open",
+    "deferred",
+];
 /// What such lines count.
 const FOOTERS: [&str; 6] = ["token", "cost", "duration", "time", "usage", "elapsed"];
 /// What a sentence calls the line that it announces, and how it does.
@@ -142,8 +154,12 @@ pub(in crate::assess) fn says(host: &impl Host, whole: &str, open: &[&Objective]
     let begins_with = |word: &str| first.first().is_some_and(|first| first == word);
     let asks = |sentence: &Sentence| text[..sentence.end].trim_end().ends_with('?');
     let trouble = sentences.iter().find(|sentence| troubled(sentence) || asks(sentence));
+    let status = open_status(text);
     // Nothing but what claims are made of: one more word could take it back.
-    let is_plain = trouble.is_none() && text == whole && is_all_plain(text, &sentences, &work, &topic);
+    let is_plain = trouble.is_none()
+        && status.is_none()
+        && text == whole
+        && is_all_plain(text, &sentences, &work, &topic);
     let is_claimed = |sentence: &Sentence| claims_all(&sentence.words, &topic);
     let claims = is_plain && sentences.iter().any(is_claimed);
     let ahead = sentences.iter().rev().find(|sentence| work.looks_ahead(sentence));
@@ -165,9 +181,13 @@ pub(in crate::assess) fn says(host: &impl Host, whole: &str, open: &[&Objective]
                     || is_over && is_share(words)
                     || work.contradicts(words, &topic, &lexicon)
             })
-            .map(left_by),
+            .map(left_by)
+            .or_else(|| status.map(|words| Left { words: words.to_owned(), names: true })),
         ahead: ahead.map(|sentence| stretch(text, sentence)),
-        trouble: trouble.filter(|_| !answers).map(|sentence| stretch(text, sentence)),
+        trouble: trouble
+            .map(|sentence| stretch(text, sentence))
+            .or_else(|| status.map(str::to_owned))
+            .filter(|_| !answers),
         claims,
         affirms: begins_with("yes") && is_plain,
         tells: sentences.iter().flat_map(|sentence| &sentence.words).any(|word| is_deed(word)),
@@ -243,6 +263,23 @@ fn answer_line<'t>(text: &'t str, open: &[&Objective], work: &Work) -> Option<An
     let names_all = ids.iter().all(|id| parts().any(|part| plain(part) == *id));
     let remark: Vec<&str> = parts().filter(|part| !is_id(part)).collect();
     (is_all || names_all).then(|| AnswerLine::Done(remark.join(" ")))
+}
+
+/// A line of metadata, as the sources let agents return it, that says that the work is not done: `"status": "partial"`,
+/// `status: in_progress`, an error of the type `context_exhaustion`; and a box that is not ticked. These stand in quotes and code,
+/// where no sentence is looked for.
+fn open_status(text: &str) -> Option<&str> {
+    text.lines().map(str::trim).find(|line| {
+        let line = line.to_ascii_lowercase().replace(['_', '-'], " ");
+        let is_open = |rest: &str| {
+            let value = rest.trim_start_matches(|c: char| !c.is_alphanumeric());
+            let is_value = rest.trim_start_matches(['"', '\'', '*', '`', ' ']).starts_with([':', '=']);
+            is_value && OPEN_STATUSES.into_iter().any(|open| value.starts_with(open))
+        };
+        line.match_indices("status").any(|(at, status)| is_open(&line[at + status.len()..]))
+            || line.contains("context exhaustion")
+            || line.contains("[ ]")
+    })
 }
 
 /// "Tokens used: 12,345", "Cost: $0.12": what programs print by themselves behind the words of an agent.
