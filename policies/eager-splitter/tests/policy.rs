@@ -2,7 +2,7 @@
 
 use baton_policy_eager_splitter::EagerSplitter;
 use baton_sdk::prelude::*;
-use baton_sdk::splitting::{Action, Observation, Occasion, Time};
+use baton_sdk::splitting::{Action, Limits, Observation, Occasion, Time};
 use baton_sdk::{Answer, Ask, Case, golden, rules, sample, strategy};
 use proptest::prelude::*;
 
@@ -51,7 +51,7 @@ fn what_the_workflow_does_not_allow_is_dealt_out() {
     o.limits.parts = 2;
     assert_eq!(parts(o.clone()), [vec!["a", "c", "e"], vec!["b", "d"]]);
     hold("two-parts-are-allowed", Case::new(Ask::Split(o.clone())));
-    o.limits.depth = 1;
+    o.limits = Limits { parts: 26, depth: 1 };
     o.phase.depth = 1;
     hold("no-deeper", Case::new(Ask::Split(o)));
 }
