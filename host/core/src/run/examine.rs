@@ -273,15 +273,15 @@ impl Run {
 
     pub(super) fn scored(&mut self, p: usize, review: &PhaseId, said: Score, threshold: u32) {
         let altered = self.altered_by_review(p, review);
-        let passed = said.score >= threshold && altered.is_empty();
+        if !altered.is_empty() {
+            return self.spoilt(p, &altered);
+        }
+        let passed = said.score >= threshold;
         let phase = &mut self.phases[p];
         (phase.score, phase.unscored) = (Some(said.score), 0);
         let (id, round) = (phase.spec.id.clone(), phase.reviews);
         let (score, summary) = (said.score, said.summary.clone());
         self.notify(Notice::Reviewed { phase: id.clone(), score, passed, summary });
-        if !altered.is_empty() {
-            return self.spoilt(p, &altered);
-        }
         if passed {
             // Commands have passed before a review began, where there are any.
             self.phases[p].verified = (!self.checks_of(p).is_empty()).then_some(true);

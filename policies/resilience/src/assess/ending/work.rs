@@ -447,7 +447,7 @@ fn is_share(words: &[String]) -> bool {
 
 /// Numbers that may be amounts.
 fn amounts(words: &[String]) -> impl Iterator<Item = usize> {
-    words.iter().filter_map(|word| amount(word))
+    words.iter().filter_map(amount)
 }
 
 fn amount(word: &String) -> Option<usize> {
