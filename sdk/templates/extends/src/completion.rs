@@ -10,7 +10,7 @@ use crate::{{Type}};
 pub(crate) fn settings() -> Vec<settings::Setting> {
     vec![schema::texts(
         "house-open-words",
-        &["untested"],
+        &["by hand"],
         "An objective is not done if the note of its report has one of these words, in any case.",
     )]
 }
