@@ -83,14 +83,12 @@ pub(super) struct AtWork {
 
 impl AtWork {
     /// What was asked about a stall, where nothing has been answered yet.
-    #[cfg(test)]
     pub(super) fn recovering(&self) -> Option<RequestId> {
         self.recovering.as_ref().map(|(request, _)| *request)
     }
 
     pub(super) fn waits_for(&self, request: RequestId) -> bool {
-        let recovering = self.recovering.as_ref().map(|(request, _)| *request);
-        [self.assessing, recovering].contains(&Some(request))
+        [self.assessing, self.recovering()].contains(&Some(request))
     }
 }
 

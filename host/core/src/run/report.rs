@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use crate::ids::{Digest, ObjectiveId, SessionId};
+use crate::ids::{Digest, SessionId};
 use crate::input::{Report, SplitGroupReport};
 use crate::observation::{Attempt, Basis, ObjectiveStatus, SplitRequest};
 use crate::view::Origin;
@@ -61,17 +61,10 @@ impl Run {
     /// An agent that asks for smaller scopes has not done what it names there, where it reported all of its phase as done before: its
     /// last word counts (A11).
     fn reopen_what_is_to_be_split(&mut self, p: usize, groups: &[SplitGroupReport]) {
-        let named: Vec<&ObjectiveId> = groups.iter().flat_map(|group| &group.objectives).collect();
         let session = self.phases[p].session.clone();
-        if !self.phases[p].is_finished() || session.is_none() {
-            return;
-        }
-        for g in 0..self.phases[p].goals.len() {
-            let goal = &self.phases[p].goals[g];
-            let is_reported = goal.by == session && goal.done_by == Some(Basis::Reported);
-            if is_reported && named.contains(&&goal.spec.id) {
-                self.reopen(p, g, ObjectiveStatus::InProgress, "its agent asks for smaller scopes");
-            }
+        if self.phases[p].is_finished() && session.is_some() {
+            let named = |goal: &Goal| groups.iter().any(|group| group.objectives.contains(&goal.spec.id));
+            self.reopen_reported(p, session.as_ref(), named, "its agent asks for smaller scopes");
         }
     }
 
@@ -82,18 +75,24 @@ impl Run {
         if goals.iter().any(|goal| !goal.is_done() && goal.is_named_in(next)) {
             return;
         }
-        let is_its = |goal: &Goal| {
-            goal.done_by == Some(Basis::Reported) && (from.is_none() || goal.by.as_ref() == from)
-        };
-        let named: Vec<usize> =
-            (0..goals.len()).filter(|g| is_its(&goals[*g]) && goals[*g].is_named_in(next)).collect();
-        for g in named {
-            self.reopen(
-                p,
-                g,
-                ObjectiveStatus::InProgress,
-                "the handoff of its agent names it as what comes next",
-            );
+        let named = |goal: &Goal| goal.is_named_in(next);
+        self.reopen_reported(p, from, named, "the handoff of its agent names it as what comes next");
+    }
+
+    /// What a session, or whichever where nobody says, reported as done is not, where it is meant.
+    fn reopen_reported(
+        &mut self,
+        p: usize,
+        by: Option<&SessionId>,
+        is_meant: impl Fn(&Goal) -> bool,
+        because: &str,
+    ) {
+        for g in 0..self.phases[p].goals.len() {
+            let goal = &self.phases[p].goals[g];
+            let is_its = by.is_none() || goal.by.as_ref() == by;
+            if is_its && goal.done_by == Some(Basis::Reported) && is_meant(goal) {
+                self.reopen(p, g, ObjectiveStatus::InProgress, because);
+            }
         }
     }
 
