@@ -68,9 +68,11 @@ pub(crate) fn missing(page: &mut Page, host: &impl Host, o: &Observation) {
             page.line(&format!("Objective [{}]: submit your review, with its score.", objective.id));
         } else if !has_failed {
             let or_answer = match wanted(host, &o.phase) {
-                Some(Basis::Reported) => "report it as done: an answer is not enough here. If not, finish it, or report it as in-progress".to_owned(),
+                Some(Basis::Reported) => "report it as done: an answer is not enough here. \
+                     If not, finish it, or report it as in-progress"
+                    .to_owned(),
                 _ => format!(
-                "report it as done, or end your answer with the line `Done: {}` and nothing\n\
+                    "report it as done, or end your answer with the line `Done: {}` and nothing\n\
                      else on it or behind it. If not, finish it, or say `Not done:` and what is left",
                     objective.id
                 ),

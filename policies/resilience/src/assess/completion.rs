@@ -48,7 +48,9 @@ pub(super) fn answered(host: &impl Host, o: &Observation, answer: Option<&Signal
     }
     let open: Vec<&Objective> = open(o).collect();
     if open.is_empty() && !o.objectives.is_empty() {
-        if let Some(what) = takes_back(host, o, answer) {
+        // While it may be asked, that was seen to before its handoff and its context.
+        let taken_back = if can_ask(host, o) { None } else { takes_back(host, o, answer) };
+        if let Some(what) = taken_back {
             return not_done(host, o, what);
         }
         return plain(Verdict::Answered, "every objective of the prompt is reported as done");
@@ -164,16 +166,16 @@ fn takes_back(host: &impl Host, o: &Observation, answer: Option<&Signal>) -> Opt
         }
     }
     let answer = answer?;
-    let said = ending::says(host, &host.text_slice(o.window, answer.text), &done);
     // A review tells of what others left; that it was not finished itself holds, however often its score is reported.
     if o.phase.origin == Origin::Review {
         return stops(host, o, answer).map(|quoted| taken_back("the answer", quoted));
     }
+    let said = ending::says(host, &host.text_slice(o.window, answer.text), &done);
     // Others of the phase may be what it leaves, unless it names what this is about.
     let of_these = |left: Option<Left>| left.filter(|left| is_last || left.names).map(|left| left.words);
     let left = || of_these(said.leaves).or_else(|| of_these(said.contradicts));
-    let stops = || if is_last { stops(host, o, answer) } else { None };
-    let quoted = said.denied.or_else(|| if may_ask { left().or_else(stops) } else { None })?;
+    let full = || if is_last { stops(host, o, answer) } else { None };
+    let quoted = said.denied.or_else(|| if may_ask { left().or_else(full) } else { None })?;
     Some(taken_back("the answer", quoted))
 }
 
@@ -224,29 +226,27 @@ fn doubt(
     let trouble = said.trouble.as_deref().or(contradicts);
     let is_enough = wanted(host, &o.phase) == Some(Basis::Answer);
     let names_context = || answer.is_some_and(|answer| ending::names_context(host, o, answer));
-    let what = match (&said.denied, &said.leaves, &said.ahead) {
+    let what = match (&said.denied, &said.leaves, &said.ahead, trouble) {
         _ if was_asked && said.refuses => "answers no".to_owned(),
         // Who has been asked means what its last line says.
         _ if said.answers && was_asked => return None,
         _ if said.answers => {
             // Who only reads speaks of what others left.
             let left = said.leaves.as_ref().or(said.contradicts.as_ref()).filter(|_| is_for_change);
-            let stops = || answer.and_then(|answer| stops(host, o, answer));
-            let taken_back = left.map(|left| left.words.clone()).or_else(stops)?;
+            let full = || answer.and_then(|answer| stops(host, o, answer));
+            let taken_back = left.map(|left| left.words.clone()).or_else(full)?;
             format!("answers that it is done, and leaves work: {}", quote(&taken_back))
         }
         (Some(line), ..) => format!("answers \"{}\"", one_line(line, NOTE_BYTES)),
         _ if said.said_more => {
             format!("says more on its last line than `Done: {}`", ids_of(open))
         }
-        (_, Some(left), _) => format!("leaves work: {}", quote(&left.words)),
+        (_, Some(left), ..) => format!("leaves work: {}", quote(&left.words)),
         // Where no file changed, that is what it is asked for.
         _ if is_for_change && !checked && o.files_changed == 0 => return None,
-        (.., Some(next)) => format!("says what comes next: {}", quote(next)),
+        (_, _, Some(next), _) => format!("says what comes next: {}", quote(next)),
         _ if was_asked && (said.affirms || said.claims) => return None,
-        _ if trouble.is_some() => {
-            format!("speaks of what is not done: {}", quote(trouble.unwrap_or_default()))
-        }
+        (.., Some(trouble)) => format!("speaks of what is not done: {}", quote(trouble)),
         _ if names_context() => "speaks of its context".to_owned(),
         _ if said.claims || was_asked && (checked && said.has_words || is_enough && said.tells) => {
             return None;

@@ -6,7 +6,7 @@ use baton_sdk::sample;
 
 use crate::judged::Verdict;
 
-use crate::{held_to, judge};
+use crate::{held_to, judge, reported_done};
 
 #[test]
 fn who_answers_the_question_plainly_is_believed() {
@@ -385,18 +385,7 @@ fn who_is_asked_can_answer_in_a_line() {
 #[test]
 fn a_report_of_done_beside_words_that_the_context_is_full_is_asked_about_once() {
     // A12
-    let reported = |text: &str, nudges: u32| {
-        judge(text, |o| {
-            let by_session =
-                StatusReport { status: ObjectiveStatus::Done, note: String::new(), by_session: true };
-            o.objectives = vec![Objective {
-                status: ObjectiveStatus::Done,
-                reported: Some(by_session),
-                ..sample::objective("parser", "Write it")
-            }];
-            (o.files_changed, o.nudges, o.phase.progress.open) = (1, nudges, 0);
-        })
-    };
+    let reported = |text: &str, nudges| reported_done(text, ("parser", "Write it"), "", 0, nudges);
     for text in [
         "My context is full, the next session takes cases 8 to 10.",
         "My context is full; cases 8 to 10 are left for the next session.",

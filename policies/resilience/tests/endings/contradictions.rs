@@ -5,8 +5,9 @@ use baton_sdk::recovery::Action;
 use baton_sdk::sample;
 
 use crate::judged::Verdict;
-use crate::{held_to, judge};
+use crate::{held_to, judge, reported_done};
 
+const CASES: (&str, &str) = ("cases", FIVE.0);
 const FIVE: (&str, &[&str]) = ("Write tests/cases.txt with five cases.", &["tests/cases.txt"]);
 
 #[test]
@@ -151,17 +152,7 @@ fn a_line_that_is_announced_or_restricted_is_not_given() {
 #[test]
 fn a_report_of_done_beside_words_of_work_left_is_asked_about_once() {
     // A11: by its answer, or by the note of the report itself.
-    let reported = |text: &str, note: &str, nudges: u32| {
-        judge(text, |o| {
-            let report = StatusReport { status: ObjectiveStatus::Done, note: note.into(), by_session: true };
-            o.objectives = vec![Objective {
-                status: ObjectiveStatus::Done,
-                reported: Some(report),
-                ..sample::objective("cases", FIVE.0)
-            }];
-            (o.files_changed, o.nudges, o.phase.progress.open) = (1, nudges, 0);
-        })
-    };
+    let reported = |text: &str, note: &str, nudges| reported_done(text, CASES, note, 0, nudges);
     for (text, note) in [
         ("I wrote two of the five cases.", ""),
         ("Cases 3 to 5 are next.", ""),
@@ -187,18 +178,7 @@ fn a_report_of_done_beside_words_of_work_left_is_asked_about_once() {
 #[test]
 fn words_against_a_report_are_heard_while_others_are_open_where_they_name_it() {
     // A11, A12: each left half an objective done, since another one of the phase was still open.
-    let reported = |text: &str, nudges: u32| {
-        judge(text, |o| {
-            let report =
-                StatusReport { status: ObjectiveStatus::Done, note: String::new(), by_session: true };
-            o.objectives = vec![Objective {
-                status: ObjectiveStatus::Done,
-                reported: Some(report),
-                ..sample::objective("cases", FIVE.0)
-            }];
-            (o.files_changed, o.nudges, o.phase.progress.open) = (1, nudges, 1);
-        })
-    };
+    let reported = |text: &str, nudges| reported_done(text, CASES, "", 1, nudges);
     for text in [
         "Cases 3, 4 and 5 of tests/cases.txt are still to be written.",
         "I stopped after case 2 because the spec is unclear; cases 3 to 5 are not written.",

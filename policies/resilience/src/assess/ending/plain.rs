@@ -211,7 +211,8 @@ fn is_verb(word: &str) -> bool {
     is_end(word) || is(word, &BE)
 }
 
-fn has(clause: &[String], list: &[&str]) -> bool {
+/// Whether one of the words is in a list.
+pub(super) fn has(clause: &[String], list: &[&str]) -> bool {
     clause.iter().any(|word| is(word, list))
 }
 

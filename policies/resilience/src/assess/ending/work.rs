@@ -6,7 +6,7 @@ use baton_sdk::types::{Objective, Signal};
 use super::claim::is_mark;
 use super::classes::NUMBERS;
 use super::lexicon::{Lexicon, Work};
-use super::plain::{claims_all, is_all_plain};
+use super::plain::{claims_all, has, is_all_plain};
 use super::words::{QUOTE, Sentence, words};
 use super::{Answer, DONE, NONE, newest, stretch};
 
@@ -145,9 +145,9 @@ pub(in crate::assess) fn says(host: &impl Host, whole: &str, open: &[&Objective]
     let is_plain = |remark: &str| work.is_plain(&words(remark), &topic) && topic.names_all_code(remark);
     let answered = answer_line(whole, open, &work);
     let is_remark = |remark: &str| {
-        let has = |list: &[&str]| words(remark).iter().any(|word| list.contains(&word.as_str()));
+        let words = words(remark);
         // "Done: parser tests" names what is done, "the cases I wrote" a part of it; "(its tests pass)" says how.
-        is_plain(remark) && !has(&SPEAKERS) && (!has(&CHECKS) || has(&PASSED))
+        is_plain(remark) && !has(&words, &SPEAKERS) && (!has(&words, &CHECKS) || has(&words, &PASSED))
     };
     let answers = matches!(&answered, Some(AnswerLine::Done(remark)) if is_remark(remark));
     let first = sentences.first().map_or(&[][..], |first| &first.words[..]);
@@ -176,9 +176,8 @@ pub(in crate::assess) fn says(host: &impl Host, whole: &str, open: &[&Objective]
             .rev()
             .find(|sentence| {
                 let words = &sentence.words;
-                let is_over = words.iter().any(|word| COMPLETE.contains(&word.as_str()));
                 topic.counts_short(words)
-                    || is_over && is_share(words)
+                    || has(words, &COMPLETE) && is_share(words)
                     || work.contradicts(words, &topic, &lexicon)
             })
             .map(left_by)
@@ -295,9 +294,8 @@ fn is_footer(line: &str) -> bool {
 fn announces(line: &str) -> bool {
     let line = line.trim_end();
     let last = words(line.rsplit_terminator(['.', '!', '?']).next().unwrap_or_default());
-    let has = |list: &[&str]| last.iter().any(|word| list.contains(&word.as_str()));
     let goes_on = !line.ends_with(['.', '!', '?', ')', '`']);
-    line.ends_with([':', ',', '…']) || has(&ANNOUNCED) || goes_on && has(&MODALS)
+    line.ends_with([':', ',', '…']) || has(&last, &ANNOUNCED) || goes_on && has(&last, &MODALS)
 }
 
 /// What is behind the beginning, in either case.
@@ -315,9 +313,11 @@ impl Work {
     /// "Cases 4 and 5 are stubs", but not "replaced the stubs", or where the work is about stubs.
     fn contradicts(&self, words: &[String], topic: &Topic, lexicon: &Lexicon) -> bool {
         self.contradiction.all(words).any(|(at, end)| {
-            let denies = |word: &String| NONE.contains(&word.as_str()) || word == "not";
-            let is_none = clause_before(words, at).take(NONE_WORDS).any(denies);
-            !is_none && !topic.is_named(&words[at..end]) && !is_rid_of(words, at, lexicon)
+            let is_denied = clause_before(words, at).take(NONE_WORDS).any(|word| word == "not");
+            !is_denied
+                && !is_none(words, at)
+                && !topic.is_named(&words[at..end])
+                && !is_rid_of(words, at, lexicon)
         })
     }
 
@@ -325,11 +325,14 @@ impl Work {
     fn is_in_trouble(&self, words: &[String], lexicon: &Lexicon) -> bool {
         self.trouble.all(words).any(|(at, _)| {
             let is_last = at > 0 && LAST_PARTS.contains(&words[at - 1].as_str()) && is_made(words, at - 1);
-            let denies = |word: &String| NONE.contains(&word.as_str());
-            let is_none = clause_before(words, at).take(NONE_WORDS).any(denies);
-            words[at] == "not" || !is_last && !is_none && !is_rid_of(words, at, lexicon)
+            words[at] == "not" || !is_last && !is_none(words, at) && !is_rid_of(words, at, lexicon)
         })
     }
+}
+
+/// Whether there is none of what stands there: "no failing test", "nothing is missing".
+fn is_none(words: &[String], at: usize) -> bool {
+    clause_before(words, at).take(NONE_WORDS).any(|word| NONE.contains(&word.as_str()))
 }
 
 /// Whether somebody did away with what stands there: "removed the TODO comments".
@@ -375,7 +378,7 @@ impl Topic {
         let is_vague = |word: &str| word == QUOTE || VAGUE.contains(&word);
         words.retain(|word| word.len() >= TOPIC_WORD_BYTES && !is_vague(word));
         let files = objectives.iter().flat_map(|objective| &objective.expected_files);
-        let in_code = texts.flat_map(str::split_whitespace).filter(|word| is_code(word));
+        let in_code = texts.flat_map(code_in);
         let code = in_code.chain(files.map(|file| &file.path[..])).map(base_name).collect();
         let ids = objectives.iter().map(|objective| objective.id.to_lowercase()).collect();
         Self { ids, words, code, amount }
@@ -389,7 +392,7 @@ impl Topic {
 
     /// Whether every file and piece of code in a text is one that an objective names.
     pub(super) fn names_all_code(&self, text: &str) -> bool {
-        text.split_whitespace().filter(|word| is_code(word)).all(|word| self.code.contains(&base_name(word)))
+        code_in(text).all(|word| self.code.contains(&base_name(word)))
     }
 
     /// Whether it says the id of an objective, or a thing of its work.
@@ -399,7 +402,7 @@ impl Topic {
 
     /// Whether a file or a piece of code in a text is one that an objective names.
     fn names_code(&self, text: &str) -> bool {
-        text.split_whitespace().filter(|word| is_code(word)).any(|word| self.code.contains(&base_name(word)))
+        code_in(text).any(|word| self.code.contains(&base_name(word)))
     }
 
     pub(super) fn is_named(&self, words: &[String]) -> bool {
@@ -420,6 +423,11 @@ impl Topic {
         let most = counted.filter_map(|at| amount(&words[at])).max();
         self.amount.zip(most).is_some_and(|(wanted, most)| most < wanted)
     }
+}
+
+/// The files and names in code of a text.
+fn code_in(text: &str) -> impl Iterator<Item = &str> {
+    text.split_whitespace().filter(|word| is_code(word))
 }
 
 /// A path, a name with a dot or an underscore, or a word in the marks of code.
