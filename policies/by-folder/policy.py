@@ -22,7 +22,9 @@ from wit_world.imports.questions import (
     SplitAction_Keep,
     SplitAction_Split,
     SplitDecision,
-    SplitOccasion,
+    SplitOccasion_Boundary,
+    SplitOccasion_OutOfContinuations,
+    SplitOccasion_Requested,
     SubPhase,
 )
 from wit_world.imports.types import ObjectiveStatus
@@ -52,9 +54,9 @@ PATH = re.compile(r"[\w.-]+(?:/[\w.-]+)*\.\w+")
 class Splitting(exports.Splitting):
     def decide(self, observation):
         left = [one for one in observation.objectives if one.status != ObjectiveStatus.DONE]
-        stuck = observation.occasion == SplitOccasion.OUT_OF_CONTINUATIONS
-        asked = observation.occasion == SplitOccasion.REQUESTED
-        if observation.occasion == SplitOccasion.BOUNDARY:
+        stuck = isinstance(observation.occasion, SplitOccasion_OutOfContinuations)
+        asked = isinstance(observation.occasion, SplitOccasion_Requested)
+        if isinstance(observation.occasion, SplitOccasion_Boundary):
             return SplitDecision(SplitAction_Keep(), "what has begun is not divided")
         if not (stuck or asked) and len(left) <= config.get_integer("objectives-at-most"):
             return SplitDecision(SplitAction_Keep(), f"{len(left)} open objectives are few enough")
@@ -101,4 +103,4 @@ def within(folders, allowed):
 
 def part(name, ids):
     title = name[:TITLE_CHARS] or "everything else"
-    return SubPhase(title, ids, Order.MINI_PLAN if len(ids) > 1 else Order.DIRECT, 0)
+    return SubPhase(title, ids, Order.MINI_PLAN if len(ids) > 1 else Order.DIRECT, None)

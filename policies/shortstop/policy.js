@@ -34,7 +34,7 @@ export const compaction = {
     if (used < getNumber('least-percent') || fits) return keep(told);
 
     const refill = Number(getInteger('refill-turns'));
-    const refilled = o.refilledWithinTurns > 0 && o.refilledWithinTurns <= refill;
+    const refilled = o.refilledWithinTurns !== undefined && o.refilledWithinTurns <= refill;
     if (o.session.capabilities.compacts && !refilled) {
       const { done, open, failed } = o.phase.progress;
       const instructions =
@@ -44,7 +44,7 @@ export const compaction = {
     }
     if (o.phase.progress.doneBySession > 0) return { action: { tag: 'hand-off' }, reason: told };
     // Nothing is done that could be handed on; where it can, it compacts once more.
-    return o.session.capabilities.compacts ? { action: { tag: 'compact', val: '' }, reason: told } : keep(`${told}, but nothing is done`);
+    return o.session.capabilities.compacts ? { action: { tag: 'compact', val: undefined }, reason: told } : keep(`${told}, but nothing is done`);
   },
 };
 

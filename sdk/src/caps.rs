@@ -59,7 +59,7 @@ pub fn cut(text: &str, bytes: usize) -> &str {
 ///     document.line(line);
 /// }
 /// assert_eq!(document.text(), "# Handoff\n- the lexer is done\n");
-/// assert_eq!(document.left_out("facts.md"), ["1 line; see facts.md"]);
+/// assert_eq!(document.left_out(Some("facts.md")), ["1 line; see facts.md"]);
 /// ```
 #[derive(Clone, Debug)]
 pub struct CappedText {
@@ -111,13 +111,14 @@ impl CappedText {
     /// ```
     /// let mut text = baton_sdk::caps::CappedText::up_to(2);
     /// text.line("one");
-    /// assert_eq!(text.left_out("facts.md"), ["1 line; see facts.md"]);
+    /// assert_eq!(text.left_out(Some("facts.md")), ["1 line; see facts.md"]);
     /// ```
-    pub fn left_out(&self, path: &str) -> Vec<String> {
+    pub fn left_out(&self, path: Option<&str>) -> Vec<String> {
+        let place = path.map(|path| format!("; see {path}")).unwrap_or_default();
         match self.lines_beyond {
             0 => Vec::new(),
-            1 => vec![format!("1 line; see {path}")],
-            beyond => vec![format!("{beyond} lines; see {path}")],
+            1 => vec![format!("1 line{place}")],
+            beyond => vec![format!("{beyond} lines{place}")],
         }
     }
 }

@@ -74,11 +74,6 @@ impl Fields {
         }
     }
 
-    /// A field that is the host's alone.
-    pub(crate) fn ignore(&mut self, name: &str) {
-        self.0.remove(name);
-    }
-
     pub(crate) fn finish(self) -> Result<(), Wrong> {
         match self.0.into_iter().next() {
             None => Ok(()),

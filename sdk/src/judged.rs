@@ -50,7 +50,7 @@ judged! {
     compaction::Decision: action as compaction::Action;
     offloading::Decision: items as Vec<String>;
     splitting::Decision: action as splitting::Action;
-    budgeting::TurnBudget: max_turns as u32;
+    budgeting::TurnBudget: max_turns as Option<u32>;
     prompting::Prompt: prompt as String;
     handoff::Composition: continuer as handoff::Continuer;
     review::Review: accepted as bool;

@@ -64,6 +64,7 @@ pub mod sample;
 pub mod schema;
 #[cfg(all(feature = "proptest", not(target_arch = "wasm32")))]
 pub mod strategy;
+pub mod time;
 
 #[cfg(not(target_arch = "wasm32"))]
 pub use case::{Answer, Ask, Case, Policy, by};

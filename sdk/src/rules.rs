@@ -212,7 +212,7 @@ pub const RULES: &[Rule] = &[
                     unless(more > fewer, || format!("{more} objectives are in parts, {fewer} were before"))
                 }
                 (Answer::Budget(before), Answer::Budget(after)) => {
-                    let (fewer, more) = (before.max_turns, after.max_turns);
+                    let (fewer, more) = (turns(before), turns(after));
                     unless(more > fewer, || format!("it gives {more} turns, and gave {fewer}"))
                 }
                 _ => None,
@@ -225,7 +225,7 @@ pub const RULES: &[Rule] = &[
         test: |case, first, ask| {
             each(change::larger_base(case), first, ask, |before, after| match (before, after) {
                 (Answer::Budget(before), Answer::Budget(after)) => {
-                    let (more, fewer) = (before.max_turns, after.max_turns);
+                    let (more, fewer) = (turns(before), turns(after));
                     unless(fewer < more, || format!("it gives {fewer} turns, and gave {more}"))
                 }
                 _ => None,
@@ -292,6 +292,11 @@ fn became(before: Verdict, after: Verdict) -> String {
     format!("the verdict was {before:?}, and is {after:?}")
 }
 
+/// No cap is more than any.
+fn turns(budget: &crate::budgeting::TurnBudget) -> u32 {
+    budget.max_turns.unwrap_or(u32::MAX)
+}
+
 fn in_parts(action: &Scope) -> impl Iterator<Item = &String> {
     let parts = match action {
         Scope::Split(parts) => parts.as_slice(),
@@ -306,12 +311,10 @@ fn real_evidence(case: &Case, first: &Answer, _: Asked<'_>) -> Option<String> {
         (Ask::Complete(seen), Answer::Complete(answer)) => (&seen.session, &answer.evidence),
         _ => return None,
     };
-    let known = |seq: u64| seq == 0 || seen.signals.iter().any(|signal| signal.seq == seq);
-    evidence.iter().find_map(|evidence| match evidence.channel {
-        Channel::ToolOutput => Some(format!("it rests on what a tool printed: {:?}", evidence.text)),
-        _ if !known(evidence.seq) => {
-            Some(format!("it rests on signal {}, which was not there", evidence.seq))
-        }
+    let is_known = |seq: u64| seen.signals.iter().any(|signal| signal.seq == seq);
+    evidence.iter().find_map(|evidence| match (evidence.channel, evidence.seq) {
+        (Channel::ToolOutput, _) => Some(format!("it rests on what a tool printed: {:?}", evidence.text)),
+        (_, Some(seq)) if !is_known(seq) => Some(format!("it rests on signal {seq}, which was not there")),
         _ => None,
     })
 }

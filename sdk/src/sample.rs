@@ -18,6 +18,9 @@ use crate::{
     splitting,
 };
 
+/// 2026-06-01 12:00 UTC.
+pub(crate) const NOON: u64 = 1_780_315_200_000;
+
 /// A session between two prompts, at half of a window of 200,000 tokens.
 ///
 /// ```
@@ -34,9 +37,9 @@ pub fn session() -> Session {
         continuation: 0,
         prompts: 2,
         turns: 7,
-        max_turns: 25,
+        max_turns: Some(25),
         compactions: 0,
-        turns_since_compaction: 0,
+        turns_since_compaction: None,
         billed_input_tokens: 400_000,
         billed_output_tokens: 9_000,
         idle_ms: 1_000,
@@ -92,7 +95,7 @@ pub fn phase() -> Phase {
         mode: "standard".into(),
         depth: 0,
         budget: Budget {
-            turns: 25,
+            turns: Some(25),
             turns_used: 7,
             continuations: 3,
             continuations_used: 0,
@@ -102,7 +105,7 @@ pub fn phase() -> Phase {
         progress: Progress { done: 1, open: 1, failed: 0, done_by_session: 1 },
         expects_files: true,
         accept: None,
-        check: String::new(),
+        check: None,
         check_passed: None,
         depends_on: 0,
         origin: Origin::Workflow,
@@ -128,7 +131,7 @@ pub fn objective(id: &str, description: &str) -> Objective {
         attempts: 0,
         files: 1,
         expected_files: Vec::new(),
-        check: String::new(),
+        check: None,
         check_passed: None,
         reported: None,
         done_by: None,
@@ -138,10 +141,10 @@ pub fn objective(id: &str, description: &str) -> Objective {
 /// A work tree on `main`, clean.
 ///
 /// ```
-/// assert_eq!(baton_sdk::sample::git().branch, "main");
+/// assert_eq!(baton_sdk::sample::git().branch.as_deref(), Some("main"));
 /// ```
 pub fn git() -> GitFacts {
-    GitFacts { present: true, branch: "main".into(), commits_since: 0, dirty_files: 0 }
+    GitFacts { branch: Some("main".into()), commits_since: 0, dirty_files: 0 }
 }
 
 /// A signal of the second prompt, just now, whose text fills the whole of a window of `bytes`.
@@ -161,7 +164,7 @@ pub fn signal(channel: Channel, code: &str, bytes: u32) -> Signal {
         channel,
         age_ms: 0,
         prompt: 2,
-        code: code.into(),
+        code: Some(code.into()).filter(|code: &String| !code.is_empty()),
         status: None,
         resets_at_ms: None,
         retrying: false,
@@ -191,9 +194,9 @@ pub fn exhaustion_observation(window: TextId) -> exhaustion::Observation {
         objectives: Vec::new(),
         handoff_reported: false,
         nudges: 0,
-        now_ms: 1_780_315_200_000, // 2026-06-01 12:00 UTC
+        asked_at_ms: NOON,
         utc_offset_minutes: 0,
-        git: git(),
+        git: Some(git()),
         split_requested: false,
         review_missing: false,
         report_not_taken: None,
@@ -264,13 +267,13 @@ pub fn offloading_observation() -> offloading::Observation {
 /// A phase of two small objectives, with 25 turns of the table.
 ///
 /// ```
-/// assert_eq!(baton_sdk::sample::budgeting_observation().base_turns, 25);
+/// assert_eq!(baton_sdk::sample::budgeting_observation().base_turns, Some(25));
 /// ```
 pub fn budgeting_observation() -> budgeting::Observation {
     let splitting::Observation { phase, objectives, workspace_files, attributes, .. } =
         splitting_observation();
     let role = "executor".into();
-    budgeting::Observation { phase, role, objectives, workspace_files, base_turns: 25, attributes }
+    budgeting::Observation { phase, role, objectives, workspace_files, base_turns: Some(25), attributes }
 }
 
 /// Between two prompts, nothing to do.
@@ -286,7 +289,7 @@ pub fn compaction_observation() -> compaction::Observation {
     compaction::Observation {
         session: session(),
         phase: phase(),
-        refilled_within_turns: 0,
+        refilled_within_turns: None,
         attributes: Vec::new(),
     }
 }
@@ -313,7 +316,7 @@ pub fn splitting_observation() -> splitting::Observation {
         workspace_files: 40,
         recent: Vec::new(),
         window_tokens: Some(200_000),
-        git: git(),
+        git: Some(git()),
         attributes: Vec::new(),
     }
 }
@@ -345,14 +348,14 @@ pub fn review_observation(document: TextId) -> review::Observation {
 /// use baton_sdk::{MockHost, prompting::Kind, sample};
 ///
 /// let mut host = MockHost::new();
-/// let (last_output, findings) = (host.add_text("The lexer is done."), host.add_text(""));
-/// let observation = sample::handoff_observation(Kind::Continuing, last_output, findings);
+/// let last_output = host.add_text("The lexer is done.");
+/// let observation = sample::handoff_observation(Kind::Continuing, Some(last_output), None);
 /// assert_eq!(observation.focus, ["parser"]);
 /// ```
 pub fn handoff_observation(
     kind: prompting::Kind,
-    last_output: TextId,
-    findings: TextId,
+    last_output: Option<TextId>,
+    findings: Option<TextId>,
 ) -> handoff::Observation {
     handoff::Observation {
         kind,
@@ -370,11 +373,11 @@ pub fn handoff_observation(
         artifacts: Vec::new(),
         newest_handoff: None,
         inbox_path: ".baton/r1/inbox".into(),
-        because: String::new(),
+        because: None,
         last_output,
         findings,
-        git: git(),
-        now: "2026-03-01T12:00:00Z".into(),
+        git: Some(git()),
+        asked_at_ms: NOON,
         gotchas: Vec::new(),
         patterns: Vec::new(),
         commands: Vec::new(),
@@ -386,7 +389,7 @@ pub fn handoff_observation(
         commits: Vec::new(),
         verification: None,
         remarks: Vec::new(),
-        facts_path: String::new(),
+        facts_path: None,
         beyond: handoff::Beyond::default(),
         words_withheld: None,
         plans_first: false,

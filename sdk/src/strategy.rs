@@ -38,6 +38,7 @@ use crate::{
     recovery, review, sample, splitting as scope,
 };
 
+use crate::sample::NOON;
 use parts::{attributes, changed_file, git, line, objectives, phase, prose, session, turn, words};
 
 /// `exhaustion.assess`: sessions that work, hang, have ended or were refused, with up to eight signals of every channel.
@@ -56,7 +57,10 @@ pub fn exhaustion() -> impl Strategy<Value = Case> {
 
 fn session_seen() -> impl Strategy<Value = (health::Observation, String)> {
     use Occasion::*;
-    let occasion = select(vec![Turn, Signal, PromptEnded, SessionEnded, Heartbeat]);
+    let occasion = prop_oneof![
+        20 => select(vec![Turn, Signal, PromptEnded, SessionEnded, Heartbeat]),
+        1 => line().prop_map(Other),
+    ];
     let counts = (0..100_000_u64, 0..50_u32, 0..50_u32, 0..6_u32, any::<bool>());
     let rare = || prop::bool::weighted(0.1);
     let rest = (rare(), rare(), option::weighted(0.1, line()), rare());
@@ -77,7 +81,7 @@ fn session_seen() -> impl Strategy<Value = (health::Observation, String)> {
                     objectives,
                     handoff_reported,
                     nudges,
-                    now_ms: 1_780_315_200_000, // 2026-06-01 12:00 UTC
+                    asked_at_ms: NOON,
                     utc_offset_minutes: 120,
                     git,
                     split_requested,
@@ -123,9 +127,22 @@ pub fn recovery() -> impl Strategy<Value = Case> {
     use Verdict::*;
     let resets = option::of(1_780_000_000_000..1_790_000_000_000_u64);
     let cause = select(vec![QuotaCause::Usage, QuotaCause::Billing, QuotaCause::Rate, QuotaCause::Overload]);
-    let quota = (cause, resets).prop_map(|(cause, until_ms)| Quota(health::Quota { cause, until_ms }));
-    let plain =
-        vec![Answered, HandedOff, Exhausted, TurnLimit, BudgetLimit, Truncated, Stalled, Interrupted, Failed];
+    let quota =
+        (cause, resets).prop_map(|(cause, resets_at_ms)| Quota(health::Quota { cause, resets_at_ms }));
+    let plain = vec![
+        Answered,
+        HandedOff,
+        Exhausted,
+        TurnLimit,
+        BudgetLimit,
+        Truncated,
+        Stalled,
+        Interrupted,
+        Unauthenticated,
+        NeedsInput,
+        Refused,
+        Failed,
+    ];
     let verdict = prop_oneof![6 => select(plain), 1 => quota];
     (session_seen(), verdict, prose()).prop_map(|((session, window), verdict, reason)| {
         let occasion = if verdict == Stalled { Occasion::Heartbeat } else { Occasion::PromptEnded };
@@ -151,7 +168,7 @@ pub fn recovery() -> impl Strategy<Value = Case> {
 /// assert!(matches!(case.ask, Ask::Compaction(_)));
 /// ```
 pub fn compaction() -> impl Strategy<Value = Case> {
-    (session(), phase(), 0..8_u32, attributes()).prop_map(
+    (session(), phase(), option::of(1..8_u32), attributes()).prop_map(
         |(session, phase, refilled_within_turns, attributes)| {
             Case::new(Ask::Compaction(room::Observation {
                 session,
@@ -174,7 +191,11 @@ pub fn compaction() -> impl Strategy<Value = Case> {
 /// assert!(matches!(case.ask, Ask::Offload(_)));
 /// ```
 pub fn offloading() -> impl Strategy<Value = Case> {
-    let item = (select(vec![ItemKind::ToolResult, ItemKind::ToolInput]), 0..200_000_u64);
+    let kind = prop_oneof![
+        20 => select(vec![ItemKind::ToolResult, ItemKind::ToolInput]),
+        1 => line().prop_map(ItemKind::Other),
+    ];
+    let item = (kind, 0..200_000_u64);
     (session(), phase(), vec(item, 1..12), attributes()).prop_map(|(session, phase, items, attributes)| {
         let item = |(place, (kind, tokens)): (usize, _)| Item { id: format!("item-{place}"), kind, tokens };
         let items = items.into_iter().enumerate().map(item).collect();
@@ -208,7 +229,7 @@ pub fn splitting() -> impl Strategy<Value = Case> {
 /// ```
 pub fn budgeting() -> impl Strategy<Value = Case> {
     let role = select(vec!["executor", "reviewer", "lead"]);
-    (scope(), role, 1..200_u32).prop_map(|(seen, role, base_turns)| {
+    (scope(), role, option::weighted(0.9, 1..200_u32)).prop_map(|(seen, role, base_turns)| {
         let scope::Observation { phase, objectives, workspace_files, attributes, .. } = seen;
         let role = role.into();
         let seen =
@@ -219,7 +240,10 @@ pub fn budgeting() -> impl Strategy<Value = Case> {
 
 fn scope() -> impl Strategy<Value = scope::Observation> {
     use scope::Occasion::*;
-    let occasion = select(vec![PhaseStart, Boundary, Requested, OutOfContinuations]);
+    let occasion = prop_oneof![
+        20 => select(vec![PhaseStart, Boundary, Requested, OutOfContinuations]),
+        1 => line().prop_map(Other),
+    ];
     let numbers = (0..200_u32, 0..10_000_u32, option::of(select(vec![32_000_u64, 200_000, 1_000_000])));
     let limits = (2..10_u32, 0..4_u32).prop_map(|(parts, depth)| Limits { parts, depth });
     let allowed = (limits, select(vec![Time::Ahead, Time::During, Time::Never]));
@@ -286,7 +310,10 @@ pub fn handoff() -> impl Strategy<Value = Case> {
 
 fn continued(ask: fn(work::Observation) -> Ask) -> impl Strategy<Value = Case> {
     use Kind::*;
-    let kind = select(vec![First, Next, Continuing, ReOriented, Nudged, Reviewing, Merging]);
+    let kind = prop_oneof![
+        20 => select(vec![First, Next, Continuing, ReOriented, Nudged, Reviewing, Merging]),
+        1 => line().prop_map(Other),
+    ];
     let tried = (prose(), prose()).prop_map(|(approach, outcome)| Attempt { approach, outcome });
     let artifact =
         (line(), 1..9_u32, line()).prop_map(|(name, version, summary)| Artifact { name, version, summary });
@@ -297,7 +324,7 @@ fn continued(ask: fn(work::Observation) -> Ask) -> impl Strategy<Value = Case> {
     });
     let reported = (prose(), prose(), vec(prose(), 0..5), vec(line(), 0..20)).prop_map(
         |(current_state, immediate_next_action, critical_context, critical_files)| ReportedHandoff {
-            session: "s1".into(),
+            session: Some("s1".into()),
             current_state,
             immediate_next_action,
             critical_context,
@@ -313,7 +340,7 @@ fn continued(ask: fn(work::Observation) -> Ask) -> impl Strategy<Value = Case> {
         option::of(any::<bool>()),
         vec(prose(), 0..4),
     );
-    let place = (parts::place(), prose());
+    let place = (parts::place(), option::weighted(0.9, prose()));
     (kind, session(), phase(), objectives(), facts, place, words(), words(), git()).prop_map(
         move |(kind, session, mut phase, objectives, facts, place, last_output, findings, git)| {
             phase.progress = parts::progress(&objectives);
@@ -321,8 +348,8 @@ fn continued(ask: fn(work::Observation) -> Ask) -> impl Strategy<Value = Case> {
             let (place, because) = place;
             let verification = passed.map(|passed| Verification {
                 passed,
-                at: "2026-03-01T11:58:00Z".into(),
-                artifact: "verify-20".into(),
+                ended_at_ms: NOON - 120_000,
+                artifact: Some("verify-20".into()),
             });
             let seen = work::Observation {
                 kind,
@@ -338,10 +365,10 @@ fn continued(ask: fn(work::Observation) -> Ask) -> impl Strategy<Value = Case> {
                 newest_handoff: place.newest_handoff,
                 inbox_path: ".baton/r1/inbox".into(),
                 because,
-                last_output: 0,
-                findings: 1,
+                last_output: Some(0),
+                findings: Some(1),
                 git,
-                now: "2026-03-01T12:00:00Z".into(),
+                asked_at_ms: NOON,
                 patterns: gotchas.clone(),
                 gotchas,
                 commands: Vec::new(),
@@ -353,7 +380,7 @@ fn continued(ask: fn(work::Observation) -> Ask) -> impl Strategy<Value = Case> {
                 commits,
                 verification,
                 remarks: Vec::new(),
-                facts_path: ".baton/r1/facts/20.md".into(),
+                facts_path: Some(".baton/r1/facts/20.md".into()),
                 beyond: place.beyond,
                 words_withheld: place.words_withheld,
                 plans_first: place.plans_first,

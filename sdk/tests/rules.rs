@@ -35,7 +35,7 @@ impl Exhaustion for Culprit {
             is_wrong(host, "tools") && o.signals.iter().any(|s| s.channel == Channel::ToolOutput);
         let healed = is_wrong(host, "full") && used > 150_000;
         let ended = matches!(o.occasion, Occasion::PromptEnded | Occasion::SessionEnded);
-        let evidence = Evidence { channel: Channel::Terminal, seq: 7, text: "somewhere".into() };
+        let evidence = Evidence { channel: Channel::Terminal, seq: Some(7), text: "somewhere".into() };
         Some(Assessment {
             verdict: match () {
                 () if hears_tools || (used >= 100_000 && !healed) => Verdict::Exhausted,
@@ -101,7 +101,7 @@ impl Splitting for Culprit {
             title: "part".into(),
             objectives: objectives.to_vec(),
             order: Order::Direct,
-            max_turns: 0,
+            max_turns: None,
         };
         Some(match open.split_first() {
             Some((first, rest)) if !rest.is_empty() => splitting::Decision::new(
@@ -116,8 +116,8 @@ impl Splitting for Culprit {
 impl Budgeting for Culprit {
     fn decide(host: &impl Host, o: budgeting::Observation) -> Option<TurnBudget> {
         let max_turns = match () {
-            () if is_wrong(host, "base") => 200_u32.saturating_sub(o.base_turns),
-            () if is_wrong(host, "done") => o.base_turns + o.objectives.len() as u32,
+            () if is_wrong(host, "base") => o.base_turns.map(|base| 200_u32.saturating_sub(base)),
+            () if is_wrong(host, "done") => o.base_turns.map(|base| base + o.objectives.len() as u32),
             () => o.base_turns,
         };
         Some(TurnBudget { max_turns, reason: "the table's value".into() })
@@ -153,7 +153,7 @@ impl Review for Culprit {
             true => 50 - 10 * o.secrets.len().min(5) as u32,
             false => 10 * o.secrets.len().min(5) as u32,
         };
-        let findings = vec![Finding { cost, line: 0, text: "secrets".into() }];
+        let findings = vec![Finding { cost, line: None, text: "secrets".into() }];
         let staleness = match (o.commits_since > 3, is_wrong(host, "younger")) {
             (true, true) | (false, false) => Staleness::Fresh,
             _ => Staleness::Stale,
@@ -188,8 +188,8 @@ fn cases() -> Vec<Case> {
         words(Ask::Complete(sample::completion_observation(0))),
         words(Ask::Recover(sample::recovery_observation(0))),
         Case::new(Ask::Offload(sample::offloading_observation())),
-        words(Ask::Brief(sample::handoff_observation(Kind::First, 0, 1))),
-        words(Ask::Compose(sample::handoff_observation(Kind::First, 0, 1))),
+        words(Ask::Brief(sample::handoff_observation(Kind::First, Some(0), Some(1)))),
+        words(Ask::Compose(sample::handoff_observation(Kind::First, Some(0), Some(1)))),
         words(Ask::Review(sample::review_observation(0))),
     ]
 }

@@ -485,7 +485,7 @@ fn a_file_of_rules_decides_what_it_speaks_about() {
         panic!("{by_rules:?}")
     };
     assert_eq!(recovery.action, RecoveryAction::HandOff);
-    assert_eq!((budget.max_turns, assessment.verdict), (7, Verdict::Exhausted));
+    assert_eq!((budget.max_turns, assessment.verdict), (Some(7), Verdict::Exhausted));
     let abstained = |label: &Label| label.abstained.iter().any(|before| before.policy == "rules");
     let next = decided.iter().filter(|(_, label)| label.policy == "resilience" && abstained(label));
     assert!(next.count() > 0, "the next of the chain decides the rest");

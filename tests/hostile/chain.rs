@@ -13,7 +13,7 @@ use baton_engine::{
     RouterError, SettingsError, builtin_bytes,
 };
 
-use crate::guests::{ANSWER, DECISION, Guest};
+use crate::guests::{ANSWER, DECISION, Guest, REASON};
 use crate::{configured, engine, message, questions, refused};
 
 const PLAN: &str = "there is a plan";
@@ -40,9 +40,9 @@ fn reader(name: &str) -> Guest {
             (i32.store (i32.const {}) (i32.load (i32.const {})))))
          (i64.store (i32.const {at}) (i64.const 0))
          (i32.const {ANSWER})",
-        at + 12,
+        REASON,
         at + 4,
-        at + 16,
+        REASON + 4,
         at + 8
     ))
     .import("artifacts", "read")

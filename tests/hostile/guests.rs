@@ -41,6 +41,8 @@ pub struct Guest {
 
 /// Where a decision, or another result, is written by hand: above the null page, below the data and the heap.
 pub const DECISION: u32 = 64;
+/// Where the reason of a `compaction-decision` is: address, then length.
+pub const REASON: u32 = DECISION + 16;
 /// Where an answer begins: the byte that says that it is one, and no abstention, is there from the first.
 pub const ANSWER: u32 = DECISION - 4;
 
@@ -96,8 +98,8 @@ impl Guest {
                 "(i32.store (i32.const {}) (i32.const 1024))
                  (i32.store (i32.const {}) (i32.const {reason_bytes}))
                  (i32.const {ANSWER})",
-                DECISION + 12,
-                DECISION + 16
+                REASON,
+                REASON + 4
             ),
         )
     }

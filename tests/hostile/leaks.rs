@@ -10,7 +10,7 @@ use baton_core::observation::Question;
 use baton_engine::limits::{LOG_BYTES, LOG_LINES, REASON_BYTES};
 use wit_parser::{Resolve, WorldItem};
 
-use crate::guests::{ANSWER, DECISION, Guest, contract};
+use crate::guests::{ANSWER, DECISION, Guest, REASON, contract};
 use crate::{configured, engine, questions};
 
 /// Every function that the contract lends to a policy, and whether it gives anything back. What gives nothing back can
@@ -68,8 +68,8 @@ fn telling(bytes: usize) -> Guest {
          (i32.store (i32.const {}) (i32.load (i32.const 512)))
          (i32.store (i32.const {}) (i32.load (i32.const 516)))
          (i32.const {ANSWER})",
-        DECISION + 12,
-        DECISION + 16
+        REASON,
+        REASON + 4
     ))
     .import("text", "slice")
 }
@@ -120,8 +120,8 @@ fn nothing_is_told_to_the_next_decision() {
          (i32.store (i32.const {}) (i32.const 1024))
          (i32.store (i32.const {}) (i32.const 2))
          (i32.const {ANSWER})",
-        DECISION + 12,
-        DECISION + 16
+        REASON,
+        REASON + 4
     ))
     .item(asked);
     let counts = configured(&engine(), "counts", &counts);

@@ -3,7 +3,7 @@
 #![allow(dead_code, unreachable_pub)] // Several test binaries use it, each its part.
 
 use baton_core::decision::{Assessment, Staleness, Verdict};
-use baton_core::facts::{Capabilities, Channel, GitFacts};
+use baton_core::facts::{Capabilities, Channel};
 use baton_core::observation::{
     Ask, Beyond, BriefKind, BudgetView, BudgetingObservation, ChangedFileView, CompactionObservation,
     CompletionObservation, HandoffObservation, HandoffReference, ItemKind, ItemView, ObjectiveStatus,
@@ -24,9 +24,9 @@ pub fn session() -> SessionView {
         continuation: 0,
         prompts: 1,
         turns: 3,
-        max_turns: 50,
+        max_turns: Some(50),
         compactions: 0,
-        turns_since_compaction: 0,
+        turns_since_compaction: None,
         billed_input_tokens: 1000,
         billed_output_tokens: 100,
         idle_ms: 10,
@@ -42,11 +42,11 @@ pub fn phase() -> PhaseView {
         title: "Write the parser".to_owned(),
         mode: "standard".to_owned(),
         depth: 0,
-        budget: BudgetView { turns: 50, continuations: 3, retries: 2, ..BudgetView::default() },
+        budget: BudgetView { turns: Some(50), continuations: 3, retries: 2, ..BudgetView::default() },
         progress: ProgressView { open: 2, ..ProgressView::default() },
         expects_files: true,
         accept: None,
-        check: String::new(),
+        check: None,
         check_passed: None,
         depends_on: 0,
         origin: OriginView::default(),
@@ -64,7 +64,7 @@ pub fn compaction() -> Question {
     let seen = CompactionObservation {
         session: session(),
         phase: phase(),
-        refilled_within_turns: 0,
+        refilled_within_turns: None,
         attributes: Vec::new(),
     };
     Question {
@@ -80,7 +80,7 @@ pub fn exhaustion(occasion: Occasion) -> Question {
         channel: Channel::AgentEvent,
         age_ms: 5,
         prompt: 1,
-        code: "prompt_too_long".to_owned(),
+        code: Some("prompt_too_long".to_owned()),
         status: None,
         resets_at_ms: None,
         retrying: false,
@@ -98,9 +98,9 @@ pub fn exhaustion(occasion: Occasion) -> Question {
         objectives: vec![objective("a", ObjectiveStatus::InProgress)],
         handoff_reported: false,
         nudges: 0,
-        now_ms: UnixMs(0),
+        asked_at_ms: UnixMs(0),
         utc_offset_minutes: 0,
-        git: GitFacts::default(),
+        git: None,
         split_requested: false,
         review_missing: false,
         report_not_taken: None,
@@ -122,7 +122,7 @@ pub fn splitting() -> SplittingObservation {
         workspace_files: 3,
         recent: Vec::new(),
         window_tokens: Some(200_000),
-        git: GitFacts::default(),
+        git: None,
         attributes: Vec::new(),
     }
 }
@@ -151,11 +151,11 @@ pub fn handoff() -> HandoffObservation {
             found: None,
         }),
         inbox_path: ".baton/r1/inbox".to_owned(),
-        because: "The context window was used up.".to_owned(),
-        last_output: TextId(0),
-        findings: TextId(1),
-        git: GitFacts::default(),
-        now: "2026-02-12T10:30:00Z".to_owned(),
+        because: Some("The context window was used up.".to_owned()),
+        last_output: Some(TextId(0)),
+        findings: Some(TextId(1)),
+        git: None,
+        asked_at_ms: UnixMs(1_770_892_200_000),
         gotchas: vec!["the tests need a network".to_owned()],
         patterns: Vec::new(),
         commands: Vec::new(),
@@ -167,7 +167,7 @@ pub fn handoff() -> HandoffObservation {
         commits: Vec::new(),
         verification: None,
         remarks: Vec::new(),
-        facts_path: "handoffs/1-facts.json".to_owned(),
+        facts_path: Some("handoffs/1-facts.json".to_owned()),
         beyond: Beyond::default(),
         words_withheld: None,
         plans_first: false,
@@ -184,7 +184,7 @@ pub fn handoff() -> HandoffObservation {
 fn budgeting() -> BudgetingObservation {
     let SplittingObservation { phase, objectives, workspace_files, attributes, .. } = splitting();
     let role = "executor".to_owned();
-    BudgetingObservation { phase, role, objectives, workspace_files, base_turns: 40, attributes }
+    BudgetingObservation { phase, role, objectives, workspace_files, base_turns: Some(40), attributes }
 }
 
 fn offloading() -> OffloadingObservation {

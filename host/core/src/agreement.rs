@@ -122,7 +122,6 @@ fn offloaded<'a>(ask: &Ask, of: &'a OffloadingDecision) -> BTreeSet<&'a str> {
 mod tests {
     use super::*;
     use crate::decision::{CompactionAction, CompactionDecision, QuotaCause, RecoveryDecision};
-    use crate::facts::GitFacts;
     use crate::observation::{ItemKind, ItemView, SessionObservation, TextId};
     use crate::run::question_alone;
     use crate::time::UnixMs;
@@ -164,9 +163,9 @@ mod tests {
             objectives: Vec::new(),
             handoff_reported: false,
             nudges: 0,
-            now_ms: UnixMs(0),
+            asked_at_ms: UnixMs(0),
             utc_offset_minutes: 0,
-            git: GitFacts::default(),
+            git: None,
             split_requested: false,
             review_missing: false,
             report_not_taken: None,
@@ -209,7 +208,7 @@ mod tests {
             same_effect(&Ask::Recover(Box::new(observation)), &decision(a), &decision(b))
         };
         let (wait, nudge, anew) = (RecoveryAction::Wait, RecoveryAction::Nudge, RecoveryAction::Retry);
-        let limit = Verdict::Quota { cause: QuotaCause::Rate, until: None };
+        let limit = Verdict::Quota { cause: QuotaCause::Rate, resets_at_ms: None };
         for occasion in [Occasion::Heartbeat, Occasion::PromptEnded] {
             assert!(same(occasion, Verdict::Stalled, &nudge, &RecoveryAction::Interrupt));
             assert!(!same(occasion, Verdict::Stalled, &nudge, &anew));
@@ -223,7 +222,7 @@ mod tests {
     #[test]
     fn while_the_agent_works_only_a_limit_and_a_stall_are_acted_upon() {
         let step_of = |is_over, verdict| step(is_over, &assessment(verdict)).is_some();
-        let limit = Verdict::Quota { cause: QuotaCause::Rate, until: None };
+        let limit = Verdict::Quota { cause: QuotaCause::Rate, resets_at_ms: None };
         for verdict in [Verdict::Healthy, Verdict::Answered, Verdict::Exhausted, Verdict::Failed] {
             assert!(!step_of(false, verdict) && step_of(true, verdict), "{verdict:?}");
         }

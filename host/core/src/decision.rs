@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::facts::Channel;
 use crate::ids::{Digest, ObjectiveId, Seq};
-use crate::observation::{Capability, is_default};
+use crate::observation::Capability;
 use crate::time::UnixMs;
 
 /// A policy's answer, by the function that was asked.
@@ -95,7 +95,7 @@ pub enum Verdict {
         /// Why.
         cause: QuotaCause,
         /// When it resets, where anything said so.
-        until: Option<UnixMs>,
+        resets_at_ms: Option<UnixMs>,
     },
     /// The cap of turns was reached.
     TurnLimit,
@@ -107,6 +107,12 @@ pub enum Verdict {
     Stalled,
     /// Somebody interrupted it.
     Interrupted,
+    /// The agent is not logged in, or its key is not accepted.
+    Unauthenticated,
+    /// The agent asks a person something, and cannot go on without an answer.
+    NeedsInput,
+    /// The model or its provider declined the work.
+    Refused,
     /// It broke for another reason.
     Failed,
 }
@@ -125,6 +131,9 @@ impl Verdict {
             Verdict::Truncated => "truncated",
             Verdict::Stalled => "stalled",
             Verdict::Interrupted => "interrupted",
+            Verdict::Unauthenticated => "unauthenticated",
+            Verdict::NeedsInput => "needs-input",
+            Verdict::Refused => "refused",
             Verdict::Failed => "failed",
         }
     }
@@ -135,8 +144,8 @@ impl Verdict {
 pub struct Evidence {
     /// Where it came from.
     pub channel: Channel,
-    /// `seq` of the signal; 0 for evidence that is no signal.
-    pub seq: Seq,
+    /// `seq` of the signal; absent for evidence that is no signal.
+    pub seq: Option<Seq>,
     /// What was seen.
     pub text: String,
 }
@@ -210,8 +219,8 @@ pub enum CompactionAction {
     Keep,
     /// Compact now.
     Compact {
-        /// What the agent should keep in mind; may be empty.
-        instructions: String,
+        /// What the agent should keep in mind, where anything.
+        instructions: Option<String>,
     },
     /// Continue in a new session.
     HandOff,
@@ -254,8 +263,8 @@ pub struct SubPhase {
     pub objectives: Vec<ObjectiveId>,
     /// How it gets its work.
     pub order: Order,
-    /// Turns; 0 leaves it to `budget`.
-    pub max_turns: u32,
+    /// Turns; absent leaves it to `budgeting`.
+    pub max_turns: Option<u32>,
 }
 
 /// `questions.split-action`.
@@ -288,8 +297,8 @@ pub struct SplitDecision {
 /// `questions.turn-budget`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TurnBudget {
-    /// Turns for the scope.
-    pub max_turns: u32,
+    /// Turns for the scope; absent for no cap.
+    pub max_turns: Option<u32>,
     /// For a person.
     pub reason: String,
 }
@@ -363,9 +372,9 @@ impl Staleness {
 pub struct Finding {
     /// Points this costs.
     pub cost: u32,
-    /// The line it is about, from 1; 0 for the whole document.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub line: u32,
+    /// The line it is about, from 1; absent for the whole document.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
     /// What is wrong.
     pub text: String,
 }

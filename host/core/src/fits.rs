@@ -106,7 +106,7 @@ mod tests {
             title: String::new(),
             objectives: ids.iter().map(|id| ObjectiveId::new(*id)).collect(),
             order: Order::Direct,
-            max_turns: 0,
+            max_turns: None,
         };
         parts.iter().map(part).collect()
     }

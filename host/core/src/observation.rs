@@ -105,7 +105,7 @@ pub struct SignalView {
     pub channel: Channel,
     pub age_ms: u64,
     pub prompt: u32,
-    pub code: String,
+    pub code: Option<String>,
     pub status: Option<u16>,
     pub resets_at_ms: Option<UnixMs>,
     pub retrying: bool,
@@ -158,9 +158,9 @@ pub struct SessionView {
     pub continuation: u32,
     pub prompts: u32,
     pub turns: u32,
-    pub max_turns: u32,
+    pub max_turns: Option<u32>,
     pub compactions: u32,
-    pub turns_since_compaction: u32,
+    pub turns_since_compaction: Option<u32>,
     pub billed_input_tokens: u64,
     pub billed_output_tokens: u64,
     pub idle_ms: u64,
@@ -189,10 +189,34 @@ pub struct ChangedFileView {
     pub digest: Option<Digest>,
 }
 
+/// `types.git-facts`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GitView {
+    pub branch: Option<String>,
+    pub commits_since: u32,
+    pub dirty_files: u32,
+}
+
+impl GitView {
+    /// What a policy is told of these facts; none where the workspace is no work tree.
+    pub fn of(facts: &GitFacts) -> Option<Self> {
+        facts.present.then(|| Self {
+            branch: said(&facts.branch),
+            commits_since: facts.commits_since,
+            dirty_files: facts.dirty_files,
+        })
+    }
+}
+
+/// A text that says something.
+pub(crate) fn said(text: &str) -> Option<String> {
+    (!text.is_empty()).then(|| text.to_owned())
+}
+
 /// `types.budget`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BudgetView {
-    pub turns: u32,
+    pub turns: Option<u32>,
     pub turns_used: u32,
     pub continuations: u32,
     pub continuations_used: u32,
@@ -243,8 +267,8 @@ pub struct PhaseView {
     pub expects_files: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accept: Option<Basis>,
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub check: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub check: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub check_passed: Option<bool>,
     #[serde(default, skip_serializing_if = "is_default")]
@@ -290,10 +314,10 @@ pub struct SessionObservation {
     pub handoff_reported: bool,
     pub nudges: u32,
     #[serde(default, skip_serializing_if = "is_default")]
-    pub now_ms: UnixMs,
+    pub asked_at_ms: UnixMs,
     #[serde(default, skip_serializing_if = "is_default")]
     pub utc_offset_minutes: i32,
-    pub git: GitFacts,
+    pub git: Option<GitView>,
     #[serde(default, skip_serializing_if = "is_default")]
     pub split_requested: bool,
     #[serde(default, skip_serializing_if = "is_default")]
@@ -341,7 +365,7 @@ pub struct ItemView {
 pub struct CompactionObservation {
     pub session: SessionView,
     pub phase: PhaseView,
-    pub refilled_within_turns: u32,
+    pub refilled_within_turns: Option<u32>,
     pub attributes: Attributes,
 }
 
@@ -400,7 +424,7 @@ pub struct SplittingObservation {
     pub workspace_files: u32,
     pub recent: Vec<TurnView>,
     pub window_tokens: Option<u64>,
-    pub git: GitFacts,
+    pub git: Option<GitView>,
     pub attributes: Attributes,
 }
 
@@ -411,7 +435,7 @@ pub struct BudgetingObservation {
     pub role: String,
     pub objectives: Vec<ObjectiveView>,
     pub workspace_files: u32,
-    pub base_turns: u32,
+    pub base_turns: Option<u32>,
     pub attributes: Attributes,
 }
 

@@ -13,7 +13,7 @@ macro_rules! same {
 mod answers;
 
 use baton_core::decision as core;
-use baton_core::facts::{Capabilities, Channel, Exit, GitFacts, OccupancySource};
+use baton_core::facts::{Capabilities, Channel, Exit, OccupancySource};
 use baton_core::observation as see;
 use baton_core::workflow::SplitTime;
 use baton_core::{ObjectiveId, PhaseId, SessionId};
@@ -36,7 +36,7 @@ fn signal(signal: &see::SignalView) -> types::Signal<'_> {
         channel: channel_out(signal.channel),
         age_ms: signal.age_ms,
         prompt: signal.prompt,
-        code: &signal.code,
+        code: signal.code.as_deref(),
         status: signal.status,
         resets_at_ms: signal.resets_at_ms.map(|at| at.0),
         retrying: signal.retrying,
@@ -120,7 +120,7 @@ fn phase(phase: &see::PhaseView) -> types::Phase<'_> {
         progress: types::Progress { done, open, failed, done_by_session },
         expects_files: phase.expects_files,
         accept: phase.accept.map(basis),
-        check: &phase.check,
+        check: phase.check.as_deref(),
         check_passed: phase.check_passed,
         depends_on: phase.depends_on,
         origin: match &phase.origin {
@@ -171,7 +171,7 @@ fn objective<'a>(
         attempts: objective.attempts,
         files: objective.files,
         expected_files,
-        check: &objective.check,
+        check: objective.check.as_deref(),
         check_passed: objective.check_passed,
         reported: objective.reported.as_ref().map(|said| types::StatusReport {
             status: status(said.status),
@@ -188,14 +188,13 @@ fn changed_file(file: &see::ChangedFileView) -> types::ChangedFile<'_> {
         bytes: file.bytes,
         exists: file.exists,
         by_session: file.by_session,
-        digest: file.digest.as_ref().map_or("", |digest| digest.short()),
+        digest: file.digest.as_ref().map(|digest| digest.short()),
     }
 }
 
-fn git(git: &GitFacts) -> types::GitFacts<'_> {
+fn git(git: &see::GitView) -> types::GitFacts<'_> {
     types::GitFacts {
-        present: git.present,
-        branch: &git.branch,
+        branch: git.branch.as_deref(),
         commits_since: git.commits_since,
         dirty_files: git.dirty_files,
     }
@@ -243,9 +242,9 @@ pub(crate) fn session_observation<R>(
             objectives,
             handoff_reported: seen.handoff_reported,
             nudges: seen.nudges,
-            now_ms: seen.now_ms.0,
+            asked_at_ms: seen.asked_at_ms.0,
             utc_offset_minutes: seen.utc_offset_minutes,
-            git: git(&seen.git),
+            git: seen.git.as_ref().map(git),
             split_requested: seen.split_requested,
             review_missing: seen.review_missing,
             report_not_taken: seen.report_not_taken.as_deref(),
@@ -286,7 +285,11 @@ pub(crate) fn recovery<R>(
 }
 
 fn evidence_out(evidence: &core::Evidence) -> types::EvidenceParam<'_> {
-    types::EvidenceParam { channel: channel_out(evidence.channel), seq: evidence.seq.0, text: &evidence.text }
+    types::EvidenceParam {
+        channel: channel_out(evidence.channel),
+        seq: evidence.seq.map(|seq| seq.0),
+        text: &evidence.text,
+    }
 }
 
 fn assessment_out<'a>(
@@ -299,15 +302,18 @@ fn assessment_out<'a>(
         core::Verdict::Answered => Verdict::Answered,
         core::Verdict::HandedOff => Verdict::HandedOff,
         core::Verdict::Exhausted => Verdict::Exhausted,
-        core::Verdict::Quota { cause, until } => Verdict::Quota(questions::Quota {
+        core::Verdict::Quota { cause, resets_at_ms: until } => Verdict::Quota(questions::Quota {
             cause: same!(cause, core::QuotaCause => questions::QuotaCause: Usage, Billing, Rate, Overload),
-            until_ms: until.map(|at| at.0),
+            resets_at_ms: until.map(|at| at.0),
         }),
         core::Verdict::TurnLimit => Verdict::TurnLimit,
         core::Verdict::BudgetLimit => Verdict::BudgetLimit,
         core::Verdict::Truncated => Verdict::Truncated,
         core::Verdict::Stalled => Verdict::Stalled,
         core::Verdict::Interrupted => Verdict::Interrupted,
+        core::Verdict::Unauthenticated => Verdict::Unauthenticated,
+        core::Verdict::NeedsInput => Verdict::NeedsInput,
+        core::Verdict::Refused => Verdict::Refused,
         core::Verdict::Failed => Verdict::Failed,
     };
     questions::AssessmentParam { verdict, evidence, warning: of.warning.as_deref(), reason: &of.reason }
@@ -396,7 +402,7 @@ pub(crate) fn splitting<R>(
             workspace_files: seen.workspace_files,
             recent: &recent,
             window_tokens: seen.window_tokens,
-            git: git(&seen.git),
+            git: seen.git.as_ref().map(git),
             attributes: &attributes,
         })
     })
@@ -451,7 +457,7 @@ pub(crate) fn handoff<R>(
         phase: lesson.phase.as_str(),
         kind: same!(lesson.kind, see::LessonKind => questions::LessonKind: Decision, Gotcha, FailedApproach, Pattern),
         text: &lesson.text,
-        path: &lesson.path,
+        path: lesson.path.as_deref(),
     });
     let entry_points = list(&seen.entry_points, |entry| questions::EntryPoint {
         kind: same!(entry.kind, see::EntryKind => questions::EntryKind: Index, Progress, WorkItems, InitScript, Summary),
@@ -467,7 +473,7 @@ pub(crate) fn handoff<R>(
     let reported = seen.reported.as_ref();
     let words = reported.map(|said| (strs(&said.critical_context), strs(&said.critical_files)));
     let reported = reported.zip(words.as_ref()).map(|(said, (context, files))| questions::ReportedHandoff {
-        session: &said.session,
+        session: said.session.as_deref(),
         current_state: &said.current_state,
         immediate_next_action: &said.immediate_next_action,
         critical_context: context,
@@ -503,11 +509,11 @@ pub(crate) fn handoff<R>(
             artifacts: &artifacts,
             newest_handoff: seen.newest_handoff.as_ref().map(handoff_reference),
             inbox_path: &seen.inbox_path,
-            because: &seen.because,
-            last_output: seen.last_output.0,
-            findings: seen.findings.0,
-            git: git(&seen.git),
-            now: &seen.now,
+            because: seen.because.as_deref(),
+            last_output: seen.last_output.map(|text| text.0),
+            findings: seen.findings.map(|text| text.0),
+            git: seen.git.as_ref().map(git),
+            asked_at_ms: seen.asked_at_ms.0,
             gotchas: &gotchas,
             patterns: &patterns,
             commands: &commands,
@@ -519,11 +525,11 @@ pub(crate) fn handoff<R>(
             commits: &commits,
             verification: seen.verification.as_ref().map(|last| questions::Verification {
                 passed: last.passed,
-                at: &last.at,
-                artifact: &last.artifact,
+                ended_at_ms: last.ended_at_ms.0,
+                artifact: last.artifact.as_deref(),
             }),
             remarks: &remarks,
-            facts_path: &seen.facts_path,
+            facts_path: seen.facts_path.as_deref(),
             beyond: beyond(seen.beyond),
             words_withheld: seen.words_withheld.map(withheld),
             plans_first: seen.plans_first,

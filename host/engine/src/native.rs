@@ -135,8 +135,8 @@ fn prompt(seen: &HandoffObservation) -> String {
         line!(text, "- [{}] {}", objective.id, objective.description);
         held_to(&mut text, objective);
     }
-    if !seen.phase.check.is_empty() {
-        line!(text, "The check of the phase, which must exit 0: {}", seen.phase.check);
+    if let Some(check) = &seen.phase.check {
+        line!(text, "The check of the phase, which must exit 0: {check}");
     }
     line!(text, "Report each objective as done, in-progress or failed.");
     line!(text, "\nIt belongs to: {} ({}).", seen.phase.title, seen.goal);
@@ -146,8 +146,8 @@ fn prompt(seen: &HandoffObservation) -> String {
     if !seen.inbox_path.is_empty() {
         line!(text, "Report to: {}", seen.inbox_path);
     }
-    if !seen.because.is_empty() {
-        line!(text, "Before this: {}", seen.because);
+    if let Some(because) = &seen.because {
+        line!(text, "Before this: {because}");
     }
     for file in seen.changed_files.iter().filter(|file| file.exists).take(PATHS) {
         line!(text, "- already modified: {}", file.path);
@@ -166,13 +166,14 @@ fn held_to(text: &mut String, objective: &ObjectiveView) {
         };
         line!(text, "  File that must exist and change: {}{state}", file.path);
     }
-    if !objective.check.is_empty() {
-        line!(text, "  Its check, which must exit 0: {}", objective.check);
+    if let Some(check) = &objective.check {
+        line!(text, "  Its check, which must exit 0: {check}");
     }
 }
 
 fn document(seen: &HandoffObservation) -> String {
-    let mut text = format!("# Handoff: {}\n\n{}\n", seen.phase.title, seen.because);
+    let because = seen.because.as_deref().unwrap_or_default();
+    let mut text = format!("# Handoff: {}\n\n{because}\n", seen.phase.title);
     line!(text, "\n## Objectives");
     for objective in &seen.objectives {
         let status = match objective.status {

@@ -29,7 +29,9 @@ pub(crate) fn check(mut decision: Decision) -> Result<Decision, Fault> {
         },
         Decision::Offload(answer) => shorts(&answer.items)?,
         Decision::Compaction(answer) => match &answer.action {
-            CompactionAction::Compact { instructions } => long(instructions)?,
+            CompactionAction::Compact { instructions } => {
+                instructions.iter().try_for_each(|said| long(said))?
+            }
             CompactionAction::Keep | CompactionAction::HandOff => {}
         },
         Decision::Split(answer) => match &answer.action {
@@ -114,7 +116,7 @@ mod tests {
 
     #[test]
     fn evidence_is_cut_on_a_character_and_a_long_reason_is_refused() {
-        let evidence = |text: String| Evidence { channel: Channel::AgentText, seq: Seq(1), text };
+        let evidence = |text: String| Evidence { channel: Channel::AgentText, seq: Some(Seq(1)), text };
         let mut answer = Assessment {
             verdict: Verdict::Exhausted,
             evidence: vec![evidence("é".repeat(EVIDENCE_BYTES)), evidence("a".to_owned() + &"é".repeat(200))],
@@ -135,7 +137,7 @@ mod tests {
         };
         assert!(check(brief(ANSWER_TEXT_BYTES)).is_ok());
         assert_eq!(check(brief(ANSWER_TEXT_BYTES + 1)), Err(Fault::TooLarge { limit_bytes: 32 << 10 }));
-        let finding = Finding { cost: 1, line: 0, text: String::new() };
+        let finding = Finding { cost: 1, line: None, text: String::new() };
         let mut review = Review {
             score: 101,
             findings: Vec::new(),

@@ -214,7 +214,8 @@ fn names_its_texts(question: &Question) -> Result<(), String> {
     let named: Vec<(&str, TextId)> = match &question.ask {
         Ask::Assess(seen) => vec![("window", seen.window)],
         Ask::Brief(seen) | Ask::Compose(seen) => {
-            vec![("last_output", seen.last_output), ("findings", seen.findings)]
+            let quoted = [("last_output", seen.last_output), ("findings", seen.findings)];
+            quoted.into_iter().filter_map(|(field, text)| Some((field, text?))).collect()
         }
         Ask::Complete(seen) => vec![("session.window", seen.session.window)],
         Ask::Recover(seen) => vec![("session.window", seen.session.window)],

@@ -44,7 +44,7 @@ fn splitter(question: &Question) -> Decision {
                 title: id.into(),
                 objectives: vec![id.into()],
                 order: Order::Direct,
-                max_turns: 0,
+                max_turns: None,
             };
             let action = SplitAction::Split { sub_phases: vec![part("a"), part("b")] };
             Decision::Split(SplitDecision { action, reason: "Two things.".into() })

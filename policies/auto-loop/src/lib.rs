@@ -55,7 +55,7 @@ impl Compaction for AutoLoop {
                 );
                 let reason =
                     format!("{} % are used; the loop compacts from {} %", percent as u64, threshold as u64);
-                compaction::Decision::new(compaction::Action::Compact(instructions), reason)
+                compaction::Decision::new(compaction::Action::Compact(Some(instructions)), reason)
             }
         })
     }
@@ -177,12 +177,12 @@ fn quota(host: &impl Host, o: &Observation) -> Option<(Quota, Evidence)> {
     };
     let is_quota = |signal: &&Signal| {
         signal.status == Some(TOO_MANY)
-            || signal.code.contains("rate_limit")
+            || signal.code.as_ref().is_some_and(|code| code.contains("rate_limit"))
             || !host.find_setting(o.window, signal.text, "quota-phrases", 1).is_empty()
     };
     let signal = o.signals.iter().rev().filter(may_say).find(is_quota)?;
     let end = signal.text.end.min(signal.text.start.saturating_add(EVIDENCE_BYTES));
     let text = host.text_slice(o.window, Span { start: signal.text.start, end });
-    let evidence = Evidence { channel: signal.channel, seq: signal.seq, text };
-    Some((Quota { cause: QuotaCause::Usage, until_ms: signal.resets_at_ms }, evidence))
+    let evidence = Evidence { channel: signal.channel, seq: Some(signal.seq), text };
+    Some((Quota { cause: QuotaCause::Usage, resets_at_ms: signal.resets_at_ms }, evidence))
 }

@@ -8,12 +8,19 @@ from types import SimpleNamespace as Seen
 
 from tests.host import host, types
 import policy
-from wit_world.imports.questions import Order, SplitAction_AskPerson, SplitAction_Keep, SplitOccasion
+from wit_world.imports.questions import (
+    Order,
+    SplitAction_AskPerson,
+    SplitAction_Keep,
+    SplitOccasion_Boundary,
+    SplitOccasion_OutOfContinuations,
+    SplitOccasion_PhaseStart,
+)
 
 OPEN = types.ObjectiveStatus.OPEN
 
 
-def decide(descriptions, occasion=SplitOccasion.PHASE_START, parts=26, **given):
+def decide(descriptions, occasion=SplitOccasion_PhaseStart(), parts=26, **given):
     host(policy, [(key.replace("_", "-"), types.SettingValue_Integer(value)) for key, value in given.items()])
     objectives = [Seen(id=f"o{n}", description=text, status=OPEN) for n, text in enumerate(descriptions, 1)]
     limits = Seen(parts=parts, depth=2)
@@ -49,8 +56,8 @@ class ByFolderTest(unittest.TestCase):
     def test_what_is_small_or_in_one_folder_is_kept(self):
         self.assertEqual(decide(FIVE[:4]).action, SplitAction_Keep())
         self.assertEqual(decide(["Write src/lexer.rs", "Cover tests/lexer_test.rs"] * 3).action, SplitAction_Keep())
-        self.assertEqual(decide(FIVE, SplitOccasion.BOUNDARY).action, SplitAction_Keep())
-        self.assertIsInstance(decide(FIVE[:1], SplitOccasion.OUT_OF_CONTINUATIONS).action, SplitAction_AskPerson)
+        self.assertEqual(decide(FIVE, SplitOccasion_Boundary()).action, SplitAction_Keep())
+        self.assertIsInstance(decide(FIVE[:1], SplitOccasion_OutOfContinuations()).action, SplitAction_AskPerson)
 
     def test_the_depth_of_folders_is_a_setting(self):
         deep = [f"Write src/a/{name}/x.rs" for name in "abcde"]

@@ -31,7 +31,7 @@ impl Splitting for ConservativeSplitter {
         let open: Vec<&Objective> =
             o.objectives.iter().filter(|objective| objective.status != ObjectiveStatus::Done).collect();
         let most = host.integer("objectives-at-most").max(1) as usize;
-        let why = match o.occasion {
+        let why = match &o.occasion {
             Occasion::PhaseStart if open.len() > most => {
                 format!("{} open objectives are more than {most}", open.len())
             }
@@ -41,6 +41,7 @@ impl Splitting for ConservativeSplitter {
             Occasion::Boundary => return Some(keep("what has begun in one context goes on in it".into())),
             Occasion::Requested => "the agent asks for it".to_owned(),
             Occasion::OutOfContinuations => "no continuation is left".to_owned(),
+            Occasion::Other(_) => return None,
         };
         let whole = if open.len() < 2 {
             Some("there is nothing to divide")
@@ -51,7 +52,7 @@ impl Splitting for ConservativeSplitter {
         } else {
             None
         };
-        Some(match (whole, o.occasion) {
+        Some(match (whole, &o.occasion) {
             (Some(whole), Occasion::OutOfContinuations) => {
                 let question = format!("Phase {}: {why}, and {whole}. Continue it, or leave it?", o.phase.id);
                 Decision::new(Action::AskPerson(question), format!("{why}, but {whole}"))
@@ -127,7 +128,7 @@ fn parts(objectives: Vec<&Objective>, count: usize) -> Vec<SubPhase> {
             title,
             objectives: part.iter().map(|objective| objective.id.clone()).collect(),
             order: Order::MiniPlan,
-            max_turns: 0,
+            max_turns: None,
         });
     }
     parts

@@ -110,7 +110,7 @@ fn feature(id: &str) -> &str {
 
 /// A part each, as many as may be; what is over is dealt out to them in turn.
 fn parts(host: &impl Host, features: Vec<Vec<&Objective>>, allowed: usize) -> Vec<SubPhase> {
-    let max_turns = u32::try_from(host.integer("turns-each")).unwrap_or(0);
+    let max_turns = u32::try_from(host.integer("turns-each")).ok().filter(|turns| *turns > 0);
     let mut parts: Vec<SubPhase> = Vec::new();
     for (n, feature) in features.into_iter().enumerate() {
         let ids = feature.iter().map(|objective| objective.id.clone());

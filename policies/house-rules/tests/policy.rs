@@ -14,7 +14,7 @@ fn prompt(text: &str) -> Prompt {
 fn composed(next: Option<&'static str>, kind: Kind, given: &[(&str, SettingValue)]) -> Option<Prompt> {
     let mut host = MockHost::with_settings_of::<HouseRules>(given);
     host.set_next(move |_| next.map(|text| Answer::Brief(prompt(text))));
-    HouseRules::compose(&host, sample::handoff_observation(kind, 0, 0))
+    HouseRules::compose(&host, sample::handoff_observation(kind, None, None))
 }
 
 fn rules(entries: &[&str]) -> (&'static str, SettingValue) {

@@ -102,7 +102,7 @@ impl Part {
 
     fn sub_phase(self) -> SubPhase {
         let order = if self.objectives.len() > 1 { Order::MiniPlan } else { Order::Direct };
-        SubPhase { title: self.title, objectives: self.objectives, order, max_turns: 0 }
+        SubPhase { title: self.title, objectives: self.objectives, order, max_turns: None }
     }
 }
 

@@ -88,19 +88,21 @@ pub(crate) fn recover(host: &impl Host, o: &recovery::Observation) -> recovery::
             let outcome = completion::not_done(host, seen, reason);
             (outcome.recovery, outcome.reason)
         }
-        (None, Verdict::Quota(quota)) => (after_quota(quota.cause, &one_line(said, SAID_BYTES)), reason),
-        (None, verdict) => (course(host, seen, verdict), reason),
+        (None, verdict) => (course(host, seen, verdict, &one_line(said, SAID_BYTES)), reason),
     };
     recovery::Decision::new(action, reason)
 }
 
 fn judge(host: &impl Host, o: &Observation) -> Outcome {
-    match o.occasion {
+    match &o.occasion {
         // The model has just answered, so no limit holds it up.
         Occasion::Turn => plain(Verdict::Healthy, "it is at work"),
         Occasion::Signal => at_work(host, o),
         Occasion::Heartbeat => heartbeat(host, o),
         Occasion::PromptEnded | Occasion::SessionEnded => ended(host, o),
+        // What has ended is judged, what may be at work is not: whether there is a process says which of the two it is.
+        Occasion::Other(_) if o.session.exit.is_some() => ended(host, o),
+        Occasion::Other(_) => at_work(host, o),
     }
 }
 
@@ -178,7 +180,7 @@ fn ended(host: &impl Host, o: &Observation) -> Outcome {
         return completion::answered(host, o, signals.answer());
     }
     let failed = signals.failed();
-    match (&o.session.exit, o.occasion) {
+    match (&o.session.exit, &o.occasion) {
         (None, Occasion::PromptEnded) if failed.is_none() && !signals.called_error() => {
             completion::answered(host, o, signals.answer())
         }
@@ -258,27 +260,31 @@ fn nudge(host: &impl Host, o: &Observation) -> Action {
 fn verdict_of<H: Host>(host: &H, o: &Observation, signals: &Signals<'_, H>, found: &Found<'_>) -> Outcome {
     let said = found.said(signals);
     let evidence =
-        vec![Evidence { channel: found.signal.channel, seq: found.signal.seq, text: said.clone() }];
+        vec![Evidence { channel: found.signal.channel, seq: Some(found.signal.seq), text: said.clone() }];
     let (verdict, what) = match found.class {
         Class::Exhausted => (Verdict::Exhausted, "the context window is used up"),
         Class::TurnLimit => (Verdict::TurnLimit, "the cap of turns was reached"),
         Class::BudgetLimit => (Verdict::BudgetLimit, "the cap of cost was reached"),
         Class::Truncated => (Verdict::Truncated, "the answer was cut off"),
         Class::Interrupted => (Verdict::Interrupted, "the prompt was interrupted"),
+        Class::Unauthenticated => {
+            (Verdict::Unauthenticated, "the agent is not logged in, or its key is not accepted")
+        }
+        Class::Refused => (Verdict::Refused, "the model declined to answer"),
         Class::Failed => (Verdict::Failed, "the agent reports an error"),
         Class::Completed => (Verdict::Answered, "the prompt was answered"),
         Class::Quota(cause) => {
-            let until_ms = found.until_ms(signals);
+            let resets_at_ms = found.resets_at_ms(signals);
             // What resets by itself needs no payment, whatever else is offered.
             let cause = match cause {
-                QuotaCause::Billing if until_ms.is_some() => QuotaCause::Usage,
+                QuotaCause::Billing if resets_at_ms.is_some() => QuotaCause::Usage,
                 cause => cause,
             };
-            let verdict = Verdict::Quota(Quota { cause, until_ms });
+            let verdict = Verdict::Quota(Quota { cause, resets_at_ms });
             return Outcome { evidence, ..quota(verdict, cause, found.signal.retrying, &said) };
         }
     };
-    let recovery = course(host, o, verdict);
+    let recovery = course(host, o, verdict, &said);
     Outcome { evidence, recovery, ..plain(verdict, format!("{what}: {said}")) }
 }
 
@@ -341,12 +347,18 @@ fn plain(verdict: Verdict, reason: impl Into<String>) -> Outcome {
     }
 }
 
-/// What is done about a session that was judged so, where nothing more is known of it.
-fn course(host: &impl Host, o: &Observation, verdict: Verdict) -> Action {
+/// What is done about a session that was judged so by what was `said`, where nothing more is known of it.
+fn course(host: &impl Host, o: &Observation, verdict: Verdict, said: &str) -> Action {
     match verdict {
+        Verdict::Quota(quota) => after_quota(quota.cause, said),
         Verdict::Truncated | Verdict::Interrupted => nudge(host, o),
         Verdict::Stalled => after_stall(host, o),
-        Verdict::Failed => Action::Retry,
+        Verdict::Failed | Verdict::Refused => Action::Retry,
+        // Every other session would be told the same.
+        Verdict::Unauthenticated => Action::AskPerson(format!(
+            "The agent cannot log in ({said}). Log it in, or give it its key; then go on?"
+        )),
+        Verdict::NeedsInput => Action::AskPerson(format!("The agent asks: {said}")),
         _ => usual(verdict),
     }
 }
@@ -363,5 +375,5 @@ fn usual(verdict: Verdict) -> Action {
 
 /// Evidence that is no signal.
 fn observed(text: String) -> Evidence {
-    Evidence { channel: Channel::AgentEvent, seq: 0, text }
+    Evidence { channel: Channel::AgentEvent, seq: None, text }
 }

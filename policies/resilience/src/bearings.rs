@@ -20,7 +20,7 @@ const TOLD: usize = 3;
 pub(crate) fn orientation(page: &mut Page, o: &Observation) {
     page.heading("Find your bearings");
     page.line("1. Where am I: run `pwd`.");
-    let git = if o.git.present { "the `git log` since the phase began, and " } else { "" };
+    let git = if o.git.is_some() { "the `git log` since the phase began, and " } else { "" };
     page.line(&format!("2. What is done: read {git}these files in this order; nothing else yet."));
     entry(page, o, "   - ", EntryKind::Index, "Handoff index (read first)");
     entry(page, o, "   - ", EntryKind::Progress, "Progress");
@@ -38,8 +38,8 @@ pub(crate) fn orientation(page: &mut Page, o: &Observation) {
     if let Some(script) = path_of(o, EntryKind::InitScript) {
         page.line(&format!("If the environment is not ready, run: {script}"));
     }
-    if !o.facts_path.is_empty() {
-        let path = one_line(&o.facts_path, PATH_BYTES);
+    if let Some(path) = &o.facts_path {
+        let path = one_line(path, PATH_BYTES);
         page.line(&format!("Everything that is recorded (read only what you look for): {path}"));
     }
 }
@@ -142,23 +142,24 @@ pub(crate) fn lessons_on_a_screen(o: &Observation) -> Vec<String> {
 
 /// One lesson, as a line of a prompt or document.
 fn lesson(lesson: &Lesson) -> String {
-    let kind = match lesson.kind {
+    let kind = match &lesson.kind {
         LessonKind::Decision => "decided",
         LessonKind::Gotcha => "gotcha",
         LessonKind::FailedApproach => "failed",
         LessonKind::Pattern => "pattern",
+        LessonKind::Other(kind) => kind,
     };
     let phase = one_line(&lesson.phase, HEADING_BYTES);
-    let more = match lesson.path.as_str() {
-        "" => String::new(),
-        path => format!(" (more: {})", one_line(path, PATH_BYTES)),
-    };
+    let more = lesson.path.as_ref().map(|path| format!(" (more: {})", one_line(path, PATH_BYTES)));
+    let more = more.unwrap_or_default();
+    let kind = one_line(kind, HEADING_BYTES);
     format!("- agent of phase {phase}, {kind}: {}{more}", said(&lesson.text, LINE_BYTES))
 }
 
 /// The progress of the run leads to every phase.
-fn path_of_rest(o: &Observation) -> &str {
-    o.entry_points.iter().find(|entry| entry.kind == EntryKind::Progress).map_or("", |entry| &entry.path)
+fn path_of_rest(o: &Observation) -> Option<&str> {
+    let progress = o.entry_points.iter().find(|entry| entry.kind == EntryKind::Progress);
+    progress.map(|entry| entry.path.as_str())
 }
 
 fn path_of(o: &Observation, kind: EntryKind) -> Option<String> {

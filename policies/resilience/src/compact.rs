@@ -28,9 +28,8 @@ fn room(host: &impl Host, o: &Observation, percent: f64) -> Decision {
     } else {
         format!("the context is {fill}")
     };
-    let refilled = i64::from(o.refilled_within_turns);
-    if (1..=host.integer("refill-turns")).contains(&refilled) {
-        let turns = o.refilled_within_turns;
+    let soon = |turns: &u32| i64::from(*turns) <= host.integer("refill-turns");
+    if let Some(turns) = o.refilled_within_turns.filter(soon) {
         return Decision::new(
             Action::HandOff,
             format!(
@@ -40,7 +39,7 @@ fn room(host: &impl Host, o: &Observation, percent: f64) -> Decision {
     }
     if o.session.capabilities.contains(Capabilities::COMPACTS) {
         let instructions = format!("{}{}", host.text("compact-instructions"), state(o));
-        return Decision::new(Action::Compact(instructions), why);
+        return Decision::new(Action::Compact(Some(instructions)), why);
     }
     if percent < host.number("hand-off-percent") {
         return Decision::new(

@@ -10,6 +10,7 @@ mod pick;
 
 use baton_sdk::Host;
 use baton_sdk::handoff::{Attempt, CommandRun, Composition, Continuer, Observation};
+use baton_sdk::time::utc;
 use baton_sdk::types::{ChangedFile, Objective, ObjectiveStatus, Span};
 
 use crate::bearings;
@@ -116,14 +117,14 @@ fn document(
     let all = usize::try_from(host.integer("document-lines")).unwrap_or(0);
     let given = share(&sections, all.saturating_sub(fixed));
     let mut page = Page::new(DOCUMENT_BYTES);
-    page.line(&format!("# Phase {} Handoff - {}", one_line(&o.phase.id, LINE_BYTES), o.now));
+    page.line(&format!("# Phase {} Handoff - {}", one_line(&o.phase.id, LINE_BYTES), utc(o.asked_at_ms)));
     page.line(LEGEND);
     for (section, given) in sections.iter().zip(given) {
         page.heading(section.heading);
         for line in &section.must {
             page.line(line);
         }
-        let rest = Rest { what: section.what, beyond: section.beyond, facts: &o.facts_path };
+        let rest = Rest { what: section.what, beyond: section.beyond, facts: o.facts_path.as_deref() };
         page.records(&section.may, given, &rest, |line| line.clone());
     }
     page.finish()
@@ -252,12 +253,12 @@ fn state(host: &impl Host, o: &Observation, next: &Next<'_>, agent: &str) -> Vec
     if let Some(place) = critical_files(o).first().and_then(|file| file.located(agent)) {
         lines.push(format!("- {place}"));
     }
-    if !o.because.is_empty() {
-        lines.push(format!("- journal: the session ended: {}", said(&o.because, LINE_BYTES)));
+    if let Some(because) = &o.because {
+        lines.push(format!("- journal: the session ended: {}", said(because, LINE_BYTES)));
     }
-    if o.git.present {
-        let branch = if o.git.branch.is_empty() { "a detached head" } else { o.git.branch.as_str() };
-        let (commits, dirty) = (o.git.commits_since, o.git.dirty_files);
+    if let Some(git) = &o.git {
+        let branch = git.branch.as_deref().unwrap_or("a detached head");
+        let (commits, dirty) = (git.commits_since, git.dirty_files);
         let branch = one_line(branch, LINE_BYTES);
         lines.push(format!(
             "- git: on {branch}, {commits} commits since the phase began, {dirty} files not committed"
@@ -273,7 +274,7 @@ fn state(host: &impl Host, o: &Observation, next: &Next<'_>, agent: &str) -> Vec
     }
     if let Some(last) = &o.verification {
         let word = if last.passed { "passed" } else { "failed" };
-        lines.push(format!("- check: the verification {word} at {}", one_line(&last.at, LINE_BYTES)));
+        lines.push(format!("- check: the verification {word} at {}", utc(last.ended_at_ms)));
     }
     if let Some(reported) = o.reported.as_ref().filter(|r| !r.current_state.trim().is_empty()) {
         lines.push(format!("- {agent}: {}", said(&reported.current_state, LINE_BYTES * 2)));
@@ -291,9 +292,9 @@ fn state(host: &impl Host, o: &Observation, next: &Next<'_>, agent: &str) -> Vec
 
 /// The last thing that the session said.
 fn tail(host: &impl Host, o: &Observation) -> String {
-    let len = host.text_len(o.last_output);
-    let start = len.saturating_sub(LINE_BYTES as u32);
-    if len == 0 { String::new() } else { host.text_slice(o.last_output, Span { start, end: len }) }
+    let Some(text) = o.last_output else { return String::new() };
+    let len = host.text_len(text);
+    host.text_slice(text, Span { start: len.saturating_sub(LINE_BYTES as u32), end: len })
 }
 
 /// Short facts that a successor cannot do without.
@@ -302,7 +303,8 @@ fn facts(host: &impl Host, o: &Observation, agent: &str) -> Vec<String> {
     if !o.goal.is_empty() {
         facts.push(format!("- journal: the goal of the run is {}", said(&o.goal, LINE_BYTES)));
     }
-    let findings = host.text_slice(o.findings, Span { start: 0, end: LINE_BYTES as u32 * 2 });
+    let beginning = Span { start: 0, end: LINE_BYTES as u32 * 2 };
+    let findings = o.findings.map(|text| host.text_slice(text, beginning)).unwrap_or_default();
     if let Some(line) = findings.lines().map(str::trim).find(|line| !line.is_empty()) {
         facts.push(format!("- tool: the verification said {}", said(line, LINE_BYTES)));
     }
@@ -321,9 +323,9 @@ fn facts(host: &impl Host, o: &Observation, agent: &str) -> Vec<String> {
         facts.push("- disk: the files above are there; trust them over anybody's memory".to_owned());
     }
     let budget = &o.phase.budget;
-    if budget.turns > 0 {
-        let left = budget.turns.saturating_sub(budget.turns_used);
-        facts.push(format!("- journal: {left} of {} turns are left for the phase", budget.turns));
+    if let Some(turns) = budget.turns {
+        let left = turns.saturating_sub(budget.turns_used);
+        facts.push(format!("- journal: {left} of {turns} turns are left for the phase"));
     }
     facts.truncate(host.integer("critical-facts") as usize);
     facts
@@ -331,15 +333,15 @@ fn facts(host: &impl Host, o: &Observation, agent: &str) -> Vec<String> {
 
 fn references(o: &Observation) -> Vec<String> {
     let mut lines = Vec::new();
-    if !o.facts_path.is_empty() {
-        let path = one_line(&o.facts_path, PATH_BYTES);
+    if let Some(path) = &o.facts_path {
+        let path = one_line(path, PATH_BYTES);
         lines.push(format!("- {path}: everything that is recorded of this phase, in full"));
     }
     if o.words_withheld.is_some() {
         lines.push(WITHHELD.to_owned());
     }
-    if let Some(last) = o.verification.as_ref().filter(|last| !last.artifact.is_empty()) {
-        lines.push(format!("- {}: what the verification printed", one_line(&last.artifact, PATH_BYTES)));
+    if let Some(artifact) = o.verification.as_ref().and_then(|last| last.artifact.as_ref()) {
+        lines.push(format!("- {}: what the verification printed", one_line(artifact, PATH_BYTES)));
     }
     if let Some(handoff) = &o.newest_handoff {
         lines.push(format!("- Predecessor: {}", one_line(&handoff.path, PATH_BYTES)));
@@ -354,7 +356,7 @@ fn artifact(artifact: &baton_sdk::handoff::Artifact) -> String {
 
 fn file(file: &ChangedFile) -> String {
     let path = one_line(&file.path, PATH_BYTES);
-    let digest = if file.digest.is_empty() { String::new() } else { format!(", {}", file.digest) };
+    let digest = file.digest.as_ref().map(|digest| format!(", {digest}")).unwrap_or_default();
     match file.exists {
         true => format!("- disk: {path} ({} bytes{digest})", file.bytes),
         false => format!("- disk: {path} (deleted)"),

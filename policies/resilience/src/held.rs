@@ -34,8 +34,8 @@ pub(crate) fn objective(page: &mut Page, o: &Observation) {
         if let Some(files) = files(objective) {
             page.line(&format!("  Files that must exist and change: {files}"));
         }
-        if !objective.check.is_empty() {
-            let check = check(&objective.check, objective.check_passed);
+        if let Some(command) = &objective.check {
+            let check = check(command, objective.check_passed);
             page.line(&format!("  Its check, which must exit 0: {check}"));
         }
     }
@@ -43,8 +43,8 @@ pub(crate) fn objective(page: &mut Page, o: &Observation) {
     if left_out > 0 {
         page.line(&format!("- … and {left_out} more"));
     }
-    if !o.phase.check.is_empty() {
-        let check = check(&o.phase.check, o.phase.check_passed);
+    if let Some(command) = &o.phase.check {
+        let check = check(command, o.phase.check_passed);
         page.line(&format!("The check of the phase, which must exit 0: {check}"));
     }
     if !o.inbox_path.is_empty() && !together::is_review(o) {
@@ -54,10 +54,10 @@ pub(crate) fn objective(page: &mut Page, o: &Observation) {
 
 /// What is missing, by name. If nothing shows that an objective is done, its agent is asked for it.
 pub(crate) fn missing(page: &mut Page, host: &impl Host, o: &Observation) {
-    let has_failed = o.phase.check_passed == Some(false) && !o.phase.check.is_empty();
+    let failed = o.phase.check.as_ref().filter(|_| o.phase.check_passed == Some(false));
     page.line("");
-    if has_failed {
-        let check = one_line(&o.phase.check, COMMAND_BYTES);
+    if let Some(check) = failed {
+        let check = one_line(check, COMMAND_BYTES);
         page.line(&format!("The check of the phase failed; make it pass: {check}"));
     }
     for objective in in_focus(o).take(FOCUS) {
@@ -66,7 +66,7 @@ pub(crate) fn missing(page: &mut Page, host: &impl Host, o: &Observation) {
             page.line(&format!("Objective [{}]: {}.", objective.id, lacks.join("; ")));
         } else if together::is_review(o) {
             page.line(&format!("Objective [{}]: submit your review, with its score.", objective.id));
-        } else if !has_failed {
+        } else if failed.is_none() {
             let or_answer = match wanted(host, &o.phase) {
                 Some(Basis::Reported) => "report it as done: an answer is not enough here. \
                      If not, finish it, or report it as in-progress"
@@ -104,7 +104,7 @@ fn lacks(o: &Observation, objective: &Objective) -> Vec<String> {
         }
     }
     if objective.check_passed == Some(false) {
-        let check = one_line(&objective.check, COMMAND_BYTES);
+        let check = one_line(objective.check.as_deref().unwrap_or_default(), COMMAND_BYTES);
         lacks.push(format!("make its check pass, which failed: {check}"));
     }
     if let Some(reported) = objective.reported.as_ref().filter(|reported| reported.by_session) {

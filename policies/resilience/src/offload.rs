@@ -11,9 +11,10 @@ pub(crate) fn decide(host: &impl Host, o: &Observation) -> Decision {
     let result_limit = host.integer("offload-tokens") as u64;
     let input_limit = host.integer("offload-input-tokens") as u64;
     let is_tight = percent >= host.number("offload-percent");
-    let is_large = |item: &&Item| match item.kind {
+    let is_large = |item: &&Item| match &item.kind {
         ItemKind::ToolResult => item.tokens > result_limit,
         ItemKind::ToolInput => is_tight && item.tokens > input_limit,
+        ItemKind::Other(_) => false,
     };
     let large: Vec<&Item> = o.items.iter().filter(is_large).collect();
     if large.is_empty() {

@@ -103,16 +103,16 @@ pub(crate) struct Rest<'a> {
     pub(crate) what: &'a str,
     /// How many more there are than were given.
     pub(crate) beyond: usize,
-    /// The file that has all of them; empty where there is none.
-    pub(crate) facts: &'a str,
+    /// The file that has all of them, where there is one.
+    pub(crate) facts: Option<&'a str>,
 }
 
 impl Rest<'_> {
     /// "12 more failed attempts, in .baton/r1/handoffs/phase-1-facts.json".
     pub(crate) fn said(&self, count: usize) -> String {
         match self.facts {
-            "" => format!("{count} more {}", self.what),
-            facts => format!("{count} more {}, in {}", self.what, one_line(facts, PATH_BYTES)),
+            None => format!("{count} more {}", self.what),
+            Some(facts) => format!("{count} more {}, in {}", self.what, one_line(facts, PATH_BYTES)),
         }
     }
 }
@@ -233,7 +233,9 @@ mod tests {
     #[test]
     fn a_list_of_records_says_where_the_rest_is() {
         let mut page = Page::new(2000);
-        page.records(0..5, 2, &Rest { what: "things", beyond: 3, facts: "a/f.json" }, |n| format!("- {n}"));
+        page.records(0..5, 2, &Rest { what: "things", beyond: 3, facts: Some("a/f.json") }, |n| {
+            format!("- {n}")
+        });
         let (text, left_out) = page.finish();
         assert_eq!(text, "- 0\n- 1\n- … and 6 more things, in a/f.json\n");
         assert_eq!(left_out, ["6 more things, in a/f.json"]);

@@ -38,7 +38,7 @@ pub(crate) fn review(host: &impl Host, o: &Observation) -> Review {
     let page = Document::read(&text);
     let mut findings = Vec::new();
     let mut cost = |cost: u32, line: usize, text: String| {
-        findings.push(Finding { cost, line: u32::try_from(line).unwrap_or(0), text });
+        findings.push(Finding { cost, line: u32::try_from(line).ok().filter(|line| *line > 0), text });
     };
     for kind in &o.secrets {
         cost(SECRET, 0, format!("it has a secret in it ({}); take it out", cut(kind)));

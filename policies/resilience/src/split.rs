@@ -20,7 +20,7 @@ pub(crate) fn evaluate(host: &impl Host, o: &Observation) -> Decision {
     if open.is_empty() {
         return Decision::new(Action::Keep, "nothing is open");
     }
-    let why = match o.occasion {
+    let why = match &o.occasion {
         Occasion::Requested => o.requested.as_ref().map(|request| {
             format!("the agent asks for it: {}", first_line(&request.rationale, "it gives no reason"))
         }),
@@ -32,6 +32,7 @@ pub(crate) fn evaluate(host: &impl Host, o: &Observation) -> Decision {
             too_large(host, o, &open, host.integer("ahead-factor").max(1) as u64)
         }
         Occasion::PhaseStart | Occasion::Boundary => too_large(host, o, &open, 1),
+        Occasion::Other(_) => return Decision::new(Action::Keep, "nobody asks for a split"),
     };
     let Some(why) = why else { return Decision::new(Action::Keep, "it is small enough") };
     let id = &o.phase.id;
@@ -72,7 +73,10 @@ pub(crate) fn evaluate(host: &impl Host, o: &Observation) -> Decision {
 }
 
 pub(crate) fn budget(host: &impl Host, o: &Scope) -> TurnBudget {
-    let (open, base_turns) = (open(&o.objectives), o.base_turns);
+    let Some(base_turns) = o.base_turns else {
+        return TurnBudget { max_turns: None, reason: "the table sets no cap".into() };
+    };
+    let open = open(&o.objectives);
     let files: u32 = open.iter().fold(0, |sum, objective| sum.saturating_add(objective.files));
     let at_least = |count: usize, key: &str| count as i64 >= host.integer(key);
     let why = if o.phase.complex {
@@ -86,12 +90,12 @@ pub(crate) fn budget(host: &impl Host, o: &Scope) -> TurnBudget {
     } else if at_least(o.phase.depends_on as usize, "complex-dependencies") {
         format!("it depends on {} phases", o.phase.depends_on)
     } else {
-        return TurnBudget { max_turns: base_turns, reason: "the table's value".into() };
+        return TurnBudget { max_turns: Some(base_turns), reason: "the table's value".into() };
     };
     let extra = host.integer("complex-extra-percent").clamp(0, 900) as u64;
     let turns = (u64::from(base_turns) * (100 + extra)).div_ceil(100);
     TurnBudget {
-        max_turns: u32::try_from(turns).unwrap_or(u32::MAX),
+        max_turns: Some(u32::try_from(turns).unwrap_or(u32::MAX)),
         reason: format!("{extra}% more, because it is complex: {why}"),
     }
 }
@@ -227,7 +231,7 @@ fn sub_phases(host: &impl Host, open: &[&Objective], parts: Vec<Part>) -> Vec<Su
             title: title.filter(|title| !title.is_empty()).unwrap_or_else(own),
             objectives: members.iter().map(|place| open[*place].id.clone()).collect(),
             order: if plan { Order::MiniPlan } else { Order::Direct },
-            max_turns: 0,
+            max_turns: None,
         }
     };
     parts.into_iter().map(sub_phase).collect()

@@ -79,10 +79,11 @@ pub(crate) fn review(page: &mut Page, o: &Observation) {
     }
     if let Some(verification) = &o.verification {
         let how = if verification.passed { "passed" } else { "failed" };
-        let artifact = match verification.artifact.as_str() {
-            "" => String::new(),
-            name => format!("; all that they printed is the artifact {}", one_line(name, PATH_BYTES)),
-        };
+        let artifact = verification
+            .artifact
+            .as_ref()
+            .map(|name| format!("; all that they printed is the artifact {}", one_line(name, PATH_BYTES)))
+            .unwrap_or_default();
         page.line(&format!("\nIts commands {how}{artifact}."));
     }
 }

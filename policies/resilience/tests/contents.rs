@@ -18,7 +18,7 @@ fn review(document: &str, open: &[String], change: impl FnOnce(&mut review::Obse
 
 /// What a session leaves that changed nothing and said nothing.
 fn silent(commands: u32) -> Observation {
-    let mut o = sample::handoff_observation(Kind::Continuing, 0, 1);
+    let mut o = sample::handoff_observation(Kind::Continuing, Some(0), Some(1));
     o.changed_files.clear();
     o.commits.clear();
     o.commands = (0..commands)
@@ -94,7 +94,7 @@ fn a_word_of_each_kind_is_worth_its_points() {
         let session = "s1".to_owned();
         move |o: &mut Observation| {
             o.reported = Some(ReportedHandoff {
-                session: session.clone(),
+                session: Some(session.clone()),
                 current_state: current_state.clone(),
                 immediate_next_action: immediate_next_action.clone(),
                 critical_context: Vec::new(),
@@ -117,7 +117,7 @@ fn there_is_one_next_action() {
     // C15
     let mut o = silent(0);
     o.reported = Some(ReportedHandoff {
-        session: "s1".into(),
+        session: Some("s1".into()),
         current_state: "3 of 5 cases are proved".into(),
         immediate_next_action: "Prove case 4".into(),
         critical_context: Vec::new(),

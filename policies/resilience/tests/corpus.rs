@@ -53,7 +53,7 @@ fn judge(row: &Row, channel: Channel, occasion: Occasion, with_code: bool) -> Ve
     let window = HOST.with_borrow_mut(|host| host.add_text(row.text.clone()));
     let code = if with_code { row.code.as_str() } else { "" };
     let mut observation = Observation {
-        occasion,
+        occasion: occasion.clone(),
         signals: vec![sample::signal(channel, code, row.text.len() as u32)],
         ..sample::exhaustion_observation(window)
     };

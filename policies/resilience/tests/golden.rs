@@ -33,7 +33,7 @@ fn each_function_has_a_golden_decision() {
     scope.objectives = large.objectives;
     hold("budget", &Case::new(Ask::Budget(scope)));
 
-    let handoff = |kind| sample::handoff_observation(kind, 0, 1);
+    let handoff = |kind| sample::handoff_observation(kind, Some(0), Some(1));
     let with_texts = |ask| Case::new(ask).with_text("I stop here.").with_text("2 tests failed");
     hold("brief", &with_texts(Ask::Brief(handoff(Kind::Continuing))));
     hold("compose", &with_texts(Ask::Compose(handoff(Kind::Continuing))));

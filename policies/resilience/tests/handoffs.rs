@@ -52,7 +52,7 @@ fn pairs(most: usize) -> impl Strategy<Value = Vec<Attempt>> {
 
 fn reported() -> impl Strategy<Value = Option<ReportedHandoff>> {
     let some = (words(), words(), vec(words(), 0..7)).prop_map(|(state, next, context)| ReportedHandoff {
-        session: "s1".into(),
+        session: Some("s1".into()),
         current_state: state,
         immediate_next_action: next,
         critical_context: context,
@@ -77,7 +77,7 @@ fn observation() -> impl Strategy<Value = Observation> {
     );
     (objectives, pairs(40), pairs(40), vec(words(), 0..20), reported(), 0..120usize, any::<bool>(), words())
         .prop_map(|(objectives, attempts, decisions, gotchas, reported, files, verified, because)| {
-            let mut o = sample::handoff_observation(Kind::Continuing, 0, 1);
+            let mut o = sample::handoff_observation(Kind::Continuing, Some(0), Some(1));
             o.objectives = objectives
                 .into_iter()
                 .enumerate()
@@ -102,21 +102,21 @@ fn observation() -> impl Strategy<Value = Observation> {
                     bytes: n as u64,
                     exists: n % 7 != 6,
                     by_session: n % 2 == 0,
-                    digest: "a1b2c3d4e5f6".into(),
+                    digest: Some("a1b2c3d4e5f6".into()),
                 })
                 .collect();
             o.commits = vec![Commit { id: "1f2e3d4".into(), subject: because.clone(), by_session: true }];
             o.verification = verified.then(|| Verification {
                 passed: false,
-                at: "2026-03-01T11:58:00Z".into(),
-                artifact: "verifications/build.log".into(),
+                ended_at_ms: 1_780_315_080_000,
+                artifact: Some("verifications/build.log".into()),
             });
             o.remarks = vec![Remark { objective: "objective-0".into(), text: because.clone() }];
             o.artifacts = vec![Artifact { name: "notes/a".into(), version: 1, summary: because.clone() }];
             o.newest_handoff = Some(HandoffReference::fresh(".baton/r1/handoffs/build-1.md"));
-            o.facts_path = ".baton/r1/handoffs/build-2-facts.json".into();
+            o.facts_path = Some(".baton/r1/handoffs/build-2-facts.json".into());
             (o.attempts, o.decisions, o.gotchas, o.reported, o.because) =
-                (attempts, decisions, gotchas, reported, because);
+                (attempts, decisions, gotchas, reported, Some(because));
             o
         })
 }
@@ -210,7 +210,7 @@ proptest! {
         let result = review(&with_section(&document, at, &[&format!("- {blank}"), ""]), &open, |_| {});
         refused_for(&result, "placeholder")?;
         let found = result.findings.iter().find(|finding| finding.text.contains("placeholder"));
-        prop_assert_eq!(found.map(|finding| finding.line as usize), Some(at + 2));
+        prop_assert_eq!(found.and_then(|finding| finding.line), u32::try_from(at + 2).ok());
     }
 
     // C8: the host says which paths are not there.
@@ -278,12 +278,12 @@ proptest! {
         evil.patterns = vec![attack.into()];
         evil.commands = vec![CommandRun { line: attack.into(), failed: Some(true), times: 2 }];
         evil.reads = vec![FileRead { path: attack.into(), times: 9 }];
-        evil.because = attack.into();
+        evil.because = Some(attack.into());
         evil.remarks = vec![Remark { objective: "objective-0".into(), text: attack.into() }];
         evil.commits[0].subject = attack.into();
         evil.artifacts[0].summary = attack.into();
         evil.reported = Some(ReportedHandoff {
-            session: "s1".into(),
+            session: Some("s1".into()),
             current_state: attack.into(),
             immediate_next_action: attack.into(),
             critical_context: vec![attack.into()],
@@ -323,6 +323,10 @@ fn a_document_of_another_hand_is_read_too() {
     assert!(fine.accepted, "{:?}", fine.findings);
     let dead = review(document, &[], |o| o.missing_files = vec!["src/parser.rs".into()]);
     assert!(!dead.accepted, "{:?}", dead.findings);
-    assert!(dead.findings.iter().any(|finding| finding.line == 16 && finding.text.contains("src/parser.rs")));
+    assert!(
+        dead.findings
+            .iter()
+            .any(|finding| finding.line == Some(16) && finding.text.contains("src/parser.rs"))
+    );
     assert!(!review("", &[], |_| {}).accepted);
 }

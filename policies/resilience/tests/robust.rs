@@ -69,7 +69,7 @@ prop_compose! {
         status in select(vec![None, Some(200), Some(429), Some(402), Some(503)]), resets_at_ms in any::<Option<u64>>(),
         retrying in any::<bool>(), start in 0u32..400, end in prop_oneof![0u32..600, Just(u32::MAX)],
     ) -> Signal {
-        Signal { seq, channel, age_ms, prompt, code, status, resets_at_ms, retrying, text: Span { start, end } }
+        Signal { seq, channel, age_ms, prompt, code: Some(code), status, resets_at_ms, retrying, text: Span { start, end } }
     }
 }
 
@@ -133,7 +133,7 @@ proptest! {
         let mut host = MockHost::with_settings_of::<Resilience>(&[]);
         let window = host.add_text(window);
         let assessment = <Resilience as Exhaustion>::assess(&host, exhaustion::Observation {
-            occasion, session, signals, answer_bytes, files_changed, files_missing, nudges,
+            occasion: occasion.clone(), session, signals, answer_bytes, files_changed, files_missing, nudges,
             ..sample::exhaustion_observation(window)
         }).unwrap();
         let over = matches!(occasion, Occasion::PromptEnded | Occasion::SessionEnded);
@@ -159,16 +159,16 @@ proptest! {
         phase.depth = depth;
         let recent = session.recent.clone();
         <Resilience as Compaction>::decide(&host, compaction::Observation {
-            session, phase: phase.clone(), refilled_within_turns: refilled, ..sample::compaction_observation()
+            session, phase: phase.clone(), refilled_within_turns: Some(refilled), ..sample::compaction_observation()
         }).unwrap();
         let scope = splitting::Observation {
             occasion, phase, objectives: objectives.clone(), recent, window_tokens, ..sample::splitting_observation()
         };
         let budget = budgeting::Observation {
-            phase: scope.phase.clone(), objectives: objectives.clone(), base_turns: base,
+            phase: scope.phase.clone(), objectives: objectives.clone(), base_turns: Some(base),
             ..sample::budgeting_observation()
         };
-        prop_assert!(<Resilience as Budgeting>::decide(&host, budget).unwrap().max_turns >= base);
+        prop_assert!(<Resilience as Budgeting>::decide(&host, budget).unwrap().max_turns >= Some(base));
         if let splitting::Action::Split(parts) = <Resilience as Splitting>::decide(&host, scope).unwrap().action {
             let open = objectives.iter().filter(|o| matches!(o.status, ObjectiveStatus::Open | ObjectiveStatus::InProgress));
             let given: usize = parts.iter().map(|part| part.objectives.len()).sum();
@@ -193,8 +193,8 @@ proptest! {
             objectives,
             attempts: words.iter().map(attempt).collect(),
             decisions: words.iter().map(attempt).collect(),
-            because: words.concat(),
-            ..sample::handoff_observation(kind, last, findings)
+            because: Some(words.concat()),
+            ..sample::handoff_observation(kind, Some(last), findings)
         };
         let prompt = <Resilience as Prompting>::compose(&host, o.clone()).unwrap().prompt;
         prop_assert!(prompt.len() <= 32 << 10);

@@ -29,7 +29,9 @@ fn cannot_compact(o: &mut compaction::Observation) {
 fn compacts_from_seventy_percent_and_says_what_to_keep() {
     // B1, C5
     assert_eq!(room(|o| used(o, 69)).action, Room::Keep);
-    let Room::Compact(instructions) = room(|o| used(o, 70)).action else { panic!("no compaction at 70 %") };
+    let Room::Compact(Some(instructions)) = room(|o| used(o, 70)).action else {
+        panic!("no compaction at 70 %")
+    };
     for kept in [
         "what this session is for",
         "every file created or changed",
@@ -72,9 +74,9 @@ fn a_context_that_fills_again_at_once_is_handed_off_instead_of_compacted_again()
         })
         .action
     };
-    assert_eq!(refilled(3), Room::HandOff);
-    assert!(matches!(refilled(4), Room::Compact(_)));
-    assert!(matches!(refilled(0), Room::Compact(_)));
+    assert_eq!(refilled(Some(3)), Room::HandOff);
+    assert!(matches!(refilled(Some(4)), Room::Compact(_)));
+    assert!(matches!(refilled(None), Room::Compact(_)));
 }
 
 #[test]
@@ -93,8 +95,11 @@ fn reading_the_same_again_lowers_the_threshold() {
 
 /// Those of these items that become references, at this fill.
 fn offloaded(items: &[(&str, ItemKind, u64)], percent: Option<u64>) -> Vec<String> {
-    let item =
-        |(id, kind, tokens): &(&str, ItemKind, u64)| Item { id: (*id).into(), kind: *kind, tokens: *tokens };
+    let item = |(id, kind, tokens): &(&str, ItemKind, u64)| Item {
+        id: (*id).into(),
+        kind: kind.clone(),
+        tokens: *tokens,
+    };
     let mut observation = sample::offloading_observation();
     observation.items = items.iter().map(item).collect();
     observation.session.occupancy = sample::occupancy(percent.unwrap_or(0) * 2_000, 200_000);
@@ -197,13 +202,13 @@ fn what_the_workflow_leaves_whole_is_split_only_when_an_agent_asks() {
     // D2
     let whole = |occasion, count| {
         evaluated(|o| {
-            o.occasion = occasion;
             o.objectives = objectives(count);
             o.wish = Time::Never;
             o.requested = (occasion == Occasion::Requested).then(|| Request {
                 groups: vec![Group { title: "one".into(), objectives: vec!["issue-0x".into()] }],
                 rationale: "two subsystems".into(),
             });
+            o.occasion = occasion;
         })
     };
     assert_eq!(whole(Occasion::PhaseStart, 40), Action::Keep);
@@ -304,13 +309,13 @@ fn complex_work_gets_half_as_many_turns_again() {
         change(&mut observation);
         <Resilience as Budgeting>::decide(&host(), observation).unwrap().max_turns
     };
-    assert_eq!(turns(25, |_| {}), 25);
-    assert_eq!(turns(25, |o| o.phase.complex = true), 38);
-    assert_eq!(turns(30, |o| o.objectives = objectives(4)), 45);
-    assert_eq!(turns(30, |o| o.objectives[0].files = 10), 45);
-    assert_eq!(turns(30, |o| o.workspace_files = 5_000), 45);
-    assert_eq!(turns(30, |o| o.phase.depends_on = 2), 45);
-    assert_eq!(turns(30, |o| o.phase.depends_on = 1), 30);
-    assert_eq!(turns(0, |o| o.workspace_files = 5_000), 0);
-    assert_eq!(turns(u32::MAX, |o| o.workspace_files = 5_000), u32::MAX);
+    assert_eq!(turns(Some(25), |_| {}), Some(25));
+    assert_eq!(turns(Some(25), |o| o.phase.complex = true), Some(38));
+    assert_eq!(turns(Some(30), |o| o.objectives = objectives(4)), Some(45));
+    assert_eq!(turns(Some(30), |o| o.objectives[0].files = 10), Some(45));
+    assert_eq!(turns(Some(30), |o| o.workspace_files = 5_000), Some(45));
+    assert_eq!(turns(Some(30), |o| o.phase.depends_on = 2), Some(45));
+    assert_eq!(turns(Some(30), |o| o.phase.depends_on = 1), Some(30));
+    assert_eq!(turns(None, |o| o.workspace_files = 5_000), None);
+    assert_eq!(turns(Some(u32::MAX), |o| o.workspace_files = 5_000), Some(u32::MAX));
 }

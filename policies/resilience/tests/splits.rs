@@ -56,7 +56,7 @@ fn groups_of_the_agent_are_taken_with_their_titles() {
     );
     let decision = evaluate(o);
     assert!(decision.reason.contains("the agent asks for it: two subsystems"), "{}", decision.reason);
-    assert!(parts(decision).iter().all(|part| part.order == Order::MiniPlan && part.max_turns == 0));
+    assert!(parts(decision).iter().all(|part| part.order == Order::MiniPlan && part.max_turns.is_none()));
 }
 
 #[test]

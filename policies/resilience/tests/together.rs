@@ -14,7 +14,7 @@ fn prompt(o: Observation, findings: &str) -> String {
 }
 
 fn with(kind: Kind, change: impl FnOnce(&mut Observation)) -> Observation {
-    let mut o = sample::handoff_observation(kind, 0, 1);
+    let mut o = sample::handoff_observation(kind, Some(0), Some(1));
     change(&mut o);
     o
 }
@@ -31,15 +31,15 @@ fn review(kind: Kind) -> Observation {
     o.focus = vec!["review-20a-1".into()];
     o.verification = Some(Verification {
         passed: true,
-        at: "2026-03-01T11:58:00Z".into(),
-        artifact: "verifications/phase-20a.log".into(),
+        ended_at_ms: 1_780_315_080_000,
+        artifact: Some("verifications/phase-20a.log".into()),
     });
     let file = |path: &str| ChangedFile {
         path: path.into(),
         bytes: 10,
         exists: true,
         by_session: false,
-        digest: String::new(),
+        digest: None,
     };
     o.changed_files = vec![file("src/lexer.rs"), file("src/parser.rs")];
     o
@@ -55,7 +55,7 @@ fn a_reviewer_is_told_what_was_asked_for_what_changed_and_how_to_answer() {
 fn a_reviewer_stays_one_whatever_happens_to_its_session() {
     // D3
     for kind in [Kind::Reviewing, Kind::Continuing, Kind::ReOriented, Kind::Nudged] {
-        let prompt = prompt(review(kind), "");
+        let prompt = prompt(review(kind.clone()), "");
         assert!(prompt.contains("review_submit"), "{kind:?}: {prompt}");
         assert!(
             !prompt.contains("do not redo") && !prompt.contains("Finish what is missing"),
@@ -105,7 +105,7 @@ fn a_part_in_a_shared_folder_writes_to_its_own_file() {
         let part = |o: &mut Observation| {
             (o.phase.origin, o.result_file) = (Origin::Split, Some("r/phase-20a.md".into()));
         };
-        let text = prompt(with(kind, part), "");
+        let text = prompt(with(kind.clone(), part), "");
         assert!(text.contains("\nResult file: r/phase-20a.md\n"), "{kind:?}");
         assert!(text.contains("in this same folder. Change only what your"), "{kind:?}");
     }
@@ -118,7 +118,7 @@ fn a_part_in_a_tree_of_its_own_leaves_branches_alone() {
         let part = |o: &mut Observation| {
             (o.phase.origin, o.phase.tree) = (Origin::Split, Some("20a".into()));
         };
-        let text = prompt(with(kind, part), "");
+        let text = prompt(with(kind.clone(), part), "");
         assert!(text.contains("You work alone in this folder"), "{kind:?}");
         assert!(text.contains("no checkout, no merge, no push"), "{kind:?}");
         assert!(!text.contains("Result file:"), "{kind:?}");
@@ -145,7 +145,7 @@ fn nothing_that_others_wrote_can_pass_for_an_objective() {
         [(Origin::Workflow, true), (Origin::Split, true), (Origin::Merge, true), (Origin::Merge, false)];
     let kinds = [Kind::First, Kind::Merging, Kind::Reviewing];
     for (kind, (origin, conflicts)) in
-        kinds.into_iter().flat_map(|kind| places.clone().map(|place| (kind, place)))
+        kinds.into_iter().flat_map(|kind| places.clone().map(|place| (kind.clone(), place)))
     {
         let told = |o: &mut Observation| {
             let conflict = Conflict { with_phase: Some(evil.into()), files: vec![evil.into()] };
@@ -153,7 +153,7 @@ fn nothing_that_others_wrote_can_pass_for_an_objective() {
             (o.result_file, o.result_files) = (Some(evil.into()), vec![evil.into()]);
             (o.phase.origin, o.phase.tree, o.reports_as) = (origin, Some(evil.into()), Some(evil.into()));
         };
-        let text = prompt(with(kind, told), evil);
+        let text = prompt(with(kind.clone(), told), evil);
         assert_eq!(text.lines().filter(|line| line.starts_with("- [")).count(), 1, "{kind:?}: {text}");
         assert_eq!(text.lines().filter(|line| *line == "## Your objective").count(), 1, "{kind:?}: {text}");
     }

@@ -29,7 +29,7 @@ pub(crate) fn assess(host: &impl Host, o: &Observation) -> Option<Assessment> {
     let is_final = |signal: &Signal| !signal.retrying;
     match o.occasion {
         // The model has just answered.
-        Occasion::Turn => None,
+        Occasion::Turn | Occasion::Other(_) => None,
         Occasion::Signal => quota(host, o, is_error),
         Occasion::Heartbeat => quota(host, o, is_error).or_else(|| stalled(host, o, is_last)),
         // Where all is done, no phrase says why it ended.
@@ -47,8 +47,8 @@ fn exhausted(host: &impl Host, o: &Observation, counts: impl Fn(&Signal) -> bool
 
 fn quota(host: &impl Host, o: &Observation, counts: impl Fn(&Signal) -> bool) -> Option<Assessment> {
     let said = said(host, o, "quota-phrases", counts)?;
-    let until_ms = said.signal.resets_at_ms;
-    Some(assessment(Verdict::Quota(Quota { cause: QuotaCause::Usage, until_ms }), said))
+    let resets_at_ms = said.signal.resets_at_ms;
+    Some(assessment(Verdict::Quota(Quota { cause: QuotaCause::Usage, resets_at_ms }), said))
 }
 
 fn stalled(host: &impl Host, o: &Observation, counts: impl Fn(&Signal) -> bool) -> Option<Assessment> {
@@ -167,7 +167,7 @@ fn assessment(verdict: Verdict, said: Said<'_>) -> Assessment {
     Assessment {
         verdict,
         reason: format!("by the rule {rule}: {text}"),
-        evidence: vec![Evidence { channel: signal.channel, seq: signal.seq, text }],
+        evidence: vec![Evidence { channel: signal.channel, seq: Some(signal.seq), text }],
         warning: None,
     }
 }

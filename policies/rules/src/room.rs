@@ -29,9 +29,13 @@ pub(crate) fn decide(host: &impl Host, o: &Observation) -> Option<Decision> {
         return says(Action::Keep, COMPACT_PERCENT, compact);
     }
     // Where it cannot compact, or was full again after it did, the rule helps no more.
-    if !o.session.capabilities.contains(Capabilities::COMPACTS) || o.refilled_within_turns > 0 {
+    if !o.session.capabilities.contains(Capabilities::COMPACTS) || o.refilled_within_turns.is_some() {
         return None;
     }
     let instructions = host.text(COMPACT_INSTRUCTIONS);
-    says(Action::Compact(caps::cut(&instructions, caps::TEXT_BYTES).to_owned()), COMPACT_PERCENT, compact)
+    says(
+        Action::Compact(Some(caps::cut(&instructions, caps::TEXT_BYTES).to_owned())),
+        COMPACT_PERCENT,
+        compact,
+    )
 }

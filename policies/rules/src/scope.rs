@@ -42,7 +42,7 @@ pub(crate) fn budget(host: &impl Host, o: &budgeting::Observation) -> Option<Tur
         Some((_, turns)) => (TURNS_BY_PHASE, turns),
         None => (TURNS_BY_MODE, number_of(&host.texts(TURNS_BY_MODE), &o.phase.mode)?),
     };
-    Some(TurnBudget { max_turns, reason: format!("{max_turns} turns by the rule {rule}") })
+    Some(TurnBudget { max_turns: Some(max_turns), reason: format!("{max_turns} turns by the rule {rule}") })
 }
 
 /// The id and title of a phase, as patterns are held to them: without capitals, and no longer than a title may be.
@@ -69,7 +69,7 @@ fn parts(objectives: &[&Objective], count: usize) -> Vec<SubPhase> {
             many => (format!("{first} and {} more", many - 1), Order::MiniPlan),
         };
         let objectives = part.iter().map(|objective| objective.id.clone()).collect();
-        parts.push(SubPhase { title, objectives, order, max_turns: 0 });
+        parts.push(SubPhase { title, objectives, order, max_turns: None });
     }
     parts
 }

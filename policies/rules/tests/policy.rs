@@ -132,7 +132,7 @@ fn an_agent_makes_room_at_its_threshold() {
     let other = used(60, |o| o.session.agent = "codex".into());
     assert!(matches!(action(other), Some(Action::Compact(_))));
     assert_eq!(action(used(75, |o| o.session.capabilities.remove(Capabilities::COMPACTS))), None);
-    assert_eq!(action(used(75, |o| o.refilled_within_turns = 2)), None);
+    assert_eq!(action(used(75, |o| o.refilled_within_turns = Some(2))), None);
     assert_eq!(action(used(75, |o| o.session.occupancy.used_tokens = None)), None);
     let hand_off = |case: Case| case.with_setting("hand-off-percent", list(&["claude = 90"]));
     hold("handed-off", &hand_off(used(95, |_| {})));

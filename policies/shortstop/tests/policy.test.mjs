@@ -6,7 +6,7 @@ import * as policy from '../policy.js';
 
 function decide(used, grown, changes = {}) {
   host(policy);
-  const { compacts = true, doneBySession = 1, refilledWithinTurns = 0 } = changes;
+  const { compacts = true, doneBySession = 1, refilledWithinTurns } = changes;
   const turns = grown === undefined ? [] : [0n, grown].map((tokens) => ({ prompt: 2, usedTokens: 10_000n + tokens }));
   return policy.compaction.decide({
     session: { occupancy: { usedTokens: used, windowTokens: 200_000n }, recent: turns, capabilities: { compacts } },

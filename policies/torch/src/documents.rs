@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use baton_sdk::Host;
 use baton_sdk::handoff::{Attempt, Composition, Continuer, Observation};
 use baton_sdk::review::{self, Finding, Review, Staleness};
+use baton_sdk::time::utc;
 use baton_sdk::types::{Objective, ObjectiveStatus, Span};
 
 use crate::words::{Page, name, quote};
@@ -42,7 +43,7 @@ pub(crate) fn compose(host: &impl Host, o: &Observation) -> Composition {
 }
 
 fn document(o: &Observation, next: &str, open: &[&Objective]) -> String {
-    let mut page = Page::new(&format!("# Phase {} Handoff - {}", name(&o.phase.id), o.now));
+    let mut page = Page::new(&format!("# Phase {} Handoff - {}", name(&o.phase.id), utc(o.asked_at_ms)));
     page.heading("Immediate Next Action");
     page.line(next);
     page.heading("Current State");
@@ -76,8 +77,8 @@ fn document(o: &Observation, next: &str, open: &[&Objective]) -> String {
     facts.truncate(FACTS);
     page.list(facts.into_iter(), FACTS, "None.");
     page.heading("References (read only if stuck)");
-    if !o.facts_path.is_empty() {
-        page.line(&format!("- everything recorded: {}", name(&o.facts_path)));
+    if let Some(path) = &o.facts_path {
+        page.line(&format!("- everything recorded: {}", name(path)));
     }
     if let Some(handoff) = &o.newest_handoff {
         page.line(&format!("- the handoff before this one: {}", name(&handoff.path)));
@@ -100,7 +101,7 @@ fn index(o: &Observation, next: &str) -> String {
         page.line(&format!("- Critical file: {}", name(&file.path)));
     }
     page.heading("If You Get Stuck");
-    page.line(&format!("- Read: {}", if o.facts_path.is_empty() { "the handoff" } else { &o.facts_path }));
+    page.line(&format!("- Read: {}", o.facts_path.as_deref().unwrap_or("the handoff")));
     page.heading("Do NOT");
     page.line("- Re-read what the handoff sums up");
     let newest = o.attempts.iter().rev();
@@ -115,7 +116,7 @@ fn index(o: &Observation, next: &str) -> String {
 pub(crate) fn review(host: &impl Host, o: &review::Observation) -> Review {
     let text = host.text_slice(o.document, Span { start: 0, end: u32::MAX });
     let mut findings = Vec::new();
-    let mut cost = |cost: u32, text: String| findings.push(Finding { cost, line: 0, text });
+    let mut cost = |cost: u32, text: String| findings.push(Finding { cost, line: None, text });
     for kind in &o.secrets {
         cost(100, format!("there is a secret in it: {}", name(kind)));
     }

@@ -42,11 +42,12 @@ impl Offloading for Torch {
         let used = o.session.occupancy.percent();
         let is_tight = used.is_some_and(|percent| percent >= host.number("offload-percent"));
         let tokens = |key: &str| u64::try_from(host.integer(key)).unwrap_or(0);
-        let is_large = |kind: ItemKind, size: u64| match kind {
+        let is_large = |kind: &ItemKind, size: u64| match kind {
             ItemKind::ToolResult => size > tokens("offload-tokens"),
             ItemKind::ToolInput => is_tight && size > tokens("offload-input-tokens"),
+            ItemKind::Other(_) => false,
         };
-        let large = o.items.into_iter().filter(|item| is_large(item.kind, item.tokens));
+        let large = o.items.into_iter().filter(|item| is_large(&item.kind, item.tokens));
         let items: Vec<String> = large.map(|item| item.id).collect();
         let reason = format!("{} large items become references", items.len());
         Some(offloading::Decision::new(items, reason))

@@ -20,28 +20,28 @@ fn room(percent: u64, change: impl FnOnce(&mut compaction::Observation)) -> Case
 
 /// A session in the midst of things.
 fn midway(kind: Kind) -> Observation {
-    let mut o = sample::handoff_observation(kind, 0, 1);
-    o.because = "its context is nearly full".into();
+    let mut o = sample::handoff_observation(kind, Some(0), Some(1));
+    o.because = Some("its context is nearly full".into());
     o.changed_files = vec![ChangedFile {
         path: "src/lexer.rs".into(),
         bytes: 900,
         exists: true,
         by_session: true,
-        digest: String::new(),
+        digest: None,
     }];
     o.decisions =
         vec![Attempt { approach: "one token a line".into(), outcome: "errors then have a line".into() }];
     o.attempts = vec![Attempt { approach: "a table of states".into(), outcome: "too large".into() }];
     o.gotchas = vec!["tabs count as one column".into()];
     o.reported = Some(ReportedHandoff {
-        session: "s1".into(),
+        session: Some("s1".into()),
         current_state: "the lexer works".into(),
         immediate_next_action: "write the parser".into(),
         critical_context: vec!["tokens borrow\nfrom the text".into()],
         critical_files: vec!["src/lexer.rs".into()],
     });
     o.newest_handoff = Some(HandoffReference::fresh("docs/handoffs/build-1.md"));
-    o.facts_path = "docs/handoffs/build-facts.json".into();
+    o.facts_path = Some("docs/handoffs/build-facts.json".into());
     o
 }
 
@@ -96,7 +96,7 @@ fn large_items_become_references() {
 // C2, C16, C20
 #[test]
 fn each_kind_of_prompt() {
-    let mut first = sample::handoff_observation(Kind::First, 0, 1);
+    let mut first = sample::handoff_observation(Kind::First, Some(0), Some(1));
     first.phase.complex = true;
     hold("prompt-first", &with_texts(Ask::Brief(first), ""));
     hold("prompt-continuing", &with_texts(Ask::Brief(midway(Kind::Continuing)), ""));

@@ -111,7 +111,7 @@ fn what_is_wrong_with_a_file_is_said_with_its_place() {
             "ask.observation.session.recent.1.ordinal: is missing",
         ),
         (action, json!({ "action": "keep", "items": [] }), "decision.answer.action.items: is unknown"),
-        (action, json!({ "action": "compact" }), "decision.answer.action.instructions: is missing"),
+        (action, json!({ "action": "ask" }), "decision.answer.action.action: `ask` is none of "),
     ] {
         let told = wrong(path, value);
         assert!(told.starts_with(said), "{told}");

@@ -48,6 +48,32 @@ macro_rules! words {
     )+};
 }
 
+/// Words of which a later host may have more: a word, or an object with one that nobody knows yet.
+macro_rules! growing_words {
+    ($($type:ty: $($word:ident)+;)+) => {$(
+        impl Json for $type {
+            fn read(value: Value) -> Result<Self, Wrong> {
+                if value.is_object() {
+                    let mut fields = Fields::of(value)?;
+                    let other = Self::Other(fields.take("other")?);
+                    return fields.finish().map(|()| other);
+                }
+                let word = String::read(value)?;
+                $( if word == kebab(stringify!($word)) { return Ok(Self::$word); } )+
+                let known = [$( kebab(stringify!($word)) ),+].join(", ");
+                Err(Wrong::new(format!("`{word}` is none of {known}, other")))
+            }
+
+            fn write(&self) -> Value {
+                match self {
+                    $( Self::$word => json!(kebab(stringify!($word))), )+
+                    Self::Other(word) => json!({ "other": word }),
+                }
+            }
+        }
+    )+};
+}
+
 /// Records: each field under its own name; behind `or-default`, those that are left out where they say nothing.
 macro_rules! records {
     ($($type:ty: $($field:ident)+ $(, or_default $($later:ident)+)?;)+) => {$(
@@ -108,19 +134,23 @@ macro_rules! variants {
 words! {
     Channel: AgentEvent ProviderError AgentText Terminal ToolOutput;
     OccupancySource: Unknown Agent LastCall Estimate;
-    SessionState: Starting Idle Working WaitingApproval WaitingQuota Compacting Ended;
     ObjectiveStatus: Open InProgress Done Failed;
     Basis: Checked Reported Files Answer Accepted;
     FileState: Missing Unchanged Rewritten Changed;
-    exhaustion::Occasion: Turn Signal PromptEnded SessionEnded Heartbeat;
     exhaustion::QuotaCause: Usage Billing Rate Overload;
-    offloading::ItemKind: ToolResult ToolInput;
-    splitting::Occasion: PhaseStart Boundary Requested OutOfContinuations;
     splitting::Order: MiniPlan Direct;
     splitting::Time: Ahead During Never;
-    prompting::Kind: First Next Continuing ReOriented Nudged Reviewing Merging;
     handoff::Continuer: Successor Lead;
     review::Staleness: Fresh SlightlyStale Stale VeryStale;
+}
+
+growing_words! {
+    SessionState: Starting Idle Working WaitingApproval WaitingQuota Compacting Ended;
+    Origin: Workflow Split Review Merge;
+    exhaustion::Occasion: Turn Signal PromptEnded SessionEnded Heartbeat;
+    offloading::ItemKind: ToolResult ToolInput;
+    splitting::Occasion: PhaseStart Boundary Requested OutOfContinuations;
+    prompting::Kind: First Next Continuing ReOriented Nudged Reviewing Merging;
     handoff::LessonKind: Decision Gotcha FailedApproach Pattern;
     handoff::EntryKind: Index Progress WorkItems InitScript Summary;
 }
@@ -141,9 +171,10 @@ records! {
     Phase: id title mode depth budget progress expects_files, or_default accept check check_passed depends_on
         origin complex iteration tree;
     Iteration: ordinal at_most;
+    GitFacts: branch commits_since dirty_files;
     Evidence: channel seq text;
     exhaustion::Observation: occasion session phase signals window answer_bytes files_changed files_missing nudges git
-        attributes, or_default now_ms utc_offset_minutes objectives handoff_reported split_requested review_missing
+        attributes, or_default asked_at_ms utc_offset_minutes objectives handoff_reported split_requested review_missing
         report_not_taken imported;
     exhaustion::Assessment: verdict evidence warning reason;
     completion::Observation: session assessment;
@@ -168,7 +199,7 @@ records! {
     handoff::Attempt: approach outcome;
     handoff::ReportedHandoff: session current_state immediate_next_action critical_context critical_files;
     handoff::Commit: id subject by_session;
-    handoff::Verification: passed at artifact;
+    handoff::Verification: passed ended_at_ms artifact;
     handoff::Remark: objective text;
     handoff::CommandRun: line failed times;
     handoff::FileRead: path times;
@@ -181,7 +212,7 @@ records! {
     handoff::Beyond: changed_files attempts decisions gotchas patterns;
     handoff::Withheld: attempts decisions gotchas patterns commands reads;
     handoff::Observation: kind phase session objectives focus goal changed_files attempts decisions artifacts
-        inbox_path because last_output findings git now attributes,
+        inbox_path because last_output findings git asked_at_ms attributes,
         or_default newest_handoff gotchas patterns commands reads lessons entry_points context_files reported commits
         verification remarks facts_path beyond words_withheld plans_first as_lead compacted reports_as result_file
         result_files conflict;
@@ -241,42 +272,6 @@ impl Json for Ask {
     }
 }
 
-/// A word, or an object with the word of a later host.
-impl Json for Origin {
-    fn read(value: Value) -> Result<Self, Wrong> {
-        if value.is_object() {
-            let mut fields = Fields::of(value)?;
-            let other = Origin::Other(fields.take("other")?);
-            return fields.finish().map(|()| other);
-        }
-        let word = String::read(value)?;
-        match ORIGINS.into_iter().find(|(known, _)| *known == word) {
-            Some((_, origin)) => Ok(origin),
-            None => {
-                let known: String = ORIGINS.map(|(known, _)| format!("{known}, ")).concat();
-                Err(Wrong::new(format!("`{word}` is none of {known}other")))
-            }
-        }
-    }
-
-    fn write(&self) -> Value {
-        match self {
-            Origin::Other(word) => json!({ "other": word }),
-            plain => {
-                json!(ORIGINS.iter().find(|(_, origin)| origin == plain).map_or("", |(word, _)| word))
-            }
-        }
-    }
-}
-
-/// Every origin without a payload.
-const ORIGINS: [(&str, Origin); 4] = [
-    ("workflow", Origin::Workflow),
-    ("split", Origin::Split),
-    ("review", Origin::Review),
-    ("merge", Origin::Merge),
-];
-
 /// The cause and the time stand beside the word.
 impl Json for exhaustion::Verdict {
     fn read(value: Value) -> Result<Self, Wrong> {
@@ -287,7 +282,7 @@ impl Json for exhaustion::Verdict {
             Some(verdict) => *verdict,
             None if word == "quota" => Verdict::Quota(exhaustion::Quota {
                 cause: fields.take("cause")?,
-                until_ms: fields.take("until")?,
+                resets_at_ms: fields.take("resets_at_ms")?,
             }),
             None => {
                 let known: String = VERDICTS.iter().map(|verdict| verdict_word(verdict) + ", ").collect();
@@ -300,7 +295,7 @@ impl Json for exhaustion::Verdict {
     fn write(&self) -> Value {
         match self {
             exhaustion::Verdict::Quota(quota) => {
-                json!({ "verdict": "quota", "cause": quota.cause.write(), "until": quota.until_ms.write() })
+                json!({ "verdict": "quota", "cause": quota.cause.write(), "resets_at_ms": quota.resets_at_ms.write() })
             }
             plain => json!({ "verdict": verdict_word(plain) }),
         }
@@ -308,9 +303,23 @@ impl Json for exhaustion::Verdict {
 }
 
 /// Every verdict without a payload.
-const VERDICTS: [exhaustion::Verdict; 10] = {
+const VERDICTS: [exhaustion::Verdict; 13] = {
     use exhaustion::Verdict::*;
-    [Healthy, Answered, HandedOff, Exhausted, TurnLimit, BudgetLimit, Truncated, Stalled, Interrupted, Failed]
+    [
+        Healthy,
+        Answered,
+        HandedOff,
+        Exhausted,
+        TurnLimit,
+        BudgetLimit,
+        Truncated,
+        Stalled,
+        Interrupted,
+        Unauthenticated,
+        NeedsInput,
+        Refused,
+        Failed,
+    ]
 };
 
 fn verdict_word(verdict: &exhaustion::Verdict) -> String {
@@ -326,6 +335,9 @@ fn verdict_word(verdict: &exhaustion::Verdict) -> String {
         Truncated => "Truncated",
         Stalled => "Stalled",
         Interrupted => "Interrupted",
+        Unauthenticated => "Unauthenticated",
+        NeedsInput => "NeedsInput",
+        Refused => "Refused",
         Failed => "Failed",
     })
 }
@@ -356,32 +368,6 @@ impl Json for Capabilities {
     }
 }
 
-/// The host knows the commits by name; a policy is told how many there are.
-impl Json for GitFacts {
-    fn read(value: Value) -> Result<Self, Wrong> {
-        let mut fields = Fields::of(value)?;
-        fields.ignore("head");
-        fields.ignore("commits");
-        let facts = Self {
-            present: fields.take("present")?,
-            branch: fields.take("branch")?,
-            commits_since: fields.take("commits_since")?,
-            dirty_files: fields.take("dirty_files")?,
-        };
-        fields.finish().map(|()| facts)
-    }
-
-    fn write(&self) -> Value {
-        json!({
-            "present": self.present,
-            "branch": self.branch,
-            "head": "",
-            "commits_since": self.commits_since,
-            "dirty_files": self.dirty_files,
-        })
-    }
-}
-
 /// The host knows the whole digest, and tells a policy this much of it.
 const DIGEST_TOLD: usize = 12;
 const DIGEST_DIGITS: usize = 64;
@@ -403,7 +389,7 @@ impl Json for ChangedFile {
             bytes: fields.take("bytes")?,
             exists: fields.take("exists")?,
             by_session: fields.take("by_session")?,
-            digest: digest.map(told).transpose()?.unwrap_or_default(),
+            digest: digest.map(told).transpose()?,
         };
         fields.finish().map(|()| file)
     }
@@ -414,9 +400,9 @@ impl Json for ChangedFile {
         fields.insert("bytes".to_owned(), json!(self.bytes));
         fields.insert("exists".to_owned(), json!(self.exists));
         fields.insert("by_session".to_owned(), json!(self.by_session));
-        if !self.digest.is_empty() {
+        if let Some(told) = &self.digest {
             // What a policy is not told is nothing that a decision could depend on.
-            let digest = format!("sha256:{:0<DIGEST_DIGITS$}", self.digest);
+            let digest = format!("sha256:{told:0<DIGEST_DIGITS$}");
             fields.insert("digest".to_owned(), json!(digest));
         }
         Value::Object(fields)

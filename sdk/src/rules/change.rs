@@ -31,7 +31,7 @@ pub(super) fn a_tool_prints(case: &Case) -> Vec<Case> {
             channel: Channel::ToolOutput,
             age_ms: 0,
             prompt: seen.session.prompts,
-            code: String::new(),
+            code: None,
             status: None,
             resets_at_ms: None,
             retrying: false,
@@ -93,7 +93,7 @@ pub(super) fn one_done_more(case: &Case) -> Vec<Case> {
             attempts: 1,
             files: 3,
             expected_files: Vec::new(),
-            check: String::new(),
+            check: None,
             check_passed: None,
             reported: None,
             done_by: None,
@@ -108,7 +108,7 @@ pub(super) fn larger_base(case: &Case) -> Vec<Case> {
     let more = |more| {
         changed(case, |case| {
             let Ask::Budget(seen) = &mut case.ask else { return None };
-            seen.base_turns = seen.base_turns.checked_add(more)?;
+            seen.base_turns = Some(seen.base_turns?.checked_add(more)?);
             Some(())
         })
     };

@@ -36,7 +36,7 @@ fn parts(answer: &Answer) -> Parts<'_> {
         },
         Answer::Offload(answer) => parts.list(&answer.items),
         Answer::Compaction(answer) => match &answer.action {
-            Room::Compact(instructions) => parts.long.push(instructions),
+            Room::Compact(instructions) => parts.long.extend(instructions.as_deref()),
             Room::Keep | Room::HandOff => {}
         },
         Answer::Split(answer) => match &answer.action {

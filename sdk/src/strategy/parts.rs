@@ -54,8 +54,10 @@ pub(super) fn signals() -> impl Strategy<Value = (Vec<Signal>, String)> {
     use Channel::*;
     let channel = select(vec![AgentEvent, ProviderError, AgentText, Terminal, ToolOutput]);
     let text = prop_oneof![3 => select(SAID.to_vec()).prop_map(str::to_owned), 1 => line()];
-    let code =
-        select(vec!["", "", "prompt_too_long", "rate_limit", "max_turns", "end_turn", "overloaded_error"]);
+    let code = option::weighted(
+        0.7,
+        select(vec!["prompt_too_long", "rate_limit", "max_turns", "end_turn", "overloaded_error"]),
+    );
     let status = option::of(select(vec![400_u16, 413, 429, 500, 529]));
     let resets = option::of(1_780_315_200_000..1_780_400_000_000_u64);
     let one = (channel, text, code, status, resets, 0..900_000_u64, 0..4_u32, any::<bool>());
@@ -71,7 +73,7 @@ pub(super) fn signals() -> impl Strategy<Value = (Vec<Signal>, String)> {
                 channel,
                 age_ms,
                 prompt,
-                code: code.into(),
+                code: code.map(str::to_owned),
                 status,
                 resets_at_ms,
                 retrying,
@@ -125,10 +127,13 @@ pub(super) fn turn() -> impl Strategy<Value = Turn> {
 
 pub(super) fn session() -> impl Strategy<Value = Session> {
     use SessionState::*;
-    let state = select(vec![Starting, Idle, Working, WaitingApproval, WaitingQuota, Compacting, Ended]);
+    let state = prop_oneof![
+        20 => select(vec![Starting, Idle, Working, WaitingApproval, WaitingQuota, Compacting, Ended]),
+        1 => line().prop_map(Other),
+    ];
     let who =
         (select(vec!["claude", "codex", "acp", "process"]), select(vec!["executor", "reviewer", "lead"]));
-    let counts = (0..4_u32, 0..30_u32, 0..60_u32, 0..60_u32, 0..4_u32, 0..20_u32);
+    let counts = (0..4_u32, 0..30_u32, 0..60_u32, option::of(1..60_u32), 0..4_u32, option::of(0..20_u32));
     let amounts = (0..9_000_000_u64, 0..400_000_u64, 0..3_600_000_u64, 0..40_000_000_u64);
     let exit = (option::of(0..128_i32), option::of(1..16_i32), any::<bool>());
     let exit = option::of(exit.prop_map(|(code, signal, by_host)| Exit { code, signal, by_host }));
@@ -161,7 +166,7 @@ pub(super) fn session() -> impl Strategy<Value = Session> {
 
 pub(super) fn phase() -> impl Strategy<Value = Phase> {
     let mode = select(vec!["eco", "turbo", "standard", "thorough", "swarm"]);
-    let budget = ((0..200_u32, 0..200_u32), (0..6_u32, 0..6_u32), (0..4_u32, 0..4_u32));
+    let budget = ((option::of(1..200_u32), 0..200_u32), (0..6_u32, 0..6_u32), (0..4_u32, 0..4_u32));
     let progress = (0..20_u32, 0..20_u32, 0..4_u32, 0..4_u32);
     let tree = option::of(select(vec!["20a".to_owned(), "20.merge".to_owned()]));
     let flags = (any::<bool>(), any::<bool>());
@@ -185,7 +190,7 @@ pub(super) fn phase() -> impl Strategy<Value = Phase> {
                 progress: Progress { done, open, failed, done_by_session },
                 expects_files,
                 accept: None,
-                check: String::new(),
+                check: None,
                 check_passed: None,
                 depends_on: 0,
                 origin,
@@ -223,7 +228,7 @@ pub(super) fn objectives() -> impl Strategy<Value = Vec<Objective>> {
     vec(one, 0..40).prop_map(|all| {
         let objective = |(place, (description, status, attempts, files, evidence)): (u32, _)| {
             let (expected_files, check_passed, reported): (_, Option<bool>, _) = evidence;
-            let check = if check_passed.is_some() { "sh check.sh".to_owned() } else { String::new() };
+            let check = check_passed.map(|_| "sh check.sh".to_owned());
             Objective {
                 id: format!("o{place}"),
                 description,
@@ -257,16 +262,19 @@ pub(super) fn progress(objectives: &[Objective]) -> Progress {
 pub(super) fn changed_file() -> impl Strategy<Value = ChangedFile> {
     ("[a-z]{1,8}(/[a-z]{1,8}){0,3}\\.rs", 0..2_000_000_u64, any::<bool>(), any::<bool>(), "[0-9a-f]{12}")
         .prop_map(|(path, bytes, exists, by_session, digest)| {
-            let digest = if exists { digest } else { String::new() };
+            let digest = exists.then_some(digest);
             ChangedFile { path, bytes, exists, by_session, digest }
         })
 }
 
-pub(super) fn git() -> impl Strategy<Value = GitFacts> {
-    (any::<bool>(), 0..40_u32, 0..60_u32).prop_map(|(present, commits_since, dirty_files)| match present {
-        true => GitFacts { present, branch: "main".into(), commits_since, dirty_files },
-        false => GitFacts { present, branch: String::new(), commits_since: 0, dirty_files: 0 },
-    })
+pub(super) fn git() -> impl Strategy<Value = Option<GitFacts>> {
+    let branch = option::weighted(0.9, Just("main".to_owned()));
+    let facts = (branch, 0..40_u32, 0..60_u32);
+    option::of(facts.prop_map(|(branch, commits_since, dirty_files)| GitFacts {
+        branch,
+        commits_since,
+        dirty_files,
+    }))
 }
 
 /// Pairs for experiments, of which a policy knows none.

@@ -6,9 +6,10 @@ use crate::raw;
 
 /// Stores a list or text (address, length) where the payload of the answer's action is, behind this discriminant.
 fn acting(discriminant: u32, address: u32, length: u32) -> String {
-    let (payload, size) = (DECISION + 4, DECISION + 8);
+    let (is_there, payload, size) = (DECISION + 4, DECISION + 8, DECISION + 12);
     format!(
         "(i32.store8 (i32.const {DECISION}) (i32.const {discriminant}))
+         (i32.store8 (i32.const {is_there}) (i32.const 1))
          (i32.store (i32.const {payload}) (i32.const {address}))
          (i32.store (i32.const {size}) (i32.const {length}))
          (i32.const {ANSWER})"

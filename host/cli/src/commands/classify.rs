@@ -192,7 +192,7 @@ fn router(args: &ClassifyArgs) -> anyhow::Result<Router> {
 fn document(classified: &Classified) -> Value {
     let Classified { assessment, occupancy, label, recognised: _ } = classified;
     let (cause, until) = match &assessment.verdict {
-        Verdict::Quota { cause, until } => (Some(cause), *until),
+        Verdict::Quota { cause, resets_at_ms: until } => (Some(cause), *until),
         _ => (None, None),
     };
     let evidence = assessment.evidence.iter();

@@ -76,7 +76,9 @@ fn in_words(decision: &Decision, other: Option<&Decision>) -> String {
             }
             SplitAction::AskPerson { question } => format!("ask: {question}"),
         },
-        (Decision::Budget(budget), _) => words::count(budget.max_turns, "turn"),
+        (Decision::Budget(budget), _) => {
+            budget.max_turns.map_or_else(|| "no cap of turns".to_owned(), |turns| words::count(turns, "turn"))
+        }
         (Decision::Brief(brief), other) => {
             let other = match other {
                 Some(Decision::Brief(Brief { prompt, .. })) => Some(prompt),
@@ -191,7 +193,7 @@ mod tests {
     #[test]
     fn a_decision_is_a_few_words() {
         let words = |decision: Decision| said(&Ok(decision), None).0;
-        let quota = Verdict::Quota { cause: QuotaCause::Rate, until: None };
+        let quota = Verdict::Quota { cause: QuotaCause::Rate, resets_at_ms: None };
         assert_eq!(words(assess(quota, None)), "quota (rate limit)");
         assert_eq!(words(assess(Verdict::Answered, None)), "answered");
         assert_eq!(words(assess(Verdict::Healthy, Some("it fills up"))), "healthy, and warns: it fills up");
@@ -203,7 +205,10 @@ mod tests {
         };
         assert_eq!(words(complete(&["a", "b"])), "done: a, b");
         assert_eq!(words(complete(&[])), "nothing is done");
-        assert_eq!(words(Decision::Budget(TurnBudget { max_turns: 1, reason: String::new() })), "1 turn");
+        assert_eq!(
+            words(Decision::Budget(TurnBudget { max_turns: Some(1), reason: String::new() })),
+            "1 turn"
+        );
         let review = Review {
             score: 40,
             findings: Vec::new(),
@@ -220,21 +225,21 @@ mod tests {
     #[test]
     fn of_two_decisions_that_read_alike_the_field_that_differs_is_shown() {
         let words = |one: &Decision, other: &Decision| said(&Ok(one.clone()), Some(other)).0;
-        let compact = |instructions: &str| {
-            let action = CompactionAction::Compact { instructions: instructions.into() };
+        let compact = |instructions: Option<String>| {
+            let action = CompactionAction::Compact { instructions };
             Decision::Compaction(CompactionDecision { action, reason: String::new() })
         };
         assert_eq!(
-            words(&compact("Keep the plan."), &compact("")),
+            words(&compact(Some("Keep the plan.".into())), &compact(None)),
             "compact; action.instructions: Keep the plan."
         );
-        let quota = |until| assess(Verdict::Quota { cause: QuotaCause::Rate, until }, None);
-        assert_eq!(words(&quota(None), &quota(Some(UnixMs(7)))), "quota (rate limit); verdict.until: none");
+        let quota = |until| assess(Verdict::Quota { cause: QuotaCause::Rate, resets_at_ms: until }, None);
+        assert_eq!(words(&quota(None), &quota(Some(UnixMs(7)))), "quota (rate limit); verdict.resets_at_ms: none");
         let part = |objective: &str| SubPhase {
             title: "one".into(),
             objectives: vec![objective.into()],
             order: Order::Direct,
-            max_turns: 0,
+            max_turns: None,
         };
         let split = |objective: &str| {
             let action = SplitAction::Split { sub_phases: vec![part(objective)] };
@@ -242,7 +247,8 @@ mod tests {
         };
         assert_eq!(words(&split("a"), &split("b")), "split into 1: one; action.sub_phases.0.objectives.0: a");
         let explained = |seen: Option<&str>, reason: &str| {
-            let of = |seen: &str| Evidence { channel: Channel::Terminal, seq: Seq(1), text: seen.into() };
+            let of =
+                |seen: &str| Evidence { channel: Channel::Terminal, seq: Some(Seq(1)), text: seen.into() };
             let (evidence, verdict) = (seen.map(of).into_iter().collect(), Verdict::Healthy);
             Decision::Assess(Assessment { verdict, evidence, warning: None, reason: reason.into() })
         };
@@ -270,7 +276,7 @@ mod tests {
     #[test]
     fn what_a_policy_writes_is_no_command_to_a_terminal() {
         let reason = format!("\x1b[2Jgone\nnext{}", "x".repeat(1000));
-        let decision = Decision::Budget(TurnBudget { max_turns: 2, reason });
+        let decision = Decision::Budget(TurnBudget { max_turns: Some(2), reason });
         let shown = said(&Ok(decision), None).1;
         assert!(shown.starts_with(" [2Jgone next") && shown.ends_with('…'), "{shown}");
         assert_eq!(shown.chars().count(), SENTENCE_CHARS + 1);

@@ -40,7 +40,7 @@ fn findings(review: &ReviewRow) -> String {
         .findings
         .iter()
         .map(|finding| {
-            let line = if finding.line > 0 { format!("line {}: ", finding.line) } else { String::new() };
+            let line = finding.line.map(|line| format!("line {line}: ")).unwrap_or_default();
             format!("  -{:<4}{line}{}\n", finding.cost, finding.text)
         })
         .collect()
@@ -272,7 +272,11 @@ mod tests {
         let now = Inspection { commits_since: Some(commits_since), diverged: true, ..Inspection::default() };
         let review = Review {
             score: 65,
-            findings: vec![Finding { cost: 35, line: 5, text: "a placeholder (TBD); fill it in".into() }],
+            findings: vec![Finding {
+                cost: 35,
+                line: Some(5),
+                text: "a placeholder (TBD); fill it in".into(),
+            }],
             staleness: Staleness::Stale,
             accepted: false,
             reason: "65 of 100 points".into(),

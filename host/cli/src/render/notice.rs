@@ -106,7 +106,7 @@ pub(crate) fn say(notice: &Notice, run: &str, place: &Place, look: &Look) -> Sai
         }
         Notice::Stopped { verdict, evidence, reason, .. } => {
             // What the host itself has seen, and the reason says already, is not said twice.
-            let told = evidence.iter().filter(|seen| seen.seq.0 > 0 || !reason.contains(&seen.text));
+            let told = evidence.iter().filter(|seen| seen.seq.is_some() || !reason.contains(&seen.text));
             more.extend(told.map(|seen| format!("evidence: {} \"{}\"", source(seen), one_line(&seen.text))));
             (
                 stop_word(verdict),
@@ -123,8 +123,8 @@ pub(crate) fn say(notice: &Notice, run: &str, place: &Place, look: &Look) -> Sai
         }
         Notice::HandoffRepaired { score, findings, repair, .. } => {
             more.extend(findings.iter().map(|finding| match finding.line {
-                0 => format!("finding: {}", one_line(&finding.text)),
-                line => format!("finding: line {line}: {}", one_line(&finding.text)),
+                None => format!("finding: {}", one_line(&finding.text)),
+                Some(line) => format!("finding: line {line}: {}", one_line(&finding.text)),
             }));
             let why = match score {
                 Some(score) => format!("refused with {score} of 100 points"),

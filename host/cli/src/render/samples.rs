@@ -162,7 +162,7 @@ pub(crate) fn running() -> RunView {
                 accepted: false,
                 findings: vec![Finding {
                     cost: 35,
-                    line: 12,
+                    line: Some(12),
                     text: "it names src/gone.rs, which does not exist".into(),
                 }],
                 staleness: Staleness::Fresh,

@@ -154,7 +154,7 @@ pub(crate) fn billed(billed: &Billed) -> String {
 /// Where a piece of evidence came from.
 pub(crate) fn source(evidence: &Evidence) -> &'static str {
     match evidence.channel {
-        _ if evidence.seq.0 == 0 => "the host sees",
+        _ if evidence.seq.is_none() => "the host sees",
         Channel::AgentEvent => "the agent reports",
         Channel::ProviderError => "the provider says",
         Channel::AgentText => "the agent writes",

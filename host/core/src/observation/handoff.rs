@@ -3,10 +3,12 @@
 use serde::{Deserialize, Serialize};
 
 use crate::decision::Staleness;
-use crate::facts::GitFacts;
 use crate::ids::{ObjectiveId, PhaseId, SessionId};
+use crate::time::UnixMs;
 
-use super::{Attributes, ChangedFileView, ObjectiveView, PhaseView, SessionView, TextId, is_default};
+use super::{
+    Attributes, ChangedFileView, GitView, ObjectiveView, PhaseView, SessionView, TextId, is_default,
+};
 
 /// `questions.prompt-kind`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
@@ -39,7 +41,7 @@ pub struct Attempt {
 /// `questions.reported-handoff`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReportedHandoffView {
-    pub session: String,
+    pub session: Option<String>,
     pub current_state: String,
     pub immediate_next_action: String,
     pub critical_context: Vec<String>,
@@ -58,8 +60,8 @@ pub struct CommitView {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VerificationView {
     pub passed: bool,
-    pub at: String,
-    pub artifact: String,
+    pub ended_at_ms: UnixMs,
+    pub artifact: Option<String>,
 }
 
 /// `questions.remark`.
@@ -100,7 +102,7 @@ pub struct LessonView {
     pub phase: PhaseId,
     pub kind: LessonKind,
     pub text: String,
-    pub path: String,
+    pub path: Option<String>,
 }
 
 /// `questions.entry-kind`.
@@ -194,11 +196,11 @@ pub struct HandoffObservation {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub newest_handoff: Option<HandoffReference>,
     pub inbox_path: String,
-    pub because: String,
-    pub last_output: TextId,
-    pub findings: TextId,
-    pub git: GitFacts,
-    pub now: String,
+    pub because: Option<String>,
+    pub last_output: Option<TextId>,
+    pub findings: Option<TextId>,
+    pub git: Option<GitView>,
+    pub asked_at_ms: UnixMs,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gotchas: Vec<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -221,8 +223,8 @@ pub struct HandoffObservation {
     pub verification: Option<VerificationView>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remarks: Vec<RemarkView>,
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub facts_path: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub facts_path: Option<String>,
     #[serde(default, skip_serializing_if = "is_default")]
     pub beyond: Beyond,
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -78,8 +78,8 @@ pub struct ObjectiveView {
     pub files: u32,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub expected_files: Vec<ExpectedFileView>,
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub check: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub check: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub check_passed: Option<bool>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -98,7 +98,7 @@ impl ObjectiveView {
             attempts: 0,
             files: 0,
             expected_files: Vec::new(),
-            check: String::new(),
+            check: None,
             check_passed: None,
             reported: None,
             done_by: None,

@@ -73,7 +73,7 @@ impl Run {
             }
             (Step::Scoping { occasion, .. }, _) => self.keep_scope(p, occasion, &why),
             (Step::Budgeting { .. }, Ok(Decision::Budget(budget))) => {
-                self.budgeted(p, budget.max_turns, &budget.reason);
+                self.budgeted(p, budget.max_turns.unwrap_or(0), &budget.reason);
             }
             (Step::Budgeting { .. }, _) => self.budgeted(p, self.base_turns(p), ""),
             (Step::Sparing { kind, focus, large, .. }, answer) => self.spared(p, kind, focus, large, answer),
@@ -200,10 +200,14 @@ impl Run {
         }
     }
 
-    /// Turns for the scope, within [`MOST_TURNS`].
+    /// Turns for the scope, within [`MOST_TURNS`]; 0 for no cap, which stands only where the table sets none.
     fn budgeted(&mut self, p: usize, turns: u32, reason: &str) {
         let base = self.base_turns(p);
-        let turns = if base == 0 { turns } else { turns.clamp(1, base.saturating_mul(MOST_TURNS)) };
+        let turns = match (base, turns) {
+            (0, _) => turns,
+            (_, 0) => base.saturating_mul(MOST_TURNS),
+            _ => turns.min(base.saturating_mul(MOST_TURNS)),
+        };
         self.phases[p].max_turns = turns;
         if turns != base {
             let (phase, reason) = (self.phases[p].spec.id.clone(), reason.to_owned());
@@ -220,8 +224,9 @@ impl Run {
                     let reason = decision.reason.clone();
                     self.notify(Notice::Compacting { phase, session, reason });
                 }
+                let instructions = instructions.clone().unwrap_or_default();
                 if !self.summarise(p, AfterSummary::Compact(instructions.clone())) {
-                    self.compact(p, instructions.clone());
+                    self.compact(p, instructions);
                 }
             }
             // How much a session finishes first is the policy's to say (C21). A continuation that finishes nothing is the

@@ -96,7 +96,7 @@ impl Run {
             expected_files: expected
                 .map(|path| ExpectedFileView { path: path.clone(), state: phase.state_of(path) })
                 .collect(),
-            check: goal.spec.verify.clone().unwrap_or_default(),
+            check: goal.spec.verify.clone(),
             check_passed: goal.check_passed,
             reported: goal.reported.as_ref().map(|reported| StatusReportView {
                 status: reported.status,

@@ -429,7 +429,7 @@ pub(super) const FILES: &str = "files.json";
 impl Refused {
     /// Without a review that read it.
     fn unread(why: &str) -> Self {
-        let finding = Finding { cost: 100, line: 0, text: why.to_owned() };
+        let finding = Finding { cost: 100, line: None, text: why.to_owned() };
         let review =
             ReviewRow { score: 0, accepted: false, findings: vec![finding], staleness: Staleness::Fresh };
         Self { review, scored: false }

@@ -121,7 +121,7 @@ impl Run {
             (Place::LastOutput, observation.last_output, is_new),
             (Place::Findings, observation.findings, is_new || kind == BriefKind::Nudged),
         ] {
-            if let Some(text) = texts.get(index.0 as usize).filter(|_| is_news) {
+            if let Some(text) = index.and_then(|index| texts.get(index.0 as usize)).filter(|_| is_news) {
                 inputs.push(Large { place, text: text.clone() });
             }
         }
@@ -185,7 +185,7 @@ pub(super) fn refer(observation: &mut HandoffObservation, texts: &mut [Text], re
             Place::LastOutput => observation.last_output,
             Place::Findings => observation.findings,
         };
-        if let Some(text) = texts.get_mut(index.0 as usize) {
+        if let Some(text) = index.and_then(|index| texts.get_mut(index.0 as usize)) {
             *text = Text::new(words.as_str());
         }
     }

@@ -151,7 +151,7 @@ impl Run {
         if let Ok(Decision::Assess(assessment)) = result {
             self.warn(p, assessment);
             match assessment.verdict {
-                Verdict::Quota { cause, until } => self.wait_in_place(p, cause, until),
+                Verdict::Quota { cause, resets_at_ms: until } => self.wait_in_place(p, cause, until),
                 Verdict::Stalled => self.ask_how_to_unstall(p, assessment),
                 // Only what has ended is judged; its evidence stays with the session until then.
                 _ => {}
@@ -298,7 +298,11 @@ impl Run {
                 self.pause(p, Pause::Stuck, text);
             }
             // Who asks for smaller scopes instead of doing the work has done its job (D2).
-            Verdict::Truncated | Verdict::Stalled | Verdict::Interrupted | Verdict::Failed
+            Verdict::Truncated
+            | Verdict::Stalled
+            | Verdict::Interrupted
+            | Verdict::Refused
+            | Verdict::Failed
                 if asks_for_split =>
             {
                 self.scope(p, SplitOccasion::Requested);
@@ -306,6 +310,9 @@ impl Run {
             Verdict::Truncated
             | Verdict::Stalled
             | Verdict::Interrupted
+            | Verdict::Unauthenticated
+            | Verdict::NeedsInput
+            | Verdict::Refused
             | Verdict::Failed
             | Verdict::HandedOff
             | Verdict::Exhausted
@@ -366,7 +373,7 @@ impl Run {
                 focus.clone_into(&mut self.phases[p].unproven);
                 self.pause(p, if is_unproven { Pause::Unproven } else { Pause::Stuck }, question.clone());
             }
-            (RecoveryAction::Wait, Verdict::Quota { cause, until }) => {
+            (RecoveryAction::Wait, Verdict::Quota { cause, resets_at_ms: until }) => {
                 self.wait_for_quota(p, cause, until, focus)
             }
             (RecoveryAction::Wait | RecoveryAction::Nudge | RecoveryAction::Interrupt, _) => {

@@ -4,7 +4,7 @@
 use std::collections::{BTreeSet, HashSet, VecDeque};
 
 use crate::ids::PhaseId;
-use crate::observation::{Attempt, LessonKind, LessonView};
+use crate::observation::{Attempt, LessonKind, LessonView, said};
 use crate::view::Repair;
 use crate::workflow::{leading_to, paths};
 
@@ -46,7 +46,7 @@ impl Run {
                     phase: phase.spec.id.clone(),
                     kind,
                     text,
-                    path: self.path_of_lessons(phase),
+                    path: said(&self.path_of_lessons(phase)),
                 });
             }
         }

@@ -5,14 +5,13 @@ use std::collections::VecDeque;
 use crate::action::{Action, beside};
 use crate::decision::{Assessment, Staleness};
 use crate::ids::{ObjectiveId, RequestId};
-use crate::observation::ArtifactView;
 use crate::observation::{
-    Ask, Attributes, Basis, Beyond, BriefKind, BudgetView, BudgetingObservation, ChangedFileView, CommitView,
-    CompactionObservation, CompletionObservation, HandoffFinding, HandoffObservation, HandoffReference,
-    ItemView, ObjectiveStatus, ObjectiveView, Occasion, OccupancyView, OffloadingObservation, PhaseView,
-    ProgressView, Question, RecoveryObservation, RemarkView, ReportedHandoffView, ReviewObservation,
-    SessionObservation, SessionState, SessionView, SplitOccasion, SplittingObservation, TextId, TurnView,
-    VerificationView, Withheld,
+    ArtifactView, Ask, Attributes, Basis, Beyond, BriefKind, BudgetView, BudgetingObservation,
+    ChangedFileView, CommitView, CompactionObservation, CompletionObservation, GitView, HandoffFinding,
+    HandoffObservation, HandoffReference, ItemView, ObjectiveStatus, ObjectiveView, Occasion, OccupancyView,
+    OffloadingObservation, PhaseView, ProgressView, Question, RecoveryObservation, RemarkView,
+    ReportedHandoffView, ReviewObservation, SessionObservation, SessionState, SessionView, SplitOccasion,
+    SplittingObservation, TextId, TurnView, VerificationView, Withheld, said,
 };
 use crate::text::Text;
 use crate::view::{Origin, Repair};
@@ -97,9 +96,9 @@ impl Run {
             handoff_reported: phase.handoff_is_by(phase.session.as_ref())
                 && (phase.handoff_is_last || !phase.is_finished()),
             nudges: session.map_or(0, |s| s.nudges),
-            now_ms: self.now,
+            asked_at_ms: self.now,
             utc_offset_minutes: self.utc_offset_minutes,
-            git: phase.facts.git.clone(),
+            git: GitView::of(&phase.facts.git),
             split_requested: phase.requested.is_some(),
             review_missing: phase.origin == Origin::Review && phase.submitted.is_none(),
             report_not_taken: phase.not_taken.clone(),
@@ -113,7 +112,7 @@ impl Run {
         let observation = CompactionObservation {
             session: self.session_view(p),
             phase: self.phase_view(p),
-            refilled_within_turns: self.session(p).map_or(0, |s| s.refilled_within_turns),
+            refilled_within_turns: self.session(p).and_then(|s| counted(s.refilled_within_turns)),
             attributes: Attributes::new(),
         };
         self.ask(p, Ask::Compaction(Box::new(observation)), Vec::new())
@@ -142,7 +141,7 @@ impl Run {
             role: phase.spec.role.to_string(),
             objectives: self.objective_views(p, &[]),
             workspace_files: phase.facts.files,
-            base_turns: base,
+            base_turns: counted(base),
             attributes: Attributes::new(),
         };
         self.ask(p, Ask::Budget(Box::new(observation)), Vec::new())
@@ -171,7 +170,8 @@ impl Run {
         let newest = self.phases[p].handoffs.last();
         // A prompt is not reviewed: what was kept out of the handoff must not reach the successor by it.
         if newest.is_some_and(|handoff| handoff.repair != Repair::None) && kind != BriefKind::Nudged {
-            texts = withhold_words(&mut observation);
+            withhold_words(&mut observation);
+            texts.clear();
         }
         (observation, texts)
     }
@@ -180,9 +180,10 @@ impl Run {
     pub(super) fn ask_composition(&mut self, p: usize, path: &str, withheld: bool) -> RequestId {
         let focus = self.phases[p].next_focus();
         let (mut observation, mut texts) = self.handoff_view(p, BriefKind::Continuing, &focus);
-        observation.facts_path = beside(path, FACTS);
+        observation.facts_path = Some(beside(path, FACTS));
         if withheld {
-            texts = withhold_words(&mut observation);
+            withhold_words(&mut observation);
+            texts.clear();
         }
         self.ask(p, Ask::Compose(Box::new(observation)), texts)
     }
@@ -211,7 +212,7 @@ impl Run {
                     window_tokens: self.workflow.role_of(&self.phases[p].spec).window_tokens,
                     ..Default::default()
                 },
-                max_turns: self.phases[p].max_turns,
+                max_turns: counted(self.phases[p].max_turns),
                 ..unheard_of(
                     self.workflow.role_of(&self.phases[p].spec).agent.name(),
                     self.phases[p].spec.role.as_str(),
@@ -231,7 +232,7 @@ impl Run {
             mode: self.workflow.mode.name().to_owned(),
             depth: phase.depth,
             budget: BudgetView {
-                turns: phase.max_turns,
+                turns: counted(phase.max_turns),
                 turns_used: self.turns_used(p),
                 continuations: self.continuations_allowed(p),
                 continuations_used: phase.continuations,
@@ -246,7 +247,7 @@ impl Run {
             },
             expects_files: self.expects_files(p),
             accept: self.workflow.accept.map(Basis::from),
-            check: phase.spec.verify.clone().unwrap_or_default(),
+            check: phase.spec.verify.clone(),
             check_passed: phase.verified,
             depends_on: phase.spec.depends_on.len() as u32,
             origin: phase.origin.into(),
@@ -294,7 +295,7 @@ impl Run {
             window_tokens: session
                 .and_then(|s| s.window_tokens)
                 .or(self.workflow.role_of(&self.phases[p].spec).window_tokens),
-            git: phase.facts.git.clone(),
+            git: GitView::of(&phase.facts.git),
             attributes: Attributes::new(),
         }
     }
@@ -309,7 +310,8 @@ impl Run {
             let before = phase.sessions.iter().rev().nth(1)?;
             self.sessions.get(before)
         });
-        let last_output = last_output.map_or("", |s| s.answer_tail.as_str());
+        let quoted = [last_output.map_or("", |s| s.answer_tail.as_str()), work.findings.as_str()];
+        let [last_output, findings] = texts_that_say_something(quoted);
         let objectives = self.objective_views(p, focus);
         let focus: Vec<ObjectiveId> = focus.iter().map(|g| phase.goals[*g].spec.id.clone()).collect();
         let observation = HandoffObservation {
@@ -347,11 +349,11 @@ impl Run {
                 .collect(),
             newest_handoff: newest_handoff(phase),
             inbox_path: format!("{}/inbox", self.task_folder),
-            because: if kind == BriefKind::First { String::new() } else { phase.because.clone() },
-            last_output: TextId(0),
-            findings: TextId(1),
-            git: phase.facts.git.clone(),
-            now: self.now.rfc3339(),
+            because: said(&phase.because).filter(|_| kind != BriefKind::First),
+            last_output,
+            findings,
+            git: GitView::of(&phase.facts.git),
+            asked_at_ms: self.now,
             gotchas: newest_of(&phase.gotchas),
             patterns: newest_of(&phase.patterns),
             commands: phase.activity.commands(),
@@ -360,7 +362,7 @@ impl Run {
             entry_points: self.entry_points(p),
             context_files: phase.spec.context.clone(),
             reported: phase.reported_handoff.as_ref().map(|(session, handoff)| ReportedHandoffView {
-                session: session.as_ref().map(ToString::to_string).unwrap_or_default(),
+                session: session.as_ref().map(ToString::to_string),
                 current_state: handoff.current_state.clone(),
                 immediate_next_action: handoff.immediate_next_action.clone(),
                 critical_context: handoff.critical_context.clone(),
@@ -379,11 +381,7 @@ impl Run {
                 .collect(),
             // A loop that is walked again begins with what the last walk failed of.
             verification: work.verified.or((!work.findings.is_empty()).then_some(false)).map(|passed| {
-                VerificationView {
-                    passed,
-                    at: work.verified_at.rfc3339(),
-                    artifact: work.verification.clone(),
-                }
+                VerificationView { passed, ended_at_ms: work.verified_at, artifact: said(&work.verification) }
             }),
             remarks: phase
                 .goals
@@ -391,7 +389,7 @@ impl Run {
                 .filter(|goal| !goal.remark.is_empty())
                 .map(|goal| RemarkView { objective: goal.spec.id.clone(), text: goal.remark.clone() })
                 .collect(),
-            facts_path: newest.map(|h| h.facts.clone()).unwrap_or_default(),
+            facts_path: newest.and_then(|h| said(&h.facts)),
             beyond: beyond(phase),
             words_withheld: None,
             plans_first: phase.mini_plan,
@@ -403,8 +401,24 @@ impl Run {
             conflict: self.conflict(p),
             attributes: Attributes::new(),
         };
-        (observation, vec![Text::new(last_output), Text::new(work.findings.as_str())])
+        (observation, quoted.into_iter().filter(|text| !text.is_empty()).map(Text::new).collect())
     }
+}
+
+/// A number of which 0 means that there is none.
+pub(super) fn counted(number: u32) -> Option<u32> {
+    (number > 0).then_some(number)
+}
+
+/// The places in a question of those texts that say something, which alone go with it.
+fn texts_that_say_something<const N: usize>(texts: [&str; N]) -> [Option<TextId>; N] {
+    let mut next = 0;
+    texts.map(|text| {
+        (!text.is_empty()).then(|| {
+            next += 1;
+            TextId(next - 1)
+        })
+    })
 }
 
 fn newest_of<T: Clone>(records: &VecDeque<T>) -> Vec<T> {
@@ -437,8 +451,8 @@ fn newest_handoff(phase: &Phase) -> Option<HandoffReference> {
     })
 }
 
-/// Takes out what agents and tools wrote, and says so; what is left are facts of the host. The texts become empty.
-fn withhold_words(o: &mut HandoffObservation) -> Vec<Text> {
+/// Takes out what agents and tools wrote, and says so; what is left are facts of the host, and no texts.
+fn withhold_words(o: &mut HandoffObservation) {
     o.words_withheld = Some(Withheld {
         attempts: o.attempts.len() as u32,
         decisions: o.decisions.len() as u32,
@@ -462,6 +476,7 @@ fn withhold_words(o: &mut HandoffObservation) -> Vec<Text> {
     for artifact in &mut o.artifacts {
         artifact.summary.clear();
     }
-    o.because.clear();
-    vec![Text::default(), Text::default()]
+    o.because = None;
+    o.last_output = None;
+    o.findings = None;
 }

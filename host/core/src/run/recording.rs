@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::facts::{AgentEvent, Channel, Exit, GitFacts};
+use crate::facts::{AgentEvent, Channel, Exit};
 use crate::ids::{RoleName, Seq, SessionId};
 use crate::observation::{
     Ask, Attributes, Occasion, OccupancyView, Question, SessionObservation, SessionState, TextId,
@@ -157,9 +157,9 @@ impl Recording {
             objectives: Vec::new(),
             handoff_reported: false,
             nudges: 0,
-            now_ms: self.at,
+            asked_at_ms: self.at,
             utc_offset_minutes: self.utc_offset_minutes,
-            git: GitFacts::default(),
+            git: None,
             split_requested: false,
             review_missing: false,
             report_not_taken: None,
@@ -216,7 +216,8 @@ mod tests {
             None,
         );
         assert_eq!((seen.occasion, seen.session.prompts, seen.answer_bytes), (Occasion::PromptEnded, 2, 0));
-        let of_it: Vec<_> = seen.signals.iter().filter(|s| s.prompt == 2).map(|s| s.code.as_str()).collect();
+        let of_it: Vec<_> =
+            seen.signals.iter().filter(|s| s.prompt == 2).filter_map(|s| s.code.as_deref()).collect();
         assert_eq!(of_it, ["context_length_exceeded", "error"]);
     }
 

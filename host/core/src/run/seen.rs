@@ -4,11 +4,12 @@
 use crate::facts::Channel;
 use crate::ids::{PhaseId, Seq};
 use crate::observation::{
-    BudgetView, OriginView, PhaseView, ProgressView, SessionState, SessionView, SignalView, Span,
+    BudgetView, OriginView, PhaseView, ProgressView, SessionState, SessionView, SignalView, Span, said,
 };
 use crate::time::UnixMs;
 use crate::workflow::Mode;
 
+use super::question::counted;
 use super::session::Session;
 
 /// A session of which nothing has been heard.
@@ -22,9 +23,9 @@ pub(super) fn unheard_of(agent: &str, role: &str, state: SessionState) -> Sessio
         continuation: 0,
         prompts: 0,
         turns: 0,
-        max_turns: 0,
+        max_turns: None,
         compactions: 0,
-        turns_since_compaction: 0,
+        turns_since_compaction: None,
         billed_input_tokens: 0,
         billed_output_tokens: 0,
         idle_ms: 0,
@@ -45,7 +46,7 @@ pub(super) fn outside_of_runs(id: &str) -> PhaseView {
         progress: ProgressView { open: 1, ..ProgressView::default() },
         expects_files: false,
         accept: None,
-        check: String::new(),
+        check: None,
         check_passed: None,
         depends_on: 0,
         origin: OriginView::default(),
@@ -67,7 +68,7 @@ impl Session {
             continuation: self.continuation,
             prompts: self.prompts,
             turns: self.turns,
-            max_turns: self.max_turns,
+            max_turns: counted(self.max_turns),
             compactions: self.compactions,
             turns_since_compaction: self.turns_since_compaction(),
             billed_input_tokens: self.billed.input_tokens,
@@ -94,7 +95,7 @@ impl Session {
                 channel: Channel::AgentText,
                 age_ms: now.since(self.last_heard).0,
                 prompt: self.prompts,
-                code: String::new(),
+                code: None,
                 status: None,
                 resets_at_ms: None,
                 retrying: false,
@@ -107,7 +108,7 @@ impl Session {
                 channel: noticed.signal.channel,
                 age_ms: now.since(noticed.at).0,
                 prompt: noticed.prompt,
-                code: noticed.signal.code.clone(),
+                code: said(&noticed.signal.code),
                 status: noticed.signal.status,
                 resets_at_ms: noticed.signal.resets_at,
                 retrying: noticed.signal.retrying,

@@ -183,9 +183,9 @@ impl Session {
         }
     }
 
-    /// Turns since the last compaction; 0 where there was none.
-    pub(super) fn turns_since_compaction(&self) -> u32 {
-        self.compacted_at_turn.map_or(0, |at| self.turns - at)
+    /// Turns since the last compaction, where there was one.
+    pub(super) fn turns_since_compaction(&self) -> Option<u32> {
+        self.compacted_at_turn.map(|at| self.turns - at)
     }
 
     /// Takes in what the agent said. Lifecycle changes (`Ready`, `PromptEnded`) are the phase machine's.
@@ -320,7 +320,7 @@ impl Session {
         self.source = source;
         let refilled = self.used_before_compaction.is_some_and(|before| used >= before);
         if refilled && self.refilled_within_turns == 0 {
-            self.refilled_within_turns = self.turns_since_compaction().max(1);
+            self.refilled_within_turns = self.turns_since_compaction().unwrap_or(0).max(1);
         }
     }
 

@@ -94,7 +94,7 @@ impl Run {
                 depth: parent.depth + 1,
                 reviewed_by_default,
                 mini_plan: part.order == Order::MiniPlan,
-                max_turns: part.max_turns.min(base_turns.saturating_mul(MOST_TURNS)),
+                max_turns: part.max_turns.unwrap_or(0).min(base_turns.saturating_mul(MOST_TURNS)),
                 tree: base.map_or_else(|| parent.tree.clone(), |_| Tree::of(&id)),
                 branch_from: base.cloned(),
                 attempts: parent.attempts.clone(),

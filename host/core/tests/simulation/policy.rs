@@ -50,7 +50,7 @@ fn sound(ask: &Ask, now: UnixMs, fan_out: u32, dice: &mut Dice, temper: &Temper)
             let action = match dice.percent(temper.compacts) {
                 false => CompactionAction::Keep,
                 true if dice.percent(30) => CompactionAction::HandOff,
-                true => CompactionAction::Compact { instructions: String::new() },
+                true => CompactionAction::Compact { instructions: None },
             };
             Decision::Compaction(CompactionDecision { action, reason })
         }
@@ -63,7 +63,8 @@ fn sound(ask: &Ask, now: UnixMs, fan_out: u32, dice: &mut Dice, temper: &Temper)
             Decision::Split(SplitDecision { action: split(seen, fan_out, dice, temper), reason })
         }
         Ask::Budget(seen) => {
-            Decision::Budget(TurnBudget { max_turns: seen.base_turns * dice.count(1, 3) / 2, reason })
+            let turns = dice.count(1, 3);
+            Decision::Budget(TurnBudget { max_turns: seen.base_turns.map(|base| base * turns / 2), reason })
         }
         Ask::Brief(seen) => Decision::Brief(Brief {
             prompt: format!("{:?} {:?}", seen.kind, seen.focus),
@@ -77,7 +78,7 @@ fn sound(ask: &Ask, now: UnixMs, fan_out: u32, dice: &mut Dice, temper: &Temper)
         }
         Ask::Review(_) => {
             let score = dice.count(50, 100);
-            let findings = vec![Finding { cost: 100 - score, line: 0, text: "so so".into() }];
+            let findings = vec![Finding { cost: 100 - score, line: None, text: "so so".into() }];
             let staleness = Staleness::Fresh;
             Decision::Review(Review { score, findings, staleness, accepted: score >= 60, reason })
         }
@@ -88,7 +89,7 @@ fn assess(seen: &SessionObservation, now: UnixMs, dice: &mut Dice) -> Assessment
     let code = last_code(seen);
     let over = matches!(seen.occasion, Occasion::PromptEnded | Occasion::SessionEnded);
     let verdict = match (over, code) {
-        (false, "rate") => Verdict::Quota { cause: QuotaCause::Rate, until: None },
+        (false, "rate") => Verdict::Quota { cause: QuotaCause::Rate, resets_at_ms: None },
         (false, _) if seen.occasion == Occasion::Heartbeat && seen.session.idle_ms >= SILENCE_MS => {
             Verdict::Stalled
         }
@@ -97,10 +98,10 @@ fn assess(seen: &SessionObservation, now: UnixMs, dice: &mut Dice) -> Assessment
         (true, "handoff" | "done") => Verdict::Answered,
         (true, "exhausted") => Verdict::Exhausted,
         (true, "turns") => Verdict::TurnLimit,
-        (true, "rate") => Verdict::Quota { cause: QuotaCause::Rate, until: None },
+        (true, "rate") => Verdict::Quota { cause: QuotaCause::Rate, resets_at_ms: None },
         (true, "quota") => {
             let until = dice.percent(70).then(|| now + DurationMs::from_mins(dice.within(1, 600)));
-            Verdict::Quota { cause: QuotaCause::Usage, until }
+            Verdict::Quota { cause: QuotaCause::Usage, resets_at_ms: until }
         }
         (true, "nothing") => Verdict::Truncated,
         (true, "cancelled") => Verdict::Interrupted,
@@ -135,12 +136,17 @@ fn recover(seen: &RecoveryObservation, dice: &mut Dice) -> RecoveryAction {
             let actions = [RecoveryAction::HandOff, RecoveryAction::Split, retry];
             actions[dice.by_weight(&[20, 1, 1])].clone()
         }
-        Verdict::Answered | Verdict::Failed | Verdict::Healthy => retry,
+        Verdict::Unauthenticated | Verdict::NeedsInput => ask(),
+        Verdict::Answered | Verdict::Refused | Verdict::Failed | Verdict::Healthy => retry,
     }
 }
 
 fn last_code(seen: &SessionObservation) -> &str {
-    seen.signals.iter().rfind(|s| s.prompt == seen.session.prompts).map_or("", |s| s.code.as_str())
+    seen.signals
+        .iter()
+        .rfind(|s| s.prompt == seen.session.prompts)
+        .and_then(|s| s.code.as_deref())
+        .unwrap_or_default()
 }
 
 fn split(seen: &SplittingObservation, fan_out: u32, dice: &mut Dice, temper: &Temper) -> SplitAction {
@@ -174,7 +180,7 @@ fn split(seen: &SplittingObservation, fan_out: u32, dice: &mut Dice, temper: &Te
 fn part(objectives: Vec<ObjectiveId>, dice: &mut Dice) -> SubPhase {
     let order = *dice.one_of(&[Order::MiniPlan, Order::Direct]);
     let max_turns = if dice.percent(30) { dice.count(1, 30) } else { 0 };
-    SubPhase { title: "A part".into(), objectives, order, max_turns }
+    SubPhase { title: "A part".into(), objectives, order, max_turns: Some(max_turns) }
 }
 
 /// Any answer at all: of any kind, with anything in it.
@@ -188,8 +194,8 @@ fn wild(now: UnixMs, dice: &mut Dice) -> Decision {
                 Verdict::Healthy,
                 Verdict::Answered,
                 Verdict::Exhausted,
-                Verdict::Quota { cause: QuotaCause::Billing, until },
-                Verdict::Quota { cause: QuotaCause::Overload, until },
+                Verdict::Quota { cause: QuotaCause::Billing, resets_at_ms: until },
+                Verdict::Quota { cause: QuotaCause::Overload, resets_at_ms: until },
                 Verdict::TurnLimit,
                 Verdict::BudgetLimit,
                 Verdict::Truncated,
@@ -201,7 +207,8 @@ fn wild(now: UnixMs, dice: &mut Dice) -> Decision {
             Decision::Assess(Assessment { verdict, evidence: Vec::new(), warning: None, reason })
         }
         1 => {
-            let actions = [CompactionAction::Compact { instructions: "x".into() }, CompactionAction::HandOff];
+            let actions =
+                [CompactionAction::Compact { instructions: Some("x".into()) }, CompactionAction::HandOff];
             Decision::Compaction(CompactionDecision { action: dice.one_of(&actions).clone(), reason })
         }
         2 => {
@@ -232,7 +239,7 @@ fn wild(now: UnixMs, dice: &mut Dice) -> Decision {
             Decision::Complete(CompletionDecision { done, evidence: Vec::new(), reason })
         }
         9 => Decision::Offload(OffloadingDecision { items: vec!["nothing".into()], reason }),
-        3 => Decision::Budget(TurnBudget { max_turns: *dice.one_of(&[0, 1, u32::MAX]), reason }),
+        3 => Decision::Budget(TurnBudget { max_turns: Some(*dice.one_of(&[0, 1, u32::MAX])), reason }),
         4 => Decision::Brief(Brief { prompt: String::new(), left_out: Vec::new(), reason }),
         5 => Decision::Compose(Composition {
             document: String::new(),

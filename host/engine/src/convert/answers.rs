@@ -12,7 +12,7 @@ fn evidence(evidence: types::EvidenceResult) -> core::Evidence {
     core::Evidence {
         channel: same!(evidence.channel, types::Channel => Channel:
             AgentEvent, ProviderError, AgentText, Terminal, ToolOutput),
-        seq: Seq(evidence.seq),
+        seq: evidence.seq.map(Seq),
         text: evidence.text,
     }
 }
@@ -28,13 +28,16 @@ pub(crate) fn assessment(answer: questions::AssessmentResult) -> core::Assessmen
             Verdict::Exhausted => core::Verdict::Exhausted,
             Verdict::Quota(quota) => core::Verdict::Quota {
                 cause: same!(quota.cause, questions::QuotaCause => core::QuotaCause: Usage, Billing, Rate, Overload),
-                until: quota.until_ms.map(UnixMs),
+                resets_at_ms: quota.resets_at_ms.map(UnixMs),
             },
             Verdict::TurnLimit => core::Verdict::TurnLimit,
             Verdict::BudgetLimit => core::Verdict::BudgetLimit,
             Verdict::Truncated => core::Verdict::Truncated,
             Verdict::Stalled => core::Verdict::Stalled,
             Verdict::Interrupted => core::Verdict::Interrupted,
+            Verdict::Unauthenticated => core::Verdict::Unauthenticated,
+            Verdict::NeedsInput => core::Verdict::NeedsInput,
+            Verdict::Refused => core::Verdict::Refused,
             Verdict::Failed => core::Verdict::Failed,
         },
         evidence: answer.evidence.into_iter().map(evidence).collect(),

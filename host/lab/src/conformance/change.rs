@@ -27,7 +27,7 @@ pub(super) fn a_tool_prints(question: &Question, _: &mut Dice) -> Option<Questio
         channel: Channel::ToolOutput,
         age_ms: 0,
         prompt: seen.session.prompts,
-        code: String::new(),
+        code: None,
         status: None,
         resets_at_ms: None,
         retrying: false,
@@ -94,7 +94,7 @@ pub(super) fn one_done_more(question: &Question, dice: &mut Dice) -> Option<Ques
 pub(super) fn larger_base(question: &Question, dice: &mut Dice) -> Option<Question> {
     let mut changed = question.clone();
     let Ask::Budget(seen) = &mut changed.ask else { return None };
-    seen.base_turns += 1 + dice.number32(views::TURNS);
+    seen.base_turns = Some(seen.base_turns? + 1 + dice.number32(views::TURNS));
     Some(changed)
 }
 

@@ -95,7 +95,7 @@ pub(super) fn question(seed: u64, index: u64, capability: Capability) -> Questio
         Capability::Splitting => (Ask::Split(Box::new(scope(dice))), Vec::new()),
         Capability::Budgeting => {
             let SplittingObservation { phase, objectives, workspace_files, attributes, .. } = scope(dice);
-            let (role, base_turns) = (dice.line(40), dice.number32(views::TURNS));
+            let (role, base_turns) = (dice.line(40), views::counted(dice, views::TURNS));
             let seen =
                 BudgetingObservation { phase, role, objectives, workspace_files, base_turns, attributes };
             (Ask::Budget(Box::new(seen)), Vec::new())
@@ -144,7 +144,7 @@ fn assess(dice: &mut Dice) -> (SessionObservation, String) {
         objectives,
         handoff_reported: dice.coin(),
         nudges: dice.number32(20),
-        now_ms: UnixMs(dice.number(LATEST_MS)),
+        asked_at_ms: UnixMs(dice.number(LATEST_MS)),
         utc_offset_minutes: dice.pick(&[0, 1, -1, 60, 330, -720, 840]),
         git: views::git(dice),
         split_requested: dice.once_in(8),
@@ -163,7 +163,7 @@ fn compaction(dice: &mut Dice) -> CompactionObservation {
     CompactionObservation {
         session,
         phase: views::phase(dice, progress, depth),
-        refilled_within_turns: dice.number32(views::TURNS),
+        refilled_within_turns: views::counted(dice, views::TURNS),
         attributes: views::attributes(dice),
     }
 }
@@ -188,7 +188,7 @@ fn recovery(dice: &mut Dice) -> (RecoveryObservation, String) {
     let at_work = !matches!(session.occasion, Occasion::PromptEnded | Occasion::SessionEnded);
     let verdict = match dice.number32(3) {
         _ if at_work => Verdict::Stalled,
-        0 => Verdict::Quota { cause, until },
+        0 => Verdict::Quota { cause, resets_at_ms: until },
         _ => dice.pick(VERDICTS),
     };
     let completion = (verdict == Verdict::Answered).then(|| CompletionDecision {
@@ -278,7 +278,7 @@ fn handoff(dice: &mut Dice) -> HandoffObservation {
     focus.truncate(if dice.coin() { 1 } else { dice.count(views::OBJECTIVES) });
     let (looked_at, _) = focus.split_at(focus.len().min(IN_FOCUS));
     views::look_at(dice, &mut objectives, looked_at);
-    let now = UnixMs(dice.number(LATEST_MS)).rfc3339();
+    let asked_at_ms = UnixMs(dice.number(LATEST_MS));
     let remarks = objectives.iter().filter_map(|objective| {
         let text = if dice.once_in(4) { dice.text(REPORT_BYTES) } else { String::new() };
         (!text.is_empty()).then(|| RemarkView { objective: objective.id.clone(), text })
@@ -301,9 +301,9 @@ fn handoff(dice: &mut Dice) -> HandoffObservation {
         }),
         newest_handoff: dice.maybe(newest_handoff),
         inbox_path: ".baton/tasks/r1/inbox".to_owned(),
-        because: if kind == BriefKind::First { String::new() } else { dice.text(REPORT_BYTES) },
-        last_output: TextId(0),
-        findings: TextId(1),
+        because: (kind != BriefKind::First).then(|| dice.text(REPORT_BYTES)),
+        last_output: Some(TextId(0)),
+        findings: Some(TextId(1)),
         git: views::git(dice),
         gotchas: dice.list(RECORDS, |dice| dice.text(REPORT_BYTES)),
         patterns: dice.list(RECORDS, |dice| dice.text(REPORT_BYTES)),
@@ -318,7 +318,7 @@ fn handoff(dice: &mut Dice) -> HandoffObservation {
             phase: "10".into(),
             kind: dice.pick(LESSON_KINDS),
             text: dice.line(REPORT_BYTES),
-            path: dice.maybe(|_| ".baton/r1/facts/10.json".to_owned()).unwrap_or_default(),
+            path: dice.maybe(|_| ".baton/r1/facts/10.json".to_owned()),
         }),
         entry_points: dice.list(ENTRY_KINDS.len(), |dice| EntryPointView {
             kind: dice.pick(ENTRY_KINDS),
@@ -329,7 +329,7 @@ fn handoff(dice: &mut Dice) -> HandoffObservation {
             sections: dice.list(CONTEXT_FILES, |dice| dice.line(PATH_BYTES)),
         }),
         reported: dice.maybe(|dice| ReportedHandoffView {
-            session: "s7".to_owned(),
+            session: dice.maybe(|_| "s7".to_owned()),
             current_state: dice.text(REPORT_BYTES),
             immediate_next_action: dice.text(REPORT_BYTES),
             critical_context: dice.list(FACTS, |dice| dice.text(REPORT_BYTES)),
@@ -342,11 +342,11 @@ fn handoff(dice: &mut Dice) -> HandoffObservation {
         }),
         verification: dice.maybe(|dice| VerificationView {
             passed: dice.coin(),
-            at: now.clone(),
-            artifact: dice.line(PATH_BYTES),
+            ended_at_ms: asked_at_ms,
+            artifact: dice.maybe(|dice| dice.line(PATH_BYTES)),
         }),
         remarks,
-        facts_path: dice.maybe(|_| "docs/handoffs/20-3-facts.json".to_owned()).unwrap_or_default(),
+        facts_path: dice.maybe(|_| "docs/handoffs/20-3-facts.json".to_owned()),
         beyond: beyond(dice),
         words_withheld: dice.maybe(withheld),
         plans_first: dice.coin(),
@@ -357,7 +357,7 @@ fn handoff(dice: &mut Dice) -> HandoffObservation {
         result_files: dice.list(views::OBJECTIVES, |dice| dice.line(PATH_BYTES)),
         conflict: dice.maybe(conflict),
         attributes: views::attributes(dice),
-        now,
+        asked_at_ms,
     }
 }
 

@@ -1,7 +1,7 @@
 //! What must hold of every policy, whatever it is for: rules of the contract (`wit/`), of the engine and of core. A rule
 //! that holds for good policies only most of the time is not here. Who asks, and how often, is in `conformance.rs`.
 
-use baton_core::decision::{CompactionAction, Decision, Evidence, Fault, SplitAction, Verdict};
+use baton_core::decision::{CompactionAction, Decision, Evidence, Fault, SplitAction, TurnBudget, Verdict};
 use baton_core::facts::Channel;
 use baton_core::fits::fits;
 use baton_core::observation::{Ask, ObjectiveStatus, Question, SignalView};
@@ -227,7 +227,7 @@ pub(super) const RULES: &[Rule] = &[
                     unless(more > fewer, || format!("{more} objectives are in parts, {fewer} were before"))
                 }
                 (Decision::Budget(before), Decision::Budget(after)) => {
-                    let (fewer, more) = (before.max_turns, after.max_turns);
+                    let (fewer, more) = (turns(before), turns(after));
                     unless(more > fewer, || format!("it gives {more} turns, and gave {fewer}"))
                 }
                 _ => NotAsked,
@@ -243,7 +243,7 @@ pub(super) const RULES: &[Rule] = &[
             change: change::larger_base,
             holds: |_, before, after| match (before, after) {
                 (Decision::Budget(before), Decision::Budget(after)) => {
-                    let (more, fewer) = (before.max_turns, after.max_turns);
+                    let (more, fewer) = (turns(before), turns(after));
                     unless(fewer < more, || format!("it gives {fewer} turns, and gave {more}"))
                 }
                 _ => NotAsked,
@@ -300,18 +300,23 @@ pub(super) const RULES: &[Rule] = &[
     },
 ];
 
+/// No cap is more than any.
+fn turns(budget: &TurnBudget) -> u32 {
+    budget.max_turns.unwrap_or(u32::MAX)
+}
+
 fn became(before: &Verdict, after: &Verdict) -> String {
     format!("the verdict was {}, and is {}", before.name(), after.name())
 }
 
 fn real_evidence(signals: &[SignalView], evidence: &[Evidence]) -> Held {
-    let known = |seq: Seq| seq.0 == 0 || signals.iter().any(|signal| signal.seq == seq);
+    let is_known = |seq: Seq| signals.iter().any(|signal| signal.seq == seq);
     for evidence in evidence {
         if evidence.channel == Channel::ToolOutput {
             return No(format!("it rests on what a tool printed: {:?}", evidence.text));
         }
-        if !known(evidence.seq) {
-            return No(format!("it rests on signal {}, which was not there", evidence.seq));
+        if let Some(seq) = evidence.seq.filter(|seq| !is_known(*seq)) {
+            return No(format!("it rests on signal {seq}, which was not there"));
         }
     }
     Yes

@@ -173,7 +173,8 @@ fn questions_keep_to_what_the_contract_promises() {
             }
             Ask::Offload(seen) => assert!(!seen.items.is_empty()),
             Ask::Brief(seen) | Ask::Compose(seen) => {
-                let texts_there = [seen.last_output, seen.findings].map(|id| (id.0 as usize) < texts.len());
+                let texts_there = [seen.last_output, seen.findings]
+                    .map(|id| id.is_some_and(|id| (id.0 as usize) < texts.len()));
                 assert_eq!(texts_there, [true, true]);
                 assert!(seen.focus.iter().all(|id| seen.objectives.iter().any(|one| one.id == *id)));
             }

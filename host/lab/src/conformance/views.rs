@@ -1,15 +1,15 @@
 //! The records that several observations share, as core fills them: sessions, phases, objectives, signals, git. Bounds
 //! are those of the workflow file, of core and of the reports of agents. Whole questions are made in `generate.rs`.
 
-use baton_core::facts::{COMMITS_NAMED, Capabilities, Channel, Exit, GitFacts, OccupancySource};
+use baton_core::facts::{COMMITS_NAMED, Capabilities, Channel, Exit, OccupancySource};
 use baton_core::observation::{
-    Attributes, Basis, BudgetView, ExpectedFileView, FileState, IterationView, ObjectiveStatus,
+    Attributes, Basis, BudgetView, ExpectedFileView, FileState, GitView, IterationView, ObjectiveStatus,
     ObjectiveView, OccupancyView, OriginView, PhaseView, ProgressView, SessionState, SessionView, SignalView,
     Span, StatusReportView, TurnView,
 };
 use baton_core::{ObjectiveId, PhaseId, Seq, UnixMs};
 
-use super::dice::{Dice, Size};
+use super::dice::Dice;
 
 /// Declares all variants of an enum. One that is missing does not compile, so that no question leaves it out.
 macro_rules! every {
@@ -100,9 +100,9 @@ pub(super) fn session(dice: &mut Dice, state: SessionState) -> SessionView {
         continuation: dice.number32(TRIES),
         prompts,
         turns: last,
-        max_turns: dice.number32(TURNS),
+        max_turns: counted(dice, TURNS),
         compactions,
-        turns_since_compaction: if compactions == 0 { 0 } else { dice.number32(last) },
+        turns_since_compaction: (compactions > 0).then(|| dice.number32(last)),
         billed_input_tokens: dice.number(u64::MAX),
         billed_output_tokens: dice.number(u64::MAX),
         idle_ms: dice.number(u64::MAX),
@@ -157,7 +157,7 @@ pub(super) fn phase(dice: &mut Dice, progress: ProgressView, depth: u32) -> Phas
         mode: dice.pick(&MODES).to_owned(),
         depth,
         budget: BudgetView {
-            turns: dice.number32(TURNS),
+            turns: counted(dice, TURNS),
             turns_used: dice.number32(u32::MAX),
             continuations: dice.number32(TRIES),
             continuations_used: dice.number32(TRIES),
@@ -167,7 +167,7 @@ pub(super) fn phase(dice: &mut Dice, progress: ProgressView, depth: u32) -> Phas
         progress,
         expects_files: dice.coin(),
         accept: dice.maybe(|dice| dice.pick(&[Basis::Checked, Basis::Reported, Basis::Answer])),
-        check: dice.maybe(|_| "cargo test".to_owned()).unwrap_or_default(),
+        check: dice.maybe(|_| "cargo test".to_owned()),
         check_passed: dice.maybe(Dice::coin),
         depends_on: dice.number32(TRIES),
         origin: origin(dice),
@@ -228,7 +228,7 @@ fn objective(dice: &mut Dice, place: usize, statuses: &[ObjectiveStatus]) -> Obj
         attempts: dice.number32(u32::MAX),
         files: dice.number32(100),
         expected_files: Vec::new(),
-        check: dice.maybe(|_| "sh check.sh".to_owned()).unwrap_or_default(),
+        check: dice.maybe(|_| "sh check.sh".to_owned()),
         check_passed: dice.maybe(Dice::coin),
         reported: dice.maybe(|dice| StatusReportView {
             status: dice.pick(statuses),
@@ -284,7 +284,7 @@ pub(super) fn signals(dice: &mut Dice, prompts: u32) -> (Vec<SignalView>, String
             channel,
             age_ms: dice.number(u64::MAX),
             prompt: dice.number32(prompts),
-            code: dice.pick(&CODES).to_owned(),
+            code: Some(dice.pick(&CODES).to_owned()).filter(|code| !code.is_empty()),
             status: dice.maybe(|dice| dice.pick(&HTTP)),
             resets_at_ms: dice.maybe(|dice| UnixMs(dice.number(u64::MAX))),
             retrying: dice.coin(),
@@ -295,18 +295,17 @@ pub(super) fn signals(dice: &mut Dice, prompts: u32) -> (Vec<SignalView>, String
     (signals, window)
 }
 
-pub(super) fn git(dice: &mut Dice) -> GitFacts {
-    if dice.size == Size::Empty || dice.coin() {
-        return GitFacts::default();
-    }
-    GitFacts {
-        present: true,
-        branch: dice.line(120),
-        head: "4f2c9e1d".to_owned(),
+pub(super) fn git(dice: &mut Dice) -> Option<GitView> {
+    dice.maybe(|dice| GitView {
+        branch: dice.maybe(|dice| dice.line(120)),
         commits_since: dice.number32(u32::MAX),
         dirty_files: dice.number32(10_000),
-        commits: Vec::new(),
-    }
+    })
+}
+
+/// A number of which 0 would mean that there is none.
+pub(super) fn counted(dice: &mut Dice, most: u32) -> Option<u32> {
+    Some(dice.number32(most)).filter(|number| *number > 0)
 }
 
 /// Pairs for experiments, of which a policy knows none.

@@ -44,8 +44,8 @@ pub(super) fn instead(ask: &Ask, decision: &Decision, policy: &str) -> Option<(D
             let keep = SplitDecision { action: SplitAction::Keep, reason: reason() };
             Some((Decision::Split(keep), what))
         }
-        (_, Decision::Budget(said)) if said.max_turns != 0 => {
-            let unlimited = TurnBudget { max_turns: 0, reason: reason() };
+        (_, Decision::Budget(said)) if said.max_turns.is_some() => {
+            let unlimited = TurnBudget { max_turns: None, reason: reason() };
             Some((Decision::Budget(unlimited), "bounded the turns"))
         }
         _ => None,

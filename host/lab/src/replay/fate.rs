@@ -221,7 +221,7 @@ impl Fates {
                 let Some(open) = self.open.get_mut(session) else { return };
                 let is_hard = |channel| matches!(channel, Channel::AgentEvent | Channel::ProviderError);
                 let hard = evidence.iter().find(|evidence| is_hard(evidence.channel));
-                open.fate = open.stopped(verdict, hard.map(|evidence| evidence.seq));
+                open.fate = open.stopped(verdict, hard.and_then(|evidence| evidence.seq));
                 if open.gone && open.fate.is_some() {
                     self.close(session, Fate::Ended);
                 }

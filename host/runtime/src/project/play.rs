@@ -229,7 +229,7 @@ impl Play {
                     title: objective.id.to_string(),
                     objectives: vec![objective.id.clone()],
                     order: Order::Direct,
-                    max_turns: 0,
+                    max_turns: None,
                 };
                 let sub_phases = asked.objectives.iter().map(part).collect();
                 split.action = SplitAction::Split { sub_phases };

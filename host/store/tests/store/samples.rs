@@ -240,9 +240,9 @@ fn question(session: &SessionId, phase: &PhaseId) -> Question {
         continuation: 1,
         prompts: 2,
         turns: 9,
-        max_turns: 40,
+        max_turns: Some(40),
         compactions: 0,
-        turns_since_compaction: 9,
+        turns_since_compaction: Some(9),
         billed_input_tokens: 1,
         billed_output_tokens: 2,
         idle_ms: 3,
@@ -259,7 +259,7 @@ fn question(session: &SessionId, phase: &PhaseId) -> Question {
         progress: Default::default(),
         expects_files: true,
         accept: None,
-        check: String::new(),
+        check: None,
         check_passed: None,
         depends_on: 0,
         origin: OriginView::default(),
@@ -320,10 +320,10 @@ fn agent_events() -> Vec<AgentEvent> {
 
 fn decided() -> Input {
     let assessment = Assessment {
-        verdict: Verdict::Quota { cause: QuotaCause::Rate, until: Some(UnixMs(1_770_892_200_000)) },
+        verdict: Verdict::Quota { cause: QuotaCause::Rate, resets_at_ms: Some(UnixMs(1_770_892_200_000)) },
         evidence: vec![Evidence {
             channel: Channel::ProviderError,
-            seq: baton_core::Seq(22),
+            seq: Some(baton_core::Seq(22)),
             text: "rate_limit_error".into(),
         }],
         warning: Some("90 % of the window is used".into()),

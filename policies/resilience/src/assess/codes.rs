@@ -11,6 +11,8 @@ pub(crate) enum Class {
     BudgetLimit,
     Truncated,
     Interrupted,
+    Unauthenticated,
+    Refused,
     /// An error of a kind that says nothing about why.
     Failed,
     /// The agent says that it is done.
@@ -152,13 +154,27 @@ const CODES: &[(Class, &[&str])] = &[
         ],
     ),
     (
+        Class::Unauthenticated,
+        &[
+            "apikeyinvalid",
+            "authentication",
+            "authenticationfailed",
+            "authenticationrequired",
+            "authrequired",
+            "invalidapikey",
+            "notloggedin",
+            "oauthtokenexpired",
+            "providerauth",
+            "unauthenticated",
+            "unauthorized",
+        ],
+    ),
+    (Class::Refused, &["contentfilter", "refusal", "safety"]),
+    (
         Class::Failed,
         &[
             "api",
-            "authentication",
-            "authenticationfailed",
             "badrequest",
-            "contentfilter",
             "errorduringexecution",
             "error",
             "failed",
@@ -166,11 +182,7 @@ const CODES: &[(Class, &[&str])] = &[
             "invalidrequest",
             "malformedfunctioncall",
             "permission",
-            "providerauth",
-            "refusal",
-            "safety",
             "server",
-            "unauthorized",
         ],
     ),
     (Class::Completed, &["completed", "done", "endturn", "stop", "stopsequence", "success"]),
@@ -194,6 +206,7 @@ pub(crate) fn class_of(code: &str) -> Option<Class> {
 /// What an HTTP status says by itself.
 pub(crate) fn class_of_status(status: u16) -> Option<Class> {
     match status {
+        401 => Some(Class::Unauthenticated),
         402 => Some(Class::Quota(QuotaCause::Billing)),
         413 => Some(Class::Exhausted),
         429 => Some(Class::Quota(QuotaCause::Rate)),
@@ -219,7 +232,7 @@ pub(crate) fn codes_in(text: &str) -> impl Iterator<Item = Class> {
         let class = if identifier || alone { class_of(word)? } else { return None };
         let counts = match class {
             Class::Completed | Class::Failed => false,
-            Class::Truncated | Class::Interrupted => alone,
+            Class::Truncated | Class::Interrupted | Class::Unauthenticated | Class::Refused => alone,
             _ => true,
         };
         counts.then_some(class)
@@ -243,7 +256,11 @@ const LABEL_BYTES: usize = 18;
 /// The classes of the HTTP statuses in an error's text: at its start, or behind a word such as "status".
 pub(crate) fn statuses_in(text: &str) -> impl Iterator<Item = Class> {
     let numbers = text.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| word.len() == 3);
-    let statuses = numbers.filter_map(|number| Some((number, class_of_status(number.parse().ok()?)?)));
+    // That a program was refused somewhere says nothing of the agent: 401 counts in a field of its own alone.
+    let statuses = numbers.filter_map(|number| {
+        let class = class_of_status(number.parse().ok()?)?;
+        (class != Class::Unauthenticated).then_some((number, class))
+    });
     statuses.take(MOST_STATUSES).filter_map(move |(number, class)| {
         let start = number.as_ptr() as usize - text.as_ptr() as usize;
         let from = text.floor_char_boundary(start.saturating_sub(LABEL_BYTES));

@@ -282,10 +282,10 @@ fn ids_of(open: &[&Objective]) -> String {
 
 /// The check that the work is held to, where there is one.
 fn held_to(o: &Observation, open: &[&Objective]) -> String {
-    let of_objective = open.iter().map(|objective| &objective.check).find(|check| !check.is_empty());
-    match of_objective.unwrap_or(&o.phase.check).as_str() {
-        "" => String::new(),
-        check => format!("; its check is `{}`", one_line(check, NOTE_BYTES)),
+    let of_objective = open.iter().find_map(|objective| objective.check.as_ref());
+    match of_objective.or(o.phase.check.as_ref()) {
+        None => String::new(),
+        Some(check) => format!("; its check is `{}`", one_line(check, NOTE_BYTES)),
     }
 }
 
@@ -384,7 +384,7 @@ fn reports(objective: &Objective, status: ObjectiveStatus) -> bool {
 
 /// Whether a check follows that looks at all of them.
 fn is_checked(o: &Observation, open: &[&Objective]) -> bool {
-    !o.phase.check.is_empty() || open.iter().all(|objective| !objective.check.is_empty())
+    o.phase.check.is_some() || open.iter().all(|objective| objective.check.is_some())
 }
 
 /// Whether it names files, and each of them came, by whichever session of the phase.

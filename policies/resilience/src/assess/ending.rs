@@ -123,7 +123,7 @@ fn stretch(text: &str, sentence: &Sentence) -> String {
 
 /// Words of an answer.
 pub(super) fn quoted(answer: &Signal, text: String) -> Evidence {
-    Evidence { channel: Channel::AgentText, seq: answer.seq, text }
+    Evidence { channel: Channel::AgentText, seq: Some(answer.seq), text }
 }
 
 /// The names of a context as they are looked for in the text as it stands: by their first word.

@@ -111,7 +111,7 @@ impl<'o, H: Host> Signals<'o, H> {
     pub(crate) fn failed(&self) -> Option<Found<'o>> {
         let signal = self.current().find(|signal| {
             matches!(signal.channel, Channel::AgentEvent | Channel::ProviderError)
-                && class_of(&signal.code) == Some(Class::Failed)
+                && coded(signal) == Some(Class::Failed)
         })?;
         Some(Found { class: Class::Failed, signal, at: None })
     }
@@ -123,7 +123,7 @@ impl<'o, H: Host> Signals<'o, H> {
 
     /// The code that the agent's newest event has: "exit 3".
     pub(crate) fn ended_with(&self) -> Option<&'o str> {
-        self.outcome().map(|signal| signal.code.as_str())
+        self.outcome().and_then(|signal| signal.code.as_deref())
     }
 
     /// The last line on its terminal, where a program that fails says why.
@@ -132,17 +132,16 @@ impl<'o, H: Host> Signals<'o, H> {
         let text = self.phrases().slice(signal.text);
         let line = text.lines().map(str::trim).rfind(|line| !line.is_empty())?;
         let text = line[..line.floor_char_boundary(EVIDENCE_BYTES)].to_owned();
-        Some(Evidence { channel: Channel::Terminal, seq: signal.seq, text })
+        Some(Evidence { channel: Channel::Terminal, seq: Some(signal.seq), text })
     }
 
     fn completion(&self) -> Option<&'o Signal> {
-        self.outcome()
-            .filter(|signal| class_of(&signal.code) == Some(Class::Completed) && !self.says_error(signal))
+        self.outcome().filter(|signal| coded(signal) == Some(Class::Completed) && !self.says_error(signal))
     }
 
     /// The agent's newest event with a code.
     fn outcome(&self) -> Option<&'o Signal> {
-        self.of(Channel::AgentEvent).find(|signal| !signal.code.is_empty())
+        self.of(Channel::AgentEvent).find(|signal| signal.code.is_some())
     }
 
     /// The host puts a note beside the code of a prompt that its agent calls an error.
@@ -177,7 +176,7 @@ impl<'o, H: Host> Signals<'o, H> {
     /// What one signal says, where it says more than "done" or "failed".
     fn read(&self, signal: &'o Signal) -> Option<Found<'o>> {
         let weak = |class: &Class| matches!(class, Class::Completed | Class::Failed);
-        let coded = class_of(&signal.code);
+        let coded = coded(signal);
         if let Some(class) = coded.filter(|class| !weak(class)) {
             return Some(Found { class, signal, at: None });
         }
@@ -199,12 +198,17 @@ impl<'o, H: Host> Signals<'o, H> {
     }
 }
 
+/// What its code says.
+fn coded(signal: &Signal) -> Option<Class> {
+    signal.code.as_deref().and_then(class_of)
+}
+
 impl Found<'_> {
     /// What was seen, in the signal's own words where it has some.
     pub(crate) fn said(&self, signals: &Signals<'_, impl Host>) -> String {
         let text = signals.phrases().slice(self.at.map_or(self.signal.text, |at| at.at));
         let text = text.trim().lines().next().unwrap_or_default().trim();
-        let mut said = match (self.signal.code.as_str(), self.signal.status, text) {
+        let mut said = match (self.signal.code.as_deref().unwrap_or_default(), self.signal.status, text) {
             ("", Some(status), "") => format!("status {status}"),
             (code, _, "") => code.to_owned(),
             ("", _, text) => text.to_owned(),
@@ -217,11 +221,11 @@ impl Found<'_> {
 
     /// When the limit resets: a structured field of any signal of the prompt, or the words of this one, or those of an
     /// event or error beside it.
-    pub(crate) fn until_ms(&self, signals: &Signals<'_, impl Host>) -> Option<u64> {
+    pub(crate) fn resets_at_ms(&self, signals: &Signals<'_, impl Host>) -> Option<u64> {
         let of_prompt = || signals.current().filter(|signal| signal.prompt == self.signal.prompt);
         let clock = |signal: &Signal| Clock {
-            said_ms: signals.observation.now_ms.saturating_sub(signal.age_ms),
-            now_ms: signals.observation.now_ms,
+            said_ms: signals.observation.asked_at_ms.saturating_sub(signal.age_ms),
+            now_ms: signals.observation.asked_at_ms,
             utc_offset_minutes: signals.observation.utc_offset_minutes,
         };
         let said = |signal: &Signal, at: Span| reset_ms(signals.phrases().slice(at), clock(signal));

@@ -58,8 +58,8 @@ fn if_stuck(page: &mut Page, o: &Observation) {
     if let Some(run) = o.commands.iter().rev().find(|run| run.failed == Some(true)) {
         page.line(&format!("- Newest command that failed, host: {}", said(&run.line, LINE_BYTES)));
     }
-    if !o.facts_path.is_empty() {
-        page.line(&format!("- Everything that is recorded: {}", one_line(&o.facts_path, PATH_BYTES)));
+    if let Some(path) = &o.facts_path {
+        page.line(&format!("- Everything that is recorded: {}", one_line(path, PATH_BYTES)));
     }
     if let Some(handoff) = &o.newest_handoff {
         page.line(&format!("- Read the handoff before this one: {}", one_line(&handoff.path, PATH_BYTES)));

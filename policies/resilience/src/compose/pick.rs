@@ -12,9 +12,9 @@ const LARGEST: usize = 3;
 
 /// The agent that reported, by its session.
 pub(super) fn who(o: &Observation) -> String {
-    match o.reported.as_ref().map(|reported| one_line(&reported.session, LINE_BYTES)) {
-        Some(session) if !session.is_empty() => format!("agent {session}"),
-        _ => "agent".to_owned(),
+    match o.reported.as_ref().and_then(|reported| reported.session.as_ref()) {
+        Some(session) => format!("agent {}", one_line(session, LINE_BYTES)),
+        None => "agent".to_owned(),
     }
 }
 

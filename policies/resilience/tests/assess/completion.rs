@@ -45,8 +45,8 @@ fn an_answer_alone_is_not_enough_where_changes_are_expected() {
     assert_eq!(ended(|o| o.phase.expects_files = false).verdict, Verdict::Completed);
     // Changed files, and a check that follows, are evidence.
     assert_eq!(ended(|o| o.files_changed = 1).verdict, Verdict::Completed);
-    assert_eq!(ended(|o| o.phase.check = "cargo test".into()).verdict, Verdict::Completed);
-    assert_eq!(ended(|o| o.objectives[0].check = "cargo test".into()).verdict, Verdict::Completed);
+    assert_eq!(ended(|o| o.phase.check = Some("cargo test".into())).verdict, Verdict::Completed);
+    assert_eq!(ended(|o| o.objectives[0].check = Some("cargo test".into())).verdict, Verdict::Completed);
 }
 
 #[test]
@@ -92,7 +92,7 @@ fn an_expected_change_that_did_not_come_wins_over_everything() {
             change(o);
         })
     };
-    let unasked = rewritten(|o| o.phase.check = "true".into());
+    let unasked = rewritten(|o| o.phase.check = Some("true".into()));
     assert_eq!((unasked.verdict, &unasked.recovery), (Verdict::Unfinished, &Action::Nudge));
     assert!(unasked.reason.contains("src/parser.sh was written again"), "{}", unasked.reason);
     assert_eq!(rewritten(|o| o.nudges = 1).verdict, Verdict::Unfinished);
@@ -110,7 +110,7 @@ fn an_expected_change_that_did_not_come_wins_over_everything() {
     let found_done = |check: &str| {
         ended(|o| {
             o.objectives[0].expected_files = expects(FileState::Changed);
-            (o.answer_bytes, o.phase.check, o.nudges) = (22, check.into(), 1);
+            (o.answer_bytes, o.phase.check, o.nudges) = (22, Some(check.into()), 1);
         })
     };
     assert_eq!(found_done("test -s src/parser.sh").verdict, Verdict::Completed);

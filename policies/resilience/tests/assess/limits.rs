@@ -91,7 +91,7 @@ fn the_reset_comes_from_a_field_or_from_the_text() {
 
 /// 2026-06-01 12:00 UTC.
 fn sample_now() -> u64 {
-    sample::exhaustion_observation(0).now_ms
+    sample::exhaustion_observation(0).asked_at_ms
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn the_hour_is_the_hosts_unless_the_text_names_another() {
     let said = |text: &str, offset| {
         let scene = Scene::new(Occasion::PromptEnded).signal(Channel::ProviderError, "", text);
         match scene.with(|o| o.utc_offset_minutes = offset).assess().verdict {
-            Verdict::Quota(quota) => quota.until_ms.map(|at| (at - sample_now()) / 60_000),
+            Verdict::Quota(quota) => quota.resets_at_ms.map(|at| (at - sample_now()) / 60_000),
             other => panic!("{other:?}"),
         }
     };

@@ -42,7 +42,7 @@ fn a_code_of_the_agent_decides_with_its_seq_as_evidence() {
         let assessment = Scene::new(Occasion::PromptEnded).event(code).assess();
         assert_eq!(assessment.verdict, verdict, "{code}");
         if verdict != Verdict::Completed {
-            assert_eq!((assessment.evidence[0].seq, assessment.evidence[0].text.as_str()), (40, code));
+            assert_eq!((assessment.evidence[0].seq, assessment.evidence[0].text.as_str()), (Some(40), code));
         }
     }
 }
@@ -194,7 +194,7 @@ fn waiting_for_a_person_or_a_quota_is_no_stall() {
     // B4, B5
     for state in [SessionState::WaitingApproval, SessionState::WaitingQuota, SessionState::Idle] {
         let waits = Scene::new(Occasion::Heartbeat)
-            .with(|o| (o.session.idle_ms, o.session.state) = (u64::MAX, state));
+            .with(|o| (o.session.idle_ms, o.session.state) = (u64::MAX, state.clone()));
         assert_eq!(waits.assess().verdict, Verdict::Healthy, "{state:?}");
     }
 }

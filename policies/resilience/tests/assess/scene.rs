@@ -15,12 +15,13 @@ pub(crate) struct Scene {
 
 impl Scene {
     pub(crate) fn new(occasion: Occasion) -> Self {
-        let mut observation = Observation { occasion, ..sample::exhaustion_observation(0) };
+        let mut observation = sample::exhaustion_observation(0);
         match occasion {
             Occasion::PromptEnded => {}
             Occasion::SessionEnded => observation.session.state = SessionState::Ended,
             _ => observation.session.state = SessionState::Working,
         }
+        observation.occasion = occasion;
         Self { window: String::new(), observation }
     }
 
@@ -58,6 +59,6 @@ impl Scene {
     }
 }
 
-pub(crate) fn quota(cause: QuotaCause, until_ms: Option<u64>) -> Verdict {
-    Verdict::Quota(Quota { cause, until_ms })
+pub(crate) fn quota(cause: QuotaCause, resets_at_ms: Option<u64>) -> Verdict {
+    Verdict::Quota(Quota { cause, resets_at_ms })
 }

@@ -19,6 +19,9 @@ pub(crate) enum Verdict {
     Truncated,
     Stalled,
     Interrupted,
+    Unauthenticated,
+    NeedsInput,
+    Refused,
     Failed,
 }
 
@@ -70,6 +73,9 @@ fn told(verdict: exhaustion::Verdict) -> Verdict {
         exhaustion::Verdict::Truncated => Verdict::Truncated,
         exhaustion::Verdict::Stalled => Verdict::Stalled,
         exhaustion::Verdict::Interrupted => Verdict::Interrupted,
+        exhaustion::Verdict::Unauthenticated => Verdict::Unauthenticated,
+        exhaustion::Verdict::NeedsInput => Verdict::NeedsInput,
+        exhaustion::Verdict::Refused => Verdict::Refused,
         exhaustion::Verdict::Failed => Verdict::Failed,
     }
 }

@@ -77,7 +77,7 @@ fn who_was_asked_has_to_answer() {
         }
         let answered = judge(text, |o| {
             o.objectives = vec![Objective { files: 0, ..sample::objective("audit", "Read all of it") }];
-            (o.nudges, o.phase.accept, o.phase.check) = (1, Some(Basis::Answer), String::new());
+            (o.nudges, o.phase.accept, o.phase.check) = (1, Some(Basis::Answer), None);
         });
         assert_ne!(answered.verdict, Verdict::Completed, "its answer is enough: {text}");
     }
@@ -130,7 +130,7 @@ fn a_claim_is_of_all_and_nothing_speaks_against_it() {
                 let file = ExpectedFile { path: "out.txt".into(), state: FileState::Changed };
                 let status = ObjectiveStatus::InProgress;
                 o.objectives = vec![Objective { status, files: 1, expected_files: vec![file], ..objective }];
-                (o.files_changed, o.phase.check, o.phase.expects_files) = (2, check.into(), true);
+                (o.files_changed, o.phase.check, o.phase.expects_files) = (2, Some(check.to_owned()).filter(|check| !check.is_empty()), true);
                 o.nudges = nudges;
             });
             assert_ne!(assessment.verdict, Verdict::Completed, "{text} {check} {nudges}");
@@ -250,7 +250,7 @@ fn the_last_line_says_nothing_else() {
         let assessment = judge(text, |o| {
             let objective = sample::objective(id, description);
             o.objectives = vec![Objective { status: ObjectiveStatus::InProgress, files: 0, ..objective }];
-            (o.files_changed, o.phase.check, o.phase.expects_files) = (1, String::new(), true);
+            (o.files_changed, o.phase.check, o.phase.expects_files) = (1, None, true);
         });
         assert_eq!(assessment.recovery, Action::Nudge, "{text}");
     }
@@ -263,7 +263,7 @@ fn a_report_that_was_not_taken_is_asked_about_until_there_is_an_answer() {
         judge(text, |o| {
             let objective = sample::objective("parser", "Write it");
             o.objectives = vec![Objective { status: ObjectiveStatus::InProgress, files: 0, ..objective }];
-            (o.files_changed, o.phase.check, o.nudges) = (1, "true".into(), nudges);
+            (o.files_changed, o.phase.check, o.nudges) = (1, Some("true".into()), nudges);
             o.phase.expects_files = true;
             o.report_not_taken = Some("v.json, line 1: not JSON".into());
         })
@@ -284,7 +284,7 @@ fn who_leaves_work_is_asked_once_and_then_continued() {
         judge(text, |o| {
             let objective = sample::objective("parser", "Write it");
             o.objectives = vec![Objective { status: ObjectiveStatus::InProgress, files: 0, ..objective }];
-            (o.files_changed, o.phase.check, o.phase.expects_files) = (2, String::new(), true);
+            (o.files_changed, o.phase.check, o.phase.expects_files) = (2, None, true);
             (o.nudges, o.session.occupancy) = (nudges, sample::occupancy(used, 200_000));
         })
     };
@@ -302,7 +302,7 @@ fn who_leaves_work_is_asked_once_and_then_continued() {
             let objective = sample::objective("views", "Convert them");
             o.objectives = vec![Objective { status: ObjectiveStatus::InProgress, files: 0, ..objective }];
             (o.files_changed, o.phase.check, o.phase.expects_files) =
-                (files_changed, "cargo test".into(), true);
+                (files_changed, Some("cargo test".into()), true);
         })
     };
     let left = checked(text, 2);
@@ -321,7 +321,7 @@ fn who_is_asked_can_answer_in_a_line() {
         judge(text, |o| {
             let objective = sample::objective("parser", "Write it");
             o.objectives = vec![Objective { status: ObjectiveStatus::InProgress, files: 0, ..objective }];
-            (o.files_changed, o.phase.check, o.phase.expects_files) = (1, String::new(), true);
+            (o.files_changed, o.phase.check, o.phase.expects_files) = (1, None, true);
             (o.nudges, o.answer_bytes) = (1, text.len() as u64);
         })
     };
@@ -348,7 +348,7 @@ fn who_is_asked_can_answer_in_a_line() {
             let attempts = nudges + 1 + before;
             o.objectives =
                 vec![Objective { status: ObjectiveStatus::InProgress, files: 0, attempts, ..objective }];
-            (o.files_changed, o.phase.check, o.phase.expects_files) = (0, String::new(), true);
+            (o.files_changed, o.phase.check, o.phase.expects_files) = (0, None, true);
             (o.nudges, o.answer_bytes, o.phase.progress.done) = (nudges, 50, 0);
         })
     };
@@ -374,7 +374,7 @@ fn who_is_asked_can_answer_in_a_line() {
         let objective = sample::objective("parser", "Write it");
         let expected_files = vec![ExpectedFile { path: "parser.rs".into(), state: FileState::Changed }];
         o.objectives = vec![Objective { expected_files, ..objective }];
-        (o.files_changed, o.phase.check, o.phase.expects_files) = (1, String::new(), true);
+        (o.files_changed, o.phase.check, o.phase.expects_files) = (1, None, true);
         (o.nudges, o.answer_bytes) = (1, 0);
         o.signals.clear();
     });

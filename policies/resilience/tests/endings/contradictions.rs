@@ -201,7 +201,7 @@ fn where_an_answer_is_enough_a_sentence_is_after_the_question() {
         judge(text, |o| {
             let objective = sample::objective("cases", FIVE.0);
             o.objectives = vec![Objective { status: ObjectiveStatus::InProgress, files: 0, ..objective }];
-            (o.nudges, o.phase.accept, o.phase.check) = (nudges, Some(Basis::Answer), String::new());
+            (o.nudges, o.phase.accept, o.phase.check) = (nudges, Some(Basis::Answer), None);
         })
     };
     for text in

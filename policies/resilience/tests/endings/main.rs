@@ -62,7 +62,7 @@ fn unreported(text: &str, files_changed: u32) -> Judged {
     judge(text, |o| {
         let objective = sample::objective("parser", "Write it");
         o.objectives = vec![Objective { status: ObjectiveStatus::InProgress, files: 0, ..objective }];
-        (o.files_changed, o.phase.check, o.phase.expects_files) = (files_changed, String::new(), true);
+        (o.files_changed, o.phase.check, o.phase.expects_files) = (files_changed, None, true);
     })
 }
 
@@ -88,7 +88,7 @@ fn held_to(text: &str, wanted: (&str, &[&str]), check: &str, nudges: u32) -> Jud
             expected_files: files.iter().map(file).collect(),
             ..objective
         }];
-        (o.files_changed, o.phase.check, o.nudges) = (1, check.into(), nudges);
+        (o.files_changed, o.phase.check, o.nudges) = (1, Some(check.to_owned()).filter(|check| !check.is_empty()), nudges);
         o.phase.expects_files = true;
     })
 }
@@ -151,7 +151,7 @@ fn who_does_not_say_that_it_is_done_is_not_believed() {
                 "Write its five cases, fix the failing test, and remove TODO comments",
             );
             o.objectives = vec![Objective { status: ObjectiveStatus::InProgress, files: 0, ..objective }];
-            (o.files_changed, o.phase.check, o.phase.expects_files) = (1, String::new(), true);
+            (o.files_changed, o.phase.check, o.phase.expects_files) = (1, None, true);
             (o.nudges, o.answer_bytes) = (nudges, text.len() as u64);
         })
     };
@@ -226,7 +226,7 @@ fn a_check_that_follows_does_not_hear_for_the_host() {
             let description = "Write parser.sh: three cases and their tests.";
             let objective = sample::objective("parser", description);
             o.objectives = vec![Objective { status: ObjectiveStatus::InProgress, files: 0, ..objective }];
-            (o.files_changed, o.phase.check, o.nudges) = (files_changed, "true".into(), nudges);
+            (o.files_changed, o.phase.check, o.nudges) = (files_changed, Some("true".into()), nudges);
             (o.answer_bytes, o.phase.expects_files) = (text.len() as u64, true);
         })
     };
@@ -260,7 +260,7 @@ fn who_changes_no_files_is_heard_too() {
         judge(text, |o| {
             let objective = sample::objective("modules", "Read all ten modules and describe each of them");
             o.objectives = vec![Objective { status: ObjectiveStatus::InProgress, files: 0, ..objective }];
-            (o.phase.check, o.nudges, o.phase.accept) = ("true".into(), nudges, accept);
+            (o.phase.check, o.nudges, o.phase.accept) = (Some("true".into()), nudges, accept);
             (o.answer_bytes, o.phase.expects_files) = (400, accept.is_some());
             if review {
                 o.phase.origin = Origin::Review;
@@ -367,7 +367,7 @@ fn the_words_are_the_evidence_and_the_work_goes_on_in_another_session() {
         (evidence.channel, evidence.text.as_str()),
         (Channel::AgentText, "I have reached my context limit.")
     );
-    assert_eq!(evidence.seq, sample::signal(Channel::AgentText, "", 1).seq);
+    assert_eq!(evidence.seq, Some(sample::signal(Channel::AgentText, "", 1).seq));
     let long = format!("I have reached my context limit and {} are left.", "é".repeat(200));
     let assessment = judge(&long, |_| {});
     assert_eq!(assessment.verdict, Verdict::Exhausted);

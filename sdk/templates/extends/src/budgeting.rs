@@ -20,15 +20,13 @@ impl Budgeting for {{Type}} {
     fn decide(host: &impl Host, o: Observation) -> Option<TurnBudget> {
         let budget = <Resilience as Budgeting>::decide(host, o)?;
         let least = u32::try_from(host.integer("least-turns")).unwrap_or(0);
-        if budget.max_turns >= least {
+        // Without a cap there is nothing to raise.
+        let Some(turns) = budget.max_turns.filter(|turns| *turns < least) else {
             return Some(budget);
-        }
-        let reason = format!(
-            "{least} turns are the least; resilience gives {}",
-            budget.max_turns
-        );
+        };
+        let reason = format!("{least} turns are the least; resilience gives {turns}");
         Some(TurnBudget {
-            max_turns: least,
+            max_turns: Some(least),
             reason,
         })
     }

@@ -31,6 +31,6 @@ impl Compaction for {{Type}} {
         }
         let instructions = host.text("compact-instructions");
         let reason = format!("{used} tokens are in the context, and {most} are allowed");
-        Some(Decision::new(Action::Compact(instructions), reason))
+        Some(Decision::new(Action::Compact(Some(instructions)), reason))
     }
 }

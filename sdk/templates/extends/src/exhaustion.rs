@@ -61,7 +61,7 @@ fn said(host: &impl Host, o: &Observation) -> Option<Evidence> {
         let line = rest.lines().next().unwrap_or_default();
         Some(Evidence {
             channel: signal.channel,
-            seq: signal.seq,
+            seq: Some(signal.seq),
             text: caps::cut(line, caps::EVIDENCE_BYTES).into(),
         })
     })

@@ -34,7 +34,7 @@ impl Handoff for {{Type}} {
         composition.index.push_str(section.text());
         composition
             .left_out
-            .extend(section.left_out("the setting house-notes"));
+            .extend(section.left_out(Some("the setting house-notes")));
         composition.reason.push_str(", with the house notes");
         Some(composition)
     }

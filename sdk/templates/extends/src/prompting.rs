@@ -36,7 +36,7 @@ impl Prompting for {{Type}} {
         prompt.prompt.push_str(section.text());
         prompt
             .left_out
-            .extend(section.left_out("the setting house-rules"));
+            .extend(section.left_out(Some("the setting house-rules")));
         prompt.reason.push_str(", with the house rules");
         Some(prompt)
     }

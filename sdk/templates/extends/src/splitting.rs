@@ -17,7 +17,7 @@ pub(crate) fn settings() -> Vec<settings::Setting> {
 
 impl Splitting for {{Type}} {
     fn decide(host: &impl Host, o: Observation) -> Option<Decision> {
-        let (occasion, title) = (o.occasion, o.phase.title.to_lowercase());
+        let (occasion, title) = (o.occasion.clone(), o.phase.title.to_lowercase());
         let decision = <Resilience as Splitting>::decide(host, o)?;
         // A split that an agent asks for, or that is the only way on, is left to resilience.
         let is_choice = matches!(occasion, Occasion::PhaseStart | Occasion::Boundary);

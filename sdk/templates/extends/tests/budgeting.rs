@@ -11,19 +11,19 @@ use {{crate}}::{{Type}} as Policy;
 fn decide(base_turns: u32, settings: &[(&str, SettingValue)]) -> Option<TurnBudget> {
     let host = MockHost::with_settings_of::<Policy>(settings);
     let mut observation = sample::budgeting_observation();
-    observation.base_turns = base_turns;
+    observation.base_turns = Some(base_turns);
     <Policy as Budgeting>::decide(&host, observation)
 }
 
 #[test]
 fn a_scope_gets_the_least_number_of_turns() {
-    assert_decision!(decide(5, &[]), 12, because "the least");
-    assert_decision!(decide(5, &[("least-turns", SettingValue::Integer(1))]), 5);
+    assert_decision!(decide(5, &[]), Some(12), because "the least");
+    assert_decision!(decide(5, &[("least-turns", SettingValue::Integer(1))]), Some(5));
 }
 
 #[test]
 fn what_resilience_gives_beyond_it_stands() {
-    assert_decision!(decide(25, &[]), 25, because "the table's value");
+    assert_decision!(decide(25, &[]), Some(25), because "the table's value");
 }
 
 proptest! {

@@ -11,10 +11,9 @@ use {{crate}}::{{Type}} as Policy;
 /// The handoff of a policy, with these notes.
 fn compose<P: Handoff>(notes: &[&str]) -> Composition {
     let notes = notes.iter().map(|&note| note.into()).collect();
-    let mut host =
+    let host =
         MockHost::with_settings_of::<Policy>(&[("house-notes", SettingValue::Texts(notes))]);
-    let (last_output, findings) = (host.add_text(""), host.add_text(""));
-    let observation = sample::handoff_observation(Kind::Continuing, last_output, findings);
+    let observation = sample::handoff_observation(Kind::Continuing, None, None);
     P::compose(&host, observation).expect("it answers")
 }
 

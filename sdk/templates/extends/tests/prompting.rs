@@ -11,10 +11,9 @@ use {{crate}}::{{Type}} as Policy;
 /// The prompt of a policy, with these house rules.
 fn compose<P: Prompting>(house_rules: &[&str]) -> Prompt {
     let house_rules = house_rules.iter().map(|&rule| rule.into()).collect();
-    let mut host =
+    let host =
         MockHost::with_settings_of::<Policy>(&[("house-rules", SettingValue::Texts(house_rules))]);
-    let (last_output, findings) = (host.add_text(""), host.add_text(""));
-    let observation = sample::handoff_observation(Kind::Continuing, last_output, findings);
+    let observation = sample::handoff_observation(Kind::Continuing, None, None);
     P::compose(&host, observation).expect("it answers")
 }
 

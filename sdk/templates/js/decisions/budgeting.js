@@ -9,6 +9,8 @@ export const settings = [
 export const budgeting = {
   decide(o) {
     const percent = 100 + Number(getInteger('extra-turns-percent'));
+    // A table without a cap, and an answer without one, are undefined.
+    if (o.baseTurns === undefined) return { maxTurns: undefined, reason: 'the table sets no cap' };
     const maxTurns = Math.min(Math.ceil((o.baseTurns * percent) / 100), 0xffffffff);
     return { maxTurns, reason: `${percent} % of the table's value` };
   },

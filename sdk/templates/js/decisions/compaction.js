@@ -15,7 +15,7 @@ export const compaction = {
     const threshold = getNumber('compact-percent');
     if (percent < threshold) return keep(`${Math.floor(percent)} % of the window are used`);
     const reason = `${Math.floor(percent)} % of the window are used, and ${Math.floor(threshold)} % are allowed`;
-    return { action: { tag: 'compact', val: '' }, reason };
+    return { action: { tag: 'compact', val: undefined }, reason };
   },
 };
 

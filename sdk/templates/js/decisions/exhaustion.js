@@ -15,7 +15,7 @@ const QUOTED_CHARS = 50;
 
 export const exhaustion = {
   assess(o) {
-    const hasEnded = o.occasion === 'prompt-ended' || o.occasion === 'session-ended';
+    const hasEnded = o.occasion.tag === 'prompt-ended' || o.occasion.tag === 'session-ended';
     // While it works it may still recover; only what has ended is judged.
     if (!hasEnded) return assessment('healthy', [], 'it works');
     // What a tool printed is no evidence: an agent may read a file about context windows.

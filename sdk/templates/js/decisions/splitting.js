@@ -30,7 +30,7 @@ function divided(open, most, allowed) {
   for (let from = 0; from < open.length; from += size) {
     const objectives = open.slice(from, from + size);
     const title = [...objectives.join(', ').slice(0, TITLE_CHARS * 2)].slice(0, TITLE_CHARS).join('').toWellFormed();
-    parts.push({ title, objectives, order: 'direct', maxTurns: 0 });
+    parts.push({ title, objectives, order: 'direct', maxTurns: undefined });
   }
   return parts;
 }

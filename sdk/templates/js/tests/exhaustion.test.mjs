@@ -7,7 +7,7 @@ import { host } from './host.mjs';
 function assess(channel, words, occasion, answerBytes = 0n) {
   host(policy, { texts: [words] });
   const signals = [{ channel, seq: 40n, text: { start: 0, end: words.length } }];
-  return policy.exhaustion.assess({ occasion, signals, window: 0, answerBytes, filesChanged: 0 });
+  return policy.exhaustion.assess({ occasion: { tag: occasion }, signals, window: 0, answerBytes, filesChanged: 0 });
 }
 
 test('a context that is used up is told by the words', () => {

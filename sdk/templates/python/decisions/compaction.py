@@ -18,4 +18,4 @@ class Compaction(exports.Compaction):
         if percent < threshold:
             return CompactionDecision(CompactionAction_Keep(), f"{int(percent)} % of the window are used")
         reason = f"{int(percent)} % of the window are used, and {int(threshold)} % are allowed"
-        return CompactionDecision(CompactionAction_Compact(""), reason)
+        return CompactionDecision(CompactionAction_Compact(None), reason)

@@ -21,7 +21,7 @@ QUOTED_CHARS = 50
 class Exhaustion(exports.Exhaustion):
     def assess(self, observation):
         # While it works it may still recover; only what has ended is judged.
-        if observation.occasion not in (seen.Occasion.PROMPT_ENDED, seen.Occasion.SESSION_ENDED):
+        if not isinstance(observation.occasion, (seen.Occasion_PromptEnded, seen.Occasion_SessionEnded)):
             return assessment(seen.Verdict_Healthy(), [], "it works")
         # What a tool printed is no evidence: an agent may read a file about context windows.
         for signal in observation.signals:

@@ -1,5 +1,7 @@
 """What a session leaves to the one after it."""
 
+from datetime import datetime, timezone
+
 from wit_world import exports
 from wit_world.imports.questions import Composition, Continuer
 from wit_world.imports.types import ObjectiveStatus
@@ -18,6 +20,7 @@ class Handoff(exports.Handoff):
         document = [f"# Handoff of {line(observation.phase.title)}"]
         for heading, lines in [("Done", done), ("Immediate next action", left), ("Changed files", files)]:
             document += [f"## {heading}", *listed(lines)]
-        index = f"- {observation.now}: {line(observation.phase.title)}\n"
+        at = datetime.fromtimestamp(observation.asked_at_ms / 1000, timezone.utc)
+        index = f"- {at:%Y-%m-%dT%H:%M:%SZ}: {line(observation.phase.title)}\n"
         reason = "objectives and files, as the host knows them"
         return Composition("\n".join(document) + "\n", index, Continuer.SUCCESSOR, [], reason)

@@ -30,4 +30,4 @@ def divided(open_ids, most, allowed):
     half, share = -(-len(open_ids) // 2), -(-len(open_ids) // allowed)
     size = max(share, min(most, half))
     chunks = [open_ids[start : start + size] for start in range(0, len(open_ids), size)]
-    return [SubPhase(", ".join(ids)[:TITLE_CHARS], ids, Order.DIRECT, 0) for ids in chunks]
+    return [SubPhase(", ".join(ids)[:TITLE_CHARS], ids, Order.DIRECT, None) for ids in chunks]

@@ -18,9 +18,12 @@ pub(crate) fn settings() -> Vec<settings::Setting> {
 impl Budgeting for {{Type}} {
     fn decide(host: &impl Host, o: Observation) -> Option<TurnBudget> {
         let percent = 100 + host.integer("extra-turns-percent").clamp(0, 900) as u64;
-        let turns = (u64::from(o.base_turns) * percent).div_ceil(100);
+        let more = |turns: u32| {
+            u32::try_from((u64::from(turns) * percent).div_ceil(100)).unwrap_or(u32::MAX)
+        };
         Some(TurnBudget {
-            max_turns: u32::try_from(turns).unwrap_or(u32::MAX),
+            // A table without a cap leaves it without one.
+            max_turns: o.base_turns.map(more),
             reason: format!("{percent} % of the table's value"),
         })
     }

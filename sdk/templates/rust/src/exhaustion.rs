@@ -29,7 +29,7 @@ impl Exhaustion for {{Type}} {
             {
                 let evidence = Evidence {
                     channel: signal.channel,
-                    seq: signal.seq,
+                    seq: Some(signal.seq),
                     text: host
                         .text_slice(o.window, signal.text)
                         .chars()
@@ -37,7 +37,7 @@ impl Exhaustion for {{Type}} {
                         .collect(),
                 };
                 // While it works it may still recover; only what has ended is judged.
-                return match has_ended(o.occasion) {
+                return match has_ended(&o.occasion) {
                     true => {
                         assessment(Verdict::Exhausted, vec![evidence], "its context is used up")
                     }
@@ -45,7 +45,7 @@ impl Exhaustion for {{Type}} {
                 };
             }
         }
-        match o.occasion {
+        match &o.occasion {
             occasion if !has_ended(occasion) => {
                 assessment(Verdict::Healthy, Vec::new(), "it works")
             }
@@ -57,7 +57,7 @@ impl Exhaustion for {{Type}} {
     }
 }
 
-fn has_ended(occasion: Occasion) -> bool {
+fn has_ended(occasion: &Occasion) -> bool {
     matches!(occasion, Occasion::PromptEnded | Occasion::SessionEnded)
 }
 

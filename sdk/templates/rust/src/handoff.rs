@@ -3,6 +3,7 @@
 use baton_sdk::caps::CappedText;
 use baton_sdk::handoff::{Composition, Continuer, Observation};
 use baton_sdk::prelude::*;
+use baton_sdk::time;
 
 use crate::{{Type}};
 
@@ -19,7 +20,9 @@ impl Handoff for {{Type}} {
             .partition(|objective| objective.status == ObjectiveStatus::Done);
         let mut page = CappedText::up_to(caps::TEXT_BYTES);
         page.line(&format!("# Handoff of {}\n", o.phase.title));
-        page.line(&o.because);
+        if let Some(because) = &o.because {
+            page.line(because);
+        }
         // What is to be done comes first: where there is little room, it is what a successor needs.
         for (title, objectives) in [("Immediate next action", open), ("Done", done)] {
             page.line(&format!("\n## {title}\n"));
@@ -33,9 +36,9 @@ impl Handoff for {{Type}} {
         }
         let title = caps::cut(&o.phase.title, 200);
         Some(Composition {
-            index: format!("- {}: {title}\n", o.now),
+            index: format!("- {}: {title}\n", time::utc(o.asked_at_ms)),
             continuer: Continuer::Successor,
-            left_out: page.left_out(&o.facts_path),
+            left_out: page.left_out(o.facts_path.as_deref()),
             document: page.text().to_owned(),
             reason: "objectives and files, as the host knows them".into(),
         })

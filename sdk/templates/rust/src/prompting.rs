@@ -20,8 +20,8 @@ impl Prompting for {{Type}} {
         let rules = host.text("rules");
         let mut page = CappedText::up_to(caps::TEXT_BYTES.saturating_sub(rules.len() + 2));
         page.line(&format!("Goal of the whole run: {}\n", o.goal));
-        if !o.because.is_empty() {
-            page.line(&format!("You continue somebody's work: {}.", o.because));
+        if let Some(because) = &o.because {
+            page.line(&format!("You continue somebody's work: {because}."));
         }
         if let Some(handoff) = &o.newest_handoff {
             page.line(&format!("Read {} first.", handoff.path));
@@ -37,7 +37,7 @@ impl Prompting for {{Type}} {
         }
         Some(Prompt {
             prompt: caps::cut(&prompt, caps::TEXT_BYTES).into(),
-            left_out: page.left_out(&o.facts_path),
+            left_out: page.left_out(o.facts_path.as_deref()),
             reason: "one prompt for what is in focus".into(),
         })
     }

@@ -51,7 +51,7 @@ fn parts(open: &[String], most: usize, allowed: usize) -> Vec<SubPhase> {
         title: caps::cut(&objectives.join(", "), 200).into(),
         objectives: objectives.to_vec(),
         order: Order::Direct,
-        max_turns: 0,
+        max_turns: None,
     };
     open.chunks(size).map(part).collect()
 }

@@ -15,7 +15,7 @@ fn decide(settings: &[(&str, SettingValue)]) -> Option<TurnBudget> {
 
 #[test]
 fn more_turns_are_a_setting() {
-    assert_decision!(decide(&[]), 25, because "100 %");
+    assert_decision!(decide(&[]), Some(25), because "100 %");
     assert_decision!(
         decide(&[("extra-turns-percent", SettingValue::Integer(20))]),
         30

@@ -9,9 +9,8 @@ use {{crate}}::{{Type}} as Policy;
 
 #[test]
 fn a_document_names_what_is_done_and_what_is_open() {
-    let mut host = MockHost::with_settings_of::<Policy>(&[]);
-    let (last_output, findings) = (host.add_text(""), host.add_text(""));
-    let observation = sample::handoff_observation(Kind::Continuing, last_output, findings);
+    let host = MockHost::with_settings_of::<Policy>(&[]);
+    let observation = sample::handoff_observation(Kind::Continuing, None, None);
     let composition = <Policy as Handoff>::compose(&host, observation).expect("it answers");
     let next = composition
         .document

@@ -9,9 +9,8 @@ use {{crate}}::{{Type}} as Policy;
 
 #[test]
 fn a_first_prompt_names_what_is_in_focus_and_nothing_else() {
-    let mut host = MockHost::with_settings_of::<Policy>(&[]);
-    let (last_output, findings) = (host.add_text(""), host.add_text(""));
-    let observation = sample::handoff_observation(Kind::First, last_output, findings);
+    let host = MockHost::with_settings_of::<Policy>(&[]);
+    let observation = sample::handoff_observation(Kind::First, None, None);
     let prompt = <Policy as Prompting>::compose(&host, observation);
     assert_decision!(
         prompt,

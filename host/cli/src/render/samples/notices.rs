@@ -117,7 +117,7 @@ fn notices() -> Vec<Notice> {
             verdict: "exhausted".into(),
             evidence: vec![Evidence {
                 channel: Channel::ProviderError,
-                seq: Seq(118),
+                seq: Some(Seq(118)),
                 text: "prompt is too long: 8210 tokens > 8000 maximum".into(),
             }],
             reason: "the context window is used up".into(),

@@ -102,7 +102,7 @@ fn findings_keep_their_first_and_last_lines_and_end_with_the_pointer() {
     let world = finished(world);
     let (nudge, texts) = *briefs(&world).last().unwrap();
     assert_eq!(nudge.kind, BriefKind::Nudged);
-    let findings = texts[nudge.findings.0 as usize].body().unwrap();
+    let findings = texts[nudge.findings.unwrap().0 as usize].body().unwrap();
     let lines: Vec<&str> = findings.lines().collect();
     assert_eq!(lines.len(), 22);
     assert!(lines[0].starts_with("line 0: x") && lines[9].starts_with("line 9: "), "{findings}");

@@ -11,16 +11,17 @@ impl World {
         let reason = "the test says so".to_owned();
         match ask {
             Ask::Assess(o) => {
-                let code = o.signals.iter().rfind(|s| s.prompt == o.session.prompts).map(|s| s.code.as_str());
+                let code =
+                    o.signals.iter().rfind(|s| s.prompt == o.session.prompts).and_then(|s| s.code.as_deref());
                 let verdict = match (o.occasion, code) {
                     (Occasion::Heartbeat, _) if o.session.idle_ms >= 300_000 => Verdict::Stalled,
                     (Occasion::Turn | Occasion::Signal | Occasion::Heartbeat, _) => Verdict::Healthy,
                     (_, Some("done")) => Verdict::Answered,
                     (_, Some("exhausted")) => Verdict::Exhausted,
-                    (_, Some("quota")) => Verdict::Quota { cause: QuotaCause::Rate, until: None },
+                    (_, Some("quota")) => Verdict::Quota { cause: QuotaCause::Rate, resets_at_ms: None },
                     (_, Some("quota-until")) => {
                         let until = Some(self.now + DurationMs::from_mins(20));
-                        Verdict::Quota { cause: QuotaCause::Usage, until }
+                        Verdict::Quota { cause: QuotaCause::Usage, resets_at_ms: until }
                     }
                     (_, Some("nothing")) => Verdict::Truncated,
                     _ => Verdict::Failed,
@@ -53,7 +54,7 @@ impl World {
                 let action = if self.hands_off_from.is_some_and(|from| used >= from) {
                     CompactionAction::HandOff
                 } else if used >= 700 && self.compacts {
-                    CompactionAction::Compact { instructions: String::new() } // B1
+                    CompactionAction::Compact { instructions: None } // B1
                 } else {
                     CompactionAction::Keep
                 };
@@ -100,7 +101,7 @@ impl World {
             }),
             Ask::Review(o) => {
                 let score = self.scores.borrow_mut().pop_front().unwrap_or(100);
-                let finding = |text: &str| Finding { cost: 100 - score, line: 0, text: text.into() };
+                let finding = |text: &str| Finding { cost: 100 - score, line: None, text: text.into() };
                 Decision::Review(Review {
                     score,
                     findings: if score < 100 { vec![finding("not good")] } else { Vec::new() },
@@ -118,7 +119,7 @@ impl World {
             title: "part".into(),
             objectives: chunk.iter().map(|objective| objective.id.clone()).collect(),
             order: Order::Direct,
-            max_turns: 0,
+            max_turns: None,
         };
         SplitAction::Split { sub_phases: objectives.chunks(size).map(part).collect() }
     }

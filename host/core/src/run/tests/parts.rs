@@ -24,7 +24,7 @@ fn split_in(count: usize, change: impl FnOnce(&mut Workflow)) -> World {
         title: format!("part {id}"),
         objectives: vec![(*id).into()],
         order: Order::Direct,
-        max_turns: 0,
+        max_turns: None,
     };
     world.split = Some(SplitAction::Split { sub_phases: ids.iter().map(part).collect() });
     world

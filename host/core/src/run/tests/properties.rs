@@ -138,7 +138,7 @@ proptest! {
                 title: "part".into(),
                 objectives: ids.iter().map(|id| (*id).into()).collect(),
                 order: Order::MiniPlan,
-                max_turns: 0,
+                max_turns: None,
             })
             .collect();
         let mut named: Vec<&str> = parts.iter().flatten().copied().collect();

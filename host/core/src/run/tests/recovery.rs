@@ -46,7 +46,7 @@ fn another_role_continues_an_exhausted_session() {
 fn a_person_is_asked_instead_of_waiting_for_a_provider() {
     let ask = RecoveryAction::AskPerson { question: "Buy more?".into() };
     let mut world = world(
-        Verdict::Quota { cause: crate::decision::QuotaCause::Rate, until: None },
+        Verdict::Quota { cause: crate::decision::QuotaCause::Rate, resets_at_ms: None },
         ask,
         &[Does::Quota(None)],
     );

@@ -18,7 +18,7 @@ fn parts(count: usize) -> SplitAction {
         title: format!("part {n}"),
         objectives: vec![format!("o{n}").as_str().into()],
         order: Order::Direct,
-        max_turns: 0,
+        max_turns: None,
     };
     SplitAction::Split { sub_phases: (0..count).map(part).collect() }
 }

@@ -113,7 +113,7 @@ fn a_used_up_phase_is_split_where_the_policy_says_so() {
         title: title.into(),
         objectives: objectives.iter().map(|id| (*id).into()).collect(),
         order: Order::Direct,
-        max_turns: 0,
+        max_turns: None,
     };
     world.split =
         Some(SplitAction::Split { sub_phases: vec![part("one", &["a", "c"]), part("two", &["b"])] });
@@ -134,7 +134,7 @@ fn a_session_was_at_work_since_it_began_not_since_the_epoch() {
         title: title.into(),
         objectives: objectives.iter().map(|id| (*id).into()).collect(),
         order: Order::Direct,
-        max_turns: 0,
+        max_turns: None,
     };
     world.split =
         Some(SplitAction::Split { sub_phases: vec![part("one", &["a", "c"]), part("two", &["b"])] });
@@ -165,7 +165,7 @@ fn a_split_that_loses_an_objective_is_refused() {
         title: id.into(),
         objectives: vec![id.into()],
         order: Order::Direct,
-        max_turns: 0,
+        max_turns: None,
     });
     world.split = Some(SplitAction::Split { sub_phases: sub_phases.into() });
     world.go();

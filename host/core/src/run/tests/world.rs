@@ -487,7 +487,7 @@ fn artifact(name: &str) -> ArtifactRef {
 pub(super) fn wrong_answer(capability: Capability) -> Decision {
     let reason = "wrong".to_owned();
     match capability {
-        Capability::Compaction => Decision::Budget(TurnBudget { max_turns: 0, reason }),
+        Capability::Compaction => Decision::Budget(TurnBudget { max_turns: None, reason }),
         _ => Decision::Compaction(CompactionDecision { action: CompactionAction::HandOff, reason }),
     }
 }

@@ -37,7 +37,7 @@ impl Reports {
     pub(super) fn asked(&mut self, ask: &Ask) {
         let (Ask::Brief(seen) | Ask::Compose(seen)) = ask else { return };
         let HandoffObservation { reported: Some(reported), phase, .. } = &**seen else { return };
-        if self.unread.get(&phase.id).is_some_and(|by| by.as_str() == reported.session) {
+        if self.unread.get(&phase.id).is_some_and(|by| Some(by.as_str()) == reported.session.as_deref()) {
             self.unread.remove(&phase.id);
         }
     }

@@ -71,7 +71,7 @@ fn good(question: &Question) -> Decision {
             let spoken = seen.signals.iter().find(|signal| signal.channel != Channel::ToolOutput);
             let evidence = spoken.map(|signal| Evidence {
                 channel: signal.channel,
-                seq: signal.seq,
+                seq: Some(signal.seq),
                 text: String::new(),
             });
             Decision::Assess(Assessment {
@@ -98,9 +98,10 @@ fn good(question: &Question) -> Decision {
             Decision::Offload(OffloadingDecision { items, reason })
         }
         Ask::Split(seen) => Decision::Split(SplitDecision { action: halves(seen, true), reason }),
-        Ask::Budget(seen) => {
-            Decision::Budget(TurnBudget { max_turns: seen.base_turns.saturating_mul(2), reason })
-        }
+        Ask::Budget(seen) => Decision::Budget(TurnBudget {
+            max_turns: seen.base_turns.map(|base| base.saturating_mul(2)),
+            reason,
+        }),
         Ask::Brief(_) => Decision::Brief(Brief { prompt: "Do it.".to_owned(), left_out: Vec::new(), reason }),
         Ask::Compose(_) => Decision::Compose(Composition {
             document: "# Handoff".to_owned(),
@@ -123,13 +124,13 @@ fn halves(seen: &SplittingObservation, open_alone: bool) -> SplitAction {
     }
     let rest = ids.split_off(1);
     let part =
-        |objectives| SubPhase { title: "part".to_owned(), objectives, order: Order::Direct, max_turns: 0 };
+        |objectives| SubPhase { title: "part".to_owned(), objectives, order: Order::Direct, max_turns: None };
     SplitAction::Split { sub_phases: vec![part(ids), part(rest)] }
 }
 
 fn judged(seen: &ReviewObservation) -> Review {
     let faults = seen.missing_files.len() + seen.secrets.len();
-    let finding = Finding { cost: 5, line: 0, text: WHY.to_owned() };
+    let finding = Finding { cost: 5, line: None, text: WHY.to_owned() };
     let score = 100u32.saturating_sub(5 * faults as u32);
     Review {
         score,
@@ -192,7 +193,7 @@ fn culprit(rule: &str) -> Report {
                 if let Decision::Assess(answer) = decision {
                     answer.evidence.push(Evidence {
                         channel: Channel::Terminal,
-                        seq: Seq(u64::MAX),
+                        seq: Some(Seq(u64::MAX)),
                         text: String::new(),
                     });
                 }
@@ -244,7 +245,7 @@ fn culprit(rule: &str) -> Report {
             SCOPE,
             but(|question, decision| {
                 if let (Ask::Budget(seen), Decision::Budget(answer)) = (&question.ask, decision) {
-                    answer.max_turns = u32::MAX - seen.base_turns;
+                    answer.max_turns = seen.base_turns.map(|base| u32::MAX - base);
                 }
             }),
         ),
@@ -252,7 +253,7 @@ fn culprit(rule: &str) -> Report {
             SCOPE,
             but(|question, decision| {
                 if let (Ask::Budget(seen), Decision::Budget(answer)) = (&question.ask, decision) {
-                    answer.max_turns = seen.base_turns + seen.objectives.len() as u32;
+                    answer.max_turns = Some(seen.base_turns.unwrap_or(0) + seen.objectives.len() as u32);
                 }
             }),
         ),

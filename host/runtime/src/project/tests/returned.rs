@@ -76,7 +76,7 @@ fn a_session_that_failed_returns_the_words_of_its_agent() {
 // B9
 #[test]
 fn progress_log_and_state_show_a_quota_wait_while_it_lasts() {
-    let quota = Verdict::Quota { cause: QuotaCause::Usage, until: None };
+    let quota = Verdict::Quota { cause: QuotaCause::Usage, resets_at_ms: None };
     let mut play = at_build(|play| play.verdict = quota);
     let view = play.until(|view| view.phases[1].quota.is_some());
     let since = view.phases[1].quota.unwrap().since.rfc3339();

@@ -2,13 +2,13 @@
 //! is read.
 
 use baton_runtime::core::decision::{Assessment, Staleness, Verdict};
-use baton_runtime::core::facts::{Capabilities, Channel, GitFacts, OccupancySource};
+use baton_runtime::core::facts::{Capabilities, Channel, OccupancySource};
 use baton_runtime::core::observation::{
     Ask, Beyond, BriefKind, BudgetView, BudgetingObservation, CompactionObservation, CompletionObservation,
-    HandoffObservation, HandoffReference, ItemKind, ItemView, ObjectiveStatus, ObjectiveView, Occasion,
-    OccupancyView, OffloadingObservation, OriginView, PhaseView, ProgressView, Question, RecoveryObservation,
-    ReviewObservation, SessionObservation, SessionState, SessionView, SignalView, Span, SplitLimits,
-    SplitOccasion, SplittingObservation, StatusReportView, TextId, TurnView,
+    GitView, HandoffObservation, HandoffReference, ItemKind, ItemView, ObjectiveStatus, ObjectiveView,
+    Occasion, OccupancyView, OffloadingObservation, OriginView, PhaseView, ProgressView, Question,
+    RecoveryObservation, ReviewObservation, SessionObservation, SessionState, SessionView, SignalView, Span,
+    SplitLimits, SplitOccasion, SplittingObservation, StatusReportView, TextId, TurnView,
 };
 use baton_runtime::core::workflow::SplitTime;
 use baton_runtime::core::{Seq, Text, UnixMs};
@@ -19,6 +19,9 @@ const SAID: &str = "API Error: Prompt is too long";
 
 /// What the agent answers in the sample of `complete`.
 const ANSWERED: &str = "The lexer is done, and its tests pass. I have begun with the parser.";
+
+/// The last words of the session before, in the samples of `brief` and `compose`.
+const SPOKEN: &str = "The lexer is done; the parser reads expressions, and no statements yet.";
 
 /// 2026-06-01 12:00 UTC.
 const NOW: UnixMs = UnixMs(1_780_315_200_000);
@@ -65,17 +68,12 @@ impl Sample {
             Sample::Compaction => (Ask::Compaction(Box::new(compaction())), Vec::new()),
             Sample::Split => (Ask::Split(Box::new(splitting())), Vec::new()),
             Sample::Budget => (Ask::Budget(Box::new(budgeting())), Vec::new()),
-            Sample::Brief => (Ask::Brief(Box::new(handoff())), spoken()),
-            Sample::Compose => (Ask::Compose(Box::new(handoff())), spoken()),
+            Sample::Brief => (Ask::Brief(Box::new(handoff())), vec![SPOKEN]),
+            Sample::Compose => (Ask::Compose(Box::new(handoff())), vec![SPOKEN]),
             Sample::Review => (Ask::Review(Box::new(review())), vec!["# Handoff\n\nWhere it stands: TBD\n"]),
         };
         Question { ask, texts: texts.into_iter().map(Text::new).collect() }
     }
-}
-
-/// The last words of the session before, and what a verification found.
-fn spoken() -> Vec<&'static str> {
-    vec!["The lexer is done; the parser reads expressions, and no statements yet.", ""]
 }
 
 fn session() -> SessionView {
@@ -100,9 +98,9 @@ fn session() -> SessionView {
         continuation: 0,
         prompts: 2,
         turns: 7,
-        max_turns: 25,
+        max_turns: Some(25),
         compactions: 0,
-        turns_since_compaction: 0,
+        turns_since_compaction: None,
         billed_input_tokens: 400_000,
         billed_output_tokens: 9_000,
         idle_ms: 1_000,
@@ -132,7 +130,7 @@ fn phase(done: u32, open: u32) -> PhaseView {
         mode: "standard".into(),
         depth: 0,
         budget: BudgetView {
-            turns: 25,
+            turns: Some(25),
             turns_used: 7,
             continuations: 3,
             continuations_used: 0,
@@ -142,7 +140,7 @@ fn phase(done: u32, open: u32) -> PhaseView {
         progress: ProgressView { done, open, failed: 0, done_by_session: done },
         expects_files: true,
         accept: None,
-        check: String::new(),
+        check: None,
         check_passed: None,
         depends_on: 0,
         origin: OriginView::default(),
@@ -160,8 +158,8 @@ fn objective(id: &str, status: ObjectiveStatus) -> ObjectiveView {
     }
 }
 
-fn git() -> GitFacts {
-    GitFacts { present: true, branch: "main".into(), ..GitFacts::default() }
+fn git() -> Option<GitView> {
+    Some(GitView { branch: Some("main".into()), ..GitView::default() })
 }
 
 fn exhaustion() -> SessionObservation {
@@ -174,7 +172,7 @@ fn exhaustion() -> SessionObservation {
             channel: Channel::ProviderError,
             age_ms: 0,
             prompt: 2,
-            code: "prompt_too_long".into(),
+            code: Some("prompt_too_long".into()),
             status: None,
             resets_at_ms: None,
             retrying: false,
@@ -187,7 +185,7 @@ fn exhaustion() -> SessionObservation {
         objectives: vec![objective("parser", ObjectiveStatus::InProgress)],
         handoff_reported: false,
         nudges: 0,
-        now_ms: NOW,
+        asked_at_ms: NOW,
         utc_offset_minutes: 0,
         git: git(),
         split_requested: false,
@@ -212,7 +210,7 @@ fn completion() -> CompletionObservation {
             channel: Channel::AgentText,
             age_ms: 0,
             prompt: 2,
-            code: String::new(),
+            code: None,
             status: None,
             resets_at_ms: None,
             retrying: false,
@@ -247,7 +245,7 @@ fn budgeting() -> BudgetingObservation {
         role: "executor".into(),
         objectives,
         workspace_files,
-        base_turns: 25,
+        base_turns: Some(25),
         attributes: Vec::new(),
     }
 }
@@ -256,7 +254,7 @@ fn compaction() -> CompactionObservation {
     CompactionObservation {
         session: session(),
         phase: phase(1, 1),
-        refilled_within_turns: 0,
+        refilled_within_turns: None,
         attributes: Vec::new(),
     }
 }
@@ -300,11 +298,11 @@ fn handoff() -> HandoffObservation {
             found: None,
         }),
         inbox_path: ".baton/r1/inbox".into(),
-        because: "The context window is used up.".into(),
-        last_output: TextId(0),
-        findings: TextId(1),
+        because: Some("The context window is used up.".into()),
+        last_output: Some(TextId(0)),
+        findings: None,
         git: git(),
-        now: NOW.rfc3339(),
+        asked_at_ms: NOW,
         gotchas: vec!["`cargo test` needs a network here; use `--offline`.".into()],
         patterns: Vec::new(),
         commands: Vec::new(),
@@ -316,7 +314,7 @@ fn handoff() -> HandoffObservation {
         commits: Vec::new(),
         verification: None,
         remarks: Vec::new(),
-        facts_path: String::new(),
+        facts_path: None,
         beyond: Beyond::default(),
         words_withheld: None,
         plans_first: false,

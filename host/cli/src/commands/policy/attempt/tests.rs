@@ -45,7 +45,7 @@ fn split() -> Result<Decision, Fault> {
         title: title.into(),
         objectives: objectives.iter().map(|id| (*id).into()).collect(),
         order: Order::Direct,
-        max_turns: 0,
+        max_turns: None,
     };
     let sub_phases = vec![part("lexer, parser", &["lexer", "parser"]), part("checker", &["checker"])];
     let reason = "6 objectives are more than the 2 that this house hands to one agent.".into();
@@ -105,7 +105,7 @@ fn tried() -> Tried {
                 Err(Fault::OutOfFuel { limit: 1000 }),
             ),
             difference(41, Sample::Split, keep("6 objectives fit into one window."), split()),
-            difference(112, Sample::Budget, turns(25), turns(1)),
+            difference(112, Sample::Budget, turns(Some(25)), turns(Some(1))),
         ],
         differences_beyond: 3,
         ..Tried::default()
