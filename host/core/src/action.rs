@@ -165,6 +165,28 @@ pub enum Action {
         /// Commands that make it ready, for `sh -c`, in order (C1).
         setup: Vec<String>,
     },
+    /// Commit what lies in a tree beside the workspace. From here on this commit is the work: it is verified, reviewed and merged.
+    /// A merge of what had changed meanwhile where the phase began, which stands open there, is concluded.
+    Commit {
+        /// Of which phase.
+        phase: PhaseId,
+        /// Where.
+        tree: Tree,
+        /// Files that its objectives name, workspace-relative.
+        files: Vec<String>,
+    },
+    /// Hold a tree to the commit of its work, and put back what is not as it was: always what was added or removed, and where
+    /// `whole` also what was changed. What was there is kept on a ref.
+    Restore {
+        /// Of which phase.
+        phase: PhaseId,
+        /// Where.
+        tree: Tree,
+        /// The commit.
+        commit: String,
+        /// Changed files too.
+        whole: bool,
+    },
     /// Commit what a sub-phase left in its tree, and merge its branch. A merge of the same branch that stands open there
     /// with its conflicts resolved is concluded; one of another branch is given up first.
     Merge {
@@ -176,6 +198,9 @@ pub enum Action {
         into: Tree,
         /// First line of the commit.
         message: String,
+        /// The commit that was verified and reviewed: it alone is merged. Absent for what lies in the tree.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        commit: Option<String>,
     },
     /// Give up the merge that stands open in a tree: the tree is as it was before it.
     Unmerge {
@@ -200,6 +225,9 @@ pub enum Action {
         /// How often the answer was `Updated` so far: what was not told, was not verified.
         #[serde(default, skip_serializing_if = "is_default")]
         round: u32,
+        /// The commit that was verified and reviewed: it alone lands. Absent for what lies in the tree.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        commit: Option<String>,
     },
     /// Ask a person. The intent's id names the question.
     Ask {
@@ -254,6 +282,8 @@ impl Action {
             Action::Verify { .. } => "verify",
             Action::Checkpoint { .. } => "checkpoint",
             Action::Branch { .. } => "branch",
+            Action::Commit { .. } => "commit",
+            Action::Restore { .. } => "restore",
             Action::Merge { .. } => "merge",
             Action::Unmerge { .. } => "unmerge",
             Action::Land { .. } => "land",

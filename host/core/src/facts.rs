@@ -293,6 +293,9 @@ pub struct ChangedFile {
     /// Content address now, where it is there and not larger than the workspace crate hashes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<crate::ids::Digest>,
+    /// It was not there at the start.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_new: bool,
 }
 
 /// What is really on disk (A5), measured against the start of the phase.
@@ -340,7 +343,13 @@ mod tests {
     #[test]
     fn a_file_that_was_changed_before_and_not_since_does_not_count() {
         // A4
-        let file = |path: &str, bytes| ChangedFile { path: path.into(), bytes, exists: true, digest: None };
+        let file = |path: &str, bytes| ChangedFile {
+            path: path.into(),
+            bytes,
+            exists: true,
+            digest: None,
+            is_new: true,
+        };
         let before = WorkspaceFacts { changed: vec![file("a", 1), file("b", 1)], ..Default::default() };
         let changed = vec![file("a", 1), file("b", 2), file("c", 1)];
         let now = WorkspaceFacts { changed, changed_beyond: 4, ..Default::default() };

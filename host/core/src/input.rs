@@ -441,6 +441,24 @@ pub enum Outcome {
     },
     /// Of `Branch`: the tree is there and ready.
     Branched,
+    /// Of `Commit`.
+    Committed {
+        /// The commit with everything of the work.
+        commit: String,
+        /// Files that were asked about and are not in it, nor in the tree.
+        missing: Vec<String>,
+        /// Files that were asked about and lie in the tree, and that git ignores.
+        ignored: Vec<String>,
+    },
+    /// Of `Restore`: how the tree differed from the commit, workspace-relative, at most 100 files a list.
+    Restored {
+        /// Files that were not as they are in the commit.
+        changed: Vec<String>,
+        /// Files of the commit that were gone.
+        gone: Vec<String>,
+        /// Files that the commit does not have.
+        added: Vec<String>,
+    },
     /// Of `Merge`: it is in.
     Merged {
         /// The commit that holds it now.
@@ -450,7 +468,7 @@ pub enum Outcome {
     },
     /// Of `Unmerge`: no merge stands open there.
     Unmerged,
-    /// Of `Merge` and `Land`: a merge stands open in the tree where the parts come together, and waits for somebody to
+    /// Of `Commit`, `Merge` and `Land`: a merge stands open in the tree where the parts come together, and waits for somebody to
     /// resolve it. Nothing else was changed.
     Conflicted {
         /// Files with conflicts, workspace-relative, at most 100.

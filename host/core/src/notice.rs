@@ -46,6 +46,13 @@ pub enum Notice {
     ObjectiveDone { phase: PhaseId, objective: ObjectiveId, basis: Basis, done: u32, of: u32 },
     /// The default review of a part gave no score: the part is verified with the whole (D12).
     NotReviewed { phase: PhaseId },
+    /// What the commands of a phase made beside its work: it is not merged, and was removed from the tree.
+    LeftOut {
+        /// Of which phase.
+        phase: PhaseId,
+        /// Files, at most 100.
+        files: Vec<String>,
+    },
     /// A split that an agent asked for is not made.
     SplitDeclined { phase: PhaseId, because: String },
     /// What was taken for done is open again.

@@ -35,6 +35,7 @@ mod answer;
 mod ask;
 mod begin;
 mod clock;
+mod commit;
 mod entries;
 mod evidence;
 mod examine;

@@ -193,6 +193,8 @@ impl Effects {
             }
             tree @ (Action::Checkpoint { .. }
             | Action::Branch { .. }
+            | Action::Commit { .. }
+            | Action::Restore { .. }
             | Action::Merge { .. }
             | Action::Unmerge { .. }
             | Action::Land { .. }) => or_failed(self.about_trees(tree).await),

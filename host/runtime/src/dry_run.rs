@@ -235,6 +235,14 @@ impl Play {
             // No tree is made, and parts that do everything at the first try do not get into each other's way.
             Action::Checkpoint { .. } => answer(Outcome::Checkpointed { base: Some(NO_COMMIT.to_owned()) }),
             Action::Branch { .. } => answer(Outcome::Branched),
+            Action::Commit { .. } => answer(Outcome::Committed {
+                commit: NO_COMMIT.to_owned(),
+                missing: Vec::new(),
+                ignored: Vec::new(),
+            }),
+            Action::Restore { .. } => {
+                answer(Outcome::Restored { changed: Vec::new(), gone: Vec::new(), added: Vec::new() })
+            }
             Action::Merge { .. } => answer(Outcome::Merged { commit: NO_COMMIT.to_owned(), files: 0 }),
             Action::Unmerge { .. } => answer(Outcome::Unmerged),
             Action::Land { .. } => {
@@ -258,7 +266,8 @@ impl Play {
     fn work(&mut self, session: SessionId, prompt: PlannedPrompt) {
         for objective in &prompt.focus {
             for path in self.files.get(objective).into_iter().flatten() {
-                let file = ChangedFile { path: path.clone(), bytes: 1, exists: true, digest: None };
+                let file =
+                    ChangedFile { path: path.clone(), bytes: 1, exists: true, digest: None, is_new: true };
                 self.changed.push(file);
             }
             let note = format!("{objective} by {session}");

@@ -58,6 +58,19 @@ pub(crate) fn only_session_in(view: &RunView, tree: &Tree) -> Option<SessionId> 
     live.next().is_none().then(|| first.id.clone())
 }
 
+/// Whether a report that lay in the inbox of a tree may speak for a session. Each tree has an inbox of its own, which agents of others
+/// cannot be told to use: whoever writes into it works there.
+pub(crate) fn is_from(view: &RunView, session: &SessionId, tree: &Tree) -> Result<(), String> {
+    let is_own = |phase: &PhaseRow| phase.tree == *tree || Tree::of(&phase.id) == *tree;
+    match phase_of(view, session).filter(|phase| !tree.is_workspace() && !is_own(phase)) {
+        Some(phase) => Err(format!(
+            "session {session} works on phase {} in another tree, and this is not its inbox: leave `session` out, or name your own",
+            phase.id
+        )),
+        None => Ok(()),
+    }
+}
+
 /// The phase that holds an objective. Sub-phases stand after their parent and hold its objectives too: the newest
 /// holder counts.
 pub(crate) fn holder<'a>(view: &'a RunView, id: &ObjectiveId) -> Option<&'a PhaseRow> {

@@ -84,7 +84,10 @@ impl Post {
             let address = digest.clone();
             // Who reports from a tree of its own can only be the session that works there.
             let session = session.or_else(|| fit::only_session_in(view.as_ref()?, &tree));
-            let fits = view.as_ref().map_or(Ok(()), |view| fit::check(view, session.as_ref(), &call));
+            let fits = view.as_ref().map_or(Ok(()), |view| {
+                session.as_ref().map_or(Ok(()), |session| fit::is_from(view, session, &tree))?;
+                fit::check(view, session.as_ref(), &call)
+            });
             let taken = match (fits, call, &view) {
                 (Ok(()), Call::ReviewSubmit(said), Some(view)) => {
                     review(digest, Review::of(view, session.as_ref(), &said), shelf).await

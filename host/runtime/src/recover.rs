@@ -107,6 +107,8 @@ fn died_with_host(action: &Action) -> bool {
         | Action::Verify { .. }
         | Action::Checkpoint { .. }
         | Action::Branch { .. }
+        | Action::Commit { .. }
+        | Action::Restore { .. }
         | Action::Merge { .. }
         | Action::Unmerge { .. }
         | Action::Land { .. }

@@ -100,6 +100,7 @@ impl Baseline {
                 bytes: stat.as_ref().map_or(0, |stat| stat.bytes),
                 exists: stat.is_some(),
                 digest: stat.and_then(|_| scene.digest(path, &mut budget)),
+                is_new: !self.files.contains_key(name),
             });
         }
         let mut missing: Vec<String> =

@@ -26,8 +26,8 @@ pub use files::{MAX_FILES, MAX_HASHED_BYTES};
 pub use git::Since;
 pub use repository::make_repository;
 pub use trees::{
-    Base, ChangeKind, Landing, MAX_CONFLICTS, Merging, MovedBack, TreeError, Trees, Undoing, Undone,
-    UndoneFile,
+    Base, ChangeKind, Committing, Differences, Landing, MAX_CONFLICTS, Merging, MovedBack, TreeError, Trees,
+    Undoing, Undone, UndoneFile,
 };
 pub use verify::{MAX_FINDINGS_BYTES, MAX_OUTPUT_BYTES, Verification};
 

@@ -26,6 +26,7 @@
 //! | `refs/baton/<run>/kept/<n>` | what would otherwise have been lost |
 
 mod change;
+mod commit;
 mod git;
 mod grow;
 mod land;
@@ -46,6 +47,7 @@ use crate::Workspace;
 use git::Git;
 use place::Place;
 
+pub use commit::{Committing, Differences};
 pub use grow::Base;
 pub use land::Landing;
 pub use merge::Merging;

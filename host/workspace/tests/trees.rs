@@ -1,5 +1,7 @@
 //! Work trees over real repositories: nothing that anybody wrote is lost, and every step can be said again (D3, D9).
 
+#[path = "trees/commit.rs"]
+mod commit;
 #[path = "trees/land.rs"]
 mod land;
 #[path = "trees/merge.rs"]

@@ -88,6 +88,11 @@ pub(crate) fn say(notice: &Notice, run: &str, place: &Place, look: &Look) -> Sai
             Tone::Warn,
             format!("no review of {phase} gave a score: its work is merged unreviewed"),
         ),
+        Notice::LeftOut { phase, files } => (
+            "left out",
+            Tone::Plain,
+            format!("made by the commands of {phase}, and not merged: {}", list(files)),
+        ),
         Notice::SplitDeclined { because, .. } => {
             ("split", Tone::Warn, format!("not split, as its agent asked: {because}"))
         }
@@ -307,6 +312,7 @@ fn about(notice: &Notice) -> (Option<PhaseId>, Option<SessionId>) {
         | Notice::ObjectiveDone { phase, .. }
         | Notice::Reopened { phase, .. }
         | Notice::NotReviewed { phase }
+        | Notice::LeftOut { phase, .. }
         | Notice::SplitDeclined { phase, .. }
         | Notice::HandoffReviewed { phase, .. }
         | Notice::Retrying { phase, .. }

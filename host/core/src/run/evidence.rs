@@ -281,7 +281,7 @@ impl Phase {
     }
 
     /// What is said of one of its objectives.
-    fn of_goal(&self, g: usize, what: &str) -> String {
+    pub(super) fn of_goal(&self, g: usize, what: &str) -> String {
         format!("objective {}: {what}", self.goals[g].spec.id)
     }
 

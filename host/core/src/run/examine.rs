@@ -14,7 +14,7 @@ use crate::workflow::{Acceptance, Objective, Phase as Spec, Repeat, ReviewBy};
 use super::Run;
 use super::phase::{FINDINGS_BYTES, Goal, Phase};
 use super::session::cut;
-use super::step::{AfterEnd, Pause, Step, Succession};
+use super::step::{AfterEnd, AfterRestore, Pause, Step, Succession};
 use super::walk::why_failed;
 
 /// Files that a review changed and that are named.
@@ -34,13 +34,19 @@ impl Run {
     /// Every objective is done, as far as anybody has said: now it is held to its commands, those of its objectives first.
     pub(super) fn verify(&mut self, p: usize) {
         self.phases[p].verifications += u32::from(!self.checks_of(p).is_empty());
+        self.phases[p].checked_again = false;
+        self.commit(p);
+    }
+
+    /// Its commands, on the work as it is committed now.
+    pub(super) fn verify_committed(&mut self, p: usize) {
         self.verify_from(p, 0);
     }
 
     /// One command after the other, from the n-th on.
     fn verify_from(&mut self, p: usize, n: usize) {
         let Some((of, command)) = self.checks_of(p).into_iter().nth(n) else {
-            return self.checks_passed(p);
+            return if n == 0 { self.checks_passed(p) } else { self.restore(p, AfterRestore::Checks) };
         };
         let phase = &self.phases[p];
         let (id, attempt, tree) = (phase.spec.id.clone(), phase.verifications, phase.tree.clone());
@@ -79,6 +85,12 @@ impl Run {
         if passed {
             return self.verify_from(p, check + 1);
         }
+        self.restore(p, AfterRestore::FailedCheck { check, of });
+    }
+
+    /// What a command found goes back.
+    pub(super) fn check_failed(&mut self, p: usize, check: usize, of: Option<usize>) {
+        let attempt = self.phases[p].verifications;
         let phase = &self.phases[p];
         let whose = of.map(|g| format!(" of {}", phase.goals[g].spec.id)).unwrap_or_default();
         let told = tail_line(&phase.findings);
@@ -102,7 +114,7 @@ impl Run {
     }
 
     /// Every check passed. An objective that a check is about is done by it; one that was reported open meanwhile is not done.
-    fn checks_passed(&mut self, p: usize) {
+    pub(super) fn checks_passed(&mut self, p: usize) {
         for goal in &mut self.phases[p].goals {
             if goal.is_done() && goal.check_passed == Some(true) {
                 goal.done_by = Some(Basis::Checked);
@@ -115,7 +127,7 @@ impl Run {
         }
     }
 
-    fn take_findings(&mut self, p: usize, passed: bool, findings: String) {
+    pub(super) fn take_findings(&mut self, p: usize, passed: bool, findings: String) {
         let now = self.now;
         let phase = &mut self.phases[p];
         phase.verified = Some(passed);
@@ -127,7 +139,14 @@ impl Run {
 
     /// The findings go back: to where the loop begins, or to the objectives of the phase that they are about; to a person where that
     /// was enough.
-    fn not_content(&mut self, p: usize, of: Option<usize>, attempt: u32, because: &str, text: String) {
+    pub(super) fn not_content(
+        &mut self,
+        p: usize,
+        of: Option<usize>,
+        attempt: u32,
+        because: &str,
+        text: String,
+    ) {
         because.clone_into(&mut self.phases[p].because);
         if self.phases[p].spec.repeat.is_some() {
             // Everything in the loop is open again anyway, once the next walk begins.
@@ -178,27 +197,39 @@ impl Run {
         self.phases[p].step = Step::UnderReview { review };
     }
 
-    /// The review is over, one way or another.
+    /// The review is over, one way or another. What it did to the tree is looked at and put back first.
     pub(super) fn review_over(&mut self, p: usize) {
         let Step::UnderReview { review } = self.phases[p].step.clone() else { return };
-        let reviewed = self.phase_index(&review).map(|review| &mut self.phases[review]);
+        match self.phases[p].commit {
+            Some(_) => self.restore(p, AfterRestore::Review(review)),
+            None => {
+                let altered = self.altered_by_review(p, &review);
+                self.weigh_review(p, &review, &altered);
+            }
+        }
+    }
+
+    /// Takes what a review said, and what it `altered`.
+    pub(super) fn weigh_review(&mut self, p: usize, review: &PhaseId, altered: &[String]) {
+        let reviewed = self.phase_index(review).map(|review| &mut self.phases[review]);
         let (left, said) = match reviewed {
             Some(review) => (review.step == Step::Skipped, review.submitted.take()),
             None => (true, None),
         };
         let threshold = self.phases[p].spec.review.as_ref().map_or(0, |review| review.score);
         match said {
-            Some(said) => self.scored(p, &review, said, threshold),
+            Some(_) if !altered.is_empty() => self.spoilt(p, altered),
+            Some(said) => self.scored(p, said, threshold),
             // Nobody asked for this review by name, and not every agent can give a score: the work is verified with the whole, and
             // people are told that nobody looked at the part by itself. Where nothing checks the whole either, they are asked.
             None if self.phases[p].reviewed_by_default && self.phases[p].score.is_none() => {
                 let phase = self.phases[p].spec.id.clone();
                 if self.is_checked_above(p) || self.workflow.accept == Some(Acceptance::Answer) {
                     self.notify(Notice::NotReviewed { phase });
-                    return self.complete(p);
+                    return self.complete_checked(p);
                 }
                 let text = format!(
-                    "Nobody gave part {phase} a score, and no command checks it or the whole. Is it good enough to be merged?"
+                    "Nobody gave {phase} a score, and no command checks it or the whole. Is it good enough to be merged?"
                 );
                 self.pause(p, Pause::Unproven, text);
             }
@@ -237,18 +268,17 @@ impl Run {
         of.is_some_and(|part| part.reviewed_by_default && part.score.is_none())
     }
 
-    /// What the session that looked at a phase did to its files: those that it took away, and those of the work itself that are no
-    /// longer as they were. Where others work in the same folder, only what the objectives name. Others that it made, such as the
-    /// output of a check, are none.
+    /// What the session that looked at a phase did to files that were there, in a folder that it shares. Where others work in it as
+    /// well, only what the objectives name. Files that it made, such as the output of a check, are none.
     fn altered_by_review(&self, p: usize, review: &PhaseId) -> Vec<String> {
         let (phase, Some(review)) = (&self.phases[p], self.phase_index(review)) else { return Vec::new() };
         let is_named = |path: &String| phase.goals.iter().any(|goal| goal.spec.files.contains(path));
-        let is_of_work = |path: &String| phase.facts.changed.iter().any(|file| file.path == *path);
         let has_company = phase.has_company || !self.at_work_beside(p).is_empty();
-        let altered =
-            self.phases[review].facts.changed.iter().filter(|file| {
-                is_named(&file.path) || !has_company && (!file.exists || is_of_work(&file.path))
-            });
+        let altered = self.phases[review]
+            .facts
+            .changed
+            .iter()
+            .filter(|file| is_named(&file.path) || !has_company && !file.is_new);
         let told =
             |file: &ChangedFile| format!("{} is {}", file.path, if file.exists { "changed" } else { "gone" });
         altered.map(told).collect()
@@ -271,11 +301,7 @@ impl Run {
         self.not_content(p, None, round, &because, text);
     }
 
-    pub(super) fn scored(&mut self, p: usize, review: &PhaseId, said: Score, threshold: u32) {
-        let altered = self.altered_by_review(p, review);
-        if !altered.is_empty() {
-            return self.spoilt(p, &altered);
-        }
+    pub(super) fn scored(&mut self, p: usize, said: Score, threshold: u32) {
         let passed = said.score >= threshold;
         let phase = &mut self.phases[p];
         (phase.score, phase.unscored) = (Some(said.score), 0);
@@ -283,9 +309,7 @@ impl Run {
         let (score, summary) = (said.score, said.summary.clone());
         self.notify(Notice::Reviewed { phase: id.clone(), score, passed, summary });
         if passed {
-            // Commands have passed before a review began, where there are any.
-            self.phases[p].verified = (!self.checks_of(p).is_empty()).then_some(true);
-            return self.complete(p);
+            return self.complete_checked(p);
         }
         let mut findings = said.summary;
         for finding in said.findings {
@@ -296,6 +320,12 @@ impl Run {
         let because = format!("the review gave {score} of 100, and {threshold} are needed");
         let text = format!("Phase {id} was reviewed {round} times; {because}.");
         self.not_content(p, None, round, &because, text);
+    }
+
+    /// The same after a review: commands have passed before it began, where there are any.
+    fn complete_checked(&mut self, p: usize) {
+        self.phases[p].verified = (!self.checks_of(p).is_empty()).then_some(true);
+        self.complete(p);
     }
 
     /// The phase is done, or what its sub-phases made goes back to where it began.
@@ -409,7 +439,7 @@ impl Phase {
         (self.turns_forgiven, self.max_turns) = (turns_used, 0);
         (self.continuations, self.retries, self.verifications, self.reviews) = (0, 0, 0, 0);
         self.done_at_retry = 0;
-        (self.verified, self.score) = (None, None);
+        (self.verified, self.score, self.commit) = (None, None, None);
         self.findings.clear();
         self.because.clear();
     }

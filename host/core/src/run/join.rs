@@ -44,6 +44,8 @@ pub(super) struct Fork {
     landed: bool,
     /// The tree in which they come together has what `setup` makes.
     ready: bool,
+    /// Something did not fit, so that a session brought it together.
+    had_conflict: bool,
 }
 
 /// A merge that stands open.
@@ -69,6 +71,7 @@ impl Fork {
             updates: 0,
             landed: false,
             ready: false,
+            had_conflict: false,
         }
     }
 
@@ -128,8 +131,9 @@ impl Run {
     fn merge(&mut self, p: usize, part: PhaseId) {
         let Some(q) = self.phase_index(&part) else { return };
         let (tree, into) = (self.phases[q].tree.clone(), self.phases[p].tree.clone());
+        let commit = self.phases[q].commit.clone();
         let message = format!("{part}: {}", self.phases[q].spec.title);
-        let action = self.emit(Action::Merge { phase: part.clone(), tree, into, message });
+        let action = self.emit(Action::Merge { phase: part.clone(), tree, into, message, commit });
         self.phases[p].step = Step::Merging { action, part };
     }
 
@@ -170,13 +174,14 @@ impl Run {
     }
 
     /// A session resolves it; where one has tried and it is still there, a person is asked.
-    fn conflicted(&mut self, p: usize, with: Option<PhaseId>, files: &[String]) {
+    pub(super) fn conflicted(&mut self, p: usize, with: Option<PhaseId>, files: &[String]) {
         let id = self.phases[p].spec.id.clone();
         let named: Vec<String> = files.iter().take(FILES_NAMED).cloned().collect();
         let Some(fork) = &mut self.phases[p].fork else { return };
         let before = fork.conflict.take().filter(|before| before.with == with);
         let tries = before.map_or(0, |before| before.tries);
         fork.conflict = Some(Conflict { with: with.clone(), files: named.clone(), tries: tries + 1 });
+        fork.had_conflict = true;
         let whose = with.clone().unwrap_or_else(|| id.clone());
         self.notify(Notice::Conflict { phase: whose.clone(), into: id.clone(), files: named.clone() });
         let what = match &with {
@@ -302,7 +307,23 @@ impl Run {
                 let action = self.emit(Action::Branch { phase, tree, base, setup });
                 self.phases[p].step = Step::Branching { action };
             }
-            _ => self.verify(p),
+            _ => {
+                self.have_it_reviewed(p);
+                let action = self.assess(p, false);
+                self.phases[p].step = Step::Proving { action };
+            }
+        }
+    }
+
+    /// What a session brought together in a conflict is looked at by somebody else, where nothing that the workflow names would (D12).
+    fn have_it_reviewed(&mut self, p: usize) {
+        let phase = &self.phases[p];
+        let had_conflict = phase.fork.as_ref().is_some_and(|fork| fork.had_conflict);
+        let is_looked_at = phase.spec.review.is_some() || phase.spec.verify.is_some();
+        if had_conflict && !is_looked_at && self.workflow.review_parts != Some(false) {
+            let review = self.default_review(&phase.spec);
+            let phase = &mut self.phases[p];
+            (phase.spec.review, phase.reviewed_by_default) = (Some(review), true);
         }
     }
 
@@ -337,8 +358,9 @@ impl Run {
             return self.close_fork(p);
         };
         let (id, tree, into) = (phase.spec.id.clone(), phase.tree.clone(), fork.home.clone());
+        let commit = phase.commit.clone();
         let (merged, round) = (fork.merged.iter().map(Tree::of).collect(), fork.updates);
-        let action = self.emit(Action::Land { phase: id, tree, into, base, merged, round });
+        let action = self.emit(Action::Land { phase: id, tree, into, base, merged, round, commit });
         self.phases[p].step = Step::Landing { action };
     }
 
@@ -348,6 +370,8 @@ impl Run {
             Outcome::Landed { commit, committed, files } => {
                 let (commit, committed, files) = (commit.clone(), *committed, *files);
                 self.notify(Notice::Landed { phase: id, commit, committed, files });
+                // Where it landed in another tree as files, that tree is committed when it is merged.
+                self.phases[p].commit = None;
                 if let Some(fork) = &mut self.phases[p].fork {
                     fork.landed = true;
                 }

@@ -148,6 +148,10 @@ pub(super) struct Phase {
     /// When that was, and the artifact with what the command printed.
     pub(super) verified_at: UnixMs,
     pub(super) verification: String,
+    /// The commit that is verified, reviewed and merged; absent where it has no tree of its own.
+    pub(super) commit: Option<String>,
+    /// Its commands run once more, on what they changed themselves.
+    pub(super) checked_again: bool,
     pub(super) findings: String,
     pub(super) facts: WorkspaceFacts,
     /// What was changed when the objectives in focus were first given.
@@ -253,6 +257,8 @@ impl Phase {
             verified: None,
             verified_at: UnixMs(0),
             verification: String::new(),
+            commit: None,
+            checked_again: false,
             findings: String::new(),
             facts: WorkspaceFacts::default(),
             before_focus: Default::default(),

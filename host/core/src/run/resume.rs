@@ -116,9 +116,14 @@ impl Run {
                     self.prove(p);
                 }
             }
-            Step::Verifying { action, .. } => {
+            Step::Committing { action } | Step::Verifying { action, .. } => {
                 if !self.pending.contains_key(&action) {
                     self.verify(p);
+                }
+            }
+            Step::Restoring { action, then } => {
+                if !self.pending.contains_key(&action) {
+                    self.restore(p, then);
                 }
             }
             Step::Ending { then } => self.after_end(p, then),

@@ -169,7 +169,10 @@ impl Run {
             | Step::Ending { .. } => PhaseStatus::HandingOff,
             Step::Quota { .. } => PhaseStatus::WaitingQuota,
             Step::Backoff { .. } | Step::Due => PhaseStatus::Waiting,
-            Step::Proving { .. } | Step::Verifying { .. } => PhaseStatus::Verifying,
+            Step::Proving { .. }
+            | Step::Committing { .. }
+            | Step::Restoring { .. }
+            | Step::Verifying { .. } => PhaseStatus::Verifying,
             Step::UnderReview { .. } => PhaseStatus::UnderReview,
             Step::Merging { .. } | Step::Unmerging { .. } | Step::Landing { .. } => PhaseStatus::Merging,
             Step::Paused { .. } => PhaseStatus::Paused,

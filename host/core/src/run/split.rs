@@ -132,6 +132,14 @@ impl Run {
         self.put_below(p, forked);
     }
 
+    /// The review that nobody asked for by name.
+    pub(super) fn default_review(&self, spec: &Spec) -> ReviewBy {
+        let reviewer = RoleName::from(REVIEWER);
+        let is_role = self.workflow.roles.contains_key(&reviewer);
+        let role = if is_role { reviewer } else { spec.role.clone() };
+        ReviewBy { role, score: REVIEW_SCORE }
+    }
+
     /// Who looks at a part before it is merged, and whether that is the default (D12). The review of the phase looks at every part.
     /// Where the phase has none, a reviewer looks at a part with an objective that no command of its own checks.
     fn review_of_part(&self, parent: &Phase, objectives: &[Objective]) -> (Option<ReviewBy>, bool) {
@@ -140,12 +148,7 @@ impl Run {
         match (of_phase, self.workflow.review_parts) {
             (_, Some(false)) => (None, false),
             (Some(review), _) => (Some(review), false),
-            (None, Some(true)) if !is_checked => {
-                let reviewer = RoleName::from(REVIEWER);
-                let is_role = self.workflow.roles.contains_key(&reviewer);
-                let role = if is_role { reviewer } else { parent.spec.role.clone() };
-                (Some(ReviewBy { role, score: REVIEW_SCORE }), true)
-            }
+            (None, Some(true)) if !is_checked => (Some(self.default_review(&parent.spec)), true),
             (None, _) => (None, false),
         }
     }

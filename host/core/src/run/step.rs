@@ -161,6 +161,15 @@ pub(super) enum Step {
     Proving {
         action: ActionId,
     },
+    /// `Commit` of what is to be verified, reviewed and merged.
+    Committing {
+        action: ActionId,
+    },
+    /// `Restore`, or `Assess` where there is no tree of its own: what its checks or its reviewer did to it.
+    Restoring {
+        action: ActionId,
+        then: AfterRestore,
+    },
     /// `Verify`: the n-th of its commands, and the objective that it is about.
     Verifying {
         action: ActionId,
@@ -213,6 +222,21 @@ pub(super) enum AfterSummary {
     Boundary,
     /// The compaction, with these instructions to the agent.
     Compact(String),
+}
+
+/// What follows once a tree is again as it was committed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum AfterRestore {
+    /// Its checks passed.
+    Checks,
+    /// Its check failed, of this objective or of the phase.
+    FailedCheck {
+        /// Which of its commands.
+        check: usize,
+        of: Option<usize>,
+    },
+    /// This review is over.
+    Review(PhaseId),
 }
 
 /// Why a new session follows.
@@ -276,6 +300,8 @@ impl Step {
             | Step::Rechecking { action, .. }
             | Step::HandingOff { action, .. }
             | Step::Offloading { action, .. }
+            | Step::Committing { action }
+            | Step::Restoring { action, .. }
             | Step::Verifying { action, .. }
             | Step::Checkpointing { action, .. }
             | Step::Branching { action }

@@ -67,6 +67,8 @@ impl Run {
                 }
                 self.succeed(p, then);
             }
+            (Step::Committing { .. }, outcome) => self.committed(p, outcome),
+            (Step::Restoring { then, .. }, outcome) => self.restored(p, &then, outcome),
             (Step::Verifying { check, of, .. }, outcome) => self.verified(p, check, of, outcome),
             (Step::Checkpointing { parts, .. }, outcome) => self.checkpointed(p, &parts, outcome),
             (Step::Merging { part, .. }, outcome) => self.merged(p, &part, outcome),

@@ -43,6 +43,8 @@ pub(crate) struct Checks {
     apart: BTreeSet<PhaseId>,
     /// Parts whose work came together, by the tree where it did.
     merged: BTreeMap<Tree, Vec<PhaseId>>,
+    /// The last commit of a phase's work.
+    commits: BTreeMap<PhaseId, String>,
     /// Whether what came together passed a verification since it last changed.
     verified: BTreeMap<PhaseId, bool>,
     /// What agents said of objectives and left for their successors.
@@ -67,6 +69,7 @@ impl Checks {
             conflicts: BTreeMap::new(),
             apart: BTreeSet::new(),
             merged: BTreeMap::new(),
+            commits: BTreeMap::new(),
             verified: BTreeMap::new(),
             reports: Reports::default(),
             before: Rows::new(),
@@ -159,6 +162,9 @@ impl Checks {
                 self.merged.remove(&joining);
                 self.verified.remove(&phase);
             }
+            (Action::Commit { phase, .. }, Outcome::Committed { commit, .. }) => {
+                self.commits.insert(phase, commit.clone());
+            }
             // A part's work is merged once, and in the order of the letters.
             (Action::Merge { phase, into, .. }, Outcome::Merged { .. }) => {
                 let parts = self.merged.entry(into).or_default();
@@ -172,7 +178,8 @@ impl Checks {
                 let parent = self.before.get(&phase).and_then(|row| row.parent.clone());
                 parent.into_iter().for_each(|parent| _ = self.verified.insert(parent, false));
             }
-            (Action::Land { phase, .. }, Outcome::Updated | Outcome::Conflicted { .. }) => {
+            (Action::Land { phase, .. }, Outcome::Updated | Outcome::Conflicted { .. })
+            | (Action::Commit { phase, .. }, Outcome::Conflicted { .. }) => {
                 // A loop that begins again lands first; what had changed there is verified once more.
                 let closes_loop = |spec: &Phase| spec.id == phase && spec.repeat.is_some();
                 if self.workflow.phases.iter().any(closes_loop) {
@@ -292,7 +299,8 @@ impl Checks {
                     None => Ok(()),
                 }
             }
-            Action::Merge { phase, .. } => {
+            Action::Merge { phase, commit, .. } => {
+                self.is_the_commit(phase, commit.as_ref())?;
                 let row = rows.get(phase).ok_or(format!("a merge of {phase}, which is no phase"))?;
                 let open = row.objectives.iter().find(|row| row.status != ObjectiveStatus::Done);
                 match open {
@@ -303,7 +311,20 @@ impl Checks {
                     None => self.looked_at(row, rows),
                 }
             }
-            Action::Land { phase, tree, .. } => self.landing(phase, tree, rows),
+            Action::Land { phase, tree, commit, .. } => {
+                self.is_the_commit(phase, commit.as_ref())?;
+                self.landing(phase, tree, rows)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// D3: nothing but what was committed last, before it was verified and reviewed, is merged or lands.
+    fn is_the_commit(&self, phase: &PhaseId, commit: Option<&String>) -> Result<(), String> {
+        match (commit, self.commits.get(phase)) {
+            (Some(commit), last) if last != Some(commit) => {
+                Err(format!("{phase} is merged as {commit}, and was committed as {last:?}"))
+            }
             _ => Ok(()),
         }
     }

@@ -79,7 +79,7 @@ impl Ground {
             of.zip(place).is_some_and(|(objective, place)| place.pieces.contains(&objective.id))
         };
         let (there, missing): (Vec<String>, Vec<String>) = expected.iter().cloned().partition(is_there);
-        let changed = |path| ChangedFile { path, bytes: 1, exists: true, digest: None };
+        let changed = |path| ChangedFile { path, bytes: 1, exists: true, digest: None, is_new: true };
         WorkspaceFacts {
             changed: there.into_iter().map(changed).collect(),
             missing,
@@ -102,6 +102,7 @@ impl Ground {
     pub(crate) fn perform(
         &mut self,
         action: &Action,
+        phases: &[Phase],
         dice: &mut Dice,
         temper: &Temper,
     ) -> Result<Outcome, String> {
@@ -111,7 +112,9 @@ impl Ground {
         match action {
             Action::Checkpoint { phase, tree, joining } => self.checkpoint(phase, tree, joining),
             Action::Branch { tree, base, .. } => self.branch(tree, base),
-            Action::Merge { tree, into, .. } => self.merge(tree, into, dice, temper),
+            Action::Commit { tree, files, .. } => self.commit(tree, files, phases),
+            Action::Restore { tree, commit, whole, .. } => self.restore(tree, commit, *whole, dice, temper),
+            Action::Merge { tree, into, commit, .. } => self.merge(tree, into, commit.as_ref(), dice, temper),
             Action::Unmerge { tree, .. } => {
                 self.check(tree, "a merge is given up")?;
                 self.trees.entry(tree.clone()).and_modify(|place| place.open = None);
@@ -143,29 +146,76 @@ impl Ground {
     }
 
     fn branch(&mut self, tree: &Tree, base: &str) -> Result<Outcome, String> {
-        let number = base.strip_prefix('c').and_then(|n| n.parse::<usize>().ok());
-        let Some(pieces) = number.and_then(|n| self.commits.get(n)) else {
-            return Err(format!("the tree {tree} would start from {base:?}, which is no commit"));
-        };
+        let pieces = self.pieces_of(base)?;
         if tree.is_workspace() {
             return Err("the workspace is no branch".into());
         }
-        let pieces = pieces.clone();
         self.landed.remove(tree);
         self.trees.entry(tree.clone()).or_insert(Place { pieces, ..Place::default() });
         Ok(Outcome::Branched)
+    }
+
+    fn commit(&mut self, tree: &Tree, files: &[String], phases: &[Phase]) -> Result<Outcome, String> {
+        self.check(tree, "commit")?;
+        if tree.is_workspace() {
+            return Err("the workspace is the user's to commit".into());
+        }
+        let missing = self.facts(tree, files, phases).missing;
+        let Some(place) = self.trees.get_mut(tree) else { return Err(format!("{tree} is gone")) };
+        match place.open {
+            Some((_, false)) => return Ok(conflicted()),
+            _ => place.open = None,
+        }
+        let commit = format!("c{}", self.commits.len());
+        self.commits.push(place.pieces.clone());
+        Ok(Outcome::Committed { commit, missing, ignored: Vec::new() })
+    }
+
+    /// What commands and reviewers leave behind: now and then a file more, seldom one that they changed or took away.
+    fn restore(
+        &mut self,
+        tree: &Tree,
+        commit: &str,
+        whole: bool,
+        dice: &mut Dice,
+        temper: &Temper,
+    ) -> Result<Outcome, String> {
+        self.check(tree, "restore")?;
+        let pieces = self.pieces_of(commit)?;
+        if let (true, Some(place)) = (whole, self.trees.get_mut(tree)) {
+            place.pieces = pieces;
+        }
+        let mut some = |percent| match dice.percent(percent) {
+            true => vec!["src/lib.rs".to_owned()],
+            false => Vec::new(),
+        };
+        Ok(Outcome::Restored {
+            changed: some(temper.red / 4),
+            gone: some(temper.red / 4),
+            added: some(temper.red),
+        })
+    }
+
+    fn pieces_of(&self, commit: &str) -> Result<BTreeSet<ObjectiveId>, String> {
+        let number = commit.strip_prefix('c').and_then(|n| n.parse::<usize>().ok());
+        let pieces = number.and_then(|n| self.commits.get(n)).cloned();
+        pieces.ok_or_else(|| format!("{commit:?} is no commit"))
     }
 
     fn merge(
         &mut self,
         tree: &Tree,
         into: &Tree,
+        commit: Option<&String>,
         dice: &mut Dice,
         temper: &Temper,
     ) -> Result<Outcome, String> {
         self.check(tree, "merge from")?;
         self.check(into, "merge")?;
-        let pieces = self.trees[tree].pieces.clone();
+        let pieces = match commit {
+            Some(commit) => self.pieces_of(commit)?,
+            None => self.trees[tree].pieces.clone(),
+        };
         let Some(place) = self.trees.get_mut(into) else { return Err(format!("{into} is gone")) };
         if !place.merged.contains(tree) {
             match &place.open {

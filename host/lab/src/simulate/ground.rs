@@ -125,6 +125,7 @@ impl Ground {
                 exists: true,
                 digest: Some(Digest::of(format!("{path} {version}"))),
                 path,
+                is_new: false,
             })
             .collect();
         let git = match self.git {
@@ -149,6 +150,11 @@ impl Ground {
         let done = match action {
             Action::Checkpoint { tree, joining, .. } => self.checkpoint(tree, joining),
             Action::Branch { tree, base, .. } => self.branch(tree, base),
+            Action::Commit { tree, files, .. } => self.commit(tree, files),
+            Action::Restore { .. } => {
+                let (changed, gone, added) = Default::default();
+                Ok(Outcome::Restored { changed, gone, added })
+            }
             Action::Merge { tree, into, .. } => self.merge(tree, into, dice, model),
             Action::Unmerge { tree, .. } => {
                 if let Some(place) = self.trees.get_mut(tree) {
@@ -164,6 +170,20 @@ impl Ground {
 
     fn place(&mut self, tree: &Tree) -> Result<&mut Place, String> {
         self.trees.get_mut(tree).ok_or_else(|| format!("there is no tree {tree}"))
+    }
+
+    /// Nobody changes a tree after it was committed here, so that the tree is the commit.
+    fn commit(&mut self, tree: &Tree, files: &[String]) -> Result<Outcome, String> {
+        let place = self.place(tree)?;
+        match place.open {
+            Some((_, false)) => return Ok(conflicted()),
+            _ => place.open = None,
+        }
+        let written: Vec<ObjectiveId> =
+            place.pieces.iter().filter(|(_, piece)| piece.version > 0).map(|(id, _)| id.clone()).collect();
+        let there: BTreeSet<String> = written.iter().flat_map(|objective| self.files(objective)).collect();
+        let missing = files.iter().filter(|path| !there.contains(*path)).cloned().collect();
+        Ok(Outcome::Committed { commit: "3".repeat(40), missing, ignored: Vec::new() })
     }
 
     fn checkpoint(&mut self, tree: &Tree, joining: &Tree) -> Result<Outcome, String> {

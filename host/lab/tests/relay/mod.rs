@@ -398,7 +398,7 @@ impl World {
             let path = format!("src/part{}/file{n}.rs", self.count % 3);
             let (bytes, exists) = (self.count as u64, n % 5 != 4);
             let digest = Some(Digest::of(format!("{path}{bytes}")));
-            self.workspace.insert(path.clone(), ChangedFile { path, bytes, exists, digest });
+            self.workspace.insert(path.clone(), ChangedFile { path, bytes, exists, digest, is_new: false });
         }
         for n in 0..self.reports {
             let approach = format!("way {} of {n}", self.count);

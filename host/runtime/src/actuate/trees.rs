@@ -7,7 +7,7 @@ use std::sync::PoisonError;
 
 use baton_core::{Action, Outcome, PhaseId, Run, RunId, Tree, UnixMs};
 use baton_store::StateDir;
-use baton_workspace::{Base, Landing, Merging, Trees, Workspace};
+use baton_workspace::{Base, Committing, Differences, Landing, Merging, Trees, Workspace};
 
 use crate::error::Source;
 
@@ -33,7 +33,8 @@ impl Effects {
             Action::Spawn(spec) => (&spec.phase, &spec.tree),
             Action::Assess { phase, tree, .. }
             | Action::Inspect { phase, tree, .. }
-            | Action::Verify { phase, tree, .. } => (phase, tree),
+            | Action::Verify { phase, tree, .. }
+            | Action::Commit { phase, tree, .. } => (phase, tree),
             _ => return,
         };
         let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
@@ -61,8 +62,18 @@ impl Effects {
                 self.trees.branch(&tree, &base, &setup).await?;
                 Outcome::Branched
             }
-            Action::Merge { tree, into, message, .. } => {
-                match self.trees.merge(&tree, &into, &message).await? {
+            Action::Commit { phase, tree, files } => match self.trees.commit(&phase, &tree, &files).await? {
+                Committing::Committed { commit, missing, ignored } => {
+                    Outcome::Committed { commit, missing, ignored }
+                }
+                Committing::Conflicted { files } => Outcome::Conflicted { files },
+            },
+            Action::Restore { tree, commit, whole, .. } => {
+                let Differences { changed, gone, added } = self.trees.restore(&tree, &commit, whole).await?;
+                Outcome::Restored { changed, gone, added }
+            }
+            Action::Merge { tree, into, message, commit, .. } => {
+                match self.trees.merge(&tree, &into, &message, commit.as_deref()).await? {
                     Merging::Merged { commit, files } => Outcome::Merged { commit, files },
                     Merging::Conflicted { files } => Outcome::Conflicted { files },
                 }
@@ -71,8 +82,9 @@ impl Effects {
                 self.trees.unmerge(&tree).await?;
                 Outcome::Unmerged
             }
-            Action::Land { phase, tree, into, base, merged, round } => {
-                match self.trees.land(&phase, &tree, &into, &base, &merged, round).await? {
+            Action::Land { phase, tree, into, base, merged, round, commit } => {
+                let commit = commit.as_deref();
+                match self.trees.land(&phase, &tree, &into, &base, &merged, round, commit).await? {
                     Landing::Landed { commit, committed, files } => {
                         Outcome::Landed { commit, committed, files }
                     }

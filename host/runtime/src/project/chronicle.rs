@@ -256,6 +256,9 @@ fn line(notice: &Notice) -> Option<(Option<&PhaseId>, Option<&SessionId>, String
         Notice::NotReviewed { phase } => {
             (Some(phase), None, "not reviewed: no review gave a score".to_owned())
         }
+        Notice::LeftOut { phase, files } => {
+            (Some(phase), None, format!("made by its commands, and not a part of it: {}", list(files)))
+        }
         Notice::SplitDeclined { phase, because } => {
             (Some(phase), None, format!("not split, as its agent asked: {}", one_line(because)))
         }

@@ -167,7 +167,7 @@ impl Play {
                 let mut paths = expected;
                 paths.push("notes.md".into());
                 paths.sort();
-                let file = |path| ChangedFile { path, bytes: 7, exists: true, digest: None };
+                let file = |path| ChangedFile { path, bytes: 7, exists: true, digest: None, is_new: true };
                 let changed = paths.into_iter().map(file).collect();
                 Outcome::Assessed { facts: WorkspaceFacts { changed, ..Default::default() } }
             }
@@ -198,6 +198,8 @@ impl Play {
             Action::Compact { .. } | Action::Interrupt { .. } => Outcome::Delivered,
             Action::Checkpoint { .. } => Outcome::Checkpointed { base: None },
             other @ (Action::Branch { .. }
+            | Action::Commit { .. }
+            | Action::Restore { .. }
             | Action::Merge { .. }
             | Action::Unmerge { .. }
             | Action::Land { .. }) => {

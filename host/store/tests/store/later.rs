@@ -56,7 +56,13 @@ fn actions() -> Vec<Action> {
             tree: tree.clone(),
         },
         Action::Verify { phase: "20a".into(), command: "make test".into(), attempt: 2, tree: tree.clone() },
-        Action::Merge { phase, tree: tree.clone(), into: joining.clone(), message: "20a: Parser".into() },
+        Action::Merge {
+            phase,
+            tree: tree.clone(),
+            into: joining.clone(),
+            message: "20a: Parser".into(),
+            commit: None,
+        },
         Action::Unmerge { phase: "20".into(), tree: joining.clone() },
         Action::Land {
             phase: "20".into(),
@@ -65,6 +71,7 @@ fn actions() -> Vec<Action> {
             base: "abc".into(),
             merged: vec![tree],
             round: 1,
+            commit: None,
         },
     ]
 }

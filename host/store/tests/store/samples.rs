@@ -390,6 +390,7 @@ fn outcomes() -> Vec<Outcome> {
             bytes: 4,
             exists: true,
             digest: Some(Digest::of("file")),
+            is_new: false,
         }],
         changed_beyond: 5,
         missing: vec!["src/lib.rs".into()],

@@ -51,7 +51,7 @@ impl Trees {
     /// Brings a joining tree back to where its phase began, and removes the trees whose work is in it; their commits are
     /// kept. A place that was clean at the checkpoint, on a branch, gets the commits; any other gets the files, and its HEAD
     /// and its index stay as they are. `round` is how often the caller was told so far that the place had changed: what it
-    /// was not told of, it has not verified.
+    /// was not told of, it has not verified. Where `commit` is given, it alone lands.
     ///
     /// # Errors
     /// [`TreeError`] where git fails, [`TreeError::InTheWay`], and [`TreeError::Gone`] where the joining tree is not there.
@@ -63,6 +63,7 @@ impl Trees {
         base: &str,
         merged: &[Tree],
         round: u32,
+        commit: Option<&str>,
     ) -> Result<Landing, TreeError> {
         let _turn = self.0.turn.lock().await;
         let place = self.place(into).await?;
@@ -78,7 +79,9 @@ impl Trees {
             joining.give_up().await?;
         }
         let joined = match &joining {
-            Some(joining) => Some(joining.settle(&format!("Work in the tree of {tree}\n")).await?),
+            Some(joining) => {
+                Some(self.hold(joining, commit, &format!("Work in the tree of {tree}\n")).await?)
+            }
             None => None,
         };
         let is_this = |record: &&Record| {

@@ -33,19 +33,25 @@ pub enum Merging {
 }
 
 impl Trees {
-    /// Commits what a part left in its tree, and merges it. A merge of it that stands open is concluded where its conflicts
+    /// Merges a commit of a part's tree, or else what the part left in it, which is committed first. A merge of it that stands open is concluded where its conflicts
     /// are resolved; one of another part is given up first.
     ///
     /// # Errors
     /// [`TreeError::Gone`] and [`TreeError::Unresolved`] of the trees, [`TreeError::Nested`], and those of git.
-    pub async fn merge(&self, tree: &Tree, into: &Tree, message: &str) -> Result<Merging, TreeError> {
+    pub async fn merge(
+        &self,
+        tree: &Tree,
+        into: &Tree,
+        message: &str,
+        commit: Option<&str>,
+    ) -> Result<Merging, TreeError> {
         let _turn = self.0.turn.lock().await;
         if into.is_workspace() {
             // The place of the user is changed by landing only, as a whole.
             return Err(TreeError::Gone { tree: into.clone(), path: self.0.workspace.root().to_owned() });
         }
         let target = self.place(into).await?;
-        let (name, tip) = self.tip(&target, tree).await?;
+        let (name, tip) = self.tip(&target, tree, commit).await?;
         if let Some(open) = target.open_merge().await? {
             if target.holds(&open, &tip).await? {
                 if let Some(files) = target.conclude(&open, &name, message).await? {
@@ -83,11 +89,16 @@ impl Trees {
         }
     }
 
-    /// Commits what lies in a part's tree, and says under which name it is merged. Of a tree that is gone, its branch.
-    async fn tip(&self, at: &Place, tree: &Tree) -> Result<(String, String), TreeError> {
+    /// The commit of a part that is merged, with the name of its branch. Of a tree that is gone, what its branch has.
+    async fn tip(
+        &self,
+        at: &Place,
+        tree: &Tree,
+        commit: Option<&str>,
+    ) -> Result<(String, String), TreeError> {
         let branch = self.branch_of(self.repo().await?, tree);
         match self.place(tree).await {
-            Ok(place) => Ok((branch, place.settle(&format!("Work of {tree}\n")).await?)),
+            Ok(place) => Ok((branch, self.hold(&place, commit, &format!("Work of {tree}\n")).await?)),
             Err(gone @ TreeError::Gone { .. }) => match at.commit(&format!("refs/heads/{branch}")).await? {
                 Some(tip) => Ok((branch, tip)),
                 None => Err(gone),

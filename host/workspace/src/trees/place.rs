@@ -115,6 +115,24 @@ impl Place {
         self.own.iter().any(|own| path.starts_with(own))
     }
 
+    /// A path as people in the workspace name it, from the top.
+    pub(super) fn from_top(&self, path: &Path) -> PathBuf {
+        self.prefix.join(path).components().filter(|part| *part != Component::CurDir).collect()
+    }
+
+    /// The full name of the branch that is ours here.
+    pub(super) fn own_branch(&self) -> String {
+        format!("refs/heads/{}", self.branch)
+    }
+
+    /// Our branch is checked out, at this commit, and nothing stands to be merged. The files stay as they are.
+    pub(super) async fn go_home_to(&self, commit: &str) -> Result<(), TreeError> {
+        let ours = self.own_branch();
+        self.git.call(&["update-ref", "--create-reflog", &ours, commit]).done().await?;
+        self.git.call(&["symbolic-ref", "HEAD", &ours]).done().await?;
+        self.git.call(&["reset", "-q"]).done().await
+    }
+
     /// A path from the top as people in the workspace name it.
     pub(super) fn shown(&self, path: &Path) -> String {
         let shown = match path.strip_prefix(&self.prefix) {
@@ -129,6 +147,7 @@ impl Place {
 
     /// Takes everything of the work into an index, and nothing of Baton's own: that stays as it is in `own_of`.
     pub(super) async fn gather(&self, git: &Git, own_of: Option<&str>) -> Result<(), TreeError> {
+        look_at_all(git).await?;
         git.call(&["add", "-A", "--sparse", "--"]).and_all(self.work()).done().await?;
         match own_of {
             Some(commit) => {
@@ -198,7 +217,7 @@ impl Place {
 
     /// HEAD is our branch again, with the commit that is checked out.
     async fn come_home(&self) -> Result<(), TreeError> {
-        let ours = format!("refs/heads/{}", self.branch);
+        let ours = self.own_branch();
         if self.checked_out().await?.as_deref() == Some(ours.as_str()) {
             return Ok(());
         }
@@ -220,6 +239,21 @@ impl Place {
         }
         self.git.call(&["rev-parse", "HEAD"]).text().await
     }
+}
+
+/// Files that somebody told git to take for unchanged are looked at like all others.
+async fn look_at_all(git: &Git) -> Result<(), TreeError> {
+    let listed = git.call(&["ls-files", "-v", "-z"]).bytes().await?;
+    let taken_for_unchanged = |record: &&[u8]| record.first().is_some_and(u8::is_ascii_lowercase);
+    let names: Vec<u8> = records(&listed)
+        .filter(taken_for_unchanged)
+        .filter_map(|record| record.get(2..))
+        .flat_map(|name| [name, b"\0"].concat())
+        .collect();
+    if !names.is_empty() {
+        git.call(&["update-index", "--no-assume-unchanged", "-z", "--stdin"]).input(names).done().await?;
+    }
+    Ok(())
 }
 
 fn spec(magic: &str, path: &Path) -> OsString {

@@ -152,7 +152,7 @@ async fn what_cannot_be_carried_along_is_refused_by_name() {
         &a.root.join("vendor"),
         &["-c", "user.name=x", "-c", "user.email=x", "commit", "-q", "--allow-empty", "-m", "x"],
     );
-    let refused = world.trees.merge(&a.tree, &joining, "m").await.unwrap_err();
+    let refused = world.trees.merge(&a.tree, &joining, "m", None).await.unwrap_err();
     assert!(matches!(&refused, TreeError::Nested { path } if path == "vendor"), "{refused}");
     std::fs::remove_dir_all(a.root.join("vendor")).unwrap();
 
@@ -162,12 +162,12 @@ async fn what_cannot_be_carried_along_is_refused_by_name() {
     a.write("a.txt", "S\n");
     a.git(&["commit", "-qam", "S"]);
     try_git(&a.root, &["merge", "baton/r1/20a"]).unwrap_err();
-    let refused = world.trees.merge(&a.tree, &joining, "m").await.unwrap_err();
+    let refused = world.trees.merge(&a.tree, &joining, "m", None).await.unwrap_err();
     assert!(matches!(&refused, TreeError::Unresolved { files, .. } if files == &["a.txt"]), "{refused}");
 
     let never = Tree::of(&PhaseId::new("20z"));
-    assert!(matches!(world.trees.merge(&never, &joining, "m").await, Err(TreeError::Gone { .. })));
-    assert!(world.trees.merge(&a.tree, &Tree::workspace(), "m").await.is_err());
+    assert!(matches!(world.trees.merge(&never, &joining, "m", None).await, Err(TreeError::Gone { .. })));
+    assert!(world.trees.merge(&a.tree, &Tree::workspace(), "m", None).await.is_err());
 }
 
 #[tokio::test]

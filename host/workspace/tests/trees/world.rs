@@ -121,7 +121,7 @@ impl World {
 
     pub(crate) async fn merge(&self, part: &Part, phase: &str) -> Merging {
         let into = Tree::joining(&PhaseId::new(phase), 1);
-        self.trees.merge(&part.tree, &into, &format!("Merge {}", part.tree)).await.unwrap()
+        self.trees.merge(&part.tree, &into, &format!("Merge {}", part.tree), None).await.unwrap()
     }
 
     pub(crate) async fn land(&self, phase: &str, base: &str, parts: &[&Part]) -> Landing {
@@ -148,7 +148,7 @@ impl World {
         merged: &[Tree],
         round: u32,
     ) -> Landing {
-        self.trees.land(phase, &Tree::joining(phase, 1), into, base, merged, round).await.unwrap()
+        self.trees.land(phase, &Tree::joining(phase, 1), into, base, merged, round, None).await.unwrap()
     }
 
     /// A whole split with two parts that fit each other.

@@ -9,7 +9,8 @@ use crate::run::phase::Phase;
 fn of_one_file() -> Phase {
     let mut spec = workflow(&[("1", &["v1", "v2"])]).phases.remove(0);
     spec.objectives.iter_mut().for_each(|objective| objective.files = vec!["out.txt".into()]);
-    let changed = vec![ChangedFile { path: "out.txt".into(), bytes: 4, exists: true, digest: None }];
+    let changed =
+        vec![ChangedFile { path: "out.txt".into(), bytes: 4, exists: true, digest: None, is_new: true }];
     Phase { facts: WorkspaceFacts { changed, ..Default::default() }, ..Phase::new(spec) }
 }
 

@@ -6,6 +6,7 @@ use crate::input::Choice;
 use crate::notice::Notice;
 use crate::observation::BriefKind;
 use crate::run::examine::Score;
+use crate::run::step::Step;
 use crate::run::tests::world::{World, workflow};
 use crate::view::{Origin, RunStatus};
 use crate::workflow::{Repeat, ReviewBy, Workflow};
@@ -114,13 +115,20 @@ fn a_review_that_changes_what_it_looks_at_does_not_count() {
         assert!(world.step());
     }
     let review = review_of(&world).unwrap();
-    let file = |path: &str, exists| ChangedFile { path: path.into(), bytes: 1, exists, digest: None };
-    world.run.phases[0].facts.changed = vec![file("made.txt", true)];
+    let file = |path: &str, exists| ChangedFile {
+        path: path.into(),
+        bytes: 1,
+        exists,
+        digest: None,
+        is_new: path == "coverage.txt",
+    };
     let found = vec![file("gone.txt", false), file("made.txt", true), file("coverage.txt", true)];
     world.run.phases[review].facts.changed = found;
     let id = world.run.phases[review].spec.id.clone();
     let said = Score { score: 95, summary: "right".into(), findings: Vec::new() };
-    world.run.scored(0, &id, said, 70);
+    world.run.phases[review].submitted = Some(said);
+    world.run.phases[0].step = Step::UnderReview { review: id };
+    world.run.review_over(0);
     let work = &world.run.phases[0];
     assert!(!work.is_finished(), "whoever made it sees that it is there");
     assert!(work.findings.contains("gone.txt is gone, made.txt is changed."), "{}", work.findings);

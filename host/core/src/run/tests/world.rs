@@ -74,6 +74,8 @@ pub(super) struct World {
     pub(super) base: Option<String>,
     /// What becomes of branching, merging and landing, time after time; then each works.
     pub(super) branches: VecDeque<Outcome>,
+    pub(super) commits: VecDeque<Outcome>,
+    pub(super) restored: VecDeque<Outcome>,
     pub(super) merges: VecDeque<Outcome>,
     pub(super) landings: VecDeque<Outcome>,
     /// What reviewers say, one after the other; nothing where absent, and 100 after the last.
@@ -161,6 +163,8 @@ impl World {
             unfinished: Cell::new(0),
             base: Some("b".into()),
             branches: VecDeque::new(),
+            commits: VecDeque::new(),
+            restored: VecDeque::new(),
             merges: VecDeque::new(),
             landings: VecDeque::new(),
             reviews: VecDeque::new(),
@@ -375,6 +379,16 @@ impl World {
             }
             Action::Checkpoint { .. } => Outcome::Checkpointed { base: self.base.clone() },
             Action::Branch { .. } => self.branches.pop_front().unwrap_or(Outcome::Branched),
+            Action::Commit { .. } => self.commits.pop_front().unwrap_or(Outcome::Committed {
+                commit: "c".into(),
+                missing: Vec::new(),
+                ignored: Vec::new(),
+            }),
+            Action::Restore { .. } => self.restored.pop_front().unwrap_or(Outcome::Restored {
+                changed: Vec::new(),
+                gone: Vec::new(),
+                added: Vec::new(),
+            }),
             Action::Merge { .. } => {
                 self.merges.pop_front().unwrap_or(Outcome::Merged { commit: "c".into(), files: 1 })
             }
@@ -470,7 +484,7 @@ pub(super) fn label(capability: Capability) -> Label {
 
 /// A file that somebody wrote.
 fn changed(path: String) -> ChangedFile {
-    ChangedFile { path, bytes: 1, exists: true, digest: None }
+    ChangedFile { path, bytes: 1, exists: true, digest: None, is_new: true }
 }
 
 fn artifact(name: &str) -> ArtifactRef {

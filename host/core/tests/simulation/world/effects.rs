@@ -77,9 +77,13 @@ impl World<'_> {
             }
             Action::Checkpoint { .. }
             | Action::Branch { .. }
+            | Action::Commit { .. }
+            | Action::Restore { .. }
             | Action::Merge { .. }
             | Action::Unmerge { .. }
-            | Action::Land { .. } => self.ground.perform(&action, &mut self.dice, &self.temper)?,
+            | Action::Land { .. } => {
+                self.ground.perform(&action, &self.workflow.phases, &mut self.dice, &self.temper)?
+            }
             Action::Assess { tree, expected, .. } => {
                 self.ground.check(tree, "a measurement")?;
                 let facts = self.ground.facts(tree, expected, &self.workflow.phases);

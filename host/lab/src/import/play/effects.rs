@@ -63,6 +63,8 @@ impl Player<'_> {
             | Action::Verify { .. }
             | Action::Checkpoint { .. }
             | Action::Branch { .. }
+            | Action::Commit { .. }
+            | Action::Restore { .. }
             | Action::Merge { .. }
             | Action::Unmerge { .. }
             | Action::Land { .. }) => {

@@ -143,7 +143,13 @@ impl Player<'_> {
             AgentEvent::ToolCall { writes: Some(path), .. } => {
                 let is_named = self.facts.changed.len() < FILES_NAMED && self.written.insert(path.clone());
                 if is_named {
-                    let file = ChangedFile { path: path.clone(), bytes: 0, exists: true, digest: None };
+                    let file = ChangedFile {
+                        path: path.clone(),
+                        bytes: 0,
+                        exists: true,
+                        digest: None,
+                        is_new: false,
+                    };
                     self.facts.changed.push(file);
                 } else {
                     self.facts.changed_beyond = self.facts.changed_beyond.saturating_add(1);

@@ -86,6 +86,8 @@ impl World<'_> {
             }
             Action::Checkpoint { phase, .. }
             | Action::Branch { phase, .. }
+            | Action::Commit { phase, .. }
+            | Action::Restore { phase, .. }
             | Action::Merge { phase, .. }
             | Action::Unmerge { phase, .. }
             | Action::Land { phase, .. } => {

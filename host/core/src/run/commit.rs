@@ -1,0 +1,164 @@
+//! What is verified, reviewed and merged is one commit (D3, D12). A phase that works in a tree of its own commits its work before its
+//! commands run. What they, a reviewer or anybody else do to the tree after that is put back, and told where it matters.
+
+use crate::action::Action;
+use crate::decision::RecoveryAction;
+use crate::input::Outcome;
+use crate::notice::Notice;
+use crate::observation::{Basis, ObjectiveStatus};
+
+use super::Run;
+use super::judge::Judgment;
+use super::step::{AfterRestore, Pause, Step};
+use super::walk::why_failed;
+
+/// Files that a question or a finding names.
+const NAMED: usize = 10;
+
+impl Run {
+    /// Commits the work of a phase that has a tree of its own. Where it works in the workspace, there is nothing of ours to commit.
+    pub(super) fn commit(&mut self, p: usize) {
+        let phase = &self.phases[p];
+        if phase.tree.is_workspace() || phase.is_made_by_host() {
+            return self.verify_committed(p);
+        }
+        let is_claimed = |done_by| done_by != Some(Basis::Accepted);
+        let done = phase.goals.iter().filter(|goal| goal.is_done() && is_claimed(goal.done_by));
+        let files = done.flat_map(|goal| goal.spec.files.clone()).collect();
+        let (id, tree) = (phase.spec.id.clone(), phase.tree.clone());
+        let action = self.emit(Action::Commit { phase: id, tree, files });
+        self.phases[p].step = Step::Committing { action };
+    }
+
+    /// A file that an objective names has to be in what will be merged. One that git ignores is a person's to decide about.
+    pub(super) fn committed(&mut self, p: usize, outcome: &Outcome) {
+        let id = self.phases[p].spec.id.clone();
+        let (missing, ignored) = match outcome {
+            Outcome::Committed { commit, missing, ignored } => {
+                self.phases[p].commit = Some(commit.clone());
+                (missing, ignored)
+            }
+            Outcome::Conflicted { files } => return self.conflicted(p, None, files),
+            other => {
+                let text = format!("What {id} made cannot be committed: {}", why_failed(other));
+                return self.pause(p, Pause::Stuck, text);
+            }
+        };
+        if !ignored.is_empty() {
+            let text = format!(
+                "Objectives of {id} name {}, which git ignores: it is in no commit and would not be merged. Take it out of \
+                 .gitignore, or the objective, and try again?",
+                named(ignored)
+            );
+            return self.pause(p, Pause::Stuck, text);
+        }
+        let lacking = self.reopen_missing(p, missing);
+        if lacking.is_empty() {
+            return self.verify_committed(p);
+        }
+        let open: Vec<usize> = self.phases[p].open_goals().map(|(g, _)| g).collect();
+        let judgment = Judgment::unfinished(lacking.join("; "), Vec::new());
+        self.take_recovery(p, &open, &judgment, &RecoveryAction::Nudge);
+    }
+
+    /// Objectives whose files are not there are open again. Returns what they lack.
+    fn reopen_missing(&mut self, p: usize, missing: &[String]) -> Vec<String> {
+        let mut lacking = Vec::new();
+        for g in 0..self.phases[p].goals.len() {
+            let goal = &self.phases[p].goals[g];
+            let Some(path) = goal.spec.files.iter().find(|path| missing.contains(path)) else { continue };
+            if goal.is_done() && goal.done_by != Some(Basis::Accepted) {
+                let because = format!("{path} is missing");
+                self.reopen(p, g, ObjectiveStatus::InProgress, &because);
+                lacking.push(self.phases[p].of_goal(g, &because));
+            }
+        }
+        lacking
+    }
+
+    /// Holds the tree to what was committed. In a folder that it shares, a phase is looked at once more instead.
+    pub(super) fn restore(&mut self, p: usize, then: AfterRestore) {
+        let phase = &self.phases[p];
+        let (id, tree) = (phase.spec.id.clone(), phase.tree.clone());
+        let names_files = phase.goals.iter().any(|goal| !goal.spec.files.is_empty());
+        let action = match (&phase.commit, &then) {
+            (Some(commit), _) => {
+                let (commit, whole) = (commit.clone(), matches!(then, AfterRestore::Review(_)));
+                self.emit(Action::Restore { phase: id, tree, commit, whole })
+            }
+            (None, AfterRestore::Checks) if names_files => self.assess(p, false),
+            (None, _) => return self.go_on_after(p, &then, &[]),
+        };
+        self.phases[p].step = Step::Restoring { action, then };
+    }
+
+    pub(super) fn restored(&mut self, p: usize, then: &AfterRestore, outcome: &Outcome) {
+        match outcome {
+            Outcome::Restored { changed, gone, added } => {
+                if !matches!(then, AfterRestore::Review(_)) && !added.is_empty() {
+                    let phase = self.phases[p].spec.id.clone();
+                    self.notify(Notice::LeftOut { phase, files: added.clone() });
+                }
+                let is_again = self.phases[p].checked_again;
+                match then {
+                    // What a command changes may be what it passed on, such as files that it formats: the same once more.
+                    AfterRestore::Checks if !changed.is_empty() && !is_again => {
+                        self.phases[p].checked_again = true;
+                        self.commit(p);
+                    }
+                    AfterRestore::Checks if !changed.is_empty() => self.never_the_same(p, changed),
+                    AfterRestore::Review(_) => {
+                        let changed = changed.iter().map(|path| format!("{path} is changed"));
+                        let gone = gone.iter().map(|path| format!("{path} is gone"));
+                        let altered: Vec<String> = changed.chain(gone).collect();
+                        self.go_on_after(p, then, &altered);
+                    }
+                    _ => self.go_on_after(p, then, &[]),
+                }
+            }
+            Outcome::Assessed { .. } => {
+                let lacking = self.reopen_unproven(p);
+                if lacking.is_empty() {
+                    return self.go_on_after(p, then, &[]);
+                }
+                let open: Vec<usize> = self.phases[p].open_goals().map(|(g, _)| g).collect();
+                let judgment = Judgment::unfinished(lacking.join("; "), Vec::new());
+                self.take_recovery(p, &open, &judgment, &RecoveryAction::Nudge);
+            }
+            other => {
+                let id = &self.phases[p].spec.id;
+                let text =
+                    format!("The tree of {id} cannot be held to what was committed: {}", why_failed(other));
+                self.pause(p, Pause::Stuck, text);
+            }
+        }
+    }
+
+    fn go_on_after(&mut self, p: usize, then: &AfterRestore, altered: &[String]) {
+        match then {
+            AfterRestore::Checks => self.checks_passed(p),
+            AfterRestore::FailedCheck { check, of } => self.check_failed(p, *check, *of),
+            AfterRestore::Review(review) => self.weigh_review(p, review, altered),
+        }
+    }
+
+    /// No state of the work is the one that its commands passed on.
+    fn never_the_same(&mut self, p: usize, changed: &[String]) {
+        let because = format!("its verification changes what it verifies: {}", named(changed));
+        let attempt = self.phases[p].verifications;
+        let findings =
+            format!("The commands passed, but {because}. Each time they run they leave something else.");
+        self.take_findings(p, false, findings);
+        let text = format!("Phase {} was verified {attempt} times; {because}.", self.phases[p].spec.id);
+        self.not_content(p, None, attempt, &because, text);
+    }
+}
+
+/// The first of these paths, and how many more there are.
+fn named(paths: &[String]) -> String {
+    let first = paths.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
+    match paths.len().saturating_sub(NAMED) {
+        0 => first,
+        beyond => format!("{first} and {beyond} more"),
+    }
+}
