@@ -1,9 +1,9 @@
-//! Policies in JavaScript and Python: the templates and the reference policies are built by the real tools, tested natively,
+//! Policies in JavaScript, Python and C: the templates and the reference policies are built by the real tools, tested natively,
 //! checked, held to their golden decisions, and one of each decides in a live run.
 //!
 //! A language whose variable names nothing is skipped with a word: `BATON_TEST_COMPONENTIZE_JS` names a `node_modules` folder with
-//! `@bytecodealliance/componentize-js` in it, `BATON_TEST_COMPONENTIZE_PY` an executable `componentize-py`. `.ci/run` installs
-//! both and sets them.
+//! `@bytecodealliance/componentize-js` in it, `BATON_TEST_COMPONENTIZE_PY` an executable `componentize-py`, `BATON_TEST_CLANG` a
+//! `clang` that builds for WebAssembly. `.ci/run` installs all three and sets them.
 
 mod support;
 
@@ -44,8 +44,8 @@ const FEW: &str = "56";
 struct Language {
     /// As `baton policy new` has it.
     name: &'static str,
-    /// The reference policy that is written in it.
-    reference: &'static str,
+    /// The reference policy that is written in it, if there is one.
+    reference: Option<&'static str>,
     /// What runs its native tests, one command after the other.
     tests: &'static [&'static [&'static str]],
     tool: PathBuf,
@@ -57,14 +57,15 @@ impl Language {
         let (variable, reference, tests): (_, _, &[&[&str]]) = match name {
             "js" => (
                 "BATON_TEST_COMPONENTIZE_JS",
-                "shortstop",
+                Some("shortstop"),
                 &[&["node", "--import", "./tests/register.mjs", "--test"]],
             ),
-            _ => (
+            "python" => (
                 "BATON_TEST_COMPONENTIZE_PY",
-                "by-folder",
+                Some("by-folder"),
                 &[&["python3", "build.py", "bindings"], &["python3", "-m", "unittest"]],
             ),
+            _ => ("BATON_TEST_CLANG", None, &[&["make", "test"]]),
         };
         let tool = std::env::var_os(variable).filter(|tool| !tool.is_empty()).map(PathBuf::from);
         let Some(tool) = tool else {
@@ -95,6 +96,7 @@ impl Language {
                 .args(&command[1..])
                 .current_dir(folder)
                 .env("PATH", self.path())
+                .env("BATON", env!("CARGO_BIN_EXE_baton"))
                 .output()
                 .unwrap();
             let said = [output.stdout, output.stderr].map(|said| String::from_utf8_lossy(&said).into_owned());
@@ -155,7 +157,7 @@ fn one_decision_decides_in_a_run(name: &'static str) {
 }
 
 /// The decision of a layer, in place of the template's: the prompt of the next policy, with a line more.
-const LAYERS: [(&str, &str, &str); 2] = [
+const LAYERS: [(&str, &str, &str); 3] = [
     (
         "js",
         "decisions/prompting.js",
@@ -190,6 +192,20 @@ class Prompting(exports.Prompting):
         if prompt is not None:
             prompt.prompt += '\\n' + config.get_text('rules') + '\\n'
         return prompt
+",
+    ),
+    (
+        "c",
+        "decisions/prompting.c",
+        "#include \"baton.h\"
+
+void prompting_settings(void) { text_setting(\"rules\", \"No TODO comments.\", \"What every prompt says at its end.\"); }
+
+bool exports_prompting_compose(questions_handoff_observation_t *o, questions_prompt_t *answer) {
+    if (!prompting_compose(o, answer)) return false;
+    answer->prompt = format(\"%s\\n%s\\n\", chars(answer->prompt), chars(get_text(\"rules\")));
+    return true;
+}
 ",
     ),
 ];
@@ -238,12 +254,13 @@ fn a_layer_asks_the_next_policy(name: &'static str) {
 // M4
 fn the_reference_policy_is_built_and_fit(name: &'static str) {
     let Some(language) = Language::of(name) else { return };
+    let reference = language.reference.expect("a reference policy in the language");
     let stage = Stage::new();
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    for folder in [format!("policies/{}", language.reference), "wit".to_owned()] {
+    for folder in [format!("policies/{reference}"), "wit".to_owned()] {
         copy(&root.join(&folder), &stage.path(&folder));
     }
-    language.build_and_check(&stage, &format!("policies/{}", language.reference), language.reference);
+    language.build_and_check(&stage, &format!("policies/{reference}"), reference);
 }
 
 /// What is of the sources; what somebody built or installed there is not.
@@ -306,12 +323,37 @@ mod python {
     }
 }
 
+mod c {
+    #[test]
+    fn everything_is_built_and_fit() {
+        super::everything_is_built_and_fit("c");
+    }
+
+    #[test]
+    fn one_decision_decides_in_a_run() {
+        super::one_decision_decides_in_a_run("c");
+    }
+
+    #[test]
+    fn a_layer_asks_the_next_policy() {
+        super::a_layer_asks_the_next_policy("c");
+    }
+}
+
 // M4: what is missing is said, with what to run.
 #[test]
 fn a_tool_that_is_not_installed_is_named() {
     let stage = Stage::new();
     stage.baton(&["policy", "new", "my-js", "--decides", "compaction", "--language", "js"]).expect(0);
     stage.baton(&["policy", "build", "my-js"]).expect(1).says(&["npm install"]);
+    stage.baton(&["policy", "new", "my-c", "--decides", "compaction", "--language", "c"]).expect(0);
+    let build =
+        stage.command(&["policy", "build", "my-c"]).env("WASI_SDK_PATH", "/no/such/folder").output().unwrap();
+    support::Ended::from(build).expect(1).says(&["apt-get install clang"]);
+    stage
+        .baton(&["policy", "build", "my-js", "--bindings"])
+        .expect(2)
+        .says(&["--bindings is for policies in C"]);
     let with_sdk = ["policy", "new", "my-py", "--language", "python", "--sdk", "."];
     stage.baton(&with_sdk).expect(2).says(&["--sdk is for --language rust"]);
 }

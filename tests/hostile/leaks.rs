@@ -10,7 +10,7 @@ use baton_core::observation::Question;
 use baton_engine::limits::{LOG_BYTES, LOG_LINES, REASON_BYTES};
 use wit_parser::{Resolve, WorldItem};
 
-use crate::guests::{ANSWER, DECISION, Guest, REASON, contract};
+use crate::guests::{ANSWER, Guest, REASON, contract};
 use crate::{configured, engine, questions};
 
 /// Every function that the contract lends to a policy, and whether it gives anything back. What gives nothing back can

@@ -8,6 +8,7 @@
 //! bytes is an error; another compiler cannot be compared, and [`check`] says so.
 #![forbid(unsafe_code)]
 
+mod c;
 mod compile;
 mod freeze;
 mod lock;
@@ -18,6 +19,7 @@ mod wants;
 
 use std::path::{Path, PathBuf};
 
+pub use c::CPolicy;
 pub use compile::{FLAGS, PROFILE, TARGET};
 pub use freeze::{DRAFT, FROZEN, Frozen, freeze};
 pub use lock::{LOCK_FILE, Lock, Locked};

@@ -54,6 +54,7 @@ Examples:
   baton policy new everything
   baton policy new house-style --extends resilience --decides prompting,exhaustion
   baton policy new my-split --decides splitting --language python
+  baton policy new my-split --decides splitting --language c
 
 Then, in the new folder:
   cargo test                      natively; no WebAssembly is needed

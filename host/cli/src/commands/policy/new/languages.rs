@@ -1,4 +1,4 @@
-//! The files of a policy in JavaScript or Python: the template, what differs by what it decides, and the contract. Writes nothing.
+//! The files of a policy in JavaScript, Python or C: the template, what differs by what it decides, and the contract. Writes nothing.
 
 use std::path::{Path, PathBuf};
 
@@ -9,6 +9,7 @@ use super::{Decides, WIT, listed, texts};
 
 static JS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../sdk/templates/js");
 static PYTHON: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../sdk/templates/python");
+static C: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../sdk/templates/c");
 
 /// What the components are built with, pinned: a newer one may import something else.
 const COMPONENTIZE_JS: &str = "0.23.0";
@@ -21,13 +22,15 @@ const FUEL: u64 = 200_000_000;
 /// What a policy is written in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(super) enum Language {
-    /// A crate; the smallest and fastest components
+    /// A crate; small and fast components, and the whole SDK
     #[default]
     Rust,
     /// A module, built by componentize-js
     Js,
     /// A module, built by componentize-py
     Python,
+    /// C files, built by clang; small and fast components
+    C,
 }
 
 impl Language {
@@ -42,13 +45,18 @@ impl Language {
                 "python3 build.py bindings && python3 -m unittest",
                 "baton policy build",
             ],
+            Language::C => &["make test", "baton policy build"],
         }
     }
 }
 
 /// Every file of the policy, by its path in its folder. A crate is made in `new.rs`.
 pub(super) fn files(language: Language, name: &str, decides: &[&str]) -> Vec<(PathBuf, String)> {
-    let template = if language == Language::Python { &PYTHON } else { &JS };
+    let template = match language {
+        Language::Python => &PYTHON,
+        Language::C => &C,
+        _ => &JS,
+    };
     let words = words(language, name, decides);
     let fill = |text: &str| {
         words
@@ -96,8 +104,12 @@ fn words(language: Language, name: &str, decides: &[&str]) -> Vec<(&'static str,
         (
             "policies",
             each(
-                &|decision| {
-                    format!("{decision} = {{ component = \"{name}.wasm\", grants = {{ fuel = {FUEL} }} }}")
+                &|decision| match language {
+                    // Compiled, it has fuel enough.
+                    Language::C => format!("{decision} = \"{name}.wasm\""),
+                    _ => format!(
+                        "{decision} = {{ component = \"{name}.wasm\", grants = {{ fuel = {FUEL} }} }}"
+                    ),
                 },
                 "\n",
             ),
@@ -119,6 +131,8 @@ fn words(language: Language, name: &str, decides: &[&str]) -> Vec<(&'static str,
             each(&|decision| format!("export const {decision} = {decision}Decision.{decision};"), "\n"),
         ),
         ("settings", settings),
+        ("declarations", each(&|decision| format!("void {decision}_settings(void);"), "\n")),
+        ("calls", each(&|decision| format!("    {decision}_settings();"), "\n")),
         ("modules", modules.join(", ")),
         ("classes", classes.join("\n")),
     ]
@@ -155,12 +169,13 @@ mod tests {
     fn one_decision_brings_the_files_of_one() {
         insta::assert_snapshot!("files_in_js", paths(Language::Js, &["splitting"]));
         insta::assert_snapshot!("files_in_python", paths(Language::Python, &["splitting"]));
+        insta::assert_snapshot!("files_in_c", paths(Language::C, &["splitting"]));
     }
 
     // M4
     #[test]
     fn nothing_is_left_to_fill_in() {
-        for language in [Language::Js, Language::Python] {
+        for language in [Language::Js, Language::Python, Language::C] {
             for decides in [&["handoff"][..], &ALL] {
                 for (path, text) in files(language, "my-split", decides) {
                     assert!(!text.contains("{{"), "{}: {text}", path.display());
