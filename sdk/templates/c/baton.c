@@ -26,6 +26,19 @@ string format(const char *format, ...) {
     return made;
 }
 
+// The calendar is by `civil_from_days` of Howard Hinnant's "chrono-Compatible Low-Level Date Algorithms".
+const char *utc(uint64_t unix_ms) {
+    unsigned long long seconds = unix_ms / 1000, days = seconds / 86400 + 719468, of_day = seconds % 86400;
+    unsigned long long era = days / 146097, of_era = days % 146097;
+    unsigned long long year = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
+    unsigned long long of_year = of_era - (365 * year + year / 4 - year / 100), from_march = (5 * of_year + 2) / 153;
+    unsigned long long day = of_year - (153 * from_march + 2) / 5 + 1;
+    unsigned long long month = from_march < 10 ? from_march + 3 : from_march - 9;
+    year += 400 * era + (month <= 2);
+    return chars(format("%04llu-%02llu-%02lluT%02llu:%02llu:%02lluZ", year, month, day, of_day / 3600, of_day / 60 % 60,
+                        of_day % 60));
+}
+
 bool same(string one, string other) { return one.len == other.len && contains(one, other); }
 
 bool contains(string words, string part) {

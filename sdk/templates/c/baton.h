@@ -20,6 +20,8 @@ bool same(string one, string other);
 bool contains(string words, string part);
 // At most this many characters of a string.
 string cut(string words, size_t characters);
+// A point in time of the contract for people: RFC 3339 in UTC with whole seconds.
+const char *utc(uint64_t unix_ms);
 // The text of the host in this range, at most 64 KiB.
 string slice(uint32_t text, uint32_t start, uint32_t end);
 // Whether a text of the host has this part, with ASCII letters in either case. The host searches, which costs least fuel.

@@ -234,7 +234,10 @@ mod tests {
             "compact; action.instructions: Keep the plan."
         );
         let quota = |until| assess(Verdict::Quota { cause: QuotaCause::Rate, resets_at_ms: until }, None);
-        assert_eq!(words(&quota(None), &quota(Some(UnixMs(7)))), "quota (rate limit); verdict.resets_at_ms: none");
+        assert_eq!(
+            words(&quota(None), &quota(Some(UnixMs(7)))),
+            "quota (rate limit); verdict.resets_at_ms: none"
+        );
         let part = |objective: &str| SubPhase {
             title: "one".into(),
             objectives: vec![objective.into()],

@@ -121,9 +121,8 @@ impl Run {
                 if lacking.is_empty() {
                     return self.go_on_after(p, then, &[]);
                 }
-                let open: Vec<usize> = self.phases[p].open_goals().map(|(g, _)| g).collect();
-                let judgment = Judgment::unfinished(lacking.join("; "), Vec::new());
-                self.take_recovery(p, &open, &judgment, &RecoveryAction::Nudge);
+                let because = format!("its commands passed, and after them {}", lacking.join("; "));
+                self.undone_by_its_checks(p, &because);
             }
             other => {
                 let id = &self.phases[p].spec.id;
@@ -145,12 +144,15 @@ impl Run {
     /// No state of the work is the one that its commands passed on.
     fn never_the_same(&mut self, p: usize, changed: &[String]) {
         let because = format!("its verification changes what it verifies: {}", named(changed));
+        self.undone_by_its_checks(p, &because);
+    }
+
+    /// The commands passed, and the work is not there as it was: it goes back, within the bound of verifications.
+    fn undone_by_its_checks(&mut self, p: usize, because: &str) {
         let attempt = self.phases[p].verifications;
-        let findings =
-            format!("The commands passed, but {because}. Each time they run they leave something else.");
-        self.take_findings(p, false, findings);
+        self.take_findings(p, false, format!("{because}. Look at what the commands do to the files."));
         let text = format!("Phase {} was verified {attempt} times; {because}.", self.phases[p].spec.id);
-        self.not_content(p, None, attempt, &because, text);
+        self.not_content(p, None, attempt, because, text);
     }
 }
 

@@ -143,6 +143,8 @@ impl Run {
                 if let Some(fork) = &mut self.phases[p].fork {
                     fork.conflict = None;
                 }
+                // What is there now is committed before it is verified.
+                self.phases[p].commit = None;
                 self.take_in(p, part);
                 let into = self.phases[p].spec.id.clone();
                 self.notify(Notice::Merged { phase: part.clone(), into, files: *files });
@@ -381,7 +383,9 @@ impl Run {
                 let Some(fork) = &mut self.phases[p].fork else { return };
                 fork.conflict = None;
                 fork.updates += 1;
-                if fork.updates > UPDATES {
+                let updates = fork.updates;
+                self.phases[p].commit = None;
+                if updates > UPDATES {
                     let text = format!(
                         "Phase {id} cannot bring its result back: the place where it began has changed {UPDATES} \
                          times meanwhile."

@@ -130,7 +130,8 @@ fn a_claim_is_of_all_and_nothing_speaks_against_it() {
                 let file = ExpectedFile { path: "out.txt".into(), state: FileState::Changed };
                 let status = ObjectiveStatus::InProgress;
                 o.objectives = vec![Objective { status, files: 1, expected_files: vec![file], ..objective }];
-                (o.files_changed, o.phase.check, o.phase.expects_files) = (2, Some(check.to_owned()).filter(|check| !check.is_empty()), true);
+                (o.files_changed, o.phase.check, o.phase.expects_files) =
+                    (2, Some(check.to_owned()).filter(|check| !check.is_empty()), true);
                 o.nudges = nudges;
             });
             assert_ne!(assessment.verdict, Verdict::Completed, "{text} {check} {nudges}");

@@ -88,7 +88,8 @@ fn held_to(text: &str, wanted: (&str, &[&str]), check: &str, nudges: u32) -> Jud
             expected_files: files.iter().map(file).collect(),
             ..objective
         }];
-        (o.files_changed, o.phase.check, o.nudges) = (1, Some(check.to_owned()).filter(|check| !check.is_empty()), nudges);
+        (o.files_changed, o.phase.check, o.nudges) =
+            (1, Some(check.to_owned()).filter(|check| !check.is_empty()), nudges);
         o.phase.expects_files = true;
     })
 }

@@ -12,7 +12,8 @@ void exhaustion_settings(void) {
 bool exports_exhaustion_assess(questions_session_observation_t *o, questions_assessment_t *answer) {
     *answer = (questions_assessment_t){.verdict.tag = QUESTIONS_VERDICT_HEALTHY, .reason = format("it works")};
     // While it works it may still recover; only what has ended is judged.
-    if (o->occasion != QUESTIONS_OCCASION_PROMPT_ENDED && o->occasion != QUESTIONS_OCCASION_SESSION_ENDED) return true;
+    uint8_t occasion = o->occasion.tag;
+    if (occasion != QUESTIONS_OCCASION_PROMPT_ENDED && occasion != QUESTIONS_OCCASION_SESSION_ENDED) return true;
     for (size_t n = 0; n < o->signals.len; n++) {
         types_signal_t signal = o->signals.ptr[n];
         // What a tool printed is not evidence: an agent may read a file about context windows.
@@ -20,7 +21,7 @@ bool exports_exhaustion_assess(questions_session_observation_t *o, questions_ass
         if (!find_setting("exhausted-phrases", o->window, signal.text)) continue;
         string words = cut(slice(o->window, signal.text.start, signal.text.end), QUOTED_CHARS);
         list(&answer->evidence, 1);
-        answer->evidence.ptr[answer->evidence.len++] = (types_evidence_t){signal.channel, signal.seq, words};
+        answer->evidence.ptr[answer->evidence.len++] = (types_evidence_t){signal.channel, {true, signal.seq}, words};
         answer->verdict.tag = QUESTIONS_VERDICT_EXHAUSTED;
         answer->reason = format("its context is used up");
         return true;

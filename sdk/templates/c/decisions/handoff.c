@@ -22,7 +22,7 @@ bool exports_handoff_compose(questions_handoff_observation_t *o, questions_compo
     end_list(&document);
     *answer = (questions_composition_t){
         .document = document.text,
-        .index = format("- %s: %s\n", line(o->now), title),
+        .index = format("- %s: %s\n", utc(o->asked_at_ms), title),
         .continuer = QUESTIONS_CONTINUER_SUCCESSOR,
         .reason = format("objectives and files, as the host knows them"),
     };

@@ -12,7 +12,7 @@ static bool is_in_focus(const questions_handoff_observation_t *o, string id) {
 bool exports_prompting_compose(questions_handoff_observation_t *o, questions_prompt_t *answer) {
     page prompt = {0};
     add(&prompt, "Goal of the whole run: %s\n\n", line(o->goal));
-    if (o->because.len > 0) add(&prompt, "Why you are asked: %s\n\n", line(o->because));
+    if (o->because.is_some) add(&prompt, "Why you are asked: %s\n\n", line(o->because.val));
     if (o->newest_handoff.is_some) add(&prompt, "Read %s first.\n\n", line(o->newest_handoff.val.path));
     add(&prompt, "Do this:\n");
     for (size_t n = 0; n < o->objectives.len; n++) {

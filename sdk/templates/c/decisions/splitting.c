@@ -33,7 +33,7 @@ bool exports_splitting_decide(questions_splitting_observation_t *o, questions_sp
         page title = {0};
         for (size_t n = 0; n < ids.len; n++) add(&title, "%s%s", n ? ", " : "", chars(ids.ptr[n]));
         string short_title = cut(title.text, TITLE_CHARS);
-        parts->ptr[parts->len++] = (questions_sub_phase_t){short_title, ids, QUESTIONS_ORDER_DIRECT, 0};
+        parts->ptr[parts->len++] = (questions_sub_phase_t){short_title, ids, QUESTIONS_ORDER_DIRECT, {0}};
     }
     answer->action.tag = QUESTIONS_SPLIT_ACTION_SPLIT;
     answer->reason = format("%zu open objectives are more than %zu: %zu parts", open.len, most, parts->len);

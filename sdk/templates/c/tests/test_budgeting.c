@@ -2,10 +2,10 @@
 #include "host.h"
 
 static uint32_t turns(uint32_t base) {
-    questions_budgeting_observation_t o = {.base_turns = base};
+    questions_budgeting_observation_t o = {.base_turns = {true, base}};
     questions_turn_budget_t answer;
     assert(exports_budgeting_decide(&o, &answer));
-    return answer.max_turns;
+    return answer.max_turns.val;
 }
 
 int main(void) {

@@ -12,7 +12,7 @@ static questions_assessment_t assess(types_channel_t channel, const char *said, 
 }
 
 int main(void) {
-    questions_occasion_t ended = QUESTIONS_OCCASION_PROMPT_ENDED;
+    questions_occasion_t ended = {.tag = QUESTIONS_OCCASION_PROMPT_ENDED};
     questions_assessment_t said = assess(TYPES_CHANNEL_PROVIDER_ERROR, "400: Prompt is too long", ended, 0);
     assert(said.verdict.tag == QUESTIONS_VERDICT_EXHAUSTED);
     assert(is(said.evidence.ptr[0].text, "400: Prompt is too long"));

@@ -152,3 +152,21 @@ fn what_a_session_made_of_a_conflict_is_reviewed_where_nothing_else_looks_at_it(
     world.go();
     assert_eq!((world.ending(), reviews(&world)), (Some(Ending::Done), 0), "a command looks at it");
 }
+
+#[test]
+fn a_command_that_takes_the_work_away_is_heard_within_bounds() {
+    // In a folder that it shares, where nothing is committed: `test -s o0.txt; rm o0.txt` was checked and done, without the file.
+    let mut workflow = workflow(&[("10", &["o0"])]);
+    workflow.phases[0].objectives[0].files = vec!["o0.txt".into()];
+    workflow.phases[0].objectives[0].verify = Some("test -s o0.txt; rm o0.txt".into());
+    let mut world = World::new(workflow);
+    world.taken_by_checks = vec!["o0.txt".into()];
+    world.go();
+    assert_eq!(world.run.status(), RunStatus::Paused);
+    let view = world.run.view(world.now).unwrap();
+    let text = &view.questions[0].text;
+    assert!(
+        text.contains("its commands passed, and after them") && text.contains("o0.txt is missing"),
+        "{text}"
+    );
+}

@@ -63,6 +63,8 @@ pub(super) struct World {
     /// What is offloaded can be saved.
     pub(super) keeps: bool,
     /// Files that are not there, if the host looks for them.
+    /// Files that every command removes, and every prompt brings back.
+    pub(super) taken_by_checks: Vec<String>,
     pub(super) absent: Vec<String>,
     /// The compaction policy hands off at this many tokens, whatever the session has finished.
     pub(super) hands_off_from: Option<u64>,
@@ -157,6 +159,7 @@ impl World {
             offload_from: 850,
             offloads: None,
             keeps: true,
+            taken_by_checks: Vec::new(),
             absent: Vec::new(),
             hands_off_from: None,
             recovery: None,
@@ -316,6 +319,7 @@ impl World {
                 Outcome::Spawned { group: 1, started: 1, capabilities }
             }
             Action::Prompt { session, focus, .. } => {
+                self.absent.retain(|file| !self.taken_by_checks.contains(file));
                 self.act(&session, &focus);
                 Outcome::Delivered
             }
@@ -369,6 +373,7 @@ impl World {
             }
             Action::Offload { .. } => Outcome::Failed { error: "the disk is full".into() },
             Action::Verify { .. } => {
+                self.absent.extend(self.taken_by_checks.iter().cloned());
                 let passed = self.verdicts.pop_front().unwrap_or(true);
                 Outcome::Verified {
                     passed,
