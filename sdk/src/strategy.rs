@@ -30,7 +30,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 use crate::exhaustion::{Occasion, QuotaCause, Verdict};
-use crate::handoff::{Artifact, Attempt, Commit, Kind, ReportedHandoff, Verification};
+use crate::handoff::{Artifact, Attempt, Commit, Kind, Verification};
 use crate::offloading::{Item, ItemKind};
 use crate::splitting::{Group, Limits, Request, Time};
 use crate::{
@@ -61,14 +61,17 @@ fn session_seen() -> impl Strategy<Value = (health::Observation, String)> {
         20 => select(vec![Turn, Signal, PromptEnded, SessionEnded, Heartbeat]),
         1 => line().prop_map(Other),
     ];
-    let counts = (0..100_000_u64, 0..50_u32, 0..50_u32, 0..6_u32, any::<bool>());
+    let counts = (0..100_000_u64, 0..50_u32, 0..50_u32, 0..6_u32, 0..200_u32);
+    let handoff = (vec("[a-z]{1,8}", 0..4), any::<bool>(), option::weighted(0.2, parts::reported_handoff()));
     let rare = || prop::bool::weighted(0.1);
     let rest = (rare(), rare(), option::weighted(0.1, line()), rare());
-    (occasion, session(), phase(), parts::signals(), counts, objectives(), (git(), rest), attributes())
+    let said = (counts, handoff);
+    (occasion, session(), phase(), parts::signals(), said, objectives(), (git(), rest), attributes())
         .prop_map(
-            |(occasion, session, phase, (signals, window), counts, objectives, (git, rest), attributes)| {
+            |(occasion, session, phase, (signals, window), said, objectives, (git, rest), attributes)| {
                 let (split_requested, review_missing, report_not_taken, imported) = rest;
-                let (answer_bytes, files_changed, files_missing, nudges, handoff_reported) = counts;
+                let (counts, (others_open, handoff_reported, handoff)) = said;
+                let (answer_bytes, files_changed, files_missing, nudges, phase_files_changed) = counts;
                 let seen = health::Observation {
                     occasion,
                     session,
@@ -77,9 +80,12 @@ fn session_seen() -> impl Strategy<Value = (health::Observation, String)> {
                     window: 0,
                     answer_bytes,
                     files_changed,
+                    phase_files_changed,
                     files_missing,
                     objectives,
+                    others_open,
                     handoff_reported,
+                    handoff: handoff.filter(|_| handoff_reported),
                     nudges,
                     asked_at_ms: NOON,
                     utc_offset_minutes: 120,
@@ -322,21 +328,12 @@ fn continued(ask: fn(work::Observation) -> Ask) -> impl Strategy<Value = Case> {
         subject,
         by_session,
     });
-    let reported = (prose(), prose(), vec(prose(), 0..5), vec(line(), 0..20)).prop_map(
-        |(current_state, immediate_next_action, critical_context, critical_files)| ReportedHandoff {
-            session: Some("s1".into()),
-            current_state,
-            immediate_next_action,
-            critical_context,
-            critical_files,
-        },
-    );
     let facts = (
         vec(changed_file(), 0..20),
         vec(tried, 0..6),
         vec(artifact, 0..6),
         vec(commit, 0..6),
-        option::of(reported),
+        option::of(parts::reported_handoff()),
         option::of(any::<bool>()),
         vec(prose(), 0..4),
     );

@@ -307,11 +307,17 @@ pub struct SessionObservation {
     pub window: TextId,
     pub answer_bytes: u64,
     pub files_changed: u32,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub phase_files_changed: u32,
     pub files_missing: u32,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub objectives: Vec<ObjectiveView>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub others_open: Vec<ObjectiveId>,
     #[serde(default, skip_serializing_if = "is_default")]
     pub handoff_reported: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handoff: Option<ReportedHandoffView>,
     pub nudges: u32,
     #[serde(default, skip_serializing_if = "is_default")]
     pub asked_at_ms: UnixMs,

@@ -220,6 +220,23 @@ fn ids(ids: &[ObjectiveId]) -> Vec<&str> {
     list(ids, ObjectiveId::as_str)
 }
 
+/// The context and the files of a handoff that an agent wrote.
+fn lists_of_handoff(said: &see::ReportedHandoffView) -> (Vec<&str>, Vec<&str>) {
+    (strs(&said.critical_context), strs(&said.critical_files))
+}
+
+fn reported_handoff<'a>(
+    (said, (context, files)): (&'a see::ReportedHandoffView, &'a (Vec<&'a str>, Vec<&'a str>)),
+) -> questions::ReportedHandoff<'a> {
+    questions::ReportedHandoff {
+        session: said.session.as_deref(),
+        current_state: &said.current_state,
+        immediate_next_action: &said.immediate_next_action,
+        critical_context: context,
+        critical_files: files,
+    }
+}
+
 /// Calls `ask` with the WIT form of the observation, which borrows from it.
 pub(crate) fn session_observation<R>(
     seen: &see::SessionObservation,
@@ -227,6 +244,9 @@ pub(crate) fn session_observation<R>(
 ) -> R {
     let recent = list(&seen.session.recent, turn);
     let signals = list(&seen.signals, signal);
+    let others_open = ids(&seen.others_open);
+    let lists = seen.handoff.as_ref().map(lists_of_handoff);
+    let handoff = seen.handoff.as_ref().zip(lists.as_ref()).map(reported_handoff);
     let attributes = pairs(&seen.attributes);
     objectives(&seen.objectives, |objectives| {
         ask(questions::SessionObservation {
@@ -238,9 +258,12 @@ pub(crate) fn session_observation<R>(
             window: seen.window.0,
             answer_bytes: seen.answer_bytes,
             files_changed: seen.files_changed,
+            phase_files_changed: seen.phase_files_changed,
             files_missing: seen.files_missing,
             objectives,
+            others_open: &others_open,
             handoff_reported: seen.handoff_reported,
+            handoff,
             nudges: seen.nudges,
             asked_at_ms: seen.asked_at_ms.0,
             utc_offset_minutes: seen.utc_offset_minutes,
@@ -470,15 +493,8 @@ pub(crate) fn handoff<R>(
         .zip(&sections)
         .map(|(file, sections)| questions::ContextFile { path: &file.path, sections })
         .collect();
-    let reported = seen.reported.as_ref();
-    let words = reported.map(|said| (strs(&said.critical_context), strs(&said.critical_files)));
-    let reported = reported.zip(words.as_ref()).map(|(said, (context, files))| questions::ReportedHandoff {
-        session: said.session.as_deref(),
-        current_state: &said.current_state,
-        immediate_next_action: &said.immediate_next_action,
-        critical_context: context,
-        critical_files: files,
-    });
+    let lists = seen.reported.as_ref().map(lists_of_handoff);
+    let reported = seen.reported.as_ref().zip(lists.as_ref()).map(reported_handoff);
     let commits = list(&seen.commits, |commit| questions::Commit {
         id: &commit.id,
         subject: &commit.subject,

@@ -18,6 +18,7 @@ use baton_core::facts::{
 use self::tools::tool_call;
 use self::wire::{Limit, Line, Message, Model, Response};
 use crate::Decoder;
+use crate::apart::Apart;
 use crate::cut::cut;
 use crate::growth::Growth;
 use crate::signal::{signal, too_long};
@@ -47,6 +48,7 @@ pub struct ClaudeDecoder {
     asked: Option<Asked>,
     /// What the agent said by itself in this prompt: why it did not compact.
     own_words: String,
+    apart: Apart,
     garbage: TerminalText,
 }
 
@@ -275,7 +277,9 @@ impl Decoder for ClaudeDecoder {
         match read::<Line<'_>>(line, &mut String::new()) {
             Some(read) => {
                 self.garbage.flush(out);
+                let from = out.len();
                 self.take(read, out);
+                self.apart.keep(from, out);
             }
             None => self.garbage.line(line, out),
         }

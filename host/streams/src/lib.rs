@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod acp;
+mod apart;
 mod claude;
 mod codex;
 mod cut;

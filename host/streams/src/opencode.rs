@@ -12,6 +12,7 @@ use baton_core::time::UnixMs;
 use serde::de::MapAccess;
 
 use crate::Decoder;
+use crate::apart::Apart;
 use crate::cut::command_line;
 use crate::signal::{provider_error, signal, too_long};
 use crate::terminal::TerminalText;
@@ -130,6 +131,7 @@ pub struct OpencodeDecoder {
     used_before: Option<u64>,
     /// How the prompt ends if nothing more comes: stop reason, and whether it is an error.
     end: Option<(String, bool)>,
+    apart: Apart,
     garbage: TerminalText,
 }
 
@@ -203,7 +205,9 @@ impl Decoder for OpencodeDecoder {
         match read::<Line<'_>>(line, &mut String::new()) {
             Some(line) => {
                 self.garbage.flush(out);
+                let from = out.len();
                 self.take(line, out);
+                self.apart.keep(from, out);
             }
             None => self.garbage.line(line, out),
         }

@@ -224,3 +224,15 @@ fn files_that_are_changed_and_read_whole_are_told() {
     let expected = [(None, some("a.rs")), (None, some("b.rs")), (some("/w/c.rs"), None), (None, None)];
     assert_eq!(decode(&lines).iter().map(told).collect::<Vec<_>>(), expected);
 }
+
+#[test]
+fn whole_messages_that_follow_each_other_stand_on_lines_of_their_own() {
+    // A11
+    let message =
+        |text: &str| notice("item/completed", json!({ "item": { "type": "agentMessage", "text": text } }));
+    let events = decode(&[thread(), message("The notes are clear."), message("Done: cats")]);
+    let texts = events
+        .iter()
+        .filter_map(|event| if let AgentEvent::Text { text } = event { Some(&text[..]) } else { None });
+    assert_eq!(texts.collect::<String>(), "The notes are clear.\nDone: cats");
+}

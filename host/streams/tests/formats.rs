@@ -161,3 +161,39 @@ fn a_kind_that_is_new_is_unknown_in_every_format_that_has_kinds() {
         );
     }
 }
+
+/// What was said, as one text.
+fn said(events: &[AgentEvent]) -> String {
+    let text =
+        |event: &AgentEvent| if let AgentEvent::Text { text } = event { text.clone() } else { String::new() };
+    events.iter().map(text).collect()
+}
+
+#[test]
+fn whole_messages_that_follow_each_other_stand_on_lines_of_their_own() {
+    // A11: a line that the host asked for was the end of the line before it.
+    let claude = |texts: &[&str]| {
+        let content: Vec<Value> = texts.iter().map(|text| json!({ "type": "text", "text": text })).collect();
+        json!({ "type": "assistant", "message": { "id": "m", "model": "x", "content": content } })
+    };
+    let exec =
+        |text: &str| json!({ "type": "item.completed", "item": { "type": "agent_message", "text": text } });
+    let opencode = |text: &str| json!({ "type": "text", "part": { "text": text } });
+    for (format, lines) in [
+        (Format::Claude, vec![claude(&["The notes are clear.", "Done: cats"])]),
+        (Format::Claude, vec![claude(&["The notes are clear."]), claude(&["Done: cats"])]),
+        (Format::CodexExec, vec![exec("The notes are clear."), exec("Done: cats")]),
+        (Format::Opencode, vec![opencode("The notes are clear."), opencode("Done: cats")]),
+    ] {
+        assert_eq!(said(&decode(format, &lines)), "The notes are clear.\nDone: cats", "{format:?}");
+    }
+    let broken = [exec("The notes are clear.\n"), exec("Done: cats")];
+    assert_eq!(said(&decode(Format::CodexExec, &broken)), "The notes are clear.\nDone: cats");
+    // The pieces of one message stay together, and a call of a tool tells two apart by itself.
+    let piece =
+        |text: &str| json!({ "type": "message", "role": "assistant", "delta": true, "content": text });
+    assert_eq!(said(&decode(Format::Gemini, &[piece("Done: "), piece("cats")])), "Done: cats");
+    let call = json!({ "type": "tool_use", "part": { "tool": "bash", "callID": "c", "state": {} } });
+    let around = [opencode("The notes are clear."), call, opencode("Done: cats")];
+    assert_eq!(said(&decode(Format::Opencode, &around)), "The notes are clear.Done: cats");
+}

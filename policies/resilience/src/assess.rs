@@ -7,6 +7,7 @@
 
 mod codes;
 mod completion;
+mod contrary;
 mod ending;
 mod phrases;
 mod place;
@@ -76,9 +77,15 @@ pub(crate) fn complete(host: &impl Host, o: &done::Observation) -> done::Decisio
 /// What to do about a session. Where another policy judged it otherwise, what its verdict usually calls for.
 pub(crate) fn recover(host: &impl Host, o: &recovery::Observation) -> recovery::Decision {
     let (seen, verdict) = (&o.session, o.assessment.verdict);
-    let outcome = judge(host, seen);
-    let is_same_kind = std::mem::discriminant(&outcome.verdict) == std::mem::discriminant(&verdict);
-    if is_same_kind && outcome.is_unfinished == o.completion.is_some() {
+    let is_same = |outcome: &Outcome| {
+        let is_same_kind = std::mem::discriminant(&outcome.verdict) == std::mem::discriminant(&verdict);
+        is_same_kind && outcome.is_unfinished == o.completion.is_some()
+    };
+    // What was found not to be done is open again by now, and was judged as the report of done that it was.
+    let as_reported = o.completion.as_ref().and_then(|_| completion::as_reported(seen));
+    let outcome = as_reported.map(|seen| judge(host, &seen)).filter(&is_same);
+    let outcome = outcome.unwrap_or_else(|| judge(host, seen));
+    if is_same(&outcome) {
         return recovery::Decision::new(outcome.recovery, outcome.reason);
     }
     let said = o.completion.as_ref().map_or(&o.assessment.reason, |completion| &completion.reason);
@@ -167,10 +174,10 @@ fn ended(host: &impl Host, o: &Observation) -> Outcome {
         return verdict_of(host, o, &signals, &found);
     }
     // Before its handoff or its context count: what it has reported as done may be what it leaves.
-    if let Some(asked) = completion::contradicts_itself(host, o, signals.answer()) {
+    if let Some(asked) = contrary::contradicts_itself(host, o, signals.answer()) {
         return asked;
     }
-    if let Some(contrary) = completion::reported(host, o) {
+    if let Some(contrary) = completion::reported(host, o, signals.answer()) {
         return contrary;
     }
     if let Some(said) = stops_for_context(host, o, &signals) {

@@ -121,13 +121,13 @@ fn prompt(o: Observation) -> String {
 #[test]
 fn first() {
     // A3, C20, D2
-    let o = sample::handoff_observation(Kind::First, Some(9), 9);
+    let o = sample::handoff_observation(Kind::First, Some(9), Some(9));
     insta::assert_snapshot!(<Resilience as Prompting>::compose(&host("", ""), o).unwrap().prompt);
 }
 
 #[test]
 fn next() {
-    let mut o = sample::handoff_observation(Kind::Next, Some(9), 9);
+    let mut o = sample::handoff_observation(Kind::Next, Some(9), Some(9));
     o.objectives.push(sample::objective("printer", "Write src/printer.rs"));
     insta::assert_snapshot!(<Resilience as Prompting>::compose(&host("", ""), o).unwrap().prompt);
 }

@@ -194,7 +194,7 @@ proptest! {
             attempts: words.iter().map(attempt).collect(),
             decisions: words.iter().map(attempt).collect(),
             because: Some(words.concat()),
-            ..sample::handoff_observation(kind, Some(last), findings)
+            ..sample::handoff_observation(kind, Some(last), Some(findings))
         };
         let prompt = <Resilience as Prompting>::compose(&host, o.clone()).unwrap().prompt;
         prop_assert!(prompt.len() <= 32 << 10);

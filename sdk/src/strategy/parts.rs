@@ -5,7 +5,9 @@ use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-use crate::handoff::{Beyond, Conflict, HandoffFinding, HandoffReference, Staleness, Withheld};
+use crate::handoff::{
+    Beyond, Conflict, HandoffFinding, HandoffReference, ReportedHandoff, Staleness, Withheld,
+};
 use crate::types::{
     Attribute, Budget, Capabilities, ChangedFile, Channel, Exit, ExpectedFile, FileState, GitFacts,
     Iteration, Objective, ObjectiveStatus, Occupancy, OccupancySource, Origin, Phase, Progress, Session,
@@ -257,6 +259,19 @@ pub(super) fn progress(objectives: &[Objective]) -> Progress {
         failed: count(&[ObjectiveStatus::Failed]),
         done_by_session: 0,
     }
+}
+
+/// What an agent wrote for its successor.
+pub(super) fn reported_handoff() -> impl Strategy<Value = ReportedHandoff> {
+    (prose(), prose(), vec(prose(), 0..5), vec(line(), 0..20)).prop_map(
+        |(current_state, immediate_next_action, critical_context, critical_files)| ReportedHandoff {
+            session: Some("s1".into()),
+            current_state,
+            immediate_next_action,
+            critical_context,
+            critical_files,
+        },
+    )
 }
 
 pub(super) fn changed_file() -> impl Strategy<Value = ChangedFile> {

@@ -3,7 +3,8 @@
 
 use crate::action::Action;
 use crate::decision::{Evidence, RecoveryAction};
-use crate::ids::{ActionId, SessionId};
+use crate::ids::{ActionId, ObjectiveId, SessionId};
+use crate::input::ReportedHandoff;
 use crate::notice::Notice;
 use crate::observation::{
     Basis, ExpectedFileView, FileState, ObjectiveStatus, ObjectiveView, StatusReportView,
@@ -244,7 +245,26 @@ impl Reported {
 impl Phase {
     /// Whether this session wrote the handoff that waits for a successor (C23).
     pub(super) fn handoff_is_by(&self, session: Option<&SessionId>) -> bool {
-        self.reported_handoff.as_ref().is_some_and(|(by, _)| by.is_none() || by.as_ref() == session)
+        self.handoff_by(session).is_some()
+    }
+
+    /// The handoff that this session wrote for a successor.
+    pub(super) fn handoff_by(
+        &self,
+        session: Option<&SessionId>,
+    ) -> Option<&(Option<SessionId>, ReportedHandoff)> {
+        self.reported_handoff.as_ref().filter(|(by, _)| by.is_none() || by.as_ref() == session)
+    }
+
+    /// Files that differ from the start of the phase, by whichever session.
+    pub(super) fn files_changed(&self) -> u32 {
+        self.facts.changed.len() as u32 + self.facts.changed_beyond
+    }
+
+    /// Its objectives that are not done, but for these.
+    pub(super) fn open_beside<'a>(&'a self, focus: &'a [usize]) -> impl Iterator<Item = &'a ObjectiveId> {
+        let beside = self.goals.iter().enumerate().filter(|(g, goal)| !goal.is_done() && !focus.contains(g));
+        beside.map(|(_, goal)| &goal.spec.id)
     }
 
     /// What became of a file since the phase began.

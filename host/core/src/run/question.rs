@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 
 use crate::action::{Action, beside};
 use crate::decision::{Assessment, Staleness};
-use crate::ids::{ObjectiveId, RequestId};
+use crate::ids::{ObjectiveId, RequestId, SessionId};
+use crate::input::ReportedHandoff;
 use crate::observation::{
     ArtifactView, Ask, Attributes, Basis, Beyond, BriefKind, BudgetView, BudgetingObservation,
     ChangedFileView, CommitView, CompactionObservation, CompletionObservation, GitView, HandoffFinding,
@@ -22,6 +23,7 @@ use super::inputs::{Reference, refer};
 use super::judge::Judgment;
 use super::phase::Phase;
 use super::seen::unheard_of;
+use super::session::cut;
 
 /// Files of a handoff observation: as many as fit one screen of a brief several times over.
 const CHANGED_FILES: usize = 100;
@@ -30,6 +32,11 @@ const CHANGED_FILES: usize = 100;
 const RECORDS: usize = 64;
 /// Artifacts of a handoff observation, newest first.
 const ARTIFACTS: usize = 20;
+/// Ids of the objectives beside those of a prompt.
+const OTHERS_OPEN: usize = 64;
+/// Bytes of each text of a handoff, and how many facts and files of it, when its session is judged.
+const HANDOFF_BYTES: usize = 1 << 10;
+const HANDOFF_FACTS: usize = 5;
 
 impl Run {
     fn ask(&mut self, p: usize, ask: Ask, texts: Vec<Text>) -> RequestId {
@@ -70,7 +77,7 @@ impl Run {
     }
 
     /// A session as it is now, and the texts that go with it.
-    fn session_observation(
+    pub(super) fn session_observation(
         &self,
         p: usize,
         occasion: Occasion,
@@ -90,11 +97,17 @@ impl Run {
             window: TextId(0),
             answer_bytes: session.map_or(0, |s| s.answer_bytes),
             files_changed: phase.changed_for(focus),
+            phase_files_changed: phase.files_changed(),
             files_missing: missing as u32,
             objectives: focus.iter().map(|g| self.objective_view(p, *g)).collect(),
+            others_open: phase.open_beside(focus).take(OTHERS_OPEN).cloned().collect(),
             // Who reports all of it as done afterwards has finished what the handoff was about.
             handoff_reported: phase.handoff_is_by(phase.session.as_ref())
                 && (phase.handoff_is_last || !phase.is_finished()),
+            handoff: phase
+                .handoff_by(phase.session.as_ref())
+                .filter(|_| phase.handoff_is_last)
+                .map(beginning),
             nudges: session.map_or(0, |s| s.nudges),
             asked_at_ms: self.now,
             utc_offset_minutes: self.utc_offset_minutes,
@@ -289,7 +302,7 @@ impl Run {
             requested: phase.requested.clone(),
             limits: self.split_limits(),
             wish: phase.spec.split,
-            files_changed: phase.facts.changed.len() as u32 + phase.facts.changed_beyond,
+            files_changed: phase.files_changed(),
             workspace_files: phase.facts.files,
             recent,
             window_tokens: session
@@ -361,13 +374,7 @@ impl Run {
             lessons: self.lessons(p),
             entry_points: self.entry_points(p),
             context_files: phase.spec.context.clone(),
-            reported: phase.reported_handoff.as_ref().map(|(session, handoff)| ReportedHandoffView {
-                session: session.as_ref().map(ToString::to_string),
-                current_state: handoff.current_state.clone(),
-                immediate_next_action: handoff.immediate_next_action.clone(),
-                critical_context: handoff.critical_context.clone(),
-                critical_files: handoff.critical_files.clone(),
-            }),
+            reported: phase.reported_handoff.as_ref().map(reported_view),
             commits: phase
                 .facts
                 .git
@@ -403,6 +410,27 @@ impl Run {
         };
         (observation, quoted.into_iter().filter(|text| !text.is_empty()).map(Text::new).collect())
     }
+}
+
+fn reported_view((session, handoff): &(Option<SessionId>, ReportedHandoff)) -> ReportedHandoffView {
+    ReportedHandoffView {
+        session: session.as_ref().map(ToString::to_string),
+        current_state: handoff.current_state.clone(),
+        immediate_next_action: handoff.immediate_next_action.clone(),
+        critical_context: handoff.critical_context.clone(),
+        critical_files: handoff.critical_files.clone(),
+    }
+}
+
+/// As much of a handoff as says what it leaves: it is asked about with every prompt that ends.
+fn beginning(reported: &(Option<SessionId>, ReportedHandoff)) -> ReportedHandoffView {
+    let mut view = reported_view(reported);
+    cut(&mut view.current_state, HANDOFF_BYTES);
+    cut(&mut view.immediate_next_action, HANDOFF_BYTES);
+    view.critical_context.truncate(HANDOFF_FACTS);
+    view.critical_context.iter_mut().for_each(|fact| cut(fact, HANDOFF_BYTES));
+    view.critical_files.truncate(HANDOFF_FACTS);
+    view
 }
 
 /// A number of which 0 means that there is none.

@@ -58,6 +58,8 @@ pub(super) struct Session {
     pub(super) signals: VecDeque<Noticed>,
     pub(super) answer_bytes: u64,
     pub(super) answer_tail: String,
+    /// Something came since its last words, so that what it says next is another message.
+    is_apart: bool,
     pub(super) billed: Billed,
     pub(super) compactions: u32,
     pub(super) refilled_within_turns: u32,
@@ -117,6 +119,7 @@ impl Session {
             signals: VecDeque::new(),
             answer_bytes: 0,
             answer_tail: String::new(),
+            is_apart: false,
             billed: Billed::default(),
             compactions: 0,
             refilled_within_turns: 0,
@@ -151,6 +154,7 @@ impl Session {
         self.prompts += 1;
         self.answer_bytes = 0;
         self.answer_tail.clear();
+        self.is_apart = false;
         self.state = SessionState::Working;
         self.last_heard = at;
     }
@@ -191,10 +195,15 @@ impl Session {
     /// Takes in what the agent said. Lifecycle changes (`Ready`, `PromptEnded`) are the phase machine's.
     pub(super) fn observe(&mut self, seq: Seq, at: UnixMs, event: &AgentEvent) {
         self.last_heard = at;
+        self.is_apart |= separates(event);
         match event {
             AgentEvent::Text { text } => {
                 self.answer_bytes += text.len() as u64;
                 self.turn.text_bytes += text.len() as u64;
+                // A line that the host asked for begins where the message begins. The break is not the agent's, and not counted.
+                if std::mem::take(&mut self.is_apart) && !ends_a_line(&self.answer_tail) && !text.is_empty() {
+                    self.answer_tail.push('\n');
+                }
                 self.answer_tail.push_str(text);
                 keep_tail(&mut self.answer_tail, ANSWER_TAIL_BYTES);
             }
@@ -336,6 +345,25 @@ impl Session {
     }
 }
 
+/// Whether an event stands between two messages of an agent. The pieces of one message come one after the other; what a tool
+/// returns may come between them, since a call may outlast the message behind it.
+fn separates(event: &AgentEvent) -> bool {
+    matches!(
+        event,
+        AgentEvent::ToolCall { .. }
+            | AgentEvent::Turn { .. }
+            | AgentEvent::Compacting
+            | AgentEvent::Compacted { .. }
+            | AgentEvent::CompactionFailed { .. }
+            | AgentEvent::ApprovalRequested { .. }
+    )
+}
+
+/// Whether what comes behind a text begins a line by itself.
+fn ends_a_line(text: &str) -> bool {
+    text.is_empty() || text.ends_with('\n')
+}
+
 /// Cuts a text to its first `limit` bytes, on a character boundary.
 pub(super) fn cut(text: &mut String, limit: usize) {
     text.truncate(text.floor_char_boundary(limit));
@@ -443,6 +471,37 @@ mod tests {
         let window = Some(100_000);
         let told = [11_000, 11_999, 12_000, 11_500, 11_001, 11_000].map(|used| fill(used, window));
         assert_eq!(told, [true, false, true, false, false, true]);
+    }
+
+    #[test]
+    fn a_message_behind_a_tool_call_begins_a_line() {
+        // A11: "The notes are clear." · Write · "Done: cats" was read as one line.
+        let said = |events: &[AgentEvent]| {
+            let mut s = session();
+            for event in events {
+                s.observe(Seq(1), UnixMs(0), event);
+            }
+            (s.answer_tail.clone(), s.answer_bytes)
+        };
+        let text = |text: &str| AgentEvent::Text { text: text.into() };
+        let returned =
+            || AgentEvent::ToolOutput { id: "t".into(), bytes: 1, text: String::new(), failed: None };
+        assert_eq!(
+            said(&[text("The notes are clear."), read("a"), returned(), text("Done: "), text("cats")]),
+            ("The notes are clear.\nDone: cats".into(), 30)
+        );
+        assert_eq!(said(&[text("One."), turn(1), text("Two.")]).0, "One.\nTwo.");
+        assert_eq!(
+            said(&[text("One.\n"), read("a"), text("Two.")]).0,
+            "One.\nTwo.",
+            "its own break is enough"
+        );
+        assert_eq!(said(&[read("a"), text("Done: "), returned(), text("cats")]).0, "Done: cats", "pieces");
+        let mut s = session();
+        s.observe(Seq(1), UnixMs(0), &read("a"));
+        s.begin_prompt(UnixMs(0));
+        s.observe(Seq(1), UnixMs(0), &text("Yes"));
+        assert_eq!(s.answer_tail, "Yes");
     }
 
     #[test]

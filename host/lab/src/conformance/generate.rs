@@ -61,6 +61,8 @@ const LESSONS: usize = 32;
 const CONTEXT_FILES: usize = 8;
 const FACTS: usize = 5;
 const CRITICAL_FILES: usize = 20;
+/// Objectives beside those of a prompt.
+const OTHERS_OPEN: usize = 64;
 /// Kinds of secrets that a host can tell apart.
 const SECRETS: usize = 20;
 /// Of texts that stay in the host: the tail of an answer, findings of a verification, a document as `compose` may write it.
@@ -113,6 +115,17 @@ pub(super) fn question(seed: u64, index: u64, capability: Capability) -> Questio
     Question { ask, texts: texts.into_iter().map(Text::new).collect() }
 }
 
+/// What an agent wrote for its successor.
+fn reported_handoff(dice: &mut Dice) -> ReportedHandoffView {
+    ReportedHandoffView {
+        session: dice.maybe(|_| "s7".to_owned()),
+        current_state: dice.text(REPORT_BYTES),
+        immediate_next_action: dice.text(REPORT_BYTES),
+        critical_context: dice.list(FACTS, |dice| dice.text(REPORT_BYTES)),
+        critical_files: dice.list(CRITICAL_FILES, |dice| dice.line(PATH_BYTES)),
+    }
+}
+
 fn assess(dice: &mut Dice) -> (SessionObservation, String) {
     let occasion = dice.pick(OCCASIONS);
     let state = match occasion {
@@ -140,9 +153,12 @@ fn assess(dice: &mut Dice) -> (SessionObservation, String) {
         window: TextId(0),
         answer_bytes: dice.number(u64::MAX),
         files_changed: dice.number32(u32::MAX),
+        phase_files_changed: dice.number32(u32::MAX),
         files_missing: dice.number32(100),
         objectives,
+        others_open: dice.list(OTHERS_OPEN, |_| "beside".into()),
         handoff_reported: dice.coin(),
+        handoff: dice.once_in(4).then(|| reported_handoff(dice)),
         nudges: dice.number32(20),
         asked_at_ms: UnixMs(dice.number(LATEST_MS)),
         utc_offset_minutes: dice.pick(&[0, 1, -1, 60, 330, -720, 840]),
@@ -328,13 +344,7 @@ fn handoff(dice: &mut Dice) -> HandoffObservation {
             path: dice.line(PATH_BYTES),
             sections: dice.list(CONTEXT_FILES, |dice| dice.line(PATH_BYTES)),
         }),
-        reported: dice.maybe(|dice| ReportedHandoffView {
-            session: dice.maybe(|_| "s7".to_owned()),
-            current_state: dice.text(REPORT_BYTES),
-            immediate_next_action: dice.text(REPORT_BYTES),
-            critical_context: dice.list(FACTS, |dice| dice.text(REPORT_BYTES)),
-            critical_files: dice.list(CRITICAL_FILES, |dice| dice.line(PATH_BYTES)),
-        }),
+        reported: dice.maybe(reported_handoff),
         commits: dice.list(views::COMMITS, |dice| CommitView {
             id: "4f2c9e1d".to_owned(),
             subject: dice.line(200),

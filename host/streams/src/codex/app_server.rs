@@ -14,6 +14,7 @@ use super::account::Account;
 use super::rpc::{Answered, Failure, Item, Message, Params, Thread, Turn, Usage, is_known};
 use super::tools::Calls;
 use crate::Decoder;
+use crate::apart::Apart;
 use crate::cut::cut;
 use crate::growth::Growth;
 use crate::requests::Requests;
@@ -38,6 +39,7 @@ pub struct CodexAppServerDecoder {
     input: Growth,
     output: Growth,
     account: Account,
+    apart: Apart,
     garbage: TerminalText,
 }
 
@@ -358,7 +360,9 @@ impl Decoder for CodexAppServerDecoder {
         match read::<Message<'_>>(line, &mut String::new()) {
             Some(message) => {
                 self.garbage.flush(out);
+                let from = out.len();
                 self.take(message, out);
+                self.apart.keep(from, out);
             }
             None => self.garbage.line(line, out),
         }

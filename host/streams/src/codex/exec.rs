@@ -9,6 +9,7 @@ use baton_core::facts::{AgentEvent, Billed, Channel, SIGNAL_TEXT_BYTES, Signal};
 
 use super::tools::{Answer, Call, Calls, Change, Failed};
 use crate::Decoder;
+use crate::apart::Apart;
 use crate::cut::cut;
 use crate::signal::{provider_error, signal, too_long};
 use crate::terminal::TerminalText;
@@ -60,6 +61,7 @@ pub struct CodexExecDecoder {
     turns: Turns,
     calls: Calls,
     last_error: String,
+    apart: Apart,
     garbage: TerminalText,
 }
 
@@ -149,7 +151,9 @@ impl Decoder for CodexExecDecoder {
         match read::<Line<'_>>(line, &mut String::new()) {
             Some(line) => {
                 self.garbage.flush(out);
+                let from = out.len();
                 self.take(line, out);
+                self.apart.keep(from, out);
             }
             None => self.garbage.line(line, out),
         }

@@ -7,19 +7,19 @@ use baton_sdk::exhaustion::{Observation, Verdict};
 use baton_sdk::recovery::Action;
 use baton_sdk::types::{Basis, FileState, Objective, ObjectiveStatus, Origin, Phase, Signal};
 
-use super::ending::{Left, Said};
-use super::{Outcome, ending, nearly_full, nudge, observed, plain};
+use super::ending::Said;
+use super::{Outcome, contrary, course, ending, nearly_full, nudge, observed, plain};
 use crate::page::one_line;
 
 /// Bytes of an agent's words in a reason.
-const NOTE_BYTES: usize = 200;
+pub(super) const NOTE_BYTES: usize = 200;
 /// Bytes of what was wrong with its reports.
 const NOT_TAKEN_BYTES: usize = 600;
 /// Steps of `after-failed-report` that name a role begin so.
 const ROLE: &str = "role:";
 
 /// What the agent itself said against the work being done, by a report: failed, or handed off.
-pub(super) fn reported(host: &impl Host, o: &Observation) -> Option<Outcome> {
+pub(super) fn reported(host: &impl Host, o: &Observation, answer: Option<&Signal>) -> Option<Outcome> {
     let open: Vec<&Objective> = open(o).collect();
     if let Some(failed) = open.iter().find(|objective| reports(objective, ObjectiveStatus::Failed)) {
         let what = format!("the agent reported objective {} as failed{}", failed.id, note(failed));
@@ -30,7 +30,7 @@ pub(super) fn reported(host: &impl Host, o: &Observation) -> Option<Outcome> {
         });
     }
     let is_left = !open.is_empty() || o.phase.progress.open + o.phase.progress.failed > 0;
-    (o.handoff_reported && is_left).then(|| Outcome {
+    (o.handoff_reported && is_left && !answers_beside_handoff(host, o, answer)).then(|| Outcome {
         evidence: vec![observed("the agent wrote a handoff".to_owned())],
         ..plain(Verdict::HandedOff, "the agent wrote a handoff for its successor")
     })
@@ -48,11 +48,7 @@ pub(super) fn answered(host: &impl Host, o: &Observation, answer: Option<&Signal
     }
     let open: Vec<&Objective> = open(o).collect();
     if open.is_empty() && !o.objectives.is_empty() {
-        // While it may be asked, that was seen to before its handoff and its context.
-        let taken_back = if can_ask(host, o) { None } else { takes_back(host, o, answer) };
-        if let Some(what) = taken_back {
-            return not_done(host, o, what);
-        }
+        // What it said against that was seen to before its handoff and its context.
         return plain(Verdict::Answered, "every objective of the prompt is reported as done");
     }
     if let Some(half) = open.iter().find(|objective| {
@@ -125,80 +121,27 @@ fn heard(host: &impl Host, o: &Observation, answer: Option<&Signal>, open: &[&Ob
     // Reading the words costs more than all else: once.
     answer
         .filter(|_| is_heard)
-        .map(|answer| ending::says(host, &host.text_slice(o.window, answer.text), open))
+        .map(|answer| ending::says(host, &host.text_slice(o.window, answer.text), open, !can_ask(host, o)))
 }
 
 /// Whether its last line answers that the objectives are done which are not reported yet.
 pub(super) fn answers_done(host: &impl Host, o: &Observation, answer: &Signal) -> bool {
     let open: Vec<&Objective> = open(o).collect();
-    !open.is_empty() && ending::says(host, &host.text_slice(o.window, answer.text), &open).answers
+    !open.is_empty() && ending::says(host, &host.text_slice(o.window, answer.text), &open, false).answers
 }
 
-/// Whether the phase has something to show before this session: who takes it up may find its work done, and say so.
+/// Whether an agent that was asked answers plainly that all is done, beside a handoff that says nothing else.
+fn answers_beside_handoff(host: &impl Host, o: &Observation, answer: Option<&Signal>) -> bool {
+    o.nudges > 0
+        && answer.is_some_and(|answer| answers_done(host, o, answer))
+        && contrary::left_by_handoff(host, o).is_none()
+}
+
+/// Whether the phase has something to show before this session: an agent that takes it up may find its work done, and say so. An
+/// attempt that changed nothing shows nothing.
 fn was_worked_on(o: &Observation, open: &[&Objective]) -> bool {
-    let by_another = |objective: &Objective| objective.attempts > o.nudges + 1;
+    let by_another = |objective: &Objective| objective.attempts > o.nudges + 1 && o.phase_files_changed > 0;
     o.phase.progress.done > 0 || open.iter().all(|objective| is_there(objective) || by_another(objective))
-}
-
-/// What an agent says against its own report of all that it was given: it wrote a handoff as well, or its answer or the notes of
-/// its reports say that work is left.
-fn takes_back(host: &impl Host, o: &Observation, answer: Option<&Signal>) -> Option<String> {
-    let first = &o.objectives.first()?.id;
-    let done: Vec<&Objective> = o.objectives.iter().collect();
-    // Once it was asked which of them holds, a report that stands holds.
-    let may_ask = can_ask(host, o);
-    let is_last = o.phase.progress.open + o.phase.progress.failed == 0;
-    if o.handoff_reported && may_ask && is_last {
-        return Some(format!(
-            "objective {first} is reported as done, and a handoff was written; if work is left, report it as in progress"
-        ));
-    }
-    let taken_back = |by: &str, quoted: String| {
-        let quoted = one_line(&quoted, NOTE_BYTES);
-        format!("objective {first} is reported as done, and {by} says that it is not: \"{quoted}\"")
-    };
-    let notes = notes(&done);
-    if o.phase.origin != Origin::Review && may_ask && !notes.is_empty() {
-        let said = ending::says(host, &notes, &done);
-        let left = said.leaves.or(said.contradicts).map(|left| left.words);
-        if let Some(quoted) = said.denied.or(left).or(said.trouble) {
-            return Some(taken_back("its note", quoted));
-        }
-    }
-    let answer = answer?;
-    // A review tells of what others left; that it was not finished itself holds, however often its score is reported.
-    if o.phase.origin == Origin::Review {
-        return stops(host, o, answer).map(|quoted| taken_back("the answer", quoted));
-    }
-    let said = ending::says(host, &host.text_slice(o.window, answer.text), &done);
-    // Others of the phase may be what it leaves, unless it names what this is about.
-    let of_these = |left: Option<Left>| left.filter(|left| is_last || left.names).map(|left| left.words);
-    let left = || of_these(said.leaves).or_else(|| of_these(said.contradicts));
-    let full = || if is_last { stops(host, o, answer) } else { None };
-    let quoted = said.denied.or_else(|| if may_ask { left().or_else(full) } else { None })?;
-    Some(taken_back("the answer", quoted))
-}
-
-/// Whether the session is to be asked which holds, its reports or its words.
-pub(super) fn contradicts_itself(
-    host: &impl Host,
-    o: &Observation,
-    answer: Option<&Signal>,
-) -> Option<Outcome> {
-    let what = if is_all_done(o) && can_ask(host, o) { takes_back(host, o, answer)? } else { return None };
-    Some(not_done(host, o, what))
-}
-
-/// The words by which the agent stops for want of context.
-fn stops(host: &impl Host, o: &Observation, answer: &Signal) -> Option<String> {
-    ending::out_of_context(host, o, answer).map(|ending| ending.said.text)
-}
-
-/// The notes of what this session reported as done, a line each.
-fn notes(objectives: &[&Objective]) -> String {
-    let reports = objectives.iter().filter(|objective| reports(objective, ObjectiveStatus::Done));
-    let notes = reports.filter_map(|objective| objective.reported.as_ref()).map(|report| report.note.trim());
-    notes.filter(|note| !note.is_empty()).collect::<Vec<_>>().join("\n")
 }
 
 /// Whether files are to change, and that they do is part of what the objective is done by.
@@ -222,26 +165,30 @@ fn doubt(
     let quote = |said: &str| format!("\"{}\"", one_line(said, NOTE_BYTES));
     let is_for_change = is_for_change(host, o, open);
     let checked = is_checked(o, open);
-    let contradicts = said.contradicts.as_ref().map(|left| left.words.as_str());
+    let contradicts = said.contradicts.as_deref();
     let trouble = said.trouble.as_deref().or(contradicts);
     let is_enough = wanted(host, &o.phase) == Some(Basis::Answer);
     let names_context = || answer.is_some_and(|answer| ending::names_context(host, o, answer));
     let what = match (&said.denied, &said.leaves, &said.ahead, trouble) {
         _ if was_asked && said.refuses => "answers no".to_owned(),
-        // Who has been asked means what its last line says.
-        _ if said.answers && was_asked => return None,
+        // However often it is said: words that leave work win over it.
         _ if said.answers => {
             // Who only reads speaks of what others left.
-            let left = said.leaves.as_ref().or(said.contradicts.as_ref()).filter(|_| is_for_change);
-            let full = || answer.and_then(|answer| stops(host, o, answer));
-            let taken_back = left.map(|left| left.words.clone()).or_else(full)?;
+            let left = match was_asked {
+                false => said.leaves.as_ref().or(said.contradicts.as_ref()),
+                true => said.insists.as_ref(),
+            };
+            let left = left.filter(|_| is_for_change);
+            let full = || answer.and_then(|answer| contrary::stops(host, o, answer));
+            let taken_back = left.cloned().or_else(full)?;
             format!("answers that it is done, and leaves work: {}", quote(&taken_back))
         }
         (Some(line), ..) => format!("answers \"{}\"", one_line(line, NOTE_BYTES)),
         _ if said.said_more => {
             format!("says more on its last line than `Done: {}`", ids_of(open))
         }
-        (_, Some(left), ..) => format!("leaves work: {}", quote(&left.words)),
+        (_, Some(left), ..) => format!("leaves work: {}", quote(left)),
+        _ if was_asked && said.asks.is_some() => "asks a question instead".to_owned(),
         // Where no file changed, that is what it is asked for.
         _ if is_for_change && !checked && o.files_changed == 0 => return None,
         (_, _, Some(next), _) => format!("says what comes next: {}", quote(next)),
@@ -259,19 +206,30 @@ fn doubt(
     let full = nearly_full(host, o);
     let what = format!("the agent reported nothing, and {what}{}", held_to(o, open));
     let words = answer.and_then(|answer| {
-        let words = said.leaves.as_ref().map(|left| &left.words).or(said.ahead.as_ref())?;
+        let words = said.leaves.as_ref().or(said.ahead.as_ref())?;
         Some(ending::quoted(answer, words.clone()))
     });
     let evidence = full.clone().map(observed).into_iter().chain(words).collect();
     let over = match full {
         _ if !was_asked => None,
         Some(full) => Some(full),
+        None if said.is_exhausted => Some("its metadata says that its context is exhausted".to_owned()),
         None if !said.refuses && names_context() => Some("the agent names its context".to_owned()),
         None => None,
     };
-    Some(match over {
-        Some(why) => Outcome { evidence, ..plain(Verdict::Exhausted, format!("{why}; {what}")) },
-        None => Outcome { evidence, ..not_done(host, o, what) },
+    // No other session could answer what it asks.
+    let question = said.asks.as_ref().filter(|_| was_asked && said.denied.is_none());
+    Some(match (over, question) {
+        (Some(why), _) => Outcome { evidence, ..plain(Verdict::Exhausted, format!("{why}; {what}")) },
+        (None, Some(question)) => {
+            let question = one_line(question, NOTE_BYTES);
+            let recovery = course(host, o, Verdict::NeedsInput, &question);
+            let evidence =
+                answer.map(|answer| ending::quoted(answer, question.clone())).into_iter().collect();
+            let what = format!("the agent asks: \"{question}\"");
+            Outcome { evidence, recovery, ..plain(Verdict::NeedsInput, what) }
+        }
+        (None, None) => Outcome { evidence, ..not_done(host, o, what) },
     })
 }
 
@@ -315,7 +273,7 @@ fn weigh(host: &impl Host, o: &Observation, open: &[&Objective], answer: Option<
 }
 
 /// Asks the same session once, by name, for what is missing; then goes on as said.
-fn unfinished(host: &impl Host, o: &Observation, what: String, then: Action) -> Outcome {
+pub(super) fn unfinished(host: &impl Host, o: &Observation, what: String, then: Action) -> Outcome {
     Outcome {
         evidence: vec![observed(what.clone())],
         recovery: if can_ask(host, o) { Action::Nudge } else { then },
@@ -325,7 +283,7 @@ fn unfinished(host: &impl Host, o: &Observation, what: String, then: Action) -> 
 }
 
 /// Whether the session is there, and was not asked yet.
-fn can_ask(host: &impl Host, o: &Observation) -> bool {
+pub(super) fn can_ask(host: &impl Host, o: &Observation) -> bool {
     o.session.exit.is_none() && i64::from(o.nudges) < host.integer("max-asks")
 }
 
@@ -368,6 +326,22 @@ pub(super) fn is_left(o: &Observation) -> bool {
     }
 }
 
+/// The session as it was when it had reported all of its prompt as done, where that was taken back.
+pub(super) fn as_reported(o: &Observation) -> Option<Observation> {
+    let is_taken_back = |objective: &Objective| {
+        objective.status != ObjectiveStatus::Done && reports(objective, ObjectiveStatus::Done)
+    };
+    let count = open(o).filter(|objective| is_taken_back(objective)).count() as u32;
+    if count == 0 || open(o).any(|objective| !is_taken_back(objective)) {
+        return None;
+    }
+    let mut seen = o.clone();
+    seen.objectives.iter_mut().for_each(|objective| objective.status = ObjectiveStatus::Done);
+    seen.phase.progress.open = o.phase.progress.open.saturating_sub(count);
+    seen.phase.progress.done = o.phase.progress.done.saturating_add(count);
+    Some(seen)
+}
+
 /// Whether every objective of the prompt is taken for done, by what was reported.
 pub(super) fn is_all_done(o: &Observation) -> bool {
     !o.objectives.is_empty() && open(o).next().is_none()
@@ -378,7 +352,7 @@ fn open(o: &Observation) -> impl Iterator<Item = &Objective> {
 }
 
 /// Whether the session said so itself.
-fn reports(objective: &Objective, status: ObjectiveStatus) -> bool {
+pub(super) fn reports(objective: &Objective, status: ObjectiveStatus) -> bool {
     objective.reported.as_ref().is_some_and(|report| report.by_session && report.status == status)
 }
 

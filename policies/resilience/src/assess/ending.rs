@@ -7,6 +7,7 @@
 
 mod claim;
 mod classes;
+mod handoff;
 mod lexicon;
 mod plain;
 mod words;
@@ -21,9 +22,10 @@ use baton_sdk::types::{Channel, Evidence, Signal, Span};
 use super::signals::EVIDENCE_BYTES;
 use claim::{Claim, Claimed, claims, is_mark};
 use classes::{CONDITIONS, NUMBERS, SELVES};
+pub(super) use handoff::{left_by_answer, left_by_handoff};
 use lexicon::{Lexicon, List};
 use words::{Sentence, sentences};
-pub(super) use work::{Left, Said, last_words, says};
+pub(super) use work::{Said, last_words, says};
 
 /// Bytes at the end of an answer that are its last words.
 const LAST_WORDS_BYTES: usize = 2 << 10;
@@ -83,9 +85,25 @@ pub(super) struct Ending {
 
 /// The last words, where they say that the agent stops because its context is used up.
 pub(super) fn out_of_context(host: &impl Host, o: &Observation, answer: &Signal) -> Option<Ending> {
+    ending_of(host, o, answer, false)
+}
+
+/// The same beside the line that an agent is asked for: that the line says "done" does not take it back.
+pub(super) fn out_of_context_beside_line(
+    host: &impl Host,
+    o: &Observation,
+    answer: &Signal,
+) -> Option<Ending> {
+    ending_of(host, o, answer, true)
+}
+
+fn ending_of(host: &impl Host, o: &Observation, answer: &Signal, beside_line: bool) -> Option<Ending> {
     let whole = host.text_slice(o.window, answer.text);
     let from = whole.ceil_char_boundary(whole.len().saturating_sub(LAST_WORDS_BYTES));
-    let text = &whole[from..];
+    let text = match beside_line {
+        true => work::before_line(&whole[from..]),
+        false => &whole[from..],
+    };
     let tail = Span { start: answer.text.start + from as u32, end: answer.text.end };
     // Most answers name no context at all.
     if host.find_any(o.window, tail, &mentions(host), 1).is_empty() {
@@ -105,7 +123,7 @@ pub(super) fn names_context(host: &impl Host, o: &Observation, answer: &Signal) 
         return false;
     }
     let lexicon = Lexicon::of(host);
-    newest(&whole[from..]).iter().any(|sentence| lexicon.names.all(&sentence.words).next().is_some())
+    newest(&whole[from..]).iter().any(|sentence| claim::names_context(&sentence.words, &lexicon))
 }
 
 /// The last sentences of a text.
@@ -187,6 +205,14 @@ impl<'s> Answer<'s> {
         let phrases = [&self.stopping, &self.left, &self.successors].into_iter().flatten();
         let last = phrases.map(|(at, start, _)| (*at, *start)).max()?;
         (Some(last) > self.finished).then_some(last)
+    }
+
+    /// Words of a sentence by which it leaves work, or leaves it to somebody.
+    fn leaves_in(&self, sentence: usize) -> impl Iterator<Item = usize> {
+        let phrases = [&self.left, &self.successors].into_iter().flatten();
+        phrases
+            .filter(move |phrase| phrase.0 == sentence && Some((phrase.0, phrase.1)) > self.finished)
+            .map(|phrase| phrase.1)
     }
 
     /// The last sentence that says it, and whether unmistakably.

@@ -138,7 +138,7 @@ fn work() -> Vec<Setting> {
         texts(
             "contradiction-words",
             CONTRADICTION,
-            "An agent that uses these beside a report or a last line of done is asked once which of them holds (A11).",
+            "An agent that uses these beside a report or a last line of done is asked once which of them holds; what it says of its own work again is not done (A11).",
         ),
         texts(
             "rid-words",

@@ -42,7 +42,7 @@ fn who_answers_the_question_plainly_is_believed() {
     for text in [
         "Yes.",
         "Yes, the work is complete.",
-        "Wrote the parser. I skipped the old format. Context is at 85%.\n\n**Done: parser**",
+        "Wrote the parser. It skips the old format. Context is at 85%.\n\n**Done: parser**",
         "I have used 85% of my context.\n\nDone: parser",
     ] {
         assert_eq!(asked(text, 1).verdict, Verdict::Completed, "{text}");
@@ -343,7 +343,7 @@ fn who_is_asked_can_answer_in_a_line() {
         assert_ne!(answered(&text).verdict, Verdict::Completed, "{line}");
     }
     // It is as good as a report: also where an earlier session had changed the files.
-    let found_done = |nudges, before| {
+    let found_done = |nudges, before, phase_files_changed| {
         judge("It works, and nothing had to be changed.\nDone: parser", |o| {
             let objective = sample::objective("parser", "Write it");
             let attempts = nudges + 1 + before;
@@ -351,15 +351,19 @@ fn who_is_asked_can_answer_in_a_line() {
                 vec![Objective { status: ObjectiveStatus::InProgress, files: 0, attempts, ..objective }];
             (o.files_changed, o.phase.check, o.phase.expects_files) = (0, None, true);
             (o.nudges, o.answer_bytes, o.phase.progress.done) = (nudges, 50, 0);
+            o.phase_files_changed = phase_files_changed;
         })
     };
     assert_eq!(
-        (found_done(0, 1).verdict, found_done(1, 1).verdict),
+        (found_done(0, 1, 1).verdict, found_done(1, 1, 1).verdict),
         (Verdict::Completed, Verdict::Completed)
     );
     // Where nobody ever changed anything, a person decides.
-    assert_eq!(found_done(0, 0).recovery, Action::Nudge);
-    assert!(matches!(found_done(1, 0).recovery, Action::AskPerson(_)));
+    assert_eq!(found_done(0, 0, 0).recovery, Action::Nudge);
+    assert!(matches!(found_done(1, 0, 0).recovery, Action::AskPerson(_)));
+    // A session before it that made nothing is nothing to show.
+    assert_eq!(found_done(0, 1, 0).recovery, Action::Nudge);
+    assert!(matches!(found_done(1, 3, 0).recovery, Action::AskPerson(_)));
     // Only the whole line counts, with the names of the objectives.
     for line in [
         "Done: parser. Not done: cases 3 to 5.",
@@ -395,7 +399,8 @@ fn a_report_of_done_beside_words_that_the_context_is_full_is_asked_about_once() 
     ] {
         let first = reported(text, 0);
         assert_eq!((first.verdict, first.recovery), (Verdict::Unfinished, Action::Nudge), "{text}");
-        assert_eq!(reported(text, 1).verdict, Verdict::Completed, "who was asked means its report: {text}");
+        let again = reported(text, 1);
+        assert_eq!((again.verdict, again.recovery), (Verdict::Unfinished, Action::HandOff), "again: {text}");
     }
     assert_eq!(reported("The parser is written, and its tests pass.", 0).verdict, Verdict::Completed);
 }
@@ -408,4 +413,41 @@ fn a_no_is_heard_in_more_languages_than_one() {
         let assessment = held_to(text, ("Write it", &["parser.txt"]), "true", 1);
         assert_ne!(assessment.verdict, Verdict::Completed, "{text}");
     }
+}
+
+#[test]
+fn a_question_to_a_person_is_no_end_of_a_context() {
+    // M3: an agent that wants to know more of the work was continued in a new session, as one whose context is used up.
+    let unwritten = |text: &str, nudges: u32| {
+        judge(text, |o| {
+            let objective = sample::objective("parser", "Write b");
+            o.objectives = vec![Objective { status: ObjectiveStatus::InProgress, files: 0, ..objective }];
+            (o.files_changed, o.phase.expects_files, o.nudges) = (0, true, nudges);
+            o.phase.progress.open = 1;
+        })
+    };
+    for text in [
+        "I need more context about b before I can start. Which format do you want?",
+        "I need some more context on b. Should it be CSV or JSON?",
+        "Please give me more context. What is b?",
+        "Which format do you want?",
+    ] {
+        let first = unwritten(text, 0);
+        assert!(!matches!(first.verdict, Verdict::Exhausted | Verdict::Completed), "{text} {}", first.reason);
+        assert_eq!(first.recovery, Action::Nudge, "{text}");
+        let again = unwritten(text, 1);
+        assert_eq!(again.verdict, Verdict::NeedsInput, "{text} {}", again.reason);
+        let question = text.rsplit_terminator(['.', '!']).next().unwrap_or_default().trim();
+        assert!(
+            matches!(&again.recovery, Action::AskPerson(asked) if asked.contains(question)),
+            "{:?}",
+            again.recovery
+        );
+    }
+    // Its own window is another thing, and so is work that was done.
+    assert_eq!(
+        unwritten("I need more context than I have left. Shall another session go on?", 1).verdict,
+        Verdict::Exhausted
+    );
+    assert_ne!(unwritten("I implemented half of b. Do you want the rest?", 1).verdict, Verdict::NeedsInput);
 }

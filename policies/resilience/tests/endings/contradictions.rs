@@ -87,7 +87,7 @@ fn what_stands_beside_the_last_line_can_contradict_it() {
         let text = format!("{text}\n\nDone: parser");
         let first = held_to(&text, FIVE, "", 0);
         assert_eq!((first.verdict, first.recovery), (Verdict::Unfinished, Action::Nudge), "{text}");
-        assert_eq!(held_to(&text, FIVE, "", 1).verdict, Verdict::Completed, "who was asked means it: {text}");
+        assert_ne!(held_to(&text, FIVE, "", 1).verdict, Verdict::Completed, "again: {text}");
     }
     // None of these was heard beside the line.
     for text in [
@@ -168,7 +168,7 @@ fn a_report_of_done_beside_words_of_work_left_is_asked_about_once() {
     ] {
         let first = reported(text, note, 0);
         assert_eq!((first.verdict, first.recovery), (Verdict::Unfinished, Action::Nudge), "{text} {note}");
-        assert_eq!(reported(text, note, 1).verdict, Verdict::Completed, "its report stands: {text} {note}");
+        assert_eq!(reported(text, note, 1).verdict, Verdict::Unfinished, "again: {text} {note}");
     }
     for (text, note) in [("The five cases are written.", "all five, and no TODO left"), ("Ok.", "")] {
         assert_eq!(reported(text, note, 0).verdict, Verdict::Completed, "{text} {note}");
@@ -187,7 +187,7 @@ fn words_against_a_report_are_heard_while_others_are_open_where_they_name_it() {
     ] {
         let first = reported(text, 0);
         assert_eq!((first.verdict, first.recovery), (Verdict::Unfinished, Action::Nudge), "{text}");
-        assert_ne!(reported(text, 1).verdict, Verdict::Unfinished, "who was asked means its report: {text}");
+        assert_ne!(reported(text, 1).verdict, Verdict::Completed, "again: {text}");
     }
     for text in ["The printer is next.", "The printer is still to be done.", "My context window is full."] {
         assert_ne!(reported(text, 0).recovery, Action::Nudge, "another one is left: {text}");
@@ -253,5 +253,166 @@ fn metadata_that_says_that_work_is_open_is_heard() {
     {
         let line = format!("{text}\n\nDone: parser");
         assert_eq!(held_to(&line, FIVE, "", 0).verdict, Verdict::Completed, "{text}");
+    }
+}
+
+/// An objective that wants five lines of one file.
+const LINES: (&str, &[&str]) = ("Write cats.txt: five lines about cats.", &["cats.txt"]);
+
+#[test]
+fn what_is_said_twice_is_not_done() {
+    // A11, A12: each was done, since the agent that was asked said the same once more.
+    for text in [
+        "I wrote two of the five lines; three are missing because I ran low on room.",
+        "My context is used up, so I stopped after two of the five lines.",
+        "The remaining three lines will follow in the next step.",
+        "{\"status\": \"partial\", \"errors\": [{\"type\": \"context_exhaustion\"}]}",
+        "- [x] head\n- [ ] tail",
+        "I left placeholder functions for the parsing; they raise NotImplementedError.",
+        "I skipped the edge cases.",
+        "The edge cases are not implemented.",
+    ] {
+        let line = format!("{text}\n\nDone: parser");
+        for wanted in [LINES, ("Write it", &["cats.txt"] as &[&str])] {
+            for check in ["", "true"] {
+                // An error in the form of a protocol needs no question.
+                let first = held_to(&line, wanted, check, 0).recovery;
+                assert!(matches!(first, Action::Nudge | Action::HandOff), "{text} {check} {first:?}");
+                let again = held_to(&line, wanted, check, 1);
+                assert_ne!(again.verdict, Verdict::Completed, "{text} {check}");
+                assert!(
+                    matches!(again.recovery, Action::HandOff | Action::Retry),
+                    "{text} {:?}",
+                    again.recovery
+                );
+                // Unattended it ends: sessions are bounded, then a person decides, who reads the words.
+                let spent = judge(&line, |o| {
+                    let objective = sample::objective("parser", wanted.0);
+                    o.objectives =
+                        vec![Objective { status: ObjectiveStatus::InProgress, files: 0, ..objective }];
+                    (o.files_changed, o.phase.expects_files, o.nudges) = (1, true, 1);
+                    o.phase.budget.retries_used = o.phase.budget.retries;
+                });
+                let asks = matches!(&spent.recovery, Action::AskPerson(question) if question.contains("leaves work"));
+                assert!(asks || spent.recovery == Action::HandOff, "{text} {:?}", spent.recovery);
+            }
+        }
+        for said in [text, &line] {
+            let reported = |nudges| reported_done(said, ("parser", LINES.0), "", 0, nudges);
+            assert_eq!(reported(0).recovery, Action::Nudge, "{said}");
+            assert_eq!(reported(1).verdict, Verdict::Unfinished, "{said}");
+        }
+    }
+    let note = |nudges| {
+        let note = "2 of 5 lines; lines 3 to 5 are still missing";
+        reported_done("Reported.\n\nDone: parser", ("parser", LINES.0), note, 0, nudges)
+    };
+    assert_eq!((note(0).recovery, note(1).verdict), (Action::Nudge, Verdict::Unfinished));
+    // Whose context is named is continued, and so is what its metadata says.
+    for text in
+        ["My context is used up, so I stopped after two lines.", "{\"error\": \"context_exhaustion\"}"]
+    {
+        let again = held_to(&format!("{text}\n\nDone: parser"), LINES, "", 1);
+        assert_eq!((again.verdict, again.recovery), (Verdict::Exhausted, Action::HandOff), "{text}");
+        assert_eq!(reported_done(text, ("parser", LINES.0), "", 0, 1).recovery, Action::HandOff, "{text}");
+    }
+    // A plain answer, and words that say nothing of what is left.
+    for text in [
+        "Yes",
+        "All five lines are written.",
+        "I wrote all five lines, and nothing is left.",
+        "I removed the placeholder, and the remaining two lines are written.",
+        "It counts what is left, also TODO comments; the next one is shown first.",
+        "I could not reproduce the crash of the old version.",
+        "I have used 85% of my context.",
+    ] {
+        let line = format!("{text}\n\nDone: parser");
+        assert_eq!(held_to(&line, LINES, "", 1).verdict, Verdict::Completed, "{text}");
+        assert_eq!(
+            reported_done(&line, ("parser", LINES.0), "all five", 0, 1).verdict,
+            Verdict::Completed,
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn what_was_taken_back_is_recovered_as_it_was_judged() {
+    // A11: by the time that the host asks what to do, it has opened the objective again.
+    let words = "My context is used up, so I stopped after two of the five lines.";
+    let reopened = judge(words, |o| {
+        let report = StatusReport { status: ObjectiveStatus::Done, note: String::new(), by_session: true };
+        let objective = Objective { reported: Some(report), ..sample::objective("parser", LINES.0) };
+        o.objectives = vec![Objective { status: ObjectiveStatus::Done, ..objective }];
+        (o.files_changed, o.nudges, o.phase.progress.open) = (1, 1, 0);
+    });
+    assert_eq!((reopened.verdict, reopened.recovery), (Verdict::Unfinished, Action::HandOff));
+}
+
+/// A prompt of which "cats" was reported as done, while "dogs" is open, with a handoff behind it.
+fn handed_over(state: &str, next: &str, others: &[&str], nudges: u32) -> crate::judged::Judged {
+    judge("I reported it.", |o| {
+        let report = StatusReport { status: ObjectiveStatus::Done, note: String::new(), by_session: true };
+        let file = ExpectedFile { path: "cats.txt".into(), state: FileState::Changed };
+        o.objectives = vec![Objective {
+            status: ObjectiveStatus::Done,
+            reported: Some(report),
+            expected_files: vec![file],
+            ..sample::objective("cats", LINES.0)
+        }];
+        (o.files_changed, o.nudges, o.phase.progress.open) = (1, nudges, others.len() as u32);
+        o.others_open = others.iter().map(|id| (*id).to_owned()).collect();
+        o.handoff_reported = true;
+        o.handoff = Some(baton_sdk::handoff::ReportedHandoff {
+            session: None,
+            current_state: state.into(),
+            immediate_next_action: next.into(),
+            critical_context: Vec::new(),
+            critical_files: Vec::new(),
+        });
+    })
+}
+
+#[test]
+fn a_handoff_that_leaves_work_of_what_was_reported_is_asked_about() {
+    // A11, C23: the objective was done, and another one of the phase was handed to the successor.
+    for (state, next) in [
+        ("2 of 5 lines written", "Write the other three lines"),
+        ("cats.txt has two lines.", "Write the other three lines."),
+        ("cats is half done, dogs is not begun", "Go on"),
+        ("Lines 3 to 5 are placeholders.", "Write dogs.txt"),
+        ("dogs is still to be done; cats is not finished", "Write dogs.txt"),
+        ("I stopped after line 2.", "Write dogs.txt"),
+        ("See cats.txt", "Finish the remaining lines of cats.txt, then dogs"),
+        ("See cats.txt", "Write what is left of it"),
+    ] {
+        let first = handed_over(state, next, &["dogs"], 0);
+        assert_eq!((first.verdict, first.recovery), (Verdict::Unfinished, Action::Nudge), "{state} / {next}");
+        assert!(first.reason.contains("its handoff says that it is not"), "{}", first.reason);
+        let again = handed_over(state, next, &["dogs"], 1);
+        assert_eq!(
+            (again.verdict, again.recovery),
+            (Verdict::Unfinished, Action::HandOff),
+            "{state} / {next}"
+        );
+        // Where nothing else is open, its words count after the question, which comes for any handoff.
+        assert_eq!(handed_over(state, next, &[], 0).recovery, Action::Nudge, "{state} / {next}");
+    }
+    // It may hand over once it has finished something.
+    for (state, next) in [
+        ("cats.txt has its five lines.", "Write dogs.txt"),
+        ("cats is done, dogs is still to be written", "Write the five lines of dogs.txt"),
+        ("All five lines of cats.txt are written. dogs.txt is not started yet.", "Begin with dogs"),
+        ("1 of 2 objectives is done.", "Take up the next objective."),
+        ("Cats are finished; dogs: 2 of 5 lines are there.", "Write the other three lines of dogs.txt"),
+        ("The file is complete. My context is nearly full.", "dogs"),
+        ("cats.txt is written. Next is dogs.txt: its three lines are missing.", "Write dogs.txt"),
+    ] {
+        let handed = handed_over(state, next, &["dogs"], 0);
+        assert_eq!(
+            (handed.verdict, handed.recovery),
+            (Verdict::HandedOff, Action::HandOff),
+            "{state} / {next}"
+        );
     }
 }

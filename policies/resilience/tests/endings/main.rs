@@ -212,7 +212,10 @@ fn who_does_not_say_that_it_is_done_is_not_believed() {
         "Alle f\u{fc}nf F\u{e4}lle sind geschrieben.",
     ] {
         assert_eq!(asked(other, 0).recovery, Action::Nudge, "{other}");
-        assert_eq!(asked(&format!("{other}\n\nDone: parser"), 1).verdict, Verdict::Completed, "{other}");
+        // Beside the line only what says plainly that it is a part takes it back.
+        let is_part = other.starts_with("All three") || other.starts_with("Tests are red");
+        let again = asked(&format!("{other}\n\nDone: parser"), 1).verdict;
+        assert_eq!(again == Verdict::Completed, !is_part, "{other}");
     }
     // Who speaks of what is not done is asked.
     let careful = "Implemented the five cases. I did not touch the parser, which is another matter.";
@@ -452,5 +455,26 @@ fn no_text_breaks_the_reading() {
         let text = piece.repeat(4096 / piece.len());
         let assessment = judge(&text, |_| {});
         assert!(matches!(assessment.verdict, Verdict::Completed | Verdict::Exhausted), "{piece}");
+    }
+}
+
+#[test]
+fn what_is_said_twice_is_heard_where_it_is_of_the_agents_own_work() {
+    // A11, A12: whole answers, said once more with the line behind them. Of those that are no endings some are of work that waits
+    // for something, and all were written to be mistaken; an agent that was asked has mostly something plainer to say.
+    for reported in [false, true] {
+        let again = |row: &Row| {
+            let line = format!("{}\n\nDone: parser", row.text);
+            let judged = match reported {
+                true => reported_done(&line, ("parser", "Write it"), "", 0, 1),
+                false => held_to(&line, ("Write it", &["a.txt"]), "", 1),
+            };
+            judged.verdict == Verdict::Completed
+        };
+        let rows = rows();
+        let count = |ends: bool| rows.iter().filter(|row| row.ends == ends && again(row)).count();
+        let all = |ends: bool| rows.iter().filter(|row| row.ends == ends).count();
+        assert!(count(true) * 100 <= all(true) * 12, "{} of {} are done", count(true), all(true));
+        assert!(count(false) * 100 >= all(false) * 90, "{} of {} are done", count(false), all(false));
     }
 }

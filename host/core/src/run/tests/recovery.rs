@@ -179,6 +179,39 @@ fn a_handoff_behind_a_report_of_done_opens_what_it_names_next() {
     assert!(!handed_off("Write the rest.").0);
 }
 
+// A11, C23
+#[test]
+fn a_policy_sees_the_words_of_a_handoff_until_an_objective_is_reported_as_done() {
+    let mut world = World::new(workflow(&[("1", &["a", "b"])]));
+    while world.run.live_sessions().is_empty() {
+        assert!(world.step());
+    }
+    let seen = |world: &World| world.run.session_observation(0, Occasion::PromptEnded, &[0]).0;
+    let before = seen(&world);
+    assert_eq!((before.handoff_reported, before.handoff), (false, None));
+    assert_eq!((before.others_open, before.phase_files_changed), (vec!["b".into()], 0));
+    let tell = |world: &mut World, report: Report, nth: u32| {
+        let digest = Digest::of(format!("{nth}"));
+        world.run.reported(Some(&"s1".into()), &digest, &report);
+    };
+    let done = || Report::ObjectiveUpdate {
+        objective: "a".into(),
+        status: ObjectiveStatus::Done,
+        note: String::new(),
+    };
+    tell(&mut world, done(), 1);
+    let long = "half of it, ".repeat(1000);
+    let handoff = ReportedHandoff { current_state: long.clone(), ..ReportedHandoff::default() };
+    tell(&mut world, Report::HandoffWrite(Box::new(handoff)), 2);
+    let behind = seen(&world);
+    let words = behind.handoff.expect("it is the last word").current_state;
+    assert!(behind.handoff_reported && words.len() < long.len() && long.starts_with(&words));
+    // Its later word is another one.
+    tell(&mut world, done(), 3);
+    let again = seen(&world);
+    assert_eq!((again.handoff_reported, again.handoff), (true, None));
+}
+
 /// A report of the first session.
 fn reported(report: Report) -> Input {
     let digest = Digest::of(format!("{report:?}"));

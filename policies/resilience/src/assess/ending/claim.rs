@@ -48,6 +48,11 @@ const VERB_WORDS: usize = 4;
 /// Words that are looked at before a verb for its subject.
 const BACK: usize = 6;
 
+/// Behind "context": what somebody knows of a thing.
+const TOLD_ABOUT: [&str; 6] = ["about", "regarding", "concerning", "around", "behind", "on"];
+/// Before "context", where it is asked for.
+const MORE_OF_IT: [&str; 5] = ["more", "some", "additional", "further", "missing"];
+
 /// A verb or an adjective of a context, and its words.
 #[derive(Clone, Copy)]
 struct Verb {
@@ -74,6 +79,11 @@ pub(super) struct Claimed {
 pub(super) fn claims(words: &[String], lexicon: &Lexicon) -> Vec<Claimed> {
     let sentence = Sentence { words, lexicon };
     sentence.names().into_iter().rev().take(NAMES).filter_map(|name| sentence.claim(name)).collect()
+}
+
+/// Whether a sentence names a context of the agent, whatever it says of it.
+pub(super) fn names_context(words: &[String], lexicon: &Lexicon) -> bool {
+    !Sentence { words, lexicon }.names().is_empty()
 }
 
 /// From one mark between clauses to the next.
@@ -103,6 +113,17 @@ impl Sentence<'_> {
         at.checked_sub(1).map_or("", |before| self.word(before))
     }
 
+    /// "I need more context about the format", "please give me some context": what a person knows, and no window.
+    fn is_information(&self, start: usize, end: usize) -> bool {
+        let is_asked_for = || {
+            MORE_OF_IT.contains(&self.before(start))
+                && self.words.iter().any(|word| ["you", "your", "please"].contains(&word.as_str()))
+        };
+        self.word(start) == "context"
+            && end == start + 1
+            && (TOLD_ABOUT.contains(&self.word(end)) || is_asked_for())
+    }
+
     /// The names of a context, each with all that belongs to it.
     fn names(&self) -> Vec<(usize, usize)> {
         let mut names: Vec<(usize, usize)> = Vec::new();
@@ -111,7 +132,8 @@ impl Sentence<'_> {
                 end += 1;
             }
             let output = ["output", "response", "rate", "usage", "completion"].contains(&self.before(start));
-            if !output && names.last().is_none_or(|last| last.1 <= start) {
+            if !output && !self.is_information(start, end) && names.last().is_none_or(|last| last.1 <= start)
+            {
                 names.push((start, end));
             }
         }

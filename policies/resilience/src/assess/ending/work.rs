@@ -8,7 +8,7 @@ use super::classes::NUMBERS;
 use super::lexicon::{Lexicon, Work};
 use super::plain::{claims_all, has, is_all_plain};
 use super::words::{QUOTE, Sentence, words};
-use super::{Answer, DONE, NONE, newest, stretch};
+use super::{Answer, DONE, NONE, newest, part_of, stretch};
 
 /// Bytes at the beginning and at the end of a long answer that say what became of the work.
 const HEAD_BYTES: usize = 1 << 10;
@@ -51,6 +51,16 @@ const OPEN_STATUSES: [&str; 9] = [
     "open",
     "deferred",
 ];
+/// The kind of error of a session that ended for want of context.
+const EXHAUSTION: &str = "context exhaustion";
+/// Words of what is left by which it is still to be made.
+const TO_COME: [&str; 5] = ["will", "shall", "follow", "later", "tomorrow"];
+/// What an agent does with a fault that is not there.
+const SOUGHT: [&str; 5] = ["reproduce", "find", "trigger", "see", "observe"];
+/// Words of what is not there yet.
+const STATES: [&str; 7] = ["not", "unfinish", "incomplet", "unimplement", "unwritten", "missing", "open"];
+/// What an agent uses up: a part of it says nothing of the work.
+const SPENT: [&str; 8] = ["turn", "turns", "run", "runs", "token", "tokens", "context", "window"];
 /// What such lines count.
 const FOOTERS: [&str; 6] = ["token", "cost", "duration", "time", "usage", "elapsed"];
 /// What a sentence calls the line that it announces, and how it does.
@@ -99,9 +109,11 @@ const DENIALS: [&str; 11] =
 /// What the last words say of the work, whatever the reason.
 pub(in crate::assess) struct Said {
     /// The last sentence by which the agent stops, or leaves work to somebody; nothing where it says behind it that all is done.
-    pub(in crate::assess) leaves: Option<Left>,
+    pub(in crate::assess) leaves: Option<String>,
     /// The last sentence that contradicts that all is done, however plainly that is said beside it.
-    pub(in crate::assess) contradicts: Option<Left>,
+    pub(in crate::assess) contradicts: Option<String>,
+    /// The last sentence that does so of the agent's own doing, or of what the objectives are about: however often it says so, work is left.
+    pub(in crate::assess) insists: Option<String>,
     /// What it says of what comes next, behind everything that it claims is done.
     pub(in crate::assess) ahead: Option<String>,
     /// The first sentence that says of something that it is not done, or that it failed, or that asks.
@@ -122,18 +134,14 @@ pub(in crate::assess) struct Said {
     pub(in crate::assess) said_more: bool,
     /// Its last line, where that answers that it is not done.
     pub(in crate::assess) denied: Option<String>,
+    /// Its last sentence is a question, and nothing says that anything was done.
+    pub(in crate::assess) asks: Option<String>,
+    /// A line of metadata says that the context is exhausted.
+    pub(in crate::assess) is_exhausted: bool,
 }
 
-/// A sentence that leaves work.
-#[derive(Clone)]
-pub(in crate::assess) struct Left {
-    pub(in crate::assess) words: String,
-    /// It names what the objectives are about: their ids, files, things or number.
-    pub(in crate::assess) names: bool,
-}
-
-/// What the last words say of the work, which is what these objectives are about.
-pub(in crate::assess) fn says(host: &impl Host, whole: &str, open: &[&Objective]) -> Said {
+/// What the last words say of the work, which is what these objectives are about. What it insists on is looked for once it was asked.
+pub(in crate::assess) fn says(host: &impl Host, whole: &str, open: &[&Objective], was_asked: bool) -> Said {
     let text = &both_ends(whole);
     let (lexicon, work, sentences) = (Lexicon::without_context(host), Work::of(host), newest(text));
     let topic = Topic::of(open);
@@ -164,13 +172,30 @@ pub(in crate::assess) fn says(host: &impl Host, whole: &str, open: &[&Objective]
     let claims = is_plain && sentences.iter().any(is_claimed);
     let ahead = sentences.iter().rev().find(|sentence| work.looks_ahead(sentence));
     let ahead = ahead.filter(|_| !answers && !claims);
-    let left = Answer::new(&sentences, &lexicon).left_to_do();
-    let left_by = |sentence: &Sentence| {
-        let words = stretch(text, sentence);
-        Left { names: topic.is_meant(&sentence.words) || topic.names_code(&words), words }
+    let tells = sentences.iter().flat_map(|sentence| &sentence.words).any(|word| is_deed(word));
+    let asked = sentences.last().filter(|sentence| asks(sentence) && !tells && !answers);
+    let answer = Answer::new(&sentences, &lexicon);
+    let left = answer.left_to_do();
+    let insists = |at: usize, sentence: &Sentence| {
+        let words = &sentence.words;
+        let is_meant = topic.is_meant(words);
+        let contrary = || {
+            work.contradiction.all(words).filter(|(at, _)| work.contradicts_at(words, *at, &topic, &lexicon))
+        };
+        let leaves = |at: usize| {
+            let is_own = is_own_doing(words, at) && !is_made_by(words, at);
+            (is_meant || is_own || has(words, &TO_COME)) && !is_made_behind(words, at)
+        };
+        topic.counts_short(words) && !answer.leaves_in(at).any(|at| is_made_behind(words, at))
+            || tells_a_part(words)
+            || answer.leaves_in(at).any(leaves)
+            || contrary().any(|(at, end)| is_meant || is_own_doing(words, at) || is_state(&words[at..end]))
     };
+    let mut asked_about = sentences.iter().enumerate().rev().filter(|_| was_asked);
+    let insisted = asked_about.find(|(at, sentence)| insists(*at, sentence));
+    let insisted = insisted.map(|(_, sentence)| stretch(text, sentence));
     Said {
-        leaves: left.map(|(at, _)| left_by(&sentences[at])),
+        leaves: left.map(|(at, _)| stretch(text, &sentences[at])),
         contradicts: sentences
             .iter()
             .rev()
@@ -180,8 +205,9 @@ pub(in crate::assess) fn says(host: &impl Host, whole: &str, open: &[&Objective]
                     || has(words, &COMPLETE) && is_share(words)
                     || work.contradicts(words, &topic, &lexicon)
             })
-            .map(left_by)
-            .or_else(|| status.map(|words| Left { words: words.to_owned(), names: true })),
+            .map(|sentence| stretch(text, sentence))
+            .or_else(|| status.map(str::to_owned)),
+        insists: insisted.or_else(|| status.map(str::to_owned)),
         ahead: ahead.map(|sentence| stretch(text, sentence)),
         trouble: trouble
             .map(|sentence| stretch(text, sentence))
@@ -189,7 +215,7 @@ pub(in crate::assess) fn says(host: &impl Host, whole: &str, open: &[&Objective]
             .filter(|_| !answers),
         claims,
         affirms: begins_with("yes") && is_plain,
-        tells: sentences.iter().flat_map(|sentence| &sentence.words).any(|word| is_deed(word)),
+        tells,
         has_words: !sentences.is_empty(),
         refuses: NO.into_iter().any(begins_with),
         answers,
@@ -198,11 +224,13 @@ pub(in crate::assess) fn says(host: &impl Host, whole: &str, open: &[&Objective]
             Some(AnswerLine::NotDone(line)) => Some(line.trim().to_owned()),
             _ => None,
         },
+        asks: asked.map(|sentence| stretch(text, sentence)),
+        is_exhausted: status.is_some_and(|line| plainly(line).contains(EXHAUSTION)),
     }
 }
 
 /// An answer, or of a long one its beginning and its end: what stands between says little of what became of the work.
-fn both_ends(whole: &str) -> String {
+pub(super) fn both_ends(whole: &str) -> String {
     if whole.len() <= HEAD_BYTES + TAIL_BYTES {
         return whole.to_owned();
     }
@@ -219,7 +247,7 @@ pub(in crate::assess) fn last_words(host: &impl Host, window: u32, answer: &Sign
 }
 
 /// What the last line answers that `reporting.rs` asks for.
-enum AnswerLine<'t> {
+pub(super) enum AnswerLine<'t> {
     /// "Done: parser", with the names of all these objectives; what else it says.
     Done(String),
     /// "Not done: the tests", the whole line.
@@ -227,7 +255,7 @@ enum AnswerLine<'t> {
 }
 
 /// The last line that answers; "Not done: nothing" is none, and neither is a courtesy behind it.
-fn answer_line<'t>(text: &'t str, open: &[&Objective], work: &Work) -> Option<AnswerLine<'t>> {
+pub(super) fn answer_line<'t>(text: &'t str, open: &[&Objective], work: &Work) -> Option<AnswerLine<'t>> {
     let plain = |part: &str| part.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
     // Quoted, or behind an empty box, it is not said.
     let is_said = |line: &&str| {
@@ -264,21 +292,34 @@ fn answer_line<'t>(text: &'t str, open: &[&Objective], work: &Work) -> Option<An
     (is_all || names_all).then(|| AnswerLine::Done(remark.join(" ")))
 }
 
+/// An answer without the line at its end that an agent is asked for.
+pub(super) fn before_line(text: &str) -> &str {
+    let said = text.trim_end();
+    let start = said.rfind('\n').map_or(0, |at| at + 1);
+    let line = said[start..].trim_start_matches(|c: char| !c.is_alphanumeric());
+    if starts_with(line, DONE_LINE).is_some() { &said[..start] } else { text }
+}
+
 /// A line of metadata, as the sources let agents return it, that says that the work is not done: `"status": "partial"`,
 /// `status: in_progress`, an error of the type `context_exhaustion`; and a box that is not ticked. These stand in quotes and code,
 /// where no sentence is looked for.
-fn open_status(text: &str) -> Option<&str> {
+pub(super) fn open_status(text: &str) -> Option<&str> {
     text.lines().map(str::trim).find(|line| {
-        let line = line.to_ascii_lowercase().replace(['_', '-'], " ");
+        let line = plainly(line);
         let is_open = |rest: &str| {
             let value = rest.trim_start_matches(|c: char| !c.is_alphanumeric());
             let is_value = rest.trim_start_matches(['"', '\'', '*', '`', ' ']).starts_with([':', '=']);
             is_value && OPEN_STATUSES.into_iter().any(|open| value.starts_with(open))
         };
         line.match_indices("status").any(|(at, status)| is_open(&line[at + status.len()..]))
-            || line.contains("context exhaustion")
+            || line.contains(EXHAUSTION)
             || line.contains("[ ]")
     })
+}
+
+/// A line of metadata in lower case, its words apart.
+fn plainly(line: &str) -> String {
+    line.to_ascii_lowercase().replace(['_', '-'], " ")
 }
 
 /// "Tokens used: 12,345", "Cost: $0.12": what programs print by themselves behind the words of an agent.
@@ -311,14 +352,24 @@ impl Work {
     }
 
     /// "Cases 4 and 5 are stubs", but not "replaced the stubs", or where the work is about stubs.
-    fn contradicts(&self, words: &[String], topic: &Topic, lexicon: &Lexicon) -> bool {
-        self.contradiction.all(words).any(|(at, end)| {
-            let is_denied = clause_before(words, at).take(NONE_WORDS).any(|word| word == "not");
-            !is_denied
-                && !is_none(words, at)
-                && !topic.is_named(&words[at..end])
-                && !is_rid_of(words, at, lexicon)
-        })
+    pub(super) fn contradicts(&self, words: &[String], topic: &Topic, lexicon: &Lexicon) -> bool {
+        self.contradiction.all(words).any(|(at, _)| self.contradicts_at(words, at, topic, lexicon))
+    }
+
+    fn contradicts_at(&self, words: &[String], at: usize, topic: &Topic, lexicon: &Lexicon) -> bool {
+        let end = at + self.contradiction.at(words, at).unwrap_or_default();
+        let is_denied = clause_before(words, at).take(NONE_WORDS).any(|word| word == "not");
+        // "I could not reproduce the crash" is what it found.
+        let is_sought =
+            clause_before(words, at).chain(words.get(end)).any(|word| SOUGHT.contains(&word.as_str()));
+        // "Not done: nothing".
+        let is_of_nothing = words[end..].iter().take(NONE_WORDS).any(|word| NONE.contains(&word.as_str()));
+        !is_denied
+            && !is_of_nothing
+            && !is_sought
+            && !is_none(words, at)
+            && !topic.is_named(&words[at..end])
+            && !is_rid_of(words, at, lexicon)
     }
 
     /// What a person would ask about, before they believe that all is done; but "fixed the remaining failing test" is done.
@@ -328,6 +379,37 @@ impl Work {
             words[at] == "not" || !is_last && !is_none(words, at) && !is_rid_of(words, at, lexicon)
         })
     }
+}
+
+/// Whether the agent says it of itself: "I skipped", "I have left".
+fn is_own_doing(words: &[String], at: usize) -> bool {
+    clause_before(words, at)
+        .last()
+        .or(words.get(at))
+        .is_some_and(|first| ["i", "we"].contains(&first.as_str()))
+}
+
+/// Whether the agent made what stands there: "I added the open objectives".
+fn is_made_by(words: &[String], at: usize) -> bool {
+    clause_before(words, at).any(|word| is_deed(word))
+}
+
+/// "The remaining two are written".
+fn is_made_behind(words: &[String], at: usize) -> bool {
+    let behind = || words[at..].iter().take_while(|word| !is_mark(word));
+    let is = |list: &[&str], word: &String| list.contains(&word.as_str());
+    behind().any(|word| is(&MADE, word) || is(&COMPLETE, word)) && !behind().any(|word| is(&DENIALS, word))
+}
+
+/// "Not implemented", "unfinished", "still missing": the state of a thing, and nothing that happens to it.
+fn is_state(phrase: &[String]) -> bool {
+    let begins = |word: &String| STATES.iter().any(|state| word.starts_with(state));
+    phrase.iter().any(begins) && phrase.first().is_some_and(|word| word != "could")
+}
+
+/// "Four of the seven modules are written": a part of something was done.
+fn tells_a_part(words: &[String]) -> bool {
+    part_of(words).is_some() && words.iter().any(|word| is_deed(word)) && !has(words, &SPENT)
 }
 
 /// Whether there is none of what stands there: "no failing test", "nothing is missing".
@@ -362,13 +444,13 @@ pub(super) struct Topic {
     /// The longer words of their names and descriptions.
     words: Vec<String>,
     /// Their files and names in code, in lower case and without folders: "parser.txt".
-    code: Vec<String>,
+    pub(super) code: Vec<String>,
     /// The largest number in the words that may be an amount: "all five cases".
     amount: Option<usize>,
 }
 
 impl Topic {
-    fn of(objectives: &[&Objective]) -> Self {
+    pub(super) fn of(objectives: &[&Objective]) -> Self {
         let texts = objectives.iter().flat_map(|objective| {
             let description = &objective.description;
             [&objective.id[..], &description[..description.floor_char_boundary(TOPIC_BYTES)]]
@@ -396,13 +478,8 @@ impl Topic {
     }
 
     /// Whether it says the id of an objective, or a thing of its work.
-    fn is_meant(&self, words: &[String]) -> bool {
+    pub(super) fn is_meant(&self, words: &[String]) -> bool {
         self.is_named(words) || words.iter().any(|word| self.ids.contains(word))
-    }
-
-    /// Whether a file or a piece of code in a text is one that an objective names.
-    fn names_code(&self, text: &str) -> bool {
-        code_in(text).any(|word| self.code.contains(&base_name(word)))
     }
 
     pub(super) fn is_named(&self, words: &[String]) -> bool {
@@ -410,7 +487,7 @@ impl Topic {
     }
 
     /// Whether it counts the things of the work, and fewer than were wanted: "seven of the ten cases", "cases 1 to 7".
-    fn counts_short(&self, words: &[String]) -> bool {
+    pub(super) fn counts_short(&self, words: &[String]) -> bool {
         let counts = |at: usize| {
             let is_link = |word: &String| COUNTED_BY.contains(&word.as_str()) || amount(word).is_some();
             // "Cases 1, 2 and 3", but not "with its cases, one a line".
@@ -426,7 +503,7 @@ impl Topic {
 }
 
 /// The files and names in code of a text.
-fn code_in(text: &str) -> impl Iterator<Item = &str> {
+pub(super) fn code_in(text: &str) -> impl Iterator<Item = &str> {
     text.split_whitespace().filter(|word| is_code(word))
 }
 
@@ -437,14 +514,14 @@ fn is_code(word: &str) -> bool {
 }
 
 /// A path or name without its folders and the marks around it, in lower case.
-fn base_name(word: &str) -> String {
+pub(super) fn base_name(word: &str) -> String {
     let inner = word.trim_matches(|c: char| !c.is_alphanumeric());
     inner.rsplit('/').next().unwrap_or_default().to_lowercase()
 }
 
 /// "Wrote", "described".
 fn is_deed(word: &str) -> bool {
-    DONE.contains(&word) || MADE.contains(&word) || word.ends_with("ed")
+    DONE.contains(&word) || MADE.contains(&word) || word.ends_with("ed") && !word.ends_with("need")
 }
 
 /// "60% done".

@@ -1,0 +1,32 @@
+//! Keeps whole messages apart: where a format tells whole messages, one that directly follows another begins on a line of its own.
+
+use baton_core::facts::AgentEvent;
+
+/// Whether the last event was a message that ended in the middle of a line.
+#[derive(Debug, Default)]
+pub(crate) struct Apart {
+    is_open: bool,
+}
+
+impl Apart {
+    /// Puts a break before each message from `from` on that directly follows another one. What stands between two messages, as a
+    /// call of a tool does, tells them apart by itself.
+    pub(crate) fn keep(&mut self, from: usize, out: &mut [AgentEvent]) {
+        for event in &mut out[from..] {
+            match event {
+                AgentEvent::Text { text } if text.is_empty() => {}
+                AgentEvent::Text { text } => {
+                    if self.is_open && !text.starts_with('\n') {
+                        text.insert(0, '\n');
+                    }
+                    self.is_open = !text.ends_with('\n');
+                }
+                AgentEvent::ToolCall { .. }
+                | AgentEvent::Turn { .. }
+                | AgentEvent::Compacted { .. }
+                | AgentEvent::PromptEnded { .. } => self.is_open = false,
+                _ => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! What a handoff says of work that its session reported as done (A11, C23). A session may hand over once it has finished one
+//! objective while others are open: so only words about what it finished count, and not those about the others.
+
+use baton_sdk::Host;
+use baton_sdk::handoff::ReportedHandoff;
+use baton_sdk::types::Objective;
+
+use super::lexicon::{Lexicon, Work};
+use super::plain::has;
+use super::words::{Sentence, words};
+use super::work::{AnswerLine, Topic, answer_line, base_name, both_ends, code_in, open_status};
+use super::{Answer, newest, part_of, stretch};
+
+/// A shorter id is too likely to be a part of another name.
+const ID_BYTES: usize = 3;
+/// What all of a phase is made of: "2 of 5 objectives are done" says nothing of one of them.
+const PLANNED: [&str; 6] = ["objective", "objectives", "task", "tasks", "phase", "phases"];
+
+/// What a stretch of words is about.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum About {
+    /// What was reported as done, or what nothing names.
+    Done { is_named: bool },
+    /// Another objective, or another file.
+    Other,
+}
+
+/// The words by which a handoff leaves work of these objectives, which are reported as done, while these others are open.
+pub(in crate::assess) fn left_by_handoff(
+    host: &impl Host,
+    handoff: &ReportedHandoff,
+    done: &[&Objective],
+    others: &[String],
+) -> Option<String> {
+    let reader = Reader::new(host, done, others);
+    let told = std::iter::once(&handoff.current_state).chain(&handoff.critical_context);
+    let left = told.into_iter().find_map(|text| reader.left_in(text, false));
+    left.or_else(|| reader.left_in(&handoff.immediate_next_action, true))
+}
+
+/// The words by which an answer does so.
+pub(in crate::assess) fn left_by_answer(
+    host: &impl Host,
+    answer: &str,
+    done: &[&Objective],
+    others: &[String],
+) -> Option<String> {
+    let reader = Reader::new(host, done, others);
+    let denied = match answer_line(answer, done, &reader.work) {
+        Some(AnswerLine::NotDone(line)) => Some(line.trim().to_owned()),
+        _ => None,
+    };
+    denied.or_else(|| open_status(answer).map(str::to_owned)).or_else(|| reader.left_in(answer, false))
+}
+
+struct Reader<'s> {
+    lexicon: Lexicon,
+    work: Work,
+    topic: Topic,
+    others: &'s [String],
+}
+
+impl<'s> Reader<'s> {
+    fn new(host: &impl Host, done: &[&Objective], others: &'s [String]) -> Self {
+        Self { lexicon: Lexicon::without_context(host), work: Work::of(host), topic: Topic::of(done), others }
+    }
+
+    /// The first sentence of a text that leaves work. `is_next` where it is what is to be done next.
+    fn left_in(&self, text: &str, is_next: bool) -> Option<String> {
+        let text = &both_ends(text);
+        // What is not named is what was spoken of before.
+        let mut about = About::Done { is_named: false };
+        newest(text).iter().find_map(|sentence| {
+            let mut leaves = false;
+            for (stretch, of) in self.stretches(&text[sentence.start..sentence.end], about) {
+                about = of;
+                leaves |= self.leaves(stretch, of, is_next);
+            }
+            leaves.then(|| stretch(text, sentence))
+        })
+    }
+
+    /// A sentence, cut where it begins to speak of something else.
+    fn stretches<'t>(&self, sentence: &'t str, before: About) -> Vec<(&'t str, About)> {
+        let mut stretches: Vec<(usize, About)> = vec![(0, before)];
+        for (at, clause) in clauses(sentence) {
+            let Some(of) = self.about(clause) else { continue };
+            match stretches.last_mut() {
+                Some((start, last)) if *start == at => *last = of,
+                Some((_, last)) if *last == of => {}
+                _ => stretches.push((at, of)),
+            }
+        }
+        let ends = stretches.iter().skip(1).map(|(start, _)| *start).chain([sentence.len()]);
+        stretches.iter().zip(ends).map(|((start, of), end)| (&sentence[*start..end], *of)).collect()
+    }
+
+    /// What a clause names.
+    fn about(&self, clause: &str) -> Option<About> {
+        let of_id = |id: &String, word: &str| id.len() >= ID_BYTES && word.contains(id.as_str());
+        let is_own = |word: &str| {
+            self.topic.code.iter().any(|own| own == word) || self.topic.ids.iter().any(|id| of_id(id, word))
+        };
+        let named: Vec<String> = code_in(clause).map(base_name).collect();
+        let is_done = self.topic.ids.iter().any(|id| has_id(clause, id));
+        if is_done || named.iter().any(|word| is_own(word)) {
+            return Some(About::Done { is_named: true });
+        }
+        let is_other = self.others.iter().any(|id| has_id(clause, id))
+            || has(&words(clause), &PLANNED)
+            || !named.is_empty();
+        is_other.then_some(About::Other)
+    }
+
+    fn leaves(&self, stretch: &str, of: About, is_next: bool) -> bool {
+        let About::Done { is_named } = of else { return false };
+        let words = words(stretch);
+        let is_meant = is_named || self.topic.is_meant(&words);
+        // What "is next" may be any other objective, if it does not say which.
+        let is_ahead = !is_meant && self.work.comes_next.all(&words).next().is_some();
+        if self.topic.counts_short(&words)
+            || part_of(&words).is_some()
+            || !is_ahead && self.work.contradicts(&words, &self.topic, &self.lexicon)
+        {
+            return true;
+        }
+        let sentence = [Sentence { start: 0, end: stretch.len(), words, listed: false }];
+        let is_left = || Answer::new(&sentence, &self.lexicon).left_to_do().is_some();
+        // What comes next and names no other objective is work of this one, if it speaks of its things.
+        (is_meant || is_next) && is_left() || is_next && is_meant && !has(&sentence[0].words, &FINISHED)
+    }
+}
+
+/// A next action with one of these tells that nothing is to be done.
+const FINISHED: [&str; 6] = ["nothing", "none", "no", "done", "complete", "finished"];
+
+/// The clauses of a sentence, each with where it begins.
+fn clauses(sentence: &str) -> impl Iterator<Item = (usize, &str)> {
+    let mut from = Some(0);
+    std::iter::from_fn(move || {
+        let start = from?;
+        let rest = &sentence[start..];
+        let joint = |joint: &str| rest.find(joint).map(|at| at + joint.len());
+        let end =
+            [", ", "; ", ": ", " and ", " but ", " while ", " – ", " — "].into_iter().filter_map(joint).min();
+        from = end.map(|end| start + end);
+        Some((start, &rest[..end.unwrap_or(rest.len())]))
+    })
+}
+
+/// Whether a text names an objective. "a" and "2" are words of any sentence: such an id has to be told as one.
+fn has_id(text: &str, id: &str) -> bool {
+    match id.len() < 2 || id.bytes().all(|byte| byte.is_ascii_digit()) {
+        true => ["objective ", "`", "\""].into_iter().any(|mark| has_word(text, &format!("{mark}{id}"))),
+        false => has_word(text, id),
+    }
+}
+
+/// Whether a text has this word, in either case, not as a part of a longer one.
+fn has_word(text: &str, word: &str) -> bool {
+    let is_inside = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_');
+    let (text, word) = (text.to_lowercase(), word.to_lowercase());
+    !word.is_empty()
+        && text.match_indices(&word).any(|(at, _)| {
+            let (before, after) = (&text[..at], &text[at + word.len()..]);
+            !before.ends_with(is_inside) && !after.starts_with(is_inside)
+        })
+}
