@@ -13,6 +13,11 @@ pub mod shared {
     });
 }
 
+/// The facts that a policy may import. They use no type of [`shared`].
+pub mod facts {
+    wit_bindgen::generate!({ path: "../wit", world: "facts", generate_all, additional_derives: [PartialEq] });
+}
+
 /// The worlds of one question each: its types are those of [`shared`], its exports are the policy's.
 macro_rules! question {
     ($($module:ident, $world:tt, $export:tt, $bindings:tt;)+) => {$(

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use crate::types::SettingValue;
 use crate::{
-    Host, MockHost, Settings, budgeting, compaction, completion, exhaustion, handoff, offloading, prompting,
-    recovery, review, schema, settings, splitting,
+    Host, MockHost, PastSession, Settings, budgeting, compaction, completion, exhaustion, handoff,
+    offloading, prompting, recovery, review, schema, settings, splitting,
 };
 
 /// A call of one function of the contract.
@@ -71,7 +71,7 @@ impl Ask {
 /// use baton_sdk::budgeting::TurnBudget;
 /// use baton_sdk::Answer;
 ///
-/// let answer = Answer::Budget(TurnBudget { max_turns: 25, reason: "the table's value".into() });
+/// let answer = Answer::Budget(TurnBudget { max_turns: Some(25), reason: "the table's value".into() });
 /// assert_eq!(answer.reason(), "the table's value");
 /// ```
 #[derive(Clone, Debug, PartialEq)]
@@ -190,6 +190,8 @@ pub struct Case {
     pub settings: BTreeMap<String, SettingValue>,
     /// Artifacts that the policy may read, by name.
     pub artifacts: BTreeMap<String, String>,
+    /// The sessions of the phase before the present one, newest first.
+    pub past_sessions: Vec<PastSession>,
 }
 
 impl Case {
@@ -202,7 +204,13 @@ impl Case {
     /// assert!(case.texts.is_empty() && case.settings.is_empty());
     /// ```
     pub fn new(ask: Ask) -> Self {
-        Self { ask, texts: Vec::new(), settings: BTreeMap::new(), artifacts: BTreeMap::new() }
+        Self {
+            ask,
+            texts: Vec::new(),
+            settings: BTreeMap::new(),
+            artifacts: BTreeMap::new(),
+            past_sessions: Vec::new(),
+        }
     }
 
     /// Adds a text; the first has id 0.
@@ -248,6 +256,21 @@ impl Case {
         self
     }
 
+    /// Adds a session that came before all that were added so far.
+    ///
+    /// ```
+    /// use baton_sdk::{Ask, Case, sample};
+    ///
+    /// let case = Case::new(Ask::Compaction(sample::compaction_observation()))
+    ///     .with_past_session(sample::past_session("s1"));
+    /// assert_eq!(case.past_sessions.len(), 1);
+    /// ```
+    #[must_use]
+    pub fn with_past_session(mut self, session: PastSession) -> Self {
+        self.past_sessions.push(session);
+        self
+    }
+
     /// The host that a policy is asked by.
     ///
     /// # Panics
@@ -275,6 +298,9 @@ impl Case {
         }
         for (name, body) in &self.artifacts {
             host.add_artifact(name.as_str(), body.as_bytes());
+        }
+        for session in &self.past_sessions {
+            host.add_past_session(session.clone());
         }
         host
     }

@@ -103,7 +103,7 @@ pub mod recovery {
 /// ```
 /// use baton_sdk::compaction::{Action, Decision};
 ///
-/// let decision = Decision::new(Action::Compact("Keep the plan.".into()), "75 % of the window are used");
+/// let decision = Decision::new(Action::Compact(Some("Keep the plan.".into())), "75 % of the window are used");
 /// assert!(matches!(decision.action, Action::Compact(_)));
 /// ```
 pub mod compaction {
@@ -161,7 +161,7 @@ pub mod offloading {
 ///     title: title.into(),
 ///     objectives: objectives.iter().map(|&id| id.into()).collect(),
 ///     order: Order::Direct,
-///     max_turns: 0, // Left to `budget`.
+///     max_turns: None, // Left to `budgeting`.
 /// };
 /// let parts = vec![part("Lexer", &["lexer"]), part("Parser", &["parser", "tests"])];
 /// assert_eq!(Decision::new(Action::Split(parts), "two seams").reason, "two seams");
@@ -200,8 +200,8 @@ pub mod splitting {
 /// ```
 /// use baton_sdk::budgeting::TurnBudget;
 ///
-/// let budget = TurnBudget { max_turns: 30, reason: "the table's value".into() };
-/// assert_eq!(budget.max_turns, 30);
+/// let budget = TurnBudget { max_turns: Some(30), reason: "the table's value".into() };
+/// assert_eq!(budget.max_turns, Some(30));
 /// ```
 pub mod budgeting {
     pub use crate::bindings::shared::baton::policy::questions::{
@@ -272,7 +272,7 @@ pub mod handoff {
 /// ```
 /// use baton_sdk::review::Finding;
 ///
-/// let finding = Finding { cost: 20, line: 3, text: "it names no next action".into() };
+/// let finding = Finding { cost: 20, line: Some(3), text: "it names no next action".into() };
 /// assert!(finding.cost <= 100);
 /// ```
 pub mod review {
@@ -448,7 +448,7 @@ pub trait Splitting {
 ///
 /// impl Budgeting for Generous {
 ///     fn decide(_: &impl Host, o: Observation) -> Option<TurnBudget> {
-///         Some(TurnBudget { max_turns: o.base_turns.saturating_mul(2), reason: "twice the table's value".into() })
+///         Some(TurnBudget { max_turns: o.base_turns.map(|turns| turns.saturating_mul(2)), reason: "twice the table's value".into() })
 ///     }
 /// }
 ///

@@ -30,7 +30,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value, json};
 
 use crate::json::{Fields, Json, Wrong};
-use crate::{Answer, Case, Policy};
+use crate::{Answer, Case, PastSession, Policy};
 
 /// The version of the format that this SDK reads and writes.
 ///
@@ -126,6 +126,9 @@ pub fn to_text(case: &Case, decision: Option<&Answer>) -> String {
     if !case.artifacts.is_empty() {
         fields.insert("artifacts".to_owned(), case.artifacts.write());
     }
+    if !case.past_sessions.is_empty() {
+        fields.insert("facts".to_owned(), json!({ "past_sessions": case.past_sessions.write() }));
+    }
     if let Some(decision) = decision {
         fields.insert("decision".to_owned(), decision.write());
     }
@@ -157,14 +160,25 @@ fn read(document: Value) -> Result<(Case, Option<Answer>), Wrong> {
     if let Some(other) = schema.filter(|schema| *schema != SCHEMA) {
         return Err(Wrong::new(format!("{other} is not known, this SDK reads {SCHEMA}")).inside("schema"));
     }
+    let past_sessions = match fields.take::<Option<Value>>("facts")? {
+        Some(facts) => past_sessions(facts).map_err(|wrong| wrong.inside("facts"))?,
+        None => Vec::new(),
+    };
     let case = Case {
         ask: fields.take("ask")?,
         texts: fields.take_or_default("texts")?,
         settings: fields.take_or_default("settings")?,
         artifacts: fields.take_or_default("artifacts")?,
+        past_sessions,
     };
     let decision = fields.take("decision")?;
     fields.finish().map(|()| (case, decision))
+}
+
+fn past_sessions(facts: Value) -> Result<Vec<PastSession>, Wrong> {
+    let mut fields = Fields::of(facts)?;
+    let sessions = fields.take_or_default("past_sessions")?;
+    fields.finish().map(|()| sessions)
 }
 
 fn files(folder: &Path) -> std::io::Result<Vec<PathBuf>> {

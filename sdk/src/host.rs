@@ -3,6 +3,7 @@
 use crate::next::Next;
 use crate::types::{Span, TextId};
 
+pub use crate::bindings::facts::baton::policy::facts_history::PastSession;
 pub use crate::bindings::shared::baton::policy::artifacts::ReadError;
 pub use crate::bindings::shared::baton::policy::log::Level;
 pub use crate::bindings::shared::baton::policy::text::Hit;
@@ -139,6 +140,18 @@ pub trait Host: Next {
     /// ```
     fn find_setting(&self, text: TextId, range: Span, setting: &str, limit: u32) -> Vec<Hit>;
 
+    /// The sessions of the phase before the present one, newest first, at most `limit` and 16. Empty in questions that were recorded
+    /// before the host told of them.
+    ///
+    /// ```
+    /// use baton_sdk::{Host, MockHost, sample};
+    ///
+    /// let mut host = MockHost::new();
+    /// host.add_past_session(sample::past_session("s1"));
+    /// assert_eq!(host.past_sessions(8)[0].id, "s1");
+    /// ```
+    fn past_sessions(&self, limit: u32) -> Vec<PastSession>;
+
     /// Names of the artifacts that the workflow grants, newest version of each, at most 256.
     ///
     /// ```
@@ -174,7 +187,8 @@ pub struct Imports;
 
 #[cfg(target_arch = "wasm32")]
 mod imports {
-    use super::{Hit, Host, Imports, Level, ReadError};
+    use super::{Hit, Host, Imports, Level, PastSession, ReadError};
+    use crate::bindings::facts::baton::policy::facts_history;
     use crate::bindings::shared::baton::policy::{artifacts, config, log, text};
     use crate::types::{Span, TextId};
 
@@ -208,6 +222,9 @@ mod imports {
         }
         fn find_setting(&self, id: TextId, range: Span, setting: &str, limit: u32) -> Vec<Hit> {
             text::find_setting(id, range, setting, limit)
+        }
+        fn past_sessions(&self, limit: u32) -> Vec<PastSession> {
+            facts_history::past_sessions(limit)
         }
         fn artifact_names(&self) -> Vec<String> {
             artifacts::names()

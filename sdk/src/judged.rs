@@ -93,9 +93,9 @@ impl Judged for Answer {
 /// use baton_sdk::assert_decision;
 /// use baton_sdk::compaction::{Action, Decision};
 ///
-/// let decision = Decision::new(Action::Compact("keep the plan".into()), "75 % of the window are used");
+/// let decision = Decision::new(Action::Compact(Some("keep the plan".into())), "75 % of the window are used");
 /// assert_decision!(decision, Action::Compact(_));
-/// assert_decision!(decision, Action::Compact(what) if what.contains("plan"), because "75 %");
+/// assert_decision!(decision, Action::Compact(Some(what)) if what.contains("plan"), because "75 %");
 /// ```
 ///
 /// It says of a decision that does not fit what it is, and why:
@@ -104,9 +104,9 @@ impl Judged for Answer {
 /// use baton_sdk::assert_decision;
 /// use baton_sdk::budgeting::TurnBudget;
 ///
-/// let budget = TurnBudget { max_turns: 25, reason: "the table's value".into() };
-/// // expected 30; the decision is 25, because: the table's value
-/// assert_decision!(budget, 30);
+/// let budget = TurnBudget { max_turns: Some(25), reason: "the table's value".into() };
+/// // expected Some(30); the decision is Some(25), because: the table's value
+/// assert_decision!(budget, Some(30));
 /// ```
 #[macro_export]
 macro_rules! assert_decision {

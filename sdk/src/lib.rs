@@ -13,7 +13,7 @@
 //!     fn decide(_host: &impl Host, observation: compaction::Observation) -> Option<compaction::Decision> {
 //!         Some(match observation.session.occupancy.percent() {
 //!             Some(percent) if percent >= 50.0 => {
-//!                 compaction::Decision::new(compaction::Action::Compact(String::new()), format!("{percent:.0} % full"))
+//!                 compaction::Decision::new(compaction::Action::Compact(None), format!("{percent:.0} % full"))
 //!             }
 //!             _ => compaction::Decision::new(compaction::Action::Keep, "there is room"),
 //!         })
@@ -76,7 +76,7 @@ pub use decisions::{
 #[cfg(target_arch = "wasm32")]
 #[doc(hidden)]
 pub use host::Imports;
-pub use host::{Hit, Host, Level, ReadError};
+pub use host::{Hit, Host, Level, PastSession, ReadError};
 #[cfg(not(target_arch = "wasm32"))]
 pub use judged::Judged;
 #[cfg(not(target_arch = "wasm32"))]
@@ -105,9 +105,9 @@ pub mod prelude {
     pub use crate::types::*;
     pub use crate::{
         Budgeting, Compaction, Completion, Exhaustion, Handoff, Hit, Host, Level, Next, Offloading,
-        Prompting, ReadError, Recovery, Review, Settings, Splitting, budgeting, caps, compaction, completion,
-        exhaustion, export_policy, handoff, offloading, prompting, recovery, review, schema, settings,
-        splitting,
+        PastSession, Prompting, ReadError, Recovery, Review, Settings, Splitting, budgeting, caps,
+        compaction, completion, exhaustion, export_policy, handoff, offloading, prompting, recovery, review,
+        schema, settings, splitting,
     };
 }
 

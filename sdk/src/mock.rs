@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 
 use crate::types::{SettingValue, Span, TextId};
 use crate::{
-    Answer, Ask, Hit, Host, Level, Next, ReadError, Settings, budgeting, compaction, completion, exhaustion,
-    handoff, offloading, prompting, recovery, review, schema, splitting,
+    Answer, Ask, Hit, Host, Level, Next, PastSession, ReadError, Settings, budgeting, compaction, completion,
+    exhaustion, handoff, offloading, prompting, recovery, review, schema, splitting,
 };
 
 /// Bytes that one slice returns at most (`wit/imports.wit`).
@@ -17,6 +17,8 @@ const HITS: usize = 256;
 /// Messages kept of one call, and bytes of each.
 const LOG_MESSAGES: usize = 16;
 const LOG_BYTES: usize = 1 << 10;
+/// Past sessions returned at most.
+const PAST_SESSIONS: u32 = 16;
 /// Artifact names returned at most.
 const ARTIFACT_NAMES: usize = 256;
 
@@ -35,6 +37,7 @@ pub struct MockHost {
     settings: BTreeMap<String, SettingValue>,
     texts: Vec<String>,
     artifacts: BTreeMap<String, Vec<u8>>,
+    past_sessions: Vec<PastSession>,
     logs: RefCell<Vec<(Level, String)>>,
     next: Option<NextPolicy>,
 }
@@ -123,6 +126,20 @@ impl MockHost {
     /// ```
     pub fn add_artifact(&mut self, name: impl Into<String>, body: impl Into<Vec<u8>>) {
         self.artifacts.insert(name.into(), body.into());
+    }
+
+    /// Adds a session that came before all that were added so far.
+    ///
+    /// ```
+    /// use baton_sdk::{Host, MockHost, sample};
+    ///
+    /// let mut host = MockHost::new();
+    /// host.add_past_session(sample::past_session("s2"));
+    /// host.add_past_session(sample::past_session("s1"));
+    /// assert_eq!(host.past_sessions(1)[0].id, "s2");
+    /// ```
+    pub fn add_past_session(&mut self, session: PastSession) {
+        self.past_sessions.push(session);
     }
 
     /// Says what the next policy of the chain answers, for the tests of a layer. `None` abstains.
@@ -297,6 +314,10 @@ impl Host for MockHost {
 
     fn find_setting(&self, text: TextId, range: Span, setting: &str, limit: u32) -> Vec<Hit> {
         find(self.body(text), range, &self.texts(setting), limit)
+    }
+
+    fn past_sessions(&self, limit: u32) -> Vec<PastSession> {
+        self.past_sessions.iter().take(limit.min(PAST_SESSIONS) as usize).cloned().collect()
     }
 
     fn artifact_names(&self) -> Vec<String> {

@@ -33,7 +33,7 @@ use crate::{
 ///     let prompt = Prompt { prompt: "Write it.\n".into(), left_out: Vec::new(), reason: "one objective".into() };
 ///     Some(baton_sdk::Answer::Brief(prompt))
 /// });
-/// let observation = baton_sdk::sample::handoff_observation(prompting::Kind::First, 0, 0);
+/// let observation = baton_sdk::sample::handoff_observation(prompting::Kind::First, None, None);
 /// assert_eq!(Polite::compose(&host, observation).unwrap().prompt, "Write it.\n\nThank you.\n");
 /// ```
 pub trait Next {
@@ -111,7 +111,7 @@ pub trait Next {
     /// ```
     /// use baton_sdk::{MockHost, Next, prompting::Kind, sample};
     ///
-    /// assert_eq!(MockHost::new().next_prompt(&sample::handoff_observation(Kind::First, 0, 0)), None);
+    /// assert_eq!(MockHost::new().next_prompt(&sample::handoff_observation(Kind::First, None, None)), None);
     /// ```
     fn next_prompt(&self, observation: &prompting::Observation) -> Option<prompting::Prompt>;
 
@@ -120,7 +120,7 @@ pub trait Next {
     /// ```
     /// use baton_sdk::{MockHost, Next, handoff::Kind, sample};
     ///
-    /// assert_eq!(MockHost::new().next_handoff(&sample::handoff_observation(Kind::First, 0, 0)), None);
+    /// assert_eq!(MockHost::new().next_handoff(&sample::handoff_observation(Kind::First, None, None)), None);
     /// ```
     fn next_handoff(&self, observation: &handoff::Observation) -> Option<handoff::Composition>;
 

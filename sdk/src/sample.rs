@@ -14,8 +14,8 @@ use crate::types::{
     Phase, Progress, Session, SessionState, Signal, Span, TextId, Turn,
 };
 use crate::{
-    budgeting, compaction, completion, exhaustion, handoff, offloading, prompting, recovery, review,
-    splitting,
+    PastSession, budgeting, compaction, completion, exhaustion, handoff, offloading, prompting, recovery,
+    review, splitting,
 };
 
 /// 2026-06-01 12:00 UTC.
@@ -46,6 +46,25 @@ pub fn session() -> Session {
         active_ms: 120_000,
         exit: None,
         recent: vec![turn(6, 90_000), turn(7, 100_000)],
+    }
+}
+
+/// A session of the phase that is over: its window of 200,000 tokens was used up.
+///
+/// ```
+/// assert_eq!(baton_sdk::sample::past_session("s1").ended_by.as_deref(), Some("exhausted"));
+/// ```
+pub fn past_session(id: &str) -> PastSession {
+    PastSession {
+        id: id.into(),
+        agent: "rehearsal".into(),
+        role: "executor".into(),
+        ended_by: Some("exhausted".into()),
+        objectives_done: 1,
+        turns: 20,
+        compactions: 0,
+        peak_tokens: Some(190_000),
+        window_tokens: Some(200_000),
     }
 }
 

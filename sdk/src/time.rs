@@ -1,4 +1,8 @@
 //! Points in time for people to read. The contract has them in ms since the Unix epoch.
+//!
+//! ```
+//! assert_eq!(baton_sdk::time::utc(0), "1970-01-01T00:00:00Z");
+//! ```
 
 /// RFC 3339 in UTC with whole seconds.
 ///

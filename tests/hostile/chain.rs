@@ -146,7 +146,7 @@ fn when_every_policy_fails_the_work_goes_on() {
         panic!("it is that")
     };
     let observation = RecoveryObservation { session: *session, assessment, completion: None };
-    let question = Question { ask: Ask::Recover(Box::new(observation)), texts: vec![Text::new("")] };
+    let question = Question::new(Ask::Recover(Box::new(observation)), vec![Text::new("")]);
     let (result, _) = router.decide(&question);
     let Ok(Decision::Recover(recovery)) = result else { panic!("{result:?}") };
     assert!(matches!(recovery.action, RecoveryAction::AskPerson { .. }));
@@ -260,7 +260,7 @@ fn a_policy_is_not_configured_for_what_it_does_not_decide() {
     assert!(matches!(error, RouterError::CannotDecide { .. }));
     assert_eq!(error.to_string(), "policy good cannot be configured for handoff: it decides compaction");
 
-    let asked = Question { ask: Ask::Review(review()), texts: vec![Text::default()] };
+    let asked = Question::new(Ask::Review(review()), vec![Text::default()]);
     assert_eq!(message(good.evaluate(&asked).result.expect_err("it cannot")), "it does not export review");
 }
 

@@ -20,6 +20,7 @@ pub fn contract() -> String {
         include_str!("../../wit/types.wit"),
         include_str!("../../wit/questions.wit"),
         include_str!("../../wit/imports.wit"),
+        include_str!("../../wit/facts.wit"),
         include_str!("../../wit/decisions.wit"),
         include_str!("../../wit/worlds.wit"),
     ]

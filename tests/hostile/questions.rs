@@ -67,10 +67,7 @@ pub fn compaction() -> Question {
         refilled_within_turns: None,
         attributes: Vec::new(),
     };
-    Question {
-        ask: Ask::Compaction(Box::new(seen)),
-        texts: vec![Text::new("the window, with a Phrase in it")],
-    }
+    Question::new(Ask::Compaction(Box::new(seen)), vec![Text::new("the window, with a Phrase in it")])
 }
 
 pub fn exhaustion(occasion: Occasion) -> Question {
@@ -110,7 +107,7 @@ pub fn exhaustion(occasion: Occasion) -> Question {
         imported: false,
         attributes: Vec::new(),
     };
-    Question { ask: Ask::Assess(Box::new(seen)), texts: vec![Text::new(window)] }
+    Question::new(Ask::Assess(Box::new(seen)), vec![Text::new(window)])
 }
 
 pub fn splitting() -> SplittingObservation {
@@ -200,19 +197,19 @@ fn assessment(verdict: Verdict) -> Assessment {
 }
 
 fn completion() -> Question {
-    let Question { ask, texts } = exhaustion(Occasion::PromptEnded);
+    let Question { ask, texts, .. } = exhaustion(Occasion::PromptEnded);
     let Ask::Assess(mut session) = ask else { unreachable!("it is what `exhaustion` asks") };
     session.objectives = vec![objective("b", ObjectiveStatus::Open)];
     let seen = CompletionObservation { session: *session, assessment: assessment(Verdict::Answered) };
-    Question { ask: Ask::Complete(Box::new(seen)), texts }
+    Question::new(Ask::Complete(Box::new(seen)), texts)
 }
 
 fn recovery() -> Question {
-    let Question { ask, texts } = exhaustion(Occasion::SessionEnded);
+    let Question { ask, texts, .. } = exhaustion(Occasion::SessionEnded);
     let Ask::Assess(session) = ask else { unreachable!("it is what `exhaustion` asks") };
     let assessment = assessment(Verdict::Failed);
     let seen = RecoveryObservation { session: *session, assessment, completion: None };
-    Question { ask: Ask::Recover(Box::new(seen)), texts }
+    Question::new(Ask::Recover(Box::new(seen)), texts)
 }
 
 /// One question for each function of the contract.
@@ -236,6 +233,6 @@ pub fn all() -> Vec<Question> {
         Ask::Review(Box::new(review)),
     ];
     let mut questions = vec![exhaustion(Occasion::Turn), completion(), recovery(), compaction()];
-    questions.extend(asks.map(|ask| Question { ask, texts: texts() }));
+    questions.extend(asks.map(|ask| Question::new(ask, texts())));
     questions
 }

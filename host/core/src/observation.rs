@@ -5,6 +5,7 @@
 #![allow(missing_docs)] // The WIT files document every field; a second copy would drift.
 
 mod capability;
+mod facts;
 mod handoff;
 mod objective;
 
@@ -19,6 +20,7 @@ use crate::view::Origin;
 use crate::workflow::SplitTime;
 
 pub use capability::Capability;
+pub use facts::{Facts, PastSession};
 pub use handoff::{
     ArtifactView, Attempt, Beyond, BriefKind, CommandRunView, CommitView, ConflictView, ContextFile,
     EntryKind, EntryPointView, FileReadView, HandoffFinding, HandoffObservation, HandoffReference,
@@ -47,6 +49,16 @@ pub struct Question {
     pub ask: Ask,
     /// The texts that `TextId`s in it name.
     pub texts: Vec<Text>,
+    /// What the host knows beside it.
+    #[serde(default, skip_serializing_if = "Facts::are_none")]
+    pub facts: Facts,
+}
+
+impl Question {
+    /// Without facts beside it.
+    pub fn new(ask: Ask, texts: Vec<Text>) -> Self {
+        Self { ask, texts, facts: Facts::default() }
+    }
 }
 
 /// One call of one function of the contract.

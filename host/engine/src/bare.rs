@@ -48,7 +48,7 @@ where
     let started = Instant::now();
     let settings = Arc::clone(&configured.settings);
     let grants = policy.grants.clone();
-    let state = State::new(&engine.limits, question.texts.clone(), settings, grants, Behind::default());
+    let state = State::new(&engine.limits, question.into(), settings, grants, Behind::default());
     let mut store = Store::new(&engine.wasm, state);
     store.limiter(|state| &mut state.memory);
     store.set_hostcall_fuel(usize::try_from(engine.limits.output_bytes).ok()?);

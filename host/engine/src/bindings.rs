@@ -13,6 +13,15 @@ wasmtime::component::bindgen!({
 pub use baton::policy::{artifacts, log, questions, text, types};
 pub use exports::baton::policy::settings;
 
+/// The facts that a component may import.
+pub mod facts {
+    mod generated {
+        wasmtime::component::bindgen!({ path: "../../wit", world: "facts" });
+    }
+
+    pub use generated::baton::policy::facts_history;
+}
+
 /// The same records owned, as they pass from a layer to the next policy and back.
 pub mod next {
     mod generated {

@@ -18,6 +18,7 @@ use baton_core::observation as see;
 use baton_core::workflow::SplitTime;
 use baton_core::{ObjectiveId, PhaseId, SessionId};
 
+use crate::bindings::facts::facts_history;
 use crate::bindings::{questions, types};
 
 pub(crate) use answers::*;
@@ -197,6 +198,21 @@ fn git(git: &see::GitView) -> types::GitFacts<'_> {
         branch: git.branch.as_deref(),
         commits_since: git.commits_since,
         dirty_files: git.dirty_files,
+    }
+}
+
+/// What a component is told of a session that is over.
+pub(crate) fn past_session(session: &see::PastSession) -> facts_history::PastSession {
+    facts_history::PastSession {
+        id: session.id.clone(),
+        agent: session.agent.clone(),
+        role: session.role.clone(),
+        ended_by: session.ended_by.clone(),
+        objectives_done: session.objectives_done,
+        turns: session.turns,
+        compactions: session.compactions,
+        peak_tokens: session.peak_tokens,
+        window_tokens: session.window_tokens,
     }
 }
 

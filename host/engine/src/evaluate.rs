@@ -61,8 +61,8 @@ impl Configured {
         if let Err(fault) = askable(question, policy.engine.limits()) {
             return fault.into();
         }
-        let (texts, settings) = (question.texts.clone(), Arc::clone(&self.settings));
-        let mut instance = match Instance::start(policy, texts, settings, Behind::new(next)) {
+        let settings = Arc::clone(&self.settings);
+        let mut instance = match Instance::start(policy, question.into(), settings, Behind::new(next)) {
             Ok(instance) => instance,
             Err(fault) => {
                 policy.share.set_back();

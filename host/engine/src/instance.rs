@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
+use baton_core::Digest;
 use baton_core::decision::Fault;
-use baton_core::{Digest, Text};
 use wasmtime::component::{ComponentExportIndex, ComponentNamedList, Lift, Lower};
 use wasmtime::{Store, Trap};
 
@@ -15,7 +15,7 @@ use crate::limits::{Limits, START_FUEL};
 use crate::load::Loaded;
 use crate::patterns::Prepared;
 use crate::plain::{self, MESSAGE_BYTES};
-use crate::state::{Log, State};
+use crate::state::{Log, Lookups, State};
 use crate::watchdog::{Watch, Watchdog};
 
 /// How wasmtime says that an answer, or an argument of an import, is over the size limit. Its error type is private;
@@ -36,33 +36,33 @@ impl<'p> Instance<'p> {
     /// Waits for a place in the pool and makes an instance there.
     pub(crate) fn start(
         policy: &'p Loaded,
-        texts: Vec<Text>,
+        lookups: Lookups,
         settings: Arc<Prepared>,
         behind: Behind,
     ) -> Result<Self, Fault> {
         let place = policy.engine.0.places.enter(&policy.share);
-        Self::in_place(policy, texts, settings, behind, Some(place))
+        Self::in_place(policy, lookups, settings, behind, Some(place))
     }
 
     /// Makes an instance for a layer of the same thread, in the place of the policy that the host asked.
     pub(crate) fn behind(
         policy: &'p Loaded,
-        texts: Vec<Text>,
+        lookups: Lookups,
         settings: Arc<Prepared>,
         behind: Behind,
     ) -> Result<Self, Fault> {
-        Self::in_place(policy, texts, settings, behind, None)
+        Self::in_place(policy, lookups, settings, behind, None)
     }
 
     /// The same for an instance that is kept for many questions; none where as many are kept as may be, or it does not start.
-    pub(crate) fn to_keep(policy: &'p Loaded, texts: Vec<Text>, settings: Arc<Prepared>) -> Option<Self> {
+    pub(crate) fn to_keep(policy: &'p Loaded, lookups: Lookups, settings: Arc<Prepared>) -> Option<Self> {
         let place = policy.engine.0.places.enter_to_keep(&policy.share)?;
-        Self::in_place(policy, texts, settings, Behind::default(), Some(place)).ok()
+        Self::in_place(policy, lookups, settings, Behind::default(), Some(place)).ok()
     }
 
     fn in_place(
         policy: &'p Loaded,
-        texts: Vec<Text>,
+        lookups: Lookups,
         settings: Arc<Prepared>,
         behind: Behind,
         place: Option<Place<'p>>,
@@ -70,7 +70,7 @@ impl<'p> Instance<'p> {
         let engine = &*policy.engine.0;
         let limits = &policy.limits;
         let watch = engine.watchdog.watch();
-        let state = State::new(limits, texts, settings, policy.grants.clone(), behind);
+        let state = State::new(limits, lookups, settings, policy.grants.clone(), behind);
         let mut store = Store::new(&engine.wasm, state);
         store.limiter(|state| &mut state.memory);
         bound(&mut store, limits);
@@ -89,11 +89,11 @@ impl<'p> Instance<'p> {
     pub(crate) fn renew(
         &mut self,
         policy: &Loaded,
-        texts: Vec<Text>,
+        lookups: Lookups,
         settings: Arc<Prepared>,
     ) -> wasmtime::Result<()> {
         let grants = policy.grants.clone();
-        *self.store.data_mut() = State::new(self.limits, texts, settings, grants, Behind::default());
+        *self.store.data_mut() = State::new(self.limits, lookups, settings, grants, Behind::default());
         bound(&mut self.store, self.limits);
         self.store.set_fuel(self.limits.fuel)
     }

@@ -8,7 +8,6 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use baton_core::Text;
 use baton_core::decision::{Fault, LinkOutcome, LinkRecord};
 use baton_core::observation::Capability;
 use wasmtime::StoreContextMut;
@@ -20,7 +19,7 @@ use crate::imports::{Misuse, pay};
 use crate::instance::Instance;
 use crate::limits::{BEHIND_MAX, NEXT_CALLS_MAX};
 use crate::settings::Configured;
-use crate::state::{LogLine, State};
+use crate::state::{LogLine, Lookups, State};
 
 /// Fuel for one call of the next policy: what it costs the host to pass on a question and an answer (some 20 µs).
 pub(crate) const NEXT_FUEL: u64 = 100_000;
@@ -87,8 +86,8 @@ fn ask_next<R>(
         let state = store.data_mut();
         state.behind.evaluation()?;
         let behind = state.behind.link(at);
-        let texts = state.texts().to_vec();
-        let evaluate = || evaluate(link, at, texts, behind, |instance| call(instance, function));
+        let lookups = state.lookups().clone();
+        let evaluate = || evaluate(link, at, lookups, behind, |instance| call(instance, function));
         let (answer, ended) = stacker::maybe_grow(STACK_NEEDED, STACK_PIECE, evaluate);
         let behind = &mut store.data_mut().behind;
         behind.records.extend(ended.records);
@@ -105,12 +104,12 @@ fn ask_next<R>(
 fn evaluate<R>(
     link: &Configured,
     at: usize,
-    texts: Vec<Text>,
+    lookups: Lookups,
     behind: Behind,
     call: impl FnOnce(&mut Instance<'_>) -> Result<Option<R>, Fault>,
 ) -> (Option<R>, Behind) {
     let policy = &*link.policy.0;
-    let started = Instance::behind(policy, texts, Arc::clone(&link.settings), behind);
+    let started = Instance::behind(policy, lookups, Arc::clone(&link.settings), behind);
     let (result, fuel, artifacts, mut ended) = match started {
         Ok(mut instance) => {
             let result = call(&mut instance);

@@ -25,7 +25,7 @@ use crate::outline::Outline;
 use crate::patterns::Prepared;
 use crate::plain::{self, MESSAGE_BYTES};
 use crate::settings::{self, Setting};
-use crate::state::State;
+use crate::state::{Lookups, State};
 use crate::wants;
 
 /// A component that was checked and can be asked, once it is configured. Cheap to clone.
@@ -248,8 +248,8 @@ fn question(interface: &str) -> Option<Capability> {
 fn forbidden(import: &str, grants: &Grants) -> Option<&'static str> {
     let Some((interface, version)) = interface_of(import) else {
         return Some(
-            "which no policy may have: it is a pure function with types, log, config, text and, where granted, \
-             artifacts of baton:policy",
+            "which no policy may have: it is a pure function with types, log, config, text, facts and, where \
+             granted, artifacts of baton:policy",
         );
     };
     if !contract::speaks(version) {
@@ -262,7 +262,7 @@ fn forbidden(import: &str, grants: &Grants) -> Option<&'static str> {
         ARTIFACTS => None,
         _ if FREE.contains(&interface) || question(interface).is_some() => None,
         _ => Some(
-            "which baton:policy does not offer: it has types, log, config, text and, where granted, artifacts",
+            "which baton:policy does not offer: it has types, log, config, text, facts-history and, where granted, artifacts",
         ),
     }
 }
@@ -306,8 +306,9 @@ impl Loaded {
     /// Makes one instance, compares its types, and asks what can be set.
     fn try_out(&self) -> Result<Vec<Setting>, LoadError> {
         let trial = |fault| LoadError::Trial { policy: self.name.clone(), fault };
-        let mut instance = Instance::start(self, Vec::new(), Arc::new(Prepared::none()), Behind::default())
-            .map_err(trial)?;
+        let mut instance =
+            Instance::start(self, Lookups::default(), Arc::new(Prepared::none()), Behind::default())
+                .map_err(trial)?;
         self.exports
             .check_types(&mut instance)
             .map_err(|detail| LoadError::Contract { policy: self.name.clone(), detail: line(&detail) })?;

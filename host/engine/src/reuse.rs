@@ -96,12 +96,12 @@ impl<'p> Reusing<'p> {
         }
         let mut instance = match self.kept.take() {
             Some(mut instance) => {
-                instance.renew(policy, question.texts.clone(), settings).ok()?;
+                instance.renew(policy, question.into(), settings).ok()?;
                 instance
             }
             None => {
                 self.asked_of_kept = 0;
-                Instance::to_keep(policy, question.texts.clone(), settings)?
+                Instance::to_keep(policy, question.into(), settings)?
             }
         };
         let answer = ask(&mut instance, &policy.exports, &question.ask).and_then(checked).ok()?;

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use baton_core::observation::{Facts, Question};
 use baton_core::{Digest, Text};
 use serde::{Deserialize, Serialize};
 use wasmtime::ResourceLimiter;
@@ -36,9 +37,22 @@ pub enum LogLevel {
 /// Most names listed (as `wit/imports.wit` promises).
 const ARTIFACT_NAMES: usize = 256;
 
+/// What a component can look up of a question.
+#[derive(Clone, Default)]
+pub(crate) struct Lookups {
+    texts: Vec<Text>,
+    facts: Facts,
+}
+
+impl From<&Question> for Lookups {
+    fn from(question: &Question) -> Self {
+        Self { texts: question.texts.clone(), facts: question.facts.clone() }
+    }
+}
+
 /// The data of a store.
 pub(crate) struct State {
-    texts: Vec<Text>,
+    lookups: Lookups,
     /// The texts that were searched, folded: most policies search one text for several lists.
     folded: Vec<Option<Arc<[u8]>>>,
     pub(crate) settings: Arc<Prepared>,
@@ -55,7 +69,7 @@ pub(crate) struct State {
 impl State {
     pub(crate) fn new(
         limits: &Limits,
-        texts: Vec<Text>,
+        lookups: Lookups,
         settings: Arc<Prepared>,
         grants: Grants,
         behind: Behind,
@@ -63,7 +77,7 @@ impl State {
         Self {
             behind,
             folded: Vec::new(),
-            texts,
+            lookups,
             settings,
             grants,
             artifacts: None,
@@ -88,20 +102,27 @@ impl State {
         })
     }
 
-    /// The texts of the question.
-    pub(crate) fn texts(&self) -> &[Text] {
-        &self.texts
+    /// What can be looked up.
+    pub(crate) fn lookups(&self) -> &Lookups {
+        &self.lookups
+    }
+
+    /// The facts that go with the question.
+    pub(crate) fn facts(&self) -> &Facts {
+        &self.lookups.facts
     }
 
     /// The text of an id; empty for an unknown one, as the contract says.
     pub(crate) fn text(&self, id: u32) -> &str {
-        self.texts.get(id as usize).and_then(Text::body).unwrap_or_default()
+        self.lookups.texts.get(id as usize).and_then(Text::body).unwrap_or_default()
     }
 
     /// The same text with its ASCII letters in lower case.
     pub(crate) fn folded(&mut self, id: u32) -> Arc<[u8]> {
-        let Some(text) = self.texts.get(id as usize).and_then(Text::body) else { return Arc::default() };
-        self.folded.resize(self.texts.len(), None);
+        let Some(text) = self.lookups.texts.get(id as usize).and_then(Text::body) else {
+            return Arc::default();
+        };
+        self.folded.resize(self.lookups.texts.len(), None);
         let folded = self.folded[id as usize].get_or_insert_with(|| folded(text));
         Arc::clone(folded)
     }

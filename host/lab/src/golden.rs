@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use baton_core::decision::{Decision, Fault};
-use baton_core::observation::{Ask, Question, TextId};
+use baton_core::observation::{Ask, Facts, Question, TextId};
 use baton_core::workflow::GivenSetting;
 use baton_core::{Digest, Text};
 use baton_engine::{ArtifactSource, Policy};
@@ -64,6 +64,8 @@ struct Written {
     #[serde(default)]
     artifacts: BTreeMap<String, String>,
     #[serde(default)]
+    facts: Facts,
+    #[serde(default)]
     decision: Option<Value>,
 }
 
@@ -88,6 +90,7 @@ impl Golden {
         let question = Question {
             ask: ask(written.ask)?,
             texts: written.texts.into_iter().enumerate().map(plain_text).collect::<Result<_, _>>()?,
+            facts: written.facts,
         };
         names_its_texts(&question)?;
         Ok(Self {

@@ -33,7 +33,7 @@ pub fn review(router: &Router, document: &str, known: Known) -> Result<(Review, 
         open_objectives,
         attributes: Vec::new(),
     };
-    let question = Question { ask: Ask::Review(Box::new(observation)), texts: vec![Text::new(document)] };
+    let question = Question::new(Ask::Review(Box::new(observation)), vec![Text::new(document)]);
     match router.decide(&question) {
         (Ok(Decision::Review(review)), label) => Ok((review, label)),
         (Ok(_), _) => Err(Fault::Invalid { message: "answered another question".to_owned() }),

@@ -198,13 +198,13 @@ fn rest<'o>(o: &'o Observation, what: &'o str, unlisted: usize) -> Rest<'o> {
 fn opening(page: &mut Page, o: &Observation) {
     let phase = &o.phase;
     let title = one_line(&phase.title, MENTION_BYTES);
-    let because = said(o.because.as_deref().unwrap_or_default(), BECAUSE_BYTES);
+    let because = o.because.as_ref().map(|because| said(because, BECAUSE_BYTES));
     match &o.kind {
         Kind::Continuing | Kind::Other(_) => {
             let (k, n) = (phase.budget.continuations_used, phase.budget.continuations);
             page.line(&format!("# Continuation of phase {}: {title}", phase.id));
             let which = if k > 0 { format!(" This is continuation {k} of {n}.") } else { String::new() };
-            let why = if because.is_empty() { String::new() } else { format!(" ({because})") };
+            let why = because.map(|because| format!(" ({because})")).unwrap_or_default();
             page.line(&format!("A previous agent ended{why}. Pick up where it left off.{which}"));
         }
         Kind::ReOriented => {
@@ -218,7 +218,9 @@ fn opening(page: &mut Page, o: &Observation) {
         }
         Kind::Nudged => {
             page.line(&format!("# Still open in phase {}: {title}", phase.id));
-            page.line(&format!("What is wrong: {because}."));
+            if let Some(because) = because {
+                page.line(&format!("What is wrong: {because}."));
+            }
         }
         Kind::Next => {
             page.line(&format!("# Phase {}: {title}", phase.id));

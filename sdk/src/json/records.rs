@@ -10,8 +10,8 @@ use crate::types::{
     SessionState, Signal, Span, StatusReport, Turn,
 };
 use crate::{
-    Answer, Ask, budgeting, compaction, completion, exhaustion, handoff, offloading, prompting, recovery,
-    review, splitting,
+    Answer, Ask, PastSession, budgeting, compaction, completion, exhaustion, handoff, offloading, prompting,
+    recovery, review, splitting,
 };
 
 /// A word of the contract, from that of Rust: `ToolOutput` is `tool-output`.
@@ -173,6 +173,7 @@ records! {
     Iteration: ordinal at_most;
     GitFacts: branch commits_since dirty_files;
     Evidence: channel seq text;
+    PastSession: id agent role objectives_done turns compactions, or_default ended_by peak_tokens window_tokens;
     exhaustion::Observation: occasion session phase signals window answer_bytes files_changed files_missing nudges git
         attributes, or_default asked_at_ms utc_offset_minutes objectives others_open handoff_reported handoff phase_files_changed
         split_requested review_missing report_not_taken imported;

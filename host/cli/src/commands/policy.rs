@@ -60,7 +60,8 @@ Examples:
   baton policy pull oci://registry.example/acme/my-split:1
   baton policy sign oci://registry.example/acme/my-split:1 --key acme.key
   baton policy verify oci://registry.example/acme/my-split:1 --key acme.pub
-  baton policy list                     what was pulled, and what is pinned here")]
+  baton policy list                     what was pulled, and what is pinned here
+  baton policy wit >baton-policy.wit    the contract, for a language without a template")]
 pub(crate) enum PolicyCommand {
     New(NewArgs),
     Build(BuildArgs),
@@ -77,6 +78,8 @@ pub(crate) enum PolicyCommand {
     Sign(SignArgs),
     Verify(VerifyArgs),
     List(ListArgs),
+    /// Print the contract as one WIT file, for a language without a template
+    Wit,
 }
 
 /// Pin the components of a workflow, and of the layers beneath it, by digest
@@ -112,6 +115,7 @@ pub(crate) fn policy(command: PolicyCommand) -> anyhow::Result<Exit> {
         PolicyCommand::Sign(args) => sign::sign(args),
         PolicyCommand::Verify(args) => verify::verify(args),
         PolicyCommand::List(args) => list::list(args),
+        PolicyCommand::Wit => new::print_contract(),
     }
 }
 

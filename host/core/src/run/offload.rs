@@ -51,5 +51,5 @@ pub fn question_alone(item: ItemView) -> Question {
     let phase = outside_of_runs("none");
     let observation =
         OffloadingObservation { session, phase, items: vec![item], attributes: Attributes::default() };
-    Question { ask: Ask::Offload(Box::new(observation)), texts: Vec::new() }
+    Question::new(Ask::Offload(Box::new(observation)), Vec::new())
 }

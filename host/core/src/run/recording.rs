@@ -169,7 +169,7 @@ impl Recording {
             imported: false,
             attributes: Attributes::default(),
         };
-        Question { ask: Ask::Assess(Box::new(observation)), texts: vec![Text::new(window)] }
+        Question::new(Ask::Assess(Box::new(observation)), vec![Text::new(window)])
     }
 }
 

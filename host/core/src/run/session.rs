@@ -49,6 +49,8 @@ pub(super) struct Session {
     pub(super) state: SessionState,
     pub(super) capabilities: Capabilities,
     pub(super) used_tokens: Option<u64>,
+    /// The most that there were.
+    pub(super) peak_tokens: Option<u64>,
     pub(super) window_tokens: Option<u64>,
     pub(super) source: OccupancySource,
     pub(super) used_at: UnixMs,
@@ -110,6 +112,7 @@ impl Session {
             state: SessionState::Starting,
             capabilities: Capabilities::default(),
             used_tokens: None,
+            peak_tokens: None,
             window_tokens,
             source: OccupancySource::Unknown,
             used_at: at,
@@ -325,6 +328,7 @@ impl Session {
 
     fn fill(&mut self, at: UnixMs, used: u64, source: OccupancySource) {
         self.used_tokens = Some(used);
+        self.peak_tokens = self.peak_tokens.max(Some(used));
         self.used_at = at;
         self.source = source;
         let refilled = self.used_before_compaction.is_some_and(|before| used >= before);

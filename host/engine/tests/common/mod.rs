@@ -20,7 +20,7 @@ pub fn question(name: &str) -> Question {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/engine");
     let json = std::fs::read(folder.join(format!("{name}.json"))).expect("the fixture can be read");
     let Fixture { ask, texts } = serde_json::from_slice(&json).expect("the fixture is a question");
-    Question { ask, texts: texts.into_iter().map(Text::new).collect() }
+    Question::new(ask, texts.into_iter().map(Text::new).collect())
 }
 
 /// The same situation with so many agents: each has its own text, turns and clock, in its own memory.

@@ -20,7 +20,7 @@ const ADVICE: &str = "take the change back, or give the package a new version an
                       wit/released/README.md says which changes need what, host/engine/src/contract.rs where";
 
 /// Every function that the contract lends to a policy.
-const LENT: [(&str, &str); 12] = [
+const LENT: [(&str, &str); 13] = [
     ("log", "write"),
     ("config", "get-flag"),
     ("config", "get-integer"),
@@ -33,6 +33,7 @@ const LENT: [(&str, &str); 12] = [
     ("text", "find-setting"),
     ("artifacts", "names"),
     ("artifacts", "read"),
+    ("facts-history", "past-sessions"),
 ];
 
 fn root() -> PathBuf {
@@ -149,7 +150,7 @@ fn that_uses_everything(contract: &str) -> Vec<u8> {
     let answers = ["assess", "decide", "compose", "schema"];
     let guest = answers.iter().fold(Guest::new("policy"), |guest, name| guest.body(name, "(i32.const 0)"));
     let guest = LENT.iter().fold(guest, |guest, (interface, name)| guest.import(interface, name));
-    guest.written_against(contract).build()
+    guest.written_against(contract).contract("world policy {", "world policy {\n    include facts;").build()
 }
 
 /// Where the component of a version is kept.

@@ -5,10 +5,11 @@ use baton_core::decision::{Assessment, CompletionDecision, QuotaCause, Staleness
 use baton_core::observation::{
     ArtifactView, Ask, Attempt, Beyond, BriefKind, BudgetingObservation, Capability, ChangedFileView,
     CommandRunView, CommitView, CompactionObservation, CompletionObservation, ConflictView, ContextFile,
-    EntryKind, EntryPointView, FileReadView, HandoffFinding, HandoffObservation, HandoffReference, ItemKind,
-    ItemView, LessonKind, LessonView, Occasion, OffloadingObservation, Question, RecoveryObservation,
-    RemarkView, ReportedHandoffView, ReviewObservation, SessionObservation, SessionState, SplitGroup,
-    SplitLimits, SplitOccasion, SplitRequest, SplittingObservation, TextId, VerificationView, Withheld,
+    EntryKind, EntryPointView, Facts, FileReadView, HandoffFinding, HandoffObservation, HandoffReference,
+    ItemKind, ItemView, LessonKind, LessonView, Occasion, OffloadingObservation, PastSession, Question,
+    RecoveryObservation, RemarkView, ReportedHandoffView, ReviewObservation, SessionObservation,
+    SessionState, SplitGroup, SplitLimits, SplitOccasion, SplitRequest, SplittingObservation, TextId,
+    VerificationView, Withheld,
 };
 use baton_core::workflow::SplitTime;
 use baton_core::{Digest, ObjectiveId, PhaseId, SessionId, Text, UnixMs};
@@ -43,6 +44,8 @@ pub(super) const VERDICTS: &[Verdict] = &[
 ];
 
 /// Of core: records of a handoff, files and artifacts in it, items that could be replaced, files that a document names.
+/// Sessions that the facts of a question tell of.
+const PAST_SESSIONS: usize = 16;
 const RECORDS: usize = 64;
 const CHANGED_FILES: usize = 100;
 const ARTIFACTS: usize = 20;
@@ -61,6 +64,8 @@ const LESSONS: usize = 32;
 const CONTEXT_FILES: usize = 8;
 const FACTS: usize = 5;
 const CRITICAL_FILES: usize = 20;
+/// Bytes of each text of a handoff when its session is judged.
+const HANDOFF_BYTES: usize = 1 << 10;
 /// Objectives beside those of a prompt.
 const OTHERS_OPEN: usize = 64;
 /// Kinds of secrets that a host can tell apart.
@@ -112,17 +117,32 @@ pub(super) fn question(seed: u64, index: u64, capability: Capability) -> Questio
             (Ask::Review(Box::new(seen)), vec![document])
         }
     };
-    Question { ask, texts: texts.into_iter().map(Text::new).collect() }
+    let past_sessions = dice.list(PAST_SESSIONS, past_session);
+    Question { ask, texts: texts.into_iter().map(Text::new).collect(), facts: Facts { past_sessions } }
+}
+
+fn past_session(dice: &mut Dice) -> PastSession {
+    PastSession {
+        id: "s1".to_owned(),
+        agent: dice.line(40),
+        role: dice.line(40),
+        ended_by: dice.maybe(|_| "exhausted".to_owned()),
+        objectives_done: dice.number32(u32::MAX),
+        turns: dice.number32(u32::MAX),
+        compactions: dice.number32(u32::MAX),
+        peak_tokens: dice.maybe(|dice| dice.number(u64::MAX)),
+        window_tokens: dice.maybe(views::window),
+    }
 }
 
 /// What an agent wrote for its successor.
-fn reported_handoff(dice: &mut Dice) -> ReportedHandoffView {
+fn reported_handoff(dice: &mut Dice, bytes: usize, files: usize) -> ReportedHandoffView {
     ReportedHandoffView {
         session: dice.maybe(|_| "s7".to_owned()),
-        current_state: dice.text(REPORT_BYTES),
-        immediate_next_action: dice.text(REPORT_BYTES),
-        critical_context: dice.list(FACTS, |dice| dice.text(REPORT_BYTES)),
-        critical_files: dice.list(CRITICAL_FILES, |dice| dice.line(PATH_BYTES)),
+        current_state: dice.text(bytes),
+        immediate_next_action: dice.text(bytes),
+        critical_context: dice.list(FACTS, |dice| dice.text(bytes)),
+        critical_files: dice.list(files, |dice| dice.line(PATH_BYTES)),
     }
 }
 
@@ -158,7 +178,7 @@ fn assess(dice: &mut Dice) -> (SessionObservation, String) {
         objectives,
         others_open: dice.list(OTHERS_OPEN, |_| "beside".into()),
         handoff_reported: dice.coin(),
-        handoff: dice.once_in(4).then(|| reported_handoff(dice)),
+        handoff: dice.once_in(4).then(|| reported_handoff(dice, HANDOFF_BYTES, FACTS)),
         nudges: dice.number32(20),
         asked_at_ms: UnixMs(dice.number(LATEST_MS)),
         utc_offset_minutes: dice.pick(&[0, 1, -1, 60, 330, -720, 840]),
@@ -344,7 +364,7 @@ fn handoff(dice: &mut Dice) -> HandoffObservation {
             path: dice.line(PATH_BYTES),
             sections: dice.list(CONTEXT_FILES, |dice| dice.line(PATH_BYTES)),
         }),
-        reported: dice.maybe(reported_handoff),
+        reported: dice.maybe(|dice| reported_handoff(dice, REPORT_BYTES, CRITICAL_FILES)),
         commits: dice.list(views::COMMITS, |dice| CommitView {
             id: "4f2c9e1d".to_owned(),
             subject: dice.line(200),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use baton_core::Digest;
 use baton_core::decision::{Decision, Fault};
-use baton_core::observation::{Ask, Question};
+use baton_core::observation::{Ask, Facts, Question};
 use baton_engine::{Evaluation, Limits};
 use serde::{Deserialize, Serialize};
 
@@ -155,18 +155,22 @@ pub struct Kept {
     pub ask: Ask,
     /// The texts that it names.
     pub texts: Vec<String>,
+    /// What the host knows beside it.
+    #[serde(default)]
+    pub facts: Facts,
 }
 
 impl From<&Question> for Kept {
     fn from(question: &Question) -> Self {
         let texts = question.texts.iter().map(|text| text.body().unwrap_or_default().to_owned());
-        Self { ask: question.ask.clone(), texts: texts.collect() }
+        Self { ask: question.ask.clone(), texts: texts.collect(), facts: question.facts.clone() }
     }
 }
 
 impl From<Kept> for Question {
     fn from(kept: Kept) -> Self {
-        Question { ask: kept.ask, texts: kept.texts.into_iter().map(Into::into).collect() }
+        let texts = kept.texts.into_iter().map(Into::into).collect();
+        Question { ask: kept.ask, texts, facts: kept.facts }
     }
 }
 

@@ -120,7 +120,7 @@ fn every_variant_of_the_contract_is_asked() {
 fn questions_come_empty_huge_and_in_characters_of_every_width() {
     let (mut widths, mut objectives, mut documents) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
     let (mut unknown_tokens, mut most_tokens) = (false, false);
-    for Question { ask, texts } in questions(1, MANY) {
+    for Question { ask, texts, .. } in questions(1, MANY) {
         let body = |place: usize| texts[place].body().expect("it is at hand");
         (0..texts.len()).for_each(|place| widths.extend(body(place).chars().map(char::len_utf8)));
         if let Some(session) = session_of(&ask) {
@@ -149,7 +149,7 @@ fn questions_come_empty_huge_and_in_characters_of_every_width() {
 /// Core puts no other questions, and a policy may rely on it.
 #[test]
 fn questions_keep_to_what_the_contract_promises() {
-    for Question { ask, texts } in questions(3, MANY) {
+    for Question { ask, texts, .. } in questions(3, MANY) {
         if let Some(session) = session_of(&ask) {
             assert!(session.recent.len() <= 32);
             assert!(session.recent.windows(2).all(|pair| pair[0].ordinal + 1 == pair[1].ordinal));

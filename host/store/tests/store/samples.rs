@@ -270,10 +270,7 @@ fn question(session: &SessionId, phase: &PhaseId) -> Question {
     let items = vec![ItemView { id: "call-1".into(), kind: ItemKind::ToolResult, tokens: 20_001 }];
     let attributes = vec![("key".to_owned(), "value".to_owned())];
     let observation = OffloadingObservation { session, phase, items, attributes };
-    Question {
-        ask: Ask::Offload(Box::new(observation)),
-        texts: vec![Text::from("the last lines"), "".into()],
-    }
+    Question::new(Ask::Offload(Box::new(observation)), vec![Text::from("the last lines"), "".into()])
 }
 
 fn capabilities() -> Capabilities {

@@ -18,7 +18,7 @@ export const handoff = {
     ];
     return {
       document: document.join('\n') + '\n',
-      index: `- ${new Date(Number(o.askedAtMs)).toISOString()}: ${line(o.phase.title)}\n`,
+      index: `- ${new Date(Number(o.askedAtMs)).toISOString().slice(0, 19)}Z: ${line(o.phase.title)}\n`,
       continuer: 'successor',
       leftOut: [],
       reason: 'objectives and files, as the host knows them',

@@ -306,8 +306,9 @@ fn functions(report: &Report) -> String {
 
 #[cfg(test)]
 mod tests {
-    use baton_lab::conformance::{Answer, Bounds, Counterexample, FunctionReport, Kept};
-    use baton_runtime::core::observation::{Ask, ReviewObservation, TextId};
+    use baton_lab::conformance::{Answer, Bounds, Counterexample, FunctionReport};
+    use baton_runtime::core::Text;
+    use baton_runtime::core::observation::{Ask, Question, ReviewObservation, TextId};
     use baton_runtime::engine::Import;
 
     use super::*;
@@ -325,7 +326,7 @@ mod tests {
         let example = Counterexample {
             index: 16,
             why: "its reason is empty".to_owned(),
-            question: Kept { ask: Ask::Review(Box::new(seen)), texts: vec!["# Handoff".to_owned()] },
+            question: (&Question::new(Ask::Review(Box::new(seen)), vec![Text::from("# Handoff")])).into(),
             answer: Answer { decision: None, fault: None, fuel: 12 },
             changed: None,
             second_answer: None,

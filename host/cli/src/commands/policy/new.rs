@@ -34,6 +34,22 @@ static WIT: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../wit");
 /// What the crates are built with, as the workspace has it.
 const VERSIONS: [(&str, &str); 3] = [("proptest", "1.12"), ("serde_json", "1"), ("wit-bindgen", "0.61")];
 
+/// The contract as one file: the one that names the package comes first.
+pub(super) fn print_contract() -> anyhow::Result<Exit> {
+    out::data(&contract())?;
+    Ok(Exit::Done)
+}
+
+fn contract() -> String {
+    let mut files: Vec<&str> = WIT.files().filter_map(|file| file.contents_utf8()).collect();
+    files.sort_by_key(|text| !names_package(text));
+    files.join("\n")
+}
+
+fn names_package(wit: &str) -> bool {
+    wit.lines().any(|line| line.starts_with("package "))
+}
+
 /// Names that a crate cannot have: words of the language, crates that the new one has already, and words of the SDK.
 const TAKEN: &str = "\
     abstract alloc as async await baton-policy-resilience baton-sdk baton_policy_resilience baton_sdk become box break \
@@ -444,5 +460,12 @@ mod tests {
         {
             assert_eq!(type_name(name), kind);
         }
+    }
+
+    #[test]
+    fn the_contract_as_one_file_is_a_package() {
+        let mut resolve = wit_parser::Resolve::default();
+        let package = resolve.push_str("baton-policy.wit", &contract()).expect("it is WIT");
+        resolve.select_world(&[package], Some("policy")).expect("it has the world of all questions");
     }
 }

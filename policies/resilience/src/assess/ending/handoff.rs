@@ -16,6 +16,12 @@ const ID_BYTES: usize = 3;
 /// What all of a phase is made of: "2 of 5 objectives are done" says nothing of one of them.
 const PLANNED: [&str; 6] = ["objective", "objectives", "task", "tasks", "phase", "phases"];
 
+/// Words between clauses that speak of different things.
+const JOINTS: [&str; 5] = ["and", "but", "while", "–", "—"];
+/// Bytes of each text of a handoff that are read, and how many of its facts.
+const TEXT_BYTES: usize = 1 << 10;
+const FACTS: usize = 5;
+
 /// What a stretch of words is about.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum About {
@@ -33,9 +39,9 @@ pub(in crate::assess) fn left_by_handoff(
     others: &[String],
 ) -> Option<String> {
     let reader = Reader::new(host, done, others);
-    let told = std::iter::once(&handoff.current_state).chain(&handoff.critical_context);
-    let left = told.into_iter().find_map(|text| reader.left_in(text, false));
-    left.or_else(|| reader.left_in(&handoff.immediate_next_action, true))
+    let told = std::iter::once(&handoff.current_state).chain(handoff.critical_context.iter().take(FACTS));
+    let left = told.into_iter().find_map(|text| reader.left_in(beginning(text), false));
+    left.or_else(|| reader.left_in(beginning(&handoff.immediate_next_action), true))
 }
 
 /// The words by which an answer does so.
@@ -53,15 +59,21 @@ pub(in crate::assess) fn left_by_answer(
     denied.or_else(|| open_status(answer).map(str::to_owned)).or_else(|| reader.left_in(answer, false))
 }
 
-struct Reader<'s> {
+fn beginning(text: &str) -> &str {
+    &text[..text.floor_char_boundary(TEXT_BYTES)]
+}
+
+struct Reader {
     lexicon: Lexicon,
     work: Work,
     topic: Topic,
-    others: &'s [String],
+    /// The ids of the others, in lower case.
+    others: Vec<String>,
 }
 
-impl<'s> Reader<'s> {
-    fn new(host: &impl Host, done: &[&Objective], others: &'s [String]) -> Self {
+impl Reader {
+    fn new(host: &impl Host, done: &[&Objective], others: &[String]) -> Self {
+        let others = others.iter().map(|id| id.to_lowercase()).collect();
         Self { lexicon: Lexicon::without_context(host), work: Work::of(host), topic: Topic::of(done), others }
     }
 
@@ -102,11 +114,12 @@ impl<'s> Reader<'s> {
             self.topic.code.iter().any(|own| own == word) || self.topic.ids.iter().any(|id| of_id(id, word))
         };
         let named: Vec<String> = code_in(clause).map(base_name).collect();
-        let is_done = self.topic.ids.iter().any(|id| has_id(clause, id));
+        let said = clause.to_lowercase();
+        let is_done = self.topic.ids.iter().any(|id| has_id(&said, id));
         if is_done || named.iter().any(|word| is_own(word)) {
             return Some(About::Done { is_named: true });
         }
-        let is_other = self.others.iter().any(|id| has_id(clause, id))
+        let is_other = self.others.iter().any(|id| has_id(&said, id))
             || has(&words(clause), &PLANNED)
             || !named.is_empty();
         is_other.then_some(About::Other)
@@ -135,20 +148,21 @@ impl<'s> Reader<'s> {
 const FINISHED: [&str; 6] = ["nothing", "none", "no", "done", "complete", "finished"];
 
 /// The clauses of a sentence, each with where it begins.
-fn clauses(sentence: &str) -> impl Iterator<Item = (usize, &str)> {
-    let mut from = Some(0);
-    std::iter::from_fn(move || {
-        let start = from?;
-        let rest = &sentence[start..];
-        let joint = |joint: &str| rest.find(joint).map(|at| at + joint.len());
-        let end =
-            [", ", "; ", ": ", " and ", " but ", " while ", " – ", " — "].into_iter().filter_map(joint).min();
-        from = end.map(|end| start + end);
-        Some((start, &rest[..end.unwrap_or(rest.len())]))
-    })
+fn clauses(sentence: &str) -> Vec<(usize, &str)> {
+    let (mut clauses, mut start, mut at) = (Vec::new(), 0, 0);
+    for word in sentence.split_inclusive(' ') {
+        at += word.len();
+        let word = word.trim_end();
+        if word.ends_with([',', ';', ':']) || JOINTS.contains(&word) {
+            clauses.push((start, &sentence[start..at]));
+            start = at;
+        }
+    }
+    clauses.push((start, &sentence[start..]));
+    clauses
 }
 
-/// Whether a text names an objective. "a" and "2" are words of any sentence: such an id has to be told as one.
+/// Whether a text in lower case names an objective. "a" and "2" are words of any sentence: such an id has to be told as one.
 fn has_id(text: &str, id: &str) -> bool {
     match id.len() < 2 || id.bytes().all(|byte| byte.is_ascii_digit()) {
         true => ["objective ", "`", "\""].into_iter().any(|mark| has_word(text, &format!("{mark}{id}"))),
@@ -156,12 +170,11 @@ fn has_id(text: &str, id: &str) -> bool {
     }
 }
 
-/// Whether a text has this word, in either case, not as a part of a longer one.
+/// Whether a text has this word, not as a part of a longer one.
 fn has_word(text: &str, word: &str) -> bool {
     let is_inside = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_');
-    let (text, word) = (text.to_lowercase(), word.to_lowercase());
     !word.is_empty()
-        && text.match_indices(&word).any(|(at, _)| {
+        && text.match_indices(word).any(|(at, _)| {
             let (before, after) = (&text[..at], &text[at + word.len()..]);
             !before.ends_with(is_inside) && !after.starts_with(is_inside)
         })

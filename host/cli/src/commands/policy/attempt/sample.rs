@@ -72,7 +72,7 @@ impl Sample {
             Sample::Compose => (Ask::Compose(Box::new(handoff())), vec![SPOKEN]),
             Sample::Review => (Ask::Review(Box::new(review())), vec!["# Handoff\n\nWhere it stands: TBD\n"]),
         };
-        Question { ask, texts: texts.into_iter().map(Text::new).collect() }
+        Question::new(ask, texts.into_iter().map(Text::new).collect())
     }
 }
 
