@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use baton_core::decision::Fault;
 use baton_engine::{COMPARED_FIRST, Configured, Engine};
 use common::{agents, built_in, engine};
-use guests::{ANSWER, DECISION, Guest};
+use guests::{ANSWER, Guest, REASON};
 
 fn guest(engine: &Engine, guest: Guest) -> Configured {
     engine.load("guest", &guest.build()).unwrap().configure(&BTreeMap::new()).unwrap()
@@ -19,7 +19,7 @@ fn guest(engine: &Engine, guest: Guest) -> Configured {
 
 /// Counts what it was asked in its memory, and answers with another reason from the n-th question on.
 fn counting(n: u64) -> Guest {
-    let (count, reason_bytes) = (2048, DECISION + 16);
+    let (count, reason_bytes) = (2048, REASON + 4);
     Guest::deciding(&format!(
         "(i32.store (i32.const {count}) (i32.add (i32.load (i32.const {count})) (i32.const 1)))
          (i32.store (i32.const {}) (i32.const 1024))
@@ -27,7 +27,7 @@ fn counting(n: u64) -> Guest {
          (if (i32.ge_u (i32.load (i32.const {count})) (i32.const {n})) (then
             (i32.store (i32.const {reason_bytes}) (i32.const 3))))
          (i32.const {ANSWER})",
-        DECISION + 12
+        REASON
     ))
     .data(1024, "once")
 }

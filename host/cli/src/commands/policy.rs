@@ -79,6 +79,10 @@ pub(crate) enum PolicyCommand {
     Verify(VerifyArgs),
     List(ListArgs),
     /// Print the contract as one WIT file, for a language without a template
+    #[command(after_help = "\
+Examples:
+  baton policy wit >baton-policy.wit
+                              then generate bindings for one of its worlds")]
     Wit,
 }
 

@@ -351,7 +351,7 @@ impl Run {
         self.notify(Notice::PhaseDone { phase });
     }
 
-    /// Walks the loop once more: everything in it is open again, and its first phase gets what the check has found.
+    /// Walks the loop once more: everything in it is open again, and each of its phases gets what the check has found.
     pub(super) fn iterate(&mut self, p: usize) {
         let Some(Repeat { from, at_most }) = self.phases[p].spec.repeat.clone() else {
             return self.succeed(p, Succession::Uncounted);
@@ -382,11 +382,12 @@ impl Run {
             let phase = &mut self.phases[q];
             if phase.origin == Origin::Workflow && (phase.is_over() || q == p) {
                 phase.walk_again(turns, now);
+                // Whoever mends it has to know what was found, whichever phase of the loop that is.
+                phase.findings.clone_from(&findings);
+                (phase.verification, phase.verified_at) = (log.clone(), at);
             }
         }
-        let begin = &mut self.phases[first];
-        (begin.findings, begin.because) = (findings, because);
-        (begin.verification, begin.verified_at) = (log, at);
+        self.phases[first].because = because;
         let of = at_most + self.phases[p].iterations_forgiven;
         self.notify(Notice::Iterating { from, by: id, iteration: walked + 1, of });
     }
