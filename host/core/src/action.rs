@@ -174,6 +174,9 @@ pub enum Action {
         tree: Tree,
         /// Files that its objectives name, workspace-relative.
         files: Vec<String>,
+        /// Check the tree out anew after it: what is not in the commit goes, so that nothing else can be verified.
+        #[serde(default, skip_serializing_if = "is_default")]
+        anew: bool,
     },
     /// Hold a tree to the commit of its work, and put back what is not as it was: always what was added or removed, and where
     /// `whole` also what was changed. What was there is kept on a ref.

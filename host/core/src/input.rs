@@ -449,6 +449,9 @@ pub enum Outcome {
         missing: Vec<String>,
         /// Files that were asked about and lie in the tree, and that git ignores.
         ignored: Vec<String>,
+        /// What else git ignores there and the workspace does not have, at most 100 paths; a folder ends in `/`.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        unseen: Vec<String>,
     },
     /// Of `Restore`: how the tree differed from the commit, workspace-relative, at most 100 files a list.
     Restored {

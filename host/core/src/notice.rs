@@ -46,6 +46,13 @@ pub enum Notice {
     ObjectiveDone { phase: PhaseId, objective: ObjectiveId, basis: Basis, done: u32, of: u32 },
     /// The default review of a part gave no score: the part is verified with the whole (D12).
     NotReviewed { phase: PhaseId },
+    /// What git ignores in the tree of a phase, and the workspace does not have: it is not merged.
+    Unseen {
+        /// Of which phase.
+        phase: PhaseId,
+        /// Files and folders, at most 100.
+        files: Vec<String>,
+    },
     /// What the commands of a phase made beside its work: it is not merged, and was removed from the tree.
     LeftOut {
         /// Of which phase.

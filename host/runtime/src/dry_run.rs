@@ -239,6 +239,7 @@ impl Play {
                 commit: NO_COMMIT.to_owned(),
                 missing: Vec::new(),
                 ignored: Vec::new(),
+                unseen: Vec::new(),
             }),
             Action::Restore { .. } => {
                 answer(Outcome::Restored { changed: Vec::new(), gone: Vec::new(), added: Vec::new() })

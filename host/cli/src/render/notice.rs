@@ -88,6 +88,11 @@ pub(crate) fn say(notice: &Notice, run: &str, place: &Place, look: &Look) -> Sai
             Tone::Warn,
             format!("no review of {phase} gave a score: its work is merged unreviewed"),
         ),
+        Notice::Unseen { phase, files } => (
+            "left out",
+            Tone::Warn,
+            format!("git ignores it in the tree of {phase}, and it is not merged: {}", list(files)),
+        ),
         Notice::LeftOut { phase, files } => (
             "left out",
             Tone::Plain,
@@ -313,6 +318,7 @@ fn about(notice: &Notice) -> (Option<PhaseId>, Option<SessionId>) {
         | Notice::Reopened { phase, .. }
         | Notice::NotReviewed { phase }
         | Notice::LeftOut { phase, .. }
+        | Notice::Unseen { phase, .. }
         | Notice::SplitDeclined { phase, .. }
         | Notice::HandoffReviewed { phase, .. }
         | Notice::Retrying { phase, .. }

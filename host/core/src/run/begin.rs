@@ -9,6 +9,7 @@ use crate::observation::BriefKind;
 use crate::view::Origin;
 
 use super::Run;
+use super::join::Fork;
 use super::session::Session;
 use super::step::{Pause, Step};
 use super::walk::why_failed;
@@ -45,6 +46,10 @@ impl Run {
 
     pub(super) fn branched(&mut self, p: usize, outcome: &Outcome) {
         match outcome {
+            // Checked out anew, and made ready again.
+            Outcome::Branched if self.phases[p].fork.as_ref().is_some_and(Fork::is_ready) => {
+                self.verify_committed(p);
+            }
             Outcome::Branched if self.phases[p].fork.is_some() => self.joining_made_ready(p),
             Outcome::Branched => {
                 self.phases[p].branch_from = None;

@@ -26,16 +26,31 @@ impl Run {
         let done = phase.goals.iter().filter(|goal| goal.is_done() && is_claimed(goal.done_by));
         let files = done.flat_map(|goal| goal.spec.files.clone()).collect();
         let (id, tree) = (phase.spec.id.clone(), phase.tree.clone());
-        let action = self.emit(Action::Commit { phase: id, tree, files });
+        let anew = self.was_worked_in(p);
+        let action = self.emit(Action::Commit { phase: id, tree, files, anew });
         self.phases[p].step = Step::Committing { action };
+    }
+
+    /// Whether a session worked where the parts came together since that was made or last checked out anew. What it left there beside the
+    /// commit would be verified, and would not land.
+    fn was_worked_in(&self, p: usize) -> bool {
+        self.phases[p].fork.as_ref().is_some_and(|fork| fork.sessions_seen < self.sessions_in(p))
+    }
+
+    /// Sessions that worked where the parts of a phase came together.
+    fn sessions_in(&self, p: usize) -> usize {
+        let phase = &self.phases[p];
+        let here = self.phases.iter().filter(|other| other.tree == phase.tree);
+        here.map(|other| other.sessions.len()).sum()
     }
 
     /// A file that an objective names has to be in what will be merged. One that git ignores is a person's to decide about.
     pub(super) fn committed(&mut self, p: usize, outcome: &Outcome) {
         let id = self.phases[p].spec.id.clone();
         let (missing, ignored) = match outcome {
-            Outcome::Committed { commit, missing, ignored } => {
+            Outcome::Committed { commit, missing, ignored, unseen } => {
                 self.phases[p].commit = Some(commit.clone());
+                self.tell_unseen(p, unseen);
                 (missing, ignored)
             }
             Outcome::Conflicted { files } => return self.conflicted(p, None, files),
@@ -54,11 +69,31 @@ impl Run {
         }
         let lacking = self.reopen_missing(p, missing);
         if lacking.is_empty() {
-            return self.verify_committed(p);
+            return if self.was_worked_in(p) { self.verify_anew(p) } else { self.verify_committed(p) };
         }
         let open: Vec<usize> = self.phases[p].open_goals().map(|(g, _)| g).collect();
         let judgment = Judgment::unfinished(lacking.join("; "), Vec::new());
         self.take_recovery(p, &open, &judgment, &RecoveryAction::Nudge);
+    }
+
+    /// The tree is checked out anew: it is made ready again before its commands run.
+    fn verify_anew(&mut self, p: usize) {
+        let sessions = self.sessions_in(p);
+        if let Some(fork) = &mut self.phases[p].fork {
+            fork.sessions_seen = sessions;
+        }
+        self.make_joining_ready(p);
+    }
+
+    /// Each path is told once.
+    fn tell_unseen(&mut self, p: usize, unseen: &[String]) {
+        let phase = &mut self.phases[p];
+        let files: Vec<String> = unseen.iter().filter(|path| !phase.unseen.contains(path)).cloned().collect();
+        if !files.is_empty() {
+            phase.unseen.extend(files.iter().cloned());
+            let phase = phase.spec.id.clone();
+            self.notify(Notice::Unseen { phase, files });
+        }
     }
 
     /// Objectives whose files are not there are open again. Returns what they lack.

@@ -46,6 +46,8 @@ pub(super) struct Fork {
     ready: bool,
     /// Something did not fit, so that a session brought it together.
     had_conflict: bool,
+    /// Sessions that had worked in the tree in which they come together when that was made, or checked out anew.
+    pub(super) sessions_seen: usize,
 }
 
 /// A merge that stands open.
@@ -72,6 +74,7 @@ impl Fork {
             landed: false,
             ready: false,
             had_conflict: false,
+            sessions_seen: 0,
         }
     }
 
@@ -86,6 +89,11 @@ impl Fork {
     /// Files with conflicts, and whose work they are in.
     pub(super) fn conflict(&self) -> Option<(Option<&PhaseId>, &[String])> {
         self.conflict.as_ref().map(|conflict| (conflict.with.as_ref(), conflict.files.as_slice()))
+    }
+
+    /// The tree in which they come together has what `setup` makes.
+    pub(super) fn is_ready(&self) -> bool {
+        self.ready
     }
 
     /// The parts share the folder of the phase.
@@ -327,6 +335,18 @@ impl Run {
             let phase = &mut self.phases[p];
             (phase.spec.review, phase.reviewed_by_default) = (Some(review), true);
         }
+    }
+
+    /// It was checked out anew: what `setup` makes is made again, then its commands run.
+    pub(super) fn make_joining_ready(&mut self, p: usize) {
+        let setup = self.setup_of(p);
+        let phase = &self.phases[p];
+        let Some(base) = phase.commit.clone().filter(|_| !setup.is_empty()) else {
+            return self.verify_committed(p);
+        };
+        let (phase, tree) = (phase.spec.id.clone(), phase.tree.clone());
+        let action = self.emit(Action::Branch { phase, tree, base, setup });
+        self.phases[p].step = Step::Branching { action };
     }
 
     pub(super) fn joining_made_ready(&mut self, p: usize) {

@@ -150,6 +150,8 @@ pub(super) struct Phase {
     pub(super) verification: String,
     /// The commit that is verified, reviewed and merged; absent where it has no tree of its own.
     pub(super) commit: Option<String>,
+    /// What git ignores in its tree, as far as people were told.
+    pub(super) unseen: Vec<String>,
     /// Its commands run once more, on what they changed themselves.
     pub(super) checked_again: bool,
     pub(super) findings: String,
@@ -258,6 +260,7 @@ impl Phase {
             verified_at: UnixMs(0),
             verification: String::new(),
             commit: None,
+            unseen: Vec::new(),
             checked_again: false,
             findings: String::new(),
             facts: WorkspaceFacts::default(),

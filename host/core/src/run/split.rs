@@ -120,11 +120,13 @@ impl Run {
         });
         let phase = &mut self.phases[p];
         phase.split += parts.len() as u32;
-        phase.fork = Some(Fork::new(
+        let mut fork = Fork::new(
             base.cloned(),
             parent.tree.clone(),
             forked.iter().map(|phase| phase.spec.id.clone()).collect(),
-        ));
+        );
+        fork.sessions_seen = phase.sessions.len();
+        phase.fork = Some(fork);
         if base.is_some() {
             phase.tree = Tree::joining(&parent.spec.id, parent.splits);
         }

@@ -168,7 +168,7 @@ impl Ground {
         }
         let commit = format!("c{}", self.commits.len());
         self.commits.push(place.pieces.clone());
-        Ok(Outcome::Committed { commit, missing, ignored: Vec::new() })
+        Ok(Outcome::Committed { commit, missing, ignored: Vec::new(), unseen: Vec::new() })
     }
 
     /// What commands and reviewers leave behind: now and then a file more, seldom one that they changed or took away.

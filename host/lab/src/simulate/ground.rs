@@ -183,7 +183,7 @@ impl Ground {
             place.pieces.iter().filter(|(_, piece)| piece.version > 0).map(|(id, _)| id.clone()).collect();
         let there: BTreeSet<String> = written.iter().flat_map(|objective| self.files(objective)).collect();
         let missing = files.iter().filter(|path| !there.contains(*path)).cloned().collect();
-        Ok(Outcome::Committed { commit: "3".repeat(40), missing, ignored: Vec::new() })
+        Ok(Outcome::Committed { commit: "3".repeat(40), missing, ignored: Vec::new(), unseen: Vec::new() })
     }
 
     fn checkpoint(&mut self, tree: &Tree, joining: &Tree) -> Result<Outcome, String> {

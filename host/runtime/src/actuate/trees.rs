@@ -62,12 +62,14 @@ impl Effects {
                 self.trees.branch(&tree, &base, &setup).await?;
                 Outcome::Branched
             }
-            Action::Commit { phase, tree, files } => match self.trees.commit(&phase, &tree, &files).await? {
-                Committing::Committed { commit, missing, ignored } => {
-                    Outcome::Committed { commit, missing, ignored }
+            Action::Commit { phase, tree, files, anew } => {
+                match self.trees.commit(&phase, &tree, &files, anew).await? {
+                    Committing::Committed { commit, missing, ignored, unseen } => {
+                        Outcome::Committed { commit, missing, ignored, unseen }
+                    }
+                    Committing::Conflicted { files } => Outcome::Conflicted { files },
                 }
-                Committing::Conflicted { files } => Outcome::Conflicted { files },
-            },
+            }
             Action::Restore { tree, commit, whole, .. } => {
                 let Differences { changed, gone, added } = self.trees.restore(&tree, &commit, whole).await?;
                 Outcome::Restored { changed, gone, added }

@@ -256,6 +256,9 @@ fn line(notice: &Notice) -> Option<(Option<&PhaseId>, Option<&SessionId>, String
         Notice::NotReviewed { phase } => {
             (Some(phase), None, "not reviewed: no review gave a score".to_owned())
         }
+        Notice::Unseen { phase, files } => {
+            (Some(phase), None, format!("ignored by git, and not a part of it: {}", list(files)))
+        }
         Notice::LeftOut { phase, files } => {
             (Some(phase), None, format!("made by its commands, and not a part of it: {}", list(files)))
         }

@@ -1,14 +1,18 @@
 //! The commit that is verified, reviewed and merged, and the tree held to it.
 
-use std::path::Path;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 
 use baton_core::{PhaseId, Tree};
 
 use super::git::{path, records};
 use super::place::{Place, pairs};
-use super::snapshot::{Entries, difference};
+use super::snapshot::{Entries, commit_tree, difference};
 use super::{MAX_CONFLICTS, TreeError, Trees};
 
+/// Ignored files that are kept on a ref, and their bytes.
+const MAX_KEPT_FILES: usize = 200;
+const MAX_KEPT_BYTES: u64 = 4 << 20;
 /// The kind of refs that keep what a tree held beside its commit.
 const LEFT: &str = "left";
 
@@ -23,6 +27,8 @@ pub enum Committing {
         missing: Vec<String>,
         /// Files that were asked about, and that git ignores.
         ignored: Vec<String>,
+        /// What else git ignores there and the workspace does not have, at most [`MAX_CONFLICTS`] paths; a folder ends in `/`.
+        unseen: Vec<String>,
     },
     /// A merge stands open in it, with conflicts.
     Conflicted {
@@ -44,7 +50,8 @@ pub struct Differences {
 
 impl Trees {
     /// Commits what lies in a tree of ours, and looks for files in the commit. A merge that stands open there is that of what had
-    /// changed where `phase` began: it is concluded where its conflicts are resolved.
+    /// changed where `phase` began: it is concluded where its conflicts are resolved. `anew` checks it out once more after that, so that
+    /// nothing is there but what is in the commit. What git ignores is kept on a ref, unless it is much.
     ///
     /// # Errors
     /// [`TreeError::Gone`], [`TreeError::Nested`], [`TreeError::Unresolved`], and those of git.
@@ -53,6 +60,7 @@ impl Trees {
         phase: &PhaseId,
         tree: &Tree,
         files: &[String],
+        anew: bool,
     ) -> Result<Committing, TreeError> {
         let _turn = self.0.turn.lock().await;
         let place = self.place(tree).await?;
@@ -70,7 +78,54 @@ impl Trees {
                 if is_there { &mut ignored } else { &mut missing }.push(file.clone());
             }
         }
-        Ok(Committing::Committed { commit, missing, ignored })
+        let unseen = self.unseen(&place, &commit).await?;
+        if anew {
+            place.check_out_anew(&commit).await?;
+        }
+        Ok(Committing::Committed { commit, missing, ignored, unseen })
+    }
+
+    /// What git ignores in a tree of ours, and the workspace does not have: work may be among it.
+    async fn unseen(&self, place: &Place, commit: &str) -> Result<Vec<String>, TreeError> {
+        let workspace = self.place(&Tree::workspace()).await?;
+        let status =
+            ["status", "--porcelain=v1", "-z", "--ignored=traditional", "--untracked-files=normal", "--"];
+        let listed = place.git.call(&status).and_all(place.work()).bytes().await?;
+        let ignored = records(&listed).filter_map(|record| record.strip_prefix(b"!! ")).map(path);
+        let is_new = |path: &PathBuf| !workspace.top().join(path).exists() && !place.is_own(path);
+        let unseen: Vec<PathBuf> = ignored.filter(is_new).take(MAX_CONFLICTS).collect();
+        if !unseen.is_empty() {
+            self.keep_ignored(place, commit, &unseen).await?;
+        }
+        let shown = |path: &PathBuf| {
+            let slash = if place.top().join(path).is_dir() { "/" } else { "" };
+            format!("{}{slash}", place.shown(path).trim_end_matches('/'))
+        };
+        Ok(unseen.iter().map(shown).collect())
+    }
+
+    /// Keeps ignored files on a ref, where they are few and small: what a build makes is neither.
+    async fn keep_ignored(&self, place: &Place, commit: &str, paths: &[PathBuf]) -> Result<(), TreeError> {
+        let others = ["ls-files", "--others", "--ignored", "--exclude-standard", "-z", "--"];
+        let listed = place.git.call(&others).and_all(paths.iter().map(|path| literal(path))).bytes().await?;
+        let files: Vec<&[u8]> = records(&listed).collect();
+        let bytes =
+            |file: &&[u8]| place.top().join(path(file)).symlink_metadata().map_or(0, |meta| meta.len());
+        if files.is_empty()
+            || files.len() > MAX_KEPT_FILES
+            || files.iter().map(bytes).sum::<u64>() > MAX_KEPT_BYTES
+        {
+            return Ok(());
+        }
+        let names: Vec<u8> = files.iter().flat_map(|file| [file, &b"\0"[..]].concat()).collect();
+        let now = self.snapshot(place, &[]).await?;
+        let add = ["--literal-pathspecs", "add", "-f", "--pathspec-from-file=-", "--pathspec-file-nul"];
+        now.git.call(&add).input(names).done().await?;
+        let tree = now.git.call(&["write-tree"]).text().await?;
+        let message = format!("What git ignores in the tree of {}\n", place.tree);
+        let kept = commit_tree(&now.git, &tree, &[commit], &message).await?;
+        let left = self.reference(LEFT, &format!("{}-ignored", place.tree));
+        place.git.call(&["update-ref", &left, &kept]).done().await
     }
 
     /// Puts a tree of ours back to a commit: what was added or removed, and where `whole` also what was changed. What lay there is
@@ -140,6 +195,15 @@ impl Trees {
 }
 
 impl Place {
+    /// Nothing is there but what a commit has, and what is Baton's own. Neither what git ignores stays, nor what somebody told it not to
+    /// look at.
+    async fn check_out_anew(&self, commit: &str) -> Result<(), TreeError> {
+        self.git.call(&["read-tree", "--empty"]).done().await?;
+        let own = self.own_paths().flat_map(|own| [OsString::from("-e"), anchored(own)]);
+        self.git.call(&["clean", "-ffdxq"]).and_all(own).done().await?;
+        self.git.call(&["reset", "-q", "--hard", commit]).done().await
+    }
+
     /// Whether a commit has a file.
     async fn has(&self, commit: &str, file: &str) -> Result<bool, TreeError> {
         let at = self.from_top(Path::new(file));
@@ -147,4 +211,18 @@ impl Place {
             self.git.call(&["ls-tree", "-r", "-z", "--name-only", "--full-tree", commit, "--"]).and(&at);
         Ok(records(&listed.bytes().await?).next().is_some())
     }
+}
+
+/// A path as git takes it, whatever is in it.
+fn literal(path: &Path) -> OsString {
+    let mut spec = OsString::from(":(top,literal)");
+    spec.push(path);
+    spec
+}
+
+/// A pattern for what lies at this path from the top.
+fn anchored(path: &Path) -> OsString {
+    let mut pattern = OsString::from("/");
+    pattern.push(path);
+    pattern
 }

@@ -111,6 +111,11 @@ impl Place {
         self.own.iter().map(|own| spec(":(top,literal)", own))
     }
 
+    /// What is Baton's own, from the top.
+    pub(super) fn own_paths(&self) -> impl Iterator<Item = &Path> {
+        self.own.iter().map(PathBuf::as_path)
+    }
+
     pub(super) fn is_own(&self, path: &Path) -> bool {
         self.own.iter().any(|own| path.starts_with(own))
     }

@@ -10,8 +10,8 @@ fn all(paths: &[&str]) -> Vec<String> {
 }
 
 async fn commit(world: &World, part: &Part, files: &[&str]) -> (String, Vec<String>, Vec<String>) {
-    match world.trees.commit(&PhaseId::new("20"), &part.tree, &all(files)).await.unwrap() {
-        Committing::Committed { commit, missing, ignored } => (commit, missing, ignored),
+    match world.trees.commit(&PhaseId::new("20"), &part.tree, &all(files), false).await.unwrap() {
+        Committing::Committed { commit, missing, ignored, .. } => (commit, missing, ignored),
         Committing::Conflicted { files } => panic!("{files:?}"),
     }
 }
@@ -81,4 +81,30 @@ async fn a_file_that_somebody_hid_from_git_is_committed() {
     part.write("a.txt", "changed\n");
     let (commit, ..) = commit(&world, &part, &[]).await;
     assert_eq!(part.git(&["show", &format!("{commit}:a.txt")]), "changed");
+}
+
+#[tokio::test]
+async fn what_git_ignores_is_told_kept_and_gone_from_a_tree_that_is_checked_out_anew() {
+    // `lib/` in .gitignore: the verification of the whole passed on files that did not land.
+    let world = World::new();
+    let base = world.checkpoint("20").await;
+    let part = world.begin("20a", &base).await;
+    part.write("src/a.sh", ". src/lib/a.txt\n");
+    part.write("ignored.txt", "made by an agent");
+    part.write(".baton/r1/inbox/x.json", "{}");
+    part.git(&["update-index", "--skip-worktree", "a.txt"]);
+    part.write("a.txt", "hidden from git\n");
+    let phase = PhaseId::new("20");
+    let done = world.trees.commit(&phase, &part.tree, &[], true).await.unwrap();
+    let Committing::Committed { commit, unseen, .. } = done else { panic!("{done:?}") };
+    assert_eq!(unseen, ["ignored.txt"]);
+    let kept = world.git(&["for-each-ref", "--format=%(refname)", "refs/baton"]);
+    let kept = kept.lines().find(|name| name.ends_with("/left/20a-ignored")).expect("it is kept");
+    assert_eq!(world.git(&["show", &format!("{kept}:ignored.txt")]), "made by an agent");
+    assert_eq!(
+        (part.read("src/a.sh").as_deref(), part.read("ignored.txt")),
+        (Some(". src/lib/a.txt\n"), None)
+    );
+    assert_eq!(part.read("a.txt").unwrap(), part.git(&["show", &format!("{commit}:a.txt")]) + "\n");
+    assert!(part.read(".baton/r1/inbox/x.json").is_some(), "what is Baton's own stays");
 }

@@ -30,7 +30,12 @@ fn split(change: impl FnOnce(&mut Workflow)) -> World {
 
 fn committed(commit: &str, missing: &[&str], ignored: &[&str]) -> Outcome {
     let all = |paths: &[&str]| paths.iter().map(|path| (*path).to_owned()).collect();
-    Outcome::Committed { commit: commit.to_owned(), missing: all(missing), ignored: all(ignored) }
+    Outcome::Committed {
+        commit: commit.to_owned(),
+        missing: all(missing),
+        ignored: all(ignored),
+        unseen: Vec::new(),
+    }
 }
 
 fn restored(changed: &[&str], gone: &[&str], added: &[&str]) -> Outcome {

@@ -388,6 +388,7 @@ impl World {
                 commit: "c".into(),
                 missing: Vec::new(),
                 ignored: Vec::new(),
+                unseen: Vec::new(),
             }),
             Action::Restore { .. } => self.restored.pop_front().unwrap_or(Outcome::Restored {
                 changed: Vec::new(),
