@@ -447,7 +447,7 @@ pub enum Outcome {
         commit: String,
         /// Files that were asked about and are not in it, nor in the tree.
         missing: Vec<String>,
-        /// Files that were asked about and lie in the tree, and that git ignores.
+        /// Files that were asked about and lie in the tree, and that git ignores or was told not to look at.
         ignored: Vec<String>,
         /// What else git ignores there and the workspace does not have, at most 100 paths; a folder ends in `/`.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]

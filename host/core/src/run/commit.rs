@@ -61,8 +61,8 @@ impl Run {
         };
         if !ignored.is_empty() {
             let text = format!(
-                "Objectives of {id} name {}, which git ignores: it is in no commit and would not be merged. Take it out of \
-                 .gitignore, or the objective, and try again?",
+                "Objectives of {id} name {}, which git ignores or was told not to look at: it would not be merged as it is. \
+                 Take it out of .gitignore, or of the objective, and try again?",
                 named(ignored)
             );
             return self.pause(p, Pause::Stuck, text);

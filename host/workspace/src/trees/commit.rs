@@ -25,7 +25,7 @@ pub enum Committing {
         commit: String,
         /// Files that were asked about and are nowhere.
         missing: Vec<String>,
-        /// Files that were asked about, and that git ignores.
+        /// Files that were asked about and are there, and that git ignores or was told not to look at.
         ignored: Vec<String>,
         /// What else git ignores there and the workspace does not have, at most [`MAX_CONFLICTS`] paths; a folder ends in `/`.
         unseen: Vec<String>,
@@ -73,9 +73,12 @@ impl Trees {
         let commit = place.settle(&format!("Work in the tree of {tree}\n")).await?;
         let (mut missing, mut ignored) = (Vec::new(), Vec::new());
         for file in files {
-            if !place.has(&commit, file).await? {
-                let is_there = place.root().join(file).symlink_metadata().is_ok();
-                if is_there { &mut ignored } else { &mut missing }.push(file.clone());
+            // Whatever keeps git from seeing it, it would not be merged as it is.
+            let there = place.root().join(file).symlink_metadata();
+            let is_file = there.as_ref().is_ok_and(|meta| !meta.is_dir());
+            let at = place.from_top(Path::new(file));
+            if !place.has(&commit, file).await? || is_file && !place.is_as_left(&commit, &at).await? {
+                if there.is_ok() { &mut ignored } else { &mut missing }.push(file.clone());
             }
         }
         let unseen = self.unseen(&place, &commit).await?;

@@ -195,7 +195,7 @@ impl Place {
     }
 
     /// Whether a file is what git put there. One in which git put markers, and that has none, is not.
-    async fn is_as_left(&self, left: &str, path: &Path) -> Result<bool, TreeError> {
+    pub(super) async fn is_as_left(&self, left: &str, path: &Path) -> Result<bool, TreeError> {
         let mut named = std::ffi::OsString::from(format!("{left}:"));
         named.push(path);
         let then = self.git.call(&["rev-parse", "-q", "--verify"]).and(named).answer().await?;

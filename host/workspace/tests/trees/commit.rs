@@ -94,6 +94,8 @@ async fn what_git_ignores_is_told_kept_and_gone_from_a_tree_that_is_checked_out_
     part.write(".baton/r1/inbox/x.json", "{}");
     part.git(&["update-index", "--skip-worktree", "a.txt"]);
     part.write("a.txt", "hidden from git\n");
+    let (_, _, ignored) = commit(&world, &part, &["a.txt", "src/a.sh"]).await;
+    assert_eq!(ignored, ["a.txt"]);
     let phase = PhaseId::new("20");
     let done = world.trees.commit(&phase, &part.tree, &[], true).await.unwrap();
     let Committing::Committed { commit, unseen, .. } = done else { panic!("{done:?}") };
