@@ -106,15 +106,20 @@ impl Language {
 
     /// Builds the policy of a folder on the stage, and checks it with its golden decisions.
     fn build_and_check(&self, stage: &Stage, folder: &str, name: &str) {
+        self.build_and_hold(stage, folder, name, &format!("{folder}/golden"));
+    }
+
+    /// The same with golden decisions that lie elsewhere.
+    fn build_and_hold(&self, stage: &Stage, folder: &str, name: &str, golden: &str) {
         self.install(&stage.path(folder));
         self.test(&stage.path(folder));
         let build = stage.command(&["policy", "build", folder]).env("PATH", self.path()).output().unwrap();
         support::Ended::from(build).expect(0);
-        let (component, golden) = (format!("{folder}/{name}.wasm"), format!("{folder}/golden"));
-        let check = ["policy", "check", &component, "--questions", FEW, "--golden", &golden];
+        let component = format!("{folder}/{name}.wasm");
+        let check = ["policy", "check", &component, "--questions", FEW, "--golden", golden];
         let checked = stage.baton(&check).expect(0).stdout;
         assert!(checked.starts_with("fit to decide: "), "{checked}");
-        let files = std::fs::read_dir(stage.path(&golden)).unwrap().count();
+        let files = std::fs::read_dir(stage.path(golden)).unwrap().count();
         assert!(files > 0 && checked.contains(&format!("{files} of {files} stand")), "{checked}");
     }
 }
@@ -263,6 +268,19 @@ fn the_reference_policy_is_built_and_fit(name: &'static str) {
     language.build_and_check(&stage, &format!("policies/{reference}"), reference);
 }
 
+// M4: the same policy in each language makes the same golden decisions.
+fn the_policy_of_a_team_decides_the_same(name: &'static str) {
+    let Some(language) = Language::of(name) else { return };
+    let stage = Stage::new();
+    let team = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../sdk/team");
+    for folder in [name, "golden"] {
+        copy(&team.join(folder), &stage.path("team").join(folder));
+    }
+    // A policy in C is named by its folder.
+    let component = if name == "c" { "c" } else { "team" };
+    language.build_and_hold(&stage, &format!("team/{name}"), component, "team/golden");
+}
+
 /// What is of the sources; what somebody built or installed there is not.
 fn copy(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).unwrap();
@@ -296,6 +314,11 @@ mod js {
     }
 
     #[test]
+    fn the_policy_of_a_team_decides_the_same() {
+        super::the_policy_of_a_team_decides_the_same("js");
+    }
+
+    #[test]
     fn the_reference_policy_is_built_and_fit() {
         super::the_reference_policy_is_built_and_fit("js");
     }
@@ -318,6 +341,11 @@ mod python {
     }
 
     #[test]
+    fn the_policy_of_a_team_decides_the_same() {
+        super::the_policy_of_a_team_decides_the_same("python");
+    }
+
+    #[test]
     fn the_reference_policy_is_built_and_fit() {
         super::the_reference_policy_is_built_and_fit("python");
     }
@@ -337,6 +365,11 @@ mod c {
     #[test]
     fn a_layer_asks_the_next_policy() {
         super::a_layer_asks_the_next_policy("c");
+    }
+
+    #[test]
+    fn the_policy_of_a_team_decides_the_same() {
+        super::the_policy_of_a_team_decides_the_same("c");
     }
 }
 

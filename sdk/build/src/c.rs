@@ -154,14 +154,15 @@ impl CPolicy {
 const INSTALL: &str = "install clang, lld and a C library for WebAssembly: `apt-get install clang lld wasi-libc \
     libclang-rt-dev-wasm32`, or a release of wasi-sdk, whose folder the variable WASI_SDK_PATH names";
 
-/// `baton:policy/splitting@0.1.0` is `splitting` in C.
+/// `baton:policy/splitting@0.1.0` is `splitting` in C, and `baton:policy/facts-history@0.1.0` is `facts_history`.
 fn short_names(resolve: &Resolve, world: WorldId) -> Vec<(String, String)> {
     let world = &resolve.worlds[world];
     let keys = world.imports.keys().chain(world.exports.keys());
     let names: BTreeMap<String, String> = keys
         .filter_map(|key| match key {
             WorldKey::Interface(id) => {
-                Some((resolve.name_world_key(key), resolve.interfaces[*id].name.clone()?))
+                let name = resolve.interfaces[*id].name.as_ref()?;
+                Some((resolve.name_world_key(key), name.replace('-', "_")))
             }
             WorldKey::Name(_) => None,
         })
@@ -279,7 +280,7 @@ mod tests {
     #[test]
     fn bindings_have_the_short_names_of_the_contract() {
         let world = "package team:policy;\nworld guest {\n  import baton:policy/config@0.1.0;\n  \
-            export baton:policy/splitting@0.1.0;\n}\n";
+            import baton:policy/facts-history@0.1.0;\n  export baton:policy/splitting@0.1.0;\n}\n";
         let policy = folder(&[("policy.c", ""), ("world.wit", world)]);
         let contract = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../wit");
         std::fs::create_dir(policy.path().join("wit")).unwrap();
@@ -290,9 +291,12 @@ mod tests {
         }
         let build = CPolicy::of(policy.path()).unwrap().bindings().unwrap();
         let header = std::fs::read_to_string(build.join("guest.h")).unwrap();
-        for part in
-            ["bool exports_splitting_decide(", "int64_t config_get_integer(", "questions_split_decision_t;"]
-        {
+        for part in [
+            "bool exports_splitting_decide(",
+            "int64_t config_get_integer(",
+            "void facts_history_past_sessions(",
+            "questions_split_decision_t;",
+        ] {
             assert!(header.contains(part), "{part}");
         }
         std::fs::write(

@@ -20,7 +20,8 @@ int main(void) {
     said = assess(TYPES_CHANNEL_TOOL_OUTPUT, "context window", ended, 9);
     assert(said.verdict.tag == QUESTIONS_VERDICT_ANSWERED);
     // A session that works is healthy.
-    said = assess(TYPES_CHANNEL_AGENT_TEXT, "the context window is small", QUESTIONS_OCCASION_TURN, 0);
+    questions_occasion_t turn = {.tag = QUESTIONS_OCCASION_TURN};
+    said = assess(TYPES_CHANNEL_AGENT_TEXT, "the context window is small", turn, 0);
     assert(said.verdict.tag == QUESTIONS_VERDICT_HEALTHY);
     // What ended without an answer has failed.
     said = assess(TYPES_CHANNEL_AGENT_TEXT, "", ended, 0);

@@ -12,7 +12,7 @@ function decide(usedTokens, given) {
 test('a half-empty window is kept, a full one is compacted', () => {
   assert.equal(decide(100_000n).action.tag, 'keep');
   assert.deepEqual(decide(150_000n), {
-    action: { tag: 'compact', val: '' },
+    action: { tag: 'compact', val: undefined },
     reason: '75 % of the window are used, and 70 % are allowed',
   });
 });

@@ -26,7 +26,7 @@ class ExhaustionTest(unittest.TestCase):
         self.assertEqual(said.verdict, questions.Verdict_Answered())
 
     def test_nobody_who_works_is_given_up(self):
-        said = assess(types.Channel.AGENT_TEXT, "the context window is small", questions.Occasion.TURN)
+        said = assess(types.Channel.AGENT_TEXT, "the context window is small", questions.Occasion_Turn())
         self.assertEqual(said.verdict, questions.Verdict_Healthy())
 
     def test_what_ended_without_an_answer_has_failed(self):

@@ -23,7 +23,7 @@ impl Compaction for {{Type}} {
                 let reason = format!(
                     "{percent:.0} % of the window are used, and {threshold:.0} % are allowed"
                 );
-                Decision::new(Action::Compact(String::new()), reason)
+                Decision::new(Action::Compact(None), reason)
             }
             Some(percent) => Decision::new(
                 Action::Keep,

@@ -1,0 +1,1 @@
+"""Native tests; `host` is a host in memory."""
