@@ -318,10 +318,11 @@ impl Run {
         let phase = &self.phases[p];
         let session = self.session(p);
         let recent: Vec<TurnView> = session.map(|s| s.recent.iter().copied().collect()).unwrap_or_default();
+        let all: Vec<usize> = (0..phase.goals.len()).collect();
         SplittingObservation {
             occasion,
             phase: self.phase_view(p),
-            objectives: self.objective_views(p, &[]),
+            objectives: self.objective_views(p, &all),
             requested: phase.requested.clone(),
             limits: self.split_limits(),
             wish: phase.spec.split,
