@@ -27,7 +27,7 @@ pub use git::Since;
 pub use repository::make_repository;
 pub use trees::{
     Base, ChangeKind, Committing, Differences, Landing, MAX_CONFLICTS, Merging, MovedBack, TreeError, Trees,
-    Undoing, Undone, UndoneFile,
+    Undoing, Undone, UndoneFile, Verified,
 };
 pub use verify::{MAX_FINDINGS_BYTES, MAX_OUTPUT_BYTES, Verification};
 

@@ -49,7 +49,7 @@ use place::Place;
 
 pub use commit::{Committing, Differences};
 pub use grow::Base;
-pub use land::Landing;
+pub use land::{Landing, Verified};
 pub use merge::Merging;
 pub use undo::{ChangeKind, MovedBack, Undoing, Undone, UndoneFile};
 

@@ -7,7 +7,7 @@ use std::sync::PoisonError;
 
 use baton_core::{Action, Outcome, PhaseId, Run, RunId, Tree, UnixMs};
 use baton_store::StateDir;
-use baton_workspace::{Base, Committing, Differences, Landing, Merging, Trees, Workspace};
+use baton_workspace::{Base, Committing, Differences, Landing, Merging, Trees, Verified, Workspace};
 
 use crate::error::Source;
 
@@ -85,8 +85,8 @@ impl Effects {
                 Outcome::Unmerged
             }
             Action::Land { phase, tree, into, base, merged, round, commit } => {
-                let commit = commit.as_deref();
-                match self.trees.land(&phase, &tree, &into, &base, &merged, round, commit).await? {
+                let verified = Verified { round, commit: commit.as_deref() };
+                match self.trees.land(&phase, &tree, &into, &base, &merged, verified).await? {
                     Landing::Landed { commit, committed, files } => {
                         Outcome::Landed { commit, committed, files }
                     }

@@ -76,7 +76,7 @@ impl Trees {
             // Whatever keeps git from seeing it, it would not be merged as it is.
             let there = place.root().join(file).symlink_metadata();
             let is_file = there.as_ref().is_ok_and(|meta| !meta.is_dir());
-            let at = place.from_top(Path::new(file));
+            let at = place.at_top(Path::new(file));
             if !place.has(&commit, file).await? || is_file && !place.is_as_left(&commit, &at).await? {
                 if there.is_ok() { &mut ignored } else { &mut missing }.push(file.clone());
             }
@@ -209,7 +209,7 @@ impl Place {
 
     /// Whether a commit has a file.
     async fn has(&self, commit: &str, file: &str) -> Result<bool, TreeError> {
-        let at = self.from_top(Path::new(file));
+        let at = self.at_top(Path::new(file));
         let listed =
             self.git.call(&["ls-tree", "-r", "-z", "--name-only", "--full-tree", commit, "--"]).and(&at);
         Ok(records(&listed.bytes().await?).next().is_some())

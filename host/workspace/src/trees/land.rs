@@ -32,6 +32,15 @@ pub enum Landing {
     },
 }
 
+/// What was verified of a joining tree.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Verified<'a> {
+    /// How often the caller was told so far that the place had changed: what it was not told of, it has not verified.
+    pub round: u32,
+    /// The commit that was verified, which alone lands; absent for what lies in the tree.
+    pub commit: Option<&'a str>,
+}
+
 /// Rounds whose answers are forgotten with a landing; callers ask a person long before.
 const ROUNDS: u32 = 16;
 
@@ -50,8 +59,7 @@ struct Flight<'a> {
 impl Trees {
     /// Brings a joining tree back to where its phase began, and removes the trees whose work is in it; their commits are
     /// kept. A place that was clean at the checkpoint, on a branch, gets the commits; any other gets the files, and its HEAD
-    /// and its index stay as they are. `round` is how often the caller was told so far that the place had changed: what it
-    /// was not told of, it has not verified. Where `commit` is given, it alone lands.
+    /// and its index stay as they are.
     ///
     /// # Errors
     /// [`TreeError`] where git fails, [`TreeError::InTheWay`], and [`TreeError::Gone`] where the joining tree is not there.
@@ -62,9 +70,9 @@ impl Trees {
         into: &Tree,
         base: &str,
         merged: &[Tree],
-        round: u32,
-        commit: Option<&str>,
+        verified: Verified<'_>,
     ) -> Result<Landing, TreeError> {
+        let Verified { round, commit } = verified;
         let _turn = self.0.turn.lock().await;
         let place = self.place(into).await?;
         let joining = self.place_if_any(tree).await?;

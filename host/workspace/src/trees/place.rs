@@ -121,7 +121,7 @@ impl Place {
     }
 
     /// A path as people in the workspace name it, from the top.
-    pub(super) fn from_top(&self, path: &Path) -> PathBuf {
+    pub(super) fn at_top(&self, path: &Path) -> PathBuf {
         self.prefix.join(path).components().filter(|part| *part != Component::CurDir).collect()
     }
 

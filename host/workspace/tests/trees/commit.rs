@@ -1,7 +1,7 @@
 //! The commit that is verified, reviewed and merged: what is in it, and what a tree is held to afterwards.
 
 use baton_core::{PhaseId, Tree};
-use baton_workspace::{Committing, Differences, Landing, Merging};
+use baton_workspace::{Committing, Differences, Landing, Merging, Verified};
 
 use crate::world::{Part, World};
 
@@ -66,8 +66,11 @@ async fn what_came_after_the_commit_is_put_back_and_not_merged() {
     joining.write("evil.py", "boo");
     let phase = PhaseId::new("20");
     let merged = [part.tree.clone()];
-    let landed =
-        world.trees.land(&phase, &into, &Tree::workspace(), &base, &merged, 0, Some(&whole)).await.unwrap();
+    let landed = world
+        .trees
+        .land(&phase, &into, &Tree::workspace(), &base, &merged, Verified { round: 0, commit: Some(&whole) })
+        .await
+        .unwrap();
     assert!(matches!(landed, Landing::Landed { files: 2, .. }), "{landed:?}");
     assert_eq!((world.read("a.txt").as_deref(), world.read("evil.py")), (Some("A\n"), None));
 }

@@ -3,7 +3,7 @@
 use std::fs;
 
 use baton_core::{PhaseId, Tree};
-use baton_workspace::{Base, Landing, Merging};
+use baton_workspace::{Base, Landing, Merging, Verified};
 
 use crate::world::{World, executable, files, git, link};
 
@@ -298,7 +298,7 @@ async fn a_folder_of_ignored_files_in_the_way_is_named() {
     let phase = PhaseId::new("20");
     let refused = world
         .trees
-        .land(&phase, &Tree::joining(&phase, 1), &Tree::workspace(), &base, &[], 0, None)
+        .land(&phase, &Tree::joining(&phase, 1), &Tree::workspace(), &base, &[], Verified::default())
         .await
         .unwrap_err();
     assert!(refused.to_string().contains("build"), "{refused}");

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use baton_core::{PhaseId, RunId, Tree};
-use baton_workspace::{Base, Landing, Merging, Trees, Workspace};
+use baton_workspace::{Base, Landing, Merging, Trees, Verified, Workspace};
 use tempfile::TempDir;
 
 /// What the runtime calls the folder that is Baton's own.
@@ -148,7 +148,10 @@ impl World {
         merged: &[Tree],
         round: u32,
     ) -> Landing {
-        self.trees.land(phase, &Tree::joining(phase, 1), into, base, merged, round, None).await.unwrap()
+        self.trees
+            .land(phase, &Tree::joining(phase, 1), into, base, merged, Verified { round, commit: None })
+            .await
+            .unwrap()
     }
 
     /// A whole split with two parts that fit each other.
