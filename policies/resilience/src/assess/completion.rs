@@ -7,7 +7,7 @@ use baton_sdk::exhaustion::{Observation, Verdict};
 use baton_sdk::recovery::Action;
 use baton_sdk::types::{Basis, FileState, Objective, ObjectiveStatus, Origin, Phase, Signal};
 
-use super::ending::Said;
+use super::ending::{Heard, Said};
 use super::{Outcome, contrary, course, ending, nearly_full, nudge, observed, plain};
 use crate::page::one_line;
 
@@ -119,15 +119,16 @@ fn heard(host: &impl Host, o: &Observation, answer: Option<&Signal>, open: &[&Ob
     let is_review = o.phase.origin == Origin::Review;
     let is_heard = o.answer_bytes > 0 && !open.is_empty() && !is_review && !o.imported;
     // Reading the words costs more than all else: once.
-    answer
-        .filter(|_| is_heard)
-        .map(|answer| ending::says(host, &host.text_slice(o.window, answer.text), open, !can_ask(host, o)))
+    answer.filter(|_| is_heard).map(|answer| {
+        ending::says(host, &host.text_slice(o.window, answer.text), open, Heard::answer(!can_ask(host, o)))
+    })
 }
 
 /// Whether its last line answers that the objectives are done which are not reported yet.
 pub(super) fn answers_done(host: &impl Host, o: &Observation, answer: &Signal) -> bool {
     let open: Vec<&Objective> = open(o).collect();
-    !open.is_empty() && ending::says(host, &host.text_slice(o.window, answer.text), &open, false).answers
+    !open.is_empty()
+        && ending::says(host, &host.text_slice(o.window, answer.text), &open, Heard::Unasked).answers
 }
 
 /// Whether an agent that was asked answers plainly that all is done, beside a handoff that says nothing else.

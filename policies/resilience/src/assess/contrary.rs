@@ -7,6 +7,7 @@ use baton_sdk::recovery::Action;
 use baton_sdk::types::{Objective, ObjectiveStatus, Origin, Signal};
 
 use super::completion::{NOTE_BYTES, can_ask, is_all_done, not_done, reports, unfinished};
+use super::ending::Heard;
 use super::{Outcome, ending};
 use crate::page::one_line;
 
@@ -61,10 +62,20 @@ fn takes_back(host: &impl Host, o: &Observation, answer: Option<&Signal>) -> Opt
     }
     let notes = notes(&done);
     if !is_review && !notes.is_empty() {
-        let said = ending::says(host, &notes, &done, false);
-        let left = said.leaves.or(said.contradicts);
-        if let Some(quoted) = said.denied.or(left).or(said.trouble) {
+        // A report is repeated with its note: what it says is no answer to the question, and is judged as strictly as one.
+        let is_first = can_ask(host, o);
+        let heard = if is_first { Heard::Unasked } else { Heard::Note };
+        let said = ending::says(host, &notes, &done, heard);
+        let left = match is_first {
+            true => said.leaves.or(said.contradicts).or(said.trouble),
+            false => said.insists,
+        };
+        if let Some(quoted) = said.denied.or(left) {
             return taken_back("its note", &quoted, said.is_exhausted);
+        }
+        let full = if is_first { None } else { ending::out_of_context_in(host, &notes) };
+        if let Some(quoted) = full {
+            return taken_back("its note", &quoted, true);
         }
     }
     let answer = answer?;
@@ -79,7 +90,7 @@ fn takes_back(host: &impl Host, o: &Observation, answer: Option<&Signal>) -> Opt
         let quoted = ending::left_by_answer(host, &text, &done, &o.others_open)?;
         return taken_back("the answer", &quoted, full().is_some());
     }
-    let said = ending::says(host, &text, &done, !can_ask(host, o));
+    let said = ending::says(host, &text, &done, Heard::answer(!can_ask(host, o)));
     let is_denied = said.denied.is_some();
     let left = if can_ask(host, o) { said.leaves.or(said.contradicts) } else { said.insists };
     let left = said.denied.or(left);

@@ -7,7 +7,9 @@
 
 mod claim;
 mod classes;
+mod flat;
 mod handoff;
+mod harmless;
 mod lexicon;
 mod plain;
 mod words;
@@ -76,6 +78,22 @@ const EXCEPTIONS: [&str; 14] = [
     "though",
 ];
 
+/// What is read, and when. What it insists on is looked for once it was asked.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Heard {
+    Unasked,
+    /// The answer to the question.
+    Answer,
+    /// The note of a report, after the question: what it does not name is the work itself.
+    Note,
+}
+
+impl Heard {
+    pub(super) fn answer(was_asked: bool) -> Self {
+        if was_asked { Self::Answer } else { Self::Unasked }
+    }
+}
+
 /// What the agent's last words say of its context.
 pub(super) struct Ending {
     pub(super) said: Evidence,
@@ -112,6 +130,19 @@ fn ending_of(host: &impl Host, o: &Observation, answer: &Signal, beside_line: bo
     let (lexicon, sentences) = (Lexicon::of(host), newest(text));
     let (at, unmistakable) = Answer::new(&sentences, &lexicon).ending()?;
     Some(Ending { said: quoted(answer, stretch(text, &sentences[at])), unmistakable })
+}
+
+/// The sentence of a note by which the agent stops for want of context.
+pub(super) fn out_of_context_in(host: &impl Host, note: &str) -> Option<String> {
+    let from = note.ceil_char_boundary(note.len().saturating_sub(LAST_WORDS_BYTES));
+    let text = &note[from..];
+    let said = text.to_lowercase();
+    if !mentions(host).iter().any(|mention| said.contains(mention.as_str())) {
+        return None;
+    }
+    let (lexicon, sentences) = (Lexicon::of(host), newest(text));
+    let (at, _) = Answer::new(&sentences, &lexicon).ending()?;
+    Some(stretch(text, &sentences[at]))
 }
 
 /// Whether the last words name the agent's own context, whatever they say of it.
@@ -416,7 +447,8 @@ fn answer_leaves(sentences: &[Sentence], (at, start, end): Phrase, lexicon: &Lex
     let needless = words[end..].windows(2).any(|pair| pair[0] == "not" && pair[1].starts_with("need"));
     let told = words[..start].iter().any(|word| word == "if");
     let made = work::is_made(words, start) || work::is_rid_of(words, start, lexicon);
-    !room && !none && !needless && !told && !made
+    let harmless = harmless::is_none_left(words, start) || harmless::is_kept(words, start);
+    !room && !none && !needless && !told && !made && !harmless
 }
 
 /// "All three objectives are complete", "I finished everything", "Done".

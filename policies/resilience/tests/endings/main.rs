@@ -5,6 +5,7 @@ mod asked;
 mod contradictions;
 #[path = "../common/judged.rs"]
 mod judged;
+mod repeated;
 
 use baton_policy_resilience::Resilience;
 use baton_sdk::exhaustion::{Observation, Occasion};
@@ -462,19 +463,27 @@ fn no_text_breaks_the_reading() {
 fn what_is_said_twice_is_heard_where_it_is_of_the_agents_own_work() {
     // A11, A12: whole answers, said once more with the line behind them. Of those that are no endings some are of work that waits
     // for something, and all were written to be mistaken; an agent that was asked has mostly something plainer to say.
-    for reported in [false, true] {
+    for way in ["line", "report", "note"] {
         let again = |row: &Row| {
             let line = format!("{}\n\nDone: parser", row.text);
-            let judged = match reported {
-                true => reported_done(&line, ("parser", "Write it"), "", 0, 1),
-                false => held_to(&line, ("Write it", &["a.txt"]), "", 1),
+            let judged = match way {
+                "line" => held_to(&line, ("Write it", &["a.txt"]), "", 1),
+                "report" => reported_done(&line, ("parser", "Write it"), "", 0, 1),
+                _ => reported_done("I wrote it.", ("parser", "Write it"), &row.text, 0, 1),
             };
             judged.verdict == Verdict::Completed
         };
         let rows = rows();
+        // A note so long, and in which nothing is named, is rare.
+        let least = if way == "note" { 89 } else { 91 };
         let count = |ends: bool| rows.iter().filter(|row| row.ends == ends && again(row)).count();
         let all = |ends: bool| rows.iter().filter(|row| row.ends == ends).count();
-        assert!(count(true) * 100 <= all(true) * 12, "{} of {} are done", count(true), all(true));
-        assert!(count(false) * 100 >= all(false) * 90, "{} of {} are done", count(false), all(false));
+        assert!(count(true) * 100 <= all(true) * 11, "{way}: {} of {} are done", count(true), all(true));
+        assert!(
+            count(false) * 100 >= all(false) * least,
+            "{way}: {} of {} are done",
+            count(false),
+            all(false)
+        );
     }
 }

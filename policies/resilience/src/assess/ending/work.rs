@@ -5,10 +5,14 @@ use baton_sdk::types::{Objective, Signal};
 
 use super::claim::is_mark;
 use super::classes::NUMBERS;
+use super::flat::says_not_done;
+use super::harmless::{
+    is_dealt_with, is_left_at_end, is_mended, is_none_left, is_of_the_work, is_plain_no, is_wanted,
+};
 use super::lexicon::{Lexicon, Work};
 use super::plain::{claims_all, has, is_all_plain};
 use super::words::{QUOTE, Sentence, words};
-use super::{Answer, DONE, NONE, newest, part_of, stretch};
+use super::{Answer, DONE, Heard, NONE, newest, part_of, stretch};
 
 /// Bytes at the beginning and at the end of a long answer that say what became of the work.
 const HEAD_BYTES: usize = 1 << 10;
@@ -22,6 +26,8 @@ const RID_WORDS: usize = 4;
 /// Bytes of a description that are read, and of a word that says what it is about.
 const TOPIC_BYTES: usize = 1_000;
 const TOPIC_WORD_BYTES: usize = 4;
+/// A shorter id is a word of any sentence.
+const ID_BYTES: usize = 3;
 /// Larger numbers are no amounts ("port 8080").
 const MOST: usize = 100;
 /// What is done behind the work: "all tests are written" is not all of it.
@@ -77,7 +83,7 @@ const LAST_LINES: usize = 2;
 /// Bytes that a word may end in beside another form of it.
 const INFLECTION_BYTES: usize = 3;
 /// Longer words of orders that say nothing of what they are about.
-const VAGUE: [&str; 24] = [
+const VAGUE: [&str; 25] = [
     "write",
     "make",
     "with",
@@ -102,6 +108,7 @@ const VAGUE: [&str; 24] = [
     "work",
     "task",
     "objective",
+    "everything",
 ];
 const DENIALS: [&str; 11] =
     ["not", "before", "let", "to", "should", "would", "will", "when", "if", "until", "once"];
@@ -126,7 +133,7 @@ pub(in crate::assess) struct Said {
     pub(in crate::assess) tells: bool,
     /// There is a word in it, and not only a sign.
     pub(in crate::assess) has_words: bool,
-    /// It begins with no.
+    /// It begins with a plain no.
     pub(in crate::assess) refuses: bool,
     /// Its last line answers that all of it is done, as `reporting.rs` asks for: as good as a report.
     pub(in crate::assess) answers: bool,
@@ -140,8 +147,8 @@ pub(in crate::assess) struct Said {
     pub(in crate::assess) is_exhausted: bool,
 }
 
-/// What the last words say of the work, which is what these objectives are about. What it insists on is looked for once it was asked.
-pub(in crate::assess) fn says(host: &impl Host, whole: &str, open: &[&Objective], was_asked: bool) -> Said {
+/// What the last words say of the work, which is what these objectives are about.
+pub(in crate::assess) fn says(host: &impl Host, whole: &str, open: &[&Objective], heard: Heard) -> Said {
     let text = &both_ends(whole);
     let (lexicon, work, sentences) = (Lexicon::without_context(host), Work::of(host), newest(text));
     let topic = Topic::of(open);
@@ -176,36 +183,55 @@ pub(in crate::assess) fn says(host: &impl Host, whole: &str, open: &[&Objective]
     let asked = sentences.last().filter(|sentence| asks(sentence) && !tells && !answers);
     let answer = Answer::new(&sentences, &lexicon);
     let left = answer.left_to_do();
+    let is_note = heard == Heard::Note;
+    let is_flat =
+        |at: usize| says_not_done(&sentences[at].words, &topic, is_note) && !is_mended(&sentences, at);
     let insists = |at: usize, sentence: &Sentence| {
         let words = &sentence.words;
+        if is_mended(&sentences, at) {
+            return false;
+        }
         let is_meant = topic.is_meant(words);
+        let is_wanted = is_wanted(words);
         let contrary = || {
-            work.contradiction.all(words).filter(|(at, _)| work.contradicts_at(words, *at, &topic, &lexicon))
+            let contrary = work.contradiction.all(words).filter(|_| !is_wanted);
+            contrary.filter(|(at, _)| {
+                work.contradicts_at(words, *at, &topic, &lexicon) && !is_dealt_with(words, *at)
+            })
         };
         let leaves = |at: usize| {
             let is_own = is_own_doing(words, at) && !is_made_by(words, at);
-            (is_meant || is_own || has(words, &TO_COME)) && !is_made_behind(words, at)
+            let is_said = is_meant || is_own || has(words, &TO_COME) || is_note && is_left_at_end(words, at);
+            is_said && !is_made_behind(words, at) && !is_wanted && !is_dealt_with(words, at)
         };
         topic.counts_short(words) && !answer.leaves_in(at).any(|at| is_made_behind(words, at))
             || tells_a_part(words)
+            || is_flat(at)
             || answer.leaves_in(at).any(leaves)
-            || contrary().any(|(at, end)| is_meant || is_own_doing(words, at) || is_state(&words[at..end]))
+            || contrary().any(|(at, end)| {
+                is_meant
+                    || is_own_doing(words, at)
+                    || is_state(&words[at..end])
+                    || is_note && is_of_the_work(words, at)
+            })
     };
-    let mut asked_about = sentences.iter().enumerate().rev().filter(|_| was_asked);
+    let mut asked_about = sentences.iter().enumerate().rev().filter(|_| heard != Heard::Unasked);
     let insisted = asked_about.find(|(at, sentence)| insists(*at, sentence));
     let insisted = insisted.map(|(_, sentence)| stretch(text, sentence));
     Said {
         leaves: left.map(|(at, _)| stretch(text, &sentences[at])),
         contradicts: sentences
             .iter()
+            .enumerate()
             .rev()
-            .find(|sentence| {
+            .find(|(at, sentence)| {
                 let words = &sentence.words;
                 topic.counts_short(words)
                     || has(words, &COMPLETE) && is_share(words)
+                    || is_flat(*at)
                     || work.contradicts(words, &topic, &lexicon)
             })
-            .map(|sentence| stretch(text, sentence))
+            .map(|(_, sentence)| stretch(text, sentence))
             .or_else(|| status.map(str::to_owned)),
         insists: insisted.or_else(|| status.map(str::to_owned)),
         ahead: ahead.map(|sentence| stretch(text, sentence)),
@@ -217,7 +243,7 @@ pub(in crate::assess) fn says(host: &impl Host, whole: &str, open: &[&Objective]
         affirms: begins_with("yes") && is_plain,
         tells,
         has_words: !sentences.is_empty(),
-        refuses: NO.into_iter().any(begins_with),
+        refuses: is_plain_no(text, &NO),
         answers,
         said_more: !answers && matches!(answered, Some(AnswerLine::Done(_))),
         denied: match answered {
@@ -362,10 +388,14 @@ impl Work {
         // "I could not reproduce the crash" is what it found.
         let is_sought =
             clause_before(words, at).chain(words.get(end)).any(|word| SOUGHT.contains(&word.as_str()));
-        // "Not done: nothing".
-        let is_of_nothing = words[end..].iter().take(NONE_WORDS).any(|word| NONE.contains(&word.as_str()));
+        // "Not done: nothing", but not "blocked: no permission".
+        let behind = words[end..].iter().take(NONE_WORDS);
+        let is_marked = words.get(end).is_some_and(|word| is_mark(word));
+        let is_of_nothing =
+            behind.filter(|word| !is_marked || is_nothing(word)).any(|word| NONE.contains(&word.as_str()));
         !is_denied
             && !is_of_nothing
+            && !is_none_left(words, at)
             && !is_sought
             && !is_none(words, at)
             && !topic.is_named(&words[at..end])
@@ -376,7 +406,11 @@ impl Work {
     fn is_in_trouble(&self, words: &[String], lexicon: &Lexicon) -> bool {
         self.trouble.all(words).any(|(at, _)| {
             let is_last = at > 0 && LAST_PARTS.contains(&words[at - 1].as_str()) && is_made(words, at - 1);
-            words[at] == "not" || !is_last && !is_none(words, at) && !is_rid_of(words, at, lexicon)
+            words[at] == "not"
+                || !is_last
+                    && !is_none(words, at)
+                    && !is_none_left(words, at)
+                    && !is_rid_of(words, at, lexicon)
         })
     }
 }
@@ -389,9 +423,15 @@ fn is_own_doing(words: &[String], at: usize) -> bool {
         .is_some_and(|first| ["i", "we"].contains(&first.as_str()))
 }
 
+fn is_nothing(word: &str) -> bool {
+    ["nothing", "none"].contains(&word)
+}
+
 /// Whether the agent made what stands there: "I added the open objectives".
 fn is_made_by(words: &[String], at: usize) -> bool {
-    clause_before(words, at).any(|word| is_deed(word))
+    // "I did not finish it".
+    let is_denied = words[at] == "not" && at > 0 && words[at - 1] == "did";
+    !is_denied && clause_before(words, at).any(|word| is_deed(word))
 }
 
 /// "The remaining two are written".
@@ -433,7 +473,7 @@ pub(super) fn is_made(words: &[String], at: usize) -> bool {
             && !behind().any(|word| has(&DENIALS, word));
     }
     let is_wholly = |word: &&String| has(&["the", "all", "of", "its", "both"], word);
-    let before = clause_before(words, at).find(|word| !is_wholly(word));
+    let before = clause_before(words, at).find(|word| !is_wholly(word)).filter(|_| words[at] != "not");
     before.is_some_and(|before| has(&MADE, before)) && !words.iter().any(|word| has(&TOLD_IN, word))
 }
 
@@ -479,7 +519,9 @@ impl Topic {
 
     /// Whether it says the id of an objective, or a thing of its work.
     pub(super) fn is_meant(&self, words: &[String]) -> bool {
-        self.is_named(words) || words.iter().any(|word| self.ids.contains(word))
+        // "A" is a name, and an article.
+        let ids = || self.ids.iter().filter(|id| id.len() >= ID_BYTES);
+        self.is_named(words) || words.iter().any(|word| ids().any(|id| id == word))
     }
 
     pub(super) fn is_named(&self, words: &[String]) -> bool {
@@ -547,6 +589,6 @@ fn is_alike(topic: &str, word: &str) -> bool {
 }
 
 /// The words before a place in its clause, the nearest first.
-fn clause_before(words: &[String], at: usize) -> impl Iterator<Item = &String> {
+pub(super) fn clause_before(words: &[String], at: usize) -> impl Iterator<Item = &String> {
     words[..at].iter().rev().take_while(|word| !is_mark(word))
 }
