@@ -208,7 +208,7 @@ fn an_agent_that_deletes_the_handoffs() {
 #[test]
 fn a_full_disk() {
     let stage = Stage::quickstart();
-    let ended = stage.baton_with(&["run", "quickstart.toml"], "BATON_JOURNAL_PAGES", "180").expect(1);
+    let ended = stage.baton_with(&["run", "quickstart.toml"], "BATON_JOURNAL_PAGES", "215").expect(1);
     ended.says(&["intact up to entry", "baton resume"]);
     stage.expect_no_process();
     stage.baton(&["resume"]).expect(0);

@@ -9,7 +9,7 @@ use baton_runtime::core::Input;
 use baton_runtime::core::decision::Label;
 use baton_runtime::core::observation::Capability;
 use baton_runtime::store::{Entry, Journal};
-use guests::{ANSWER, DECISION, Guest};
+use guests::{ANSWER, DECISION, Guest, REASON};
 use support::Stage;
 
 /// Reads an artifact, keeps, and says the first bytes of it as its reason.
@@ -22,9 +22,9 @@ fn reader(name: &str) -> Vec<u8> {
             (i32.store (i32.const {}) (i32.load (i32.const {})))))
          (i64.store (i32.const {at}) (i64.const 0))
          (i32.const {ANSWER})",
-        at + 12,
+        REASON,
         at + 4,
-        at + 16,
+        REASON + 4,
         at + 8
     );
     Guest::deciding(&body).import("artifacts", "read").data(1024, name).build()

@@ -10,6 +10,27 @@ use crate::{judge, reported_done};
 
 const WANTED: &str = "Write a.txt with everything that notes.md asks for";
 
+/// Its own words of what it checks for (the example `split.toml`).
+#[test]
+fn a_case_that_the_work_provides_for_is_done_when_it_is_repeated() {
+    let wanted = "Write tests/run.sh, which tries each function once; it exits 0 only if all are right";
+    for text in [
+        "tests/run.sh tries every function once, and exits 1 where one of them is wrong.",
+        "tests/run.sh prints a line for each function, and stops early if one of the functions is broken.",
+    ] {
+        let again = reported_done(text, ("runner", wanted), "", 0, 1);
+        assert_eq!(again.verdict, Verdict::Completed, "{text}: {}", again.reason);
+    }
+    for text in [
+        "tests/run.sh works except where a function is broken.",
+        "tests/run.sh is there, and when I run it one function is wrong.",
+        "Each function is broken if src is empty.",
+    ] {
+        let again = reported_done(text, ("runner", wanted), "", 0, 1);
+        assert_ne!(again.verdict, Verdict::Completed, "{text}");
+    }
+}
+
 /// An answer with the line, of an objective "a" that nobody reported.
 fn answered(text: &str, nudges: u32) -> Judged {
     judge(&format!("{text}\n\nDone: a"), |o| {

@@ -23,8 +23,9 @@ impl Compaction for {{Type}} {
         let used = session.occupancy.used_tokens.unwrap_or(0);
         let most = host.integer("compact-tokens").unsigned_abs();
         // One compaction right after another makes no more room.
-        let is_recent = session.compactions > 0
-            && i64::from(session.turns_since_compaction) <= host.integer("refill-turns");
+        let least = host.integer("refill-turns");
+        let turns = session.turns_since_compaction;
+        let is_recent = turns.is_some_and(|turns| i64::from(turns) <= least);
         let can_compact = session.capabilities.contains(Capabilities::COMPACTS);
         if decision.action != Action::Keep || used < most || is_recent || !can_compact {
             return Some(decision);

@@ -38,7 +38,7 @@ impl Review for {{Type}} {
             let words = host.text_slice(document, hit.at);
             review.findings.push(Finding {
                 cost: COST,
-                line: u32::try_from(line).unwrap_or(0),
+                line: u32::try_from(line).ok(),
                 text: format!(
                     "\"{}\" is vague; say what was checked",
                     caps::cut(&words, 200)

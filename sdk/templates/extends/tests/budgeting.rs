@@ -18,7 +18,10 @@ fn decide(base_turns: u32, settings: &[(&str, SettingValue)]) -> Option<TurnBudg
 #[test]
 fn a_scope_gets_the_least_number_of_turns() {
     assert_decision!(decide(5, &[]), Some(12), because "the least");
-    assert_decision!(decide(5, &[("least-turns", SettingValue::Integer(1))]), Some(5));
+    assert_decision!(
+        decide(5, &[("least-turns", SettingValue::Integer(1))]),
+        Some(5)
+    );
 }
 
 #[test]

@@ -16,7 +16,7 @@ fn decide(
     let mut observation = sample::compaction_observation();
     observation.session.occupancy = sample::occupancy(used_tokens, 1_000_000);
     observation.session.compactions = compactions;
-    observation.session.turns_since_compaction = Some(1);
+    observation.session.turns_since_compaction = (compactions > 0).then_some(1);
     <Policy as Compaction>::decide(&MockHost::with_settings_of::<Policy>(settings), observation)
 }
 

@@ -11,8 +11,7 @@ use {{crate}}::{{Type}} as Policy;
 /// The handoff of a policy, with these notes.
 fn compose<P: Handoff>(notes: &[&str]) -> Composition {
     let notes = notes.iter().map(|&note| note.into()).collect();
-    let host =
-        MockHost::with_settings_of::<Policy>(&[("house-notes", SettingValue::Texts(notes))]);
+    let host = MockHost::with_settings_of::<Policy>(&[("house-notes", SettingValue::Texts(notes))]);
     let observation = sample::handoff_observation(Kind::Continuing, None, None);
     P::compose(&host, observation).expect("it answers")
 }

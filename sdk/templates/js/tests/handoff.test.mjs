@@ -5,7 +5,7 @@ import * as policy from '../policy.js';
 import { host } from './host.mjs';
 
 const seen = {
-  now: '2026-03-01T12:00:00Z',
+  askedAtMs: 1_772_366_400_000n,
   phase: { title: 'Build\nthe parser' },
   objectives: [
     { id: 'lexer', description: 'Write src/lexer.rs', status: 'done' },

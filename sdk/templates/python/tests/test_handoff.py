@@ -8,7 +8,7 @@ import policy
 
 DONE, OPEN = types.ObjectiveStatus.DONE, types.ObjectiveStatus.OPEN
 SEEN = Seen(
-    now="2026-03-01T12:00:00Z",
+    asked_at_ms=1_772_366_400_000,
     phase=Seen(title="Build\nthe parser"),
     objectives=[
         Seen(id="lexer", description="Write src/lexer.rs", status=DONE),

@@ -23,7 +23,7 @@ impl Review for {{Type}} {
                 let text = caps::cut(&text, caps::REASON_BYTES).into();
                 findings.push(Finding {
                     cost,
-                    line: 0,
+                    line: None,
                     text,
                 });
             }

@@ -18,7 +18,7 @@ fn more_turns_are_a_setting() {
     assert_decision!(decide(&[]), Some(25), because "100 %");
     assert_decision!(
         decide(&[("extra-turns-percent", SettingValue::Integer(20))]),
-        30
+        Some(30)
     );
 }
 

@@ -160,6 +160,18 @@ pub(super) fn is_dealt_with(words: &[String], at: usize) -> bool {
         && of.is_some_and(|of| !PARTS.contains(&of.as_str()) && !SMALL.contains(&of.as_str()))
 }
 
+/// Whether it is said of a case that the work provides for: "exits 1 where one of them is wrong"; but not "it works except where the
+/// input is incomplete", and not "when I run it the parser crashes".
+pub(super) fn is_of_a_case(words: &[String], at: usize) -> bool {
+    const CASES: [&str; 4] = ["where", "if", "whenever", "unless"];
+    const OF_NOW: [&str; 10] =
+        ["except", "but", "only", "not", "know", "see", "stopped", "stop", "is", "are"];
+    let start = words[..at].iter().rposition(|word| is_mark(word)).map_or(0, |mark| mark + 1);
+    words[start..at].windows(2).any(|pair| {
+        has(std::slice::from_ref(&pair[1]), &CASES) && !has(std::slice::from_ref(&pair[0]), &OF_NOW)
+    })
+}
+
 /// Whether a sentence tells of what was amiss, and it or a later one says that it is mended.
 pub(super) fn is_mended(sentences: &[Sentence], at: usize) -> bool {
     let is_now = |words: &[String]| {

@@ -7,7 +7,8 @@ use super::claim::is_mark;
 use super::classes::NUMBERS;
 use super::flat::says_not_done;
 use super::harmless::{
-    is_dealt_with, is_left_at_end, is_mended, is_none_left, is_of_the_work, is_plain_no, is_wanted,
+    is_dealt_with, is_left_at_end, is_mended, is_none_left, is_of_a_case, is_of_the_work, is_plain_no,
+    is_wanted,
 };
 use super::lexicon::{Lexicon, Work};
 use super::plain::{claims_all, has, is_all_plain};
@@ -196,7 +197,8 @@ pub(in crate::assess) fn says(host: &impl Host, whole: &str, open: &[&Objective]
         let contrary = || {
             let contrary = work.contradiction.all(words).filter(|_| !is_wanted);
             contrary.filter(|(at, _)| {
-                work.contradicts_at(words, *at, &topic, &lexicon) && !is_dealt_with(words, *at)
+                let is_of_now = !is_dealt_with(words, *at) && !is_of_a_case(words, *at);
+                is_of_now && work.contradicts_at(words, *at, &topic, &lexicon)
             })
         };
         let leaves = |at: usize| {
