@@ -264,7 +264,7 @@ fn stdout_alone_ends_every_labelled_prompt_as_it_ended() {
             "exhausted" | "quota" => assert!(told, "{name}: {events:?}"),
             "turn-limit" | "budget-limit" => assert!(ended.is_some_and(|(_, is_error)| is_error), "{name}"),
             // What ended these is told by the process, or by nobody.
-            "interrupted" | "failed" => {}
+            "interrupted" | "failed" | "unauthenticated" => {}
             other => panic!("{name}: what is {other}?"),
         }
     }
