@@ -13,7 +13,7 @@ export const review = {
   assess(o) {
     const findings = [];
     // What is over costs nothing more: a document with so many findings has no points left.
-    const find = (cost, text) => findings.length < LINES && findings.push({ cost, line: 0, text });
+    const find = (cost, text) => findings.length < LINES && findings.push({ cost, text });
     const document = slice(o.document, { start: 0, end: DOCUMENT_BYTES });
     for (const secret of o.secrets) find(100, `it contains a secret: ${line(secret)}`);
     for (const path of o.missingFiles) find(10, `it names ${line(path)}, which is not there`);

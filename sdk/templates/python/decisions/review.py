@@ -17,10 +17,10 @@ DOCUMENT_BYTES = 64 << 10
 class Review(exports.Review):
     def assess(self, observation):
         document = host_text.slice(observation.document, Span(0, DOCUMENT_BYTES))
-        findings = [Finding(100, 0, f"it contains a secret: {line(one)}") for one in observation.secrets]
-        findings += [Finding(10, 0, f"it names {line(one)}, which is not there") for one in observation.missing_files]
+        findings = [Finding(100, None, f"it contains a secret: {line(one)}") for one in observation.secrets]
+        findings += [Finding(10, None, f"it names {line(one)}, which is not there") for one in observation.missing_files]
         dropped = [one for one in observation.open_objectives if one not in document]
-        findings += [Finding(20, 0, f"it does not name the open objective {line(one)}") for one in dropped]
+        findings += [Finding(20, None, f"it does not name the open objective {line(one)}") for one in dropped]
         # What is over costs nothing more: a document with so many findings has no points left.
         findings = findings[:LINES]
         score = 100 - min(100, sum(finding.cost for finding in findings))
