@@ -199,6 +199,12 @@ mod tests {
             ("shortstop/tests/host.mjs", "js/tests/host.mjs"),
             ("by-folder/settings.py", "python/settings.py"),
             ("by-folder/tests/host.py", "python/tests/host.py"),
+            ("../sdk/team/js/settings.js", "js/settings.js"),
+            ("../sdk/team/js/tests/register.mjs", "js/tests/register.mjs"),
+            ("../sdk/team/js/tests/resolve.mjs", "js/tests/resolve.mjs"),
+            ("../sdk/team/python/settings.py", "python/settings.py"),
+            ("../sdk/team/c/baton.c", "c/baton.c"),
+            ("../sdk/team/c/baton.h", "c/baton.h"),
         ] {
             assert_eq!(read(own), read(&format!("../sdk/templates/{template}")), "{own}");
         }
