@@ -50,7 +50,7 @@ pub struct Question {
     /// The texts that `TextId`s in it name.
     pub texts: Vec<Text>,
     /// What the host knows beside it.
-    #[serde(default, skip_serializing_if = "Facts::are_none")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub facts: Facts,
 }
 

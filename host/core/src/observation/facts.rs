@@ -2,8 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::is_default;
-
 /// The facts that go with a question.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -11,12 +9,6 @@ pub struct Facts {
     /// The sessions of the phase before the present one, newest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub past_sessions: Vec<PastSession>,
-}
-
-impl Facts {
-    pub(crate) fn are_none(&self) -> bool {
-        is_default(self)
-    }
 }
 
 /// `facts-history.past-session`.

@@ -2,13 +2,10 @@
 //! commands run. What they, a reviewer or anybody else do to the tree after that is put back, and told where it matters.
 
 use crate::action::Action;
-use crate::decision::RecoveryAction;
 use crate::input::Outcome;
 use crate::notice::Notice;
-use crate::observation::{Basis, ObjectiveStatus};
 
 use super::Run;
-use super::judge::Judgment;
 use super::step::{AfterRestore, Pause, Step};
 use super::walk::why_failed;
 
@@ -22,8 +19,7 @@ impl Run {
         if phase.tree.is_workspace() || phase.is_made_by_host() {
             return self.verify_committed(p);
         }
-        let is_claimed = |done_by| done_by != Some(Basis::Accepted);
-        let done = phase.goals.iter().filter(|goal| goal.is_done() && is_claimed(goal.done_by));
+        let done = phase.goals.iter().filter(|goal| goal.is_done() && !goal.is_accepted());
         let files = done.flat_map(|goal| goal.spec.files.clone()).collect();
         let (id, tree) = (phase.spec.id.clone(), phase.tree.clone());
         let anew = self.was_worked_in(p);
@@ -67,13 +63,14 @@ impl Run {
             );
             return self.pause(p, Pause::Stuck, text);
         }
-        let lacking = self.reopen_missing(p, missing);
-        if lacking.is_empty() {
-            return if self.was_worked_in(p) { self.verify_anew(p) } else { self.verify_committed(p) };
+        let lacking = self.reopen_where(p, |phase, g| {
+            let path = phase.goals[g].spec.files.iter().find(|path| missing.contains(path));
+            path.map(|path| format!("{path} is missing"))
+        });
+        if !lacking.is_empty() {
+            return self.ask_for_what_lacks(p, &lacking);
         }
-        let open: Vec<usize> = self.phases[p].open_goals().map(|(g, _)| g).collect();
-        let judgment = Judgment::unfinished(lacking.join("; "), Vec::new());
-        self.take_recovery(p, &open, &judgment, &RecoveryAction::Nudge);
+        if self.was_worked_in(p) { self.verify_anew(p) } else { self.verify_committed(p) }
     }
 
     /// The tree is checked out anew: it is made ready again before its commands run.
@@ -94,21 +91,6 @@ impl Run {
             let phase = phase.spec.id.clone();
             self.notify(Notice::Unseen { phase, files });
         }
-    }
-
-    /// Objectives whose files are not there are open again. Returns what they lack.
-    fn reopen_missing(&mut self, p: usize, missing: &[String]) -> Vec<String> {
-        let mut lacking = Vec::new();
-        for g in 0..self.phases[p].goals.len() {
-            let goal = &self.phases[p].goals[g];
-            let Some(path) = goal.spec.files.iter().find(|path| missing.contains(path)) else { continue };
-            if goal.is_done() && goal.done_by != Some(Basis::Accepted) {
-                let because = format!("{path} is missing");
-                self.reopen(p, g, ObjectiveStatus::InProgress, &because);
-                lacking.push(self.phases[p].of_goal(g, &because));
-            }
-        }
-        lacking
     }
 
     /// Holds the tree to what was committed. In a folder that it shares, a phase is looked at once more instead.
@@ -192,7 +174,7 @@ impl Run {
 }
 
 /// The first of these paths, and how many more there are.
-fn named(paths: &[String]) -> String {
+pub(super) fn named(paths: &[String]) -> String {
     let first = paths.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
     match paths.len().saturating_sub(NAMED) {
         0 => first,

@@ -172,7 +172,7 @@ impl Run {
     /// Every objective is taken for done: now the disk is looked at once more, since reports and files change after a prompt was
     /// judged, or while no host was there.
     pub(super) fn prove(&mut self, p: usize) {
-        let names_files = |goal: &Goal| !goal.spec.files.is_empty() && goal.done_by != Some(Basis::Accepted);
+        let names_files = |goal: &Goal| !goal.spec.files.is_empty() && !goal.is_accepted();
         if !self.phases[p].goals.iter().any(names_files) {
             return self.verify(p);
         }
@@ -188,6 +188,11 @@ impl Run {
         if lacking.is_empty() {
             return self.boundary(p);
         }
+        self.ask_for_what_lacks(p, &lacking);
+    }
+
+    /// Whoever worked is asked for what its objectives lack.
+    pub(super) fn ask_for_what_lacks(&mut self, p: usize, lacking: &[String]) {
         let open: Vec<usize> = self.phases[p].open_goals().map(|(g, _)| g).collect();
         let judgment = Judgment::unfinished(lacking.join("; "), Vec::new());
         self.take_recovery(p, &open, &judgment, &RecoveryAction::Nudge);
@@ -195,15 +200,26 @@ impl Run {
 
     /// Objectives that were reported as done and whose expected files did not come are open again. Returns what they lack.
     pub(super) fn reopen_unproven(&mut self, p: usize) -> Vec<String> {
+        self.reopen_where(p, Phase::contrary)
+    }
+
+    /// Objectives that are taken for done, and of which this says what they lack, are open again; those that a person accepted are not.
+    /// Returns what they lack.
+    pub(super) fn reopen_where(
+        &mut self,
+        p: usize,
+        lacks: impl Fn(&Phase, usize) -> Option<String>,
+    ) -> Vec<String> {
         let mut lacking = Vec::new();
         for g in 0..self.phases[p].goals.len() {
-            let goal = &self.phases[p].goals[g];
-            if !goal.is_done() || goal.done_by == Some(Basis::Accepted) {
+            let phase = &self.phases[p];
+            let goal = &phase.goals[g];
+            if !goal.is_done() || goal.is_accepted() {
                 continue;
             }
-            if let Some(contrary) = self.phases[p].contrary(g) {
+            if let Some(contrary) = lacks(phase, g) {
+                lacking.push(phase.of_goal(g, &contrary));
                 self.reopen(p, g, ObjectiveStatus::InProgress, &contrary);
-                lacking.push(self.phases[p].of_goal(g, &contrary));
             }
         }
         lacking
@@ -226,6 +242,11 @@ impl Run {
 impl Goal {
     pub(super) fn is_done(&self) -> bool {
         self.status == ObjectiveStatus::Done
+    }
+
+    /// A person said that it is done.
+    pub(super) fn is_accepted(&self) -> bool {
+        self.done_by == Some(Basis::Accepted)
     }
 
     /// Whether a text names it by its id, as a word, or by one of its files.

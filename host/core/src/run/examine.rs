@@ -12,13 +12,12 @@ use crate::view::Origin;
 use crate::workflow::{Acceptance, Objective, Phase as Spec, Repeat, ReviewBy};
 
 use super::Run;
+use super::commit::named;
 use super::phase::{FINDINGS_BYTES, Goal, Phase};
 use super::session::cut;
 use super::step::{AfterEnd, AfterRestore, Pause, Step, Succession};
 use super::walk::why_failed;
 
-/// Files that a review changed and that are named.
-const ALTERED: usize = 10;
 /// Characters of what a reviewer or a verification found that a person is told at once.
 const TOLD_CHARS: usize = 200;
 
@@ -289,12 +288,10 @@ impl Run {
     fn spoilt(&mut self, p: usize, altered: &[String]) {
         let phase = &self.phases[p];
         let (id, round) = (phase.spec.id.clone(), phase.reviews);
-        let named = altered.iter().take(ALTERED).cloned().collect::<Vec<_>>().join(", ");
-        let beyond = altered.len().saturating_sub(ALTERED);
-        let more = if beyond > 0 { format!(" and {beyond} more") } else { String::new() };
-        let because = format!("its review changed what it looked at: {named}{more}");
+        let named = named(altered);
+        let because = format!("its review changed what it looked at: {named}");
         let findings = format!(
-            "The session that reviewed this changed it, and its score does not count: {named}{more}. See that the work is there and right."
+            "The session that reviewed this changed it, and its score does not count: {named}. See that the work is there and right."
         );
         self.take_findings(p, false, findings);
         let text = format!("Phase {id} was reviewed {round} times; {because}. Nothing of it was merged.");
