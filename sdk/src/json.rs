@@ -1,7 +1,7 @@
 //! Observations and decisions as JSON, in the very form in which the host keeps them: snake-case fields, kebab-case words. A
 //! field that nobody knows is an error with its place. Native only; a component has no JSON.
 
-mod records;
+pub(crate) mod records;
 
 use serde_json::{Map, Value, json};
 

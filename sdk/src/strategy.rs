@@ -38,8 +38,9 @@ use crate::{
     recovery, review, sample, splitting as scope,
 };
 
+use crate::json::records::VERDICTS;
 use crate::sample::NOON;
-use parts::{attributes, changed_file, git, line, objectives, phase, prose, session, turn, words};
+use parts::{attributes, changed_file, git, line, objectives, or_later, phase, prose, session, turn, words};
 
 /// `exhaustion.assess`: sessions that work, hang, have ended or were refused, with up to eight signals of every channel.
 ///
@@ -57,10 +58,7 @@ pub fn exhaustion() -> impl Strategy<Value = Case> {
 
 fn session_seen() -> impl Strategy<Value = (health::Observation, String)> {
     use Occasion::*;
-    let occasion = prop_oneof![
-        20 => select(vec![Turn, Signal, PromptEnded, SessionEnded, Heartbeat]),
-        1 => line().prop_map(Other),
-    ];
+    let occasion = or_later(20, vec![Turn, Signal, PromptEnded, SessionEnded, Heartbeat], Other);
     let counts = (0..100_000_u64, 0..50_u32, 0..50_u32, 0..6_u32, 0..200_u32);
     let handoff = (vec("[a-z]{1,8}", 0..4), any::<bool>(), option::weighted(0.2, parts::reported_handoff()));
     let rare = || prop::bool::weighted(0.1);
@@ -135,20 +133,7 @@ pub fn recovery() -> impl Strategy<Value = Case> {
     let cause = select(vec![QuotaCause::Usage, QuotaCause::Billing, QuotaCause::Rate, QuotaCause::Overload]);
     let quota =
         (cause, resets).prop_map(|(cause, resets_at_ms)| Quota(health::Quota { cause, resets_at_ms }));
-    let plain = vec![
-        Answered,
-        HandedOff,
-        Exhausted,
-        TurnLimit,
-        BudgetLimit,
-        Truncated,
-        Stalled,
-        Interrupted,
-        Unauthenticated,
-        NeedsInput,
-        Refused,
-        Failed,
-    ];
+    let plain: Vec<Verdict> = VERDICTS.into_iter().filter(|verdict| *verdict != Healthy).collect();
     let verdict = prop_oneof![6 => select(plain), 1 => quota];
     (session_seen(), verdict, prose()).prop_map(|((session, window), verdict, reason)| {
         let occasion = if verdict == Stalled { Occasion::Heartbeat } else { Occasion::PromptEnded };
@@ -197,10 +182,7 @@ pub fn compaction() -> impl Strategy<Value = Case> {
 /// assert!(matches!(case.ask, Ask::Offload(_)));
 /// ```
 pub fn offloading() -> impl Strategy<Value = Case> {
-    let kind = prop_oneof![
-        20 => select(vec![ItemKind::ToolResult, ItemKind::ToolInput]),
-        1 => line().prop_map(ItemKind::Other),
-    ];
+    let kind = or_later(20, vec![ItemKind::ToolResult, ItemKind::ToolInput], ItemKind::Other);
     let item = (kind, 0..200_000_u64);
     (session(), phase(), vec(item, 1..12), attributes()).prop_map(|(session, phase, items, attributes)| {
         let item = |(place, (kind, tokens)): (usize, _)| Item { id: format!("item-{place}"), kind, tokens };
@@ -246,10 +228,7 @@ pub fn budgeting() -> impl Strategy<Value = Case> {
 
 fn scope() -> impl Strategy<Value = scope::Observation> {
     use scope::Occasion::*;
-    let occasion = prop_oneof![
-        20 => select(vec![PhaseStart, Boundary, Requested, OutOfContinuations]),
-        1 => line().prop_map(Other),
-    ];
+    let occasion = or_later(20, vec![PhaseStart, Boundary, Requested, OutOfContinuations], Other);
     let numbers = (0..200_u32, 0..10_000_u32, option::of(select(vec![32_000_u64, 200_000, 1_000_000])));
     let limits = (2..10_u32, 0..4_u32).prop_map(|(parts, depth)| Limits { parts, depth });
     let allowed = (limits, select(vec![Time::Ahead, Time::During, Time::Never]));
@@ -316,10 +295,8 @@ pub fn handoff() -> impl Strategy<Value = Case> {
 
 fn continued(ask: fn(work::Observation) -> Ask) -> impl Strategy<Value = Case> {
     use Kind::*;
-    let kind = prop_oneof![
-        20 => select(vec![First, Next, Continuing, ReOriented, Nudged, Reviewing, Merging]),
-        1 => line().prop_map(Other),
-    ];
+    let known = vec![First, Next, Continuing, ReOriented, Nudged, Reviewing, Merging];
+    let kind = or_later(20, known, Other);
     let tried = (prose(), prose()).prop_map(|(approach, outcome)| Attempt { approach, outcome });
     let artifact =
         (line(), 1..9_u32, line()).prop_map(|(name, version, summary)| Artifact { name, version, summary });

@@ -304,7 +304,7 @@ impl Json for exhaustion::Verdict {
 }
 
 /// Every verdict without a payload.
-const VERDICTS: [exhaustion::Verdict; 13] = {
+pub(crate) const VERDICTS: [exhaustion::Verdict; 13] = {
     use exhaustion::Verdict::*;
     [
         Healthy,

@@ -1,5 +1,7 @@
 //! The parts that questions are made of: sessions, phases, signals, words.
 
+use std::fmt::Debug;
+
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -39,6 +41,15 @@ pub(super) fn line() -> impl Strategy<Value = String> {
 pub(super) fn prose() -> impl Strategy<Value = String> {
     let long = (select(vec!["x", "ä", "語 ", "😀"]), 0..2_000_usize);
     prop_oneof![6 => line(), 1 => long.prop_map(|(letter, times)| letter.repeat(times))]
+}
+
+/// A word that is known, so many times as often as one of a later host.
+pub(super) fn or_later<T: Clone + Debug + 'static>(
+    times: u32,
+    known: Vec<T>,
+    other: fn(String) -> T,
+) -> impl Strategy<Value = T> {
+    prop_oneof![times => select(known), 1 => line().prop_map(other)]
 }
 
 /// Some text: empty, a few lines, markdown, a wall without a break.
@@ -129,10 +140,8 @@ pub(super) fn turn() -> impl Strategy<Value = Turn> {
 
 pub(super) fn session() -> impl Strategy<Value = Session> {
     use SessionState::*;
-    let state = prop_oneof![
-        20 => select(vec![Starting, Idle, Working, WaitingApproval, WaitingQuota, Compacting, Ended]),
-        1 => line().prop_map(Other),
-    ];
+    let known = vec![Starting, Idle, Working, WaitingApproval, WaitingQuota, Compacting, Ended];
+    let state = or_later(20, known, Other);
     let who =
         (select(vec!["claude", "codex", "acp", "process"]), select(vec!["executor", "reviewer", "lead"]));
     let counts = (0..4_u32, 0..30_u32, 0..60_u32, option::of(1..60_u32), 0..4_u32, option::of(0..20_u32));
@@ -205,10 +214,7 @@ pub(super) fn phase() -> impl Strategy<Value = Phase> {
 }
 
 fn origin() -> impl Strategy<Value = Origin> {
-    prop_oneof![
-        4 => select(vec![Origin::Workflow, Origin::Split, Origin::Review, Origin::Merge]),
-        1 => line().prop_map(Origin::Other),
-    ]
+    or_later(4, vec![Origin::Workflow, Origin::Split, Origin::Review, Origin::Merge], Origin::Other)
 }
 
 fn iteration() -> impl Strategy<Value = Iteration> {
