@@ -3,7 +3,7 @@
 
 use super::claim::is_mark;
 use super::harmless::{is_over, is_wanted};
-use super::plain::has;
+use super::plain::{has, is};
 use super::work::Topic;
 use super::{NONE, part_of};
 
@@ -148,10 +148,6 @@ pub(super) fn says_not_done(words: &[String], topic: &Topic, is_note: bool) -> b
 
 fn clauses(words: &[String]) -> impl Iterator<Item = &[String]> {
     words.split(|word| is_mark(word) || JOINTS.contains(&word.as_str()))
-}
-
-fn is(word: &str, list: &[&str]) -> bool {
-    list.contains(&word)
 }
 
 struct Clause<'s> {

@@ -2,7 +2,7 @@
 //! so before.
 
 use super::claim::is_mark;
-use super::plain::has;
+use super::plain::{has, is};
 use super::words::Sentence;
 use super::work::clause_before;
 use super::{DONE, NONE};
@@ -108,7 +108,7 @@ const PAST: [&str; 12] = [
 /// Whether there is none of what stands there: "no TODO or FIXME is left", "none of the old placeholders remain".
 pub(super) fn is_none_left(words: &[String], at: usize) -> bool {
     let is_such = NONE_OF.iter().any(|such| words[at].starts_with(such));
-    let joins = |word: &String| is_mark(word) || has(std::slice::from_ref(word), &JOINTS);
+    let joins = |word: &String| is_mark(word) || is(word, &JOINTS);
     let start = words[..at].iter().rposition(joins).map_or(0, |joint| joint + 1);
     let clause = &words[start..at];
     let begins = clause.first().is_some_and(|first| NONE.contains(&first.as_str()) && first != "without");
@@ -167,9 +167,7 @@ pub(super) fn is_of_a_case(words: &[String], at: usize) -> bool {
     const OF_NOW: [&str; 10] =
         ["except", "but", "only", "not", "know", "see", "stopped", "stop", "is", "are"];
     let start = words[..at].iter().rposition(|word| is_mark(word)).map_or(0, |mark| mark + 1);
-    words[start..at].windows(2).any(|pair| {
-        has(std::slice::from_ref(&pair[1]), &CASES) && !has(std::slice::from_ref(&pair[0]), &OF_NOW)
-    })
+    words[start..at].windows(2).any(|pair| is(&pair[1], &CASES) && !is(&pair[0], &OF_NOW))
 }
 
 /// Whether a sentence tells of what was amiss, and it or a later one says that it is mended.

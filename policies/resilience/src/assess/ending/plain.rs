@@ -216,6 +216,7 @@ pub(super) fn has(clause: &[String], list: &[&str]) -> bool {
     clause.iter().any(|word| is(word, list))
 }
 
-fn is(word: &str, list: &[&str]) -> bool {
+/// Whether a word is in a list.
+pub(super) fn is(word: &str, list: &[&str]) -> bool {
     list.contains(&word)
 }

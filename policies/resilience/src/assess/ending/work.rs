@@ -11,7 +11,7 @@ use super::harmless::{
     is_wanted,
 };
 use super::lexicon::{Lexicon, Work};
-use super::plain::{claims_all, has, is_all_plain};
+use super::plain::{claims_all, has, is, is_all_plain};
 use super::words::{QUOTE, Sentence, words};
 use super::{Answer, DONE, Heard, NONE, newest, part_of, stretch};
 
@@ -439,8 +439,7 @@ fn is_made_by(words: &[String], at: usize) -> bool {
 /// "The remaining two are written".
 fn is_made_behind(words: &[String], at: usize) -> bool {
     let behind = || words[at..].iter().take_while(|word| !is_mark(word));
-    let is = |list: &[&str], word: &String| list.contains(&word.as_str());
-    behind().any(|word| is(&MADE, word) || is(&COMPLETE, word)) && !behind().any(|word| is(&DENIALS, word))
+    behind().any(|word| is(word, &MADE) || is(word, &COMPLETE)) && !behind().any(|word| is(word, &DENIALS))
 }
 
 /// "Not implemented", "unfinished", "still missing": the state of a thing, and nothing that happens to it.
@@ -468,15 +467,14 @@ pub(super) fn is_rid_of(words: &[String], at: usize, lexicon: &Lexicon) -> bool 
 
 /// Whether the rest that stands there is made: "wrote the rest of it", "the second half is written"; not "wrote the rest down".
 pub(super) fn is_made(words: &[String], at: usize) -> bool {
-    let has = |list: &[&str], word: &String| list.contains(&word.as_str());
-    if has(&LAST_PARTS, &words[at]) {
+    if is(&words[at], &LAST_PARTS) {
         let behind = || words[at..].iter().take_while(|word| !is_mark(word)).take(CLAUSE_WORDS);
-        return behind().any(|word| has(&MADE, word) || has(&COMPLETE, word))
-            && !behind().any(|word| has(&DENIALS, word));
+        return behind().any(|word| is(word, &MADE) || is(word, &COMPLETE))
+            && !behind().any(|word| is(word, &DENIALS));
     }
-    let is_wholly = |word: &&String| has(&["the", "all", "of", "its", "both"], word);
+    let is_wholly = |word: &&String| is(word, &["the", "all", "of", "its", "both"]);
     let before = clause_before(words, at).find(|word| !is_wholly(word)).filter(|_| words[at] != "not");
-    before.is_some_and(|before| has(&MADE, before)) && !words.iter().any(|word| has(&TOLD_IN, word))
+    before.is_some_and(|before| is(before, &MADE)) && !words.iter().any(|word| is(word, &TOLD_IN))
 }
 
 /// What objectives are about.
