@@ -72,8 +72,8 @@ pub(crate) fn missing(page: &mut Page, host: &impl Host, o: &Observation) {
                      If not, finish it, or report it as in-progress"
                     .to_owned(),
                 _ => format!(
-                    "report it as done, or end your answer with the line `Done: {}` and nothing\n\
-                     else on it or behind it. If not, finish it, or say `Not done:` and what is left",
+                    "report it as done, or answer with this line and nothing else: `Done: {}`\n\
+                     If not, finish it, or say `Not done:` and what is left",
                     objective.id
                 ),
             };

@@ -189,7 +189,7 @@ fn a_prompt_that_comes_again_says_what_is_missing_by_name() {
     let nothing_shown = asked(|_| {});
     assert!(
         nothing_shown.contains(
-            "\nObjective [parser]: is all of it done? If yes, report it as done, or end your answer with the line `Done: parser`"
+            "\nObjective [parser]: is all of it done? If yes, report it as done, or answer with this line and nothing else: `Done: parser`"
         ),
         "{nothing_shown}"
     );

@@ -169,21 +169,23 @@ fn doubt(
     let contradicts = said.contradicts.as_deref();
     let trouble = said.trouble.as_deref().or(contradicts);
     let is_enough = wanted(host, &o.phase) == Some(Basis::Answer);
-    let names_context = || answer.is_some_and(|answer| ending::names_context(host, o, answer));
+    let names_context = || answer.is_some_and(|answer| ending::names_context(host, o, answer, open));
+    // Who only reads speaks of what others left.
+    let left = match was_asked {
+        false => said.leaves.as_ref().or(said.contradicts.as_ref()),
+        true => said.insists.as_ref(),
+    };
+    let full = || answer.and_then(|answer| contrary::stops(host, o, answer));
+    let taken_back = said.answers.then(|| left.filter(|_| is_for_change).cloned().or_else(full)).flatten();
+    // A check that follows tells more than words.
+    let unclear = said.unclear.as_deref().filter(|_| is_for_change && !checked);
     let what = match (&said.denied, &said.leaves, &said.ahead, trouble) {
         _ if was_asked && said.refuses => "answers no".to_owned(),
         // However often it is said: words that leave work win over it.
-        _ if said.answers => {
-            // Who only reads speaks of what others left.
-            let left = match was_asked {
-                false => said.leaves.as_ref().or(said.contradicts.as_ref()),
-                true => said.insists.as_ref(),
-            };
-            let left = left.filter(|_| is_for_change);
-            let full = || answer.and_then(|answer| contrary::stops(host, o, answer));
-            let taken_back = left.cloned().or_else(full)?;
-            format!("answers that it is done, and leaves work: {}", quote(&taken_back))
+        _ if let Some(taken_back) = &taken_back => {
+            format!("answers that it is done, and leaves work: {}", quote(taken_back))
         }
+        _ if said.answers => format!("answers that it is done, and says more beside it: {}", quote(unclear?)),
         (Some(line), ..) => format!("answers \"{}\"", one_line(line, NOTE_BYTES)),
         _ if said.said_more => {
             format!("says more on its last line than `Done: {}`", ids_of(open))
@@ -211,11 +213,14 @@ fn doubt(
         Some(ending::quoted(answer, words.clone()))
     });
     let evidence = full.clone().map(observed).into_iter().chain(words).collect();
+    let is_unclear = said.answers && taken_back.is_none();
     let over = match full {
         _ if !was_asked => None,
         Some(full) => Some(full),
         None if said.is_exhausted => Some("its metadata says that its context is exhausted".to_owned()),
-        None if !said.refuses && names_context() => Some("the agent names its context".to_owned()),
+        None if !said.refuses && !is_unclear && names_context() => {
+            Some("the agent names its context".to_owned())
+        }
         None => None,
     };
     // No other session could answer what it asks.

@@ -5,13 +5,16 @@
 //! what they say: the agent, or a status line without a subject, says that its context is used up (`ending/claim.rs`),
 //! and the text says that the agent stops or that work is left, and not afterwards that all is finished.
 
+mod beside;
 mod claim;
 mod classes;
 mod flat;
 mod handoff;
 mod harmless;
 mod lexicon;
+mod line;
 mod plain;
+mod topic;
 mod words;
 mod work;
 
@@ -19,7 +22,7 @@ use std::ops::RangeInclusive;
 
 use baton_sdk::Host;
 use baton_sdk::exhaustion::Observation;
-use baton_sdk::types::{Channel, Evidence, Signal, Span};
+use baton_sdk::types::{Channel, Evidence, Objective, Signal, Span};
 
 use super::signals::EVIDENCE_BYTES;
 use claim::{Claim, Claimed, claims, is_mark};
@@ -119,7 +122,7 @@ fn ending_of(host: &impl Host, o: &Observation, answer: &Signal, beside_line: bo
     let whole = host.text_slice(o.window, answer.text);
     let from = whole.ceil_char_boundary(whole.len().saturating_sub(LAST_WORDS_BYTES));
     let text = match beside_line {
-        true => work::before_line(&whole[from..]),
+        true => line::before_line(&whole[from..]),
         false => &whole[from..],
     };
     let tail = Span { start: answer.text.start + from as u32, end: answer.text.end };
@@ -145,8 +148,8 @@ pub(super) fn out_of_context_in(host: &impl Host, note: &str) -> Option<String> 
     Some(stretch(text, &sentences[at]))
 }
 
-/// Whether the last words name the agent's own context, whatever they say of it.
-pub(super) fn names_context(host: &impl Host, o: &Observation, answer: &Signal) -> bool {
+/// Whether the last words name the agent's own context, whatever they say of it. Work that is about contexts says nothing of the agent's.
+pub(super) fn names_context(host: &impl Host, o: &Observation, answer: &Signal, open: &[&Objective]) -> bool {
     let whole = host.text_slice(o.window, answer.text);
     let from = whole.ceil_char_boundary(whole.len().saturating_sub(LAST_WORDS_BYTES));
     let tail = Span { start: answer.text.start + from as u32, end: answer.text.end };
@@ -154,7 +157,9 @@ pub(super) fn names_context(host: &impl Host, o: &Observation, answer: &Signal) 
         return false;
     }
     let lexicon = Lexicon::of(host);
-    newest(&whole[from..]).iter().any(|sentence| claim::names_context(&sentence.words, &lexicon))
+    let names =
+        |text: &str| newest(text).iter().any(|sentence| claim::names_context(&sentence.words, &lexicon));
+    names(&whole[from..]) && !open.iter().any(|objective| names(&objective.description))
 }
 
 /// The last sentences of a text.

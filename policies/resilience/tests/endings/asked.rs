@@ -42,12 +42,11 @@ fn who_answers_the_question_plainly_is_believed() {
     for text in [
         "Yes.",
         "Yes, the work is complete.",
-        "Wrote the parser. It skips the old format. Context is at 85%.\n\n**Done: parser**",
-        "I have used 85% of my context.\n\nDone: parser",
+        "Yes, all of it is done. I have looked at each of its lines, and they are as you want them.\n\nDone: parser",
+        "**Done: parser**",
     ] {
         assert_eq!(asked(text, 1).verdict, Verdict::Completed, "{text}");
     }
-    assert_eq!(asked("I have used 85% of my context.\n\nDone: parser", 0).verdict, Verdict::Completed);
     assert_ne!(asked("Yes, it is mostly finished.", 1).verdict, Verdict::Completed);
 }
 
@@ -81,7 +80,11 @@ fn who_was_asked_has_to_answer() {
         });
         assert_ne!(answered.verdict, Verdict::Completed, "its answer is enough: {text}");
     }
-    // An agent that names its context is continued by another one.
+    // An agent that names its context is continued by another one, unless its work is about contexts.
+    let about =
+        ("Write docs/limits.md: what we do with a full context window", &["docs/limits.md"] as &[&str]);
+    let told = held_to("docs/limits.md documents how we handle a full context window.", about, "", 1);
+    assert_eq!((told.verdict, told.recovery), (Verdict::Unfinished, Action::Retry));
     let named = held_to("I wrote the tokenizer. Context limit reached.", wanted, "", 1);
     assert_eq!(named.verdict, Verdict::Exhausted);
     for text in [
@@ -326,8 +329,8 @@ fn who_is_asked_can_answer_in_a_line() {
             (o.nudges, o.answer_bytes) = (1, text.len() as u64);
         })
     };
-    let said = "The scanner counts what is left, also TODO comments; the next one is shown first.";
-    assert_ne!(answered(said).verdict, Verdict::Completed);
+    let said = "All of the work is done, and I wrote the parser.";
+    assert_eq!(answered("I wrote the parser.").verdict, Verdict::Unfinished);
     for line in [
         "Done: parser",
         "**Done: parser.**",
@@ -344,7 +347,7 @@ fn who_is_asked_can_answer_in_a_line() {
     }
     // It is as good as a report: also where an earlier session had changed the files.
     let found_done = |nudges, before, phase_files_changed| {
-        judge("It works, and nothing had to be changed.\nDone: parser", |o| {
+        judge("Done: parser", |o| {
             let objective = sample::objective("parser", "Write it");
             let attempts = nudges + 1 + before;
             o.objectives =

@@ -109,22 +109,26 @@ fn what_stands_beside_the_last_line_can_contradict_it() {
         let text = format!("{text}\n\nDone: parser");
         assert_eq!(held_to(&text, FIVE, "", 0).recovery, Action::Nudge, "{text}");
     }
+    // None of these takes it back; where no check tells more, the line alone is asked for.
     for text in [
         "I replaced the stubs, and no TODO is left.",
-        "I wrote five cases in 2 folders, and fixed 1 typo.",
+        "I wrote cases in 2 folders, and fixed 1 typo.",
         "I have used 85% of my context.",
-        "All tests pass",
         "The cases are as the format wants them. Case 5 was hard.",
     ] {
         let text = format!("{text}\n\nDone: parser");
-        assert_eq!(held_to(&text, FIVE, "", 0).verdict, Verdict::Completed, "{text}");
+        assert_eq!(held_to(&text, FIVE, "true", 0).verdict, Verdict::Completed, "{text}");
+        let unclear = held_to(&text, FIVE, "", 0);
+        assert_eq!(unclear.recovery, Action::Nudge, "{text}");
+        assert!(unclear.reason.contains("says more beside it"), "{}", unclear.reason);
     }
     let long = |middle: &str| {
         let list = "- The case is read as the format wants it to be read.\n".repeat(20);
         format!("I wrote cases.\n\n{list}\n{middle}\n\n{list}\nDone: parser")
     };
-    assert_eq!(held_to(&long("Cases 3 to 5 are stubs for now."), FIVE, "", 0).recovery, Action::Nudge);
-    assert_eq!(held_to(&long("They are what they are."), FIVE, "", 0).verdict, Verdict::Completed);
+    let checked = |middle: &str| held_to(&long(middle), FIVE, "true", 0);
+    assert_eq!(checked("Cases 3 to 5 are stubs for now.").recovery, Action::Nudge);
+    assert_eq!(checked("They are what they are.").verdict, Verdict::Completed);
 }
 
 #[test]
@@ -252,7 +256,7 @@ fn metadata_that_says_that_work_is_open_is_heard() {
         [r#"{"status": "completed"}"#, "Status: done", "The status page opens now, and it is as wanted."]
     {
         let line = format!("{text}\n\nDone: parser");
-        assert_eq!(held_to(&line, FIVE, "", 0).verdict, Verdict::Completed, "{text}");
+        assert_eq!(held_to(&line, FIVE, "true", 0).verdict, Verdict::Completed, "{text}");
     }
 }
 
@@ -327,7 +331,7 @@ fn what_is_said_twice_is_not_done() {
         "I have used 85% of my context.",
     ] {
         let line = format!("{text}\n\nDone: parser");
-        assert_eq!(held_to(&line, LINES, "", 1).verdict, Verdict::Completed, "{text}");
+        assert_eq!(held_to(&line, LINES, "true", 1).verdict, Verdict::Completed, "{text}");
         assert_eq!(
             reported_done(&line, ("parser", LINES.0), "all five", 0, 1).verdict,
             Verdict::Completed,

@@ -2,6 +2,7 @@
 //! contexts, limits, tokens and compaction (A12).
 
 mod asked;
+mod beside;
 mod contradictions;
 #[path = "../common/judged.rs"]
 mod judged;
@@ -213,10 +214,11 @@ fn who_does_not_say_that_it_is_done_is_not_believed() {
         "Alle f\u{fc}nf F\u{e4}lle sind geschrieben.",
     ] {
         assert_eq!(asked(other, 0).recovery, Action::Nudge, "{other}");
-        // Beside the line only what says plainly that it is a part takes it back.
-        let is_part = other.starts_with("All three") || other.starts_with("Tests are red");
+        // Beside the line it leaves open what the line says.
         let again = asked(&format!("{other}\n\nDone: parser"), 1).verdict;
-        assert_eq!(again == Verdict::Completed, !is_part, "{other}");
+        let is_plain =
+            ["The parser is done, and its tests pass.", "It is complete.", "All of the tests are written."];
+        assert_eq!(again == Verdict::Completed, is_plain.contains(&other), "{other}");
     }
     // Who speaks of what is not done is asked.
     let careful = "Implemented the five cases. I did not touch the parser, which is another matter.";
@@ -467,7 +469,7 @@ fn what_is_said_twice_is_heard_where_it_is_of_the_agents_own_work() {
         let again = |row: &Row| {
             let line = format!("{}\n\nDone: parser", row.text);
             let judged = match way {
-                "line" => held_to(&line, ("Write it", &["a.txt"]), "", 1),
+                "line" => held_to(&line, ("Write it", &["a.txt"]), "true", 1),
                 "report" => reported_done(&line, ("parser", "Write it"), "", 0, 1),
                 _ => reported_done("I wrote it.", ("parser", "Write it"), &row.text, 0, 1),
             };

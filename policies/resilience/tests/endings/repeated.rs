@@ -31,7 +31,7 @@ fn a_case_that_the_work_provides_for_is_done_when_it_is_repeated() {
     }
 }
 
-/// An answer with the line, of an objective "a" that nobody reported.
+/// An answer with the line, of an objective "a" that nobody reported, and that a check looks at.
 fn answered(text: &str, nudges: u32) -> Judged {
     judge(&format!("{text}\n\nDone: a"), |o| {
         let file = ExpectedFile { path: "a.txt".into(), state: FileState::Changed };
@@ -41,7 +41,8 @@ fn answered(text: &str, nudges: u32) -> Judged {
             expected_files: vec![file],
             ..sample::objective("a", WANTED)
         }];
-        (o.files_changed, o.phase.check, o.phase.expects_files, o.nudges) = (1, None, true, nudges);
+        (o.files_changed, o.phase.expects_files, o.nudges) = (1, true, nudges);
+        o.phase.check = Some("true".into());
     })
 }
 

@@ -4,7 +4,7 @@
 use super::claim::is_mark;
 use super::harmless::{is_over, is_wanted};
 use super::plain::{has, is};
-use super::work::Topic;
+use super::topic::Topic;
 use super::{NONE, part_of};
 
 /// Joints between clauses.

@@ -6,9 +6,11 @@ use baton_sdk::handoff::ReportedHandoff;
 use baton_sdk::types::Objective;
 
 use super::lexicon::{Lexicon, Work};
+use super::line::{AnswerLine, answer_line, open_status};
 use super::plain::has;
+use super::topic::{Topic, base_name, code_in};
 use super::words::{Sentence, words};
-use super::work::{AnswerLine, Topic, answer_line, base_name, both_ends, code_in, open_status};
+use super::work::both_ends;
 use super::{Answer, newest, part_of, stretch};
 
 /// A shorter id is too likely to be a part of another name.

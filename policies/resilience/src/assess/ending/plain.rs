@@ -6,8 +6,8 @@
 
 use super::claim::is_mark;
 use super::lexicon::Work;
+use super::topic::Topic;
 use super::words::{QUOTE, Sentence};
-use super::work::Topic;
 use super::{ALL, DONE};
 
 /// What the work is called as a whole.
@@ -24,6 +24,14 @@ const ORDERS: [&str; 3] = ["complete", "finish", "place"];
 const BE: [&str; 5] = ["is", "are", "was", "were", "been"];
 const HAVE: [&str; 2] = ["have", "has"];
 const ADVERBS: [&str; 8] = ["now", "also", "all", "both", "fully", "completely", "entirely", "successfully"];
+/// What more there could be to do, how it is called, and that it is to be done.
+const MORE: [&str; 6] = ["further", "more", "other", "else", "additional", "remaining"];
+const TO_DO: [&str; 12] = [
+    "work", "change", "changes", "step", "steps", "action", "task", "tasks", "point", "points", "item",
+    "items",
+];
+const NEEDED: [&str; 9] =
+    ["needed", "required", "necessary", "left", "remains", "missing", "outstanding", "open", "pending"];
 const SUBJECTS: [&str; 4] = ["i", "we", "it", "they"];
 /// What is done behind the work: "all tests are written" is not all of it.
 const CHECKS: [&str; 4] = ["test", "tests", "check", "checks"];
@@ -41,7 +49,7 @@ pub(super) fn is_all_plain(text: &str, sentences: &[Sentence], work: &Work, topi
 }
 
 /// Whether every letter is in one of the sentences, and no sign stands beside them.
-fn is_all_read(text: &str, sentences: &[Sentence]) -> bool {
+pub(super) fn is_all_read(text: &str, sentences: &[Sentence]) -> bool {
     let mut previous = ' ';
     let mut is_known = |c: char| {
         let is_quotation = matches!(c, '\'' | '’') && !previous.is_alphanumeric();
@@ -99,6 +107,14 @@ impl Work {
 /// "All five cases are written", "I finished the task": whether a clause says of all of the work that it is over.
 pub(super) fn claims_all(words: &[String], topic: &Topic) -> bool {
     clauses(words).any(|clause| claims_all_of_it(clause, topic))
+}
+
+/// "No further work needed.", "Nothing else is left.": whether a sentence says no more than that there is nothing to do.
+pub(super) fn says_nothing_left(words: &[String]) -> bool {
+    let Some((first, rest)) = words.split_first() else { return false };
+    let is_known = |word: &String| is(word, &MORE) || is(word, &TO_DO) || is(word, &NEEDED) || is(word, &BE);
+    let is_more = has(rest, &MORE) && rest.len() > 1 || has(rest, &NEEDED);
+    is(first, &["nothing", "no"]) && is_more && rest.iter().all(is_known)
 }
 
 fn clauses(words: &[String]) -> impl Iterator<Item = &[String]> {

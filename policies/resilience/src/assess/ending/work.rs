@@ -3,16 +3,18 @@
 use baton_sdk::Host;
 use baton_sdk::types::{Objective, Signal};
 
+use super::beside::unclear;
 use super::claim::is_mark;
-use super::classes::NUMBERS;
 use super::flat::says_not_done;
 use super::harmless::{
     is_dealt_with, is_left_at_end, is_mended, is_none_left, is_of_a_case, is_of_the_work, is_plain_no,
     is_wanted,
 };
 use super::lexicon::{Lexicon, Work};
+use super::line::{AnswerLine, answer_line, is_exhausted, open_status};
 use super::plain::{claims_all, has, is, is_all_plain};
-use super::words::{QUOTE, Sentence, words};
+use super::topic::Topic;
+use super::words::{Sentence, words};
 use super::{Answer, DONE, Heard, NONE, newest, part_of, stretch};
 
 /// Bytes at the beginning and at the end of a long answer that say what became of the work.
@@ -24,13 +26,6 @@ const NO: [&str; 8] = ["no", "nope", "nein", "non", "nej", "não", "нет", "�
 const NONE_WORDS: usize = 2;
 /// Words from "fixed" to what is gone.
 const RID_WORDS: usize = 4;
-/// Bytes of a description that are read, and of a word that says what it is about.
-const TOPIC_BYTES: usize = 1_000;
-const TOPIC_WORD_BYTES: usize = 4;
-/// A shorter id is a word of any sentence.
-const ID_BYTES: usize = 3;
-/// Larger numbers are no amounts ("port 8080").
-const MOST: usize = 100;
 /// What is done behind the work: "all tests are written" is not all of it.
 const CHECKS: [&str; 4] = ["test", "tests", "check", "checks"];
 const PASSED: [&str; 5] = ["pass", "passes", "passed", "passing", "green"];
@@ -46,20 +41,6 @@ const TOLD_IN: [&str; 8] = ["down", "up", "handoff", "handover", "notes", "list"
 const LAST_PARTS: [&str; 3] = ["second", "other", "last"];
 /// Words of a clause that say what became of such a part.
 const CLAUSE_WORDS: usize = 6;
-/// Statuses of work that is not done.
-const OPEN_STATUSES: [&str; 9] = [
-    "partial",
-    "in progress",
-    "incomplete",
-    "failed",
-    "blocked",
-    "not started",
-    "pending",
-    "open",
-    "deferred",
-];
-/// The kind of error of a session that ended for want of context.
-const EXHAUSTION: &str = "context exhaustion";
 /// Words of what is left by which it is still to be made.
 const TO_COME: [&str; 5] = ["will", "shall", "follow", "later", "tomorrow"];
 /// What an agent does with a fault that is not there.
@@ -68,49 +49,8 @@ const SOUGHT: [&str; 5] = ["reproduce", "find", "trigger", "see", "observe"];
 const STATES: [&str; 7] = ["not", "unfinish", "incomplet", "unimplement", "unwritten", "missing", "open"];
 /// What an agent uses up: a part of it says nothing of the work.
 const SPENT: [&str; 8] = ["turn", "turns", "run", "runs", "token", "tokens", "context", "window"];
-/// What such lines count.
-const FOOTERS: [&str; 6] = ["token", "cost", "duration", "time", "usage", "elapsed"];
-/// What a sentence calls the line that it announces, and how it does.
-const ANNOUNCED: [&str; 2] = ["line", "following"];
-const MODALS: [&str; 8] = ["will", "would", "shall", "should", "once", "when", "if", "until"];
-const NOT_DONE: &str = "not done";
-/// Behind [`NOT_DONE`], what leaves nothing.
-const NOTHING: [&str; 4] = ["", "nothing", "none", "n/a"];
-/// Words between an amount and what it counts.
-const COUNTED_BY: [&str; 7] = ["of", "the", "all", "to", "and", "through", "or"];
-const DONE_LINE: &str = "done:";
 /// Lines of an answer that are shown to a person.
 const LAST_LINES: usize = 2;
-/// Bytes that a word may end in beside another form of it.
-const INFLECTION_BYTES: usize = 3;
-/// Longer words of orders that say nothing of what they are about.
-const VAGUE: [&str; 25] = [
-    "write",
-    "make",
-    "with",
-    "that",
-    "this",
-    "from",
-    "into",
-    "have",
-    "each",
-    "them",
-    "then",
-    "they",
-    "your",
-    "when",
-    "which",
-    "must",
-    "should",
-    "done",
-    "implement",
-    "create",
-    "update",
-    "work",
-    "task",
-    "objective",
-    "everything",
-];
 const DENIALS: [&str; 11] =
     ["not", "before", "let", "to", "should", "would", "will", "when", "if", "until", "once"];
 
@@ -138,6 +78,8 @@ pub(in crate::assess) struct Said {
     pub(in crate::assess) refuses: bool,
     /// Its last line answers that all of it is done, as `reporting.rs` asks for: as good as a report.
     pub(in crate::assess) answers: bool,
+    /// Where it does so, the first words beside it that leave open whether all is done.
+    pub(in crate::assess) unclear: Option<String>,
     /// Its last line does so, and says more than that: words that may take it back.
     pub(in crate::assess) said_more: bool,
     /// Its last line, where that answers that it is not done.
@@ -220,6 +162,8 @@ pub(in crate::assess) fn says(host: &impl Host, whole: &str, open: &[&Objective]
     let mut asked_about = sentences.iter().enumerate().rev().filter(|_| heard != Heard::Unasked);
     let insisted = asked_about.find(|(at, sentence)| insists(*at, sentence));
     let insisted = insisted.map(|(_, sentence)| stretch(text, sentence));
+    let is_troubled = trouble.is_some() || status.is_some();
+    let unclear = answers.then(|| unclear(text, &work, &topic, is_troubled)).flatten();
     Said {
         leaves: left.map(|(at, _)| stretch(text, &sentences[at])),
         contradicts: sentences
@@ -247,13 +191,14 @@ pub(in crate::assess) fn says(host: &impl Host, whole: &str, open: &[&Objective]
         has_words: !sentences.is_empty(),
         refuses: is_plain_no(text, &NO),
         answers,
+        unclear,
         said_more: !answers && matches!(answered, Some(AnswerLine::Done(_))),
         denied: match answered {
             Some(AnswerLine::NotDone(line)) => Some(line.trim().to_owned()),
             _ => None,
         },
         asks: asked.map(|sentence| stretch(text, sentence)),
-        is_exhausted: status.is_some_and(|line| plainly(line).contains(EXHAUSTION)),
+        is_exhausted: status.is_some_and(is_exhausted),
     }
 }
 
@@ -272,105 +217,6 @@ pub(in crate::assess) fn last_words(host: &impl Host, window: u32, answer: &Sign
     let whole = host.text_slice(window, answer.text);
     let lines: Vec<&str> = whole.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     lines[lines.len().saturating_sub(LAST_LINES)..].join(" / ")
-}
-
-/// What the last line answers that `reporting.rs` asks for.
-pub(super) enum AnswerLine<'t> {
-    /// "Done: parser", with the names of all these objectives; what else it says.
-    Done(String),
-    /// "Not done: the tests", the whole line.
-    NotDone(&'t str),
-}
-
-/// The last line that answers; "Not done: nothing" is none, and neither is a courtesy behind it.
-pub(super) fn answer_line<'t>(text: &'t str, open: &[&Objective], work: &Work) -> Option<AnswerLine<'t>> {
-    let plain = |part: &str| part.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
-    // Quoted, or behind an empty box, it is not said.
-    let is_said = |line: &&str| {
-        let mark = line.trim_start();
-        !mark.starts_with('>') && !mark.trim_start_matches(['-', '*', '+', ' ']).starts_with(['[', '<', '~'])
-    };
-    let lines = text.lines().filter(is_said);
-    let lines = lines.map(|line| line.trim_start_matches(|c: char| !c.is_alphanumeric()));
-    let lines: Vec<&str> = lines.filter(|line| !line.trim().is_empty() && !is_footer(line)).collect();
-    let denies = |line: &&&str| {
-        let rest = starts_with(line, NOT_DONE).map(|rest| plain(rest.trim_start_matches(['*', '`', ':'])));
-        rest.is_some_and(|rest| !NOTHING.contains(&rest.as_str()))
-    };
-    if let Some(line) = lines.iter().rev().find(denies) {
-        return Some(AnswerLine::NotDone(line));
-    }
-    let is_answer =
-        |line: &str| starts_with(line, NOT_DONE).is_none() && work.courtesy.at(&words(line), 0).is_none();
-    let at = lines.iter().rposition(|line| is_answer(line))?;
-    let line = lines[at];
-    if plain(line).contains(&format!("{NOT_DONE}:")) {
-        return Some(AnswerLine::NotDone(line));
-    }
-    if at > 0 && announces(lines[at - 1]) {
-        return None;
-    }
-    let rest = starts_with(line, DONE_LINE).filter(|rest| !rest.contains('?'))?;
-    let ids: Vec<String> = open.iter().map(|objective| plain(&objective.id)).collect();
-    let is_id = |part: &&str| ids.contains(&plain(part));
-    let parts = || rest.split([',', ' ', ':']).filter(|part| !plain(part).is_empty());
-    let is_all = parts().next().is_some_and(|first| ["all", "everything"].contains(&plain(first).as_str()));
-    let names_all = ids.iter().all(|id| parts().any(|part| plain(part) == *id));
-    let remark: Vec<&str> = parts().filter(|part| !is_id(part)).collect();
-    (is_all || names_all).then(|| AnswerLine::Done(remark.join(" ")))
-}
-
-/// An answer without the line at its end that an agent is asked for.
-pub(super) fn before_line(text: &str) -> &str {
-    let said = text.trim_end();
-    let start = said.rfind('\n').map_or(0, |at| at + 1);
-    let line = said[start..].trim_start_matches(|c: char| !c.is_alphanumeric());
-    if starts_with(line, DONE_LINE).is_some() { &said[..start] } else { text }
-}
-
-/// A line of metadata, as the sources let agents return it, that says that the work is not done: `"status": "partial"`,
-/// `status: in_progress`, an error of the type `context_exhaustion`; and a box that is not ticked. These stand in quotes and code,
-/// where no sentence is looked for.
-pub(super) fn open_status(text: &str) -> Option<&str> {
-    text.lines().map(str::trim).find(|line| {
-        let line = plainly(line);
-        let is_open = |rest: &str| {
-            let value = rest.trim_start_matches(|c: char| !c.is_alphanumeric());
-            let is_value = rest.trim_start_matches(['"', '\'', '*', '`', ' ']).starts_with([':', '=']);
-            is_value && OPEN_STATUSES.into_iter().any(|open| value.starts_with(open))
-        };
-        line.match_indices("status").any(|(at, status)| is_open(&line[at + status.len()..]))
-            || line.contains(EXHAUSTION)
-            || line.contains("[ ]")
-    })
-}
-
-/// A line of metadata in lower case, its words apart.
-fn plainly(line: &str) -> String {
-    line.to_ascii_lowercase().replace(['_', '-'], " ")
-}
-
-/// "Tokens used: 12,345", "Cost: $0.12": what programs print by themselves behind the words of an agent.
-fn is_footer(line: &str) -> bool {
-    let Some((label, value)) = line.split_once(':') else { return false };
-    let is_counter = |c: char| c.is_ascii_digit() || ",.%$€ ksm".contains(c);
-    let says = |word: &str| label.to_ascii_lowercase().contains(word);
-    let is_counted = value.chars().any(|c| c.is_ascii_digit()) && value.trim().chars().all(is_counter);
-    is_counted && FOOTERS.into_iter().any(says)
-}
-
-/// "I will end with:", "The line you want once it is finished would be": the next line is announced, and not given.
-fn announces(line: &str) -> bool {
-    let line = line.trim_end();
-    let last = words(line.rsplit_terminator(['.', '!', '?']).next().unwrap_or_default());
-    let goes_on = !line.ends_with(['.', '!', '?', ')', '`']);
-    line.ends_with([':', ',', '…']) || has(&last, &ANNOUNCED) || goes_on && has(&last, &MODALS)
-}
-
-/// What is behind the beginning, in either case.
-fn starts_with<'t>(line: &'t str, beginning: &str) -> Option<&'t str> {
-    let head = line.get(..beginning.len())?;
-    head.eq_ignore_ascii_case(beginning).then(|| &line[beginning.len()..])
 }
 
 impl Work {
@@ -477,90 +323,6 @@ pub(super) fn is_made(words: &[String], at: usize) -> bool {
     before.is_some_and(|before| is(before, &MADE)) && !words.iter().any(|word| is(word, &TOLD_IN))
 }
 
-/// What objectives are about.
-pub(super) struct Topic {
-    /// Their names.
-    pub(super) ids: Vec<String>,
-    /// The longer words of their names and descriptions.
-    words: Vec<String>,
-    /// Their files and names in code, in lower case and without folders: "parser.txt".
-    pub(super) code: Vec<String>,
-    /// The largest number in the words that may be an amount: "all five cases".
-    amount: Option<usize>,
-}
-
-impl Topic {
-    pub(super) fn of(objectives: &[&Objective]) -> Self {
-        let texts = objectives.iter().flat_map(|objective| {
-            let description = &objective.description;
-            [&objective.id[..], &description[..description.floor_char_boundary(TOPIC_BYTES)]]
-        });
-        let mut words: Vec<String> = texts.clone().flat_map(words).collect();
-        let amount = amounts(&words).max();
-        let is_vague = |word: &str| word == QUOTE || VAGUE.contains(&word);
-        words.retain(|word| word.len() >= TOPIC_WORD_BYTES && !is_vague(word));
-        let files = objectives.iter().flat_map(|objective| &objective.expected_files);
-        let in_code = texts.flat_map(code_in);
-        let code = in_code.chain(files.map(|file| &file.path[..])).map(base_name).collect();
-        let ids = objectives.iter().map(|objective| objective.id.to_lowercase()).collect();
-        Self { ids, words, code, amount }
-    }
-
-    /// Whether it says as many as were wanted.
-    pub(super) fn is_amount(&self, word: &String) -> bool {
-        let amount = amounts(std::slice::from_ref(word)).next();
-        amount.is_some() && amount == self.amount
-    }
-
-    /// Whether every file and piece of code in a text is one that an objective names.
-    pub(super) fn names_all_code(&self, text: &str) -> bool {
-        code_in(text).all(|word| self.code.contains(&base_name(word)))
-    }
-
-    /// Whether it says the id of an objective, or a thing of its work.
-    pub(super) fn is_meant(&self, words: &[String]) -> bool {
-        // "A" is a name, and an article.
-        let ids = || self.ids.iter().filter(|id| id.len() >= ID_BYTES);
-        self.is_named(words) || words.iter().any(|word| ids().any(|id| id == word))
-    }
-
-    pub(super) fn is_named(&self, words: &[String]) -> bool {
-        words.iter().any(|word| self.words.iter().any(|topic| is_alike(topic, word)))
-    }
-
-    /// Whether it counts the things of the work, and fewer than were wanted: "seven of the ten cases", "cases 1 to 7".
-    pub(super) fn counts_short(&self, words: &[String]) -> bool {
-        let counts = |at: usize| {
-            let is_link = |word: &String| COUNTED_BY.contains(&word.as_str()) || amount(word).is_some();
-            // "Cases 1, 2 and 3", but not "with its cases, one a line".
-            let in_list = |at: usize| is_mark(&words[at]) && at > 0 && amount(&words[at - 1]).is_some();
-            let before = (0..at).rev().find(|at| !is_link(&words[*at]) && !in_list(*at)).map(|at| &words[at]);
-            let behind = words[at + 1..].iter().find(|word| !is_link(word));
-            [before, behind].into_iter().flatten().any(|word| self.is_named(std::slice::from_ref(word)))
-        };
-        let counted = (0..words.len()).filter(|at| amount(&words[*at]).is_some() && counts(*at));
-        let most = counted.filter_map(|at| amount(&words[at])).max();
-        self.amount.zip(most).is_some_and(|(wanted, most)| most < wanted)
-    }
-}
-
-/// The files and names in code of a text.
-pub(super) fn code_in(text: &str) -> impl Iterator<Item = &str> {
-    text.split_whitespace().filter(|word| is_code(word))
-}
-
-/// A path, a name with a dot or an underscore, or a word in the marks of code.
-fn is_code(word: &str) -> bool {
-    let inner = word.trim_matches(|c: char| !c.is_alphanumeric());
-    word.starts_with('`') || inner.len() >= TOPIC_WORD_BYTES && inner.contains(['.', '/', '_'])
-}
-
-/// A path or name without its folders and the marks around it, in lower case.
-pub(super) fn base_name(word: &str) -> String {
-    let inner = word.trim_matches(|c: char| !c.is_alphanumeric());
-    inner.rsplit('/').next().unwrap_or_default().to_lowercase()
-}
-
 /// "Wrote", "described".
 fn is_deed(word: &str) -> bool {
     DONE.contains(&word) || MADE.contains(&word) || word.ends_with("ed") && !word.ends_with("need")
@@ -570,22 +332,6 @@ fn is_deed(word: &str) -> bool {
 fn is_share(words: &[String]) -> bool {
     let share = |word: &String| word.strip_suffix('%').is_some_and(|number| number != "100");
     words.iter().any(share)
-}
-
-/// Numbers that may be amounts.
-fn amounts(words: &[String]) -> impl Iterator<Item = usize> {
-    words.iter().filter_map(amount)
-}
-
-fn amount(word: &String) -> Option<usize> {
-    let spelled = || NUMBERS.iter().position(|number| number == word);
-    word.parse().ok().or_else(spelled).filter(|number| *number <= MOST)
-}
-
-/// "case" and "cases", "parser" and "parsers".
-fn is_alike(topic: &str, word: &str) -> bool {
-    let (short, long) = if topic.len() < word.len() { (topic, word) } else { (word, topic) };
-    short.len() >= TOPIC_WORD_BYTES && long.starts_with(short) && long.len() <= short.len() + INFLECTION_BYTES
 }
 
 /// The words before a place in its clause, the nearest first.

@@ -1,0 +1,43 @@
+//! What an agent says beside the line that all is done (A11).
+//!
+//! The line is the agent's word, and prose takes it back in ever new ways: "its content is for Marta", "line 5 reads `????`", "refresh
+//! is the exception that proves the rule". No list of such words is ever complete, and the shape of such sentences is that of finished
+//! work. So beside the line stands what plain claims are made of, or nothing; an agent that says more is asked for the line alone. Where
+//! it claims the whole of the work, or begins with yes, it may say more, in words that speak of nothing open.
+
+use super::lexicon::Work;
+use super::line::belongs_to_it;
+use super::newest;
+use super::plain::{claims_all, is_all_read, says_nothing_left};
+use super::topic::Topic;
+use super::words::{Sentence, words};
+
+/// Marks of lines in which no sentence is looked for: quotations, rows of tables, code.
+const UNREAD: [char; 5] = ['>', '|', '│', '`', '~'];
+
+/// The first words beside the line that leave open whether all is done. `is_troubled`: some of them speak of what is not done.
+pub(super) fn unclear(text: &str, work: &Work, topic: &Topic, is_troubled: bool) -> Option<String> {
+    let is_beside = |line: &&str| !belongs_to_it(line) && work.courtesy.at(&words(line), 0).is_none();
+    let beside: Vec<&str> = text.lines().filter(is_beside).collect();
+    let said = beside.join("\n");
+    let sentences = newest(&said);
+    // "The parser is done" names the objective itself.
+    let is_plain = |sentence: &Sentence| {
+        let mut words = sentence.words.clone();
+        words.retain(|word| !topic.ids.contains(word));
+        work.is_plain(&words, topic) && topic.names_all_code(&said[sentence.start..sentence.end])
+    };
+    let is_read = !beside.iter().any(|line| line.trim_start().starts_with(UNREAD));
+    let settles = |(at, sentence): (usize, &Sentence)| {
+        let affirms = at == 0 && sentence.words.first().is_some_and(|word| word == "yes");
+        (affirms || claims_all(&sentence.words, topic)) && is_plain(sentence)
+            || says_nothing_left(&sentence.words)
+    };
+    if is_read && !is_troubled && sentences.iter().enumerate().any(settles) {
+        return None;
+    }
+    let unclear = sentences.iter().find(|sentence| !is_plain(sentence));
+    let unclear = unclear.map(|sentence| said[sentence.start..sentence.end].trim());
+    let unread = || beside.first().copied().filter(|_| !is_all_read(&said, &sentences));
+    unclear.or_else(unread).map(|words| words.trim().to_owned())
+}

@@ -1,0 +1,129 @@
+//! What an agent says beside the line that all is done, where no check tells more (A11).
+
+use baton_sdk::prelude::*;
+use baton_sdk::recovery::Action;
+use baton_sdk::sample;
+
+use crate::judge;
+use crate::judged::{Judged, Verdict};
+
+/// 120 answers that leave work in words that nobody had thought of, and 120 of finished work, written without a look at the rules.
+/// Read by lists of words, 24 of the first 60 passed for finished work as soon as half of the finished ones did.
+const WORDINGS: &str = include_str!("../../../../tests/fixtures/policies/beside_line.jsonl");
+
+struct Row {
+    id: String,
+    wanted: String,
+    is_open: bool,
+    text: String,
+}
+
+fn rows() -> Vec<Row> {
+    let row = |line: &str| {
+        let json: serde_json::Value = serde_json::from_str(line).unwrap();
+        let field = |name: &str| json[name].as_str().unwrap().to_owned();
+        Row {
+            id: field("id"),
+            wanted: field("wanted"),
+            is_open: field("kind") == "open",
+            text: field("text"),
+        }
+    };
+    WORDINGS.lines().map(row).collect()
+}
+
+/// An answer about an objective whose file has changed, which nobody reported.
+fn answered(row: &Row, text: &str, check: Option<&str>, nudges: u32) -> Judged {
+    judge(text, |o| {
+        let file = ExpectedFile { path: "out.txt".into(), state: FileState::Changed };
+        o.objectives = vec![Objective {
+            status: ObjectiveStatus::InProgress,
+            files: 1,
+            expected_files: vec![file],
+            ..sample::objective(&row.id, &row.wanted)
+        }];
+        (o.files_changed, o.phase.expects_files, o.nudges) = (1, true, nudges);
+        o.phase.check = check.map(str::to_owned);
+    })
+}
+
+#[test]
+fn who_says_more_beside_the_line_is_asked_for_the_line_alone() {
+    let rows = rows();
+    assert_eq!(rows.iter().filter(|row| row.is_open).count(), 120);
+    assert_eq!(rows.len(), 240);
+    for row in &rows {
+        let line = format!("Done: {}", row.id);
+        let beside = format!("{}\n\n{line}", row.text);
+        let first = answered(row, &beside, None, 0);
+        assert_eq!((first.verdict, first.recovery), (Verdict::Unfinished, Action::Nudge), "{}", row.text);
+        // Who says it again has not answered: another session looks, then a person.
+        let again = answered(row, &beside, None, 1);
+        assert_ne!(again.verdict, Verdict::Completed, "{}", row.text);
+        if !row.is_open {
+            let alone = answered(row, &line, None, 1);
+            assert_eq!(alone.verdict, Verdict::Completed, "{}", row.text);
+        }
+    }
+}
+
+#[test]
+fn plain_words_beside_the_line_need_no_question() {
+    let row = Row {
+        id: "parser".into(),
+        wanted: "Write src/parser.sh with five cases".into(),
+        is_open: false,
+        text: String::new(),
+    };
+    for text in [
+        "",
+        "The parser is done.",
+        "I wrote the parser.",
+        "All five cases are written.",
+        "All five cases are written. Its tests pass.",
+        "Everything is in place. The printer reads both forms of it.",
+        "Five cases added; three of the grammar, two of the printer. No further work needed.",
+        "Done.",
+        "All tests pass.",
+    ] {
+        let said = answered(&row, &format!("{text}\n\nDone: parser"), None, 0);
+        assert_eq!(said.verdict, Verdict::Completed, "{text}: {}", said.reason);
+    }
+    // A sign, a quotation or a piece of code beside it is nothing that was read.
+    for text in [
+        "🚧",
+        "> Two cases are missing.",
+        "```\ncase 3 to 5\n```",
+        "| case 3 | later |",
+        "Everything is done for now.",
+    ] {
+        let said = answered(&row, &format!("{text}\n\nDone: parser"), None, 0);
+        assert_eq!(said.recovery, Action::Nudge, "{text}");
+        assert!(said.reason.contains("says more beside it"), "{}", said.reason);
+    }
+    // A check that follows tells more than words do.
+    let checked = answered(&row, "The parser reads both forms.\n\nDone: parser", Some("make test"), 0);
+    assert_eq!(checked.verdict, Verdict::Completed);
+}
+
+#[test]
+fn a_person_is_asked_with_the_words_once_sessions_are_used_up() {
+    let row = Row {
+        id: "parser".into(),
+        wanted: "Write src/parser.sh with five cases".into(),
+        is_open: true,
+        text: "Its content is for Marta.".into(),
+    };
+    let answer = format!("{}\n\nDone: parser", row.text);
+    assert_eq!(answered(&row, &answer, None, 1).recovery, Action::Retry);
+    let spent = judge(&answer, |o| {
+        o.objectives = vec![Objective {
+            status: ObjectiveStatus::InProgress,
+            ..sample::objective("parser", &row.wanted)
+        }];
+        (o.files_changed, o.phase.expects_files, o.nudges, o.phase.check) = (1, true, 1, None);
+        o.phase.budget.retries_used = o.phase.budget.retries;
+    });
+    let Action::AskPerson(question) = &spent.recovery else { panic!("{:?}", spent.recovery) };
+    assert!(question.contains(&row.text), "{question}");
+}
