@@ -35,7 +35,10 @@ pub(crate) fn ending(host: &impl Host, o: &Observation) -> String {
         );
     }
     let review = match together::is_review(o) {
-        true => "Your review goes there as a file, a `review-submit`: its README has an example.\n",
+        true => {
+            "Your review goes there as a file, a `review-submit`: its README has an example. Or end your answer with a line of its own,\n\
+             behind what you found: `Score: N`, of 100.\n"
+        }
         false => "",
     };
     format!(

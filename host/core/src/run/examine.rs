@@ -21,6 +21,10 @@ use super::walk::why_failed;
 /// Characters of what a reviewer or a verification found that a person is told at once.
 const TOLD_CHARS: usize = 200;
 
+/// How a reviewer gives its score in its answer, on the last line.
+const SCORE_LINE: &str = "score:";
+const HIGHEST_SCORE: u32 = 100;
+
 /// What a reviewer said.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Score {
@@ -29,7 +33,36 @@ pub(super) struct Score {
     pub(super) findings: Vec<String>,
 }
 
+impl Score {
+    /// "Score: 80", or "Score: 80 of 100", as the last line of an answer; what stands before it is its summary.
+    pub(super) fn of_answer(answer: &str) -> Option<Self> {
+        let answer = answer.trim_end();
+        let (before, line) = answer.rsplit_once('\n').unwrap_or(("", answer));
+        let line = line.trim_matches(|c: char| !c.is_alphanumeric());
+        let (label, said) = line.split_at_checked(SCORE_LINE.len())?;
+        let mut words = said.split([' ', '/']).filter(|word| !word.is_empty());
+        let score = words.next()?.parse().ok().filter(|score| *score <= HIGHEST_SCORE)?;
+        let is_of_100 = matches!(words.collect::<Vec<_>>()[..], [] | ["100"] | ["of", "100"]);
+        let mut summary = before.trim().to_owned();
+        cut(&mut summary, FINDINGS_BYTES);
+        (label.eq_ignore_ascii_case(SCORE_LINE) && is_of_100).then_some(Self {
+            score,
+            summary,
+            findings: Vec::new(),
+        })
+    }
+}
+
 impl Run {
+    /// A reviewer that submitted nothing may have given its score in its answer.
+    pub(super) fn take_score_of_answer(&mut self, p: usize) {
+        if self.phases[p].origin != Origin::Review || self.phases[p].submitted.is_some() {
+            return;
+        }
+        let said = self.session(p).and_then(|session| Score::of_answer(&session.answer_tail));
+        self.phases[p].submitted = said;
+    }
+
     /// Every objective is done, as far as anybody has said: now it is held to its commands, those of its objectives first.
     pub(super) fn verify(&mut self, p: usize) {
         self.phases[p].verifications += u32::from(!self.checks_of(p).is_empty());
@@ -211,24 +244,25 @@ impl Run {
     /// Takes what a review said, and what it `altered`.
     pub(super) fn weigh_review(&mut self, p: usize, review: &PhaseId, altered: &[String]) {
         let reviewed = self.phase_index(review).map(|review| &mut self.phases[review]);
-        let (left, said) = match reviewed {
-            Some(review) => (review.step == Step::Skipped, review.submitted.take()),
-            None => (true, None),
+        let (left, said, refused) = match reviewed {
+            Some(review) => (review.step == Step::Skipped, review.submitted.take(), review.not_taken.take()),
+            None => (true, None, None),
         };
         let threshold = self.phases[p].spec.review.as_ref().map_or(0, |review| review.score);
         match said {
             Some(_) if !altered.is_empty() => self.spoilt(p, altered),
             Some(said) => self.scored(p, said, threshold),
-            // Nobody asked for this review by name, and not every agent can give a score: the work is verified with the whole, and
-            // people are told that nobody looked at the part by itself. Where nothing checks the whole either, they are asked.
+            // Nobody asked for this review by name: no other session is asked for it, and only a person merges what nobody looked at.
             None if self.phases[p].reviewed_by_default && self.phases[p].score.is_none() => {
                 let phase = self.phases[p].spec.id.clone();
-                if self.is_checked_above(p) || self.workflow.accept == Some(Acceptance::Answer) {
+                if self.workflow.accept == Some(Acceptance::Answer) {
                     self.notify(Notice::NotReviewed { phase });
                     return self.complete_checked(p);
                 }
+                let why =
+                    refused.map(|why| format!(" (its review was not taken: {why})")).unwrap_or_default();
                 let text = format!(
-                    "Nobody gave {phase} a score, and no command checks it or the whole. Is it good enough to be merged?"
+                    "Nobody gave {phase} a score{why}. Is it good enough to be merged? Where agents cannot review, `review_parts = false` in the workflow leaves this to a `verify`."
                 );
                 self.pause(p, Pause::Unproven, text);
             }
@@ -251,12 +285,6 @@ impl Run {
                 self.pause(p, Pause::Stuck, text);
             }
         }
-    }
-
-    /// Whether a command looks at the whole that this is a part of.
-    fn is_checked_above(&self, p: usize) -> bool {
-        let parent = self.phases[p].parent.as_ref().and_then(|parent| self.phase_index(parent));
-        parent.is_some_and(|q| self.phases[q].spec.verify.is_some() || self.is_checked_above(q))
     }
 
     /// Whether this is a review that nobody asked for by name, of a part that has no score yet.
@@ -457,4 +485,37 @@ fn free<T>(stem: &str, make: impl Fn(String) -> T, taken: impl Fn(&T) -> bool) -
 fn tail_line(text: &str) -> String {
     let line = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it printed nothing");
     line.trim().chars().take(TOLD_CHARS).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_score_is_the_last_line_of_an_answer_and_nothing_else() {
+        // D3, D12
+        let score = |answer: &str| Score::of_answer(answer).map(|said| said.score);
+        for (answer, expected) in [
+            ("Case 3 is missing.\n\nScore: 20", 20),
+            ("**Score: 85 of 100**\n", 85),
+            ("score: 100/100", 100),
+            ("- Score: 0", 0),
+        ] {
+            assert_eq!(score(answer), Some(expected), "{answer}");
+        }
+        for answer in [
+            "",
+            "Score:",
+            "Score: 101",
+            "Score: high",
+            "Score: 20\nIt must not be merged.",
+            "The score: 5",
+            "Score: 80 of 90",
+            "Score: 8 or 9",
+        ] {
+            assert_eq!(score(answer), None, "{answer}");
+        }
+        let said = Score::of_answer("Case 3 is missing.\nScore: 20").unwrap();
+        assert_eq!(said.summary, "Case 3 is missing.");
+    }
 }

@@ -5,7 +5,6 @@ use crate::action::{Action, Ending};
 use crate::decision::{Order, SplitAction, SubPhase};
 use crate::ids::{Digest, SessionId};
 use crate::input::{Choice, Input, Report, SplitGroupReport};
-use crate::notice::Notice;
 use crate::observation::{BriefKind, ObjectiveStatus};
 use crate::view::{Origin, PhaseStatus, RunStatus};
 use crate::workflow::{AgentKind, Repeat, ReviewBy, Role, Workflow};
@@ -148,17 +147,27 @@ fn what_a_review_of_a_part_finds_goes_back_to_that_part_alone_and_within_bounds(
 }
 
 #[test]
-fn a_default_review_without_a_score_holds_nothing_up_and_is_told() {
-    // D12
-    let mut world = split_in(2, |workflow| {
-        workflow.limits.agents = 1;
-        workflow.phases[0].verify = Some("true".into());
-    });
-    world.reviews = [None, Some(90)].into();
-    world.go();
-    assert_eq!(world.ending(), Some(Ending::Done));
-    assert_eq!(world.count(|notice| matches!(notice, Notice::NotReviewed { .. })), 1);
-    assert_eq!(reviews(&world).len(), 2);
+fn a_part_that_nobody_scored_is_merged_by_a_person_alone_whatever_checks_the_whole() {
+    // D12: its reviewer had found something that was refused, and the part was merged all the same.
+    for refuses_reviews in [false, true] {
+        let mut world = split_in(2, |workflow| {
+            workflow.limits.agents = 1;
+            workflow.phases[0].verify = Some("true".into());
+        });
+        // What was refused is asked for again in its session.
+        world.reviews = if refuses_reviews { vec![None; 20].into() } else { [None, Some(90)].into() };
+        world.refuses_reviews = refuses_reviews;
+        world.go();
+        let view = world.run.view(world.now).unwrap();
+        let question = &view.questions[0].text;
+        assert!(question.contains("a score"), "{question}");
+        assert_eq!(question.contains("`score` is missing"), refuses_reviews, "{question}");
+        assert!(!world.actions.iter().any(|action| matches!(action, Action::Merge { .. })));
+        if !refuses_reviews {
+            world.answer(Choice::Accept);
+            assert_eq!(world.ending(), Some(Ending::Done));
+        }
+    }
 }
 
 #[test]
