@@ -34,8 +34,8 @@ enum LeftOut {
     Not,
     /// It is meant for another time, phase or session.
     Silently,
-    /// What it is for is there, and the agent says so.
-    Saying(String),
+    /// What it is for is there, and the agent notes so.
+    Thinking(String),
 }
 
 impl LeftOut {
@@ -49,7 +49,7 @@ impl LeftOut {
             return Self::Silently;
         }
         match step.unless.as_ref().filter(|path| is_there(path)) {
-            Some(path) => Self::Saying(format!("{path} is there already: no need to do this again.")),
+            Some(path) => Self::Thinking(format!("{path} is there already: no need to do this again.")),
             None => Self::Not,
         }
     }
@@ -178,7 +178,7 @@ impl<'a> Actor<'a> {
             }
             match left_out {
                 LeftOut::Silently => {}
-                LeftOut::Saying(why) => self.say(&why, wire)?,
+                LeftOut::Thinking(why) => self.think(&why, wire)?,
                 LeftOut::Not => {
                     self.step(step, (id, at), brief, wire)?;
                     if step.act.ends_the_prompt() {
@@ -227,6 +227,13 @@ impl<'a> Actor<'a> {
     fn say(&mut self, text: &str, wire: &mut Wire) -> Result<(), Stop> {
         self.turn(0, tokens(text) + TURN_TOKENS, wire)?;
         self.message(text, wire);
+        Ok(())
+    }
+
+    /// What it says to itself: no part of its answer.
+    fn think(&mut self, text: &str, wire: &mut Wire) -> Result<(), Stop> {
+        self.turn(0, tokens(text) + TURN_TOKENS, wire)?;
+        self.chunk("agent_thought_chunk", text, wire);
         Ok(())
     }
 

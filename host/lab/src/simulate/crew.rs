@@ -126,6 +126,8 @@ impl Agent {
         self.prompts += 1;
         self.used += text_bytes as f64 / BYTES_PER_TOKEN;
         let model = around.model;
+        // Asked whether it is done, it has nothing to do over unless a check has found something.
+        let is_asked = kind == BriefKind::Nudged && !around.found.contains_key(&self.spec.tree);
         let focus = self.meant(kind, focus, around);
         for objective in &focus {
             let needed = around.needed(objective);
@@ -134,6 +136,7 @@ impl Agent {
                 self.settling = self.settling.max(model.handoff.turns);
             }
             around.ground.work(&self.spec.tree, objective, |piece| match piece.finished {
+                Some(_) if is_asked => {}
                 // It was finished once, and is not good enough.
                 Some(_) => piece.turns = piece.turns.min(needed * (1.0 - model.work.mend)),
                 None if follows => piece.turns *= 1.0 - model.handoff.loss,

@@ -102,7 +102,7 @@ impl Actor<'_> {
         if fs::read(path).is_ok_and(|found| found == content.as_bytes()) {
             // Written all the same: whoever is held to a file has to have written it.
             let _ = fs::write(path, content);
-            return self.say(&format!("{path} is already there."), wire);
+            return self.think(&format!("{path} is already there."), wire);
         }
         self.tool("write", "edit", path, cost, wire, || {
             make_parent(path)?;

@@ -145,7 +145,12 @@ impl Agent {
             BriefKind::Reviewing => String::new(),
             _ => words::last_line(&job.focus, &job.admitted),
         };
-        step.say(AgentEvent::Text { text: words::answer(&answer) + &line });
+        // Who is asked whether all of it is done answers with the line alone.
+        let text = match job.kind {
+            BriefKind::Nudged if job.admitted.is_empty() => line.trim_start().to_owned(),
+            _ => words::answer(&answer) + &line,
+        };
+        step.say(AgentEvent::Text { text });
         step.say(words::prompt_ended("end_turn", false));
     }
 
