@@ -100,6 +100,9 @@ pub enum Input {
         question: ActionId,
         /// What the person chose.
         choice: Choice,
+        /// What the person says to the agent that goes on, with [`Choice::Retry`].
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        message: Option<String>,
     },
     /// A person asked the run to stop at once, keeping everything.
     StopRequested,

@@ -189,7 +189,9 @@ impl Run {
             Input::Decided { request, result, label } => self.decided(*request, result, label),
             Input::Reported { session, digest, report } => self.reported(session.as_ref(), digest, report),
             Input::Offered { session, item } => self.offered(session, item),
-            Input::Answered { question, choice } => self.answered(*question, *choice),
+            Input::Answered { question, choice, message } => {
+                self.answered(*question, *choice, message.as_deref());
+            }
             Input::StopRequested => self.stop(),
             Input::PolicyChanged { pins, cause } => self.change_pins(pins, *cause),
             Input::PolicyRefused { policy, why } => {

@@ -20,6 +20,7 @@ pub(crate) async fn answer(
     config: &HostConfig,
     question: Option<ActionId>,
     choice: Choice,
+    message: Option<String>,
 ) -> Result<RunView, RuntimeError> {
     let state = query::find_state(config)?;
     let (_lock, journal) = query::open_to_write(config, &state)?;
@@ -29,7 +30,7 @@ pub(crate) async fn answer(
 
     let mut scribe = Scribe::new(folded, id, journal);
     let broken = |illegal: baton_core::run::IllegalInput| RuntimeError::Refused(illegal.to_string());
-    scribe.take(Input::Answered { question, choice }).map_err(broken)?;
+    scribe.take(Input::Answered { question, choice, message }).map_err(broken)?;
     // An answer may end the run; nobody else is there to say that it has ended.
     let finish =
         scribe.run().pending().into_iter().find(|intent| matches!(intent.action, Action::Finish { .. }));

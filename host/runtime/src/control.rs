@@ -47,6 +47,9 @@ pub enum Control {
         question: Option<ActionId>,
         /// What the person chose.
         choice: Choice,
+        /// What the person says to the agent that goes on, with `retry`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        message: Option<String>,
     },
     /// A call of a tool: of an agent, or of a person's own client.
     Call {
@@ -157,8 +160,8 @@ pub async fn control(config: &HostConfig, message: Control) -> Result<ControlRep
         Control::RollBackPolicy { run, scope, decides } => {
             swap::offline(config, OfflineChange::RollBack { run, scope, decides }).await
         }
-        Control::Answer { question, choice } => {
-            let view = Box::new(crate::answer::answer(config, question, choice).await?);
+        Control::Answer { question, choice, message } => {
+            let view = Box::new(crate::answer::answer(config, question, choice, message).await?);
             Ok(ControlReply::View { view, live: false })
         }
     }

@@ -416,10 +416,10 @@ impl EventLoop {
             Control::RollBackPolicy { run, scope, decides } => {
                 return self.roll_back(run.as_ref(), &scope, &decides);
             }
-            Control::Answer { question, choice } => {
+            Control::Answer { question, choice, message } => {
                 let question =
                     which_question(self.scribe.run(), question, choice).map_err(|error| error.to_string())?;
-                let taken = self.scribe.take(Input::Answered { question, choice });
+                let taken = self.scribe.take(Input::Answered { question, choice, message });
                 taken.map_err(|illegal| illegal.to_string())?;
             }
         }

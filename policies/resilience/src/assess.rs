@@ -165,10 +165,18 @@ fn after_stall(host: &impl Host, o: &Observation) -> Action {
 fn ended(host: &impl Host, o: &Observation) -> Outcome {
     let signals = Signals::new(host, o);
     // Words of an agent that has reported all of it as done contradict its report: it is asked which of them holds.
+    let is_answered = || {
+        completion::is_all_done(o)
+            || signals.answer().is_some_and(|answer| completion::answers_done(host, o, answer))
+    };
     let contradicts = |found: &Found<'_>| {
-        matches!(found.class, Class::Exhausted)
-            && found.signal.channel == Channel::AgentText
-            && completion::is_all_done(o)
+        found.signal.channel == Channel::AgentText
+            && match found.class {
+                Class::Exhausted => completion::is_all_done(o),
+                // It waited by itself, and went on.
+                Class::Quota(_) => is_answered(),
+                _ => false,
+            }
     };
     if let Some(found) = signals.strongest().filter(|found| !contradicts(found)) {
         return verdict_of(host, o, &signals, &found);

@@ -58,7 +58,10 @@ fn work(page: &mut Page, host: &impl Host, o: &Observation) -> &'static str {
         }
         Kind::Next => {
             objective(page, o);
-            standing(page, o);
+            match remembers(o) {
+                true => standing(page, o),
+                false => bearings_anew(page, host, o),
+            }
             "the next objective"
         }
         // A kind that is not known yet gets what a new session gets: all of it.
@@ -94,7 +97,9 @@ fn work(page: &mut Page, host: &impl Host, o: &Observation) -> &'static str {
             verified(page, host, o);
             page.line("\nFinish what is missing, then report it or end with that line.");
             page.line("If you cannot, report why, and do not start over.");
-            if o.compacted {
+            if !remembers(o) {
+                bearings_anew(page, host, o);
+            } else if o.compacted {
                 standing(page, o);
                 rules(page, host);
             }
@@ -126,6 +131,28 @@ fn work(page: &mut Page, host: &impl Host, o: &Observation) -> &'static str {
     }
 }
 
+/// Whether an agent knows in a prompt what earlier prompts of its session said: a program is started anew for each.
+fn remembers(o: &Observation) -> bool {
+    o.session.agent != "process"
+}
+
+/// What the first prompt of a session says beside the objective, for an agent that remembers nothing of it.
+fn bearings_anew(page: &mut Page, host: &impl Host, o: &Observation) {
+    together::round(page, o);
+    bearings::entry_points(page, o);
+    bearings::context_files(page, o);
+    together::place(page, o);
+    standing(page, o);
+    on_disk(page, host, o);
+    bearings::lessons(page, o);
+    history(page, host, o);
+    if o.kind != Kind::Nudged {
+        verified(page, host, o);
+    }
+    order(page, o);
+    rules(page, host);
+}
+
 /// For whoever looks at the work of others.
 fn review(page: &mut Page, host: &impl Host, o: &Observation) -> &'static str {
     let again = matches!(o.kind, Kind::Continuing | Kind::ReOriented);
@@ -135,16 +162,17 @@ fn review(page: &mut Page, host: &impl Host, o: &Observation) -> &'static str {
     reoriented(page, o);
     objective(page, o);
     bearings::context_files(page, o);
-    if o.kind == Kind::Nudged {
-        verified(page, host, o);
-        together::review_rules(page, host);
+    let is_asked_again = o.kind == Kind::Nudged;
+    if !is_asked_again || !remembers(o) {
+        together::review(page, o);
+        on_disk(page, host, o);
+    }
+    verified(page, host, o);
+    together::review_rules(page, host);
+    if is_asked_again {
         page.line("\nFinish it now: submit your review, with what you have found so far.");
         return "the last prompt brought no review";
     }
-    together::review(page, o);
-    on_disk(page, host, o);
-    verified(page, host, o);
-    together::review_rules(page, host);
     rules(page, host);
     if again { "a new session continues the review" } else { "a review" }
 }
@@ -159,7 +187,7 @@ fn merge(page: &mut Page, host: &impl Host, o: &Observation) -> &'static str {
     bearings::context_files(page, o);
     together::merge(page, host, o);
     standing(page, o);
-    if matches!(o.kind, Kind::Continuing | Kind::ReOriented) {
+    if matches!(o.kind, Kind::Continuing | Kind::ReOriented) || !remembers(o) {
         on_disk(page, host, o);
     }
     bearings::lessons(page, o);
@@ -230,7 +258,7 @@ fn opening(page: &mut Page, o: &Observation) {
             page.line(&format!("You work as {}.", one_line(&o.session.role, NAME_BYTES)));
         }
     }
-    if !matches!(o.kind, Kind::Next | Kind::Nudged) {
+    if !matches!(o.kind, Kind::Next | Kind::Nudged) || !remembers(o) {
         goal(page, o);
     }
 }

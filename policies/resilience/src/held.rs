@@ -114,7 +114,7 @@ fn lacks(o: &Observation, objective: &Objective) -> Vec<String> {
         };
         match reported.status {
             ObjectiveStatus::InProgress => {
-                lacks.push(format!("finish it, you reported it as in-progress{note}"));
+                lacks.push(format!("finish it and report it as done: you reported it as in-progress{note}"));
             }
             ObjectiveStatus::Failed => lacks.push(format!(
                 "you reported it as failed{note}: try another way, or say what keeps you from it"

@@ -177,6 +177,34 @@ fn every_prompt_names_the_files_and_checks_that_the_work_is_held_to() {
 }
 
 #[test]
+fn a_program_that_is_started_anew_is_told_everything_with_each_prompt() {
+    // A3, C20, C22, C24: it remembers nothing of the prompts before.
+    for kind in [Kind::Next, Kind::Nudged] {
+        let of_agent = |agent: &str| {
+            let mut o = midway(kind.clone());
+            o.session.agent = agent.into();
+            prompt(o)
+        };
+        let (remembers, forgets) = (of_agent("claude"), of_agent("process"));
+        for told in [
+            "Goal of the whole run: A parser for the little language.",
+            "What is done and what is open in the whole run:",
+            "## Remaining objectives",
+            "## Files already modified (do not redo)",
+            "Tokens keep their spans",
+            "A parser by regular expressions",
+            "cargo test needs the fixtures",
+            "## Context efficiency",
+            "## Handoff triggers",
+            "Findings of the last verification",
+        ] {
+            assert!(forgets.contains(told), "{kind:?} {told}\n{forgets}");
+        }
+        assert!(!remembers.contains("## Context efficiency"), "{remembers}");
+    }
+}
+
+#[test]
 fn a_prompt_that_comes_again_says_what_is_missing_by_name() {
     // A13, A11
     let asked = |change: fn(&mut Observation)| {

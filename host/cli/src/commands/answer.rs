@@ -21,6 +21,8 @@ use crate::place::Place;
 Examples:
   baton answer retry --resume            answers the only question, and goes on
   baton answer 20260212-103000 skip      answers for this run; `baton resume` goes on later
+  baton answer retry --message 'CSV, with a header line' --resume
+                                         tells the agent that goes on what it asked
   baton answer raise --question 41       where several questions are open
 
 `baton status` shows the questions and what each can be answered with."
@@ -32,6 +34,9 @@ pub(crate) struct AnswerArgs {
     /// The answer
     #[arg(value_enum, value_name = "CHOICE")]
     choice: Answer,
+    /// What you tell the agent that goes on; with `retry`
+    #[arg(long, short, value_name = "TEXT")]
+    message: Option<String>,
     /// Which question, where several are open
     #[arg(long, value_name = "N")]
     question: Option<u64>,
@@ -48,8 +53,15 @@ pub(crate) fn answer(args: AnswerArgs) -> anyhow::Result<Exit> {
     let run = args.run.map(RunId::new);
     let place = Place::to_change(&args.place, run.as_ref())?;
     let (view, _) = current_is(&place, run.as_ref())?;
-    let message = Control::Answer { question: args.question.map(ActionId), choice: args.choice.into() };
-    let (now, live) = match ask_host(&place, message)? {
+    if args.message.is_some() && !matches!(args.choice, Answer::Retry) {
+        anyhow::bail!("--message goes to the agent that goes on, so it takes `retry`; nothing was answered");
+    }
+    let answer = Control::Answer {
+        question: args.question.map(ActionId),
+        choice: args.choice.into(),
+        message: args.message,
+    };
+    let (now, live) = match ask_host(&place, answer)? {
         ControlReply::View { view, live } => (*view, live),
         _ => anyhow::bail!("the host answered another question than it was asked"),
     };

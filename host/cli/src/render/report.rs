@@ -2,6 +2,7 @@
 
 use baton_runtime::core::PhaseId;
 use baton_runtime::core::action::Ending;
+use baton_runtime::core::input::Choice;
 use baton_runtime::core::view::{
     ObjectiveRow, Origin, PhaseRow, PhaseStatus, QuestionRow, RunStatus, RunView, SessionRow,
 };
@@ -75,6 +76,9 @@ fn question_section(look: &Look, question: &QuestionRow, view: &RunView, place: 
     for choice in &question.choices {
         let name = choice.name();
         text.push_str(&format!("  baton answer {} {name}{which} --resume{}\n", view.run, place.flags));
+        if *choice == Choice::Retry {
+            text.push_str("    with --message 'TEXT', the agent that goes on is told TEXT\n");
+        }
     }
     text
 }

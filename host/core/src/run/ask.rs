@@ -4,10 +4,15 @@ use crate::action::Action;
 use crate::ids::ActionId;
 use crate::input::Choice;
 use crate::notice::Notice;
-use crate::observation::Basis;
+use crate::observation::{Attempt, Basis};
 
+use super::phase::Phase;
+use super::session::cut;
 use super::step::{AfterEnd, Pause, Step, Succession};
 use super::{Question, Run};
+
+/// Bytes of a question and of what a person says to it that the next session is told.
+const TOLD_BYTES: usize = 2_000;
 
 impl Run {
     /// Lets the session end, then asks. The run goes on with other phases meanwhile.
@@ -37,7 +42,7 @@ impl Run {
         self.phases[p].step = Step::Paused { question, about };
     }
 
-    pub(super) fn answered(&mut self, id: ActionId, choice: Choice) {
+    pub(super) fn answered(&mut self, id: ActionId, choice: Choice, message: Option<&str>) {
         let Some(question) = self.questions.remove(&id) else {
             return;
         };
@@ -58,6 +63,7 @@ impl Run {
                     fork.try_again();
                 }
                 self.phases[p].turns_forgiven = self.turns_used(p);
+                self.tell_the_next(p, &question.text, message);
                 self.take_up_at_next_tick(p);
             }
             Choice::Accept => {
@@ -87,6 +93,22 @@ impl Run {
                     }
                 });
             }
+        }
+    }
+
+    /// What the next session is told of a question that a person has answered: why there was one, and what the person says to it.
+    fn tell_the_next(&mut self, p: usize, question: &str, message: Option<&str>) {
+        let phase = &mut self.phases[p];
+        phase.because = match message {
+            Some(message) => format!("a person answers: {message} (the question was: {question})"),
+            None => question.to_owned(),
+        };
+        cut(&mut phase.because, TOLD_BYTES);
+        if let Some(message) = message {
+            let (mut approach, mut outcome) = (question.to_owned(), format!("a person answers: {message}"));
+            cut(&mut approach, TOLD_BYTES);
+            cut(&mut outcome, TOLD_BYTES);
+            Phase::record(&mut phase.decisions, Attempt { approach, outcome }, &mut phase.dropped);
         }
     }
 

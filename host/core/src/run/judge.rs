@@ -67,7 +67,8 @@ impl Judgment {
 
     /// Whether it is about the work itself, so that a person may say that it is done.
     fn is_about_work(&self) -> bool {
-        self.completion.is_some() || matches!(self.assessment.verdict, Verdict::Truncated | Verdict::Failed)
+        self.completion.is_some()
+            || matches!(self.assessment.verdict, Verdict::Truncated | Verdict::Failed | Verdict::NeedsInput)
     }
 }
 
@@ -95,6 +96,7 @@ impl AtWork {
 impl Run {
     pub(super) fn judge(&mut self, p: usize, occasion: Occasion, focus: Vec<usize>) {
         self.reopen_unproven(p);
+        self.take_score_of_answer(p);
         let phase = &mut self.phases[p];
         phase.judged_as_done = !focus.is_empty() && focus.iter().all(|g| phase.goals[*g].is_done());
         let request = self.ask_assessment(p, occasion, &focus);
@@ -231,6 +233,8 @@ impl Run {
 
     fn end_for(&mut self, p: usize, judgment: &Judgment, then: Succession) {
         self.tell_stop(p, judgment);
+        // Nobody is to blame for what the end of the host cut off.
+        let then = if self.phases[p].is_cut_off { Succession::Uncounted } else { then };
         self.hand_over(p, then, judgment.reason());
     }
 

@@ -1,7 +1,7 @@
 //! Which inputs can happen in which state. Looks, and changes nothing.
 
 use crate::ids::Seq;
-use crate::input::{Input, Stamped};
+use crate::input::{Choice, Input, Stamped};
 
 use super::Run;
 
@@ -46,7 +46,10 @@ impl Run {
             Input::Decided { request, .. } if *request > self.requests => {
                 refuse(name, format!("question {request} was never put"))
             }
-            Input::Answered { question, choice } => match self.questions.get(question) {
+            Input::Answered { question, choice, message } => match self.questions.get(question) {
+                _ if message.is_some() && *choice != Choice::Retry => {
+                    refuse(name, "a message goes to the agent that goes on: with `retry`".to_owned())
+                }
                 None => refuse(name, format!("there is no open question {question}")),
                 Some(open) if !open.choices.contains(choice) => {
                     let words: Vec<_> = open.choices.iter().map(|c| c.name()).collect();

@@ -4,7 +4,7 @@
 use crate::facts::Exit;
 use crate::ids::SessionId;
 use crate::notice::Notice;
-use crate::observation::SplitOccasion;
+use crate::observation::{Occasion, SplitOccasion};
 
 use super::Run;
 use super::step::{Step, Succession};
@@ -127,6 +127,12 @@ impl Run {
                 }
             }
             Step::Ending { then } => self.after_end(p, then),
+
+            // Something of the prompt was reported as done before it died with its agent: what else the agent said is judged first.
+            Step::Working { focus, .. } if focus.iter().any(|g| self.phases[p].goals[*g].is_done()) => {
+                self.phases[p].is_cut_off = true;
+                self.measure(p, Occasion::SessionEnded, focus);
+            }
 
             // The prompt died with its agent: what it left is looked at, then a new session goes on.
             Step::Working { .. }

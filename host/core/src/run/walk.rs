@@ -10,6 +10,7 @@ use crate::observation::{Basis, BriefKind, ObjectiveStatus, Occasion, SessionSta
 use crate::text::Text;
 
 use super::Run;
+use super::phase::Reported;
 use super::session::Session;
 use super::step::{AfterEnd, AfterSummary, Pause, Step, Succession};
 
@@ -290,7 +291,11 @@ impl Run {
             if !goal.is_done() {
                 goal.set_status(ObjectiveStatus::InProgress, now);
             }
+            // That it was at work on it is what an agent said before it was asked again.
+            let is_at_work = |said: &mut Reported| said.status == ObjectiveStatus::InProgress;
+            goal.reported.take_if(is_at_work);
         }
+        phase.is_cut_off = false;
         let ids: Vec<_> = focus.iter().map(|g| phase.goals[*g].spec.id.clone()).collect();
         let phase_id = phase.spec.id.clone();
         self.notify(Notice::Prompted { phase: phase_id, session: id.clone(), kind, focus: ids.clone() });

@@ -134,7 +134,7 @@ impl Checks {
                 self.reports.heard(session, report, &self.before);
             }
             Input::Resumed => self.live.clear(),
-            Input::Answered { question, choice } => {
+            Input::Answered { question, choice, .. } => {
                 match (self.questions.get(question).cloned().flatten(), choice) {
                     (Some(phase), Choice::Retry) => {
                         self.walked.insert(phase.clone(), 0);
@@ -291,6 +291,7 @@ impl Checks {
             Action::Prompt { session, focus, .. } => {
                 let spec = self.live.get(session).ok_or(format!("a prompt for {session}, which is gone"))?;
                 self.reports.is_read_by(session, &spec.phase)?;
+                self.reports.asked_for(session, focus);
                 let again = focus.iter().find(|id| self.done.contains(id) && self.is_asked_for(id));
                 match again {
                     Some(id) => {

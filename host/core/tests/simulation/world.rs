@@ -271,7 +271,7 @@ impl<'a> World<'a> {
             _ if self.dice.percent(85) => Choice::Skip,
             _ => Choice::Stop,
         };
-        self.take(Input::Answered { question, choice })
+        self.take(Input::Answered { question, choice, message: None })
     }
 
     /// Nothing is under way: it has to be over, or to wait for somebody.

@@ -307,7 +307,7 @@ impl<'a> World<'a> {
             _ if row.choices.contains(&Choice::Skip) => Choice::Skip,
             _ => Choice::Stop,
         };
-        self.take(Input::Answered { question, choice })
+        self.take(Input::Answered { question, choice, message: None })
     }
 
     /// The stream of chance of the next time that something happens.

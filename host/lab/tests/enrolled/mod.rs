@@ -257,7 +257,7 @@ impl Player {
             }
             Action::Ask { .. } => {
                 self.take(done(Outcome::Announced));
-                self.take(Input::Answered { question: id, choice: Choice::Stop });
+                self.take(Input::Answered { question: id, choice: Choice::Stop, message: None });
             }
             Action::Assess { .. } => self.take(done(Outcome::Assessed { facts: WorkspaceFacts::default() })),
             Action::Checkpoint { .. } => self.take(done(Outcome::Checkpointed { base: None })),

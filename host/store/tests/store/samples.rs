@@ -71,7 +71,7 @@ pub(crate) fn entries() -> Vec<Entry> {
                     note: "all tests pass".into(),
                 },
             },
-            Input::Answered { question: ActionId(11), choice: Choice::Retry },
+            Input::Answered { question: ActionId(11), choice: Choice::Retry, message: None },
             Input::StopRequested,
             Input::Resumed,
         ],

@@ -44,7 +44,12 @@ pub(super) fn answered(host: &impl Host, o: &Observation, answer: Option<&Signal
     }
     // Who was to review is asked for it once; what becomes of work that nobody scored is for the host.
     if o.review_missing && can_ask(host, o) {
-        return unfinished(host, o, "the review was not submitted".to_owned(), Action::Retry);
+        let refused = o
+            .report_not_taken
+            .as_deref()
+            .map(|why| format!("; it was not taken: {}", one_line(why, NOT_TAKEN_BYTES)));
+        let what = format!("the review was not submitted{}", refused.unwrap_or_default());
+        return unfinished(host, o, what, Action::Retry);
     }
     let open: Vec<&Objective> = open(o).collect();
     if open.is_empty() && !o.objectives.is_empty() {
@@ -92,7 +97,7 @@ pub(super) fn answered(host: &impl Host, o: &Observation, answer: Option<&Signal
         return plain(Verdict::Answered, "its last line says that it is done");
     }
     // However short it is: it was asked for in these words.
-    let affirms = o.nudges > 0 && said.as_ref().is_some_and(|said| said.affirms || said.claims);
+    let affirms = answers || o.nudges > 0 && said.as_ref().is_some_and(|said| said.affirms || said.claims);
     // Where nothing is left of the phase, an agent that has reported everything need not say it again.
     let all_reported = !is_left(o) && o.phase.progress.done > 0;
     let is_short = !all_reported && o.answer_bytes < host.integer("min-answer-bytes") as u64;

@@ -67,9 +67,12 @@ impl<'o, H: Host> Signals<'o, H> {
         let stalled = self.observation.occasion == Occasion::Heartbeat
             && idle_ms >= self.host.integer("stall-ms") as u64;
         let slack_ms = if stalled { WAITING_SLACK_MS } else { SLACK_MS };
+        // All that a program has to say stands on its terminal or in its answer.
+        let is_program = self.observation.session.agent == "process";
+        let is_read = stalled || is_program && self.observation.occasion == Occasion::Heartbeat;
         self.current()
             .filter(|signal| {
-                matches!(signal.channel, Channel::AgentEvent | Channel::ProviderError) || stalled
+                matches!(signal.channel, Channel::AgentEvent | Channel::ProviderError) || is_read
             })
             .filter(|signal| signal.age_ms <= idle_ms.saturating_add(slack_ms))
             .find_map(|signal| self.read(signal))

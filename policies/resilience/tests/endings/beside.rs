@@ -56,14 +56,16 @@ fn who_says_more_beside_the_line_is_asked_for_the_line_alone() {
         let line = format!("Done: {}", row.id);
         let beside = format!("{}\n\n{line}", row.text);
         let first = answered(row, &beside, None, 0);
+        if !row.is_open {
+            // A plain claim of the whole among the words needs no question.
+            let alone = answered(row, &line, None, 1);
+            assert_eq!(alone.verdict, Verdict::Completed, "{}", row.text);
+            continue;
+        }
         assert_eq!((first.verdict, first.recovery), (Verdict::Unfinished, Action::Nudge), "{}", row.text);
         // Who says it again has not answered: another session looks, then a person.
         let again = answered(row, &beside, None, 1);
         assert_ne!(again.verdict, Verdict::Completed, "{}", row.text);
-        if !row.is_open {
-            let alone = answered(row, &line, None, 1);
-            assert_eq!(alone.verdict, Verdict::Completed, "{}", row.text);
-        }
     }
 }
 
@@ -81,6 +83,7 @@ fn plain_words_beside_the_line_need_no_question() {
         "I wrote the parser.",
         "All five cases are written.",
         "All five cases are written. Its tests pass.",
+        "Everything is done, and both of the scripts are ready and tested.",
         "Everything is in place. The printer reads both forms of it.",
         "Five cases added; three of the grammar, two of the printer. No further work needed.",
         "Done.",

@@ -1,10 +1,12 @@
 //! How sessions end that were not stopped by a verdict, and what the view says of objectives meanwhile.
 
 use super::world::{Does, World, workflow};
-use crate::action::Ending;
+use crate::action::{Action, Ending};
+use crate::decision::{RecoveryAction, Verdict};
 use crate::ids::Digest;
-use crate::input::{Input, Report, SplitGroupReport};
-use crate::observation::ObjectiveStatus;
+use crate::input::{Choice, Input, Report, SplitGroupReport};
+use crate::notice::Notice;
+use crate::observation::{Ask, BriefKind, ObjectiveStatus};
 use crate::view::{ObjectiveRow, RunStatus};
 
 fn endings(world: &World) -> Vec<String> {
@@ -75,4 +77,89 @@ fn an_objective_has_its_note_and_its_times() {
     let done = a(&world);
     assert_eq!((done.note, done.started_at), (note, begun.started_at));
     assert!(done.completed_at > begun.updated_at && done.completed_at == done.updated_at);
+}
+
+/// A session that is given its work, says this of it, and dies with its host before its prompt ends.
+fn cut_off(status: ObjectiveStatus, unfinished: u32) -> World {
+    let mut world = World::new(workflow(&[("1", &["a"])]));
+    world.script = [Does::Finish(300)].into();
+    while !matches!(world.actions.last(), Some(Action::Prompt { .. })) {
+        assert!(world.step());
+    }
+    world.forget();
+    report(&mut world, "s1", Report::ObjectiveUpdate { objective: "a".into(), status, note: String::new() });
+    assert!(world.step());
+    world.unfinished.set(unfinished);
+    world.crash();
+    world.go();
+    assert_eq!(world.ending(), Some(Ending::Done));
+    world
+}
+
+// A11 C23
+#[test]
+fn what_was_reported_as_done_before_the_host_died_is_judged_first() {
+    let is_reopened = |notice: &Notice| matches!(notice, Notice::Reopened { .. });
+    let doubted = cut_off(ObjectiveStatus::Done, 1);
+    assert_eq!((doubted.count(is_reopened), doubted.worked[&"a".into()]), (1, 2));
+    // Nothing that holds is done again, and nobody is to blame for the end of the host.
+    let held = cut_off(ObjectiveStatus::Done, 0);
+    assert_eq!((held.count(is_reopened), held.worked[&"a".into()]), (0, 1));
+    for world in [doubted, held, cut_off(ObjectiveStatus::InProgress, 0)] {
+        assert_eq!(world.count(|notice| matches!(notice, Notice::Retrying { .. })), 0);
+    }
+}
+
+// A11
+#[test]
+fn that_an_agent_was_at_work_is_no_word_against_what_it_answers_later() {
+    let at_work = |nudged: bool| {
+        let mut world = World::new(workflow(&[("1", &["a"])]));
+        while !matches!(world.actions.last(), Some(Action::Prompt { .. })) {
+            assert!(world.step());
+        }
+        let answer = std::mem::take(&mut world.queue);
+        let status = ObjectiveStatus::InProgress;
+        report(
+            &mut world,
+            "s1",
+            Report::ObjectiveUpdate { objective: "a".into(), status, note: String::new() },
+        );
+        world.queue.extend(answer);
+        world.unfinished.set(u32::from(nudged));
+        world.recovery = Some((Verdict::Answered, RecoveryAction::Nudge));
+        world.go();
+        world
+    };
+    for nudged in [false, true] {
+        let world = at_work(nudged);
+        assert_eq!(world.ending(), Some(Ending::Done));
+        assert_eq!(world.prompts_of(BriefKind::Nudged).len(), 1, "it is asked once, then its answer counts");
+    }
+}
+
+// A11
+#[test]
+fn what_a_person_says_to_a_question_reaches_the_next_session() {
+    let mut world = World::new(workflow(&[("1", &["a"])]));
+    world.unfinished.set(1);
+    world.recovery =
+        Some((Verdict::Answered, RecoveryAction::AskPerson { question: "Which format?".into() }));
+    world.go();
+    let question = world.run.view(world.now).unwrap().questions[0].id;
+    let message = Some("CSV, with a header line".to_owned());
+    world.put(Input::Answered { question, choice: Choice::Retry, message });
+    world.go();
+    assert_eq!(world.ending(), Some(Ending::Done));
+    let seen = world.actions.iter().rev().find_map(|action| match action {
+        Action::RequestDecision { question, .. } => match &question.ask {
+            Ask::Brief(seen) => Some(seen),
+            _ => None,
+        },
+        _ => None,
+    });
+    let seen = seen.unwrap();
+    let because = seen.because.as_deref().unwrap();
+    assert!(because.contains("CSV, with a header line") && because.contains("Which format?"), "{because}");
+    assert!(seen.decisions.iter().any(|one| one.outcome.contains("CSV, with a header line")));
 }

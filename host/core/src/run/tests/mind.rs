@@ -17,6 +17,8 @@ impl World {
                     (Occasion::Heartbeat, _) if o.session.idle_ms >= 300_000 => Verdict::Stalled,
                     (Occasion::Turn | Occasion::Signal | Occasion::Heartbeat, _) => Verdict::Healthy,
                     (_, Some("done")) => Verdict::Answered,
+                    // What it had reported by then is doubted.
+                    (Occasion::SessionEnded, None) if self.unfinished.get() > 0 => Verdict::Answered,
                     (_, Some("exhausted")) => Verdict::Exhausted,
                     (_, Some("quota")) => Verdict::Quota { cause: QuotaCause::Rate, resets_at_ms: None },
                     (_, Some("quota-until")) => {

@@ -374,7 +374,7 @@ fn an_answer_waits_for_a_place() {
         assert!(world.step());
     }
     let question = world.run.view(world.now).unwrap().questions[0].id;
-    world.put(Input::Answered { question, choice: Choice::Retry });
+    world.put(Input::Answered { question, choice: Choice::Retry, message: None });
     assert_eq!(go_and_count(&mut world), 1);
     assert_eq!(world.ending(), Some(Ending::Done));
 }

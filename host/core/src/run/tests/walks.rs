@@ -411,7 +411,7 @@ fn an_answer_without_a_host_starts_nothing_before_one_is_there() {
     world.go();
     let question = world.run.view(world.now).unwrap().questions[0].id;
     let before = world.actions.len();
-    world.put(Input::Answered { question, choice: Choice::Retry });
+    world.put(Input::Answered { question, choice: Choice::Retry, message: None });
     world.step();
     assert!(world.actions[before..].iter().all(|action| !action.is_durable()));
     world.crash();

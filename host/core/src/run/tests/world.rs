@@ -82,6 +82,8 @@ pub(super) struct World {
     pub(super) landings: VecDeque<Outcome>,
     /// What reviewers say, one after the other; nothing where absent, and 100 after the last.
     pub(super) reviews: VecDeque<Option<u32>>,
+    /// A reviewer that is to say nothing sends what is refused.
+    pub(super) refuses_reviews: bool,
     /// Every phase that may be is split: each objective for itself, or into halves.
     pub(super) split_each: bool,
     pub(super) halves: bool,
@@ -171,6 +173,7 @@ impl World {
             merges: VecDeque::new(),
             landings: VecDeque::new(),
             reviews: VecDeque::new(),
+            refuses_reviews: false,
             split_each: false,
             halves: false,
             split_on_request: false,
@@ -236,7 +239,7 @@ impl World {
 
     pub(super) fn answer(&mut self, choice: Choice) {
         let question = self.run.view(self.now).unwrap().questions[0].id;
-        self.put(Input::Answered { question, choice });
+        self.put(Input::Answered { question, choice, message: None });
         self.go();
     }
 
@@ -414,13 +417,17 @@ impl World {
         if !focus.iter().any(|id| id.as_str().starts_with("review-")) {
             return;
         }
-        if let Some(score) = self.reviews.pop_front().unwrap_or(Some(100)) {
-            self.seq_of_reports += 1;
-            let digest = Digest::of(self.seq_of_reports.to_string());
-            let (summary, findings) = ("read it".to_owned(), vec!["a.rs:1: odd".to_owned()]);
-            let report = Report::ReviewSubmit { score, summary, findings };
-            self.put(Input::Reported { session: Some(session.clone()), digest, report });
-        }
+        let report = match self.reviews.pop_front().unwrap_or(Some(100)) {
+            Some(score) => {
+                let (summary, findings) = ("read it".to_owned(), vec!["a.rs:1: odd".to_owned()]);
+                Report::ReviewSubmit { score, summary, findings }
+            }
+            None if self.refuses_reviews => Report::Refused { why: "`score` is missing".into() },
+            None => return,
+        };
+        self.seq_of_reports += 1;
+        let digest = Digest::of(self.seq_of_reports.to_string());
+        self.put(Input::Reported { session: Some(session.clone()), digest, report });
     }
 
     fn act(&mut self, session: &SessionId, focus: &[ObjectiveId]) {

@@ -42,6 +42,13 @@ impl Reports {
         }
     }
 
+    /// A session is asked for these: that it was at work on them is what it said before.
+    pub(super) fn asked_for(&mut self, session: &SessionId, focus: &[ObjectiveId]) {
+        let is_before =
+            |by: &SessionId, status: ObjectiveStatus| by == session && status == ObjectiveStatus::InProgress;
+        self.last.retain(|objective, (by, status)| !(focus.contains(objective) && is_before(by, *status)));
+    }
+
     /// A session is given work: what another one left for it is in its prompt, or in the document that it names.
     pub(super) fn is_read_by(&self, session: &SessionId, phase: &PhaseId) -> Result<(), String> {
         match self.unread.get(phase).filter(|by| *by != session) {

@@ -134,7 +134,7 @@ impl Player<'_> {
         } else if self.played.stopped.is_none() {
             self.stopped_at(format!("a person would have been asked: {question}"));
         }
-        self.take(Input::Answered { question: action, choice })
+        self.take(Input::Answered { question: action, choice, message: None })
     }
 
     /// What tools say that they wrote. Of a tool that does not say, only that something may have changed is known.

@@ -99,7 +99,7 @@ impl OfRun {
                 }
             }
             Input::Outcome { action, outcome } => self.came(all, *action, outcome, at),
-            Input::Answered { question, choice } => {
+            Input::Answered { question, choice, .. } => {
                 if let Some(asked) = self.asked_at.remove(question) {
                     all.size("person.minutes", at.since(asked).0 as f64 / 60_000.0);
                     all.count("person.answers", 1, 0);

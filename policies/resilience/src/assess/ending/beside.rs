@@ -8,7 +8,7 @@
 use super::lexicon::Work;
 use super::line::belongs_to_it;
 use super::newest;
-use super::plain::{claims_all, is_all_read, says_nothing_left};
+use super::plain::{claims_all, clauses, is_all_read, says_nothing_left};
 use super::topic::Topic;
 use super::words::{Sentence, words};
 
@@ -22,17 +22,22 @@ pub(super) fn unclear(text: &str, work: &Work, topic: &Topic, is_troubled: bool)
     let said = beside.join("\n");
     let sentences = newest(&said);
     // "The parser is done" names the objective itself.
-    let is_plain = |sentence: &Sentence| {
-        let mut words = sentence.words.clone();
-        words.retain(|word| !topic.ids.contains(word));
-        work.is_plain(&words, topic) && topic.names_all_code(&said[sentence.start..sentence.end])
+    let is_made_of_plain_words = |said: &[String]| {
+        let mut said = said.to_vec();
+        said.retain(|word| !topic.ids.contains(word));
+        work.is_plain(&said, topic)
     };
-    let is_read = !beside.iter().any(|line| line.trim_start().starts_with(UNREAD));
+    let is_plain = |sentence: &Sentence| {
+        is_made_of_plain_words(&sentence.words) && topic.names_all_code(&said[sentence.start..sentence.end])
+    };
     let settles = |(at, sentence): (usize, &Sentence)| {
         let affirms = at == 0 && sentence.words.first().is_some_and(|word| word == "yes");
-        (affirms || claims_all(&sentence.words, topic)) && is_plain(sentence)
+        let claims = |clause: &[String]| claims_all(clause, topic) && is_made_of_plain_words(clause);
+        affirms && is_plain(sentence)
+            || clauses(&sentence.words).any(claims)
             || says_nothing_left(&sentence.words)
     };
+    let is_read = !beside.iter().any(|line| line.trim_start().starts_with(UNREAD));
     if is_read && !is_troubled && sentences.iter().enumerate().any(settles) {
         return None;
     }

@@ -117,7 +117,8 @@ pub(super) fn says_nothing_left(words: &[String]) -> bool {
     is(first, &["nothing", "no"]) && is_more && rest.iter().all(is_known)
 }
 
-fn clauses(words: &[String]) -> impl Iterator<Item = &[String]> {
+/// The clauses of a sentence.
+pub(super) fn clauses(words: &[String]) -> impl Iterator<Item = &[String]> {
     words.split(|word| is_mark(word) || word == "and")
 }
 

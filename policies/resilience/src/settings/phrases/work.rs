@@ -36,6 +36,8 @@ pub(super) const PLAIN_CLAIM: &[&str] = &[
     "every",
     "everything",
     "feature",
+    "file",
+    "files",
     "finished",
     "fixed",
     "fully",
