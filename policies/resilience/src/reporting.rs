@@ -1,7 +1,7 @@
 //! The end of every prompt: how to report, and where. It says nothing of the work.
 
 use baton_sdk::Host;
-use baton_sdk::handoff::Observation;
+use baton_sdk::handoff::{Kind, Observation};
 use baton_sdk::types::{Basis, Capabilities};
 
 use crate::assess::wanted;
@@ -58,10 +58,11 @@ fn last_line(host: &impl Host, o: &Observation) -> String {
         return "Only a report makes an objective done here; an answer does not.\n".to_owned();
     }
     let ids: Vec<&str> = o.focus.iter().take(FOCUS).map(String::as_str).collect();
-    format!(
-        "If you report nothing, end your answer with a line of its own: `Done: {}`, or `Not done:` and what is left.\n",
-        ids.join(", ")
-    )
+    let how = match o.kind {
+        Kind::Nudged => "answer with this line and nothing else",
+        _ => "end your answer with a line of its own",
+    };
+    format!("If you report nothing, {how}: `Done: {}`, or `Not done:` and what is left.\n", ids.join(", "))
 }
 
 /// The tool that a reviewer answers by.

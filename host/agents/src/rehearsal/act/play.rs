@@ -125,7 +125,7 @@ impl Actor<'_> {
             .filter(|line| !found.lines().any(|known| known == *line))
             .collect();
         if missing.is_empty() {
-            return self.say(&format!("{path} already says so."), wire);
+            return self.think(&format!("{path} already says so."), wire);
         }
         let cost = cost.unwrap_or_else(|| tokens(&missing.concat()));
         self.tool("append", "edit", path, cost, wire, || {
@@ -141,7 +141,7 @@ impl Actor<'_> {
     fn edit(&mut self, path: &str, from: &str, to: &str, cost: u64, wire: &mut Wire) -> Result<(), Stop> {
         let found = fs::read_to_string(path).unwrap_or_default();
         if !found.contains(from) && found.contains(to) {
-            return self.say(&format!("{path} already says so."), wire);
+            return self.think(&format!("{path} already says so."), wire);
         }
         self.tool("edit", "edit", path, cost, wire, || {
             if !found.contains(from) {
