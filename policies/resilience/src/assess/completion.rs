@@ -51,6 +51,10 @@ pub(super) fn answered(host: &impl Host, o: &Observation, answer: Option<&Signal
         let what = format!("the review was not submitted{}", refused.unwrap_or_default());
         return unfinished(host, o, what, Action::Retry);
     }
+    // However short its answer: what it has to say is in its review.
+    if o.phase.origin == Origin::Review && !o.review_missing && !o.imported {
+        return plain(Verdict::Answered, "its review is submitted");
+    }
     let open: Vec<&Objective> = open(o).collect();
     if open.is_empty() && !o.objectives.is_empty() {
         // What it said against that was seen to before its handoff and its context.
@@ -62,12 +66,16 @@ pub(super) fn answered(host: &impl Host, o: &Observation, answer: Option<&Signal
         let what = format!("the agent reported objective {} as in progress{}", half.id, note(half));
         return not_done(host, o, what);
     }
+    let said = heard(host, o, answer, &open);
+    // What it wants to know keeps it from whatever else is missing.
+    if let Some(asks) = said.as_ref().and_then(|said| asks(host, o, answer, said)) {
+        return asks;
+    }
     if let Some(what) = open.iter().find_map(|objective| absent(objective)) {
         let question = format!("{what}. Is the work done?");
         let then = if o.phase.budget.retries_used == 0 { Action::Retry } else { Action::AskPerson(question) };
         return unfinished(host, o, what, then);
     }
-    let said = heard(host, o, answer, &open);
     let answers = said.as_ref().is_some_and(|said| said.answers);
     let not_taken = o.report_not_taken.as_deref();
     // Whoever meant to report has something to say: after the question its last line will do.
@@ -196,7 +204,6 @@ fn doubt(
             format!("says more on its last line than `Done: {}`", ids_of(open))
         }
         (_, Some(left), ..) => format!("leaves work: {}", quote(left)),
-        _ if was_asked && said.asks.is_some() => "asks a question instead".to_owned(),
         // Where no file changed, that is what it is asked for.
         _ if is_for_change && !checked && o.files_changed == 0 => return None,
         (_, _, Some(next), _) => format!("says what comes next: {}", quote(next)),
@@ -228,20 +235,21 @@ fn doubt(
         }
         None => None,
     };
-    // No other session could answer what it asks.
-    let question = said.asks.as_ref().filter(|_| was_asked && said.denied.is_none());
-    Some(match (over, question) {
-        (Some(why), _) => Outcome { evidence, ..plain(Verdict::Exhausted, format!("{why}; {what}")) },
-        (None, Some(question)) => {
-            let question = one_line(question, NOTE_BYTES);
-            let recovery = course(host, o, Verdict::NeedsInput, &question);
-            let evidence =
-                answer.map(|answer| ending::quoted(answer, question.clone())).into_iter().collect();
-            let what = format!("the agent asks: \"{question}\"");
-            Outcome { evidence, recovery, ..plain(Verdict::NeedsInput, what) }
-        }
-        (None, None) => Outcome { evidence, ..not_done(host, o, what) },
+    Some(match over {
+        Some(why) => Outcome { evidence, ..plain(Verdict::Exhausted, format!("{why}; {what}")) },
+        None => Outcome { evidence, ..not_done(host, o, what) },
     })
+}
+
+/// An agent that was asked, and answers with a question: no other session could answer what it asks.
+fn asks(host: &impl Host, o: &Observation, answer: Option<&Signal>, said: &Said) -> Option<Outcome> {
+    let is_asking = !can_ask(host, o) && said.denied.is_none() && said.leaves.is_none() && !said.refuses;
+    let is_asking = is_asking && nearly_full(host, o).is_none();
+    let question = one_line(said.asks.as_ref().filter(|_| is_asking)?, NOTE_BYTES);
+    let recovery = course(host, o, Verdict::NeedsInput, &question);
+    let evidence = answer.map(|answer| ending::quoted(answer, question.clone())).into_iter().collect();
+    let what = format!("the agent asks: \"{question}\"");
+    Some(Outcome { evidence, recovery, ..plain(Verdict::NeedsInput, what) })
 }
 
 fn ids_of(open: &[&Objective]) -> String {

@@ -454,3 +454,32 @@ fn a_question_to_a_person_is_no_end_of_a_context() {
     );
     assert_ne!(unwritten("I implemented half of b. Do you want the rest?", 1).verdict, Verdict::NeedsInput);
 }
+
+#[test]
+fn a_question_is_put_to_a_person_whatever_file_is_missing_meanwhile() {
+    // A11: the agent was asked for the file until its sessions were used up.
+    let asked = judge("Shall it be CSV or JSON?", |o| {
+        let file = ExpectedFile { path: "out.txt".into(), state: FileState::Missing };
+        let objective = sample::objective("parser", "Write out.txt");
+        o.objectives = vec![Objective { files: 1, expected_files: vec![file], ..objective }];
+        (o.files_changed, o.files_missing, o.phase.expects_files, o.nudges) = (0, 1, true, 1);
+        (o.phase.check, o.phase.progress.open) = (None, 1);
+    });
+    assert_eq!(asked.verdict, Verdict::NeedsInput, "{}", asked.reason);
+    assert!(matches!(&asked.recovery, Action::AskPerson(question) if question.contains("CSV or JSON")));
+}
+
+#[test]
+fn a_review_that_was_submitted_may_be_short() {
+    // D3, D12
+    let reviewed = |review_missing: bool| {
+        judge("It holds five lines.\n\nScore: 85", |o| {
+            let objective = sample::objective("review-20a-1", "Review phase 20a");
+            o.objectives = vec![Objective { status: ObjectiveStatus::InProgress, files: 0, ..objective }];
+            (o.answer_bytes, o.files_changed, o.nudges, o.phase.check) = (31, 0, 0, None);
+            (o.phase.origin, o.review_missing) = (Origin::Review, review_missing);
+        })
+    };
+    assert_eq!(reviewed(false).verdict, Verdict::Completed);
+    assert_eq!(reviewed(true).recovery, Action::Nudge);
+}
