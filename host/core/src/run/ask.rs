@@ -67,8 +67,8 @@ impl Run {
                 self.take_up_at_next_tick(p);
             }
             Choice::Accept => {
-                // A part that no reviewer could score is merged as it is.
-                if self.phases[p].reviewed_by_default {
+                // What no reviewer could score is taken as it is.
+                if self.phases[p].reviewed_by_default || self.phases[p].is_finished() {
                     self.phases[p].spec.review = None;
                 }
                 for g in std::mem::take(&mut self.phases[p].unproven) {
@@ -105,6 +105,8 @@ impl Run {
         };
         cut(&mut phase.because, TOLD_BYTES);
         if let Some(message) = message {
+            phase.told = format!(". A person says: {message}");
+            cut(&mut phase.told, TOLD_BYTES);
             let (mut approach, mut outcome) = (question.to_owned(), format!("a person answers: {message}"));
             cut(&mut approach, TOLD_BYTES);
             cut(&mut outcome, TOLD_BYTES);

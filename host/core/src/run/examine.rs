@@ -21,9 +21,12 @@ use super::walk::why_failed;
 /// Characters of what a reviewer or a verification found that a person is told at once.
 const TOLD_CHARS: usize = 200;
 
-/// How a reviewer gives its score in its answer, on the last line.
+/// How a reviewer gives its score in its answer, on a line of its own, and how many lines may stand behind it.
 const SCORE_LINE: &str = "score:";
+const LAST_LINES: usize = 4;
 const HIGHEST_SCORE: u32 = 100;
+/// What may stand behind the number.
+const BEHIND_SCORE: [&str; 10] = ["%", "/100", "/ 100", "of 100", "out of 100", "(", "-", "–", "—", ","];
 
 /// What a reviewer said.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,23 +37,32 @@ pub(super) struct Score {
 }
 
 impl Score {
-    /// "Score: 80", or "Score: 80 of 100", as the last line of an answer; what stands before it is its summary.
+    /// "Score: 80", or "**Score:** 80/100 (sound)", at the end of one of the last lines of an answer; what stands before it is its summary.
     pub(super) fn of_answer(answer: &str) -> Option<Self> {
-        let answer = answer.trim_end();
-        let (before, line) = answer.rsplit_once('\n').unwrap_or(("", answer));
-        let line = line.trim_matches(|c: char| !c.is_alphanumeric());
-        let (label, said) = line.split_at_checked(SCORE_LINE.len())?;
-        let mut words = said.split([' ', '/']).filter(|word| !word.is_empty());
-        let score = words.next()?.parse().ok().filter(|score| *score <= HIGHEST_SCORE)?;
-        let is_of_100 = matches!(words.collect::<Vec<_>>()[..], [] | ["100"] | ["of", "100"]);
-        let mut summary = before.trim().to_owned();
-        cut(&mut summary, FINDINGS_BYTES);
-        (label.eq_ignore_ascii_case(SCORE_LINE) && is_of_100).then_some(Self {
-            score,
-            summary,
-            findings: Vec::new(),
-        })
+        let mut rest = answer.trim_end();
+        for _ in 0..=LAST_LINES {
+            let (before, line) = rest.rsplit_once('\n').unwrap_or(("", rest));
+            if let Some(score) = score_of(line) {
+                let mut summary = before.trim().to_owned();
+                cut(&mut summary, FINDINGS_BYTES);
+                return Some(Self { score, summary, findings: Vec::new() });
+            }
+            rest = before.trim_end();
+        }
+        None
     }
+}
+
+/// The score that a line gives, whatever marks of Markdown stand in it.
+fn score_of(line: &str) -> Option<u32> {
+    let plain: String = line.chars().filter(|c| !matches!(c, '*' | '_' | '`')).collect();
+    let said = &plain[plain.to_ascii_lowercase().rfind(SCORE_LINE)? + SCORE_LINE.len()..];
+    let said = said.trim();
+    let (number, behind) = said.split_at(said.find(|c: char| !c.is_ascii_digit()).unwrap_or(said.len()));
+    let score = number.parse().ok().filter(|score| *score <= HIGHEST_SCORE)?;
+    let behind = behind.trim_start().trim_end_matches('.');
+    let is_whole = behind.is_empty() || BEHIND_SCORE.iter().any(|known| behind.starts_with(known));
+    is_whole.then_some(score)
 }
 
 impl Run {
@@ -213,9 +225,10 @@ impl Run {
         let is_own_role = phase.reviewed_by_default && role == phase.spec.role;
         let agent = phase.spec.agent.clone().filter(|_| is_own_role);
         let review = self.free_phase_id(&format!("{id}-review"));
+        let told = std::mem::take(&mut self.phases[p].told);
         let objective = Objective {
             id: self.free_objective_id(&format!("review-{id}-{round}")),
-            description: format!("Review phase {id}: {}", self.phases[p].spec.title),
+            description: format!("Review phase {id}: {}{told}", self.phases[p].spec.title),
             files: Vec::new(),
             verify: None,
         };
@@ -282,7 +295,7 @@ impl Run {
                     "Phase {} was reviewed {times} times, and no review gave a score.",
                     phase.spec.id
                 );
-                self.pause(p, Pause::Stuck, text);
+                self.pause(p, Pause::Unproven, text);
             }
         }
     }
@@ -500,6 +513,12 @@ mod tests {
             ("**Score: 85 of 100**\n", 85),
             ("score: 100/100", 100),
             ("- Score: 0", 0),
+            ("**Score:** 92/100", 92),
+            ("Score: **92**", 92),
+            ("Score: 92 (sound)", 92),
+            ("Score: 92%", 92),
+            ("Overall: solid. Final score: 92", 92),
+            ("Case 3 is missing.\nScore: 20.\n\nIt must not be merged.", 20),
         ] {
             assert_eq!(score(answer), Some(expected), "{answer}");
         }
@@ -508,10 +527,10 @@ mod tests {
             "Score:",
             "Score: 101",
             "Score: high",
-            "Score: 20\nIt must not be merged.",
-            "The score: 5",
             "Score: 80 of 90",
             "Score: 8 or 9",
+            "Score: 8.5",
+            "Score: 20\na\nb\nc\nd\ne",
         ] {
             assert_eq!(score(answer), None, "{answer}");
         }

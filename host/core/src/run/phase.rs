@@ -126,6 +126,8 @@ pub(super) struct Phase {
     pub(super) mini_plan: bool,
     /// The workflow names no reviewer for it, and it is reviewed all the same (D12).
     pub(super) reviewed_by_default: bool,
+    /// What a person said to the question whether it is good enough, for whoever reviews it next.
+    pub(super) told: String,
     /// Its prompt was cut off by the end of the host, and is judged by what its agent had said by then.
     pub(super) is_cut_off: bool,
     pub(super) goals: Vec<Goal>,
@@ -245,6 +247,7 @@ impl Phase {
             branch_from: None,
             mini_plan: false,
             reviewed_by_default: false,
+            told: String::new(),
             is_cut_off: false,
             goals,
             step: Step::Pending,
