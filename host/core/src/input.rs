@@ -344,6 +344,9 @@ impl From<&Report> for Option<Attempt> {
     }
 }
 
+/// The best score that a review gives.
+pub const SCORE_MAX: u32 = 100;
+
 /// What a person can answer to a paused run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]

@@ -1,5 +1,7 @@
 //! The form of a call: nothing that must be said is empty, nothing is longer than a report should be. Knows no run.
 
+use baton_core::input::SCORE_MAX;
+
 use crate::call::{Call, Group, HandoffWrite, ReviewSubmit};
 use crate::catalogue::Fault;
 
@@ -13,8 +15,6 @@ pub(crate) const FILES_MAX: usize = 20;
 const GROUPS_MAX: usize = 200;
 /// Findings of a review: nobody acts on more of them at once.
 const FINDINGS_MAX: usize = 100;
-/// The best score.
-const SCORE_MAX: u32 = 100;
 /// Text of an artifact inside a call: as much as a model would ever write in one. More comes by path.
 pub const CONTENT_BYTES_MAX: usize = 256 << 10;
 /// One answer of `artifact_load`: some 16,000 tokens, the most that should enter a context at once.

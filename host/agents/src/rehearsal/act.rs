@@ -178,7 +178,7 @@ impl<'a> Actor<'a> {
             }
             match left_out {
                 LeftOut::Silently => {}
-                LeftOut::Thinking(why) => self.think(&why, wire)?,
+                LeftOut::Thinking(why) => self.note(&why, wire)?,
                 LeftOut::Not => {
                     self.step(step, (id, at), brief, wire)?;
                     if step.act.ends_the_prompt() {
@@ -230,11 +230,16 @@ impl<'a> Actor<'a> {
         Ok(())
     }
 
-    /// What it says to itself: no part of its answer.
-    fn think(&mut self, text: &str, wire: &mut Wire) -> Result<(), Stop> {
-        self.turn(0, tokens(text) + TURN_TOKENS, wire)?;
+    /// What it says to itself, for so many tokens: no part of its answer.
+    fn think(&mut self, text: &str, cost: u64, wire: &mut Wire) -> Result<(), Stop> {
+        self.turn(0, cost, wire)?;
         self.chunk("agent_thought_chunk", text, wire);
         Ok(())
+    }
+
+    /// It notes in passing that there is nothing to do.
+    fn note(&mut self, text: &str, wire: &mut Wire) -> Result<(), Stop> {
+        self.think(text, tokens(text) + TURN_TOKENS, wire)
     }
 
     fn message(&mut self, text: &str, wire: &mut Wire) {

@@ -4,7 +4,7 @@
 use crate::action::Action;
 use crate::facts::ChangedFile;
 use crate::ids::PhaseId;
-use crate::input::Outcome;
+use crate::input::{Outcome, SCORE_MAX};
 use crate::notice::Notice;
 use crate::observation::{Basis, BriefKind, ObjectiveStatus};
 use crate::time::UnixMs;
@@ -24,7 +24,6 @@ const TOLD_CHARS: usize = 200;
 /// How a reviewer gives its score in its answer, on a line of its own, and how many lines may stand behind it.
 const SCORE_LINE: &str = "score:";
 const LAST_LINES: usize = 4;
-const HIGHEST_SCORE: u32 = 100;
 /// What may stand behind the number.
 const BEHIND_SCORE: [&str; 10] = ["%", "/100", "/ 100", "of 100", "out of 100", "(", "-", "–", "—", ","];
 
@@ -59,7 +58,7 @@ fn score_of(line: &str) -> Option<u32> {
     let said = &plain[plain.to_ascii_lowercase().rfind(SCORE_LINE)? + SCORE_LINE.len()..];
     let said = said.trim();
     let (number, behind) = said.split_at(said.find(|c: char| !c.is_ascii_digit()).unwrap_or(said.len()));
-    let score = number.parse().ok().filter(|score| *score <= HIGHEST_SCORE)?;
+    let score = number.parse().ok().filter(|score| *score <= SCORE_MAX)?;
     let behind = behind.trim_start().trim_end_matches('.');
     let is_whole = behind.is_empty() || BEHIND_SCORE.iter().any(|known| behind.starts_with(known));
     is_whole.then_some(score)
@@ -505,7 +504,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_score_is_the_last_line_of_an_answer_and_nothing_else() {
+    fn a_score_stands_on_one_of_the_last_lines_of_an_answer() {
         // D3, D12
         let score = |answer: &str| Score::of_answer(answer).map(|said| said.score);
         for (answer, expected) in [

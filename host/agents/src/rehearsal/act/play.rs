@@ -37,11 +37,7 @@ impl Actor<'_> {
             },
             Act::Fill { percent } => self.fill(*percent, wire),
             Act::Stop(words) => self.say(words, wire),
-            Act::Think => {
-                self.turn(0, step.tokens.unwrap_or(TURN_TOKENS), wire)?;
-                self.chunk("agent_thought_chunk", "Thinking it over.", wire);
-                Ok(())
-            }
+            Act::Think => self.think("Thinking it over.", step.tokens.unwrap_or(TURN_TOKENS), wire),
             Act::Ask { title, kind } => self.ask(title, kind, wire),
             Act::Report(report) => {
                 self.turn(TURN_TOKENS, TURN_TOKENS, wire)?;
@@ -90,11 +86,7 @@ impl Actor<'_> {
     fn fill(&mut self, percent: u64, wire: &mut Wire) -> Result<(), Stop> {
         match self.window.missing(percent) {
             0 => Ok(()),
-            missing => {
-                self.turn(0, missing, wire)?;
-                self.chunk("agent_thought_chunk", "Working on, until the window is as full as that.", wire);
-                Ok(())
-            }
+            missing => self.think("Working on, until the window is as full as that.", missing, wire),
         }
     }
 
@@ -102,7 +94,7 @@ impl Actor<'_> {
         if fs::read(path).is_ok_and(|found| found == content.as_bytes()) {
             // Written all the same: whoever is held to a file has to have written it.
             let _ = fs::write(path, content);
-            return self.think(&format!("{path} is already there."), wire);
+            return self.note(&format!("{path} is already there."), wire);
         }
         self.tool("write", "edit", path, cost, wire, || {
             make_parent(path)?;
@@ -125,7 +117,7 @@ impl Actor<'_> {
             .filter(|line| !found.lines().any(|known| known == *line))
             .collect();
         if missing.is_empty() {
-            return self.think(&format!("{path} already says so."), wire);
+            return self.note(&format!("{path} already says so."), wire);
         }
         let cost = cost.unwrap_or_else(|| tokens(&missing.concat()));
         self.tool("append", "edit", path, cost, wire, || {
@@ -141,7 +133,7 @@ impl Actor<'_> {
     fn edit(&mut self, path: &str, from: &str, to: &str, cost: u64, wire: &mut Wire) -> Result<(), Stop> {
         let found = fs::read_to_string(path).unwrap_or_default();
         if !found.contains(from) && found.contains(to) {
-            return self.think(&format!("{path} already says so."), wire);
+            return self.note(&format!("{path} already says so."), wire);
         }
         self.tool("edit", "edit", path, cost, wire, || {
             if !found.contains(from) {
