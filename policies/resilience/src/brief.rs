@@ -10,7 +10,7 @@ use baton_sdk::types::{ObjectiveStatus, Span, TextId};
 
 use crate::held::objective;
 use crate::page::{PROMPT_BYTES, Page, Rest, Unlisted, one_line, said};
-use crate::{bearings, held, reporting, together};
+use crate::{bearings, held, is_program, reporting, together};
 
 /// Reserve for what stands at the end of every prompt: where to report.
 const END_BYTES: usize = 2 << 10;
@@ -58,9 +58,9 @@ fn work(page: &mut Page, host: &impl Host, o: &Observation) -> &'static str {
         }
         Kind::Next => {
             objective(page, o);
-            match remembers(o) {
-                true => standing(page, o),
-                false => bearings_anew(page, host, o),
+            match is_program(&o.session) {
+                true => bearings_anew(page, host, o),
+                false => standing(page, o),
             }
             "the next objective"
         }
@@ -97,7 +97,7 @@ fn work(page: &mut Page, host: &impl Host, o: &Observation) -> &'static str {
             verified(page, host, o);
             page.line("\nFinish what is missing, then report it or end with that line.");
             page.line("If you cannot, report why, and do not start over.");
-            if !remembers(o) {
+            if is_program(&o.session) {
                 bearings_anew(page, host, o);
             } else if o.compacted {
                 standing(page, o);
@@ -131,11 +131,6 @@ fn work(page: &mut Page, host: &impl Host, o: &Observation) -> &'static str {
     }
 }
 
-/// Whether an agent knows in a prompt what earlier prompts of its session said: a program is started anew for each.
-fn remembers(o: &Observation) -> bool {
-    o.session.agent != "process"
-}
-
 /// What the first prompt of a session says beside the objective, for an agent that remembers nothing of it.
 fn bearings_anew(page: &mut Page, host: &impl Host, o: &Observation) {
     together::round(page, o);
@@ -163,7 +158,7 @@ fn review(page: &mut Page, host: &impl Host, o: &Observation) -> &'static str {
     objective(page, o);
     bearings::context_files(page, o);
     let is_asked_again = o.kind == Kind::Nudged;
-    if !is_asked_again || !remembers(o) {
+    if !is_asked_again || is_program(&o.session) {
         together::review(page, o);
         on_disk(page, host, o);
     }
@@ -187,7 +182,7 @@ fn merge(page: &mut Page, host: &impl Host, o: &Observation) -> &'static str {
     bearings::context_files(page, o);
     together::merge(page, host, o);
     standing(page, o);
-    if matches!(o.kind, Kind::Continuing | Kind::ReOriented) || !remembers(o) {
+    if matches!(o.kind, Kind::Continuing | Kind::ReOriented) || is_program(&o.session) {
         on_disk(page, host, o);
     }
     bearings::lessons(page, o);
@@ -258,7 +253,7 @@ fn opening(page: &mut Page, o: &Observation) {
             page.line(&format!("You work as {}.", one_line(&o.session.role, NAME_BYTES)));
         }
     }
-    if !matches!(o.kind, Kind::Next | Kind::Nudged) || !remembers(o) {
+    if !matches!(o.kind, Kind::Next | Kind::Nudged) || is_program(&o.session) {
         goal(page, o);
     }
 }

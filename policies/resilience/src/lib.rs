@@ -112,3 +112,8 @@ export_policy!(
     Resilience: exhaustion, completion, recovery, compaction, offloading, splitting, budgeting, prompting, handoff, review,
     settings
 );
+
+/// Whether an agent is started anew for each prompt, remembers nothing of those before, and has no events but its answer.
+pub(crate) fn is_program(session: &baton_sdk::types::Session) -> bool {
+    session.agent == "process"
+}

@@ -60,8 +60,11 @@ fn score_of(line: &str) -> Option<u32> {
     let (number, behind) = said.split_at(said.find(|c: char| !c.is_ascii_digit()).unwrap_or(said.len()));
     let score = number.parse().ok().filter(|score| *score <= SCORE_MAX)?;
     let behind = behind.trim_start().trim_end_matches('.');
+    // "80-90" is no score.
+    let is_range = behind.starts_with(['-', '–', '—'])
+        && behind.chars().find(|c| c.is_alphanumeric()).is_some_and(|c| c.is_ascii_digit());
     let is_whole = behind.is_empty() || BEHIND_SCORE.iter().any(|known| behind.starts_with(known));
-    is_whole.then_some(score)
+    (is_whole && !is_range).then_some(score)
 }
 
 impl Run {
@@ -527,6 +530,8 @@ mod tests {
             "Score: 101",
             "Score: high",
             "Score: 80 of 90",
+            "Score: 80-90",
+            "Score: 80 – 90",
             "Score: 8 or 9",
             "Score: 8.5",
             "Score: 20\na\nb\nc\nd\ne",

@@ -376,7 +376,7 @@ pub(super) fn reports(objective: &Objective, status: ObjectiveStatus) -> bool {
 }
 
 /// Whether a check follows that looks at all of them.
-fn is_checked(o: &Observation, open: &[&Objective]) -> bool {
+pub(super) fn is_checked(o: &Observation, open: &[&Objective]) -> bool {
     o.phase.check.is_some() || open.iter().all(|objective| objective.check.is_some())
 }
 

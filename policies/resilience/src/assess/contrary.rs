@@ -6,7 +6,7 @@ use baton_sdk::exhaustion::Observation;
 use baton_sdk::recovery::Action;
 use baton_sdk::types::{Objective, ObjectiveStatus, Origin, Signal};
 
-use super::completion::{NOTE_BYTES, can_ask, is_all_done, not_done, reports, unfinished};
+use super::completion::{NOTE_BYTES, can_ask, is_all_done, is_checked, not_done, reports, unfinished};
 use super::ending::Heard;
 use super::{Outcome, ending};
 use crate::page::one_line;
@@ -92,7 +92,11 @@ fn takes_back(host: &impl Host, o: &Observation, answer: Option<&Signal>) -> Opt
     }
     let said = ending::says(host, &text, &done, Heard::answer(!can_ask(host, o)));
     let is_denied = said.denied.is_some();
-    let left = if can_ask(host, o) { said.leaves.or(said.contradicts) } else { said.insists };
+    let left = match can_ask(host, o) {
+        // A check that follows tells more than words that only may speak of the work.
+        true => said.leaves.or(said.contradicts).or(said.trouble.filter(|_| !is_checked(o, &done))),
+        false => said.insists,
+    };
     let left = said.denied.or(left);
     let full = if is_denied { None } else { full() };
     let quoted = left.or_else(|| full.clone())?;

@@ -9,6 +9,7 @@ use baton_sdk::types::{Channel, Evidence, Signal, Span};
 use super::codes::{Class, class_of, class_of_status};
 use super::phrases::{Match, Phrases};
 use super::reset::{Clock, reset_ms};
+use crate::is_program;
 
 /// Bytes of a piece of evidence (`wit/types.wit`).
 pub(super) const EVIDENCE_BYTES: usize = 200;
@@ -68,8 +69,8 @@ impl<'o, H: Host> Signals<'o, H> {
             && idle_ms >= self.host.integer("stall-ms") as u64;
         let slack_ms = if stalled { WAITING_SLACK_MS } else { SLACK_MS };
         // All that a program has to say stands on its terminal or in its answer.
-        let is_program = self.observation.session.agent == "process";
-        let is_read = stalled || is_program && self.observation.occasion == Occasion::Heartbeat;
+        let is_read = stalled
+            || is_program(&self.observation.session) && self.observation.occasion == Occasion::Heartbeat;
         self.current()
             .filter(|signal| {
                 matches!(signal.channel, Channel::AgentEvent | Channel::ProviderError) || is_read

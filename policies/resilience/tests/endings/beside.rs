@@ -130,3 +130,55 @@ fn a_person_is_asked_with_the_words_once_sessions_are_used_up() {
     let Action::AskPerson(question) = &spent.recovery else { panic!("{:?}", spent.recovery) };
     assert!(question.contains(&row.text), "{question}");
 }
+
+/// An answer beside the report that its objective is done, where no check follows.
+fn reported(row: &Row, nudges: u32) -> Judged {
+    judge(&row.text, |o| {
+        let report = StatusReport { status: ObjectiveStatus::Done, note: String::new(), by_session: true };
+        let file = ExpectedFile { path: "out.txt".into(), state: FileState::Changed };
+        o.objectives = vec![Objective {
+            status: ObjectiveStatus::Done,
+            files: 1,
+            reported: Some(report),
+            expected_files: vec![file],
+            ..sample::objective(&row.id, &row.wanted)
+        }];
+        (o.files_changed, o.phase.expects_files, o.nudges) = (1, true, nudges);
+        (o.phase.progress.open, o.phase.progress.done, o.phase.check) = (0, 1, None);
+    })
+}
+
+#[test]
+fn who_reports_done_and_says_otherwise_is_asked_which_holds() {
+    for text in [
+        "Everything but bye is done.",
+        "Only hello works so far.",
+        "bye just returns 0 for now.",
+        "src/b.sh is empty",
+        "bye is a no-op",
+        "bye does nothing yet",
+        "bye is mocked",
+        "I commented out the failing test",
+    ] {
+        let row = Row {
+            id: "scripts".into(),
+            wanted: "Write src/hello.sh and src/bye.sh with a test".into(),
+            is_open: true,
+            text: text.into(),
+        };
+        let first = reported(&row, 0);
+        assert_eq!((first.verdict, first.recovery), (Verdict::Unfinished, Action::Nudge), "{text}");
+        assert!(first.reason.contains("says that it is not"), "{}", first.reason);
+    }
+    // Its report holds where its answer to the question says the same.
+    let text = "Yes, both scripts and the test are done.".to_owned();
+    let row = Row {
+        id: "scripts".into(),
+        wanted: "Write src/hello.sh and src/bye.sh".into(),
+        is_open: false,
+        text,
+    };
+    assert_eq!(reported(&row, 1).verdict, Verdict::Completed);
+    let row = Row { text: "Everything but bye is done.".into(), ..row };
+    assert_eq!(reported(&row, 1).verdict, Verdict::Unfinished);
+}

@@ -136,7 +136,10 @@ pub(super) fn says_not_done(words: &[String], topic: &Topic, is_note: bool) -> b
     let is_all_but = |at: usize| {
         is(&words[at - 1], &["everything", "all"])
             && words[at] == "but"
-            && words.get(at + 1).is_some_and(|word| is(word, &["the", "its", "a", "one", "two", "three"]))
+            && words.get(at + 1).is_some_and(|word| {
+                is(word, &["the", "its", "a", "one", "two", "three"])
+                    || topic.is_meant(std::slice::from_ref(word))
+            })
     };
     !is_wanted(words)
         && ((1..words.len()).any(is_all_but)

@@ -90,7 +90,14 @@ impl Topic {
     pub(super) fn is_meant(&self, words: &[String]) -> bool {
         // "A" is a name, and an article.
         let ids = || self.ids.iter().filter(|id| id.len() >= ID_BYTES);
-        self.is_named(words) || words.iter().any(|word| ids().any(|id| id == word))
+        let is_name = |word: &String| ids().any(|id| id == word) || self.is_stem(word);
+        self.is_named(words) || words.iter().any(is_name)
+    }
+
+    /// Whether it is the name of a file without what stands behind its point: "bye", of `src/bye.sh`.
+    fn is_stem(&self, word: &str) -> bool {
+        let stems = self.code.iter().filter_map(|name| name.split('.').next());
+        word.len() >= ID_BYTES && stems.into_iter().any(|stem| stem == word)
     }
 
     pub(super) fn is_named(&self, words: &[String]) -> bool {

@@ -249,6 +249,15 @@ pub(super) const TROUBLE: &[&str] = &[
     "faked",
     "fake",
     "gave up",
+    "commented out",
+    "does nothing",
+    "do nothing",
+    "is empty",
+    "are empty",
+    "just return*",
+    "no op",
+    "no ops",
+    "only return*",
 ];
 
 /// Words that no report of done stands beside, without a question.
@@ -354,6 +363,12 @@ pub(super) const CONTRADICTION: &[&str] = &[
     "without the",
     "work in progress",
     "would go",
+    "all except",
+    "apart from",
+    "everything but",
+    "everything except",
+    "nothing yet",
+    "so far",
 ];
 
 /// What somebody says of what comes next: at the start of a sentence.
