@@ -429,8 +429,10 @@ impl World {
                     failed: None,
                 },
             );
+            // What an agent says beside its report of done is its own word, and may get it asked: a successor hears of others.
+            let said = if matches!(does, Does::Finish) { "" } else { &words[..] };
             let text =
-                format!("I have written down all that I found in this step, as it was asked for. {words}");
+                format!("I have written down all that I found in this step, as it was asked for. {said}");
             self.say(session, AgentEvent::Text { text });
             self.say(
                 session,
