@@ -13,9 +13,18 @@ pub mod shared {
     });
 }
 
-/// The facts that a policy may import. They use no type of [`shared`].
+/// The facts that a policy may import.
 pub mod facts {
-    wit_bindgen::generate!({ path: "../wit", world: "facts", generate_all, additional_derives: [PartialEq] });
+    wit_bindgen::generate!({
+        path: "../wit",
+        world: "facts",
+        with: {
+            "baton:policy/types@0.1.0": crate::bindings::shared::baton::policy::types,
+            "baton:policy/questions@0.1.0": crate::bindings::shared::baton::policy::questions,
+        },
+        generate_all,
+        additional_derives: [PartialEq],
+    });
 }
 
 /// The worlds of one question each: its types are those of [`shared`], its exports are the policy's.

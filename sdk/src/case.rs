@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::types::SettingValue;
 use crate::{
-    Host, MockHost, PastSession, Settings, budgeting, compaction, completion, exhaustion, handoff,
+    Facts, Host, MockHost, PastSession, Settings, budgeting, compaction, completion, exhaustion, handoff,
     offloading, prompting, recovery, review, schema, settings, splitting,
 };
 
@@ -190,8 +190,8 @@ pub struct Case {
     pub settings: BTreeMap<String, SettingValue>,
     /// Artifacts that the policy may read, by name.
     pub artifacts: BTreeMap<String, String>,
-    /// The sessions of the phase before the present one, newest first.
-    pub past_sessions: Vec<PastSession>,
+    /// What the host knows beside the question.
+    pub facts: Facts,
 }
 
 impl Case {
@@ -209,7 +209,7 @@ impl Case {
             texts: Vec::new(),
             settings: BTreeMap::new(),
             artifacts: BTreeMap::new(),
-            past_sessions: Vec::new(),
+            facts: Facts::default(),
         }
     }
 
@@ -263,11 +263,26 @@ impl Case {
     ///
     /// let case = Case::new(Ask::Compaction(sample::compaction_observation()))
     ///     .with_past_session(sample::past_session("s1"));
-    /// assert_eq!(case.past_sessions.len(), 1);
+    /// assert_eq!(case.facts.past_sessions.len(), 1);
     /// ```
     #[must_use]
     pub fn with_past_session(mut self, session: PastSession) -> Self {
-        self.past_sessions.push(session);
+        self.facts.past_sessions.push(session);
+        self
+    }
+
+    /// Sets what the host knows beside the question.
+    ///
+    /// ```
+    /// use baton_sdk::{Ask, Case, Facts, sample};
+    ///
+    /// let facts = Facts { past_waits: vec![sample::past_wait()], ..Facts::default() };
+    /// let case = Case::new(Ask::Compaction(sample::compaction_observation())).with_facts(facts);
+    /// assert_eq!(case.facts.past_waits.len(), 1);
+    /// ```
+    #[must_use]
+    pub fn with_facts(mut self, facts: Facts) -> Self {
+        self.facts = facts;
         self
     }
 
@@ -299,9 +314,7 @@ impl Case {
         for (name, body) in &self.artifacts {
             host.add_artifact(name.as_str(), body.as_bytes());
         }
-        for session in &self.past_sessions {
-            host.add_past_session(session.clone());
-        }
+        host.set_facts(self.facts.clone());
         host
     }
 

@@ -30,7 +30,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value, json};
 
 use crate::json::{Fields, Json, Wrong};
-use crate::{Answer, Case, PastSession, Policy};
+use crate::{Answer, Case, Facts, Policy};
 
 /// The version of the format that this SDK reads and writes.
 ///
@@ -126,8 +126,8 @@ pub fn to_text(case: &Case, decision: Option<&Answer>) -> String {
     if !case.artifacts.is_empty() {
         fields.insert("artifacts".to_owned(), case.artifacts.write());
     }
-    if !case.past_sessions.is_empty() {
-        fields.insert("facts".to_owned(), json!({ "past_sessions": case.past_sessions.write() }));
+    if case.facts != Facts::default() {
+        fields.insert("facts".to_owned(), write_facts(&case.facts));
     }
     if let Some(decision) = decision {
         fields.insert("decision".to_owned(), decision.write());
@@ -160,25 +160,43 @@ fn read(document: Value) -> Result<(Case, Option<Answer>), Wrong> {
     if let Some(other) = schema.filter(|schema| *schema != SCHEMA) {
         return Err(Wrong::new(format!("{other} is not known, this SDK reads {SCHEMA}")).inside("schema"));
     }
-    let past_sessions = match fields.take::<Option<Value>>("facts")? {
-        Some(facts) => past_sessions(facts).map_err(|wrong| wrong.inside("facts"))?,
-        None => Vec::new(),
+    let facts = match fields.take::<Option<Value>>("facts")? {
+        Some(facts) => read_facts(facts).map_err(|wrong| wrong.inside("facts"))?,
+        None => Facts::default(),
     };
     let case = Case {
         ask: fields.take("ask")?,
         texts: fields.take_or_default("texts")?,
         settings: fields.take_or_default("settings")?,
         artifacts: fields.take_or_default("artifacts")?,
-        past_sessions,
+        facts,
     };
     let decision = fields.take("decision")?;
     fields.finish().map(|()| (case, decision))
 }
 
-fn past_sessions(facts: Value) -> Result<Vec<PastSession>, Wrong> {
+fn write_facts(facts: &Facts) -> Value {
+    let lists = [
+        ("past_sessions", facts.past_sessions.write()),
+        ("turns_taken", facts.turns_taken.write()),
+        ("past_compactions", facts.past_compactions.write()),
+        ("past_waits", facts.past_waits.write()),
+        ("past_handoffs", facts.past_handoffs.write()),
+    ];
+    let known = lists.into_iter().filter(|(_, list)| list.as_array().is_some_and(|list| !list.is_empty()));
+    Value::Object(known.map(|(name, list)| (name.to_owned(), list)).collect())
+}
+
+fn read_facts(facts: Value) -> Result<Facts, Wrong> {
     let mut fields = Fields::of(facts)?;
-    let sessions = fields.take_or_default("past_sessions")?;
-    fields.finish().map(|()| sessions)
+    let facts = Facts {
+        past_sessions: fields.take_or_default("past_sessions")?,
+        turns_taken: fields.take_or_default("turns_taken")?,
+        past_compactions: fields.take_or_default("past_compactions")?,
+        past_waits: fields.take_or_default("past_waits")?,
+        past_handoffs: fields.take_or_default("past_handoffs")?,
+    };
+    fields.finish().map(|()| facts)
 }
 
 fn files(folder: &Path) -> std::io::Result<Vec<PathBuf>> {

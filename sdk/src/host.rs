@@ -3,7 +3,11 @@
 use crate::next::Next;
 use crate::types::{Span, TextId};
 
+pub use crate::bindings::facts::baton::policy::facts_compactions::PastCompaction;
+pub use crate::bindings::facts::baton::policy::facts_handoffs::PastHandoff;
 pub use crate::bindings::facts::baton::policy::facts_history::PastSession;
+pub use crate::bindings::facts::baton::policy::facts_turns::TurnTaken;
+pub use crate::bindings::facts::baton::policy::facts_waits::PastWait;
 pub use crate::bindings::shared::baton::policy::artifacts::ReadError;
 pub use crate::bindings::shared::baton::policy::log::Level;
 pub use crate::bindings::shared::baton::policy::text::Hit;
@@ -152,6 +156,50 @@ pub trait Host: Next {
     /// ```
     fn past_sessions(&self, limit: u32) -> Vec<PastSession>;
 
+    /// What the newest turns of the session took, newest first, at most `limit` and 8.
+    ///
+    /// ```
+    /// use baton_sdk::{Facts, Host, MockHost, sample};
+    ///
+    /// let mut host = MockHost::new();
+    /// host.set_facts(Facts { turns_taken: vec![sample::turn_taken(7)], ..Facts::default() });
+    /// assert_eq!(host.turns_taken(8)[0].took_ms, 30_000);
+    /// ```
+    fn turns_taken(&self, limit: u32) -> Vec<TurnTaken>;
+
+    /// Where the phase's sessions made room, newest first, at most `limit` and 16.
+    ///
+    /// ```
+    /// use baton_sdk::{Facts, Host, MockHost, sample};
+    ///
+    /// let mut host = MockHost::new();
+    /// host.set_facts(Facts { past_compactions: vec![sample::past_compaction("s1")], ..Facts::default() });
+    /// assert_eq!(host.past_compactions(8)[0].before_tokens, Some(160_000));
+    /// ```
+    fn past_compactions(&self, limit: u32) -> Vec<PastCompaction>;
+
+    /// The waits of the phase for a provider, newest first, at most `limit` and 16; one that is under way has no end.
+    ///
+    /// ```
+    /// use baton_sdk::{Facts, Host, MockHost, sample};
+    ///
+    /// let mut host = MockHost::new();
+    /// host.set_facts(Facts { past_waits: vec![sample::past_wait()], ..Facts::default() });
+    /// assert!(host.past_waits(8)[0].ended_at_ms.is_some());
+    /// ```
+    fn past_waits(&self, limit: u32) -> Vec<PastWait>;
+
+    /// The handoffs that the phase's sessions left, newest first, at most `limit` and 8.
+    ///
+    /// ```
+    /// use baton_sdk::{Facts, Host, MockHost, sample};
+    ///
+    /// let mut host = MockHost::new();
+    /// host.set_facts(Facts { past_handoffs: vec![sample::past_handoff("s1")], ..Facts::default() });
+    /// assert_eq!(host.past_handoffs(8)[0].score, Some(95));
+    /// ```
+    fn past_handoffs(&self, limit: u32) -> Vec<PastHandoff>;
+
     /// Names of the artifacts that the workflow grants, newest version of each, at most 256.
     ///
     /// ```
@@ -187,8 +235,12 @@ pub struct Imports;
 
 #[cfg(target_arch = "wasm32")]
 mod imports {
-    use super::{Hit, Host, Imports, Level, PastSession, ReadError};
-    use crate::bindings::facts::baton::policy::facts_history;
+    use super::{
+        Hit, Host, Imports, Level, PastCompaction, PastHandoff, PastSession, PastWait, ReadError, TurnTaken,
+    };
+    use crate::bindings::facts::baton::policy::{
+        facts_compactions, facts_handoffs, facts_history, facts_turns, facts_waits,
+    };
     use crate::bindings::shared::baton::policy::{artifacts, config, log, text};
     use crate::types::{Span, TextId};
 
@@ -225,6 +277,18 @@ mod imports {
         }
         fn past_sessions(&self, limit: u32) -> Vec<PastSession> {
             facts_history::past_sessions(limit)
+        }
+        fn turns_taken(&self, limit: u32) -> Vec<TurnTaken> {
+            facts_turns::turns_taken(limit)
+        }
+        fn past_compactions(&self, limit: u32) -> Vec<PastCompaction> {
+            facts_compactions::past_compactions(limit)
+        }
+        fn past_waits(&self, limit: u32) -> Vec<PastWait> {
+            facts_waits::past_waits(limit)
+        }
+        fn past_handoffs(&self, limit: u32) -> Vec<PastHandoff> {
+            facts_handoffs::past_handoffs(limit)
         }
         fn artifact_names(&self) -> Vec<String> {
             artifacts::names()

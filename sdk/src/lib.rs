@@ -48,6 +48,8 @@ mod case;
 mod decisions;
 mod export;
 #[cfg(not(target_arch = "wasm32"))]
+mod facts;
+#[cfg(not(target_arch = "wasm32"))]
 pub mod golden;
 mod host;
 #[cfg(not(target_arch = "wasm32"))]
@@ -73,10 +75,12 @@ pub use decisions::{
     Settings, Splitting, budgeting, compaction, completion, exhaustion, handoff, offloading, prompting,
     recovery, review, settings, splitting, types,
 };
+#[cfg(not(target_arch = "wasm32"))]
+pub use facts::Facts;
 #[cfg(target_arch = "wasm32")]
 #[doc(hidden)]
 pub use host::Imports;
-pub use host::{Hit, Host, Level, PastSession, ReadError};
+pub use host::{Hit, Host, Level, PastCompaction, PastHandoff, PastSession, PastWait, ReadError, TurnTaken};
 #[cfg(not(target_arch = "wasm32"))]
 pub use judged::Judged;
 #[cfg(not(target_arch = "wasm32"))]
@@ -105,9 +109,9 @@ pub mod prelude {
     pub use crate::types::*;
     pub use crate::{
         Budgeting, Compaction, Completion, Exhaustion, Handoff, Hit, Host, Level, Next, Offloading,
-        PastSession, Prompting, ReadError, Recovery, Review, Settings, Splitting, budgeting, caps,
-        compaction, completion, exhaustion, export_policy, handoff, offloading, prompting, recovery, review,
-        schema, settings, splitting,
+        PastCompaction, PastHandoff, PastSession, PastWait, Prompting, ReadError, Recovery, Review, Settings,
+        Splitting, TurnTaken, budgeting, caps, compaction, completion, exhaustion, export_policy, handoff,
+        offloading, prompting, recovery, review, schema, settings, splitting,
     };
 }
 

@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 
 use crate::types::{SettingValue, Span, TextId};
 use crate::{
-    Answer, Ask, Hit, Host, Level, Next, PastSession, ReadError, Settings, budgeting, compaction, completion,
-    exhaustion, handoff, offloading, prompting, recovery, review, schema, splitting,
+    Answer, Ask, Facts, Hit, Host, Level, Next, PastCompaction, PastHandoff, PastSession, PastWait,
+    ReadError, Settings, TurnTaken, budgeting, compaction, completion, exhaustion, handoff, offloading,
+    prompting, recovery, review, schema, splitting,
 };
 
 /// Bytes that one slice returns at most (`wit/imports.wit`).
@@ -17,8 +18,12 @@ const HITS: usize = 256;
 /// Messages kept of one call, and bytes of each.
 const LOG_MESSAGES: usize = 16;
 const LOG_BYTES: usize = 1 << 10;
-/// Past sessions returned at most.
+/// Facts of each kind returned at most (`wit/facts.wit`).
 const PAST_SESSIONS: u32 = 16;
+const TURNS_TAKEN: u32 = 8;
+const PAST_COMPACTIONS: u32 = 16;
+const PAST_WAITS: u32 = 16;
+const PAST_HANDOFFS: u32 = 8;
 /// Artifact names returned at most.
 const ARTIFACT_NAMES: usize = 256;
 
@@ -37,7 +42,7 @@ pub struct MockHost {
     settings: BTreeMap<String, SettingValue>,
     texts: Vec<String>,
     artifacts: BTreeMap<String, Vec<u8>>,
-    past_sessions: Vec<PastSession>,
+    facts: Facts,
     logs: RefCell<Vec<(Level, String)>>,
     next: Option<NextPolicy>,
 }
@@ -139,7 +144,20 @@ impl MockHost {
     /// assert_eq!(host.past_sessions(1)[0].id, "s2");
     /// ```
     pub fn add_past_session(&mut self, session: PastSession) {
-        self.past_sessions.push(session);
+        self.facts.past_sessions.push(session);
+    }
+
+    /// Sets all that the host knows beside a question.
+    ///
+    /// ```
+    /// use baton_sdk::{Facts, Host, MockHost, sample};
+    ///
+    /// let mut host = MockHost::new();
+    /// host.set_facts(Facts { past_sessions: vec![sample::past_session("s1")], ..Facts::default() });
+    /// assert_eq!(host.past_sessions(1)[0].id, "s1");
+    /// ```
+    pub fn set_facts(&mut self, facts: Facts) {
+        self.facts = facts;
     }
 
     /// Says what the next policy of the chain answers, for the tests of a layer. `None` abstains.
@@ -317,7 +335,23 @@ impl Host for MockHost {
     }
 
     fn past_sessions(&self, limit: u32) -> Vec<PastSession> {
-        self.past_sessions.iter().take(limit.min(PAST_SESSIONS) as usize).cloned().collect()
+        newest(&self.facts.past_sessions, limit, PAST_SESSIONS)
+    }
+
+    fn turns_taken(&self, limit: u32) -> Vec<TurnTaken> {
+        newest(&self.facts.turns_taken, limit, TURNS_TAKEN)
+    }
+
+    fn past_compactions(&self, limit: u32) -> Vec<PastCompaction> {
+        newest(&self.facts.past_compactions, limit, PAST_COMPACTIONS)
+    }
+
+    fn past_waits(&self, limit: u32) -> Vec<PastWait> {
+        newest(&self.facts.past_waits, limit, PAST_WAITS)
+    }
+
+    fn past_handoffs(&self, limit: u32) -> Vec<PastHandoff> {
+        newest(&self.facts.past_handoffs, limit, PAST_HANDOFFS)
     }
 
     fn artifact_names(&self) -> Vec<String> {
@@ -344,6 +378,10 @@ fn widened(text: &str, start: usize, end: usize) -> &str {
 }
 
 /// At each byte of the range, the longest pattern that matches there; then on behind it.
+fn newest<T: Clone>(known: &[T], limit: u32, most: u32) -> Vec<T> {
+    known.iter().take(limit.min(most) as usize).cloned().collect()
+}
+
 fn find(text: &str, range: Span, patterns: &[String], limit: u32) -> Vec<Hit> {
     let end = text.len().min(range.end as usize);
     let mut at = end.min(range.start as usize);

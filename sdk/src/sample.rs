@@ -14,8 +14,8 @@ use crate::types::{
     Phase, Progress, Session, SessionState, Signal, Span, TextId, Turn,
 };
 use crate::{
-    PastSession, budgeting, compaction, completion, exhaustion, handoff, offloading, prompting, recovery,
-    review, splitting,
+    PastCompaction, PastHandoff, PastSession, PastWait, TurnTaken, budgeting, compaction, completion,
+    exhaustion, handoff, offloading, prompting, recovery, review, splitting,
 };
 
 /// 2026-06-01 12:00 UTC.
@@ -65,6 +65,67 @@ pub fn past_session(id: &str) -> PastSession {
         compactions: 0,
         peak_tokens: Some(190_000),
         window_tokens: Some(200_000),
+    }
+}
+
+/// A turn of half a minute.
+///
+/// ```
+/// assert_eq!(baton_sdk::sample::turn_taken(7).ordinal, 7);
+/// ```
+pub fn turn_taken(ordinal: u32) -> TurnTaken {
+    TurnTaken {
+        ordinal,
+        ended_at_ms: 1_764_000_000_000,
+        took_ms: 30_000,
+        billed_input_tokens: 90_000,
+        billed_output_tokens: 1_200,
+        cost_microusd: Some(45_000),
+        model: Some("rehearsal-1".into()),
+    }
+}
+
+/// An agent that made room by itself at 160,000 tokens.
+///
+/// ```
+/// assert!(!baton_sdk::sample::past_compaction("s1").by_host);
+/// ```
+pub fn past_compaction(session: &str) -> PastCompaction {
+    PastCompaction {
+        session: session.into(),
+        turn: 12,
+        ended_at_ms: 1_764_000_000_000,
+        by_host: false,
+        before_tokens: Some(160_000),
+        after_tokens: Some(30_000),
+    }
+}
+
+/// A wait of an hour for a provider's allowance.
+///
+/// ```
+/// let wait = baton_sdk::sample::past_wait();
+/// assert_eq!(wait.ended_at_ms, Some(wait.began_at_ms + 3_600_000));
+/// ```
+pub fn past_wait() -> PastWait {
+    PastWait {
+        cause: exhaustion::QuotaCause::Usage,
+        began_at_ms: 1_764_000_000_000,
+        ended_at_ms: Some(1_764_003_600_000),
+    }
+}
+
+/// A handoff that was found fit.
+///
+/// ```
+/// assert_eq!(baton_sdk::sample::past_handoff("s1").session, "s1");
+/// ```
+pub fn past_handoff(session: &str) -> PastHandoff {
+    PastHandoff {
+        path: "docs/handoffs/build-1.md".into(),
+        session: session.into(),
+        score: Some(95),
+        staleness: Some(review::Staleness::Fresh),
     }
 }
 

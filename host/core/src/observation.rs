@@ -20,7 +20,7 @@ use crate::view::Origin;
 use crate::workflow::SplitTime;
 
 pub use capability::Capability;
-pub use facts::{Facts, PastSession};
+pub use facts::{Facts, PastCompaction, PastHandoff, PastSession, PastWait, TurnTaken};
 pub use handoff::{
     ArtifactView, Attempt, Beyond, BriefKind, CommandRunView, CommitView, ConflictView, ContextFile,
     EntryKind, EntryPointView, FileReadView, HandoffFinding, HandoffObservation, HandoffReference,

@@ -40,6 +40,7 @@ mod entries;
 mod evidence;
 mod examine;
 mod handoff;
+mod history;
 mod index;
 mod inputs;
 mod join;

@@ -16,10 +16,19 @@ pub use exports::baton::policy::settings;
 /// The facts that a component may import.
 pub mod facts {
     mod generated {
-        wasmtime::component::bindgen!({ path: "../../wit", world: "facts" });
+        wasmtime::component::bindgen!({
+            path: "../../wit",
+            world: "facts",
+            with: {
+                "baton:policy/types@0.1.0": super::super::types,
+                "baton:policy/questions@0.1.0": super::super::questions,
+            },
+        });
     }
 
-    pub use generated::baton::policy::facts_history;
+    pub use generated::baton::policy::{
+        facts_compactions, facts_handoffs, facts_history, facts_turns, facts_waits,
+    };
 }
 
 /// The same records owned, as they pass from a layer to the next policy and back.

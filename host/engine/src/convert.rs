@@ -11,6 +11,7 @@ macro_rules! same {
 }
 
 mod answers;
+mod facts;
 
 use baton_core::decision as core;
 use baton_core::facts::{Capabilities, Channel, Exit, OccupancySource};
@@ -18,10 +19,10 @@ use baton_core::observation as see;
 use baton_core::workflow::SplitTime;
 use baton_core::{ObjectiveId, PhaseId, SessionId};
 
-use crate::bindings::facts::facts_history;
 use crate::bindings::{questions, types};
 
 pub(crate) use answers::*;
+pub(crate) use facts::*;
 
 fn channel_out(channel: Channel) -> types::Channel {
     same!(channel, Channel => types::Channel: AgentEvent, ProviderError, AgentText, Terminal, ToolOutput)
@@ -198,21 +199,6 @@ fn git(git: &see::GitView) -> types::GitFacts<'_> {
         branch: git.branch.as_deref(),
         commits_since: git.commits_since,
         dirty_files: git.dirty_files,
-    }
-}
-
-/// What a component is told of a session that is over.
-pub(crate) fn past_session(session: &see::PastSession) -> facts_history::PastSession {
-    facts_history::PastSession {
-        id: session.id.clone(),
-        agent: session.agent.clone(),
-        role: session.role.clone(),
-        ended_by: session.ended_by.clone(),
-        objectives_done: session.objectives_done,
-        turns: session.turns,
-        compactions: session.compactions,
-        peak_tokens: session.peak_tokens,
-        window_tokens: session.window_tokens,
     }
 }
 
@@ -447,10 +433,14 @@ pub(crate) fn splitting<R>(
     })
 }
 
+fn staleness(of: core::Staleness) -> questions::Staleness {
+    same!(of, core::Staleness => questions::Staleness: Fresh, SlightlyStale, Stale, VeryStale)
+}
+
 fn handoff_reference(newest: &see::HandoffReference) -> questions::HandoffReference<'_> {
     questions::HandoffReference {
         path: &newest.path,
-        staleness: same!(newest.staleness, core::Staleness => questions::Staleness: Fresh, SlightlyStale, Stale, VeryStale),
+        staleness: staleness(newest.staleness),
         found: newest.found.map(|found| questions::HandoffFinding {
             commits_since: found.commits_since,
             missing_files: found.missing_files,

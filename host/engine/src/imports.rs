@@ -1,4 +1,5 @@
-//! What a policy may call: `log`, `config`, `text`, facts, where granted `artifacts`, and in a layer the next policy (`layer.rs`). Every call is bounded and pays
+//! What a policy may call: `log`, `config`, `text`, facts (`facts.rs`), where granted
+//! `artifacts`, and in a layer the next policy (`layer.rs`). Every call is bounded and pays
 //! fuel, so that it is deterministic and a flood of calls ends like any other loop. There is no clock here, no
 //! randomness, no file.
 
@@ -11,10 +12,9 @@ use wasmtime::StoreContextMut;
 use wasmtime::component::Linker;
 
 use crate::bindings::artifacts::ReadError;
-use crate::bindings::facts::facts_history;
 use crate::bindings::{log, text, types};
 use crate::contract::interface;
-use crate::convert;
+use crate::facts;
 use crate::grants::ArtifactSource;
 use crate::layer;
 use crate::limits::{BEHIND_MAX, NEXT_CALLS_MAX};
@@ -22,7 +22,18 @@ use crate::patterns::{Patterns, TooManyPatterns, clip};
 use crate::state::{LogLevel, State};
 
 /// Interfaces that every component may import.
-pub(crate) const FREE: [&str; 6] = ["types", "questions", "log", "config", "text", "facts-history"];
+pub(crate) const FREE: [&str; 10] = [
+    "types",
+    "questions",
+    "log",
+    "config",
+    "text",
+    "facts-history",
+    "facts-turns",
+    "facts-compactions",
+    "facts-waits",
+    "facts-handoffs",
+];
 
 /// The interface that needs a grant.
 pub(crate) const ARTIFACTS: &str = "artifacts";
@@ -57,9 +68,9 @@ pub(crate) enum Misuse {
 }
 
 /// What a call of an import gives.
-type Answer<T> = wasmtime::Result<(T,)>;
+pub(crate) type Answer<T> = wasmtime::Result<(T,)>;
 
-type Store<'a> = StoreContextMut<'a, State>;
+pub(crate) type Store<'a> = StoreContextMut<'a, State>;
 
 /// Takes fuel for a call that handles `bytes`. What is not there is not taken: the call traps as out of fuel.
 pub(crate) fn pay(store: &mut Store<'_>, fuel: u64) -> wasmtime::Result<()> {
@@ -73,7 +84,7 @@ pub(crate) fn pay(store: &mut Store<'_>, fuel: u64) -> wasmtime::Result<()> {
     }
 }
 
-fn for_bytes(bytes: usize) -> u64 {
+pub(crate) fn for_bytes(bytes: usize) -> u64 {
     CALL_FUEL.saturating_add(BYTE_FUEL.saturating_mul(bytes as u64))
 }
 
@@ -84,7 +95,7 @@ pub(crate) fn define(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     define_config(linker)?;
     define_text(linker)?;
     define_artifacts(linker)?;
-    define_history(linker)?;
+    facts::define(linker)?;
     layer::define(linker)
 }
 
@@ -267,24 +278,6 @@ fn define_artifacts(linker: &mut Linker<State>) -> wasmtime::Result<()> {
             let part = widened(&text, Span { start, end: start.saturating_add(limit) }).to_owned();
             pay(&mut store, BYTE_FUEL.saturating_mul(part.len() as u64))?;
             Ok((Ok(part),))
-        },
-    )
-}
-
-fn define_history(linker: &mut Linker<State>) -> wasmtime::Result<()> {
-    let mut history = linker.instance(&interface("facts-history"))?;
-    history.func_wrap(
-        "past-sessions",
-        |mut store: Store<'_>, (limit,): (u32,)| -> Answer<Vec<facts_history::PastSession>> {
-            let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-            let known = store.data().facts().past_sessions.iter().take(limit);
-            let sessions: Vec<_> = known.map(convert::past_session).collect();
-            let bytes = |session: &facts_history::PastSession| {
-                let ended_by = session.ended_by.as_ref().map_or(0, String::len);
-                session.id.len() + session.agent.len() + session.role.len() + ended_by + ENTRY_BYTES
-            };
-            pay(&mut store, for_bytes(sessions.iter().map(bytes).sum()))?;
-            Ok((sessions,))
         },
     )
 }

@@ -18,6 +18,7 @@ mod convert;
 mod engine;
 mod evaluate;
 mod exports;
+mod facts;
 mod gate;
 mod grants;
 mod imports;

@@ -262,7 +262,7 @@ fn forbidden(import: &str, grants: &Grants) -> Option<&'static str> {
         ARTIFACTS => None,
         _ if FREE.contains(&interface) || question(interface).is_some() => None,
         _ => Some(
-            "which baton:policy does not offer: it has types, log, config, text, facts-history and, where granted, artifacts",
+            "which baton:policy does not offer: it has types, log, config, text, facts-… and, where granted, artifacts",
         ),
     }
 }

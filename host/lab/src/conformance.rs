@@ -9,6 +9,7 @@
 
 mod change;
 mod dice;
+mod facts;
 mod generate;
 mod rules;
 mod tally;

@@ -10,8 +10,8 @@ use crate::types::{
     SessionState, Signal, Span, StatusReport, Turn,
 };
 use crate::{
-    Answer, Ask, PastSession, budgeting, compaction, completion, exhaustion, handoff, offloading, prompting,
-    recovery, review, splitting,
+    Answer, Ask, PastCompaction, PastHandoff, PastSession, PastWait, TurnTaken, budgeting, compaction,
+    completion, exhaustion, handoff, offloading, prompting, recovery, review, splitting,
 };
 
 /// A word of the contract, from that of Rust: `ToolOutput` is `tool-output`.
@@ -174,6 +174,10 @@ records! {
     GitFacts: branch commits_since dirty_files;
     Evidence: channel seq text;
     PastSession: id agent role objectives_done turns compactions, or_default ended_by peak_tokens window_tokens;
+    TurnTaken: ordinal ended_at_ms took_ms billed_input_tokens billed_output_tokens, or_default cost_microusd model;
+    PastCompaction: session turn ended_at_ms by_host, or_default before_tokens after_tokens;
+    PastWait: cause began_at_ms, or_default ended_at_ms;
+    PastHandoff: path session, or_default score staleness;
     exhaustion::Observation: occasion session phase signals window answer_bytes files_changed files_missing nudges git
         attributes, or_default asked_at_ms utc_offset_minutes objectives others_open handoff_reported handoff phase_files_changed
         split_requested review_missing report_not_taken imported;

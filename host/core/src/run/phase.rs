@@ -7,7 +7,7 @@ use crate::decision::SubPhase;
 use crate::facts::{Billed, WorkspaceFacts};
 use crate::ids::{Digest, PhaseId, SessionId};
 use crate::input::{ArtifactRef, ReportedHandoff};
-use crate::observation::{Attempt, Basis, ObjectiveStatus, SplitRequest};
+use crate::observation::{Attempt, Basis, ObjectiveStatus, PastWait, SplitRequest};
 use crate::text::Text;
 use crate::time::UnixMs;
 use crate::tree::Tree;
@@ -148,6 +148,8 @@ pub(super) struct Phase {
     pub(super) done_at_retry: u32,
     pub(super) verifications: u32,
     pub(super) quota_waits: u32,
+    /// Its waits for a provider that are over, oldest first.
+    pub(super) past_waits: VecDeque<PastWait>,
     pub(super) verified: Option<bool>,
     /// When that was, and the artifact with what the command printed.
     pub(super) verified_at: UnixMs,
@@ -262,6 +264,7 @@ impl Phase {
             done_at_retry: 0,
             verifications: 0,
             quota_waits: 0,
+            past_waits: VecDeque::new(),
             verified: None,
             verified_at: UnixMs(0),
             verification: String::new(),

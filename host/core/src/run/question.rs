@@ -8,12 +8,11 @@ use crate::ids::{ObjectiveId, RequestId, SessionId};
 use crate::input::ReportedHandoff;
 use crate::observation::{
     ArtifactView, Ask, Attributes, Basis, Beyond, BriefKind, BudgetView, BudgetingObservation,
-    ChangedFileView, CommitView, CompactionObservation, CompletionObservation, Facts, GitView,
-    HandoffFinding, HandoffObservation, HandoffReference, ItemView, ObjectiveStatus, ObjectiveView, Occasion,
-    OccupancyView, OffloadingObservation, PastSession, PhaseView, ProgressView, Question,
-    RecoveryObservation, RemarkView, ReportedHandoffView, ReviewObservation, SessionObservation,
-    SessionState, SessionView, SplitOccasion, SplittingObservation, TextId, TurnView, VerificationView,
-    Withheld, said,
+    ChangedFileView, CommitView, CompactionObservation, CompletionObservation, GitView, HandoffFinding,
+    HandoffObservation, HandoffReference, ItemView, ObjectiveStatus, ObjectiveView, Occasion, OccupancyView,
+    OffloadingObservation, PhaseView, ProgressView, Question, RecoveryObservation, RemarkView,
+    ReportedHandoffView, ReviewObservation, SessionObservation, SessionState, SessionView, SplitOccasion,
+    SplittingObservation, TextId, TurnView, VerificationView, Withheld, said,
 };
 use crate::text::Text;
 use crate::view::{Origin, Repair};
@@ -24,15 +23,13 @@ use super::inputs::{Reference, refer};
 use super::judge::Judgment;
 use super::phase::Phase;
 use super::seen::unheard_of;
-use super::session::{Session, cut};
+use super::session::cut;
 
 /// Files of a handoff observation: as many as fit one screen of a brief several times over.
 const CHANGED_FILES: usize = 100;
 /// Attempts, decisions, gotchas and patterns of a handoff observation, each, newest last: more than one screen has room for. The
 /// facts beside the handoff have all of them.
 const RECORDS: usize = 64;
-/// Sessions that the facts of a question tell of: the bound of the contract.
-const PAST_SESSIONS: usize = 16;
 /// Artifacts of a handoff observation, newest first.
 const ARTIFACTS: usize = 20;
 /// Ids of the objectives beside those of a prompt.
@@ -47,28 +44,9 @@ impl Run {
         let request = self.requests;
         self.index.asked(request, self.phases[p].spec.id.clone());
         let scope = self.scope_of(p, ask.capability());
-        let facts = Facts { past_sessions: self.past_sessions(p) };
+        let facts = self.facts_of(p);
         self.emit(Action::RequestDecision { request, question: Question { ask, texts, facts }, scope });
         request
-    }
-
-    /// The sessions of a phase before the present one, newest first.
-    fn past_sessions(&self, p: usize) -> Vec<PastSession> {
-        let phase = &self.phases[p];
-        let before = phase.sessions.iter().rev().filter(|id| phase.session.as_ref() != Some(id));
-        let sessions = before.filter_map(|id| self.sessions.get(id));
-        let past = |session: &Session| PastSession {
-            id: session.id.to_string(),
-            agent: session.agent.name().to_owned(),
-            role: session.role.to_string(),
-            ended_by: said(&session.ending),
-            objectives_done: session.done,
-            turns: session.turns,
-            compactions: session.compactions,
-            peak_tokens: session.peak_tokens,
-            window_tokens: session.window_tokens,
-        };
-        sessions.take(PAST_SESSIONS).map(past).collect()
     }
 
     pub(super) fn ask_assessment(&mut self, p: usize, occasion: Occasion, focus: &[usize]) -> RequestId {

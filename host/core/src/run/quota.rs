@@ -61,6 +61,7 @@ impl Run {
                 session.state = SessionState::Working;
             }
             let (session, waited) = (session.id.clone(), now.since(quota.since));
+            self.note_wait(p, &quota);
             self.notify(Notice::QuotaOver { phase, session, waited });
         }
     }
@@ -128,6 +129,9 @@ impl Run {
     }
 
     pub(super) fn quota_over(&mut self, p: usize, since: UnixMs, focus: Vec<usize>) {
+        if let Some(wait) = self.quota_row(p) {
+            self.note_wait(p, &wait);
+        }
         if let Some(session) = self.phases[p].session.clone() {
             let waited = self.now.since(since);
             self.notify(Notice::QuotaOver { phase: self.phases[p].spec.id.clone(), session, waited });

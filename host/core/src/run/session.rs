@@ -3,17 +3,22 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use crate::facts::{AgentEvent, Billed, Capabilities, Channel, Exit, OccupancySource, Signal};
+use crate::facts::{
+    AgentEvent, Billed, Capabilities, Channel, CompactionTrigger, Exit, OccupancySource, Signal,
+};
 use crate::ids::{Digest, RoleName, Seq, SessionId};
-use crate::observation::{OccupancyView, SessionState, TurnView};
+use crate::observation::{OccupancyView, PastCompaction, SessionState, TurnTaken, TurnView};
 use crate::time::{DurationMs, UnixMs};
 use crate::view::QuotaRow;
 use crate::workflow::AgentKind;
 
+use super::history::{PAST_COMPACTIONS, TURNS_TAKEN, keep_newest};
 use super::judge::AtWork;
 
 /// Turns a policy sees: enough to see growth, small enough to copy on every decision.
 const RECENT_TURNS: usize = 32;
+/// Bytes of the name of a model.
+const MODEL_BYTES: usize = 64;
 /// Signals a policy sees.
 const RECENT_SIGNALS: usize = 32;
 /// Bytes of signal text a policy sees; the oldest signals go first.
@@ -87,6 +92,12 @@ pub(super) struct Session {
     /// Tokens in the window when that question was put.
     pub(super) used_when_asked: Option<u64>,
     turn: TurnView,
+    /// The model that it named.
+    model: Option<String>,
+    turns_taken: VecDeque<TurnTaken>,
+    /// When its turn under way began.
+    turn_began: UnixMs,
+    pub(super) past_compactions: VecDeque<PastCompaction>,
     compacted_at_turn: Option<u32>,
     used_before_compaction: Option<u64>,
     reads: BTreeSet<String>,
@@ -142,6 +153,10 @@ impl Session {
             at_work: AtWork::default(),
             used_when_asked: None,
             turn: TurnView::default(),
+            model: None,
+            turns_taken: VecDeque::new(),
+            turn_began: at,
+            past_compactions: VecDeque::new(),
             compacted_at_turn: None,
             used_before_compaction: None,
             reads: BTreeSet::new(),
@@ -160,6 +175,12 @@ impl Session {
         self.is_apart = false;
         self.state = SessionState::Working;
         self.last_heard = at;
+        self.turn_began = at;
+    }
+
+    /// What its newest turns took, newest first.
+    pub(super) fn turns_taken(&self) -> Vec<TurnTaken> {
+        self.turns_taken.iter().rev().cloned().collect()
     }
 
     pub(super) fn end(&mut self, exit: Exit, ending: &str) {
@@ -231,8 +252,17 @@ impl Session {
             }
             AgentEvent::Billing(billed) => self.billed.add(billed),
             AgentEvent::Signal(signal) => self.notice(seq, at, signal.clone()),
-            AgentEvent::Compacted { before_tokens, after_tokens, .. } => {
+            AgentEvent::Compacted { trigger, before_tokens, after_tokens } => {
                 self.compactions += 1;
+                let compaction = PastCompaction {
+                    session: self.id.to_string(),
+                    turn: self.turns,
+                    ended_at_ms: at,
+                    by_host: *trigger == CompactionTrigger::Asked,
+                    before_tokens: before_tokens.or(self.used_tokens),
+                    after_tokens: *after_tokens,
+                };
+                keep_newest(&mut self.past_compactions, compaction, PAST_COMPACTIONS);
                 self.compacted_at_turn = Some(self.turns);
                 self.used_before_compaction = before_tokens.or(self.used_tokens);
                 self.refilled_within_turns = 0;
@@ -268,10 +298,11 @@ impl Session {
                 }
             }
             AgentEvent::Capabilities(told) => self.capabilities = *told,
-            AgentEvent::Ready { .. }
-            | AgentEvent::Compacting
-            | AgentEvent::CompactionFailed { .. }
-            | AgentEvent::Unknown { .. } => {}
+            AgentEvent::Ready { model, .. } => {
+                self.model = model.clone().or(self.model.take());
+                self.model.iter_mut().for_each(|model| cut(model, MODEL_BYTES));
+            }
+            AgentEvent::Compacting | AgentEvent::CompactionFailed { .. } | AgentEvent::Unknown { .. } => {}
         }
     }
 
@@ -301,6 +332,7 @@ impl Session {
     /// Nobody asks any more how it went: what is shown of it stays, what decisions rested on goes (D1).
     pub(super) fn forget(&mut self) {
         self.recent = VecDeque::new();
+        self.turns_taken = VecDeque::new();
         self.signals = VecDeque::new();
         self.answer_tail = String::new();
         self.reads = BTreeSet::new();
@@ -320,10 +352,18 @@ impl Session {
             output_tokens: billed.output_tokens,
             ..std::mem::take(&mut self.turn)
         };
-        if self.recent.len() == RECENT_TURNS {
-            self.recent.pop_front();
-        }
-        self.recent.push_back(turn);
+        keep_newest(&mut self.recent, turn, RECENT_TURNS);
+        let taken = TurnTaken {
+            ordinal: self.turns,
+            ended_at_ms: at,
+            took_ms: at.since(self.turn_began),
+            billed_input_tokens: billed.input_tokens,
+            billed_output_tokens: billed.output_tokens,
+            cost_microusd: billed.cost_microusd,
+            model: self.model.clone(),
+        };
+        keep_newest(&mut self.turns_taken, taken, TURNS_TAKEN);
+        self.turn_began = at;
     }
 
     fn fill(&mut self, at: UnixMs, used: u64, source: OccupancySource) {
@@ -387,7 +427,6 @@ fn keep_tail(text: &mut String, limit: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::facts::CompactionTrigger;
 
     fn session() -> Session {
         Session::new("s1".into(), "executor".into(), AgentKind::Rehearsal, 0, 25, None, UnixMs(0))

@@ -128,7 +128,7 @@ impl Run {
         deciders.iter().map(with_capabilities).chain([rest]).collect::<Vec<_>>().join(", ")
     }
 
-    fn quota_row(&self, p: usize) -> Option<QuotaRow> {
+    pub(super) fn quota_row(&self, p: usize) -> Option<QuotaRow> {
         match self.phases[p].step {
             Step::Quota { cause, since, until, .. } => Some(QuotaRow { cause, since, until }),
             _ => self.session(p)?.quota,

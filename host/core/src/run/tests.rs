@@ -5,6 +5,7 @@ mod commits;
 mod endings;
 mod examinations;
 mod handoffs;
+mod history;
 mod inputs;
 mod mind;
 mod offload;

@@ -20,7 +20,7 @@ const ADVICE: &str = "take the change back, or give the package a new version an
                       wit/released/README.md says which changes need what, host/engine/src/contract.rs where";
 
 /// Every function that the contract lends to a policy.
-const LENT: [(&str, &str); 13] = [
+const LENT: [(&str, &str); 17] = [
     ("log", "write"),
     ("config", "get-flag"),
     ("config", "get-integer"),
@@ -34,6 +34,10 @@ const LENT: [(&str, &str); 13] = [
     ("artifacts", "names"),
     ("artifacts", "read"),
     ("facts-history", "past-sessions"),
+    ("facts-turns", "turns-taken"),
+    ("facts-compactions", "past-compactions"),
+    ("facts-waits", "past-waits"),
+    ("facts-handoffs", "past-handoffs"),
 ];
 
 fn root() -> PathBuf {

@@ -5,8 +5,8 @@ use baton_core::decision::{Assessment, CompletionDecision, QuotaCause, Staleness
 use baton_core::observation::{
     ArtifactView, Ask, Attempt, Beyond, BriefKind, BudgetingObservation, Capability, ChangedFileView,
     CommandRunView, CommitView, CompactionObservation, CompletionObservation, ConflictView, ContextFile,
-    EntryKind, EntryPointView, Facts, FileReadView, HandoffFinding, HandoffObservation, HandoffReference,
-    ItemKind, ItemView, LessonKind, LessonView, Occasion, OffloadingObservation, PastSession, Question,
+    EntryKind, EntryPointView, FileReadView, HandoffFinding, HandoffObservation, HandoffReference,
+    ItemKind, ItemView, LessonKind, LessonView, Occasion, OffloadingObservation, Question,
     RecoveryObservation, RemarkView, ReportedHandoffView, ReviewObservation, SessionObservation,
     SessionState, SplitGroup, SplitLimits, SplitOccasion, SplitRequest, SplittingObservation, TextId,
     VerificationView, Withheld,
@@ -16,6 +16,7 @@ use baton_core::{Digest, ObjectiveId, PhaseId, SessionId, Text, UnixMs};
 use baton_engine::limits::{ANSWER_TEXT_BYTES, REASON_BYTES};
 
 use super::dice::Dice;
+use super::facts::facts;
 use super::views::{self, every};
 
 every! {
@@ -44,8 +45,6 @@ pub(super) const VERDICTS: &[Verdict] = &[
 ];
 
 /// Of core: records of a handoff, files and artifacts in it, items that could be replaced, files that a document names.
-/// Sessions that the facts of a question tell of.
-const PAST_SESSIONS: usize = 16;
 const RECORDS: usize = 64;
 const CHANGED_FILES: usize = 100;
 const ARTIFACTS: usize = 20;
@@ -77,7 +76,7 @@ pub(super) const DOCUMENT_BYTES: usize = ANSWER_TEXT_BYTES;
 const PATH_BYTES: usize = 300;
 const FOLDERS: [&str; 3] = ["parser", "données", "部品"];
 /// The year 2100: no agent's clock is further on.
-const LATEST_MS: u64 = 4_102_444_800_000;
+pub(super) const LATEST_MS: u64 = 4_102_444_800_000;
 
 /// The `index`th question of a seed about this.
 pub(super) fn question(seed: u64, index: u64, capability: Capability) -> Question {
@@ -117,22 +116,7 @@ pub(super) fn question(seed: u64, index: u64, capability: Capability) -> Questio
             (Ask::Review(Box::new(seen)), vec![document])
         }
     };
-    let past_sessions = dice.list(PAST_SESSIONS, past_session);
-    Question { ask, texts: texts.into_iter().map(Text::new).collect(), facts: Facts { past_sessions } }
-}
-
-fn past_session(dice: &mut Dice) -> PastSession {
-    PastSession {
-        id: "s1".to_owned(),
-        agent: dice.line(40),
-        role: dice.line(40),
-        ended_by: dice.maybe(|_| "exhausted".to_owned()),
-        objectives_done: dice.number32(u32::MAX),
-        turns: dice.number32(u32::MAX),
-        compactions: dice.number32(u32::MAX),
-        peak_tokens: dice.maybe(|dice| dice.number(u64::MAX)),
-        window_tokens: dice.maybe(views::window),
-    }
+    Question { ask, texts: texts.into_iter().map(Text::new).collect(), facts: facts(dice) }
 }
 
 /// What an agent wrote for its successor.
