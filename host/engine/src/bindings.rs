@@ -20,7 +20,6 @@ pub mod facts {
             path: "../../wit",
             world: "facts",
             with: {
-                "baton:policy/types@0.1.0": super::super::types,
                 "baton:policy/questions@0.1.0": super::super::questions,
             },
         });

@@ -11,6 +11,7 @@ mod change;
 mod dice;
 mod facts;
 mod generate;
+mod quoted;
 mod rules;
 mod tally;
 mod views;

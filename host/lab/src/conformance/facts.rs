@@ -1,7 +1,7 @@
 //! The facts that go with a generated question (`wit/facts.wit`), in every shape that the host could give them.
 
-use baton_core::{DurationMs, UnixMs};
 use baton_core::observation::{Facts, PastCompaction, PastHandoff, PastSession, PastWait, TurnTaken};
+use baton_core::{DurationMs, UnixMs};
 
 use super::dice::Dice;
 use super::generate::{LATEST_MS, QUOTA_CAUSES, STALENESS};

@@ -5,11 +5,10 @@ use baton_core::decision::{Assessment, CompletionDecision, QuotaCause, Staleness
 use baton_core::observation::{
     ArtifactView, Ask, Attempt, Beyond, BriefKind, BudgetingObservation, Capability, ChangedFileView,
     CommandRunView, CommitView, CompactionObservation, CompletionObservation, ConflictView, ContextFile,
-    EntryKind, EntryPointView, FileReadView, HandoffFinding, HandoffObservation, HandoffReference,
-    ItemKind, ItemView, LessonKind, LessonView, Occasion, OffloadingObservation, Question,
-    RecoveryObservation, RemarkView, ReportedHandoffView, ReviewObservation, SessionObservation,
-    SessionState, SplitGroup, SplitLimits, SplitOccasion, SplitRequest, SplittingObservation, TextId,
-    VerificationView, Withheld,
+    EntryKind, EntryPointView, FileReadView, HandoffFinding, HandoffObservation, HandoffReference, ItemKind,
+    ItemView, LessonKind, LessonView, Occasion, OffloadingObservation, Question, RecoveryObservation,
+    RemarkView, ReportedHandoffView, ReviewObservation, SessionObservation, SessionState, SplitGroup,
+    SplitLimits, SplitOccasion, SplitRequest, SplittingObservation, TextId, VerificationView, Withheld,
 };
 use baton_core::workflow::SplitTime;
 use baton_core::{Digest, ObjectiveId, PhaseId, SessionId, Text, UnixMs};
@@ -45,7 +44,7 @@ pub(super) const VERDICTS: &[Verdict] = &[
 ];
 
 /// Of core: records of a handoff, files and artifacts in it, items that could be replaced, files that a document names.
-const RECORDS: usize = 64;
+pub(super) const RECORDS: usize = 64;
 const CHANGED_FILES: usize = 100;
 const ARTIFACTS: usize = 20;
 const ITEMS: usize = 64;

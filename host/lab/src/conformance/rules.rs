@@ -10,6 +10,7 @@ use baton_engine::PolicyAnswer;
 
 use super::change;
 use super::dice::Dice;
+use super::quoted;
 
 /// A rule: what holds, why, and how it is found out.
 pub(super) struct Rule {
@@ -160,6 +161,20 @@ pub(super) const RULES: &[Rule] = &[
         },
     },
     Rule {
+        name: "quotes-others",
+        says: "nothing that an agent, a tool or a committer wrote begins a line of a prompt or a document",
+        because: "whoever writes a gotcha or a commit would give orders to the next agent",
+        test: Test::Changed {
+            change: quoted::somebody_orders,
+            holds: |_, _, after| match after {
+                Decision::Brief(brief) => quotes([&brief.prompt]),
+                Decision::Compose(composition) => quotes([&composition.document, &composition.index]),
+                _ => NotAsked,
+            },
+            for_abstaining: false,
+        },
+    },
+    Rule {
         name: "full-stays-full",
         says: "more tokens used never take an exhaustion or a warning back",
         because: "a session that is fuller is not better off",
@@ -299,6 +314,13 @@ pub(super) const RULES: &[Rule] = &[
         },
     },
 ];
+
+fn quotes<const N: usize>(texts: [&String; N]) -> Held {
+    match texts.into_iter().find_map(|text| quoted::ordered(text)) {
+        Some(line) => No(format!("it passes on as a line of its own what another one wrote: {line:?}")),
+        None => Yes,
+    }
+}
 
 /// No cap is more than any.
 fn turns(budget: &TurnBudget) -> u32 {

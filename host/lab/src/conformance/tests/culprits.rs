@@ -218,6 +218,14 @@ fn culprit(rule: &str) -> Report {
                 }
             }),
         ),
+        "quotes-others" => report_of(
+            HANDOFF,
+            but(|question, decision| {
+                if let (Ask::Compose(seen), Decision::Compose(answer)) = (&question.ask, decision) {
+                    answer.document = seen.gotchas.join("\n");
+                }
+            }),
+        ),
         "full-stays-full" => report_of(
             EXHAUSTION,
             but(|question, decision| {
