@@ -30,7 +30,7 @@ fn without_facts() -> String {
 
 /// Answers with a text of the newest entry of a fact, which stands so many bytes behind the beginning of the entry, or with "some" where
 /// it has none; with "none" where there is no entry.
-fn reader(interface: &str, function: &str, text_at: Option<u32>) -> Guest {
+fn reader(interface: &'static str, function: &'static str, text_at: Option<u32>) -> Guest {
     let found = match text_at {
         None => format!("(i32.store (i32.const {REASON}) (i32.const 2052))"),
         Some(at) => format!(

@@ -17,7 +17,7 @@ mod signals;
 use baton_sdk::Host;
 use baton_sdk::exhaustion::{Assessment, Observation, Occasion, Quota, QuotaCause, Verdict};
 use baton_sdk::recovery::Action;
-use baton_sdk::types::{Capabilities, Channel, Evidence, Session, SessionState};
+use baton_sdk::types::{Capabilities, Channel, Evidence, Objective, Session, SessionState};
 use baton_sdk::{completion as done, recovery};
 
 use crate::page::one_line;
@@ -43,6 +43,8 @@ struct Outcome {
     verdict: Verdict,
     /// The prompt was answered, and its objectives are not done.
     is_unfinished: bool,
+    /// Ids of those that were reported as done, and are not.
+    taken_back: Vec<String>,
     evidence: Vec<Evidence>,
     recovery: Action,
     reason: String,
@@ -65,12 +67,17 @@ pub(crate) fn assess(host: &impl Host, o: &Observation) -> Assessment {
     }
 }
 
-/// Which objectives of a prompt are done: all of them, or none.
+/// Which objectives of a prompt are done: all of them, or those that were reported as done and that nothing takes back.
 pub(crate) fn complete(host: &impl Host, o: &done::Observation) -> done::Decision {
     let outcome = judge(host, &o.session);
     let is_done = outcome.verdict == Verdict::Answered && !outcome.is_unfinished;
-    let objectives = o.session.objectives.iter().filter(|_| is_done);
-    let done = objectives.map(|objective| objective.id.clone()).collect();
+    // Where all of it was reported and something else is missing, none of it stands.
+    let is_partly = !outcome.taken_back.is_empty() || !completion::is_all_done(&o.session);
+    let stays = |objective: &Objective| {
+        is_partly && completion::is_done(objective) && !outcome.taken_back.contains(&objective.id)
+    };
+    let done = o.session.objectives.iter().filter(|objective| is_done || stays(objective));
+    let done = done.map(|objective| objective.id.clone()).collect();
     done::Decision { done, evidence: outcome.evidence, reason: outcome.reason }
 }
 
@@ -356,6 +363,7 @@ fn plain(verdict: Verdict, reason: impl Into<String>) -> Outcome {
     Outcome {
         verdict,
         is_unfinished: false,
+        taken_back: Vec::new(),
         evidence: Vec::new(),
         recovery: usual(verdict),
         reason: reason.into(),

@@ -300,6 +300,12 @@ fn tail(host: &impl Host, o: &Observation) -> String {
 /// Short facts that a successor cannot do without.
 fn facts(host: &impl Host, o: &Observation, agent: &str) -> Vec<String> {
     let mut facts = Vec::new();
+    // What only the agent knew comes first: all else stands in prompts and files as well.
+    if let Some(reported) = &o.reported {
+        for fact in reported.critical_context.iter().filter(|fact| !fact.trim().is_empty()) {
+            facts.push(format!("- {agent}: {}", said(fact, LINE_BYTES)));
+        }
+    }
     if !o.goal.is_empty() {
         facts.push(format!("- journal: the goal of the run is {}", said(&o.goal, LINE_BYTES)));
     }
@@ -307,11 +313,6 @@ fn facts(host: &impl Host, o: &Observation, agent: &str) -> Vec<String> {
     let findings = o.findings.map(|text| host.text_slice(text, beginning)).unwrap_or_default();
     if let Some(line) = findings.lines().map(str::trim).find(|line| !line.is_empty()) {
         facts.push(format!("- tool: the verification said {}", said(line, LINE_BYTES)));
-    }
-    if let Some(reported) = &o.reported {
-        for fact in reported.critical_context.iter().filter(|fact| !fact.trim().is_empty()).take(2) {
-            facts.push(format!("- {agent}: {}", said(fact, LINE_BYTES)));
-        }
     }
     let begun =
         o.objectives.iter().filter(|objective| is_open(objective)).max_by_key(|objective| objective.attempts);

@@ -24,6 +24,11 @@ const EXPECTED_SECTION: u32 = 5;
 const MISSING_FILE: u32 = 35;
 const DROPPED_OBJECTIVE: u32 = 35;
 const TOO_LONG: u32 = 10;
+/// A file that is not there, in the words of an agent: it may be one that is still to be made. The words of an agent are not what a
+/// document claims, and a successor loses more by losing them.
+const MISSING_IN_QUOTE: u32 = 5;
+/// How a line of quoted words begins.
+const QUOTED: &str = "- agent ";
 /// A line of what the host saw an agent do: no place to fill in, and a command may well look for such words.
 const SEEN: &str = "- host: ";
 /// Findings of one kind that are named; one is enough to refuse.
@@ -66,7 +71,8 @@ pub(crate) fn review(host: &impl Host, o: &Observation) -> Review {
     let missing: Vec<(usize, &String)> =
         claims.into_iter().zip(&o.missing_files).filter_map(|(line, path)| Some((line?, path))).collect();
     for (line, path) in missing.iter().take(NAMED) {
-        cost(MISSING_FILE, *line, format!("it names {}, which does not exist", cut(path)));
+        let points = if page.is_quoted(*line) { MISSING_IN_QUOTE } else { MISSING_FILE };
+        cost(points, *line, format!("it names {}, which does not exist", cut(path)));
     }
     for id in page.dropped(&o.open_objectives).into_iter().take(NAMED) {
         cost(DROPPED_OBJECTIVE, 0, format!("the objective {} is open and is not named", cut(id)));
@@ -93,7 +99,8 @@ pub(crate) fn review(host: &impl Host, o: &Observation) -> Review {
         }
         Some(worst) => format!("{score} of 100 points, {needed} are needed; {}", worst.text),
     };
-    Review { score, findings, staleness: staleness(host, o, missing.len()), accepted, reason }
+    let gone = missing.iter().filter(|(line, _)| !page.is_quoted(*line)).count();
+    Review { score, findings, staleness: staleness(host, o, gone), accepted, reason }
 }
 
 /// A document by its lines and headings.
@@ -197,11 +204,18 @@ impl<'t> Document<'t> {
                 claims[path] = match claims[path] {
                     Some(0) | None if !excused => Some(line + 1),
                     Some(0) | None => None,
+                    // What the document says itself counts for more than what it quotes.
+                    Some(at) if !excused && self.is_quoted(at) && !self.is_quoted(line + 1) => Some(line + 1),
                     claimed => claimed,
                 };
             }
         }
         claims
+    }
+
+    /// Whether a line, from 1, holds words of an agent.
+    fn is_quoted(&self, line: usize) -> bool {
+        line.checked_sub(1).is_some_and(|at| self.lines[at].starts_with(QUOTED))
     }
 
     /// Whether the section of a line says that what it names need not be there.

@@ -227,3 +227,53 @@ fn code_and_answers_are_no_blanks() {
     let no_step = review(&no_step, &[], |_| {});
     assert!(findings(&no_step).contains(&"the section \"Next Action\" is empty"), "{:?}", no_step.findings);
 }
+
+#[test]
+fn a_file_that_an_agent_is_still_to_make_takes_none_of_its_words() {
+    // C7, C22, C23: it may be named anywhere in what the agent wrote.
+    let missing = "src/printer.rs";
+    let told = |state: &str, files: &[&str], fact: &str| ReportedHandoff {
+        session: Some("s1".into()),
+        current_state: state.into(),
+        immediate_next_action: "Write the comments of case 3".into(),
+        critical_context: vec![fact.into()],
+        critical_files: files.iter().map(|file| (*file).into()).collect(),
+    };
+    for reported in [
+        told("two of five are written; src/printer.rs comes after them", &[], "Spans are half open"),
+        told("two of five are written", &[missing], "Spans are half open"),
+        told("two of five are written", &[], "the spec wants src/printer.rs beside it"),
+    ] {
+        let mut o = silent(2);
+        o.reported = Some(reported);
+        let document = compose_silent(o).document;
+        let result = review(&document, &["parser".into()], |o| o.missing_files = vec![missing.into()]);
+        assert!(result.accepted, "{:?}\n{document}", result.findings);
+        assert!(findings(&result).contains(&"it names src/printer.rs, which does not exist"));
+        assert_eq!(result.staleness, review::Staleness::Fresh);
+    }
+    // What the document says itself is held against it.
+    let document = compose_silent(silent(2))
+        .document
+        .replace("## References\n", "## References\n- src/printer.rs: the printer\n");
+    let result = review(&document, &["parser".into()], |o| o.missing_files = vec![missing.into()]);
+    assert!(!result.accepted, "{:?}", result.findings);
+}
+
+#[test]
+fn every_fact_that_an_agent_leaves_reaches_its_successor() {
+    // C15: as many as it is asked for, before what the host adds.
+    let facts: Vec<String> = (1..=5).map(|n| format!("fact {n} of the calendar")).collect();
+    let mut o = silent(2);
+    o.reported = Some(ReportedHandoff {
+        session: Some("s1".into()),
+        current_state: "two of five are written".into(),
+        immediate_next_action: "Write case 3".into(),
+        critical_context: facts.clone(),
+        critical_files: Vec::new(),
+    });
+    let document = compose_silent(o).document;
+    for fact in facts {
+        assert!(document.contains(&format!("- agent s1: \"{fact}\"")), "{document}");
+    }
+}

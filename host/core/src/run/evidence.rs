@@ -21,6 +21,8 @@ use super::step::Step;
 const EXPECTED_FILES: usize = 32;
 /// Bytes of a note that goes into a question, a prompt or a reason.
 const NOTE_BYTES: usize = 300;
+/// How an answer says that an objective is not done: "Not done: ID".
+const NOT_DONE: &str = "not done:";
 
 impl Run {
     /// Measures the tree: every file that an objective of the phase names is looked at, not only those in focus, and what a
@@ -57,6 +59,7 @@ impl Run {
             match self.lacks(p, g) {
                 Some(what) => lacking.push(what),
                 None => {
+                    self.phases[p].goals[g].is_unjudged = false;
                     let basis = self.phases[p].basis(g);
                     self.objective_done(p, g, by.clone(), basis);
                 }
@@ -143,7 +146,10 @@ impl Run {
         goal.set_remark(note, now);
         goal.reported = Some(Reported { status, note: note.to_owned(), by: by.clone() });
         match status {
-            ObjectiveStatus::Done => self.objective_done(p, g, by, Basis::Reported),
+            ObjectiveStatus::Done => {
+                goal.is_unjudged = true;
+                self.objective_done(p, g, by, Basis::Reported);
+            }
             _ if goal.is_done() => {
                 let because = format!("its agent reported it as {}", words_of(status));
                 self.reopen(p, g, status, &because);
@@ -161,6 +167,7 @@ impl Run {
         }
         goal.set_status(status, now);
         goal.done_by = None;
+        goal.is_unjudged = false;
         let (objective, by) = (goal.spec.id.clone(), goal.by.take());
         if let Some(session) = by.and_then(|id| self.sessions.get_mut(&id)) {
             session.done = session.done.saturating_sub(1);
@@ -255,6 +262,14 @@ impl Goal {
     }
 }
 
+/// Whether a line of an answer says of an objective that it is not done, as every prompt asks for it.
+fn is_denied(id: &ObjectiveId, answer: &str) -> bool {
+    let lines = answer.lines().map(|line| line.trim_start_matches(|c: char| !c.is_alphanumeric()));
+    let denials = lines.filter_map(|line| line.get(..NOT_DONE.len()).zip(line.get(NOT_DONE.len()..)));
+    let mut denials = denials.filter(|(head, _)| head.eq_ignore_ascii_case(NOT_DONE));
+    denials.any(|(_, named)| has_word(named, id.as_str()))
+}
+
 impl Reported {
     /// Whether this session said it. Nobody but the session at work may say that an objective is not done: what an earlier one
     /// left open is what the next one is for.
@@ -286,6 +301,32 @@ impl Phase {
     pub(super) fn open_beside<'a>(&'a self, focus: &'a [usize]) -> impl Iterator<Item = &'a ObjectiveId> {
         let beside = self.goals.iter().enumerate().filter(|(g, goal)| !goal.is_done() && !focus.contains(g));
         beside.map(|(_, goal)| &goal.spec.id)
+    }
+
+    /// The objectives that its session is judged by: those of its prompt, those that it reported as done beside them, and those that it
+    /// had done and now says are not. What a person accepted, or a check showed, is not judged again.
+    pub(super) fn to_judge(&self, focus: Vec<usize>, answer: &str) -> Vec<usize> {
+        // A session that was given nothing has done nothing.
+        if focus.is_empty() {
+            return focus;
+        }
+        let is_own = |goal: &Goal| goal.is_done() && goal.by.is_some() && goal.by == self.session;
+        let is_shown = |goal: &Goal| matches!(goal.done_by, Some(Basis::Accepted | Basis::Checked));
+        let beside = self.goals.iter().enumerate().filter(|(g, goal)| {
+            let is_said = goal.is_unjudged || is_denied(&goal.spec.id, answer);
+            !focus.contains(g) && is_said && is_own(goal) && !is_shown(goal)
+        });
+        let beside: Vec<usize> = beside.map(|(g, _)| g).collect();
+        focus.into_iter().chain(beside).collect()
+    }
+
+    /// Those of these objectives that its session was prompted for.
+    pub(super) fn of_prompt(&self, judged: &[usize]) -> Vec<usize> {
+        let prompted = |g: &usize| self.before_focus.0.contains(g);
+        match judged.iter().any(prompted) {
+            true => judged.iter().copied().filter(prompted).collect(),
+            false => judged.to_vec(),
+        }
     }
 
     /// What became of a file since the phase began.

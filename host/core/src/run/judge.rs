@@ -97,8 +97,10 @@ impl Run {
     pub(super) fn judge(&mut self, p: usize, occasion: Occasion, focus: Vec<usize>) {
         self.reopen_unproven(p);
         self.take_score_of_answer(p);
+        let answer = self.session(p).map(|session| session.answer_tail.as_str()).unwrap_or_default();
+        let focus = self.phases[p].to_judge(focus, answer);
         let phase = &mut self.phases[p];
-        phase.judged_as_done = !focus.is_empty() && focus.iter().all(|g| phase.goals[*g].is_done());
+        phase.judged_as_done = focus.iter().copied().filter(|g| phase.goals[*g].is_done()).collect();
         let request = self.ask_assessment(p, occasion, &focus);
         self.phases[p].step = Step::Judging { request, occasion, focus };
     }
@@ -346,11 +348,10 @@ impl Run {
         if left.is_empty() {
             return self.complete_focus(p, focus, &decision.evidence);
         }
-        // What its agent reported as done is not, by something else that it said.
-        if self.phases[p].judged_as_done {
-            for g in &left {
-                self.reopen(p, *g, ObjectiveStatus::InProgress, &decision.reason);
-            }
+        // What its agent reported as done is not, by something else that it said. What was reported meanwhile is judged next time.
+        let taken_back = left.iter().filter(|g| self.phases[p].judged_as_done.contains(g));
+        for g in taken_back.copied().collect::<Vec<_>>() {
+            self.reopen(p, g, ObjectiveStatus::InProgress, &decision.reason);
         }
         // What its policy calls done and lacks evidence is left as well, and the session is told what it lacks.
         let lacking = self.mark_done(p, &done);

@@ -45,6 +45,8 @@ pub(super) struct Goal {
     pub(super) remark: String,
     /// Its last report of where it stands.
     pub(super) reported: Option<Reported>,
+    /// It was reported as done, and no prompt of its session was judged since: what else its agent said may take that back.
+    pub(super) is_unjudged: bool,
     /// What shows that it is done; nothing while it is not.
     pub(super) done_by: Option<Basis>,
     /// Whether the last run of a check of it passed.
@@ -62,6 +64,7 @@ impl Goal {
             by: None,
             remark: String::new(),
             reported: None,
+            is_unjudged: false,
             done_by: None,
             check_passed: None,
             times: GoalTimes::default(),
@@ -188,8 +191,8 @@ pub(super) struct Phase {
     /// No objective was reported as done behind it.
     pub(super) handoff_is_last: bool,
     pub(super) requested: Option<SplitRequest>,
-    /// All that the policy is asked about was reported as done when it was asked.
-    pub(super) judged_as_done: bool,
+    /// What of the objectives that the policy is asked about was taken for done when it was asked.
+    pub(super) judged_as_done: Vec<usize>,
     pub(super) handoffs: Vec<HandoffRow>,
     /// What the phase left to those after it, once for each walk of its loop (C23). None of its own sessions starts from them.
     pub(super) closings: Vec<HandoffRow>,
@@ -289,7 +292,7 @@ impl Phase {
             reported_handoff: None,
             handoff_is_last: false,
             requested: None,
-            judged_as_done: false,
+            judged_as_done: Vec::new(),
             handoffs: Vec::new(),
             closings: Vec::new(),
             document: Text::default(),

@@ -97,7 +97,7 @@ impl Run {
             signals,
             window: TextId(0),
             answer_bytes: session.map_or(0, |s| s.answer_bytes),
-            files_changed: phase.changed_for(focus),
+            files_changed: phase.changed_for(&phase.of_prompt(focus)),
             phase_files_changed: phase.files_changed(),
             files_missing: missing as u32,
             objectives: focus.iter().map(|g| self.objective_view(p, *g)).collect(),

@@ -7,6 +7,7 @@ use crate::notice::Notice;
 use crate::observation::{Occasion, SplitOccasion};
 
 use super::Run;
+use super::phase::Goal;
 use super::step::{Step, Succession};
 
 /// Why there is a session after one that was lost.
@@ -41,6 +42,13 @@ impl Run {
             run.phases[p].aged = true;
             run.resume_phase(p);
         });
+    }
+
+    /// Whether something was reported as done in the prompt that died with its agent.
+    fn is_reported_in(&self, p: usize, focus: &[usize]) -> bool {
+        let phase = &self.phases[p];
+        let is_unjudged = |goal: &Goal| goal.is_unjudged && goal.is_done() && goal.by == phase.session;
+        focus.iter().any(|g| phase.goals[*g].is_done()) || phase.goals.iter().any(is_unjudged)
     }
 
     fn resume_phase(&mut self, p: usize) {
@@ -129,7 +137,7 @@ impl Run {
             Step::Ending { then } => self.after_end(p, then),
 
             // Something of the prompt was reported as done before it died with its agent: what else the agent said is judged first.
-            Step::Working { focus, .. } if focus.iter().any(|g| self.phases[p].goals[*g].is_done()) => {
+            Step::Working { focus, .. } if self.is_reported_in(p, &focus) => {
                 self.phases[p].is_cut_off = true;
                 self.measure(p, Occasion::SessionEnded, focus);
             }

@@ -345,17 +345,18 @@ pub(super) fn is_left(o: &Observation) -> bool {
     }
 }
 
-/// The session as it was when it had reported all of its prompt as done, where that was taken back.
+/// The session as it was when it had reported something of its prompt as done, where that was taken back.
 pub(super) fn as_reported(o: &Observation) -> Option<Observation> {
     let is_taken_back = |objective: &Objective| {
         objective.status != ObjectiveStatus::Done && reports(objective, ObjectiveStatus::Done)
     };
     let count = open(o).filter(|objective| is_taken_back(objective)).count() as u32;
-    if count == 0 || open(o).any(|objective| !is_taken_back(objective)) {
+    if count == 0 {
         return None;
     }
     let mut seen = o.clone();
-    seen.objectives.iter_mut().for_each(|objective| objective.status = ObjectiveStatus::Done);
+    let taken_back = seen.objectives.iter_mut().filter(|objective| is_taken_back(objective));
+    taken_back.for_each(|objective| objective.status = ObjectiveStatus::Done);
     seen.phase.progress.open = o.phase.progress.open.saturating_sub(count);
     seen.phase.progress.done = o.phase.progress.done.saturating_add(count);
     Some(seen)
@@ -367,7 +368,12 @@ pub(super) fn is_all_done(o: &Observation) -> bool {
 }
 
 fn open(o: &Observation) -> impl Iterator<Item = &Objective> {
-    o.objectives.iter().filter(|objective| objective.status != ObjectiveStatus::Done)
+    o.objectives.iter().filter(|objective| !is_done(objective))
+}
+
+/// Whether it is taken for done.
+pub(super) fn is_done(objective: &Objective) -> bool {
+    objective.status == ObjectiveStatus::Done
 }
 
 /// Whether the session said so itself.

@@ -6,14 +6,18 @@ use baton_sdk::exhaustion::Observation;
 use baton_sdk::recovery::Action;
 use baton_sdk::types::{Objective, ObjectiveStatus, Origin, Signal};
 
-use super::completion::{NOTE_BYTES, can_ask, is_all_done, is_checked, not_done, reports, unfinished};
+use super::completion::{
+    NOTE_BYTES, can_ask, is_all_done, is_checked, is_done, not_done, reports, unfinished,
+};
 use super::ending::Heard;
 use super::{Outcome, ending};
 use crate::page::one_line;
 
-/// Words that take a report back.
-struct Contrary {
+/// Words that take reports back.
+struct Contrary<'o> {
     what: String,
+    /// The objectives that they are about.
+    of: Vec<&'o Objective>,
     /// The session is at its end by them, and another one continues.
     is_over: bool,
 }
@@ -24,11 +28,13 @@ pub(super) fn contradicts_itself(
     o: &Observation,
     answer: Option<&Signal>,
 ) -> Option<Outcome> {
-    let Contrary { what, is_over } = takes_back(host, o, answer).filter(|_| is_all_done(o))?;
-    Some(match is_over {
+    let done: Vec<&Objective> = o.objectives.iter().filter(|objective| is_done(objective)).collect();
+    let Contrary { what, of, is_over } = takes_back(host, o, answer, &done)?;
+    let outcome = match is_over {
         true => unfinished(host, o, what, Action::HandOff),
         false => not_done(host, o, what),
-    })
+    };
+    Some(Outcome { taken_back: of.iter().map(|objective| objective.id.clone()).collect(), ..outcome })
 }
 
 /// What the session's handoff leaves of what the prompt was about.
@@ -37,70 +43,109 @@ pub(super) fn left_by_handoff(host: &impl Host, o: &Observation) -> Option<Strin
     ending::left_by_handoff(host, o.handoff.as_ref()?, &done, &o.others_open)
 }
 
-fn takes_back(host: &impl Host, o: &Observation, answer: Option<&Signal>) -> Option<Contrary> {
-    if !is_all_done(o) {
-        return None;
-    }
-    let first = &o.objectives.first()?.id;
-    let done: Vec<&Objective> = o.objectives.iter().collect();
+/// `done`: what is reported as done. It may be all of the prompt, or some of it.
+fn takes_back<'o>(
+    host: &impl Host,
+    o: &Observation,
+    answer: Option<&Signal>,
+    done: &[&'o Objective],
+) -> Option<Contrary<'o>> {
+    let first = done.first()?;
+    let is_all = is_all_done(o);
     let is_review = o.phase.origin == Origin::Review;
     let is_last = o.phase.progress.open + o.phase.progress.failed == 0;
-    if o.handoff_reported && is_last && can_ask(host, o) {
+    if is_all && o.handoff_reported && is_last && can_ask(host, o) {
         let what = format!(
-            "objective {first} is reported as done, and a handoff was written; if work is left, report it as in progress"
+            "objective {} is reported as done, and a handoff was written; if work is left, report it as in progress",
+            first.id
         );
-        return Some(Contrary { what, is_over: true });
+        return Some(Contrary { what, of: done.to_vec(), is_over: true });
     }
-    let taken_back = |by: &str, quoted: &str, is_over: bool| {
-        let quoted = one_line(quoted, NOTE_BYTES);
-        let what =
-            format!("objective {first} is reported as done, and {by} says that it is not: \"{quoted}\"");
-        Some(Contrary { what, is_over })
-    };
-    if let Some(quoted) = o.handoff.as_ref().filter(|_| !is_review).and_then(|_| left_by_handoff(host, o)) {
-        return taken_back("its handoff", &quoted, true);
+    let by_handoff = o.handoff.as_ref().filter(|_| is_all && !is_review);
+    if let Some(quoted) = by_handoff.and_then(|_| left_by_handoff(host, o)) {
+        return Some(contrary(done, "its handoff", &quoted, true));
     }
-    let notes = notes(&done);
-    if !is_review && !notes.is_empty() {
-        // A report is repeated with its note: what it says is no answer to the question, and is judged as strictly as one.
-        let is_first = can_ask(host, o);
-        let heard = if is_first { Heard::Unasked } else { Heard::Note };
-        let said = ending::says(host, &notes, &done, heard);
-        let left = match is_first {
-            true => said.leaves.or(said.contradicts).or(said.trouble),
-            false => said.insists,
-        };
-        if let Some(quoted) = said.denied.or(left) {
-            return taken_back("its note", &quoted, said.is_exhausted);
-        }
-        let full = if is_first { None } else { ending::out_of_context_in(host, &notes) };
-        if let Some(quoted) = full {
-            return taken_back("its note", &quoted, true);
-        }
+    if !is_review && let Some(by_note) = taken_back_by_notes(host, o, done) {
+        return Some(by_note);
     }
     let answer = answer?;
     let full = || stops(host, o, answer);
     // A review tells of what others left; that it was not finished itself holds, however often its score is reported.
     if is_review {
-        return full().and_then(|quoted| taken_back("the answer", &quoted, true));
+        return full().filter(|_| is_all).map(|quoted| contrary(done, "the answer", &quoted, true));
     }
     let text = host.text_slice(o.window, answer.text);
-    if !is_last {
+    if !is_last || !is_all {
         // Others of the phase may be what it leaves, unless it names what this is about.
-        let quoted = ending::left_by_answer(host, &text, &done, &o.others_open)?;
-        return taken_back("the answer", &quoted, full().is_some());
+        let open = o.objectives.iter().filter(|objective| !is_done(objective));
+        let others: Vec<String> =
+            open.map(|objective| objective.id.clone()).chain(o.others_open.iter().cloned()).collect();
+        let left = ending::left_by_answer(host, &text, done, &others)?;
+        let is_over = full().is_some();
+        return Some(contrary(&named_in(&left, done), "the answer", &left, is_over));
     }
-    let said = ending::says(host, &text, &done, Heard::answer(!can_ask(host, o)));
-    let is_denied = said.denied.is_some();
+    let said = ending::says(host, &text, done, Heard::answer(!can_ask(host, o)));
+    if let Some(denied) = &said.denied {
+        // Words beside it may be about the others.
+        let beside = ending::without_answer(&text);
+        let beside = ending::says(host, &beside, done, Heard::Unasked);
+        let is_plain = beside.leaves.is_none() && beside.contradicts.is_none() && beside.trouble.is_none();
+        let of = if is_plain { named_in(denied, done) } else { done.to_vec() };
+        return Some(contrary(&of, "the answer", denied, said.is_exhausted));
+    }
     let left = match can_ask(host, o) {
         // A check that follows tells more than words that only may speak of the work.
-        true => said.leaves.or(said.contradicts).or(said.trouble.filter(|_| !is_checked(o, &done))),
+        true => said.leaves.or(said.contradicts).or(said.trouble.filter(|_| !is_checked(o, done))),
         false => said.insists,
     };
-    let left = said.denied.or(left);
-    let full = if is_denied { None } else { full() };
+    let full = full();
     let quoted = left.or_else(|| full.clone())?;
-    taken_back("the answer", &quoted, said.is_exhausted || full.is_some())
+    Some(contrary(done, "the answer", &quoted, said.is_exhausted || full.is_some()))
+}
+
+/// The notes of what this session reported as done, each about its own objective. A report is repeated with its note: what it says is no
+/// answer to the question, and is judged as strictly as one.
+fn taken_back_by_notes<'o>(
+    host: &impl Host,
+    o: &Observation,
+    done: &[&'o Objective],
+) -> Option<Contrary<'o>> {
+    let is_first = can_ask(host, o);
+    let heard = if is_first { Heard::Unasked } else { Heard::Note };
+    done.iter().find_map(|objective| {
+        let note = note_of(objective)?;
+        let of = std::slice::from_ref(objective);
+        let said = ending::says(host, note, of, heard);
+        let left = match is_first {
+            true => said.leaves.or(said.contradicts).or(said.trouble),
+            false => said.insists,
+        };
+        if let Some(quoted) = said.denied.or(left) {
+            return Some(contrary(of, "its note", &quoted, said.is_exhausted));
+        }
+        let full = if is_first { None } else { ending::out_of_context_in(host, note) };
+        full.map(|quoted| contrary(of, "its note", &quoted, true))
+    })
+}
+
+fn contrary<'o>(of: &[&'o Objective], by: &str, quoted: &str, is_over: bool) -> Contrary<'o> {
+    let ids: Vec<&str> = of.iter().map(|objective| objective.id.as_str()).collect();
+    let quoted = one_line(quoted, NOTE_BYTES);
+    let what = match &ids[..] {
+        [id] => format!("objective {id} is reported as done, and {by} says that it is not: \"{quoted}\""),
+        ids => format!(
+            "objectives {} are reported as done, and {by} says that they are not: \"{quoted}\"",
+            ids.join(", ")
+        ),
+    };
+    Contrary { what, of: of.to_vec(), is_over }
+}
+
+/// Those whose ids such a line names ("Not done: parser"); all of them where it names none.
+fn named_in<'o>(line: &str, done: &[&'o Objective]) -> Vec<&'o Objective> {
+    let named: Vec<&Objective> =
+        done.iter().copied().filter(|objective| ending::names(line, &objective.id)).collect();
+    if named.is_empty() { done.to_vec() } else { named }
 }
 
 /// The words by which the agent stops for want of context.
@@ -108,9 +153,8 @@ pub(super) fn stops(host: &impl Host, o: &Observation, answer: &Signal) -> Optio
     ending::out_of_context_beside_line(host, o, answer).map(|ending| ending.said.text)
 }
 
-/// The notes of what this session reported as done, a line each.
-fn notes(objectives: &[&Objective]) -> String {
-    let reports = objectives.iter().filter(|objective| reports(objective, ObjectiveStatus::Done));
-    let notes = reports.filter_map(|objective| objective.reported.as_ref()).map(|report| report.note.trim());
-    notes.filter(|note| !note.is_empty()).collect::<Vec<_>>().join("\n")
+/// What this session said of an objective when it reported it as done.
+fn note_of(objective: &Objective) -> Option<&str> {
+    let report = objective.reported.as_ref().filter(|_| reports(objective, ObjectiveStatus::Done))?;
+    Some(report.note.trim()).filter(|note| !note.is_empty())
 }

@@ -28,6 +28,9 @@ pub(crate) enum Verdict {
 /// The three answers as one.
 pub(crate) struct Judged {
     pub(crate) verdict: Verdict,
+    /// Ids of the objectives that are done.
+    #[allow(dead_code, reason = "not every test that has this file reads it")]
+    pub(crate) done: Vec<String>,
     pub(crate) evidence: Vec<Evidence>,
     #[allow(dead_code, reason = "not every test that has this file reads it")]
     pub(crate) warning: Option<String>,
@@ -49,15 +52,16 @@ pub(crate) fn judge(host: &impl Host, session: Observation) -> Judged {
         Some(decision) => (decision.evidence, decision.reason),
         None => (assessment.evidence.clone(), assessment.reason.clone()),
     };
+    let done = completion.as_ref().map(|decision| decision.done.clone()).unwrap_or_default();
     let is_done = completion.as_ref().is_some_and(|decision| decision.done.len() == session.objectives.len());
     if is_done || assessment.verdict == exhaustion::Verdict::Healthy {
         let verdict = if is_done { Verdict::Completed } else { Verdict::Healthy };
-        return Judged { verdict, evidence, warning, recovery: Action::Wait, reason };
+        return Judged { verdict, done, evidence, warning, recovery: Action::Wait, reason };
     }
     let verdict = told(assessment.verdict);
     let observation = recovery::Observation { session, assessment, completion };
     let recovery = <Resilience as Recovery>::decide(host, observation).unwrap().action;
-    Judged { verdict, evidence, warning, recovery, reason }
+    Judged { verdict, done, evidence, warning, recovery, reason }
 }
 
 /// The verdict of a session that is not well, or whose prompt left something.

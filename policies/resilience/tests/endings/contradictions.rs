@@ -420,3 +420,54 @@ fn a_handoff_that_leaves_work_of_what_was_reported_is_asked_about() {
         );
     }
 }
+
+/// A prompt about "cases", which is reported as done or not, beside which "second" is reported as done.
+fn beside(answer: &str, is_reported: bool, note: &str, nudges: u32) -> crate::judged::Judged {
+    judge(answer, |o| {
+        let report =
+            |note: &str| StatusReport { status: ObjectiveStatus::Done, note: note.into(), by_session: true };
+        let file = ExpectedFile { path: "cases.txt".into(), state: FileState::Changed };
+        let cases = Objective {
+            status: if is_reported { ObjectiveStatus::Done } else { ObjectiveStatus::InProgress },
+            reported: is_reported.then(|| report("")),
+            expected_files: vec![file],
+            ..sample::objective("cases", "Write cases.txt with five cases, one a line")
+        };
+        let second = Objective {
+            status: ObjectiveStatus::Done,
+            reported: Some(report(note)),
+            ..sample::objective("second", "Write second.txt with three lines")
+        };
+        o.objectives = vec![cases, second];
+        (o.files_changed, o.nudges, o.phase.expects_files) = (1, nudges, true);
+        o.phase.progress.open = u32::from(!is_reported);
+    })
+}
+
+#[test]
+fn what_is_reported_beside_the_prompt_is_held_to_the_words_of_its_agent() {
+    // A11
+    for (answer, is_reported, note, stays) in [
+        ("Not done: second", true, "", &["cases"][..]),
+        ("Done: cases\nNot done: second", true, "", &["cases"]),
+        ("All five cases are in cases.txt. I have not written second.txt yet.", true, "", &[]),
+        ("My context window is full. Three cases and second.txt are left.", true, "", &[]),
+        ("Reported both.", true, "only a stub so far", &["cases"]),
+        ("Done: cases", false, "I did not get to this one", &[]),
+        ("I have not written second.txt yet.\n\nDone: cases", false, "", &[]),
+        ("Not done: second\nDone: cases", false, "", &[]),
+    ] {
+        let first = beside(answer, is_reported, note, 0);
+        assert_eq!((first.verdict, first.recovery), (Verdict::Unfinished, Action::Nudge), "{answer}");
+        assert_eq!(first.done, stays, "{answer} {note}: {}", first.reason);
+        assert!(first.reason.contains("second"), "{answer}: {}", first.reason);
+    }
+    // Nothing speaks against it: it is done, and what was not reported is asked for alone.
+    let done = beside("Done: cases", false, "", 0);
+    assert_eq!(
+        (done.verdict, &done.done[..]),
+        (Verdict::Completed, &["cases".to_owned(), "second".into()][..])
+    );
+    let open = beside("Not done: cases", false, "", 0);
+    assert_eq!((open.verdict, &open.done[..]), (Verdict::Unfinished, &["second".to_owned()][..]));
+}

@@ -2,8 +2,10 @@
 
 use super::world::workflow;
 use crate::facts::{ChangedFile, WorkspaceFacts, WrittenFile};
+use crate::ids::SessionId;
 use crate::observation::{Basis, FileState, ObjectiveStatus};
-use crate::run::phase::Phase;
+use crate::run::phase::{Goal, Phase};
+use crate::workflow::Objective;
 
 /// Two objectives that name one file, which was changed.
 fn of_one_file() -> Phase {
@@ -52,4 +54,34 @@ fn where_others_work_in_the_same_folder_only_named_files_count() {
     assert_eq!(phase.changed_for(&[0]), 1);
     phase.has_company = true;
     assert_eq!(phase.changed_for(&[0]), 0);
+}
+
+// A11
+#[test]
+fn a_session_is_judged_by_all_that_it_reported_and_by_what_it_takes_back() {
+    let mut phase = of_one_file();
+    let session = SessionId::from("s1");
+    phase.session = Some(session.clone());
+    let objective = |id: &str| Objective { id: id.into(), ..phase.goals[0].spec.clone() };
+    let done = |id: &str, by: &SessionId, is_unjudged, basis| Goal {
+        status: ObjectiveStatus::Done,
+        by: Some(by.clone()),
+        is_unjudged,
+        done_by: Some(basis),
+        ..Goal::new(objective(id))
+    };
+    let other = SessionId::from("s0");
+    let goals = vec![
+        Goal::new(objective("open")),
+        done("beside", &session, true, Basis::Reported),
+        done("earlier", &session, false, Basis::Answer),
+        done("of-another", &other, true, Basis::Reported),
+        done("checked", &session, true, Basis::Checked),
+        done("accepted", &session, false, Basis::Accepted),
+    ];
+    phase.goals = goals;
+    assert_eq!(phase.to_judge(vec![0], ""), [0, 1]);
+    assert_eq!(phase.to_judge(vec![0], "**Not done:** earlier, checked and accepted"), [0, 1, 2]);
+    assert_eq!(phase.to_judge(vec![0], "Nothing of earlier is not done: open"), [0, 1]);
+    assert_eq!(phase.to_judge(Vec::new(), "Not done: earlier"), Vec::<usize>::new());
 }

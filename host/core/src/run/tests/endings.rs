@@ -163,3 +163,28 @@ fn what_a_person_says_to_a_question_reaches_the_next_session() {
     assert!(because.contains("CSV, with a header line") && because.contains("Which format?"), "{because}");
     assert!(seen.decisions.iter().any(|one| one.outcome.contains("CSV, with a header line")));
 }
+
+// A11
+#[test]
+fn what_is_reported_beside_a_prompt_is_judged_with_it() {
+    let mut world = World::new(workflow(&[("1", &["a", "b", "c"])]));
+    world.unfinished.set(1);
+    until_at_work(&mut world, "s1");
+    let (objective, status, note) = ("b".into(), ObjectiveStatus::Done, "only a stub so far".to_owned());
+    report(&mut world, "s1", Report::ObjectiveUpdate { objective, status, note });
+    world.go();
+    let judged = world.actions.iter().filter_map(|action| match action {
+        Action::RequestDecision { question, .. } => match &question.ask {
+            Ask::Complete(seen) => Some(&seen.session.objectives),
+            _ => None,
+        },
+        _ => None,
+    });
+    let judged: Vec<Vec<&str>> =
+        judged.map(|of| of.iter().map(|objective| objective.id.as_str()).collect()).collect();
+    assert_eq!(judged, [vec!["a", "b"], vec!["a"], vec!["b"], vec!["c"]]);
+    let is_reopened =
+        |notice: &Notice| matches!(notice, Notice::Reopened { objective, .. } if objective.as_str() == "b");
+    assert_eq!(world.count(is_reopened), 1);
+    assert_eq!(world.ending(), Some(Ending::Done));
+}

@@ -6,7 +6,7 @@ use baton_sdk::handoff::ReportedHandoff;
 use baton_sdk::types::Objective;
 
 use super::lexicon::{Lexicon, Work};
-use super::line::{AnswerLine, answer_line, open_status};
+use super::line::{AnswerLine, answer_line, names, open_status, without_answer};
 use super::plain::has;
 use super::topic::{Topic, base_name, code_in};
 use super::words::{Sentence, words};
@@ -58,7 +58,14 @@ pub(in crate::assess) fn left_by_answer(
         Some(AnswerLine::NotDone(line)) => Some(line.trim().to_owned()),
         _ => None,
     };
-    denied.or_else(|| open_status(answer).map(str::to_owned)).or_else(|| reader.left_in(answer, false))
+    // "Not done: printer" says nothing of the parser.
+    let is_of_others = |line: &String| {
+        others.iter().any(|id| names(line, id)) && !done.iter().any(|objective| names(line, &objective.id))
+    };
+    let denied = denied.filter(|line| !is_of_others(line));
+    denied
+        .or_else(|| open_status(answer).map(str::to_owned))
+        .or_else(|| reader.left_in(&without_answer(answer), false))
 }
 
 fn beginning(text: &str) -> &str {

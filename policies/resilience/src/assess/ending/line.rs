@@ -89,6 +89,11 @@ pub(super) fn belongs_to_it(line: &str) -> bool {
     is_rule || is_done_line(said) || starts_with(said, NOT_DONE).is_some() || is_footer(said)
 }
 
+/// An answer without its lines of this kind, and without what programs print behind them.
+pub(in crate::assess) fn without_answer(text: &str) -> String {
+    text.lines().filter(|line| !belongs_to_it(line)).collect::<Vec<_>>().join("\n")
+}
+
 /// An answer without the line at its end that an agent is asked for.
 pub(super) fn before_line(text: &str) -> &str {
     let said = text.trim_end();
@@ -138,6 +143,12 @@ fn announces(line: &str) -> bool {
     let last = words(line.rsplit_terminator(['.', '!', '?']).next().unwrap_or_default());
     let goes_on = !line.ends_with(['.', '!', '?', ')', '`']);
     line.ends_with([':', ',', '…']) || has(&last, &ANNOUNCED) || goes_on && has(&last, &MODALS)
+}
+
+/// Whether a line names an objective by its id, as a word of its own.
+pub(in crate::assess) fn names(line: &str, id: &str) -> bool {
+    let plain = |part: &str| part.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
+    line.split([',', ' ', ':', ';']).any(|part| plain(part) == plain(id))
 }
 
 /// What is behind the beginning, in either case.
