@@ -27,8 +27,8 @@ const TOO_LONG: u32 = 10;
 /// A file that is not there, in the words of an agent: it may be one that is still to be made. The words of an agent are not what a
 /// document claims, and a successor loses more by losing them.
 const MISSING_IN_QUOTE: u32 = 5;
-/// How a line of quoted words begins.
-const QUOTED: &str = "- agent ";
+/// How a line of quoted words begins: "- agent s1: ", or "- agent: " where nobody knows which.
+const QUOTED: &str = "- agent";
 /// A line of what the host saw an agent do: no place to fill in, and a command may well look for such words.
 const SEEN: &str = "- host: ";
 /// Findings of one kind that are named; one is enough to refuse.
@@ -215,7 +215,8 @@ impl<'t> Document<'t> {
 
     /// Whether a line, from 1, holds words of an agent.
     fn is_quoted(&self, line: usize) -> bool {
-        line.checked_sub(1).is_some_and(|at| self.lines[at].starts_with(QUOTED))
+        let said = line.checked_sub(1).and_then(|at| self.lines[at].strip_prefix(QUOTED));
+        said.is_some_and(|said| said.starts_with([' ', ':', ',']))
     }
 
     /// Whether the section of a line says that what it names need not be there.

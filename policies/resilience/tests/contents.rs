@@ -239,7 +239,13 @@ fn a_file_that_an_agent_is_still_to_make_takes_none_of_its_words() {
         critical_context: vec![fact.into()],
         critical_files: files.iter().map(|file| (*file).into()).collect(),
     };
+    let unknown = |told: ReportedHandoff| ReportedHandoff { session: None, ..told };
     for reported in [
+        unknown(told(
+            "src/printer.rs comes after the two of five that are written",
+            &[],
+            "Spans are half open",
+        )),
         told("two of five are written; src/printer.rs comes after them", &[], "Spans are half open"),
         told("two of five are written", &[missing], "Spans are half open"),
         told("two of five are written", &[], "the spec wants src/printer.rs beside it"),

@@ -21,6 +21,8 @@ use super::step::Step;
 const EXPECTED_FILES: usize = 32;
 /// Bytes of a note that goes into a question, a prompt or a reason.
 const NOTE_BYTES: usize = 300;
+/// Bytes of an id that stands in a sentence for its objective alone.
+const ID_BYTES: usize = 3;
 /// How an answer says that an objective is not done: "Not done: ID".
 const NOT_DONE: &str = "not done:";
 
@@ -256,6 +258,13 @@ impl Goal {
         self.done_by == Some(Basis::Accepted)
     }
 
+    /// Whether an answer names it; a shorter id is a word of any sentence.
+    fn is_told_of(&self, answer: &str) -> bool {
+        let id = self.spec.id.as_str();
+        id.len() >= ID_BYTES && has_word(answer, id)
+            || self.spec.files.iter().any(|path| has_word(answer, path))
+    }
+
     /// Whether a text names it by its id, as a word, or by one of its files.
     pub(super) fn is_named_in(&self, text: &str) -> bool {
         has_word(text, self.spec.id.as_str()) || self.spec.files.iter().any(|path| has_word(text, path))
@@ -304,7 +313,7 @@ impl Phase {
     }
 
     /// The objectives that its session is judged by: those of its prompt, those that it reported as done beside them, and those that it
-    /// had done and now says are not. What a person accepted, or a check showed, is not judged again.
+    /// had done before and now speaks of. What a person accepted, or a check showed, is not judged again.
     pub(super) fn to_judge(&self, focus: Vec<usize>, answer: &str) -> Vec<usize> {
         // A session that was given nothing has done nothing.
         if focus.is_empty() {
@@ -313,7 +322,7 @@ impl Phase {
         let is_own = |goal: &Goal| goal.is_done() && goal.by.is_some() && goal.by == self.session;
         let is_shown = |goal: &Goal| matches!(goal.done_by, Some(Basis::Accepted | Basis::Checked));
         let beside = self.goals.iter().enumerate().filter(|(g, goal)| {
-            let is_said = goal.is_unjudged || is_denied(&goal.spec.id, answer);
+            let is_said = goal.is_unjudged || is_denied(&goal.spec.id, answer) || goal.is_told_of(answer);
             !focus.contains(g) && is_said && is_own(goal) && !is_shown(goal)
         });
         let beside: Vec<usize> = beside.map(|(g, _)| g).collect();

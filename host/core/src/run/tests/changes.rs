@@ -82,6 +82,9 @@ fn a_session_is_judged_by_all_that_it_reported_and_by_what_it_takes_back() {
     phase.goals = goals;
     assert_eq!(phase.to_judge(vec![0], ""), [0, 1]);
     assert_eq!(phase.to_judge(vec![0], "**Not done:** earlier, checked and accepted"), [0, 1, 2]);
-    assert_eq!(phase.to_judge(vec![0], "Nothing of earlier is not done: open"), [0, 1]);
+    assert_eq!(phase.to_judge(vec![0], "The one before lacks two cases, says earlier."), [0, 1, 2]);
+    phase.goals[2].spec.id = "a".into();
+    assert_eq!(phase.to_judge(vec![0], "It was a stub."), [0, 1]);
+    assert_eq!(phase.to_judge(vec![0], "out.txt was a stub."), [0, 1, 2]);
     assert_eq!(phase.to_judge(Vec::new(), "Not done: earlier"), Vec::<usize>::new());
 }
