@@ -19,13 +19,15 @@ const ENDINGS: [&str; 52] = [
     "pdf", "php", "png", "proto", "py", "rb", "rs", "scala", "scss", "sh", "sql", "svelte", "svg", "swift",
     "tex", "toml", "ts", "tsx", "txt", "vue", "wit", "xml", "yaml",
 ];
+/// What stands before the name of a file.
+const FILE: &str = "file:";
 /// What stands around a path in prose and in markdown.
 const AROUND: &[char] = &[
     '`', '"', '\'', '(', ')', '[', ']', '<', '>', '{', '}', ',', ';', '*', '|', '“', '”', '‘', '’', '«', '»',
 ];
 
 /// The paths, workspace-relative, in the order in which they stand there, each once. A path has a folder and an ending
-/// (`src/a.rs`), or stands alone between backticks with an ending (`README.md`).
+/// (`src/a.rs`), or stands alone with an ending, where it is marked as one: between backticks (`README.md`) or behind "File:".
 pub fn paths(document: &str) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     let mut take = |word: &str, quoted: bool| {
@@ -49,8 +51,10 @@ pub fn paths(document: &str) -> Vec<String> {
                 take(piece, true);
                 continue;
             }
+            let mut before = "";
             for word in piece.split_whitespace() {
-                take(word, quoted);
+                take(word, quoted || before.eq_ignore_ascii_case(FILE));
+                before = word;
             }
         }
     }
@@ -117,7 +121,8 @@ mod tests {
     fn files_are_found_however_they_are_written() {
         // C8
         let text = "- file: src/lexer.rs (5210 bytes)\n1. See `docs/plan.md`, (tests/a_b.test.ts) and \"lib/x.c\".\n\
-                    error at src/parser.rs:40:9; ./conf/app.yaml#L3\n`README.md` `docs/my notes.md` `a/b.tar.gz`\n";
+                    error at src/parser.rs:40:9; ./conf/app.yaml#L3\n`README.md` `docs/my notes.md` `a/b.tar.gz`\n\
+                    - agent: File: \"cases.txt\", Location: line 2 \n";
         assert_eq!(
             paths(text),
             [
@@ -129,7 +134,8 @@ mod tests {
                 "conf/app.yaml",
                 "README.md",
                 "docs/my notes.md",
-                "a/b.tar.gz"
+                "a/b.tar.gz",
+                "cases.txt"
             ]
         );
     }
@@ -137,7 +143,7 @@ mod tests {
     #[test]
     fn what_only_looks_like_a_file_is_none() {
         let text = "and/or read/write 1/3 v1.2/v1.3 e.g./i.e. https://example.com/a.html example.com/a.html 24/7 \
-                    /etc/passwd.txt ../up.rs a/*.rs src/{a,b}.rs `cargo test` `x.len()` `x.len` `Vec<u8>` README.md $HOME/a.sh \
+                    /etc/passwd.txt ../up.rs a/*.rs src/{a,b}.rs `cargo test` `x.len()` `x.len` `Vec<u8>` README.md $HOME/a.sh 12:30 Node.js:18 host.lan:8080 \
                     `run a/b.sh --flag x/y.txt` main/feature 2026/02/12 `a.b.c()` std::fs/a `foo == 1.5` crate::x::y baton/2026-11-23-a/20.merge";
         assert_eq!(paths(text), ["a/b.sh", "x/y.txt"]);
     }

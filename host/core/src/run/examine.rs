@@ -161,10 +161,17 @@ impl Run {
 
     /// Every check passed. An objective that a check is about is done by it; one that was reported open meanwhile is not done.
     pub(super) fn checks_passed(&mut self, p: usize) {
+        let mut checked = Vec::new();
         for goal in &mut self.phases[p].goals {
             if goal.is_done() && goal.check_passed == Some(true) {
                 goal.done_by = Some(Basis::Checked);
+                checked.push(goal.spec.id.clone());
             }
+        }
+        // A part stands after its phase, and holds its objectives too: both say the same of them.
+        let of_parts = self.phases[p + 1..].iter_mut().flat_map(|part| &mut part.goals);
+        for goal in of_parts.filter(|goal| goal.is_done() && checked.contains(&goal.spec.id)) {
+            goal.done_by = Some(Basis::Checked);
         }
         if self.phases[p].is_finished() {
             self.review_or_complete(p);

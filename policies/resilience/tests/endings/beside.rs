@@ -159,6 +159,12 @@ fn who_reports_done_and_says_otherwise_is_asked_which_holds() {
         "bye does nothing yet",
         "bye is mocked",
         "I commented out the failing test",
+        "I've completed what I could within this session.",
+        "I completed as much as possible before running out of budget.",
+        "Because of limited context I focused on hello.",
+        "I prioritised hello given the space I had.",
+        "hello is written. A follow-up can cover the others.",
+        "I have produced a first cut; the test awaits.",
     ] {
         let row = Row {
             id: "scripts".into(),

@@ -471,3 +471,26 @@ fn what_is_reported_beside_the_prompt_is_held_to_the_words_of_its_agent() {
     let open = beside("Not done: cases", false, "", 0);
     assert_eq!((open.verdict, &open.done[..]), (Verdict::Unfinished, &["second".to_owned()][..]));
 }
+
+#[test]
+fn a_line_for_each_objective_is_an_answer_too() {
+    let answered = |answer: &str| {
+        judge(answer, |o| {
+            let objective = |id: &str, wanted: &str| Objective {
+                status: ObjectiveStatus::InProgress,
+                ..sample::objective(id, wanted)
+            };
+            o.objectives = vec![
+                objective("cases", "Write cases.txt with five cases, one a line"),
+                objective("second", "Write second.txt with three lines"),
+            ];
+            (o.files_changed, o.phase.expects_files) = (1, true);
+        })
+    };
+    for answer in ["Done: cases\nDone: second", "Both are written.\n\n- Done: second\n- Done: cases\n"] {
+        assert_eq!(answered(answer).verdict, Verdict::Completed, "{answer}");
+    }
+    for answer in ["Done: cases", "Done: cases\nDone: cases", "I will end with:\nDone: cases\nDone: second"] {
+        assert_ne!(answered(answer).verdict, Verdict::Completed, "{answer}");
+    }
+}

@@ -6,7 +6,7 @@ use crate::decision::{Order, SplitAction, SubPhase};
 use crate::ids::{Digest, PhaseId};
 use crate::input::{Choice, Input, Outcome, Report, SplitGroupReport};
 use crate::notice::Notice;
-use crate::observation::BriefKind;
+use crate::observation::{Basis, BriefKind};
 use crate::time::UnixMs;
 use crate::view::{Origin, PhaseStatus, RunStatus};
 use crate::workflow::{ReviewBy, Workflow};
@@ -206,6 +206,10 @@ fn the_whole_is_verified_before_it_reaches_the_workspace_and_again_when_that_had
     assert!(world.actions.iter().filter_map(verified_in).all(|tree| tree == "20.merge"));
     let view = world.run.view(world.now).unwrap();
     assert!(view.phases[0].tree.is_workspace());
+    // A11: of an objective, its phase and its part say the same.
+    let of_the_work = view.phases.iter().filter(|phase| phase.origin != Origin::Merge);
+    let bases: Vec<_> = of_the_work.flat_map(|phase| &phase.objectives).map(|row| row.done_by).collect();
+    assert_eq!(bases, [Some(Basis::Checked); 4]);
 }
 
 #[test]

@@ -59,15 +59,20 @@ pub(super) fn answer_line<'t>(text: &'t str, open: &[&Objective], work: &Work) -
     }
     let is_answer =
         |line: &str| starts_with(line, NOT_DONE).is_none() && work.courtesy.at(&words(line), 0).is_none();
-    let at = lines.iter().rposition(|line| is_answer(line))?;
-    let line = lines[at];
+    let last = lines.iter().rposition(|line| is_answer(line))?;
+    let line = lines[last];
     if plain(line).contains(&format!("{NOT_DONE}:")) {
         return Some(AnswerLine::NotDone(line));
     }
-    if at > 0 && announces(lines[at - 1]) {
+    // One line, or one for each objective.
+    let is_done = |line: &&&str| starts_with(line, DONE_LINE).is_some();
+    let first = last + 1 - lines[..=last].iter().rev().take_while(is_done).count();
+    if first > 0 && first <= last && announces(lines[first - 1]) {
         return None;
     }
-    let rest = starts_with(line, DONE_LINE).filter(|rest| !rest.contains('?'))?;
+    let done: Vec<&str> =
+        lines[first..=last].iter().filter_map(|line| starts_with(line, DONE_LINE)).collect();
+    let rest = Some(done.join(",")).filter(|rest| !done.is_empty() && !rest.contains('?'))?;
     let ids: Vec<String> = open.iter().map(|objective| plain(&objective.id)).collect();
     let is_id = |part: &&str| ids.contains(&plain(part));
     let parts = || rest.split([',', ' ', ':']).filter(|part| !plain(part).is_empty());

@@ -49,6 +49,8 @@ const SOUGHT: [&str; 5] = ["reproduce", "find", "trigger", "see", "observe"];
 const STATES: [&str; 7] = ["not", "unfinish", "incomplet", "unimplement", "unwritten", "missing", "open"];
 /// What an agent uses up: a part of it says nothing of the work.
 const SPENT: [&str; 8] = ["turn", "turns", "run", "runs", "token", "tokens", "context", "window"];
+/// The first words of how much an agent managed, whatever verb stands before them.
+const MEASURES: [&str; 2] = ["as", "what"];
 /// Lines of an answer that are shown to a person.
 const LAST_LINES: usize = 2;
 const DENIALS: [&str; 11] =
@@ -255,6 +257,8 @@ impl Work {
         self.trouble.all(words).any(|(at, _)| {
             let is_last = at > 0 && LAST_PARTS.contains(&words[at - 1].as_str()) && is_made(words, at - 1);
             words[at] == "not"
+                // "Completed what I could".
+                || is(&words[at], &MEASURES)
                 || !is_last
                     && !is_none(words, at)
                     && !is_none_left(words, at)
