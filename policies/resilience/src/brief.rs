@@ -21,7 +21,7 @@ const BECAUSE_BYTES: usize = 400;
 /// Objectives, attempts, decisions and artifacts that are listed.
 const LISTED: usize = 40;
 const REMEMBERED: usize = 12;
-/// Facts that an agent is asked to leave to its successor, at most (C15).
+/// Facts and files of an agent's handoff that its successor is told, each; of facts it is asked for no more (C15).
 const FACTS: usize = 5;
 /// Bytes of a path or name that somebody else chose.
 const NAME_BYTES: usize = 300;
@@ -353,7 +353,10 @@ fn history(page: &mut Page, host: &impl Host, o: &Observation) {
         };
         let told = [("state", &reported.current_state), ("next", &reported.immediate_next_action)];
         let facts = reported.critical_context.iter().take(FACTS).map(|fact| ("fact", fact));
-        for (label, text) in told.into_iter().chain(facts).filter(|(_, text)| !text.trim().is_empty()) {
+        let files = reported.critical_files.iter().take(FACTS).map(|file| ("file", file));
+        for (label, text) in
+            told.into_iter().chain(facts).chain(files).filter(|(_, text)| !text.trim().is_empty())
+        {
             page.line(&format!("- {who}, {label}: {}", said(text, MENTION_BYTES * 3)));
         }
     }

@@ -321,8 +321,13 @@ impl Phase {
         }
         let is_own = |goal: &Goal| goal.is_done() && goal.by.is_some() && goal.by == self.session;
         let is_shown = |goal: &Goal| matches!(goal.done_by, Some(Basis::Accepted | Basis::Checked));
+        let unjudged = self.goals.iter().filter(|goal| goal.is_unjudged);
+        let notes = unjudged.filter_map(|goal| Some(goal.reported.as_ref()?.note.as_str()));
+        let said: Vec<&str> = notes.chain([answer]).collect();
+        let is_spoken_of =
+            |goal: &Goal| said.iter().any(|said| is_denied(&goal.spec.id, said) || goal.is_told_of(said));
         let beside = self.goals.iter().enumerate().filter(|(g, goal)| {
-            let is_said = goal.is_unjudged || is_denied(&goal.spec.id, answer) || goal.is_told_of(answer);
+            let is_said = goal.is_unjudged || is_spoken_of(goal);
             !focus.contains(g) && is_said && is_own(goal) && !is_shown(goal)
         });
         let beside: Vec<usize> = beside.map(|(g, _)| g).collect();

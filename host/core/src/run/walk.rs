@@ -276,7 +276,11 @@ impl Run {
             phase.reported_handoff = None;
         }
         // What an earlier session changed shows nothing of this one.
-        if phase.before_focus.0 != focus || prompt == 1 {
+        let is_asked_again = kind == BriefKind::Nudged && prompt > 1;
+        if is_asked_again {
+            // It may be asked for more than it was prompted for, by what it reported beside that.
+            phase.before_focus.0.clone_from(&focus);
+        } else if phase.before_focus.0 != focus || prompt == 1 {
             phase.before_focus = (focus.clone(), phase.facts.clone());
             phase.has_company = false;
         }

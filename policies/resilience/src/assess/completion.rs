@@ -133,15 +133,19 @@ fn heard(host: &impl Host, o: &Observation, answer: Option<&Signal>, open: &[&Ob
     let is_heard = o.answer_bytes > 0 && !open.is_empty() && !is_review && !o.imported;
     // Reading the words costs more than all else: once.
     answer.filter(|_| is_heard).map(|answer| {
-        ending::says(host, &host.text_slice(o.window, answer.text), open, Heard::answer(!can_ask(host, o)))
+        let text = host.text_slice(o.window, answer.text);
+        ending::says(host, &text, open, &others(o, open), Heard::answer(!can_ask(host, o)))
     })
 }
 
 /// Whether its last line answers that the objectives are done which are not reported yet.
 pub(super) fn answers_done(host: &impl Host, o: &Observation, answer: &Signal) -> bool {
     let open: Vec<&Objective> = open(o).collect();
-    !open.is_empty()
-        && ending::says(host, &host.text_slice(o.window, answer.text), &open, Heard::Unasked).answers
+    let said = || {
+        let text = host.text_slice(o.window, answer.text);
+        ending::says(host, &text, &open, &others(o, &open), Heard::Unasked)
+    };
+    !open.is_empty() && said().answers
 }
 
 /// Whether an agent that was asked answers plainly that all is done, beside a handoff that says nothing else.
@@ -365,6 +369,13 @@ pub(super) fn as_reported(o: &Observation) -> Option<Observation> {
 /// Whether every objective of the prompt is taken for done, by what was reported.
 pub(super) fn is_all_done(o: &Observation) -> bool {
     !o.objectives.is_empty() && open(o).next().is_none()
+}
+
+/// Ids of other objectives of the phase than these, as far as they are told.
+pub(super) fn others(o: &Observation, of: &[&Objective]) -> Vec<String> {
+    let beside = o.objectives.iter().map(|objective| &objective.id);
+    let beside = beside.filter(|id| !of.iter().any(|objective| objective.id == **id));
+    beside.chain(&o.others_open).cloned().collect()
 }
 
 fn open(o: &Observation) -> impl Iterator<Item = &Objective> {

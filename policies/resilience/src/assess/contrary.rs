@@ -7,7 +7,7 @@ use baton_sdk::recovery::Action;
 use baton_sdk::types::{Objective, ObjectiveStatus, Origin, Signal};
 
 use super::completion::{
-    NOTE_BYTES, can_ask, is_all_done, is_checked, is_done, not_done, reports, unfinished,
+    NOTE_BYTES, can_ask, is_all_done, is_checked, is_done, not_done, others, reports, unfinished,
 };
 use super::ending::Heard;
 use super::{Outcome, ending};
@@ -77,18 +77,15 @@ fn takes_back<'o>(
     let text = host.text_slice(o.window, answer.text);
     if !is_last || !is_all {
         // Others of the phase may be what it leaves, unless it names what this is about.
-        let open = o.objectives.iter().filter(|objective| !is_done(objective));
-        let others: Vec<String> =
-            open.map(|objective| objective.id.clone()).chain(o.others_open.iter().cloned()).collect();
-        let left = ending::left_by_answer(host, &text, done, &others)?;
+        let left = ending::left_by_answer(host, &text, done, &others(o, done))?;
         let is_over = full().is_some();
         return Some(contrary(&named_in(&left, done), "the answer", &left, is_over));
     }
-    let said = ending::says(host, &text, done, Heard::answer(!can_ask(host, o)));
+    let said = ending::says(host, &text, done, &others(o, done), Heard::answer(!can_ask(host, o)));
     if let Some(denied) = &said.denied {
         // Words beside it may be about the others.
         let beside = ending::without_answer(&text);
-        let beside = ending::says(host, &beside, done, Heard::Unasked);
+        let beside = ending::says(host, &beside, done, &[], Heard::Unasked);
         let is_plain = beside.leaves.is_none() && beside.contradicts.is_none() && beside.trouble.is_none();
         let of = if is_plain { named_in(denied, done) } else { done.to_vec() };
         return Some(contrary(&of, "the answer", denied, said.is_exhausted));
@@ -103,7 +100,7 @@ fn takes_back<'o>(
     Some(contrary(done, "the answer", &quoted, said.is_exhausted || full.is_some()))
 }
 
-/// The notes of what this session reported as done, each about its own objective. A report is repeated with its note: what it says is no
+/// The notes of what this session reported as done, each about its own objective and those that it names. A report is repeated with its note: what it says is no
 /// answer to the question, and is judged as strictly as one.
 fn taken_back_by_notes<'o>(
     host: &impl Host,
@@ -114,17 +111,19 @@ fn taken_back_by_notes<'o>(
     let heard = if is_first { Heard::Unasked } else { Heard::Note };
     done.iter().find_map(|objective| {
         let note = note_of(objective)?;
-        let of = std::slice::from_ref(objective);
-        let said = ending::says(host, note, of, heard);
+        // A note may speak of another one: "five lines; but parser.txt lacks two cases".
+        let is_meant = |other: &&&Objective| other.id == objective.id || ending::names(note, &other.id);
+        let of: Vec<&Objective> = done.iter().filter(is_meant).copied().collect();
+        let said = ending::says(host, note, &of, &[], heard);
         let left = match is_first {
             true => said.leaves.or(said.contradicts).or(said.trouble),
             false => said.insists,
         };
         if let Some(quoted) = said.denied.or(left) {
-            return Some(contrary(of, "its note", &quoted, said.is_exhausted));
+            return Some(contrary(&of, "its note", &quoted, said.is_exhausted));
         }
         let full = if is_first { None } else { ending::out_of_context_in(host, note) };
-        full.map(|quoted| contrary(of, "its note", &quoted, true))
+        full.map(|quoted| contrary(&of, "its note", &quoted, true))
     })
 }
 

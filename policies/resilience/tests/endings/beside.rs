@@ -176,6 +176,35 @@ fn who_reports_done_and_says_otherwise_is_asked_which_holds() {
         assert_eq!((first.verdict, first.recovery), (Verdict::Unfinished, Action::Nudge), "{text}");
         assert!(first.reason.contains("says that it is not"), "{}", first.reason);
     }
+    // What it did not do beside its work is none of it.
+    for text in [
+        "All tests pass. I did not touch src/printer.sh.",
+        "I wrote both scripts. I have not committed the change.",
+        "Both scripts are written. I didn't run the linter because there is none.",
+        "Both are written. I didn't change anything else.",
+    ] {
+        let row = Row {
+            id: "scripts".into(),
+            wanted: "Write src/hello.sh and src/bye.sh with a test".into(),
+            is_open: false,
+            text: text.into(),
+        };
+        let done = reported(&row, 0);
+        assert_eq!(done.verdict, Verdict::Completed, "{text}: {}", done.reason);
+    }
+    // What it says again is not done.
+    for text in ["src/bye.sh: 60 percent.", "Printer: 60 %", "bye is well under way.", "I did not touch bye."]
+    {
+        let row = Row {
+            id: "scripts".into(),
+            wanted: "Write src/hello.sh and src/bye.sh with a test".into(),
+            is_open: true,
+            text: text.into(),
+        };
+        for nudges in [0, 1] {
+            assert_eq!(reported(&row, nudges).verdict, Verdict::Unfinished, "{text} {nudges}");
+        }
+    }
     // Its report holds where its answer to the question says the same.
     let text = "Yes, both scripts and the test are done.".to_owned();
     let row = Row {

@@ -456,6 +456,7 @@ fn what_is_reported_beside_the_prompt_is_held_to_the_words_of_its_agent() {
         ("Done: cases", false, "I did not get to this one", &[]),
         ("I have not written second.txt yet.\n\nDone: cases", false, "", &[]),
         ("Not done: second\nDone: cases", false, "", &[]),
+        ("Both are reported.", true, "three lines; but cases.txt lacks two cases", &[]),
     ] {
         let first = beside(answer, is_reported, note, 0);
         assert_eq!((first.verdict, first.recovery), (Verdict::Unfinished, Action::Nudge), "{answer}");
@@ -468,6 +469,16 @@ fn what_is_reported_beside_the_prompt_is_held_to_the_words_of_its_agent() {
         (done.verdict, &done.done[..]),
         (Verdict::Completed, &["cases".to_owned(), "second".into()][..])
     );
+    let both = beside("Done: cases, second", false, "", 0);
+    assert_eq!(both.verdict, Verdict::Completed, "{}", both.reason);
+    for note in ["60 %", "2/3", "the rest follows"] {
+        let again = beside("Reported.", true, note, 1);
+        assert_eq!(
+            (again.verdict, &again.done[..]),
+            (Verdict::Unfinished, &["cases".to_owned()][..]),
+            "{note}"
+        );
+    }
     let open = beside("Not done: cases", false, "", 0);
     assert_eq!((open.verdict, &open.done[..]), (Verdict::Unfinished, &["second".to_owned()][..]));
 }
@@ -491,6 +502,39 @@ fn a_line_for_each_objective_is_an_answer_too() {
         assert_eq!(answered(answer).verdict, Verdict::Completed, "{answer}");
     }
     for answer in ["Done: cases", "Done: cases\nDone: cases", "I will end with:\nDone: cases\nDone: second"] {
+        assert_ne!(answered(answer).verdict, Verdict::Completed, "{answer}");
+    }
+}
+
+#[test]
+fn the_next_step_of_another_objective_is_no_word_against_this_one() {
+    // C23
+    let next =
+        handed_over("dogs.txt has three of five lines", "Append lines 4 and 5 to dogs.txt.", &["dogs"], 0);
+    assert_eq!((next.verdict, next.recovery), (Verdict::HandedOff, Action::HandOff), "{}", next.reason);
+    let own =
+        handed_over("cats.txt has three of five lines", "Append lines 4 and 5 to cats.txt.", &["dogs"], 0);
+    assert_eq!((own.verdict, own.recovery), (Verdict::Unfinished, Action::Nudge), "{}", own.reason);
+}
+
+#[test]
+fn what_the_line_says_of_others_does_not_count_against_it() {
+    let answered = |answer: &str| {
+        judge(answer, |o| {
+            let wanted = "Write parser.txt with five lines, one for each case";
+            o.objectives = vec![Objective {
+                status: ObjectiveStatus::InProgress,
+                ..sample::objective("parser", wanted)
+            }];
+            (o.files_changed, o.phase.expects_files) = (1, true);
+            o.others_open = vec!["printer".into()];
+        })
+    };
+    for answer in ["Done: parser, printer", "Done: parser\nDone: printer", "Done: parser\nNot done: printer"]
+    {
+        assert_eq!(answered(answer).verdict, Verdict::Completed, "{answer}: {}", answered(answer).reason);
+    }
+    for answer in ["Done: printer", "Done: parser\nNot done: parser", "Done: parser, tests"] {
         assert_ne!(answered(answer).verdict, Verdict::Completed, "{answer}");
     }
 }

@@ -6,7 +6,7 @@ use baton_sdk::handoff::ReportedHandoff;
 use baton_sdk::types::Objective;
 
 use super::lexicon::{Lexicon, Work};
-use super::line::{AnswerLine, answer_line, names, open_status, without_answer};
+use super::line::{AnswerLine, answer_line, is_of_others, open_status, without_answer, without_others};
 use super::plain::has;
 use super::topic::{Topic, base_name, code_in};
 use super::words::{Sentence, words};
@@ -54,15 +54,11 @@ pub(in crate::assess) fn left_by_answer(
     others: &[String],
 ) -> Option<String> {
     let reader = Reader::new(host, done, others);
-    let denied = match answer_line(answer, done, &reader.work) {
+    let answer = &without_others(answer, done, others);
+    let denied = match answer_line(answer, done, others, &reader.work) {
         Some(AnswerLine::NotDone(line)) => Some(line.trim().to_owned()),
         _ => None,
     };
-    // "Not done: printer" says nothing of the parser.
-    let is_of_others = |line: &String| {
-        others.iter().any(|id| names(line, id)) && !done.iter().any(|objective| names(line, &objective.id))
-    };
-    let denied = denied.filter(|line| !is_of_others(line));
     denied
         .or_else(|| open_status(answer).map(str::to_owned))
         .or_else(|| reader.left_in(&without_answer(answer), false))
@@ -72,18 +68,20 @@ fn beginning(text: &str) -> &str {
     &text[..text.floor_char_boundary(TEXT_BYTES)]
 }
 
-struct Reader {
+struct Reader<'o> {
     lexicon: Lexicon,
     work: Work,
     topic: Topic,
+    done: Vec<&'o Objective>,
     /// The ids of the others, in lower case.
     others: Vec<String>,
 }
 
-impl Reader {
-    fn new(host: &impl Host, done: &[&Objective], others: &[String]) -> Self {
+impl<'o> Reader<'o> {
+    fn new(host: &impl Host, done: &[&'o Objective], others: &[String]) -> Self {
         let others = others.iter().map(|id| id.to_lowercase()).collect();
-        Self { lexicon: Lexicon::without_context(host), work: Work::of(host), topic: Topic::of(done), others }
+        let (lexicon, work) = (Lexicon::without_context(host), Work::of(host));
+        Self { lexicon, work, topic: Topic::of(done), done: done.to_vec(), others }
     }
 
     /// The first sentence of a text that leaves work. `is_next` where it is what is to be done next.
@@ -91,7 +89,11 @@ impl Reader {
         let text = &both_ends(text);
         // What is not named is what was spoken of before.
         let mut about = About::Done { is_named: false };
-        newest(text).iter().find_map(|sentence| {
+        let is_others = |sentence: &Sentence| {
+            // "Append cases 4 and 5 to printer.txt" is the next step of another one.
+            is_next && is_of_others(&text[sentence.start..sentence.end], &self.done, &self.others)
+        };
+        newest(text).iter().filter(|sentence| !is_others(sentence)).find_map(|sentence| {
             let mut leaves = false;
             for (stretch, of) in self.stretches(&text[sentence.start..sentence.end], about) {
                 about = of;

@@ -43,6 +43,13 @@ const AS_WORDS: usize = 6;
 /// What stayed as it was is no work.
 const KEPT: [&str; 5] = ["unchanged", "intact", "alone", "same", "kept"];
 const KEEPS: [&str; 6] = ["left", "leave", "leaves", "keep", "keeps", "kept"];
+/// What an agent leaves alone or to others, and says so: beginnings of verbs.
+const ASIDE: [&str; 19] = [
+    "touch", "chang", "modif", "alter", "edit", "commit", "push", "stag", "refactor", "reformat", "renam",
+    "remov", "delet", "break", "broke", "affect", "introduc", "upgrad", "install",
+];
+/// What shows whether the work is good: not to have run it is no aside.
+const RUN: [&str; 9] = ["test", "tests", "suite", "check", "checks", "it", "them", "build", "anything"];
 /// What work is called in its parts: "unfinished parts" are left, "unfinished games" are what a program knows.
 const PARTS: [&str; 18] = [
     "work",
@@ -127,6 +134,21 @@ pub(super) fn is_wanted(words: &[String]) -> bool {
             word => ON_PURPOSE.contains(&word),
         }
     })
+}
+
+/// Whether an agent says of something beside its work that it did not do it: "I did not touch anything else", "I have not committed the
+/// change", "I didn't run the linter, as there is none". `is_meant`: words that name what the work is about.
+pub(super) fn is_aside(words: &[String], is_meant: impl Fn(&[String]) -> bool) -> bool {
+    let Some(at) = words.iter().position(|word| word == "not") else { return false };
+    let is_small = |word: &&String| is(word, &["also", "been", "be", "to", "even", "otherwise"]);
+    let behind: Vec<String> = words[at + 1..].iter().skip_while(is_small).cloned().collect();
+    let Some((verb, of)) = behind.split_first() else { return false };
+    let is_run = is(verb, &["run", "ran", "running"]) && !has(of, &RUN);
+    let is_beside = ASIDE.iter().any(|aside| verb.starts_with(aside)) || is_run;
+    let is_more = of
+        .iter()
+        .any(|word| word == "not" || is(word, &["yet", "left", "missing", "todo", "remain", "remains"]));
+    is_beside && !is_more && !is_meant(of) && !is_meant(&words[..at])
 }
 
 /// Whether it stayed as it was: "the rest of the file is unchanged", "I left the public API as it was".

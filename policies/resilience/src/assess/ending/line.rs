@@ -39,8 +39,14 @@ pub(super) enum AnswerLine<'t> {
     NotDone(&'t str),
 }
 
-/// The last line that answers; "Not done: nothing" is none, and neither is a courtesy behind it.
-pub(super) fn answer_line<'t>(text: &'t str, open: &[&Objective], work: &Work) -> Option<AnswerLine<'t>> {
+/// The last line that answers; "Not done: nothing" is none, and neither is a courtesy behind it. It may name others of the phase too:
+/// what it says of those is not asked.
+pub(super) fn answer_line<'t>(
+    text: &'t str,
+    open: &[&Objective],
+    others: &[String],
+    work: &Work,
+) -> Option<AnswerLine<'t>> {
     let plain = |part: &str| part.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
     // Quoted, or behind an empty box, it is not said.
     let is_said = |line: &&str| {
@@ -74,7 +80,8 @@ pub(super) fn answer_line<'t>(text: &'t str, open: &[&Objective], work: &Work) -
         lines[first..=last].iter().filter_map(|line| starts_with(line, DONE_LINE)).collect();
     let rest = Some(done.join(",")).filter(|rest| !done.is_empty() && !rest.contains('?'))?;
     let ids: Vec<String> = open.iter().map(|objective| plain(&objective.id)).collect();
-    let is_id = |part: &&str| ids.contains(&plain(part));
+    let is_other = |part: &&str| others.iter().any(|id| plain(id) == plain(part));
+    let is_id = |part: &&str| ids.contains(&plain(part)) || is_other(part);
     let parts = || rest.split([',', ' ', ':']).filter(|part| !plain(part).is_empty());
     let is_all = parts().next().is_some_and(|first| ["all", "everything"].contains(&plain(first).as_str()));
     let names_all = ids.iter().all(|id| parts().any(|part| plain(part) == *id));
@@ -150,10 +157,27 @@ fn announces(line: &str) -> bool {
     line.ends_with([':', ',', '…']) || has(&last, &ANNOUNCED) || goes_on && has(&last, &MODALS)
 }
 
-/// Whether a line names an objective by its id, as a word of its own.
+/// Whether a line names an objective by its id, as a word of its own, or as that of a file: "printer.txt".
 pub(in crate::assess) fn names(line: &str, id: &str) -> bool {
     let plain = |part: &str| part.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
-    line.split([',', ' ', ':', ';']).any(|part| plain(part) == plain(id))
+    let id = plain(id);
+    line.split([',', ' ', ':', ';', '/']).any(|part| {
+        let part = plain(part);
+        part == id || part.split_once('.').is_some_and(|(stem, _)| stem == id)
+    })
+}
+
+/// A text without the lines that say of others alone that they are not done.
+pub(super) fn without_others(text: &str, of: &[&Objective], others: &[String]) -> String {
+    let said = |line: &str| line.trim_start_matches(|c: char| !c.is_alphanumeric()).to_owned();
+    let is_denial =
+        |line: &&str| starts_with(&said(line), NOT_DONE).is_some() && is_of_others(line, of, others);
+    text.split_inclusive('\n').filter(|line| !is_denial(line)).collect()
+}
+
+/// "Not done: printer" says nothing of the parser.
+pub(super) fn is_of_others(line: &str, of: &[&Objective], others: &[String]) -> bool {
+    others.iter().any(|id| names(line, id)) && !of.iter().any(|objective| names(line, &objective.id))
 }
 
 /// What is behind the beginning, in either case.

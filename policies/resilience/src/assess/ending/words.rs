@@ -2,7 +2,7 @@
 //! case, with contractions written out.
 
 /// One sentence, or one line that stands alone.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Sentence {
     /// Bytes of the text.
     pub(super) start: usize,

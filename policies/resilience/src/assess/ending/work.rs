@@ -7,11 +7,11 @@ use super::beside::unclear;
 use super::claim::is_mark;
 use super::flat::says_not_done;
 use super::harmless::{
-    is_dealt_with, is_left_at_end, is_mended, is_none_left, is_of_a_case, is_of_the_work, is_plain_no,
-    is_wanted,
+    is_aside, is_dealt_with, is_left_at_end, is_mended, is_none_left, is_of_a_case, is_of_the_work,
+    is_plain_no, is_wanted,
 };
 use super::lexicon::{Lexicon, Work};
-use super::line::{AnswerLine, answer_line, is_exhausted, open_status};
+use super::line::{AnswerLine, answer_line, is_exhausted, open_status, without_others};
 use super::plain::{claims_all, has, is, is_all_plain};
 use super::topic::Topic;
 use super::words::{Sentence, words};
@@ -47,6 +47,8 @@ const TO_COME: [&str; 5] = ["will", "shall", "follow", "later", "tomorrow"];
 const SOUGHT: [&str; 5] = ["reproduce", "find", "trigger", "see", "observe"];
 /// Words of what is not there yet.
 const STATES: [&str; 7] = ["not", "unfinish", "incomplet", "unimplement", "unwritten", "missing", "open"];
+/// Words of a sentence that says a share and nothing else: "Printer: 60 percent".
+const SHARE_WORDS: usize = 3;
 /// What an agent uses up: a part of it says nothing of the work.
 const SPENT: [&str; 8] = ["turn", "turns", "run", "runs", "token", "tokens", "context", "window"];
 /// The first words of how much an agent managed, whatever verb stands before them.
@@ -93,33 +95,41 @@ pub(in crate::assess) struct Said {
 }
 
 /// What the last words say of the work, which is what these objectives are about.
-pub(in crate::assess) fn says(host: &impl Host, whole: &str, open: &[&Objective], heard: Heard) -> Said {
+pub(in crate::assess) fn says(
+    host: &impl Host,
+    whole: &str,
+    open: &[&Objective],
+    others: &[String],
+    heard: Heard,
+) -> Said {
+    let whole = &without_others(whole, open, others);
     let text = &both_ends(whole);
-    let (lexicon, work, sentences) = (Lexicon::without_context(host), Work::of(host), newest(text));
+    let (lexicon, work, all) = (Lexicon::without_context(host), Work::of(host), newest(text));
     let topic = Topic::of(open);
+    // What an agent did not do beside its work leaves none of it.
+    let is_spoken = |sentence: &Sentence| !is_aside(&sentence.words, |words| topic.is_meant(words));
+    let sentences: Vec<Sentence> = all.iter().filter(|sentence| is_spoken(sentence)).cloned().collect();
     let troubled = |sentence: &Sentence| {
         work.is_in_trouble(&sentence.words, &lexicon)
             || topic.counts_short(&sentence.words)
             || is_share(&sentence.words)
     };
     let is_plain = |remark: &str| work.is_plain(&words(remark), &topic) && topic.names_all_code(remark);
-    let answered = answer_line(whole, open, &work);
+    let answered = answer_line(whole, open, others, &work);
     let is_remark = |remark: &str| {
         let words = words(remark);
         // "Done: parser tests" names what is done, "the cases I wrote" a part of it; "(its tests pass)" says how.
         is_plain(remark) && !has(&words, &SPEAKERS) && (!has(&words, &CHECKS) || has(&words, &PASSED))
     };
     let answers = matches!(&answered, Some(AnswerLine::Done(remark)) if is_remark(remark));
-    let first = sentences.first().map_or(&[][..], |first| &first.words[..]);
+    let first = all.first().map_or(&[][..], |first| &first.words[..]);
     let begins_with = |word: &str| first.first().is_some_and(|first| first == word);
     let asks = |sentence: &Sentence| text[..sentence.end].trim_end().ends_with('?');
     let trouble = sentences.iter().find(|sentence| troubled(sentence) || asks(sentence));
     let status = open_status(text);
     // Nothing but what claims are made of: one more word could take it back.
-    let is_plain = trouble.is_none()
-        && status.is_none()
-        && text == whole
-        && is_all_plain(text, &sentences, &work, &topic);
+    let is_plain =
+        trouble.is_none() && status.is_none() && text == whole && is_all_plain(text, &all, &work, &topic);
     let is_claimed = |sentence: &Sentence| claims_all(&sentence.words, &topic);
     let claims = is_plain && sentences.iter().any(is_claimed);
     let ahead = sentences.iter().rev().find(|sentence| work.looks_ahead(sentence));
@@ -150,7 +160,8 @@ pub(in crate::assess) fn says(host: &impl Host, whole: &str, open: &[&Objective]
             let is_said = is_meant || is_own || has(words, &TO_COME) || is_note && is_left_at_end(words, at);
             is_said && !is_made_behind(words, at) && !is_wanted && !is_dealt_with(words, at)
         };
-        topic.counts_short(words) && !answer.leaves_in(at).any(|at| is_made_behind(words, at))
+        is_plain_share(words)
+            || topic.counts_short(words) && !answer.leaves_in(at).any(|at| is_made_behind(words, at))
             || tells_a_part(words)
             || is_flat(at)
             || answer.leaves_in(at).any(leaves)
@@ -190,7 +201,7 @@ pub(in crate::assess) fn says(host: &impl Host, whole: &str, open: &[&Objective]
         claims,
         affirms: begins_with("yes") && is_plain,
         tells,
-        has_words: !sentences.is_empty(),
+        has_words: !all.is_empty(),
         refuses: is_plain_no(text, &NO),
         answers,
         unclear,
@@ -332,10 +343,24 @@ fn is_deed(word: &str) -> bool {
     DONE.contains(&word) || MADE.contains(&word) || word.ends_with("ed") && !word.ends_with("need")
 }
 
-/// "60% done".
+/// "60% done", "60 percent".
 fn is_share(words: &[String]) -> bool {
     let share = |word: &String| word.strip_suffix('%').is_some_and(|number| number != "100");
-    words.iter().any(share)
+    let in_words = |pair: &[String]| {
+        pair[0].parse::<u32>().is_ok_and(|number| number < 100) && is(&pair[1], &["percent", "per"])
+    };
+    words.iter().any(share) || words.windows(2).any(in_words)
+}
+
+/// A share that can only be one of the work: "Printer: 60 percent", "3/5"; but not "93% of the lines are covered".
+fn is_plain_share(words: &[String]) -> bool {
+    let said: Vec<&str> = words.iter().filter(|word| !is_mark(word)).map(String::as_str).collect();
+    let number = |word: &str| word.parse::<u32>().ok();
+    let is_part = match said[..] {
+        [part, "of", whole] => number(part).zip(number(whole)).is_some_and(|(part, whole)| part < whole),
+        _ => false,
+    };
+    is_part || is_share(words) && !has(words, &SPENT) && said.len() <= SHARE_WORDS
 }
 
 /// The words before a place in its clause, the nearest first.

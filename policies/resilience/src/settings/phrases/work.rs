@@ -391,6 +391,16 @@ pub(super) const CONTRADICTION: &[&str] = &[
     "everything except",
     "nothing yet",
     "so far",
+    "first cut",
+    "first version",
+    "the rest follow*",
+    "the rest will",
+    "too early",
+    "too soon",
+    "under way",
+    "want a decision",
+    "wants a decision",
+    "will come with",
 ];
 
 /// What somebody says of what comes next: at the start of a sentence.
