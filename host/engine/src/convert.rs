@@ -179,6 +179,7 @@ fn objective<'a>(
             status: status(said.status),
             note: &said.note,
             by_session: said.by_session,
+            changed_since: said.changed_since,
         }),
         done_by: objective.done_by.map(basis),
     }

@@ -213,13 +213,14 @@ fn ended(host: &impl Host, o: &Observation) -> Outcome {
             let how = match (exit.code, exit.signal) {
                 (Some(code), _) => format!("exit code {code}"),
                 (None, Some(signal)) => format!("signal {signal}"),
+                (None, None) if exit.by_host => "it was lost with the host".to_owned(),
                 (None, None) => "no exit code".to_owned(),
             };
             let turns_over = exit.code == Some(GEMINI_TURN_LIMIT_EXIT) && o.session.agent.contains("gemini");
             let (verdict, reason) = if turns_over {
                 (Verdict::TurnLimit, format!("the cap of turns was reached ({how})"))
             } else if interrupted {
-                (Verdict::Interrupted, format!("it was asked to end ({how})"))
+                (Verdict::Interrupted, format!("its process was ended ({how})"))
             } else if o.answer_bytes == 0 {
                 (Verdict::Failed, format!("the process ended without a word ({how})"))
             } else {

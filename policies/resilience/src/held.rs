@@ -107,7 +107,9 @@ fn lacks(o: &Observation, objective: &Objective) -> Vec<String> {
         let check = one_line(objective.check.as_deref().unwrap_or_default(), COMMAND_BYTES);
         lacks.push(format!("make its check pass, which failed: {check}"));
     }
-    if let Some(reported) = objective.reported.as_ref().filter(|reported| reported.by_session) {
+    if let Some(reported) =
+        objective.reported.as_ref().filter(|reported| reported.by_session && reported.changed_since.is_none())
+    {
         let note = match reported.note.trim() {
             "" => String::new(),
             note => format!(" ({})", said(note, NOTE_BYTES)),

@@ -24,7 +24,7 @@ pub(crate) fn evaluate(host: &impl Host, o: &Observation) -> Decision {
         Occasion::Requested => o.requested.as_ref().map(|request| {
             format!("the agent asks for it: {}", first_line(&request.rationale, "it gives no reason"))
         }),
-        Occasion::OutOfContinuations => Some("no continuation is left for it".to_owned()),
+        Occasion::OutOfContinuations => Some(stuck_since(o).to_owned()),
         Occasion::PhaseStart | Occasion::Boundary if o.wish == Time::Never => {
             return Decision::new(Action::Keep, "the workflow leaves it whole");
         }
@@ -51,11 +51,7 @@ pub(crate) fn evaluate(host: &impl Host, o: &Observation) -> Decision {
         // Where work can go on as it is, it does; only what is stuck needs a person.
         return if stuck {
             let last = open.first().map_or("", |objective| objective.id.as_str());
-            let budget = &o.phase.budget;
-            let cause = match budget.continuations_used < budget.continuations {
-                true => "its last session finished no objective",
-                false => "its continuations are used up",
-            };
+            let cause = stuck_since(o);
             let question = format!(
                 "Phase {id} cannot continue, since {cause}, and {how}, so it cannot be split ({last} is open). Continue it, or leave it?"
             );
@@ -70,6 +66,15 @@ pub(crate) fn evaluate(host: &impl Host, o: &Observation) -> Decision {
     }
     let reason = format!("Phase {id} is too large ({} open objectives; {why})", open.len());
     Decision::new(Action::Split(sub_phases(host, &open, parts)), reason)
+}
+
+/// Why no session continues it as it is (A8).
+fn stuck_since(o: &Observation) -> &'static str {
+    let budget = &o.phase.budget;
+    match budget.continuations_used < budget.continuations {
+        true => "its last session finished no objective",
+        false => "its continuations are used up",
+    }
 }
 
 pub(crate) fn budget(host: &impl Host, o: &Scope) -> TurnBudget {

@@ -235,7 +235,7 @@ fn a_prompt_that_comes_again_says_what_is_missing_by_name() {
     assert!(unchanged.contains(wanted), "{unchanged}");
     let reported = asked(|o| {
         let (status, note) = (ObjectiveStatus::InProgress, "3 of 5 cases".into());
-        o.objectives[1].reported = Some(StatusReport { status, note, by_session: true });
+        o.objectives[1].reported = Some(StatusReport { status, note, by_session: true, changed_since: None });
     });
     assert!(reported.contains("you reported it as in-progress (\"3 of 5 cases\")."), "{reported}");
     let whole = asked(|o| o.phase.check_passed = Some(false));

@@ -164,7 +164,7 @@ records! {
     Session: agent role state capabilities occupancy continuation prompts turns max_turns compactions
         turns_since_compaction billed_input_tokens billed_output_tokens idle_ms active_ms exit recent;
     ExpectedFile: path state;
-    StatusReport: status note by_session;
+    StatusReport: status note by_session changed_since;
     Objective: id description status attempts files, or_default expected_files check check_passed reported done_by;
     Progress: done open failed done_by_session;
     Budget: turns turns_used continuations continuations_used retries retries_used;

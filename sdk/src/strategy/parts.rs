@@ -225,8 +225,11 @@ fn iteration() -> impl Strategy<Value = Iteration> {
 pub(super) fn objectives() -> impl Strategy<Value = Vec<Objective>> {
     use ObjectiveStatus::*;
     let status = || select(vec![Open, Open, InProgress, Done, Failed]);
-    let report = (status(), prose(), any::<bool>());
-    let report = report.prop_map(|(status, note, by_session)| StatusReport { status, note, by_session });
+    let report = (status(), prose(), any::<bool>(), proptest::option::of(0u32..9));
+    let report = report.prop_map(|(status, note, by_session, changed_since)| {
+        let changed_since = changed_since.filter(|_| status != Done);
+        StatusReport { status, note, by_session, changed_since }
+    });
     let path = "[a-z]{1,8}/[a-z]{1,8}\\.rs";
     let states = vec![FileState::Missing, FileState::Unchanged, FileState::Rewritten, FileState::Changed];
     let file = (path, select(states));

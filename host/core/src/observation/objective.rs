@@ -66,6 +66,8 @@ pub struct StatusReportView {
     pub status: ObjectiveStatus,
     pub note: String,
     pub by_session: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changed_since: Option<u32>,
 }
 
 /// `types.objective`.

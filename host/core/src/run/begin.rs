@@ -122,10 +122,8 @@ impl Run {
 
     pub(super) fn first_brief(&mut self, p: usize) {
         let phase = &self.phases[p];
-        let earlier = phase.sessions.len() - phase.sessions_before;
-        let begun = earlier > 1 || phase.goals.iter().any(|goal| goal.attempts > 0);
         let lead = self.session(p).is_some_and(|session| session.lead);
-        let kind = match (phase.origin, begun, lead) {
+        let kind = match (phase.origin, phase.is_begun(), lead) {
             (_, true, true) => BriefKind::Merging,
             (_, true, false) => BriefKind::Continuing,
             (Origin::Review, false, _) => BriefKind::Reviewing,

@@ -13,7 +13,7 @@ impl Run {
     pub(super) fn entry_points(&self, p: usize) -> Vec<EntryPointView> {
         let phase = &self.phases[p];
         let below = |path: &str| format!("{}/{path}", self.task_folder);
-        let newest = phase.handoffs.last().filter(|handoff| handoff.index.is_some());
+        let newest = phase.newest_handoff().filter(|handoff| handoff.index.is_some());
         // The index of the run leads to what every phase left.
         let is_any_left = self.phases.iter().any(|phase| !phase.closings.is_empty());
         let of_run = || is_any_left.then(|| below(&self.workflow.paths.index(self.names())));

@@ -3,6 +3,7 @@
 
 use crate::action::Action;
 use crate::decision::{Evidence, RecoveryAction};
+use crate::facts::ChangedFile;
 use crate::ids::{ActionId, ObjectiveId, SessionId};
 use crate::input::ReportedHandoff;
 use crate::notice::Notice;
@@ -108,6 +109,7 @@ impl Run {
                 status: reported.status,
                 note: excerpt(&reported.note),
                 by_session: reported.is_by(phase.session.as_ref()),
+                changed_since: phase.changed_since_word(goal, reported),
             }),
             done_by: goal.done_by,
         }
@@ -146,7 +148,7 @@ impl Run {
         let now = self.now;
         let goal = &mut self.phases[p].goals[g];
         goal.set_remark(note, now);
-        goal.reported = Some(Reported { status, note: note.to_owned(), by: by.clone() });
+        goal.reported = Some(Reported { status, note: note.to_owned(), by: by.clone(), before_prompt: None });
         match status {
             ObjectiveStatus::Done => {
                 goal.is_unjudged = true;
@@ -261,22 +263,28 @@ impl Goal {
     /// Whether an answer names it; a shorter id is a word of any sentence.
     fn is_told_of(&self, answer: &str) -> bool {
         let id = self.spec.id.as_str();
-        id.len() >= ID_BYTES && has_word(answer, id)
-            || self.spec.files.iter().any(|path| has_word(answer, path))
+        id.len() >= ID_BYTES && has_word(answer, id) || self.is_file_named_in(answer)
     }
 
     /// Whether a text names it by its id, as a word, or by one of its files.
     pub(super) fn is_named_in(&self, text: &str) -> bool {
-        has_word(text, self.spec.id.as_str()) || self.spec.files.iter().any(|path| has_word(text, path))
+        has_word(text, self.spec.id.as_str()) || self.is_file_named_in(text)
+    }
+
+    fn is_file_named_in(&self, text: &str) -> bool {
+        self.spec.files.iter().any(|path| has_word(text, path))
     }
 }
 
-/// Whether a line of an answer says of an objective that it is not done, as every prompt asks for it.
+/// Whether a line of an answer says of an objective that it is not done.
 fn is_denied(id: &ObjectiveId, answer: &str) -> bool {
+    denials(answer).any(|line| has_word(&line[NOT_DONE.len()..], id.as_str()))
+}
+
+/// The lines of an answer that say that something is not done, as every prompt asks for it.
+fn denials(answer: &str) -> impl DoubleEndedIterator<Item = &str> {
     let lines = answer.lines().map(|line| line.trim_start_matches(|c: char| !c.is_alphanumeric()));
-    let denials = lines.filter_map(|line| line.get(..NOT_DONE.len()).zip(line.get(NOT_DONE.len()..)));
-    let mut denials = denials.filter(|(head, _)| head.eq_ignore_ascii_case(NOT_DONE));
-    denials.any(|(_, named)| has_word(named, id.as_str()))
+    lines.filter(|line| line.get(..NOT_DONE.len()).is_some_and(|head| head.eq_ignore_ascii_case(NOT_DONE)))
 }
 
 impl Reported {
@@ -306,10 +314,54 @@ impl Phase {
         self.facts.changed.len() as u32 + self.facts.changed_beyond
     }
 
+    /// The files that differ from its start, then those that were changed before it was split from another phase.
+    pub(super) fn changed_files(&self) -> impl Iterator<Item = &ChangedFile> {
+        let is_new = |file: &&ChangedFile| !self.facts.changed.iter().any(|own| own.path == file.path);
+        let inherited = self.inherited.iter().flat_map(|inherited| &inherited.changed);
+        self.facts.changed.iter().chain(inherited.filter(is_new))
+    }
+
     /// Its objectives that are not done, but for these.
     pub(super) fn open_beside<'a>(&'a self, focus: &'a [usize]) -> impl Iterator<Item = &'a ObjectiveId> {
         let beside = self.goals.iter().enumerate().filter(|(g, goal)| !goal.is_done() && !focus.contains(g));
         beside.map(|(_, goal)| &goal.spec.id)
+    }
+
+    /// A new prompt is about these: what was said before against their being done is so no longer what its session says, and holds
+    /// until somebody says otherwise. A report counts, and the last line of an answer that names it, or that names none and was given
+    /// for it (A11).
+    pub(super) fn keep_what_was_denied(&mut self, focus: &[usize], answer: &str, by: Option<&SessionId>) {
+        let ids: Vec<ObjectiveId> = self.goals.iter().map(|goal| goal.spec.id.clone()).collect();
+        let is_meant = |g: usize, line: &str| match ids.iter().any(|id| has_word(line, id.as_str())) {
+            true => has_word(line, ids[g].as_str()),
+            false => self.before_focus.0.contains(&g),
+        };
+        let denied: Vec<Option<&str>> = focus
+            .iter()
+            .map(|g| denials(answer).rfind(|line| is_meant(*g, &line[NOT_DONE.len()..])))
+            .collect();
+        for (g, line) in focus.iter().zip(denied) {
+            let goal = &mut self.goals[*g];
+            if goal.reported.as_ref().is_some_and(|said| said.status == ObjectiveStatus::Done) {
+                continue;
+            }
+            if let Some(line) = line {
+                let note = excerpt(line);
+                let status = ObjectiveStatus::InProgress;
+                let before_prompt = Some(Box::new(self.facts.clone()));
+                goal.reported = Some(Reported { status, note, by: by.cloned(), before_prompt });
+            } else if let Some(said) = &mut goal.reported {
+                // That it failed is the word of its session until it reports something else.
+                if said.status != ObjectiveStatus::Failed || !said.is_by(self.session.as_ref()) {
+                    said.before_prompt.get_or_insert_with(|| Box::new(self.facts.clone()));
+                }
+            }
+        }
+    }
+
+    /// Whether its session did what this objective is about.
+    pub(super) fn is_own(&self, goal: &Goal) -> bool {
+        goal.is_done() && goal.by.is_some() && goal.by == self.session
     }
 
     /// The objectives that its session is judged by: those of its prompt, those that it reported as done beside them, and those that it
@@ -319,7 +371,6 @@ impl Phase {
         if focus.is_empty() {
             return focus;
         }
-        let is_own = |goal: &Goal| goal.is_done() && goal.by.is_some() && goal.by == self.session;
         let is_shown = |goal: &Goal| matches!(goal.done_by, Some(Basis::Accepted | Basis::Checked));
         let unjudged = self.goals.iter().filter(|goal| goal.is_unjudged);
         let notes = unjudged.filter_map(|goal| Some(goal.reported.as_ref()?.note.as_str()));
@@ -328,7 +379,7 @@ impl Phase {
             |goal: &Goal| said.iter().any(|said| is_denied(&goal.spec.id, said) || goal.is_told_of(said));
         let beside = self.goals.iter().enumerate().filter(|(g, goal)| {
             let is_said = goal.is_unjudged || is_spoken_of(goal);
-            !focus.contains(g) && is_said && is_own(goal) && !is_shown(goal)
+            !focus.contains(g) && is_said && self.is_own(goal) && !is_shown(goal)
         });
         let beside: Vec<usize> = beside.map(|(g, _)| g).collect();
         focus.into_iter().chain(beside).collect()
@@ -356,11 +407,12 @@ impl Phase {
         }
     }
 
-    /// Evidence against an objective being done: the newest report of the session at work, or an expected change that did not
-    /// come. Further rounds of a loop may find a file as it should be.
+    /// Evidence against an objective being done: what the session at work reported since its prompt, or an expected change that did
+    /// not come. Further rounds of a loop may find a file as it should be.
     pub(super) fn contrary(&self, g: usize) -> Option<String> {
         let goal = &self.goals[g];
-        let reported = goal.reported.as_ref().filter(|reported| reported.is_by(self.session.as_ref()));
+        let is_newest = |said: &&Reported| said.before_prompt.is_none() && said.is_by(self.session.as_ref());
+        let reported = goal.reported.as_ref().filter(is_newest);
         if let Some(reported) = reported.filter(|reported| reported.status != ObjectiveStatus::Done) {
             let said = if reported.note.is_empty() {
                 String::new()
@@ -400,6 +452,17 @@ impl Phase {
         let named = focus.iter().flat_map(|g| &self.goals[*g].spec.files).filter(is_own).count();
         let any = if self.has_company { 0 } else { now.changed_since(&self.before_focus.1) };
         any.max(u32::try_from(named).unwrap_or(u32::MAX))
+    }
+
+    /// Files that changed since the first prompt that followed a word against this objective. Where somebody else works in the same
+    /// folder, only those that it names.
+    fn changed_since_word(&self, goal: &Goal, said: &Reported) -> Option<u32> {
+        let before = said.before_prompt.as_ref()?;
+        let is_new = |path: &&String| {
+            self.facts.changed.iter().any(|file| file.path == **path && !before.changed.contains(file))
+        };
+        let named = goal.spec.files.iter().filter(is_new).count();
+        Some(if self.has_company { named as u32 } else { self.facts.changed_since(before) })
     }
 
     /// The strongest evidence that an objective is done, as far as it goes without a check.

@@ -82,6 +82,7 @@ impl Run {
         self.reopen_unproven(p);
         if self.phases[p].is_finished() {
             self.phases[p].news = false;
+            self.phases[p].parts.clear();
             return self.verify(p);
         }
         self.compose(p, then, None);
@@ -273,7 +274,7 @@ impl Run {
             artifact: artifact.clone(),
             index: index.cloned(),
             facts: beside(path, FACTS),
-            predecessor: phase.handoffs.last().map(|before| before.path.clone()),
+            predecessor: phase.newest_handoff().map(|before| before.path.clone()),
             review: draft.review,
             repair: draft.repair,
             refused: draft.refused.as_ref().map(|refused| refused.review.clone()),
@@ -310,7 +311,7 @@ impl Run {
     pub(super) fn recheck_or_brief(&mut self, p: usize, kind: BriefKind) {
         let focus = self.focus_of_next(p, kind);
         let phase = &self.phases[p];
-        let (Some(newest), true) = (phase.handoffs.last(), phase.aged) else {
+        let (Some(newest), true) = (phase.newest_handoff(), phase.aged) else {
             return self.brief(p, kind, focus);
         };
         let action = Action::Inspect {
@@ -325,7 +326,7 @@ impl Run {
     }
 
     pub(super) fn rechecked(&mut self, p: usize, kind: BriefKind, focus: Vec<usize>, outcome: &Outcome) {
-        let path = self.phases[p].handoffs.last().map(|row| row.path.clone()).unwrap_or_default();
+        let path = self.phases[p].newest_handoff().map(|row| row.path.clone()).unwrap_or_default();
         match self.found(p, &path, outcome) {
             Ok(found) => {
                 let document = self.phases[p].document.clone();
@@ -348,7 +349,7 @@ impl Run {
         phase.aged = false;
         let commits_since = found.commits_since;
         phase.found = Some(found);
-        if let (Some(review), Some(row)) = (review, phase.handoffs.last_mut()) {
+        if let (Some(review), Some(row)) = (review, phase.newest_handoff_mut()) {
             row.review = Some(ReviewRow::from(review));
             let (path, staleness) = (row.path.clone(), review.staleness);
             let phase = phase.spec.id.clone();

@@ -430,6 +430,9 @@ impl Run {
         if self.phases[p].news && self.phases[p].session.is_some() {
             return self.survey(p, then);
         }
+        if then == Succession::Parts {
+            return self.split_as_planned(p);
+        }
         if self.pause_at_ceiling(p) {
             return;
         }
@@ -440,7 +443,7 @@ impl Run {
             return self.scope(p, SplitOccasion::OutOfContinuations);
         }
         match then {
-            Succession::Uncounted | Succession::Over => self.spawn(p),
+            Succession::Uncounted | Succession::Parts | Succession::Over => self.spawn(p),
             Succession::Continuation => {
                 self.phases[p].continuations += 1;
                 self.spawn(p);

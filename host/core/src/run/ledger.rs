@@ -98,7 +98,7 @@ impl Run {
             at: self.now.rfc3339(),
             session: phase.session.as_ref(),
             because: &phase.because,
-            predecessor: phase.handoffs.last().map(|before| before.path.as_str()),
+            predecessor: phase.newest_handoff().map(|before| before.path.as_str()),
             phase: self.phase_facts(p),
             files_changed: &phase.facts.changed,
             files_changed_beyond: beyond,

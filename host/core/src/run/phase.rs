@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 
 use crate::decision::SubPhase;
-use crate::facts::{Billed, WorkspaceFacts};
+use crate::facts::{Billed, ChangedFile, WorkspaceFacts};
 use crate::ids::{Digest, PhaseId, SessionId};
 use crate::input::{ArtifactRef, ReportedHandoff};
 use crate::observation::{Attempt, Basis, ObjectiveStatus, PastWait, SplitRequest};
@@ -78,6 +78,8 @@ pub(super) struct Reported {
     pub(super) status: ObjectiveStatus,
     pub(super) note: String,
     pub(super) by: Option<SessionId>,
+    /// What was changed when the first prompt followed it; nothing while none did, and of a report of done.
+    pub(super) before_prompt: Option<Box<WorkspaceFacts>>,
 }
 
 /// When an objective changed.
@@ -112,6 +114,19 @@ impl Goal {
             self.times.updated = Some(at);
         }
     }
+}
+
+/// What a phase leaves to one of its parts, which goes on from there (C23).
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Inherited {
+    /// Its newest handoff; absent where none could be written.
+    pub(super) handoff: Option<HandoffRow>,
+    /// Its newest session, whose last words may be quoted.
+    pub(super) session: SessionId,
+    /// What its sessions changed: in the state that the part starts from it is no change any more.
+    pub(super) changed: Vec<ChangedFile>,
+    /// How many more there are.
+    pub(super) changed_beyond: u32,
 }
 
 /// A phase.
@@ -194,6 +209,8 @@ pub(super) struct Phase {
     /// What of the objectives that the policy is asked about was taken for done when it was asked.
     pub(super) judged_as_done: Vec<usize>,
     pub(super) handoffs: Vec<HandoffRow>,
+    /// What the phase that it was split from left to it, where a session had worked there.
+    pub(super) inherited: Option<Box<Inherited>>,
     /// What the phase left to those after it, once for each walk of its loop (C23). None of its own sessions starts from them.
     pub(super) closings: Vec<HandoffRow>,
     /// The document of the newest handoff.
@@ -215,7 +232,7 @@ pub(super) struct Phase {
     pub(super) split: u32,
     /// Times that it was split.
     pub(super) splits: u32,
-    /// What it is being split into, until the state that they start from is kept.
+    /// What it is being split into, until what its session knew is handed off and the state that they start from is kept.
     pub(super) parts: Vec<SubPhase>,
     /// The split that is not yet brought together.
     pub(super) fork: Option<Fork>,
@@ -294,6 +311,7 @@ impl Phase {
             requested: None,
             judged_as_done: Vec::new(),
             handoffs: Vec::new(),
+            inherited: None,
             closings: Vec::new(),
             document: Text::default(),
             news: false,
@@ -361,6 +379,21 @@ impl Phase {
         let pairs = [&self.attempts, &self.decisions];
         let lines = [&self.gotchas, &self.patterns];
         pairs.iter().any(|list| !list.is_empty()) || lines.iter().any(|list| !list.is_empty())
+    }
+
+    /// The handoff that its next session starts from: its own, or that of the phase that it was split from.
+    pub(super) fn newest_handoff(&self) -> Option<&HandoffRow> {
+        self.handoffs.last().or_else(|| self.inherited.as_ref()?.handoff.as_ref())
+    }
+
+    pub(super) fn newest_handoff_mut(&mut self) -> Option<&mut HandoffRow> {
+        self.handoffs.last_mut().or_else(|| self.inherited.as_mut()?.handoff.as_mut())
+    }
+
+    /// Whether a session worked on it before its newest one, in this walk of its loop.
+    pub(super) fn is_begun(&self) -> bool {
+        let earlier = self.sessions.len() - self.sessions_before;
+        earlier > 1 || self.inherited.is_some() || self.goals.iter().any(|goal| goal.attempts > 0)
     }
 
     pub(super) fn is_finished(&self) -> bool {

@@ -23,7 +23,7 @@ use super::inputs::{Reference, refer};
 use super::judge::Judgment;
 use super::phase::Phase;
 use super::seen::unheard_of;
-use super::session::cut;
+use super::session::{Session, cut};
 
 /// Files of a handoff observation: as many as fit one screen of a brief several times over.
 const CHANGED_FILES: usize = 100;
@@ -181,7 +181,7 @@ impl Run {
         focus: &[usize],
     ) -> (HandoffObservation, Vec<Text>) {
         let (mut observation, mut texts) = self.handoff_view(p, kind, focus);
-        let newest = self.phases[p].handoffs.last();
+        let newest = self.phases[p].newest_handoff();
         // A prompt is not reviewed: what was kept out of the handoff must not reach the successor by it.
         if newest.is_some_and(|handoff| handoff.repair != Repair::None) && kind != BriefKind::Nudged {
             withhold_words(&mut observation);
@@ -315,16 +315,22 @@ impl Run {
         }
     }
 
+    /// Its session; one that has not spoken yet has a predecessor, maybe in the phase that it was split from.
+    pub(super) fn last_to_speak(&self, p: usize) -> Option<&Session> {
+        self.session(p).filter(|session| session.prompts > 0).or_else(|| {
+            let phase = &self.phases[p];
+            let inherited = || Some(&phase.inherited.as_ref()?.session);
+            let before = phase.sessions.iter().rev().nth(1).or_else(inherited)?;
+            self.sessions.get(before)
+        })
+    }
+
     fn handoff_view(&self, p: usize, kind: BriefKind, focus: &[usize]) -> (HandoffObservation, Vec<Text>) {
         let phase = &self.phases[p];
         // What a reviewer looks at is what another phase has changed, and how that was verified.
         let work = self.reviewed_by(p).map_or(phase, |reviewed| &self.phases[reviewed]);
-        let newest = phase.handoffs.last();
-        let last_output = self.session(p).filter(|s| s.prompts > 0).or_else(|| {
-            // A session that has not spoken yet: what its predecessor said last.
-            let before = phase.sessions.iter().rev().nth(1)?;
-            self.sessions.get(before)
-        });
+        let newest = phase.newest_handoff();
+        let last_output = self.last_to_speak(p);
         let quoted = [last_output.map_or("", |s| s.answer_tail.as_str()), work.findings.as_str()];
         let [last_output, findings] = texts_that_say_something(quoted);
         let objectives = self.objective_views(p, focus);
@@ -337,15 +343,14 @@ impl Run {
             focus,
             goal: self.workflow.goal.clone(),
             changed_files: work
-                .facts
-                .changed
-                .iter()
+                .changed_files()
                 .take(CHANGED_FILES)
                 .map(|file| ChangedFileView {
                     path: file.path.clone(),
                     bytes: file.bytes,
                     exists: file.exists,
-                    by_session: !phase.before_session.changed.contains(file),
+                    by_session: work.facts.changed.contains(file)
+                        && !phase.before_session.changed.contains(file),
                     digest: file.digest.clone(),
                 })
                 .collect(),
@@ -458,8 +463,10 @@ fn newest_of<T: Clone>(records: &VecDeque<T>) -> Vec<T> {
 /// How many records a question has no room for.
 fn beyond(phase: &Phase) -> Beyond {
     let more = |count: usize, listed: usize| count.saturating_sub(listed) as u32;
+    let changed_beyond =
+        phase.facts.changed_beyond + phase.inherited.as_ref().map_or(0, |inherited| inherited.changed_beyond);
     Beyond {
-        changed_files: more(phase.facts.changed.len() + phase.facts.changed_beyond as usize, CHANGED_FILES),
+        changed_files: more(phase.changed_files().count() + changed_beyond as usize, CHANGED_FILES),
         attempts: more(phase.attempts.len(), RECORDS),
         decisions: more(phase.decisions.len(), RECORDS),
         gotchas: more(phase.gotchas.len(), RECORDS),
@@ -469,7 +476,7 @@ fn beyond(phase: &Phase) -> Beyond {
 
 /// The newest handoff, and how old it is (C9).
 fn newest_handoff(phase: &Phase) -> Option<HandoffReference> {
-    let newest = phase.handoffs.last()?;
+    let newest = phase.newest_handoff()?;
     Some(HandoffReference {
         path: newest.path.clone(),
         staleness: newest.review.as_ref().map_or(Staleness::Fresh, |review| review.staleness),

@@ -7,7 +7,6 @@ use crate::notice::Notice;
 use crate::observation::{Occasion, SplitOccasion};
 
 use super::Run;
-use super::phase::Goal;
 use super::step::{Step, Succession};
 
 /// Why there is a session after one that was lost.
@@ -47,8 +46,8 @@ impl Run {
     /// Whether something was reported as done in the prompt that died with its agent.
     fn is_reported_in(&self, p: usize, focus: &[usize]) -> bool {
         let phase = &self.phases[p];
-        let is_unjudged = |goal: &Goal| goal.is_unjudged && goal.is_done() && goal.by == phase.session;
-        focus.iter().any(|g| phase.goals[*g].is_done()) || phase.goals.iter().any(is_unjudged)
+        let mut goals = phase.goals.iter().enumerate();
+        goals.any(|(g, goal)| focus.contains(&g) && goal.is_done() || goal.is_unjudged && phase.is_own(goal))
     }
 
     fn resume_phase(&mut self, p: usize) {

@@ -254,17 +254,18 @@ impl Session {
             AgentEvent::Signal(signal) => self.notice(seq, at, signal.clone()),
             AgentEvent::Compacted { trigger, before_tokens, after_tokens } => {
                 self.compactions += 1;
+                let before_tokens = before_tokens.or(self.used_tokens);
                 let compaction = PastCompaction {
                     session: self.id.to_string(),
                     turn: self.turns,
                     ended_at_ms: at,
                     by_host: *trigger == CompactionTrigger::Asked,
-                    before_tokens: before_tokens.or(self.used_tokens),
+                    before_tokens,
                     after_tokens: *after_tokens,
                 };
                 keep_newest(&mut self.past_compactions, compaction, PAST_COMPACTIONS);
                 self.compacted_at_turn = Some(self.turns);
-                self.used_before_compaction = before_tokens.or(self.used_tokens);
+                self.used_before_compaction = before_tokens;
                 self.refilled_within_turns = 0;
                 self.warned = false;
                 self.reads.clear();

@@ -101,13 +101,42 @@ impl Run {
             verified: phase.verified,
             quota,
             quota_wait_since: quota.map(|wait| wait.since.rfc3339()),
-            handoffs: handoff_rows(phase),
+            handoffs: self.handoff_rows(phase),
             artifacts: phase.artifacts.clone(),
             origin: phase.origin,
             score: phase.score,
             iteration: phase.iteration,
             tree: phase.tree.clone(),
         }
+    }
+
+    /// Its handoffs, newest first. A phase whose loop is walked again comes to its last closing one before its own.
+    fn handoff_rows(&self, phase: &Phase) -> Vec<HandoffRow> {
+        let (newest, before) = match phase.closings.split_last() {
+            Some((newest, before)) if phase.is_over() => (Some(newest), before),
+            _ => (None, &phase.closings[..]),
+        };
+        let rows = newest.into_iter().chain(phase.handoffs.iter().rev()).chain(before.iter().rev());
+        rows.map(|row| self.handoff_row(phase, row)).collect()
+    }
+
+    /// Where a handoff lies now: those of a phase that is over are in the archive (C21). The first one of a part follows one of
+    /// another phase, which may not be over yet.
+    fn handoff_row(&self, phase: &Phase, row: &HandoffRow) -> HandoffRow {
+        let mut row = row.clone();
+        if phase.is_over() {
+            row.path = paths::archived(&row.path);
+            row.facts = match row.facts.as_str() {
+                "" => String::new(),
+                facts => paths::archived(facts),
+            };
+        }
+        row.predecessor = row.predecessor.map(|before| {
+            let is_its = |other: &&Phase| other.handoffs.iter().any(|handoff| handoff.path == before);
+            let is_archived = self.phases.iter().find(is_its).is_some_and(Phase::is_over);
+            if is_archived { paths::archived(&before) } else { before }
+        });
+        row
     }
 
     /// Who decides about a phase. The policy that decides most comes last; the others say what they decide.
@@ -199,30 +228,6 @@ fn objective_row(phase: &Phase, goal: &Goal) -> ObjectiveRow {
         updated_at: goal.times.updated,
         completed_at: goal.times.completed,
     }
-}
-
-/// Its handoffs, newest first. A phase whose loop is walked again comes to its last closing one before its own.
-fn handoff_rows(phase: &Phase) -> Vec<HandoffRow> {
-    let (newest, before) = match phase.closings.split_last() {
-        Some((newest, before)) if phase.is_over() => (Some(newest), before),
-        _ => (None, &phase.closings[..]),
-    };
-    let rows = newest.into_iter().chain(phase.handoffs.iter().rev()).chain(before.iter().rev());
-    rows.map(|row| handoff_row(phase, row)).collect()
-}
-
-/// Where a handoff lies now: those of a phase that is over are in the archive (C21).
-fn handoff_row(phase: &Phase, row: &HandoffRow) -> HandoffRow {
-    let mut row = row.clone();
-    if phase.is_over() {
-        row.path = paths::archived(&row.path);
-        row.predecessor = row.predecessor.as_deref().map(paths::archived);
-        row.facts = match row.facts.as_str() {
-            "" => String::new(),
-            facts => paths::archived(facts),
-        };
-    }
-    row
 }
 
 /// "claude", "acp:opencode": two agents of one kind are told apart by their programs.

@@ -15,8 +15,8 @@ use crate::workflow::{Objective, Phase as Spec, REVIEW_SCORE, REVIEWER, ReviewBy
 use super::Run;
 use super::answer::MOST_TURNS;
 use super::join::Fork;
-use super::phase::Phase;
-use super::step::{Pause, Step};
+use super::phase::{Goal, Inherited, Phase, Reported};
+use super::step::{Pause, Step, Succession};
 use super::walk::why_failed;
 
 impl Run {
@@ -31,6 +31,22 @@ impl Run {
     pub(super) fn split_limits(&self) -> SplitLimits {
         let limits = &self.workflow.limits;
         SplitLimits { parts: limits.split_fan_out, depth: limits.split_depth }
+    }
+
+    /// What its session knew is handed off first: its parts go on from there (C23).
+    pub(super) fn leave_to_parts(&mut self, p: usize, parts: Vec<SubPhase>) {
+        self.phases[p].parts = parts;
+        self.succeed(p, Succession::Parts);
+    }
+
+    /// The handoff is written. What was reported or found missing meanwhile may have changed what is open: then the split is of
+    /// yesterday, and a session goes on with the whole.
+    pub(super) fn split_as_planned(&mut self, p: usize) {
+        let parts = std::mem::take(&mut self.phases[p].parts);
+        match self.check_split(p, &parts) {
+            Ok(()) => self.checkpoint(p, parts),
+            Err(_) => self.succeed(p, Succession::Continuation),
+        }
     }
 
     /// The state that the parts start from is kept first: what is there now, committed or not (D3).
@@ -66,15 +82,13 @@ impl Run {
             phase.max_turns = base_turns;
         }
         let parent = self.phases[p].clone();
+        let inherited = parent.to_inherit(base);
         let mut forked = Vec::new();
         for (n, part) in parts.iter().enumerate() {
             let id = sub_phase_id(&parent.spec.id, parent.depth, parent.split as usize + n);
-            let objectives: Vec<Objective> = parent
-                .goals
-                .iter()
-                .filter(|goal| part.objectives.contains(&goal.spec.id))
-                .map(|goal| goal.spec.clone())
-                .collect();
+            let goals = parent.goals.iter().filter(|goal| part.objectives.contains(&goal.spec.id));
+            let goals: Vec<Goal> = goals.map(Goal::for_part).collect();
+            let objectives: Vec<Objective> = goals.iter().map(|goal| goal.spec.clone()).collect();
             let (review, reviewed_by_default) = self.review_of_part(&parent, &objectives);
             let spec = Spec {
                 id: id.clone(),
@@ -101,7 +115,12 @@ impl Run {
                 decisions: parent.decisions.clone(),
                 gotchas: parent.gotchas.clone(),
                 patterns: parent.patterns.clone(),
+                inherited: inherited.clone(),
+                reported_handoff: parent.reported_handoff.clone(),
+                document: parent.document.clone(),
+                because: parent.because.clone(),
                 iteration: parent.iteration,
+                goals,
                 ..Phase::new(spec)
             };
             // What it inherits is in no handoff of its own yet: its first session leaves one, however early it ends.
@@ -152,6 +171,38 @@ impl Run {
             (Some(review), _) => (Some(review), false),
             (None, Some(true)) if !is_checked => (Some(self.default_review(&parent.spec)), true),
             (None, _) => (None, false),
+        }
+    }
+}
+
+impl Phase {
+    /// What its parts start from, where a session worked on it in this walk of its loop. A part with a tree of its own starts from
+    /// `base`, which nobody but its own sessions changes: the age of the handoff is not measured there.
+    fn to_inherit(&self, base: Option<&String>) -> Option<Box<Inherited>> {
+        let session = self.session.clone().filter(|_| self.sessions.len() > self.sessions_before);
+        let inherited = self.inherited.as_ref();
+        let session = session.or_else(|| Some(inherited?.session.clone()))?;
+        let mut handoff = self.newest_handoff().cloned();
+        if let (Some(handoff), Some(_)) = (&mut handoff, base) {
+            handoff.head.clear();
+        }
+        Some(Box::new(Inherited {
+            handoff,
+            session,
+            changed: self.changed_files().cloned().collect(),
+            changed_beyond: self.facts.changed_beyond + inherited.map_or(0, |before| before.changed_beyond),
+        }))
+    }
+}
+
+impl Goal {
+    /// The same, open, in a part: what was said of it goes with it.
+    fn for_part(&self) -> Self {
+        Self {
+            remark: self.remark.clone(),
+            reported: self.reported.clone().map(|said| Reported { before_prompt: None, ..said }),
+            times: self.times,
+            ..Self::new(self.spec.clone())
         }
     }
 }

@@ -248,6 +248,8 @@ pub(super) enum Succession {
     Retry,
     /// The session was lost with the host, or left by itself after its work: not counted.
     Uncounted,
+    /// Its parts: the phase is split.
+    Parts,
     /// None: the phase is over, and its handoff is for the phases after it.
     Over,
 }

@@ -203,7 +203,7 @@ impl Run {
             phase.gotchas.len(),
             phase.patterns.len(),
         );
-        if let Some(before) = phase.handoffs.last() {
+        if let Some(before) = phase.newest_handoff() {
             let _ = writeln!(text, "- Predecessor: {}", before.path);
         }
         (text, self.summary())

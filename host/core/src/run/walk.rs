@@ -10,7 +10,6 @@ use crate::observation::{Basis, BriefKind, ObjectiveStatus, Occasion, SessionSta
 use crate::text::Text;
 
 use super::Run;
-use super::phase::Reported;
 use super::session::Session;
 use super::step::{AfterEnd, AfterSummary, Pause, Step, Succession};
 
@@ -259,6 +258,7 @@ impl Run {
 
     pub(super) fn prompt(&mut self, p: usize, kind: BriefKind, focus: Vec<usize>, text: &str) {
         let now = self.now;
+        let spoke = self.last_to_speak(p).map(|session| (session.answer_tail.clone(), session.id.clone()));
         let Some(session) = self.session_mut(p) else {
             return;
         };
@@ -275,12 +275,14 @@ impl Run {
         if prompt == 1 && phase.reported_handoff.as_ref().is_some_and(|(by, _)| by.as_ref() != Some(&id)) {
             phase.reported_handoff = None;
         }
-        // What an earlier session changed shows nothing of this one.
-        let is_asked_again = kind == BriefKind::Nudged && prompt > 1;
-        if is_asked_again {
+        if let Some((answer, by)) = spoke {
+            phase.keep_what_was_denied(&focus, &answer, Some(&by));
+        }
+        if kind == BriefKind::Nudged && prompt > 1 {
             // It may be asked for more than it was prompted for, by what it reported beside that.
             phase.before_focus.0.clone_from(&focus);
         } else if phase.before_focus.0 != focus || prompt == 1 {
+            // What an earlier session changed shows nothing of this one.
             phase.before_focus = (focus.clone(), phase.facts.clone());
             phase.has_company = false;
         }
@@ -295,9 +297,6 @@ impl Run {
             if !goal.is_done() {
                 goal.set_status(ObjectiveStatus::InProgress, now);
             }
-            // That it was at work on it is what an agent said before it was asked again.
-            let is_at_work = |said: &mut Reported| said.status == ObjectiveStatus::InProgress;
-            goal.reported.take_if(is_at_work);
         }
         phase.is_cut_off = false;
         let ids: Vec<_> = focus.iter().map(|g| phase.goals[*g].spec.id.clone()).collect();
@@ -350,6 +349,7 @@ impl Run {
             return;
         }
         goal.set_status(ObjectiveStatus::Done, now);
+        goal.reported.take_if(|said| said.before_prompt.is_some());
         goal.by.clone_from(&by);
         let objective = goal.spec.id.clone();
         if let Some(session) = by.and_then(|id| self.sessions.get_mut(&id)) {
@@ -378,7 +378,7 @@ impl Run {
     pub(super) fn after_end(&mut self, p: usize, then: AfterEnd) {
         match then {
             AfterEnd::Succeed(succession) => self.succeed(p, succession),
-            AfterEnd::Split(parts) => self.checkpoint(p, parts),
+            AfterEnd::Split(parts) => self.leave_to_parts(p, parts),
             AfterEnd::Review => self.review_begins(p),
             AfterEnd::Iterate => self.iterate(p),
             AfterEnd::Pause { about, text } => self.ask_person(p, about, text),

@@ -217,6 +217,7 @@ impl Checks {
                 self.begin_again(from, by)?;
             }
             Notice::Split { phase, sub_phases, .. } => {
+                self.reports.split(&rows[phase], sub_phases.iter().map(|(part, _)| part.clone()));
                 within("parts", sub_phases.len() as u32, limits.split_fan_out)?;
                 self.forked(phase, sub_phases, rows)?;
             }

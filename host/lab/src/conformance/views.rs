@@ -230,10 +230,16 @@ fn objective(dice: &mut Dice, place: usize, statuses: &[ObjectiveStatus]) -> Obj
         expected_files: Vec::new(),
         check: dice.maybe(|_| "sh check.sh".to_owned()),
         check_passed: dice.maybe(Dice::coin),
-        reported: dice.maybe(|dice| StatusReportView {
-            status: dice.pick(statuses),
-            note: dice.line(NOTE_BYTES),
-            by_session: dice.coin(),
+        reported: dice.maybe(|dice| {
+            let status = dice.pick(statuses);
+            StatusReportView {
+                status,
+                note: dice.line(NOTE_BYTES),
+                by_session: dice.coin(),
+                changed_since: dice
+                    .maybe(|dice| dice.number32(9))
+                    .filter(|_| status != ObjectiveStatus::Done),
+            }
         }),
         done_by: dice
             .maybe(|dice| dice.pick(&[Basis::Checked, Basis::Reported, Basis::Files, Basis::Answer])),

@@ -5,7 +5,7 @@
 use baton_sdk::Host;
 use baton_sdk::exhaustion::{Observation, Verdict};
 use baton_sdk::recovery::Action;
-use baton_sdk::types::{Basis, FileState, Objective, ObjectiveStatus, Origin, Phase, Signal};
+use baton_sdk::types::{Basis, FileState, Objective, ObjectiveStatus, Origin, Phase, Signal, StatusReport};
 
 use super::ending::{Heard, Said};
 use super::{Outcome, contrary, course, ending, nearly_full, nudge, observed, plain};
@@ -92,6 +92,17 @@ pub(super) fn answered(host: &impl Host, o: &Observation, answer: Option<&Signal
     if let Some(doubtful) = said.as_ref().and_then(|said| doubt(host, o, answer, said, &open)) {
         return doubtful;
     }
+    // However short it is: it was asked for in these words.
+    let claims = said.as_ref().is_some_and(|said| said.claims);
+    let affirms = answers || o.nudges > 0 && (claims || said.as_ref().is_some_and(|said| said.affirms));
+    if let Some(objective) = stands(o, &open).filter(|_| !affirms && !claims) {
+        let what = format!(
+            "objective {} was reported as not done{}, and nothing was said since that it is",
+            objective.id,
+            note(objective)
+        );
+        return not_done(host, o, what);
+    }
     let wants_more = wanted(host, &o.phase) == Some(Basis::Reported);
     let is_silent = o.answer_bytes == 0 && is_for_change(host, o, &open) && !is_checked(o, &open);
     if is_silent {
@@ -104,8 +115,6 @@ pub(super) fn answered(host: &impl Host, o: &Observation, answer: Option<&Signal
     if answers && !wants_more && is_anything_there {
         return plain(Verdict::Answered, "its last line says that it is done");
     }
-    // However short it is: it was asked for in these words.
-    let affirms = answers || o.nudges > 0 && said.as_ref().is_some_and(|said| said.affirms || said.claims);
     // Where nothing is left of the phase, an agent that has reported everything need not say it again.
     let all_reported = !is_left(o) && o.phase.progress.done > 0;
     let is_short = !all_reported && o.answer_bytes < host.integer("min-answer-bytes") as u64;
@@ -223,7 +232,10 @@ fn doubt(
         }
     };
     let full = nearly_full(host, o);
-    let what = format!("the agent reported nothing, and {what}{}", held_to(o, open));
+    let is_reported =
+        open.iter().any(|objective| objective.reported.is_some()) || o.phase.progress.done_by_session > 0;
+    let nothing = if is_reported { "nothing more" } else { "nothing" };
+    let what = format!("the agent reported {nothing}, and {what}{}", held_to(o, open));
     let words = answer.and_then(|answer| {
         let words = said.leaves.as_ref().or(said.ahead.as_ref())?;
         Some(ending::quoted(answer, words.clone()))
@@ -389,7 +401,18 @@ pub(super) fn is_done(objective: &Objective) -> bool {
 
 /// Whether the session said so itself.
 pub(super) fn reports(objective: &Objective, status: ObjectiveStatus) -> bool {
-    objective.reported.as_ref().is_some_and(|report| report.by_session && report.status == status)
+    let is_newest = |report: &StatusReport| report.by_session && report.changed_since.is_none();
+    objective.reported.as_ref().is_some_and(|report| is_newest(report) && report.status == status)
+}
+
+/// An objective that was reported as not done before the prompt, where nothing but words can take that back. What was changed since
+/// may be the rest of it, and a check that follows tells.
+fn stands<'o>(o: &Observation, open: &[&'o Objective]) -> Option<&'o Objective> {
+    let is_against = |report: &StatusReport| {
+        let is_left = |changed: u32| changed == 0 || !is_checked(o, open);
+        report.changed_since.is_some_and(is_left) && !o.imported
+    };
+    open.iter().find(|objective| objective.reported.as_ref().is_some_and(is_against)).copied()
 }
 
 /// Whether a check follows that looks at all of them.

@@ -26,7 +26,7 @@ fn ended(change: impl FnOnce(&mut Observation)) -> Judged {
 }
 
 fn report(status: ObjectiveStatus, note: &str) -> Option<StatusReport> {
-    Some(StatusReport { status, note: note.into(), by_session: true })
+    Some(StatusReport { status, note: note.into(), by_session: true, changed_since: None })
 }
 
 fn expects(state: FileState) -> Vec<ExpectedFile> {

@@ -483,3 +483,35 @@ fn a_review_that_was_submitted_may_be_short() {
     assert_eq!(reviewed(false).verdict, Verdict::Completed);
     assert_eq!(reviewed(true).recovery, Action::Nudge);
 }
+
+#[test]
+fn a_word_that_it_is_not_done_holds_until_another_word() {
+    // A11
+    let judged = |changed_since, nudges, answer: &str, check: &str| {
+        judge(answer, |o| {
+            let (status, note) = (ObjectiveStatus::InProgress, "2 of 5".to_owned());
+            let report =
+                StatusReport { status, note, by_session: nudges > 0, changed_since: Some(changed_since) };
+            let parser = Objective { status, attempts: 3, ..sample::objective("parser", "Write five cases") };
+            o.objectives = vec![Objective { reported: Some(report), ..parser }];
+            (o.files_changed, o.answer_bytes) = (2, answer.len() as u64);
+            (o.phase.expects_files, o.nudges) = (true, nudges);
+            o.phase.check = Some(check.to_owned()).filter(|check| !check.is_empty());
+        })
+    };
+    for answer in ["", "I had a look."] {
+        for nudges in [1, 2] {
+            let again = judged(0, nudges, answer, "sh check.sh");
+            assert_eq!(again.verdict, Verdict::Unfinished, "{answer}");
+            assert!(again.reason.contains("2 of 5"), "{}", again.reason);
+            // What was changed since may be the rest, and the check tells. Without one, nothing does.
+            assert_eq!(judged(1, nudges, answer, "sh check.sh").verdict, Verdict::Completed, "{answer}");
+            assert_eq!(judged(1, nudges, answer, "").verdict, Verdict::Unfinished, "{answer}");
+        }
+        assert_eq!(judged(0, 0, answer, "sh check.sh").verdict, Verdict::Unfinished, "{answer}");
+    }
+    for answer in ["Done: parser", "Yes.", "All five cases are written."] {
+        assert_eq!(judged(0, 1, answer, "sh check.sh").verdict, Verdict::Completed, "{answer}");
+    }
+    assert_eq!(judged(1, 0, "", "sh check.sh").verdict, Verdict::Completed);
+}

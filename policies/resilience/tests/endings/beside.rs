@@ -134,7 +134,12 @@ fn a_person_is_asked_with_the_words_once_sessions_are_used_up() {
 /// An answer beside the report that its objective is done, where no check follows.
 fn reported(row: &Row, nudges: u32) -> Judged {
     judge(&row.text, |o| {
-        let report = StatusReport { status: ObjectiveStatus::Done, note: String::new(), by_session: true };
+        let report = StatusReport {
+            status: ObjectiveStatus::Done,
+            note: String::new(),
+            by_session: true,
+            changed_since: None,
+        };
         let file = ExpectedFile { path: "out.txt".into(), state: FileState::Changed };
         o.objectives = vec![Objective {
             status: ObjectiveStatus::Done,
@@ -146,6 +151,16 @@ fn reported(row: &Row, nudges: u32) -> Judged {
         (o.files_changed, o.phase.expects_files, o.nudges) = (1, true, nudges);
         (o.phase.progress.open, o.phase.progress.done, o.phase.check) = (0, 1, None);
     })
+}
+
+/// An answer about two scripts.
+fn scripts(text: &str) -> Row {
+    Row {
+        id: "scripts".into(),
+        wanted: "Write src/hello.sh and src/bye.sh with a test".into(),
+        is_open: false,
+        text: text.into(),
+    }
 }
 
 #[test]
@@ -166,12 +181,7 @@ fn who_reports_done_and_says_otherwise_is_asked_which_holds() {
         "hello is written. A follow-up can cover the others.",
         "I have produced a first cut; the test awaits.",
     ] {
-        let row = Row {
-            id: "scripts".into(),
-            wanted: "Write src/hello.sh and src/bye.sh with a test".into(),
-            is_open: true,
-            text: text.into(),
-        };
+        let row = scripts(text);
         let first = reported(&row, 0);
         assert_eq!((first.verdict, first.recovery), (Verdict::Unfinished, Action::Nudge), "{text}");
         assert!(first.reason.contains("says that it is not"), "{}", first.reason);
@@ -183,37 +193,21 @@ fn who_reports_done_and_says_otherwise_is_asked_which_holds() {
         "Both scripts are written. I didn't run the linter because there is none.",
         "Both are written. I didn't change anything else.",
     ] {
-        let row = Row {
-            id: "scripts".into(),
-            wanted: "Write src/hello.sh and src/bye.sh with a test".into(),
-            is_open: false,
-            text: text.into(),
-        };
+        let row = scripts(text);
         let done = reported(&row, 0);
         assert_eq!(done.verdict, Verdict::Completed, "{text}: {}", done.reason);
     }
     // What it says again is not done.
     for text in ["src/bye.sh: 60 percent.", "Printer: 60 %", "bye is well under way.", "I did not touch bye."]
     {
-        let row = Row {
-            id: "scripts".into(),
-            wanted: "Write src/hello.sh and src/bye.sh with a test".into(),
-            is_open: true,
-            text: text.into(),
-        };
+        let row = scripts(text);
         for nudges in [0, 1] {
             assert_eq!(reported(&row, nudges).verdict, Verdict::Unfinished, "{text} {nudges}");
         }
     }
     // Its report holds where its answer to the question says the same.
-    let text = "Yes, both scripts and the test are done.".to_owned();
-    let row = Row {
-        id: "scripts".into(),
-        wanted: "Write src/hello.sh and src/bye.sh".into(),
-        is_open: false,
-        text,
-    };
+    let row = scripts("Yes, both scripts and the test are done.");
     assert_eq!(reported(&row, 1).verdict, Verdict::Completed);
-    let row = Row { text: "Everything but bye is done.".into(), ..row };
+    let row = scripts("Everything but bye is done.");
     assert_eq!(reported(&row, 1).verdict, Verdict::Unfinished);
 }

@@ -345,7 +345,12 @@ fn what_was_taken_back_is_recovered_as_it_was_judged() {
     // A11: by the time that the host asks what to do, it has opened the objective again.
     let words = "My context is used up, so I stopped after two of the five lines.";
     let reopened = judge(words, |o| {
-        let report = StatusReport { status: ObjectiveStatus::Done, note: String::new(), by_session: true };
+        let report = StatusReport {
+            status: ObjectiveStatus::Done,
+            note: String::new(),
+            by_session: true,
+            changed_since: None,
+        };
         let objective = Objective { reported: Some(report), ..sample::objective("parser", LINES.0) };
         o.objectives = vec![Objective { status: ObjectiveStatus::Done, ..objective }];
         (o.files_changed, o.nudges, o.phase.progress.open) = (1, 1, 0);
@@ -356,7 +361,12 @@ fn what_was_taken_back_is_recovered_as_it_was_judged() {
 /// A prompt of which "cats" was reported as done, while "dogs" is open, with a handoff behind it.
 fn handed_over(state: &str, next: &str, others: &[&str], nudges: u32) -> crate::judged::Judged {
     judge("I reported it.", |o| {
-        let report = StatusReport { status: ObjectiveStatus::Done, note: String::new(), by_session: true };
+        let report = StatusReport {
+            status: ObjectiveStatus::Done,
+            note: String::new(),
+            by_session: true,
+            changed_since: None,
+        };
         let file = ExpectedFile { path: "cats.txt".into(), state: FileState::Changed };
         o.objectives = vec![Objective {
             status: ObjectiveStatus::Done,
@@ -424,8 +434,12 @@ fn a_handoff_that_leaves_work_of_what_was_reported_is_asked_about() {
 /// A prompt about "cases", which is reported as done or not, beside which "second" is reported as done.
 fn beside(answer: &str, is_reported: bool, note: &str, nudges: u32) -> crate::judged::Judged {
     judge(answer, |o| {
-        let report =
-            |note: &str| StatusReport { status: ObjectiveStatus::Done, note: note.into(), by_session: true };
+        let report = |note: &str| StatusReport {
+            status: ObjectiveStatus::Done,
+            note: note.into(),
+            by_session: true,
+            changed_since: None,
+        };
         let file = ExpectedFile { path: "cases.txt".into(), state: FileState::Changed };
         let cases = Objective {
             status: if is_reported { ObjectiveStatus::Done } else { ObjectiveStatus::InProgress },

@@ -71,7 +71,12 @@ fn unreported(text: &str, files_changed: u32) -> Judged {
 /// Of an objective (its id and what it wants) that its session reported as done, with this note, while so many others are open.
 fn reported_done(text: &str, wanted: (&str, &str), note: &str, others_open: u32, nudges: u32) -> Judged {
     judge(text, |o| {
-        let report = StatusReport { status: ObjectiveStatus::Done, note: note.into(), by_session: true };
+        let report = StatusReport {
+            status: ObjectiveStatus::Done,
+            note: note.into(),
+            by_session: true,
+            changed_since: None,
+        };
         let objective = sample::objective(wanted.0, wanted.1);
         o.objectives = vec![Objective { status: ObjectiveStatus::Done, reported: Some(report), ..objective }];
         (o.files_changed, o.nudges, o.phase.progress.open) = (1, nudges, others_open);

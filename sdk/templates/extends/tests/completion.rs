@@ -17,6 +17,7 @@ fn decide(note: &str) -> Option<Decision> {
         status: ObjectiveStatus::Done,
         note: note.into(),
         by_session: true,
+        changed_since: None,
     });
     <Policy as Completion>::decide(&host, observation)
 }

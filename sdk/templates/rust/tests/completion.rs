@@ -15,6 +15,7 @@ fn decide(status: Option<ObjectiveStatus>, settings: &[(&str, SettingValue)]) ->
         status,
         note: String::new(),
         by_session: true,
+        changed_since: None,
     });
     <Policy as Completion>::decide(&host, observation)
 }

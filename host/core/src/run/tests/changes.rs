@@ -84,7 +84,8 @@ fn a_session_is_judged_by_all_that_it_reported_and_by_what_it_takes_back() {
     assert_eq!(phase.to_judge(vec![0], "**Not done:** earlier, checked and accepted"), [0, 1, 2]);
     assert_eq!(phase.to_judge(vec![0], "The one before lacks two cases, says earlier."), [0, 1, 2]);
     let note = "five lines; but earlier lacks two".to_owned();
-    phase.goals[1].reported = Some(Reported { status: ObjectiveStatus::Done, note, by: None });
+    phase.goals[1].reported =
+        Some(Reported { status: ObjectiveStatus::Done, note, by: None, before_prompt: None });
     assert_eq!(phase.to_judge(vec![0], ""), [0, 1, 2], "a note speaks of it");
     phase.goals[1].reported = None;
     phase.goals[2].spec.id = "a".into();

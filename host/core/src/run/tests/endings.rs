@@ -3,6 +3,7 @@
 use super::world::{Does, World, workflow};
 use crate::action::{Action, Ending};
 use crate::decision::{RecoveryAction, Verdict};
+use crate::facts::AgentEvent;
 use crate::ids::Digest;
 use crate::input::{Choice, Input, Report, SplitGroupReport};
 use crate::notice::Notice;
@@ -135,6 +136,53 @@ fn that_an_agent_was_at_work_is_no_word_against_what_it_answers_later() {
         let world = at_work(nudged);
         assert_eq!(world.ending(), Some(Ending::Done));
         assert_eq!(world.prompts_of(BriefKind::Nudged).len(), 1, "it is asked once, then its answer counts");
+        assert_eq!(reported_of_a(&world), Some((ObjectiveStatus::InProgress, String::new(), true)));
+    }
+}
+
+/// What policies were told last that agents had reported of it, and whether that was before the prompt.
+fn reported_of_a(world: &World) -> Option<(ObjectiveStatus, String, bool)> {
+    let told = world.actions.iter().rev().find_map(|action| match action {
+        Action::RequestDecision { question, .. } => match &question.ask {
+            Ask::Complete(seen) => seen.session.objectives[0].reported.clone(),
+            _ => None,
+        },
+        _ => None,
+    })?;
+    Some((told.status, told.note, told.changed_since.is_some()))
+}
+
+// A11
+#[test]
+fn the_line_that_an_objective_is_not_done_is_known_at_its_next_prompt() {
+    for (line, is_about_a) in [
+        ("Not done: cases 4 and 5", true),
+        ("I wrote three.\n- not done: a (cases 4 and 5)", true),
+        ("Not done: b, which waits", false),
+        ("Done: a", false),
+    ] {
+        let mut world = World::new(workflow(&[("1", &["a", "b"])]));
+        while !matches!(world.actions.last(), Some(Action::Prompt { .. })) {
+            assert!(world.step());
+        }
+        let rest = std::mem::take(&mut world.queue);
+        let said = AgentEvent::Text { text: line.into() };
+        world.put(Input::Agent { session: "s1".into(), event: said });
+        world.queue.extend(rest);
+        world.unfinished.set(1);
+        world.recovery = Some((Verdict::Answered, RecoveryAction::Nudge));
+        while world.prompts_of(BriefKind::Nudged).is_empty() || reported_of_a(&world).is_none() {
+            if !world.step() {
+                break;
+            }
+        }
+        let told = reported_of_a(&world);
+        assert_eq!(
+            told.as_ref().map(|(_, _, before)| *before),
+            is_about_a.then_some(true),
+            "{line}: {told:?}"
+        );
+        assert!(told.is_none_or(|(_, note, _)| line.ends_with(&note) && !note.is_empty()), "{line}");
     }
 }
 

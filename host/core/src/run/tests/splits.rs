@@ -4,9 +4,9 @@
 use crate::action::{Action, Ending};
 use crate::decision::{Order, SplitAction, SubPhase};
 use crate::ids::{Digest, PhaseId};
-use crate::input::{Choice, Input, Outcome, Report, SplitGroupReport};
+use crate::input::{Choice, Input, Outcome, Report, ReportedHandoff, SplitGroupReport};
 use crate::notice::Notice;
-use crate::observation::{Basis, BriefKind};
+use crate::observation::{Ask, Basis, BriefKind, HandoffObservation, ObjectiveStatus};
 use crate::time::UnixMs;
 use crate::view::{Origin, PhaseStatus, RunStatus};
 use crate::workflow::{ReviewBy, Workflow};
@@ -431,4 +431,72 @@ fn the_objective_whose_verification_fails_is_the_one_that_is_mended() {
     let failed = world.count(|n| matches!(n, Notice::Verified { passed: false, attempt: 1, .. }));
     let passed = world.count(|n| matches!(n, Notice::Verified { passed: true, attempt: 2, .. }));
     assert_eq!((failed, passed), (1, 1), "a round of verifications is told once");
+}
+
+/// What the first prompts of the parts were written from.
+fn first_briefs_of_parts(world: &World) -> Vec<&HandoffObservation> {
+    let briefs = world.actions.iter().filter_map(|action| match action {
+        Action::RequestDecision { question, .. } => match &question.ask {
+            Ask::Brief(seen) => Some(&**seen),
+            _ => None,
+        },
+        _ => None,
+    });
+    briefs.filter(|seen| seen.phase.id.as_str() != "20" && seen.session.prompts == 0).collect()
+}
+
+#[test]
+fn the_parts_of_a_phase_go_on_from_what_its_last_session_left() {
+    // C23 A8
+    let mut world = World::new(wide(2));
+    world.script = [Does::Exhaust, Does::Exhaust].into();
+    while world.prompts_of(BriefKind::Continuing).is_empty() {
+        assert!(world.step());
+    }
+    world.split = Some(parts(2));
+    let handoff = ReportedHandoff { current_state: "two cases of five".into(), ..ReportedHandoff::default() };
+    let update = Report::ObjectiveUpdate {
+        objective: "o1".into(),
+        status: ObjectiveStatus::InProgress,
+        note: "its table is there".into(),
+    };
+    for (n, report) in [Report::HandoffWrite(Box::new(handoff)), update].into_iter().enumerate() {
+        let digest = Digest::of(format!("report {n}"));
+        world.put(Input::Reported { session: Some("s2".into()), digest, report });
+    }
+    world.go();
+    assert_eq!(world.ending(), Some(Ending::Done));
+    let view = world.run.view(world.now).unwrap();
+    let left = &view.phases[0].handoffs;
+    let left = left.iter().rfind(|row| row.session.as_str() == "s2").unwrap();
+    let briefs = first_briefs_of_parts(&world);
+    assert_eq!(briefs.len(), 2);
+    for seen in briefs {
+        assert_eq!(seen.kind, BriefKind::Continuing);
+        assert_eq!(crate::workflow::paths::archived(&seen.newest_handoff.as_ref().unwrap().path), left.path);
+        assert_eq!(seen.reported.as_ref().unwrap().current_state, "two cases of five");
+        assert!(seen.because.as_ref().is_some_and(|because| !because.is_empty()));
+        let remarks: Vec<&str> = seen.remarks.iter().map(|remark| remark.text.as_str()).collect();
+        let has_remark = seen.objectives.iter().any(|objective| objective.id.as_str() == "o1");
+        assert_eq!(remarks, if has_remark { vec!["its table is there"] } else { vec![] });
+    }
+    let first_of_part = |id: &str| {
+        let phase = view.phases.iter().find(|phase| phase.id.as_str() == id).unwrap();
+        phase.handoffs.last().and_then(|row| row.predecessor.clone())
+    };
+    assert_eq!(first_of_part("20a"), Some(left.path.clone()));
+}
+
+#[test]
+fn a_session_whose_phase_is_split_is_handed_off_first() {
+    // C23 D2
+    let mut world = World::new(wide(2));
+    world.split_on_request = true;
+    world.script = [Does::Nothing].into();
+    ask(&mut world);
+    world.go();
+    assert_eq!(world.ending(), Some(Ending::Done));
+    let order = |name: &str| world.actions.iter().position(|action| action.name() == name).unwrap();
+    assert!(order("write-handoff") < order("checkpoint"));
+    assert!(first_briefs_of_parts(&world).iter().all(|seen| seen.newest_handoff.is_some()));
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use baton_core::input::Report;
 use baton_core::observation::{Ask, HandoffObservation, ObjectiveStatus};
+use baton_core::view::{PhaseRow, Repair};
 use baton_core::{ObjectiveId, PhaseId, SessionId};
 
 use super::Rows;
@@ -16,6 +17,8 @@ pub(super) struct Reports {
     last: BTreeMap<ObjectiveId, (SessionId, ObjectiveStatus)>,
     /// Handoffs that nobody has read yet, by phase.
     unread: BTreeMap<PhaseId, SessionId>,
+    /// The session that wrote the newest handoff of each phase.
+    written: BTreeMap<PhaseId, SessionId>,
 }
 
 impl Reports {
@@ -28,7 +31,10 @@ impl Reports {
             Report::ObjectiveUpdate { objective, status, .. } => {
                 _ = self.last.insert(objective.clone(), (session.clone(), *status));
             }
-            Report::HandoffWrite(_) => _ = self.unread.insert(row.id.clone(), session.clone()),
+            Report::HandoffWrite(_) => {
+                self.unread.insert(row.id.clone(), session.clone());
+                self.written.insert(row.id.clone(), session.clone());
+            }
             _ => {}
         }
     }
@@ -39,6 +45,16 @@ impl Reports {
         let HandoffObservation { reported: Some(reported), phase, .. } = &**seen else { return };
         if self.unread.get(&phase.id).is_some_and(|by| Some(by.as_str()) == reported.session.as_deref()) {
             self.unread.remove(&phase.id);
+        }
+    }
+
+    /// A phase is split: what its last session left is for each of its parts, unless the words of agents were withheld.
+    pub(super) fn split(&mut self, phase: &PhaseRow, parts: impl Iterator<Item = PhaseId>) {
+        let last = phase.sessions.last().map(|session| &session.id);
+        let is_withheld = phase.handoffs.first().is_some_and(|handoff| handoff.repair != Repair::None);
+        let by = self.written.get(&phase.id).filter(|by| last == Some(*by) && !is_withheld);
+        if let Some(by) = by.cloned() {
+            self.unread.extend(parts.map(|part| (part, by.clone())));
         }
     }
 

@@ -205,7 +205,12 @@ fn assessment(verdict: Verdict, reason: &str) -> Assessment {
 }
 
 fn completion() -> CompletionObservation {
-    let reported = StatusReportView { status: ObjectiveStatus::Done, note: String::new(), by_session: true };
+    let reported = StatusReportView {
+        status: ObjectiveStatus::Done,
+        note: String::new(),
+        by_session: true,
+        changed_since: None,
+    };
     let lexer = ObjectiveView { reported: Some(reported), ..objective("lexer", ObjectiveStatus::Done) };
     let session = SessionObservation {
         signals: vec![SignalView {
