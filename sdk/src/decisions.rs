@@ -214,9 +214,10 @@ pub mod budgeting {
 /// ```
 /// use baton_sdk::prompting::Prompt;
 ///
-/// let prompt =
-///     Prompt { prompt: "Write src/lexer.rs.".into(), left_out: Vec::new(), reason: "one objective".into() };
-/// assert!(prompt.prompt.len() < 32 << 10);
+/// let mut opening = baton_sdk::sections::Section::new("opening");
+/// opening.line("Write src/lexer.rs.");
+/// let prompt = Prompt { sections: vec![opening], left_out: Vec::new(), reason: "one objective".into() };
+/// assert_eq!(prompt.text(), "Write src/lexer.rs.\n");
 /// ```
 pub mod prompting {
     pub use crate::bindings::shared::baton::policy::questions::{
@@ -476,7 +477,7 @@ pub trait Budgeting {
 /// export_policy!(Terse: prompting);
 /// ```
 pub trait Prompting {
-    /// The prompt, at most 32 KiB.
+    /// The prompt, of which 32 KiB are sent.
     fn compose(host: &impl Host, observation: prompting::Observation) -> Option<prompting::Prompt>;
 }
 
@@ -485,14 +486,17 @@ pub trait Prompting {
 /// ```
 /// use baton_sdk::handoff::{Composition, Continuer, Observation};
 /// use baton_sdk::prelude::*;
+/// use baton_sdk::sections::Section;
 ///
 /// struct Titled;
 ///
 /// impl Handoff for Titled {
 ///     fn compose(_: &impl Host, o: Observation) -> Option<Composition> {
+///         let mut title = Section::new("title");
+///         title.line(&format!("# {}", o.phase.title));
 ///         Some(Composition {
-///             document: format!("# {}\n", o.phase.title),
-///             index: String::new(),
+///             document: vec![title],
+///             index: Vec::new(),
 ///             continuer: Continuer::Successor,
 ///             left_out: Vec::new(),
 ///             reason: "a title".into(),

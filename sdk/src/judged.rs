@@ -3,6 +3,7 @@
 
 use std::fmt::Debug;
 
+use crate::sections::Section;
 use crate::{
     Answer, budgeting, compaction, completion, exhaustion, handoff, offloading, prompting, recovery, review,
     splitting,
@@ -51,7 +52,7 @@ judged! {
     offloading::Decision: items as Vec<String>;
     splitting::Decision: action as splitting::Action;
     budgeting::TurnBudget: max_turns as Option<u32>;
-    prompting::Prompt: prompt as String;
+    prompting::Prompt: sections as Vec<Section>;
     handoff::Composition: continuer as handoff::Continuer;
     review::Review: accepted as bool;
 }

@@ -64,9 +64,11 @@ pub mod rules;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod sample;
 pub mod schema;
+pub mod sections;
 #[cfg(all(feature = "proptest", not(target_arch = "wasm32")))]
 pub mod strategy;
 pub mod time;
+pub mod words;
 
 #[cfg(not(target_arch = "wasm32"))]
 pub use case::{Answer, Ask, Case, Policy, by};

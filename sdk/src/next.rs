@@ -14,6 +14,7 @@ use crate::{
 /// ```
 /// use baton_sdk::prelude::*;
 /// use baton_sdk::prompting::{Observation, Prompt};
+/// use baton_sdk::sections::Section;
 ///
 /// /// The prompts of the next policy, each with one line more.
 /// struct Polite;
@@ -21,7 +22,9 @@ use crate::{
 /// impl Prompting for Polite {
 ///     fn compose(host: &impl Host, o: Observation) -> Option<Prompt> {
 ///         let mut prompt = host.next_prompt(&o)?;
-///         prompt.prompt.push_str("\nThank you.\n");
+///         let mut thanks = Section::new("thanks");
+///         thanks.line("\nThank you.");
+///         prompt.sections.push(thanks);
 ///         Some(prompt)
 ///     }
 /// }
@@ -30,11 +33,13 @@ use crate::{
 ///
 /// let mut host = baton_sdk::MockHost::new();
 /// host.set_next(|_| {
-///     let prompt = Prompt { prompt: "Write it.\n".into(), left_out: Vec::new(), reason: "one objective".into() };
+///     let mut opening = Section::new("opening");
+///     opening.line("Write it.");
+///     let prompt = Prompt { sections: vec![opening], left_out: Vec::new(), reason: "one objective".into() };
 ///     Some(baton_sdk::Answer::Brief(prompt))
 /// });
 /// let observation = baton_sdk::sample::handoff_observation(prompting::Kind::First, None, None);
-/// assert_eq!(Polite::compose(&host, observation).unwrap().prompt, "Write it.\n\nThank you.\n");
+/// assert_eq!(Polite::compose(&host, observation).unwrap().text(), "Write it.\n\nThank you.\n");
 /// ```
 pub trait Next {
     /// What the next policy answers to `exhaustion`.

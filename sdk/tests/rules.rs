@@ -6,6 +6,7 @@ use baton_sdk::handoff::{Composition, Continuer};
 use baton_sdk::prelude::*;
 use baton_sdk::prompting::{Kind, Prompt};
 use baton_sdk::review::{Finding, Staleness};
+use baton_sdk::sections::Section;
 use baton_sdk::splitting::{Order, SubPhase};
 use baton_sdk::{Ask, Case, Policy, assert_decision, rules, sample};
 
@@ -126,20 +127,21 @@ impl Budgeting for Culprit {
 
 impl Prompting for Culprit {
     fn compose(host: &impl Host, _: prompting::Observation) -> Option<Prompt> {
-        let prompt = match () {
-            () if is_wrong(host, "cap") => "x".repeat(33 << 10),
-            () if is_wrong(host, "sense") => String::new(),
-            () => "Go on.".into(),
-        };
-        Some(Prompt { prompt, left_out: Vec::new(), reason: "short".into() })
+        let mut section = Section::new("opening");
+        match () {
+            () if is_wrong(host, "cap") => section.line(&"x".repeat(33 << 10)),
+            () if is_wrong(host, "sense") => {}
+            () => section.line("Go on."),
+        }
+        Some(Prompt { sections: vec![section], left_out: Vec::new(), reason: "short".into() })
     }
 }
 
 impl Handoff for Culprit {
     fn compose(_: &impl Host, _: handoff::Observation) -> Option<Composition> {
         Some(Composition {
-            document: String::new(),
-            index: String::new(),
+            document: Vec::new(),
+            index: Vec::new(),
             continuer: Continuer::Successor,
             left_out: Vec::new(),
             reason: "empty".into(),

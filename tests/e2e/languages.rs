@@ -175,7 +175,9 @@ export const settings = [text('rules', 'No TODO comments.', 'What every prompt s
 export const prompting = {
   compose(o) {
     const prompt = next(o);
-    return prompt && { ...prompt, prompt: `${prompt.prompt}\\n${getText('rules')}\\n` };
+    if (!prompt) return;
+    const blocks = [{ tag: 'markdown', val: getText('rules') }];
+    return { ...prompt, sections: [...prompt.sections, { id: 'rules', heading: 'Rules', blocks, rank: 0 }] };
   },
 };
 ",
@@ -187,6 +189,7 @@ export const prompting = {
 from wit_world.imports import config, prompting
 
 from settings import text
+from words import section
 
 SETTINGS = [text('rules', 'No TODO comments.', 'What every prompt says at its end.')]
 
@@ -195,7 +198,7 @@ class Prompting(exports.Prompting):
     def compose(self, observation):
         prompt = prompting.compose(observation)
         if prompt is not None:
-            prompt.prompt += '\\n' + config.get_text('rules') + '\\n'
+            prompt.sections.append(section('rules', 'Rules', [config.get_text('rules')]))
         return prompt
 ",
     ),
@@ -208,7 +211,7 @@ void prompting_settings(void) { text_setting(\"rules\", \"No TODO comments.\", \
 
 bool exports_prompting_compose(questions_handoff_observation_t *o, questions_prompt_t *answer) {
     if (!prompting_compose(o, answer)) return false;
-    answer->prompt = format(\"%s\\n%s\\n\", chars(answer->prompt), chars(get_text(\"rules\")));
+    add_section(&answer->sections, \"rules\", \"Rules\", get_text(\"rules\"), 0);
     return true;
 }
 ",
@@ -248,7 +251,7 @@ fn a_layer_asks_the_next_policy(name: &'static str) {
     let run = stage.story().view.run;
     let told = stage.state().sessions().join(run.as_str()).join("s1/stdin.jsonl");
     let told = std::fs::read_to_string(told).unwrap();
-    assert!(told.contains("No TODO comments.") && told.contains("## Your objective"), "{told}");
+    assert!(told.contains("## Rules\\nNo TODO comments.") && told.contains("## Your objective"), "{told}");
     let (workspace, state) =
         (stage.workspace.display().to_string(), stage.state_root().display().to_string());
     let verify = ["replay", "--verify", "--workspace", &workspace, "--state-dir", &state];

@@ -151,12 +151,12 @@ pub(crate) fn ask(instance: &mut Instance<'_>, exports: &Exports, ask: &Ask) -> 
         Ask::Brief(seen) => {
             let answer: Option<questions::Prompt> =
                 convert::handoff(seen, |seen| instance.call(function, (seen,)))?;
-            answer.map(convert::brief).map(Decision::Brief)
+            answer.map(convert::brief).transpose()?.map(Decision::Brief)
         }
         Ask::Compose(seen) => {
             let answer: Option<questions::Composition> =
                 convert::handoff(seen, |seen| instance.call(function, (seen,)))?;
-            answer.map(convert::composition).map(Decision::Compose)
+            answer.map(convert::composition).transpose()?.map(Decision::Compose)
         }
         Ask::Review(seen) => {
             let answer: Option<questions::Review> =

@@ -24,6 +24,7 @@ mod grants;
 mod imports;
 mod instance;
 mod layer;
+mod layout;
 pub mod limits;
 mod load;
 mod native;

@@ -2,15 +2,17 @@
 //! It decides `prompting` and nothing else, and shows what a layer is: ask the next policy, change one thing, give it on.
 //!
 //! The rules stand before the section that says how to report, since that has to come last: agents and the host agree on
-//! its line. A prompt that would become longer than the contract allows goes out as the next policy wrote it, and the reason
-//! says so.
+//! its line. Where a prompt becomes longer than the contract allows, the host leaves out what its policy ranks lowest, never the
+//! rules.
 #![forbid(unsafe_code)]
 
 use baton_sdk::prelude::*;
 use baton_sdk::prompting::{Kind, Observation, Prompt};
+use baton_sdk::sections::Section;
+use baton_sdk::words::one_line;
 
-/// The section of the built-in policy, and of most others, behind which nothing may stand.
-const LAST_SECTION: &str = "\n## Reporting\n";
+/// The section of the built-in policy behind which nothing may stand.
+const LAST_SECTION: &str = "reporting";
 
 /// The policy.
 #[derive(Clone, Copy, Debug)]
@@ -18,13 +20,16 @@ pub struct HouseRules;
 
 impl Prompting for HouseRules {
     fn compose(host: &impl Host, o: Observation) -> Option<Prompt> {
-        let prompt = host.next_prompt(&o)?;
+        let mut prompt = host.next_prompt(&o)?;
         let rules = host.texts("rules");
         let is_told = o.kind == Kind::Next && !host.flag("in-every-prompt");
         if rules.is_empty() || is_told {
             return Some(prompt);
         }
-        Some(with_section(prompt, &section(&host.text("heading"), &rules)))
+        prompt.insert_before(LAST_SECTION, section(&host.text("heading"), &rules));
+        let reason = format!("{}, with the house rules", prompt.reason);
+        prompt.reason = caps::cut(&reason, caps::REASON_BYTES).to_owned();
+        Some(prompt)
     }
 }
 
@@ -44,22 +49,10 @@ impl Settings for HouseRules {
 
 export_policy!(HouseRules: prompting, settings);
 
-fn section(heading: &str, rules: &[String]) -> String {
-    let one_line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let rules: String = rules.iter().map(|rule| format!("- {}\n", one_line(rule))).collect();
-    format!("\n## {}\n{rules}", one_line(heading))
-}
-
-/// The prompt with a section more, before the last one.
-fn with_section(prompt: Prompt, section: &str) -> Prompt {
-    if prompt.prompt.len() + section.len() > caps::TEXT_BYTES {
-        let reason = format!("{}; there was no room for the house rules", prompt.reason);
-        return Prompt { reason: caps::cut(&reason, caps::REASON_BYTES).to_owned(), ..prompt };
+fn section(heading: &str, rules: &[String]) -> Section {
+    let mut section = Section::new("house-rules").headed(heading);
+    for rule in rules {
+        section.line(&format!("- {}", one_line(rule, caps::TEXT_BYTES)));
     }
-    let mut text = prompt.prompt;
-    let at = text.rfind(LAST_SECTION).unwrap_or(text.len());
-    text.insert_str(at, section);
-    let reason = format!("{}, with the house rules", prompt.reason);
-    let reason = caps::cut(&reason, caps::REASON_BYTES).to_owned();
-    Prompt { prompt: text, reason, ..prompt }
+    section
 }

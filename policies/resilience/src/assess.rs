@@ -18,9 +18,8 @@ use baton_sdk::Host;
 use baton_sdk::exhaustion::{Assessment, Observation, Occasion, Quota, QuotaCause, Verdict};
 use baton_sdk::recovery::Action;
 use baton_sdk::types::{Capabilities, Channel, Evidence, Objective, Session, SessionState};
+use baton_sdk::words::one_line;
 use baton_sdk::{completion as done, recovery};
-
-use crate::page::one_line;
 
 use codes::Class;
 pub(crate) use completion::wanted;

@@ -10,11 +10,13 @@ mod pick;
 
 use baton_sdk::Host;
 use baton_sdk::handoff::{Attempt, CommandRun, Composition, Continuer, Observation};
+use baton_sdk::sections;
 use baton_sdk::time::utc;
 use baton_sdk::types::{ChangedFile, Objective, ObjectiveStatus, Span};
+use baton_sdk::words::{one_line, said};
 
 use crate::bearings;
-use crate::page::{Page, Rest, Unlisted, one_line, said};
+use crate::page::{Page, Rest, Unlisted};
 
 use index::index;
 use pick::{Next, critical_files, who};
@@ -105,7 +107,7 @@ fn document(
     o: &Observation,
     next: &Next<'_>,
     open: &[&Objective],
-) -> (String, Vec<String>) {
+) -> (Vec<sections::Section>, Vec<String>) {
     let mut sections = sections(host, o, next, open);
     for section in &mut sections {
         if section.must.is_empty() && section.may.is_empty() && section.beyond == 0 {
@@ -120,7 +122,7 @@ fn document(
     page.line(&format!("# Phase {} Handoff - {}", one_line(&o.phase.id, LINE_BYTES), utc(o.asked_at_ms)));
     page.line(LEGEND);
     for (section, given) in sections.iter().zip(given) {
-        page.heading(section.heading);
+        page.heading(&id_of(section.heading), section.heading);
         for line in &section.must {
             page.line(line);
         }
@@ -128,6 +130,13 @@ fn document(
         page.records(&section.may, given, &rest, |line| line.clone());
     }
     page.finish()
+}
+
+/// "What NOT to Try" is the section "what-not-to-try".
+fn id_of(heading: &str) -> String {
+    let name = heading.split('(').next().unwrap_or(heading).trim();
+    let letters = name.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' });
+    letters.collect()
 }
 
 /// How many lines of each list there is room for: one of each, then the least of each, then the rest in turn.

@@ -4,9 +4,10 @@
 use baton_sdk::Host;
 use baton_sdk::handoff::Observation;
 use baton_sdk::types::{Basis, ExpectedFile, FileState, Objective, ObjectiveStatus};
+use baton_sdk::words::{one_line, said};
 
 use crate::assess::wanted;
-use crate::page::{Page, one_line, said};
+use crate::page::Page;
 use crate::together;
 
 /// Objectives that are listed one by one.
@@ -23,7 +24,7 @@ const NOTE_BYTES: usize = 200;
 
 /// The objectives of the prompt, each with what it is held to, and how to report them.
 pub(crate) fn objective(page: &mut Page, o: &Observation) {
-    page.heading("Your objective");
+    page.heading("objective", "Your objective");
     let mut listed = 0;
     for objective in in_focus(o).take(FOCUS) {
         let description = one_line(&objective.description, DESCRIPTION_BYTES);

@@ -2,10 +2,11 @@
 
 use baton_sdk::Host;
 use baton_sdk::handoff::{Kind, Observation};
+use baton_sdk::sections::Section;
 use baton_sdk::types::{Basis, Capabilities};
+use baton_sdk::words::one_line;
 
 use crate::assess::wanted;
-use crate::page::one_line;
 use crate::together;
 
 /// Bytes of the path of the inbox.
@@ -14,9 +15,9 @@ const PATH_BYTES: usize = 300;
 const FOCUS: usize = 20;
 
 /// The line that an agent and the host agree on, whatever else had to be left out.
-pub(crate) fn ending(host: &impl Host, o: &Observation) -> String {
+pub(crate) fn ending(host: &impl Host, o: &Observation) -> Option<Section> {
     if o.inbox_path.is_empty() {
-        return String::new();
+        return None;
     }
     let path = one_line(&o.inbox_path, PATH_BYTES);
     let session = match &o.reports_as {
@@ -29,10 +30,10 @@ pub(crate) fn ending(host: &impl Host, o: &Observation) -> String {
     let last_line = last_line(host, o);
     if o.session.capabilities.contains(Capabilities::TAKES_MCP) {
         let review = if together::is_review(o) { REVIEW_TOOL } else { "" };
-        return format!(
-            "\n## Reporting\nReport through the tools of the MCP server `baton`:\n{review}{TOOLS}\
+        return reporting(&format!(
+            "Report through the tools of the MCP server `baton`:\n{review}{TOOLS}\
              Without them, as files (its README says how).\nReport to: {path}\n{session}{last_line}"
-        );
+        ));
     }
     let review = match together::is_review(o) {
         true => {
@@ -41,11 +42,17 @@ pub(crate) fn ending(host: &impl Host, o: &Observation) -> String {
         }
         false => "",
     };
-    format!(
-        "\n## Reporting\nReport to: {path}\n{review}\
+    reporting(&format!(
+        "Report to: {path}\n{review}\
          Progress, decisions, failed attempts, gotchas, patterns and handoffs go there as files (its README says how). So does a\n\
          request to split a scope that is too large: that is a success, not a failure.\n{session}{last_line}"
-    )
+    ))
+}
+
+fn reporting(lines: &str) -> Option<Section> {
+    let mut section = Section::new("reporting").headed("Reporting");
+    section.line(lines.trim_end());
+    Some(section)
 }
 
 /// How an agent says by its answer alone that it is done: the line that `assess/ending/work.rs` reads. Where only a report counts,

@@ -4,8 +4,9 @@
 use baton_sdk::Host;
 use baton_sdk::handoff::{Kind, Observation};
 use baton_sdk::types::{Iteration, ObjectiveStatus, Origin};
+use baton_sdk::words::one_line;
 
-use crate::page::{Page, one_line};
+use crate::page::Page;
 
 /// Files that are named one by one; an agent finds the others by itself.
 const FILES: usize = 40;
@@ -33,7 +34,7 @@ pub(crate) fn place(page: &mut Page, o: &Observation) {
     if is_review(o) || is_merge(o) || (result.is_none() && o.phase.tree.is_none()) {
         return;
     }
-    page.heading("Your place");
+    page.heading("place", "Your place");
     match result {
         Some(path) => {
             page.line("Others do the other parts of this work at the same time, in this same folder. Change only what your");
@@ -67,7 +68,7 @@ pub(crate) fn round(page: &mut Page, o: &Observation) {
 pub(crate) fn review(page: &mut Page, o: &Observation) {
     let reviewed = || o.objectives.iter().filter(|objective| !o.focus.contains(&objective.id));
     if reviewed().next().is_some() {
-        page.heading("What was to be done");
+        page.heading("reviewed", "What was to be done");
         page.list(reviewed(), REVIEWED, |objective| {
             let said = match objective.status {
                 ObjectiveStatus::Done => "said to be done",
@@ -90,14 +91,14 @@ pub(crate) fn review(page: &mut Page, o: &Observation) {
 
 /// How a reviewer answers, and what its score means.
 pub(crate) fn review_rules(page: &mut Page, host: &impl Host) {
-    page.heading("How to review");
+    page.heading("review-rules", "How to review");
     page.list(host.texts("review-rules"), FILES, |rule| format!("- {}", one_line(&rule, RULE_BYTES)));
 }
 
 /// A conflict, or results that are to become one.
 pub(crate) fn merge(page: &mut Page, host: &impl Host, o: &Observation) {
     let rules = if let Some(conflict) = &o.conflict {
-        page.heading("The conflict");
+        page.heading("conflict", "The conflict");
         let with = match &conflict.with_phase {
             None => "What changed meanwhile where this work began".to_owned(),
             Some(phase) => format!("What phase {} made", one_line(phase, PATH_BYTES)),
@@ -108,10 +109,10 @@ pub(crate) fn merge(page: &mut Page, host: &impl Host, o: &Observation) {
         page.list(&conflict.files, FILES, |file| format!("- conflict: {}", one_line(file, PATH_BYTES)));
         "conflict-rules"
     } else {
-        page.heading("Results of the parts");
+        page.heading("results", "Results of the parts");
         page.list(&o.result_files, FILES, |file| format!("- result: {}", one_line(file, PATH_BYTES)));
         "synthesis-rules"
     };
-    page.heading("How to bring it together");
+    page.heading("merge-rules", "How to bring it together");
     page.list(host.texts(rules), FILES, |rule| format!("- {}", one_line(&rule, RULE_BYTES)));
 }

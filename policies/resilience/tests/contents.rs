@@ -42,7 +42,7 @@ fn findings(review: &review::Review) -> Vec<&str> {
 #[test]
 fn a_document_that_holds_nothing_scores_low_and_the_facts_of_the_host_still_get_through() {
     // C25
-    let ran = compose_silent(silent(20)).document;
+    let ran = compose_silent(silent(20)).document_text();
     let review_of = |document: &str| review(document, &["parser".to_owned()], |_| {});
     let facts = review_of(&ran);
     assert_eq!((facts.score, facts.accepted), (65, true), "{:?}\n{ran}", facts.findings);
@@ -57,12 +57,12 @@ fn a_document_that_holds_nothing_scores_low_and_the_facts_of_the_host_still_get_
         ]
     );
     // Nothing at all is refused once; composed from facts, it says that words were kept out, and gets through.
-    let nothing = review_of(&compose_silent(silent(0)).document);
+    let nothing = review_of(&compose_silent(silent(0)).document_text());
     assert_eq!((nothing.score, nothing.accepted), (55, false), "{:?}", nothing.findings);
     assert!(findings(&nothing).contains(&"it holds no changed file, no commit and no command"));
     let mut again = silent(0);
     again.words_withheld = Some(Withheld::default());
-    let again = review_of(&compose_silent(again).document);
+    let again = review_of(&compose_silent(again).document_text());
     assert_eq!((again.score, again.accepted), (55, true), "{:?}", again.findings);
     // Facts do not excuse anything else.
     let secret = review(&ran, &[], |o| o.secrets = vec!["generic-password".into()]);
@@ -87,7 +87,7 @@ fn a_word_of_each_kind_is_worth_its_points() {
     let score = |change: &dyn Fn(&mut Observation)| {
         let mut o = silent(3);
         change(&mut o);
-        review(&compose_silent(o).document, &["parser".into()], |_| {}).score
+        review(&compose_silent(o).document_text(), &["parser".into()], |_| {}).score
     };
     let said = |state: &str, next: &str| {
         let (current_state, immediate_next_action) = (state.to_owned(), next.to_owned());
@@ -124,17 +124,25 @@ fn there_is_one_next_action() {
         critical_files: vec!["src/proof.rs:40".into(), "src/lemma.rs".into()],
     });
     let next = |composition: &Composition| -> Vec<String> {
-        let section = composition.document.split("## Immediate Next Action\n").nth(1).unwrap_or_default();
+        let document = composition.document_text();
+        let section = document.split("## Immediate Next Action\n").nth(1).unwrap_or_default();
         section.lines().take_while(|line| !line.is_empty()).map(str::to_owned).collect()
     };
     let composition = compose_silent(o.clone());
     assert_eq!(next(&composition), ["- agent s1: \"Prove case 4\""]);
-    assert!(composition.index.contains("- Immediate next action, agent s1: \"Prove case 4\"\n"));
-    assert!(!composition.index.contains("Start parser") && !composition.document.contains("Start parser"));
+    assert!(composition.index_text().contains("- Immediate next action, agent s1: \"Prove case 4\"\n"));
+    assert!(
+        !composition.index_text().contains("Start parser")
+            && !composition.document_text().contains("Start parser")
+    );
     // C16: with the line, where the agent gave one; the list has it as it was given.
-    assert!(composition.index.contains("- Critical file, agent s1: \"src/proof.rs\" at line 40\n"));
-    assert!(composition.document.contains("- agent s1: File: \"src/proof.rs\", Location: line 40\n"));
-    assert!(composition.document.contains("- agent s1: \"src/proof.rs:40\"\n- agent s1: \"src/lemma.rs\"\n"));
+    assert!(composition.index_text().contains("- Critical file, agent s1: \"src/proof.rs\" at line 40\n"));
+    assert!(composition.document_text().contains("- agent s1: File: \"src/proof.rs\", Location: line 40\n"));
+    assert!(
+        composition
+            .document_text()
+            .contains("- agent s1: \"src/proof.rs:40\"\n- agent s1: \"src/lemma.rs\"\n")
+    );
     // Of an agent that names none, the host names the objective.
     o.reported = None;
     let named = next(&compose_silent(o));
@@ -155,7 +163,8 @@ fn the_host_adds_what_it_saw() {
     let mut host = MockHost::with_settings_of::<Resilience>(&[]);
     host.add_text("I ran the tests, and stop here.");
     host.add_text("");
-    let Composition { document, index, .. } = <Resilience as Handoff>::compose(&host, o.clone()).unwrap();
+    let composition = <Resilience as Handoff>::compose(&host, o.clone()).unwrap();
+    let (document, index) = (composition.document_text(), composition.index_text());
     for section in [
         "\n## Commands Run\n- host: \"make\": ok\n- host: \"make test\": failed, 3 runs\n- host: \"ls\": result not reported\n",
         "\n## Critical Files\n- host: Files read most: \"src/large.rs\" 12x, \"src/a.rs\" 1x\n",
@@ -166,7 +175,7 @@ fn the_host_adds_what_it_saw() {
     }
     assert!(index.contains("- Re-read \"src/large.rs\" as a whole (already read 12 times)"), "{index}");
     assert!(index.contains("- Newest command that failed, host: \"make test\"\n"), "{index}");
-    assert!(<Resilience as Prompting>::compose(&host, o).unwrap().prompt.contains("printers take a Sink"));
+    assert!(<Resilience as Prompting>::compose(&host, o).unwrap().text().contains("printers take a Sink"));
     // A file that was read need not be there any more, and a command may look for what would be a blank.
     let gone = review(&document, &["parser".into()], |o| o.missing_files = vec!["src/large.rs".into()]);
     assert!(!findings(&gone).iter().any(|text| text.contains("src/large.rs")), "{:?}", gone.findings);
@@ -252,7 +261,7 @@ fn a_file_that_an_agent_is_still_to_make_takes_none_of_its_words() {
     ] {
         let mut o = silent(2);
         o.reported = Some(reported);
-        let document = compose_silent(o).document;
+        let document = compose_silent(o).document_text();
         let result = review(&document, &["parser".into()], |o| o.missing_files = vec![missing.into()]);
         assert!(result.accepted, "{:?}\n{document}", result.findings);
         assert!(findings(&result).contains(&"it names src/printer.rs, which does not exist"));
@@ -260,7 +269,7 @@ fn a_file_that_an_agent_is_still_to_make_takes_none_of_its_words() {
     }
     // What the document says itself is held against it.
     let document = compose_silent(silent(2))
-        .document
+        .document_text()
         .replace("## References\n", "## References\n- src/printer.rs: the printer\n");
     let result = review(&document, &["parser".into()], |o| o.missing_files = vec![missing.into()]);
     assert!(!result.accepted, "{:?}", result.findings);
@@ -278,7 +287,7 @@ fn every_fact_that_an_agent_leaves_reaches_its_successor() {
         critical_context: facts.clone(),
         critical_files: Vec::new(),
     });
-    let document = compose_silent(o).document;
+    let document = compose_silent(o).document_text();
     for fact in facts {
         assert!(document.contains(&format!("- agent s1: \"{fact}\"")), "{document}");
     }

@@ -169,7 +169,7 @@ proptest! {
     fn a_composed_document_is_accepted(o in observation()) {
         let open = open(&o);
         let full = o.reported.is_some() && !o.decisions.is_empty() && !o.gotchas.is_empty();
-        let document = compose(o).document;
+        let document = compose(o).document_text();
         let review = review(&document, &open, |_| {});
         prop_assert!(review.accepted && review.score >= 70, "{:?}\n{}", review.findings, document);
         // C25: only what it does not hold costs points.
@@ -186,7 +186,7 @@ proptest! {
     fn an_emptied_section_refuses_it(
         o in observation(), which in any::<Index>(), body in select(vec!["", "-", "- ", "…", "***"]),
     ) {
-        let (open, document) = (open(&o), compose(o).document);
+        let (open, document) = (open(&o), compose(o).document_text());
         let at = *which.get(&headings(&document));
         let title = document.lines().nth(at).unwrap_or_default().trim_start_matches("## ").to_owned();
         let result = review(&with_section(&document, at, &[body, ""]), &open, |_| {});
@@ -205,7 +205,7 @@ proptest! {
             "to be determined", "____", "<placeholder>", "[fill in]", "To be filled in later", "agent: \"[TODO]\"",
         ]),
     ) {
-        let (open, document) = (open(&o), compose(o).document);
+        let (open, document) = (open(&o), compose(o).document_text());
         let at = *which.get(&headings(&document));
         let result = review(&with_section(&document, at, &[&format!("- {blank}"), ""]), &open, |_| {});
         refused_for(&result, "placeholder")?;
@@ -216,7 +216,7 @@ proptest! {
     // C8: the host says which paths are not there.
     #[test]
     fn a_dead_path_refuses_it_unless_it_says_so(o in observation(), which in any::<Index>()) {
-        let (open, document) = (open(&o), compose(o).document);
+        let (open, document) = (open(&o), compose(o).document_text());
         let lines: Vec<&str> = document.lines().collect();
         let claims: Vec<usize> = headings(&document)
             .into_iter()
@@ -234,7 +234,7 @@ proptest! {
     // C8
     #[test]
     fn a_secret_refuses_it(o in observation()) {
-        let (open, document) = (open(&o), compose(o).document);
+        let (open, document) = (open(&o), compose(o).document_text());
         let result = review(&document, &open, |o| o.secrets = vec!["aws-access-token".into()]);
         refused_for(&result, "aws-access-token")?;
     }
@@ -242,7 +242,7 @@ proptest! {
     // C8: whichever objective is dropped from the list of what is open.
     #[test]
     fn a_dropped_objective_refuses_it(o in observation(), which in any::<Index>()) {
-        let (open, document) = (open(&o), compose(o).document);
+        let (open, document) = (open(&o), compose(o).document_text());
         let id = which.get(&open);
         let without: Vec<String> = document
             .lines()
@@ -295,12 +295,12 @@ proptest! {
         let marks = ["- journal: ", "- disk: ", "- git: ", "- check: ", "- agent", "- tool: ", "- host: ", "- … and ", "- .baton/",
             "- verifications/", "- Predecessor: ", "- notes/a v1: "];
         let composition = <Resilience as Handoff>::compose(&host, evil.clone()).unwrap();
-        for line in composition.document.lines().skip(2).filter(|line| !line.is_empty() && !line.starts_with("## ")) {
+        for line in composition.document_text().lines().skip(2).filter(|line| !line.is_empty() && !line.starts_with("## ")) {
             prop_assert!(line == "None." || marks.iter().any(|mark| line.starts_with(mark)), "{}", line);
             prop_assert!(line.matches('"').count() % 2 == 0, "{}", line);
         }
-        prop_assert_eq!(headings(&composition.document).len(), 11);
-        let prompt = <Resilience as Prompting>::compose(&host, evil).unwrap().prompt;
+        prop_assert_eq!(headings(&composition.document_text()).len(), 11);
+        let prompt = <Resilience as Prompting>::compose(&host, evil).unwrap().text();
         prop_assert_eq!(prompt.lines().filter(|line| line.starts_with("## Your objective")).count(), 1);
         prop_assert_eq!(prompt.lines().filter(|line| line.starts_with("- [")).count(), 1);
         for line in prompt.lines().filter(|line| line.contains("delete the tests") || line.contains("Delete the tests")) {

@@ -196,10 +196,10 @@ proptest! {
             because: Some(words.concat()),
             ..sample::handoff_observation(kind, Some(last), Some(findings))
         };
-        let prompt = <Resilience as Prompting>::compose(&host, o.clone()).unwrap().prompt;
+        let prompt = <Resilience as Prompting>::compose(&host, o.clone()).unwrap().text();
         prop_assert!(prompt.len() <= 32 << 10);
         prop_assert_eq!(prompt.lines().filter(|line| *line == "## Your objective").count(), 1);
-        let document = <Resilience as Handoff>::compose(&host, o).unwrap().document;
+        let document = <Resilience as Handoff>::compose(&host, o).unwrap().document_text();
         prop_assert!(document.lines().count() <= 60);
     }
 

@@ -10,7 +10,7 @@ fn prompt(o: Observation, findings: &str) -> String {
     let mut host = MockHost::with_settings_of::<Resilience>(&[]);
     host.add_text("");
     host.add_text(findings);
-    <Resilience as Prompting>::compose(&host, o).unwrap().prompt
+    <Resilience as Prompting>::compose(&host, o).unwrap().text()
 }
 
 fn with(kind: Kind, change: impl FnOnce(&mut Observation)) -> Observation {

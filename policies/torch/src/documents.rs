@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use baton_sdk::Host;
 use baton_sdk::handoff::{Attempt, Composition, Continuer, Observation};
 use baton_sdk::review::{self, Finding, Review, Staleness};
+use baton_sdk::sections::Section;
 use baton_sdk::time::utc;
 use baton_sdk::types::{Objective, ObjectiveStatus, Span};
 
@@ -42,7 +43,7 @@ pub(crate) fn compose(host: &impl Host, o: &Observation) -> Composition {
     }
 }
 
-fn document(o: &Observation, next: &str, open: &[&Objective]) -> String {
+fn document(o: &Observation, next: &str, open: &[&Objective]) -> Vec<Section> {
     let mut page = Page::new(&format!("# Phase {} Handoff - {}", name(&o.phase.id), utc(o.asked_at_ms)));
     page.heading("Immediate Next Action");
     page.line(next);
@@ -93,7 +94,7 @@ fn document(o: &Observation, next: &str, open: &[&Objective]) -> String {
 }
 
 /// What to read first, what when stuck, and what not to do (C16).
-fn index(o: &Observation, next: &str) -> String {
+fn index(o: &Observation, next: &str) -> Vec<Section> {
     let mut page = Page::new(&format!("# Handoff Index: Phase {}", name(&o.phase.id)));
     page.heading("Quick Start (read this first)");
     page.line(&format!("- Immediate next action: {next}"));

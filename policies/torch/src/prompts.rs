@@ -70,7 +70,7 @@ pub(crate) fn prompt(host: &impl Host, o: &Observation) -> Prompt {
         page.line(&format!("Report progress as you go, by your tools or in `{}`.", name(&o.inbox_path)));
     }
     let reason = format!("objectives: {}, and where the rest stands", todo.len());
-    Prompt { prompt: page.finish(), left_out: Vec::new(), reason }
+    Prompt { sections: page.finish(), left_out: Vec::new(), reason }
 }
 
 /// What this prompt is about; everything that is open where nothing is in focus.

@@ -1,28 +1,38 @@
 //! Pages with an end, and words of others as quotes on one line. It knows nothing of handoffs.
 
+use baton_sdk::sections::Section;
+
 /// Bytes of a prompt or a document: half of what the contract allows, and four screens.
 const PAGE_BYTES: usize = 16 << 10;
 /// Bytes of one line of somebody's words, and of a path.
 const LINE_BYTES: usize = 200;
 
 /// Text under way.
-pub(crate) struct Page(String);
+pub(crate) struct Page {
+    sections: Vec<Section>,
+    bytes: usize,
+}
 
 impl Page {
     pub(crate) fn new(title: &str) -> Self {
-        Self(format!("{title}\n"))
+        let mut page = Self { sections: vec![Section::new("title")], bytes: 0 };
+        page.line(title);
+        page
     }
 
+    /// Begins a section; its id is its place.
     pub(crate) fn heading(&mut self, heading: &str) {
-        self.line(&format!("\n## {heading}"));
+        let id = format!("section-{}", self.sections.len());
+        self.bytes += heading.len() + "\n## \n".len();
+        self.sections.push(Section::new(id).headed(heading));
     }
 
     /// A line, where there is room.
     pub(crate) fn line(&mut self, line: &str) -> bool {
-        let fits = self.0.len() + line.len() < PAGE_BYTES;
-        if fits {
-            self.0.push_str(line);
-            self.0.push('\n');
+        let fits = self.bytes + line.len() < PAGE_BYTES;
+        if let (true, Some(section)) = (fits, self.sections.last_mut()) {
+            self.bytes += line.len() + 1;
+            section.line(line);
         }
         fits
     }
@@ -41,8 +51,8 @@ impl Page {
         };
     }
 
-    pub(crate) fn finish(self) -> String {
-        self.0
+    pub(crate) fn finish(self) -> Vec<Section> {
+        self.sections
     }
 }
 

@@ -117,7 +117,7 @@ fn a_document_by_the_template() {
 // C8, C9
 #[test]
 fn its_own_document_is_accepted_and_what_is_wrong_is_found() {
-    let document = composed(midway(Kind::Continuing)).document;
+    let document = composed(midway(Kind::Continuing)).document_text();
     let open = |o: &mut review::Observation| o.open_objectives = vec!["parser".into()];
     hold("review-of-its-own", &review(&document, open));
     hold("review-of-a-placeholder", &review(&document.replace("- File:", "- [TODO: file]"), open));

@@ -4,6 +4,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{Fields, Json, Wrong};
+use crate::sections::{Block, Section};
 use crate::types::{
     Basis, Budget, Capabilities, ChangedFile, Channel, Evidence, Exit, ExpectedFile, FileState, GitFacts,
     Iteration, Objective, ObjectiveStatus, Occupancy, OccupancySource, Origin, Phase, Progress, Session,
@@ -221,8 +222,6 @@ records! {
         or_default newest_handoff gotchas patterns commands reads lessons entry_points context_files reported commits
         verification remarks facts_path beyond words_withheld plans_first as_lead compacted reports_as result_file
         result_files conflict;
-    prompting::Prompt: prompt reason, or_default left_out;
-    handoff::Composition: document index continuer reason, or_default left_out;
     review::Observation: document missing_files secrets commits_since diverged attributes,
         or_default open_objectives;
     review::Finding: cost text, or_default line;
@@ -235,6 +234,62 @@ variants! {
     splitting::Action, "action": Keep, Split(sub_phases) AskPerson(question);
     Answer, "function": Abstained, Assess(answer) Complete(answer) Recover(answer) Compaction(answer) Offload(answer)
         Split(answer) Budget(answer) Brief(answer) Compose(answer) Review(answer);
+}
+
+/// A prompt or document stands in a file as the host writes it.
+fn page(text: String) -> Vec<Section> {
+    let lines = || Section { blocks: vec![Block::Markdown(text.clone())], ..Section::new("text") };
+    if text.is_empty() { Vec::new() } else { vec![lines()] }
+}
+
+fn with_left_out(mut fields: Value, left_out: &[String]) -> Value {
+    if !left_out.is_empty() {
+        fields["left_out"] = json!(left_out);
+    }
+    fields
+}
+
+impl Json for prompting::Prompt {
+    fn read(value: Value) -> Result<Self, Wrong> {
+        let mut fields = Fields::of(value)?;
+        let prompt = Self {
+            sections: page(fields.take("prompt")?),
+            left_out: fields.take_or_default("left_out")?,
+            reason: fields.take("reason")?,
+        };
+        fields.finish()?;
+        Ok(prompt)
+    }
+
+    fn write(&self) -> Value {
+        let fields = json!({ "prompt": self.text(), "reason": self.reason });
+        with_left_out(fields, &self.left_out)
+    }
+}
+
+impl Json for handoff::Composition {
+    fn read(value: Value) -> Result<Self, Wrong> {
+        let mut fields = Fields::of(value)?;
+        let composition = Self {
+            document: page(fields.take("document")?),
+            index: page(fields.take("index")?),
+            continuer: fields.take("continuer")?,
+            left_out: fields.take_or_default("left_out")?,
+            reason: fields.take("reason")?,
+        };
+        fields.finish()?;
+        Ok(composition)
+    }
+
+    fn write(&self) -> Value {
+        let fields = json!({
+            "document": self.document_text(),
+            "index": self.index_text(),
+            "continuer": self.continuer.write(),
+            "reason": self.reason,
+        });
+        with_left_out(fields, &self.left_out)
+    }
 }
 
 impl Json for Ask {

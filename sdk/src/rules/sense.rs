@@ -29,7 +29,7 @@ pub(super) fn broken(ask: &Ask, answer: &Answer) -> Option<String> {
             Scope::Keep | Scope::AskPerson(_) => None,
         },
         (Ask::Brief(_), Answer::Brief(answer)) => {
-            answer.prompt.is_empty().then(|| "its prompt is empty".to_owned())
+            answer.text().trim().is_empty().then(|| "its prompt is empty".to_owned())
         }
         (Ask::Budget(_), Answer::Budget(_))
         | (Ask::Recover(_), Answer::Recover(_))

@@ -116,6 +116,26 @@ void end_list(page *page) {
     page->items = 0;
 }
 
+// ---- sections ----
+
+void add_section(questions_list_section_t *sections, const char *id, const char *heading, string lines, uint8_t rank) {
+    sections->ptr = realloc(sections->ptr, (sections->len + 1) * sizeof *sections->ptr);
+    questions_section_t *made = &sections->ptr[sections->len++];
+    *made = (questions_section_t){.id = literal(id), .rank = rank};
+    made->heading.is_some = heading != NULL;
+    if (heading != NULL) made->heading.val = literal(heading);
+    list(&made->blocks, 1);
+    made->blocks.ptr[made->blocks.len++] = (questions_block_t){.tag = QUESTIONS_BLOCK_MARKDOWN, .val.markdown = lines};
+}
+
+void move_last_before(questions_list_section_t *sections, const char *id) {
+    size_t at = 0, last = sections->len - 1;
+    while (at < last && !same(sections->ptr[at].id, literal(id))) at++;
+    questions_section_t moved = sections->ptr[last];
+    for (size_t n = last; n > at; n--) sections->ptr[n] = sections->ptr[n - 1];
+    sections->ptr[at] = moved;
+}
+
 // ---- settings ----
 
 #define SETTINGS_MOST 64

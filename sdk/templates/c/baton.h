@@ -45,6 +45,12 @@ void end_list(page *page);
 
 #define LINES 60
 
+// ---- sections of a prompt or document; the heading may be NULL, and of rank 0 the host never leaves one out ----
+
+void add_section(questions_list_section_t *sections, const char *id, const char *heading, string lines, uint8_t rank);
+// Puts the last section before the one of this id, where there is one: how a layer adds to the prompt of the next policy.
+void move_last_before(questions_list_section_t *sections, const char *id);
+
 // ---- settings: declared once, and read by their keys ----
 
 void flag_setting(const char *key, bool value, const char *doc);

@@ -6,6 +6,7 @@ use baton_core::workflow::SettingValue;
 use baton_core::{ObjectiveId, Seq, UnixMs};
 
 use crate::bindings::{questions, settings, types};
+use crate::layout::lay_out;
 use crate::settings::Setting;
 
 fn evidence(evidence: types::EvidenceResult) -> core::Evidence {
@@ -121,19 +122,28 @@ pub(crate) fn turn_budget(answer: questions::TurnBudget) -> core::TurnBudget {
 }
 
 /// Of `prompting.compose`.
-pub(crate) fn brief(answer: questions::Prompt) -> core::Brief {
-    core::Brief { prompt: answer.prompt, left_out: answer.left_out, reason: answer.reason }
+///
+/// # Errors
+/// Where its sections cannot be laid out.
+pub(crate) fn brief(answer: questions::Prompt) -> Result<core::Brief, core::Fault> {
+    let prompt = lay_out(&answer.sections)?;
+    let left_out = [answer.left_out, prompt.left_out].concat();
+    Ok(core::Brief { prompt: prompt.text, left_out, reason: answer.reason })
 }
 
 /// Of `handoff.compose`.
-pub(crate) fn composition(answer: questions::Composition) -> core::Composition {
-    core::Composition {
-        document: answer.document,
-        index: answer.index,
+///
+/// # Errors
+/// Where its sections cannot be laid out.
+pub(crate) fn composition(answer: questions::Composition) -> Result<core::Composition, core::Fault> {
+    let (document, index) = (lay_out(&answer.document)?, lay_out(&answer.index)?);
+    Ok(core::Composition {
+        document: document.text,
+        index: index.text,
         continuer: same!(answer.continuer, questions::Continuer => core::Continuer: Successor, Lead),
-        left_out: answer.left_out,
+        left_out: [answer.left_out, document.left_out, index.left_out].concat(),
         reason: answer.reason,
-    }
+    })
 }
 
 /// Of `review.assess`.

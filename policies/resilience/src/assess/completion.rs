@@ -6,10 +6,10 @@ use baton_sdk::Host;
 use baton_sdk::exhaustion::{Observation, Verdict};
 use baton_sdk::recovery::Action;
 use baton_sdk::types::{Basis, FileState, Objective, ObjectiveStatus, Origin, Phase, Signal, StatusReport};
+use baton_sdk::words::one_line;
 
 use super::ending::{Heard, Said};
 use super::{Outcome, contrary, course, ending, nearly_full, nudge, observed, plain};
-use crate::page::one_line;
 
 /// Bytes of an agent's words in a reason.
 pub(super) const NOTE_BYTES: usize = 200;

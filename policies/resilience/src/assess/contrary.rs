@@ -5,13 +5,13 @@ use baton_sdk::Host;
 use baton_sdk::exhaustion::Observation;
 use baton_sdk::recovery::Action;
 use baton_sdk::types::{Objective, ObjectiveStatus, Origin, Signal};
+use baton_sdk::words::one_line;
 
 use super::completion::{
     NOTE_BYTES, can_ask, is_all_done, is_checked, is_done, not_done, others, reports, unfinished,
 };
 use super::ending::Heard;
 use super::{Outcome, ending};
-use crate::page::one_line;
 
 /// Words that take reports back.
 struct Contrary<'o> {

@@ -2,8 +2,10 @@
 
 use baton_sdk::Host;
 use baton_sdk::handoff::Observation;
+use baton_sdk::sections::Section;
+use baton_sdk::words::{one_line, said};
 
-use crate::page::{Page, one_line, said};
+use crate::page::Page;
 
 use super::pick::{Next, critical_files, who};
 use super::{DOCUMENT_BYTES, LEGEND, LINE_BYTES, PATH_BYTES};
@@ -13,7 +15,7 @@ const OFTEN_READ: u32 = 3;
 /// Failed attempts that the index warns of.
 const ATTEMPTS: usize = 3;
 
-pub(super) fn index(host: &impl Host, o: &Observation, next: &Next<'_>) -> String {
+pub(super) fn index(host: &impl Host, o: &Observation, next: &Next<'_>) -> Vec<Section> {
     let mut page = Page::new(DOCUMENT_BYTES);
     page.line(&format!("# Handoff Index: Phase {}", one_line(&o.phase.id, LINE_BYTES)));
     page.line(LEGEND);
@@ -24,7 +26,7 @@ pub(super) fn index(host: &impl Host, o: &Observation, next: &Next<'_>) -> Strin
 }
 
 fn quick_start(page: &mut Page, o: &Observation, next: &Next<'_>) {
-    page.heading("Quick Start (read this first)");
+    page.heading("quick-start", "Quick Start (read this first)");
     page.line(&format!("- Immediate next action, {}", next.marked()));
     if let Some(file) = critical_files(o).first() {
         page.line(&format!("- Critical file, {}", file.at_line(&who(o))));
@@ -41,7 +43,7 @@ fn quick_start(page: &mut Page, o: &Observation, next: &Next<'_>) {
 }
 
 fn if_stuck(page: &mut Page, o: &Observation) {
-    page.heading("If You Get Stuck");
+    page.heading("if-stuck", "If You Get Stuck");
     if let Some(decision) = o.decisions.last() {
         let (what, why) = (said(&decision.approach, LINE_BYTES), said(&decision.outcome, LINE_BYTES));
         page.line(&format!("- Newest decision, agent: {what}: {why}"));
@@ -68,7 +70,7 @@ fn if_stuck(page: &mut Page, o: &Observation) {
 }
 
 fn do_not(page: &mut Page, host: &impl Host, o: &Observation) {
-    page.heading("Do NOT");
+    page.heading("do-not", "Do NOT");
     page.list(o.attempts.iter().rev(), ATTEMPTS, |attempt| {
         format!("- Try again, agent: {} (failed, see the handoff)", said(&attempt.approach, LINE_BYTES))
     });

@@ -2,8 +2,7 @@
 
 use baton_sdk::handoff::Observation;
 use baton_sdk::types::{ChangedFile, Objective, ObjectiveStatus};
-
-use crate::page::{one_line, said};
+use baton_sdk::words::{one_line, said};
 
 use super::{LINE_BYTES, PATH_BYTES};
 

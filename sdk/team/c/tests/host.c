@@ -7,11 +7,11 @@ static string texts[16];
 static size_t texts_given;
 static facts_history_past_session_t past[16];
 static size_t past_given;
-static const char *next_prompt;
+static const char *next_ids;
 
 void host(void) {
     texts_given = past_given = 0;
-    next_prompt = NULL;
+    next_ids = NULL;
     exports_settings_schema(&settings);
 }
 
@@ -27,7 +27,7 @@ void give_past(const char *agent, const char *ended_by, uint64_t peak_tokens) {
         .agent = words(agent), .ended_by = {ended_by != NULL, words(ended_by ? ended_by : "")}, .peak_tokens = {peak_tokens > 0, peak_tokens}};
 }
 
-void give_next(const char *prompt) { next_prompt = prompt; }
+void give_next(const char *ids) { next_ids = ids; }
 
 static types_setting_value_t *find(string key) {
     for (size_t n = 0; n < settings.len; n++)
@@ -56,8 +56,12 @@ void facts_history_past_sessions(uint32_t limit, facts_history_list_past_session
 
 bool prompting_compose(questions_handoff_observation_t *o, questions_prompt_t *answer) {
     (void)o;
-    if (next_prompt) *answer = (questions_prompt_t){.prompt = words(next_prompt), .reason = words("one objective")};
-    return next_prompt != NULL;
+    if (next_ids == NULL) return false;
+    *answer = (questions_prompt_t){.reason = words("one objective")};
+    static char ids[200];
+    for (char *id = strtok(strcpy(ids, next_ids), " "); id != NULL; id = strtok(NULL, " "))
+        add_section(&answer->sections, id, NULL, words("Write it."), 0);
+    return true;
 }
 
 uint32_t text_len(uint32_t text) { return text < texts_given ? texts[text].len : 0; }

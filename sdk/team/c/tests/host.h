@@ -17,8 +17,8 @@ value *set(const char *key);
 uint32_t give_text(const char *words);
 // A session that came before those that were given so far.
 void give_past(const char *agent, const char *ended_by, uint64_t peak_tokens);
-// What the next policy writes; NULL if it abstains.
-void give_next(const char *prompt);
+// The ids of the sections that the next policy writes, with a space between two; NULL if it abstains.
+void give_next(const char *ids);
 
 static inline string words(const char *words) { return (string){(uint8_t *)words, strlen(words)}; }
 static inline bool is(string one, const char *other) { return same(one, words(other)); }

@@ -13,17 +13,18 @@ static bool compose(const char *next, size_t count) {
     return exports_prompting_compose(&o, &answer);
 }
 
+static bool is_section(size_t at, const char *id) { return is(answer.sections.ptr[at].id, id); }
+
 int main(void) {
     // The rules stand before the last section, or at the end.
-    assert(compose("Write it.\n\n## Reporting\nTo inbox.\n", 2));
-    assert(is(answer.prompt, "Write it.\n\n## House rules\nNo TODO comments.\nTests first.\n\n## Reporting\nTo inbox.\n"));
+    assert(compose("opening reporting", 2) && answer.sections.len == 3);
+    assert(is_section(0, "opening") && is_section(1, "house-rules") && is_section(2, "reporting"));
+    questions_section_t rules = answer.sections.ptr[1];
+    assert(is(rules.heading.val, "House rules"));
+    assert(is(rules.blocks.ptr[0].val.markdown, "No TODO comments.\nTests first.\n"));
     assert(is(answer.reason, "one objective"));
-    assert(compose("Write it.\n", 1));
-    assert(is(answer.prompt, "Write it.\n\n## House rules\nNo TODO comments.\n"));
-    // It abstains without rules, without a next policy and without room.
-    assert(!compose("Write it.", 0));
+    assert(compose("opening", 1) && answer.sections.len == 2 && is_section(1, "house-rules"));
+    // It abstains without rules and without a next policy.
+    assert(!compose("opening", 0));
     assert(!compose(NULL, 2));
-    char long_prompt[32760] = {0};
-    memset(long_prompt, 'x', sizeof long_prompt - 1);
-    assert(!compose(long_prompt, 2));
 }

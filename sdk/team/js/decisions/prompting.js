@@ -3,10 +3,8 @@ import { getTexts } from 'baton:policy/config@0.1.0';
 import { compose as next } from 'baton:policy/prompting@0.1.0';
 import { texts } from '../settings.js';
 
-// Bytes of a prompt.
-const PROMPT_BYTES = 32 << 10;
 // The section of the built-in policy that has to come last: it says how to report.
-const LAST_SECTION = '\n## Reporting\n';
+const LAST_SECTION = 'reporting';
 
 export const setting = texts(
   'house-rules',
@@ -20,10 +18,9 @@ export const prompting = {
     if (rules.length === 0) return;
     const written = next(o);
     if (!written) return;
-    const at = written.prompt.lastIndexOf(LAST_SECTION);
-    const [head, tail] = at < 0 ? [written.prompt, ''] : [written.prompt.slice(0, at), written.prompt.slice(at)];
-    const prompt = `${head}\n## House rules\n${rules.join('\n')}\n${tail}`;
-    // Without room for them, the next policy's prompt goes out as it is.
-    return new TextEncoder().encode(prompt).length > PROMPT_BYTES ? undefined : { ...written, prompt };
+    const at = written.sections.findIndex(({ id }) => id === LAST_SECTION);
+    const blocks = [{ tag: 'markdown', val: rules.join('\n') }];
+    const section = { id: 'house-rules', heading: 'House rules', blocks, rank: 0 };
+    return { ...written, sections: written.sections.toSpliced(at < 0 ? written.sections.length : at, 0, section) };
   },
 };

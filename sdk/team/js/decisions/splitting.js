@@ -40,11 +40,18 @@ export const splitting = {
 // The top folder of the first file that an objective names.
 function folder({ description, expectedFiles: [file] }) {
   if (file) return top(file.path);
-  for (const word of description.split(/[ \t\r\n]/)) {
-    const found = named(word);
+  // A path has a slash: of a long description only the words with one are looked at, since each costs fuel.
+  let end = 0;
+  for (let at = description.indexOf('/'); at >= 0; at = description.indexOf('/', end)) {
+    let start = at;
+    while (start > end && !isSpace(description[start - 1])) start--;
+    for (end = at; end < description.length && !isSpace(description[end]); ) end++;
+    const found = named(description.slice(start, end));
     if (found) return found;
   }
 }
+
+const isSpace = (letter) => ' \t\r\n'.includes(letter);
 
 // The top folder of a word that is a path: it has a folder, and its last name has a dot or is empty.
 function named(word) {

@@ -9,17 +9,19 @@ function compose(next, ...rules) {
   return policy.prompting.compose({});
 }
 
-const written = (prompt) => ({ prompt, leftOut: ['commits'], reason: 'one objective' });
+const section = (id, heading, val) => ({ id, heading, blocks: [{ tag: 'markdown', val }], rank: 0 });
+const opening = section('opening', undefined, 'Write it.\n');
+const reporting = section('reporting', 'Reporting', 'To inbox.\n');
+const houseRules = (val) => section('house-rules', 'House rules', val);
+const written = (...sections) => ({ sections, leftOut: ['commits'], reason: 'one objective' });
 
 test('the rules stand before the last section, or at the end', () => {
-  const composed = compose(written('Write it.\n\n## Reporting\nTo inbox.\n'), 'No TODO comments.', 'Tests first.');
-  const prompt = 'Write it.\n\n## House rules\nNo TODO comments.\nTests first.\n\n## Reporting\nTo inbox.\n';
-  assert.deepEqual(composed, written(prompt));
-  assert.equal(compose(written('Write it.\n'), 'Tests first.').prompt, 'Write it.\n\n## House rules\nTests first.\n');
+  const composed = compose(written(opening, reporting), 'No TODO comments.', 'Tests first.');
+  assert.deepEqual(composed, written(opening, houseRules('No TODO comments.\nTests first.'), reporting));
+  assert.deepEqual(compose(written(opening), 'Tests first.'), written(opening, houseRules('Tests first.')));
 });
 
-test('it abstains without rules, without a next policy and without room', () => {
-  assert.equal(compose(written('Write it.')), undefined);
+test('it abstains without rules and without a next policy', () => {
+  assert.equal(compose(written(opening)), undefined);
   assert.equal(compose(undefined, 'Tests first.'), undefined);
-  assert.equal(compose(written('x'.repeat(32_760)), 'Tests first.'), undefined);
 });

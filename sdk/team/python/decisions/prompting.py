@@ -2,13 +2,12 @@
 
 from wit_world import exports
 from wit_world.imports import config, prompting
+from wit_world.imports.questions import Block_Markdown, Section
 
 from settings import texts
 
-# Bytes of a prompt.
-PROMPT_BYTES = 32 << 10
 # The section of the built-in policy that has to come last: it says how to report.
-LAST_SECTION = "\n## Reporting\n"
+LAST_SECTION = "reporting"
 
 SETTING = texts(
     "house-rules",
@@ -23,9 +22,8 @@ class Prompting(exports.Prompting):
         written = prompting.compose(observation) if rules else None
         if written is None:
             return None
-        at = written.prompt.rfind(LAST_SECTION)
-        at = len(written.prompt) if at < 0 else at
-        section = "\n## House rules\n" + "\n".join(rules) + "\n"
-        written.prompt = written.prompt[:at] + section + written.prompt[at:]
-        # Without room for them, the next policy's prompt goes out as it is.
-        return written if len(written.prompt.encode()) <= PROMPT_BYTES else None
+        ids = [section.id for section in written.sections]
+        at = ids.index(LAST_SECTION) if LAST_SECTION in ids else len(ids)
+        section = Section("house-rules", "House rules", [Block_Markdown("\n".join(rules))], 0)
+        written.sections.insert(at, section)
+        return written

@@ -2,11 +2,12 @@
 
 use baton_sdk::prelude::*;
 use baton_sdk::prompting::{Observation, Prompt};
+use baton_sdk::sections::Section;
 
 use crate::Team;
 
 /// The section of the built-in policy that has to come last: it says how to report.
-const LAST_SECTION: &str = "\n## Reporting\n";
+const LAST_SECTION: &str = "reporting";
 
 pub(crate) fn setting() -> settings::Setting {
     schema::texts(
@@ -23,12 +24,9 @@ impl Prompting for Team {
             return None;
         }
         let mut prompt = host.next_prompt(&o)?;
-        let section = format!("\n## House rules\n{}\n", rules.join("\n"));
-        if prompt.prompt.len() + section.len() > caps::TEXT_BYTES {
-            return None; // There is no room: the next policy's prompt goes out as it is.
-        }
-        let at = prompt.prompt.rfind(LAST_SECTION).unwrap_or(prompt.prompt.len());
-        prompt.prompt.insert_str(at, &section);
+        let mut section = Section::new("house-rules").headed("House rules");
+        section.line(&rules.join("\n"));
+        prompt.insert_before(LAST_SECTION, section);
         Some(prompt)
     }
 }

@@ -21,8 +21,9 @@ bool exports_prompting_compose(questions_handoff_observation_t *o, questions_pro
     }
     size_t in_focus = prompt.items;
     end_list(&prompt);
+    *answer = (questions_prompt_t){.reason = format("%zu objectives are in focus", in_focus)};
+    add_section(&answer->sections, "task", NULL, prompt.text, 0);
     string rules = get_text("rules");
-    if (rules.len > 0) add(&prompt, "\n%s\n", chars(rules));
-    *answer = (questions_prompt_t){.prompt = prompt.text, .reason = format("%zu objectives are in focus", in_focus)};
+    if (rules.len > 0) add_section(&answer->sections, "rules", NULL, format("\n%s", chars(rules)), 1);
     return true;
 }

@@ -11,6 +11,7 @@ int main(void) {
     questions_handoff_observation_t o = {.goal = words("A parser."), .objectives = {objectives, 2}, .focus = {&focus, 1}};
     questions_prompt_t answer;
     assert(exports_prompting_compose(&o, &answer));
-    assert(has(answer.prompt, "- parser: Write src/parser.rs"));
-    assert(!has(answer.prompt, "lexer"));
+    string task = answer.sections.ptr[0].blocks.ptr[0].val.markdown;
+    assert(has(task, "- parser: Write src/parser.rs"));
+    assert(!has(task, "lexer"));
 }

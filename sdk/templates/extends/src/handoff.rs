@@ -2,9 +2,9 @@
 //! first: the document is one screen, and `document-lines` bounds it.
 
 use baton_policy_resilience::Resilience;
-use baton_sdk::caps::CappedText;
 use baton_sdk::handoff::{Composition, Observation};
 use baton_sdk::prelude::*;
+use baton_sdk::sections::Section;
 
 use crate::{{Type}};
 
@@ -24,17 +24,11 @@ impl Handoff for {{Type}} {
         if notes.is_empty() {
             return Some(composition);
         }
-        // An index over its cap is thrown away with the document: the section gets the room that is left.
-        let room = caps::TEXT_BYTES.saturating_sub(composition.index.len());
-        let mut section = CappedText::up_to(room);
-        section.line("\n## House notes");
+        let mut section = Section::new("house-notes").headed("House notes");
         for note in notes {
             section.line(&format!("- team: {note}"));
         }
-        composition.index.push_str(section.text());
-        composition
-            .left_out
-            .extend(section.left_out(Some("the setting house-notes")));
+        composition.index.push(section);
         composition.reason.push_str(", with the house notes");
         Some(composition)
     }

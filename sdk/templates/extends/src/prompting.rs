@@ -1,9 +1,9 @@
 //! The prompts of resilience, with the rules of this team at the end of each.
 
 use baton_policy_resilience::Resilience;
-use baton_sdk::caps::CappedText;
 use baton_sdk::prelude::*;
 use baton_sdk::prompting::{Observation, Prompt};
+use baton_sdk::sections::Section;
 
 use crate::{{Type}};
 
@@ -26,17 +26,11 @@ impl Prompting for {{Type}} {
         if rules.is_empty() {
             return Some(prompt);
         }
-        // A prompt over its cap is thrown away whole: the section gets the room that is left.
-        let room = caps::TEXT_BYTES.saturating_sub(prompt.prompt.len());
-        let mut section = CappedText::up_to(room);
-        section.line("\n## House rules");
+        let mut section = Section::new("house-rules").headed("House rules");
         for rule in rules {
             section.line(&format!("- {rule}"));
         }
-        prompt.prompt.push_str(section.text());
-        prompt
-            .left_out
-            .extend(section.left_out(Some("the setting house-rules")));
+        prompt.sections.push(section);
         prompt.reason.push_str(", with the house rules");
         Some(prompt)
     }

@@ -23,26 +23,16 @@ fn house_rules_follow_the_prompt_of_resilience() {
         compose::<Policy>(&["No new crates."]),
         compose::<Resilience>(&[]),
     );
-    let added = own.prompt.strip_prefix(&of_resilience.prompt);
+    let (own, of_resilience) = (own.text(), of_resilience.text());
+    let added = own.strip_prefix(&of_resilience);
     assert_eq!(added, Some("\n## House rules\n- No new crates.\n"));
 }
 
 #[test]
 fn without_house_rules_it_is_the_prompt_of_resilience() {
     assert_eq!(
-        compose::<Policy>(&[]).prompt,
-        compose::<Resilience>(&[]).prompt
-    );
-}
-
-#[test]
-fn what_has_no_room_is_told() {
-    let prompt = compose::<Policy>(&["short", &"long ".repeat(8_000)]);
-    assert!(prompt.prompt.ends_with("\n## House rules\n- short\n"));
-    assert!(
-        prompt
-            .left_out
-            .contains(&"1 line; see the setting house-rules".to_owned())
+        compose::<Policy>(&[]).text(),
+        compose::<Resilience>(&[]).text()
     );
 }
 

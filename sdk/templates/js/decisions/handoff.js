@@ -1,5 +1,5 @@
 // What a session leaves to the one after it.
-import { line, listed, objective } from '../words.js';
+import { line, listed, objective, section } from '../words.js';
 
 export const settings = [];
 
@@ -8,17 +8,15 @@ export const handoff = {
     const open = o.objectives.filter((objective) => objective.status !== 'done');
     const done = o.objectives.filter((objective) => objective.status === 'done');
     const document = [
-      `# Handoff of ${line(o.phase.title)}`,
-      '## Done',
-      ...listed(done.map(objective)),
-      '## Immediate next action',
-      ...listed(open.map(objective)),
-      '## Changed files',
-      ...listed(o.changedFiles.map((file) => `- \`${line(file.path)}\``)),
+      section('title', undefined, [`# Handoff of ${line(o.phase.title)}`]),
+      section('done', 'Done', listed(done.map(objective))),
+      section('next', 'Immediate next action', listed(open.map(objective))),
+      section('files', 'Changed files', listed(o.changedFiles.map((file) => `- \`${line(file.path)}\``)), 1),
     ];
+    const at = `${new Date(Number(o.askedAtMs)).toISOString().slice(0, 19)}Z`;
     return {
-      document: document.join('\n') + '\n',
-      index: `- ${new Date(Number(o.askedAtMs)).toISOString().slice(0, 19)}Z: ${line(o.phase.title)}\n`,
+      document,
+      index: [section('index', undefined, [`- ${at}: ${line(o.phase.title)}`])],
       continuer: 'successor',
       leftOut: [],
       reason: 'objectives and files, as the host knows them',

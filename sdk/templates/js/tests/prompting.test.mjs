@@ -17,6 +17,7 @@ const seen = {
 
 test('a first prompt names what is in focus', () => {
   host(policy);
-  const { prompt } = policy.prompting.compose(seen);
+  const { sections } = policy.prompting.compose(seen);
+  const prompt = sections[0].blocks[0].val;
   assert.ok(prompt.includes('- parser: Write src/parser.rs') && !prompt.includes('lexer'), prompt);
 });

@@ -5,7 +5,7 @@ from wit_world.imports import config
 from wit_world.imports.questions import Prompt
 
 from settings import text
-from words import line, listed, objective
+from words import line, listed, objective, section
 
 SETTINGS = [text("rules", "", "What every prompt says at its end.")]
 
@@ -18,6 +18,8 @@ class Prompting(exports.Prompting):
             lines += [f"Why you are asked: {line(observation.because)}", ""]
         if observation.newest_handoff:
             lines += [f"Read {line(observation.newest_handoff.path)} first.", ""]
-        lines += ["Do this:", *listed(map(objective, in_focus)), "", config.get_text("rules")]
-        prompt = "\n".join(lines).rstrip() + "\n"
-        return Prompt(prompt, [], f"{len(in_focus)} objectives are in focus")
+        lines += ["Do this:", *listed(map(objective, in_focus))]
+        sections = [section("task", None, lines)]
+        if rules := config.get_text("rules"):
+            sections.append(section("rules", None, ["", rules], 1))
+        return Prompt(sections, [], f"{len(in_focus)} objectives are in focus")

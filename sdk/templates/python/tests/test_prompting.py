@@ -21,6 +21,6 @@ SEEN = Seen(
 class PromptingTest(unittest.TestCase):
     def test_a_first_prompt_names_what_is_in_focus(self):
         host(policy)
-        prompt = policy.Prompting().compose(SEEN).prompt
+        prompt = policy.Prompting().compose(SEEN).sections[0].blocks[0].value
         self.assertIn("- parser: Write src/parser.rs", prompt)
         self.assertNotIn("lexer", prompt)

@@ -1,8 +1,8 @@
 //! What a session leaves to the one after it.
 
-use baton_sdk::caps::CappedText;
 use baton_sdk::handoff::{Composition, Continuer, Observation};
 use baton_sdk::prelude::*;
+use baton_sdk::sections::Section;
 use baton_sdk::time;
 
 use crate::{{Type}};
@@ -18,28 +18,36 @@ impl Handoff for {{Type}} {
             .objectives
             .iter()
             .partition(|objective| objective.status == ObjectiveStatus::Done);
-        let mut page = CappedText::up_to(caps::TEXT_BYTES);
-        page.line(&format!("# Handoff of {}\n", o.phase.title));
+        let mut title = Section::new("title");
+        title.line(&format!("# Handoff of {}\n", o.phase.title));
         if let Some(because) = &o.because {
-            page.line(because);
+            title.said("The session ended:", because);
         }
-        // What is to be done comes first: where there is little room, it is what a successor needs.
-        for (title, objectives) in [("Immediate next action", open), ("Done", done)] {
-            page.line(&format!("\n## {title}\n"));
+        let listed = |id: &str, heading: &str, objectives: Vec<&Objective>| {
+            let mut section = Section::new(id).headed(heading);
             for objective in objectives {
-                page.line(&format!("- {}: {}", objective.id, objective.description));
+                section.line(&format!("- {}: {}", objective.id, objective.description));
             }
-        }
-        page.line("\n## Changed files\n");
+            section
+        };
+        // What the host leaves out first where the document is too long.
+        let mut files = Section::new("files").headed("Changed files").ranked(1);
         for file in &o.changed_files {
-            page.line(&format!("- `{}`", file.path));
+            files.said("-", &file.path);
         }
-        let title = caps::cut(&o.phase.title, 200);
+        let mut index = Section::new("index");
+        let at = time::utc(o.asked_at_ms);
+        index.line(&format!("- {at}: {}", o.phase.title));
         Some(Composition {
-            index: format!("- {}: {title}\n", time::utc(o.asked_at_ms)),
+            document: vec![
+                title,
+                listed("next", "Immediate next action", open),
+                listed("done", "Done", done),
+                files,
+            ],
+            index: vec![index],
             continuer: Continuer::Successor,
-            left_out: page.left_out(o.facts_path.as_deref()),
-            document: page.text().to_owned(),
+            left_out: Vec::new(),
             reason: "objectives and files, as the host knows them".into(),
         })
     }

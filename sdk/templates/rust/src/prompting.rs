@@ -1,8 +1,8 @@
 //! What the next message to an agent says.
 
-use baton_sdk::caps::CappedText;
 use baton_sdk::prelude::*;
 use baton_sdk::prompting::{Observation, Prompt};
+use baton_sdk::sections::Section;
 
 use crate::{{Type}};
 
@@ -17,27 +17,27 @@ pub(crate) fn settings() -> Vec<settings::Setting> {
 
 impl Prompting for {{Type}} {
     fn compose(host: &impl Host, o: Observation) -> Option<Prompt> {
-        let rules = host.text("rules");
-        let mut page = CappedText::up_to(caps::TEXT_BYTES.saturating_sub(rules.len() + 2));
-        page.line(&format!("Goal of the whole run: {}\n", o.goal));
+        let mut task = Section::new("task");
+        task.line(&format!("Goal of the whole run: {}\n", o.goal));
         if let Some(because) = &o.because {
-            page.line(&format!("You continue somebody's work: {because}."));
+            task.said("You continue somebody's work:", because);
         }
         if let Some(handoff) = &o.newest_handoff {
-            page.line(&format!("Read {} first.", handoff.path));
+            task.line(&format!("Read {} first.", handoff.path));
         }
-        page.line("Do this:");
+        task.line("Do this:");
         let in_focus = |objective: &&Objective| o.focus.contains(&objective.id);
         for objective in o.objectives.iter().filter(in_focus) {
-            page.line(&format!("- {}: {}", objective.id, objective.description));
+            task.line(&format!("- {}: {}", objective.id, objective.description));
         }
-        let mut prompt = page.text().to_owned();
-        if !rules.is_empty() {
-            prompt.push_str(&format!("\n{rules}\n"));
+        // What the host leaves out first where the prompt is too long.
+        let mut rules = Section::new("rules").ranked(1);
+        if let Some(text) = Some(host.text("rules")).filter(|text| !text.is_empty()) {
+            rules.line(&format!("\n{text}"));
         }
         Some(Prompt {
-            prompt: caps::cut(&prompt, caps::TEXT_BYTES).into(),
-            left_out: page.left_out(o.facts_path.as_deref()),
+            sections: vec![task, rules],
+            left_out: Vec::new(),
             reason: "one prompt for what is in focus".into(),
         })
     }

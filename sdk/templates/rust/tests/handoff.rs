@@ -12,15 +12,12 @@ fn a_document_names_what_is_done_and_what_is_open() {
     let host = MockHost::with_settings_of::<Policy>(&[]);
     let observation = sample::handoff_observation(Kind::Continuing, None, None);
     let composition = <Policy as Handoff>::compose(&host, observation).expect("it answers");
-    let next = composition
-        .document
+    let document = composition.document_text();
+    let next = document
         .find("## Immediate next action")
         .expect("it has one");
-    let done = composition
-        .document
-        .find("## Done")
-        .expect("it says what is done");
-    assert!(composition.document[next..done].contains("- parser: "));
+    let done = document.find("## Done").expect("it says what is done");
+    assert!(document[next..done].contains("- parser: "));
     assert_decision!(composition, _, because "objectives and files");
 }
 

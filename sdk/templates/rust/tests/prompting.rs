@@ -11,11 +11,10 @@ use {{crate}}::{{Type}} as Policy;
 fn a_first_prompt_names_what_is_in_focus_and_nothing_else() {
     let host = MockHost::with_settings_of::<Policy>(&[]);
     let observation = sample::handoff_observation(Kind::First, None, None);
-    let prompt = <Policy as Prompting>::compose(&host, observation);
-    assert_decision!(
-        prompt,
-        prompt if prompt.contains("- parser: Write src/parser.rs") && !prompt.contains("lexer")
-    );
+    let prompt = <Policy as Prompting>::compose(&host, observation).expect("it answers");
+    assert!(prompt.text().contains("- parser: Write src/parser.rs"));
+    assert!(!prompt.text().contains("lexer"));
+    assert_decision!(prompt, _, because "what is in focus");
 }
 
 proptest! {
