@@ -149,12 +149,22 @@ fn leaking(said: &str) -> Vec<u8> {
             to + 4
         )
     };
+    // One section, called "leak", of one block of markdown.
+    let page = |to: u32| {
+        let stores = [(to, 8300), (to + 4, 1), (8300, 900), (8304, 4), (8320, 8400), (8324, 1)];
+        let stores = stores.map(|(to, what)| format!("(i32.store (i32.const {to}) (i32.const {what}))"));
+        stores.concat() + &texts(&[8404])
+    };
     let review = "(i32.store (i32.const 64) (i32.const 100)) (i32.store8 (i32.const 77) (i32.const 1))";
     Guest::new("policy")
+        .data(900, "leak")
         .data(at, said)
         .body("settings.schema", "(i32.const 0)")
-        .body("prompting.compose", &format!("{} {} (i32.const 60)", texts(&[64, 80]), list(72)))
-        .body("handoff.compose", &format!("{} {} (i32.const 60)", texts(&[64, 72, 92]), list(84)))
+        .body("prompting.compose", &format!("{} {} {} (i32.const 60)", page(64), texts(&[80]), list(72)))
+        .body(
+            "handoff.compose",
+            &format!("{} {} {} {} (i32.const 60)", page(64), page(72), texts(&[92]), list(84)),
+        )
         .body("review.assess", &format!("{review} {} (i32.const 60)", texts(&[80])))
         .build()
 }

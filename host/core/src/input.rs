@@ -313,6 +313,14 @@ pub struct ReportedHandoff {
     pub critical_files: Vec<String>,
 }
 
+impl ReportedHandoff {
+    /// All of its sentences.
+    pub fn texts(&self) -> impl Iterator<Item = &str> {
+        let first = [self.current_state.as_str(), self.immediate_next_action.as_str()];
+        first.into_iter().chain(self.critical_context.iter().map(String::as_str))
+    }
+}
+
 /// A group of a split request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -17,6 +17,7 @@ use crate::imports::{self, BYTE_FUEL, CALL_FUEL, ENTRY_BYTES, PATTERN_BYTE_FUEL}
 use crate::layer::NEXT_FUEL;
 use crate::limits::{
     BEHIND_MAX, CHAIN_LINKS_MAX, EngineConfig, Limits, MAX_DECISIONS_IN_FLIGHT, NEXT_CALLS_MAX,
+    PASSED_ON_BYTES,
 };
 use crate::state::State;
 use crate::watchdog::Watchdog;
@@ -206,6 +207,6 @@ fn engine_digest(compatible: &Digest, limits: &Limits) -> Digest {
         limits;
     Digest::of(format!(
         "baton:policy@0.1 on {compatible}; fuel {fuel}, call {CALL_FUEL}, byte {BYTE_FUEL}, entry {ENTRY_BYTES}, \
-         pattern byte {PATTERN_BYTE_FUEL}, next {NEXT_FUEL}; next calls {NEXT_CALLS_MAX}, behind {BEHIND_MAX}; memory {memory_bytes}, output {output_bytes}, input {input_bytes}"
+         pattern byte {PATTERN_BYTE_FUEL}, next {NEXT_FUEL}; next calls {NEXT_CALLS_MAX}, behind {BEHIND_MAX}; memory {memory_bytes}, output {output_bytes}, passed on {PASSED_ON_BYTES}, input {input_bytes}"
     ))
 }

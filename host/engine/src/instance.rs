@@ -11,7 +11,7 @@ use wasmtime::{Store, Trap};
 use crate::gate::Place;
 use crate::imports::Misuse;
 use crate::layer::Behind;
-use crate::limits::{Limits, START_FUEL};
+use crate::limits::{Limits, PASSED_ON_BYTES, START_FUEL};
 use crate::load::Loaded;
 use crate::patterns::Prepared;
 use crate::plain::{self, MESSAGE_BYTES};
@@ -73,7 +73,7 @@ impl<'p> Instance<'p> {
         let state = State::new(limits, lookups, settings, policy.grants.clone(), behind);
         let mut store = Store::new(&engine.wasm, state);
         store.limiter(|state| &mut state.memory);
-        bound(&mut store, limits);
+        bound(&mut store, policy);
         let started = store.set_fuel(START_FUEL).and_then(|()| policy.pre.instantiate(&mut store));
         let instance = started.map_err(|error| match fault(&error, store.data(), limits, START_FUEL) {
             Fault::Invalid { message } => Fault::Unloadable { message },
@@ -94,7 +94,7 @@ impl<'p> Instance<'p> {
     ) -> wasmtime::Result<()> {
         let grants = policy.grants.clone();
         *self.store.data_mut() = State::new(self.limits, lookups, settings, grants, Behind::default());
-        bound(&mut self.store, self.limits);
+        bound(&mut self.store, policy);
         self.store.set_fuel(self.limits.fuel)
     }
 
@@ -136,8 +136,11 @@ impl<'p> Instance<'p> {
 }
 
 /// What one decision may carry into the host, and for how long it may take.
-fn bound(store: &mut Store<State>, limits: &Limits) {
-    store.set_hostcall_fuel(usize::try_from(limits.output_bytes).unwrap_or(usize::MAX));
+fn bound(store: &mut Store<State>, policy: &Loaded) {
+    let limits = &policy.limits;
+    let passed_on = if policy.asks_next.is_empty() { 0 } else { PASSED_ON_BYTES };
+    let bytes = limits.output_bytes.saturating_add(passed_on);
+    store.set_hostcall_fuel(usize::try_from(bytes).unwrap_or(usize::MAX));
     store.set_epoch_deadline(Watchdog::deadline_ticks(limits.watchdog_ms));
 }
 

@@ -93,6 +93,10 @@ pub const START_FUEL: u64 = 20_000_000;
 /// read but not yet an attack.
 pub const ANSWER_TEXT_BYTES: usize = 32 << 10;
 
+/// Beside its answer a layer carries the question into the host that it passes on to the next policy: objectives, files and records of
+/// a large phase, which the host itself had given it.
+pub const PASSED_ON_BYTES: u64 = 4 << 20;
+
 /// A reason, a warning, a title or a question to a person: some sentences.
 pub const REASON_BYTES: usize = 1024;
 

@@ -42,7 +42,7 @@ pub(crate) struct Loaded {
     pub(crate) limits: Limits,
     pub(crate) share: Share,
     decides: Vec<Capability>,
-    asks_next: Vec<Capability>,
+    pub(crate) asks_next: Vec<Capability>,
     outline: Outline,
     wants: Wants,
     /// Asked for in the trial, or where there was none now, when it is first needed.

@@ -36,7 +36,23 @@ pub(crate) fn check(view: &RunView, session: Option<&SessionId>, call: &Call) ->
             Ok(())
         }
         Call::ReviewSubmit(review) => Review::of(view, session, review).map(drop),
+        Call::HandoffWrite(_) if own.is_none() => from_only_one(view),
         _ => Ok(()),
+    }
+}
+
+/// A handoff is for the successor of its author: one that names nobody has to be of the only session that there is.
+fn from_only_one(view: &RunView) -> Result<(), String> {
+    let here = view.phases.iter().filter(|phase| phase.tree.is_workspace());
+    let live = here.flat_map(|phase| &phase.sessions).filter(|row| row.ending.is_empty());
+    let live: Vec<String> = live.map(|row| format!("\"session\": {:?}", row.id.as_str())).collect();
+    match live.len() {
+        0 | 1 => Ok(()),
+        _ => Err(format!(
+            "several sessions work in this folder, and nobody knows whose handoff this is: write it again with the name of yours, \
+             which your prompt says ({})",
+            live.join(", ")
+        )),
     }
 }
 

@@ -364,8 +364,9 @@ impl Phase {
         goal.is_done() && goal.by.is_some() && goal.by == self.session
     }
 
-    /// The objectives that its session is judged by: those of its prompt, those that it reported as done beside them, and those that it
-    /// had done before and now speaks of. What a person accepted, or a check showed, is not judged again.
+    /// The objectives that its session is judged by: those of its prompt, those that it reported as done beside them, those that it
+    /// had done before and now speaks of, and those of whichever session of which its handoff speaks. What a person accepted, or a
+    /// check showed, is not judged again.
     pub(super) fn to_judge(&self, focus: Vec<usize>, answer: &str) -> Vec<usize> {
         // A session that was given nothing has done nothing.
         if focus.is_empty() {
@@ -377,9 +378,13 @@ impl Phase {
         let said: Vec<&str> = notes.chain([answer]).collect();
         let is_spoken_of =
             |goal: &Goal| said.iter().any(|said| is_denied(&goal.spec.id, said) || goal.is_told_of(said));
+        let handoff = self.handoff_by(self.session.as_ref());
+        let told: Vec<&str> = handoff.into_iter().flat_map(|(_, handoff)| handoff.texts()).collect();
+        let is_handed_off = |goal: &Goal| goal.is_done() && told.iter().any(|said| goal.is_told_of(said));
         let beside = self.goals.iter().enumerate().filter(|(g, goal)| {
             let is_said = goal.is_unjudged || is_spoken_of(goal);
-            !focus.contains(g) && is_said && self.is_own(goal) && !is_shown(goal)
+            let is_judged = is_said && self.is_own(goal) || is_handed_off(goal);
+            !focus.contains(g) && is_judged && !is_shown(goal)
         });
         let beside: Vec<usize> = beside.map(|(g, _)| g).collect();
         focus.into_iter().chain(beside).collect()

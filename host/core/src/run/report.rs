@@ -58,11 +58,11 @@ impl Phase {
 }
 
 impl Run {
-    /// An agent that asks for smaller scopes has not done what it names there, where it reported all of its phase as done before: its
-    /// last word counts (A11).
+    /// An agent that asks for smaller scopes has not done what it names there, whatever was reported of it before: its last word
+    /// counts (A11).
     fn reopen_what_is_to_be_split(&mut self, p: usize, groups: &[SplitGroupReport]) {
         let session = self.phases[p].session.clone();
-        if self.phases[p].is_finished() && session.is_some() {
+        if session.is_some() {
             let named = |goal: &Goal| groups.iter().any(|group| group.objectives.contains(&goal.spec.id));
             self.reopen_reported(p, session.as_ref(), named, "its agent asks for smaller scopes");
         }

@@ -31,6 +31,10 @@ pub(super) fn contradicts_itself(
     let done: Vec<&Objective> = o.objectives.iter().filter(|objective| is_done(objective)).collect();
     let Contrary { what, of, is_over } = takes_back(host, o, answer, &done)?;
     let outcome = match is_over {
+        // It leaves the rest, too, and has said so.
+        true if o.handoff_reported && !is_all_done(o) => {
+            Outcome { recovery: Action::HandOff, ..unfinished(host, o, what, Action::HandOff) }
+        }
         true => unfinished(host, o, what, Action::HandOff),
         false => not_done(host, o, what),
     };
@@ -40,7 +44,7 @@ pub(super) fn contradicts_itself(
 /// What the session's handoff leaves of what the prompt was about.
 pub(super) fn left_by_handoff(host: &impl Host, o: &Observation) -> Option<String> {
     let done: Vec<&Objective> = o.objectives.iter().collect();
-    ending::left_by_handoff(host, o.handoff.as_ref()?, &done, &o.others_open)
+    ending::left_by_handoff(host, o.handoff.as_ref()?, &done, &o.others_open, true)
 }
 
 /// `done`: what is reported as done. It may be all of the prompt, or some of it.
@@ -61,9 +65,9 @@ fn takes_back<'o>(
         );
         return Some(Contrary { what, of: done.to_vec(), is_over: true });
     }
-    let by_handoff = o.handoff.as_ref().filter(|_| is_all && !is_review);
-    if let Some(quoted) = by_handoff.and_then(|_| left_by_handoff(host, o)) {
-        return Some(contrary(done, "its handoff", &quoted, true));
+    let left = |handoff| ending::left_by_handoff(host, handoff, done, &others(o, done), is_all);
+    if let Some(quoted) = o.handoff.as_ref().filter(|_| !is_review).and_then(left) {
+        return Some(contrary(&named_in(&quoted, done), "its handoff", &quoted, true));
     }
     if !is_review && let Some(by_note) = taken_back_by_notes(host, o, done) {
         return Some(by_note);

@@ -11,6 +11,7 @@ mod classes;
 mod flat;
 mod handoff;
 mod harmless;
+mod ids;
 mod lexicon;
 mod line;
 mod plain;

@@ -4,6 +4,7 @@
 mod asked;
 mod beside;
 mod contradictions;
+mod earlier;
 #[path = "../common/judged.rs"]
 mod judged;
 mod repeated;

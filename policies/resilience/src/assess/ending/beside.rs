@@ -15,11 +15,17 @@ use super::words::{Sentence, words};
 /// Marks of lines in which no sentence is looked for: quotations, rows of tables, code.
 const UNREAD: [char; 5] = ['>', '|', '│', '`', '~'];
 
-/// The first words beside the line that leave open whether all is done. `is_troubled`: some of them speak of what is not done.
-pub(super) fn unclear(text: &str, work: &Work, topic: &Topic, is_troubled: bool) -> Option<String> {
+/// The first words beside the line that leave open whether all is done: of the answer as it was given, and as it is read. `is_troubled`: some of them speak of what is not done.
+pub(super) fn unclear(
+    (shown, text): (&str, &str),
+    work: &Work,
+    topic: &Topic,
+    is_troubled: bool,
+) -> Option<String> {
     let is_beside = |line: &&str| !belongs_to_it(line) && work.courtesy.at(&words(line), 0).is_none();
-    let beside: Vec<&str> = text.lines().filter(is_beside).collect();
-    let said = beside.join("\n");
+    let lines = shown.lines().zip(text.lines()).filter(|(_, line)| is_beside(line));
+    let (shown, beside): (Vec<&str>, Vec<&str>) = lines.unzip();
+    let (shown, said) = (shown.join("\n"), beside.join("\n"));
     let sentences = newest(&said);
     // "The parser is done" names the objective itself.
     let is_made_of_plain_words = |said: &[String]| {
@@ -42,7 +48,7 @@ pub(super) fn unclear(text: &str, work: &Work, topic: &Topic, is_troubled: bool)
         return None;
     }
     let unclear = sentences.iter().find(|sentence| !is_plain(sentence));
-    let unclear = unclear.map(|sentence| said[sentence.start..sentence.end].trim());
-    let unread = || beside.first().copied().filter(|_| !is_all_read(&said, &sentences));
+    let unclear = unclear.map(|sentence| shown[sentence.start..sentence.end].trim());
+    let unread = || shown.lines().next().filter(|_| !is_all_read(&said, &sentences));
     unclear.or_else(unread).map(|words| words.trim().to_owned())
 }

@@ -5,6 +5,7 @@ use baton_sdk::Host;
 use baton_sdk::handoff::ReportedHandoff;
 use baton_sdk::types::Objective;
 
+use super::ids::{as_name, as_names, ids_of};
 use super::lexicon::{Lexicon, Work};
 use super::line::{AnswerLine, answer_line, is_of_others, open_status, without_answer, without_others};
 use super::plain::has;
@@ -18,6 +19,8 @@ const ID_BYTES: usize = 3;
 /// What all of a phase is made of: "2 of 5 objectives are done" says nothing of one of them.
 const PLANNED: [&str; 6] = ["objective", "objectives", "task", "tasks", "phase", "phases"];
 
+/// Words by which a clause goes on with a thing, and not with another step.
+const THINGS: [&str; 5] = ["the", "its", "their", "a", "an"];
 /// Words between clauses that speak of different things.
 const JOINTS: [&str; 5] = ["and", "but", "while", "–", "—"];
 /// Bytes of each text of a handoff that are read, and how many of its facts.
@@ -33,14 +36,19 @@ enum About {
     Other,
 }
 
-/// The words by which a handoff leaves work of these objectives, which are reported as done, while these others are open.
+/// The words by which a handoff leaves work of these objectives, which are reported as done. Where they are not `is_all` that its
+/// prompt was about, words that name nothing are about the rest.
 pub(in crate::assess) fn left_by_handoff(
     host: &impl Host,
     handoff: &ReportedHandoff,
     done: &[&Objective],
     others: &[String],
+    is_all: bool,
 ) -> Option<String> {
-    let reader = Reader::new(host, done, others);
+    let mut reader = Reader::new(host, done, others);
+    if !is_all {
+        reader.unnamed = About::Other;
+    }
     let told = std::iter::once(&handoff.current_state).chain(handoff.critical_context.iter().take(FACTS));
     let left = told.into_iter().find_map(|text| reader.left_in(beginning(text), false));
     left.or_else(|| reader.left_in(beginning(&handoff.immediate_next_action), true))
@@ -53,7 +61,7 @@ pub(in crate::assess) fn left_by_answer(
     done: &[&Objective],
     others: &[String],
 ) -> Option<String> {
-    let reader = Reader::new(host, done, others);
+    let reader = Reader { is_answer: true, ..Reader::new(host, done, others) };
     let answer = &without_others(answer, done, others);
     let denied = match answer_line(answer, done, others, &reader.work) {
         Some(AnswerLine::NotDone(line)) => Some(line.trim().to_owned()),
@@ -73,41 +81,49 @@ struct Reader<'o> {
     work: Work,
     topic: Topic,
     done: Vec<&'o Objective>,
-    /// The ids of the others, in lower case.
-    others: Vec<String>,
+    others: &'o [String],
+    /// What a text is about before it names anything: what was reported as done, where nothing else was asked for.
+    unnamed: About,
+    /// It reads an answer, whose agent can be asked: words of trouble are enough, where they name what was reported as done.
+    is_answer: bool,
 }
 
 impl<'o> Reader<'o> {
-    fn new(host: &impl Host, done: &[&'o Objective], others: &[String]) -> Self {
-        let others = others.iter().map(|id| id.to_lowercase()).collect();
+    fn new(host: &impl Host, done: &[&'o Objective], others: &'o [String]) -> Self {
         let (lexicon, work) = (Lexicon::without_context(host), Work::of(host));
-        Self { lexicon, work, topic: Topic::of(done), done: done.to_vec(), others }
+        let unnamed = About::Done { is_named: false };
+        Self { lexicon, work, topic: Topic::of(done), done: done.to_vec(), others, unnamed, is_answer: false }
     }
 
     /// The first sentence of a text that leaves work. `is_next` where it is what is to be done next.
     fn left_in(&self, text: &str, is_next: bool) -> Option<String> {
-        let text = &both_ends(text);
+        let shown = &both_ends(text);
+        let text = &as_names(shown, ids_of(&self.done, self.others));
         // What is not named is what was spoken of before.
-        let mut about = About::Done { is_named: false };
+        let mut about = self.unnamed;
         let is_others = |sentence: &Sentence| {
             // "Append cases 4 and 5 to printer.txt" is the next step of another one.
-            is_next && is_of_others(&text[sentence.start..sentence.end], &self.done, &self.others)
+            is_next && is_of_others(&shown[sentence.start..sentence.end], &self.done, self.others)
         };
         newest(text).iter().filter(|sentence| !is_others(sentence)).find_map(|sentence| {
             let mut leaves = false;
-            for (stretch, of) in self.stretches(&text[sentence.start..sentence.end], about) {
+            for (stretch, of) in self.stretches(&text[sentence.start..sentence.end], about, is_next) {
                 about = of;
                 leaves |= self.leaves(stretch, of, is_next);
             }
-            leaves.then(|| stretch(text, sentence))
+            leaves.then(|| stretch(shown, sentence))
         })
     }
 
     /// A sentence, cut where it begins to speak of something else.
-    fn stretches<'t>(&self, sentence: &'t str, before: About) -> Vec<(&'t str, About)> {
+    fn stretches<'t>(&self, sentence: &'t str, before: About, is_next: bool) -> Vec<(&'t str, About)> {
         let mut stretches: Vec<(usize, About)> = vec![(0, before)];
         for (at, clause) in clauses(sentence) {
-            let Some(of) = self.about(clause) else { continue };
+            // "Write tests.txt for the parser and the printer" is one step.
+            let goes_on = at > 0
+                && is_next
+                && words(clause).first().is_some_and(|word| THINGS.contains(&word.as_str()));
+            let Some(of) = self.about(clause, is_next).filter(|_| !goes_on) else { continue };
             match stretches.last_mut() {
                 Some((start, last)) if *start == at => *last = of,
                 Some((_, last)) if *last == of => {}
@@ -118,8 +134,8 @@ impl<'o> Reader<'o> {
         stretches.iter().zip(ends).map(|((start, of), end)| (&sentence[*start..end], *of)).collect()
     }
 
-    /// What a clause names.
-    fn about(&self, clause: &str) -> Option<About> {
+    /// What a clause names. "Write tests.txt for the parser" is the next step of the tests.
+    fn about(&self, clause: &str, is_next: bool) -> Option<About> {
         let of_id = |id: &String, word: &str| id.len() >= ID_BYTES && word.contains(id.as_str());
         let is_own = |word: &str| {
             self.topic.code.iter().any(|own| own == word) || self.topic.ids.iter().any(|id| of_id(id, word))
@@ -127,12 +143,13 @@ impl<'o> Reader<'o> {
         let named: Vec<String> = code_in(clause).map(base_name).collect();
         let said = clause.to_lowercase();
         let is_done = self.topic.ids.iter().any(|id| has_id(&said, id));
-        if is_done || named.iter().any(|word| is_own(word)) {
+        let is_other = self.others.iter().any(|id| has_id(&said, &as_name(id)))
+            || has(&words(clause), &PLANNED)
+            || named.iter().any(|word| !is_own(word));
+        let is_done = is_done || named.iter().any(|word| is_own(word));
+        if is_done && !(is_next && is_other) {
             return Some(About::Done { is_named: true });
         }
-        let is_other = self.others.iter().any(|id| has_id(&said, id))
-            || has(&words(clause), &PLANNED)
-            || !named.is_empty();
         is_other.then_some(About::Other)
     }
 
@@ -144,6 +161,7 @@ impl<'o> Reader<'o> {
         let is_ahead = !is_meant && self.work.comes_next.all(&words).next().is_some();
         if self.topic.counts_short(&words)
             || part_of(&words).is_some()
+            || self.is_answer && is_named && self.work.is_in_trouble(&words, &self.lexicon)
             || !is_ahead && self.work.contradicts(&words, &self.topic, &self.lexicon)
         {
             return true;

@@ -4,6 +4,7 @@ use baton_sdk::types::Objective;
 
 use super::claim::is_mark;
 use super::classes::NUMBERS;
+use super::ids::{as_name, as_names, ids_of};
 use super::words::{QUOTE, words};
 
 /// Bytes of a description that are read, and of a word that says what it is about.
@@ -48,7 +49,7 @@ const VAGUE: [&str; 25] = [
 
 /// What objectives are about.
 pub(super) struct Topic {
-    /// Their names.
+    /// Their names, as `ids.rs` writes them.
     pub(super) ids: Vec<String>,
     /// The longer words of their names and descriptions.
     words: Vec<String>,
@@ -70,8 +71,9 @@ impl Topic {
         words.retain(|word| word.len() >= TOPIC_WORD_BYTES && !is_vague(word));
         let files = objectives.iter().flat_map(|objective| &objective.expected_files);
         let in_code = texts.flat_map(code_in);
-        let code = in_code.chain(files.map(|file| &file.path[..])).map(base_name).collect();
-        let ids = objectives.iter().map(|objective| objective.id.to_lowercase()).collect();
+        let code = in_code.chain(files.map(|file| &file.path[..])).map(base_name);
+        let code = code.map(|name| as_names(&name, ids_of(objectives, &[]))).collect();
+        let ids = objectives.iter().map(|objective| as_name(&objective.id)).collect();
         Self { ids, words, code, amount }
     }
 

@@ -10,6 +10,7 @@ use super::harmless::{
     is_aside, is_dealt_with, is_left_at_end, is_mended, is_none_left, is_of_a_case, is_of_the_work,
     is_plain_no, is_wanted,
 };
+use super::ids::{as_names, ids_of};
 use super::lexicon::{Lexicon, Work};
 use super::line::{AnswerLine, answer_line, is_exhausted, open_status, without_others};
 use super::plain::{claims_all, has, is, is_all_plain};
@@ -103,7 +104,9 @@ pub(in crate::assess) fn says(
     heard: Heard,
 ) -> Said {
     let whole = &without_others(whole, open, others);
-    let text = &both_ends(whole);
+    // What is read has the same length as what was said, which is quoted.
+    let said = &both_ends(whole);
+    let text = &as_names(said, ids_of(open, others));
     let (lexicon, work, all) = (Lexicon::without_context(host), Work::of(host), newest(text));
     let topic = Topic::of(open);
     // What an agent did not do beside its work leaves none of it.
@@ -126,10 +129,10 @@ pub(in crate::assess) fn says(
     let begins_with = |word: &str| first.first().is_some_and(|first| first == word);
     let asks = |sentence: &Sentence| text[..sentence.end].trim_end().ends_with('?');
     let trouble = sentences.iter().find(|sentence| troubled(sentence) || asks(sentence));
-    let status = open_status(text);
+    let status = open_status(said);
     // Nothing but what claims are made of: one more word could take it back.
     let is_plain =
-        trouble.is_none() && status.is_none() && text == whole && is_all_plain(text, &all, &work, &topic);
+        trouble.is_none() && status.is_none() && said == whole && is_all_plain(text, &all, &work, &topic);
     let is_claimed = |sentence: &Sentence| claims_all(&sentence.words, &topic);
     let claims = is_plain && sentences.iter().any(is_claimed);
     let ahead = sentences.iter().rev().find(|sentence| work.looks_ahead(sentence));
@@ -174,11 +177,11 @@ pub(in crate::assess) fn says(
     };
     let mut asked_about = sentences.iter().enumerate().rev().filter(|_| heard != Heard::Unasked);
     let insisted = asked_about.find(|(at, sentence)| insists(*at, sentence));
-    let insisted = insisted.map(|(_, sentence)| stretch(text, sentence));
+    let insisted = insisted.map(|(_, sentence)| stretch(said, sentence));
     let is_troubled = trouble.is_some() || status.is_some();
-    let unclear = answers.then(|| unclear(text, &work, &topic, is_troubled)).flatten();
+    let unclear = answers.then(|| unclear((said, text), &work, &topic, is_troubled)).flatten();
     Said {
-        leaves: left.map(|(at, _)| stretch(text, &sentences[at])),
+        leaves: left.map(|(at, _)| stretch(said, &sentences[at])),
         contradicts: sentences
             .iter()
             .enumerate()
@@ -190,12 +193,12 @@ pub(in crate::assess) fn says(
                     || is_flat(*at)
                     || work.contradicts(words, &topic, &lexicon)
             })
-            .map(|(_, sentence)| stretch(text, sentence))
+            .map(|(_, sentence)| stretch(said, sentence))
             .or_else(|| status.map(str::to_owned)),
         insists: insisted.or_else(|| status.map(str::to_owned)),
-        ahead: ahead.map(|sentence| stretch(text, sentence)),
+        ahead: ahead.map(|sentence| stretch(said, sentence)),
         trouble: trouble
-            .map(|sentence| stretch(text, sentence))
+            .map(|sentence| stretch(said, sentence))
             .or_else(|| status.map(str::to_owned))
             .filter(|_| !answers),
         claims,
@@ -210,7 +213,7 @@ pub(in crate::assess) fn says(
             Some(AnswerLine::NotDone(line)) => Some(line.trim().to_owned()),
             _ => None,
         },
-        asks: asked.map(|sentence| stretch(text, sentence)),
+        asks: asked.map(|sentence| stretch(said, sentence)),
         is_exhausted: status.is_some_and(is_exhausted),
     }
 }
@@ -264,7 +267,7 @@ impl Work {
     }
 
     /// What a person would ask about, before they believe that all is done; but "fixed the remaining failing test" is done.
-    fn is_in_trouble(&self, words: &[String], lexicon: &Lexicon) -> bool {
+    pub(super) fn is_in_trouble(&self, words: &[String], lexicon: &Lexicon) -> bool {
         self.trouble.all(words).any(|(at, _)| {
             let is_last = at > 0 && LAST_PARTS.contains(&words[at - 1].as_str()) && is_made(words, at - 1);
             words[at] == "not"
