@@ -1,8 +1,10 @@
-//! Asks git about a workspace. Reads only: it takes no lock, moves no ref, and runs no hook that an agent planted.
+//! Asks git about a workspace. Reads only: it takes no lock, moves no ref, and runs nothing: not what the repository names
+//! (see `git_view.rs`), and no filter of the user's own either, since files are read without their attributes. So a file
+//! that goes through one counts as not committed once it was written again, even with the same content.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -10,8 +12,10 @@ use baton_core::facts::{COMMITS_NAMED, Commit, GitFacts};
 use tokio::io::AsyncReadExt as _;
 use tokio::process::Command;
 
+use crate::Workspace;
 use crate::baseline::Baseline;
 use crate::files::MAX_FILES;
+use crate::git_view::{GitView, Repository};
 
 /// A git that does not answer by then (a dead network mount) counts as absent.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -30,55 +34,57 @@ pub(crate) struct Seen {
     pub(crate) differing: Vec<PathBuf>,
 }
 
+/// Git in the folder of a workspace.
+struct Reader<'w> {
+    workspace: &'w Workspace,
+    view: GitView,
+    /// A view that is made for this look alone.
+    _passing: Option<tempfile::TempDir>,
+}
+
+impl<'w> Reader<'w> {
+    /// Nothing where there is no repository, or where it cannot be read.
+    async fn open(workspace: &'w Workspace) -> Option<Self> {
+        let home = workspace.git.as_ref();
+        let repository = match home.and_then(|home| home.repository.clone()) {
+            Some(repository) => repository,
+            None => Repository::around(&workspace.root).await.ok()?,
+        };
+        let passing = match home {
+            Some(_) => None,
+            None => Some(tempfile::tempdir().ok()?),
+        };
+        let folder = match (home, &passing) {
+            (Some(home), _) => &home.view,
+            (None, passing) => passing.as_ref()?.path(),
+        };
+        let view = GitView::hold(folder, &repository).await.ok()?;
+        Some(Self { workspace, view, _passing: passing })
+    }
+}
+
 /// Looks at a workspace; nothing where git is not installed, fails, or the folder is no work tree. A folder that a
 /// repository around it ignores is none either: git would hide every file in it.
-pub(crate) async fn look(root: &Path, since: Option<&Baseline>, own: Option<&Path>) -> Option<Seen> {
-    // The host's own files are no changes of the work.
-    let own_too = own
-        .map_or_else(|| ":(exclude).baton".to_owned(), |own| format!(":(exclude,literal){}", own.display()));
-    let status = ask(
-        root,
-        &[
-            "status",
-            "--porcelain=v2",
-            "--branch",
-            "-z",
-            "--untracked-files=all",
-            "--no-renames",
-            "--ignore-submodules=dirty",
-            "--",
-            ".",
-            ":(exclude).baton",
-            &own_too,
-        ],
-    )
-    .await?;
-    if ask(root, &["check-ignore", "-q", "--", "."]).await.is_some() {
+pub(crate) async fn look(workspace: &Workspace, since: Option<&Baseline>) -> Option<Seen> {
+    let git = Reader::open(workspace).await?;
+    let status = git.status().await?;
+    if git.ask(&["check-ignore", "-q", "--", "."]).await.is_some() {
         return None;
     }
     let mut facts = facts(&status);
-    let files = paths(&ask(root, &["ls-files", "-co", "--exclude-standard", "-z"]).await?);
+    let files = paths(&git.ask(&["ls-files", "-co", "--exclude-standard", "-z"]).await?);
     // The head comes from a file on disk, so it is looked at before it becomes an argument.
     let start = since.map(Baseline::head).filter(|head| is_commit(head));
     if since.is_some() && !facts.head.is_empty() && start != Some(facts.head.as_str()) {
         let range = start.map_or_else(|| "HEAD".to_owned(), |start| format!("{start}..HEAD"));
-        if let Some(count) = ask(root, &["rev-list", "--count", &range, "--"]).await {
+        if let Some(count) = git.ask(&["rev-list", "--count", &range, "--"]).await {
             facts.commits_since = String::from_utf8_lossy(&count).trim().parse().unwrap_or(0);
         }
-        facts.commits = log(root, &range).await;
+        facts.commits = git.log(&range).await;
     }
     let differing = if files.len() > MAX_FILES {
-        let start = start.unwrap_or(if facts.head.is_empty() { EMPTY_TREE } else { &facts.head });
-        let mut differing = paths(
-            &ask(
-                root,
-                &["diff", "--name-only", "--relative", "--no-renames", "--no-ext-diff", "-z", start, "--"],
-            )
-            .await?,
-        );
-        differing.extend(paths(&ask(root, &["ls-files", "-o", "--exclude-standard", "-z"]).await?));
-        differing.retain(|path| own.is_none_or(|own| !path.starts_with(own)));
-        differing
+        let head = if facts.head.is_empty() { git.view.empty_tree } else { &facts.head };
+        git.differing(start.unwrap_or(head)).await?
     } else {
         Vec::new()
     };
@@ -95,27 +101,99 @@ pub struct Since {
 }
 
 /// Counts what came after a commit. Where the commit is not known any more, everything diverged from it.
-pub(crate) async fn since(root: &Path, head: &str, branch: &str) -> Since {
+pub(crate) async fn since(workspace: &Workspace, head: &str, branch: &str) -> Since {
     if !is_commit(head) {
         return Since::default();
     }
-    let now = ask(root, &["symbolic-ref", "-q", "--short", "HEAD"]).await;
+    let Some(git) = Reader::open(workspace).await else { return Since::default() };
+    let now = git.ask(&["symbolic-ref", "-q", "--short", "HEAD"]).await;
     let now = now.map(|name| String::from_utf8_lossy(&name).trim().to_owned()).unwrap_or_default();
-    if ask(root, &["rev-parse", "-q", "--verify", "HEAD"]).await.is_none() {
-        return Since::default(); // No work tree, or none with a commit any more: nothing to count.
+    if git.ask(&["rev-parse", "-q", "--verify", "HEAD"]).await.is_none() {
+        return Since::default(); // No commit any more: nothing to count.
     }
-    let held = ask(root, &["merge-base", "--is-ancestor", head, "HEAD"]).await.is_some();
-    let count = ask(root, &["rev-list", "--count", &format!("{head}..HEAD"), "--"]).await;
+    let held = git.ask(&["merge-base", "--is-ancestor", head, "HEAD"]).await.is_some();
+    let count = git.ask(&["rev-list", "--count", &format!("{head}..HEAD"), "--"]).await;
     let commits = count.and_then(|count| String::from_utf8_lossy(&count).trim().parse().ok()).unwrap_or(0);
     Since { commits, diverged: !held || now != branch }
 }
 
-/// The newest commits of a range, with the first lines of their messages.
-async fn log(root: &Path, range: &str) -> Vec<Commit> {
-    let count = format!("--max-count={COMMITS_NAMED}");
-    let answer =
-        ask(root, &["log", "-z", "--no-show-signature", &count, "--format=%h %s", range, "--"]).await;
-    records(&answer.unwrap_or_default()).map(commit).collect()
+impl Reader<'_> {
+    /// Branch, head and what is not committed. The host's own files are no changes of the work, and git does not go into
+    /// submodules: there it would read their configuration.
+    async fn status(&self) -> Option<Vec<u8>> {
+        let own = self.workspace.own.as_ref();
+        let own_too = own.map_or_else(
+            || ":(exclude).baton".to_owned(),
+            |own| format!(":(exclude,literal){}", own.display()),
+        );
+        let status = [
+            "status",
+            "--porcelain=v2",
+            "--branch",
+            "-z",
+            "--untracked-files=all",
+            "--no-renames",
+            "--ignore-submodules=dirty",
+            "--",
+            ".",
+            ":(exclude).baton",
+            &own_too,
+        ];
+        self.ask(&status).await
+    }
+
+    /// Files that differ from a commit or a tree.
+    async fn differing(&self, start: &str) -> Option<Vec<PathBuf>> {
+        let diff = [
+            "diff",
+            "--name-only",
+            "--relative",
+            "--no-renames",
+            "--no-ext-diff",
+            "--no-textconv",
+            "--ignore-submodules=dirty",
+            "-z",
+            start,
+            "--",
+        ];
+        let mut differing = paths(&self.ask(&diff).await?);
+        differing.extend(paths(&self.ask(&["ls-files", "-o", "--exclude-standard", "-z"]).await?));
+        let own = self.workspace.own.as_ref();
+        differing.retain(|path| own.is_none_or(|own| !path.starts_with(own)));
+        Some(differing)
+    }
+
+    /// The newest commits of a range, with the first lines of their messages.
+    async fn log(&self, range: &str) -> Vec<Commit> {
+        let count = format!("--max-count={COMMITS_NAMED}");
+        let log = ["log", "-z", "--no-show-signature", &count, "--format=%h %s", range, "--"];
+        records(&self.ask(&log).await.unwrap_or_default()).map(commit).collect()
+    }
+
+    /// One question to git; nothing where it fails or does not answer in time.
+    async fn ask(&self, arguments: &[&str]) -> Option<Vec<u8>> {
+        let mut git = Command::from(self.view.git());
+        git.args(arguments)
+            .current_dir(&self.workspace.root)
+            .env("GIT_ATTR_SOURCE", self.view.empty_tree)
+            .env("GIT_OPTIONAL_LOCKS", "0")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .kill_on_drop(true);
+        let answer = async {
+            let mut child = git.spawn().ok()?;
+            let mut answer = Vec::new();
+            child.stdout.take()?.take(MAX_ANSWER_BYTES).read_to_end(&mut answer).await.ok()?;
+            if answer.len() as u64 == MAX_ANSWER_BYTES {
+                child.kill().await.ok()?;
+                answer.truncate(answer.iter().rposition(|byte| *byte == 0)? + 1);
+                return Some(answer);
+            }
+            child.wait().await.ok()?.success().then_some(answer)
+        };
+        tokio::time::timeout(LIMIT, answer).await.ok()?
+    }
 }
 
 /// "1f2e3d Write the lexer", cut, without control characters.
@@ -128,45 +206,6 @@ fn commit(line: &[u8]) -> Commit {
 
 /// A subject that people wrote is shorter: git itself warns of more than 72.
 const SUBJECT_CHARS: usize = 120;
-
-/// The tree without files, known to every repository.
-const EMPTY_TREE: &str = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
-
-/// One question to git; nothing where it fails or does not answer in time.
-async fn ask(root: &Path, arguments: &[&str]) -> Option<Vec<u8>> {
-    let mut git = Command::new("git");
-    // An agent may write .git/config: neither a file system monitor nor a hook named there is run by the host.
-    git.args([
-        "--no-pager",
-        "-c",
-        "core.fsmonitor=false",
-        "-c",
-        "core.hooksPath=/dev/null",
-        "-c",
-        "core.quotePath=false",
-    ])
-    .args(arguments)
-    .current_dir(root)
-    .env_clear()
-    .envs(["PATH", "HOME", "XDG_CONFIG_HOME"].iter().filter_map(|name| Some((name, std::env::var_os(name)?))))
-    .envs([("GIT_OPTIONAL_LOCKS", "0"), ("GIT_TERMINAL_PROMPT", "0"), ("LC_ALL", "C")])
-    .stdin(Stdio::null())
-    .stdout(Stdio::piped())
-    .stderr(Stdio::null())
-    .kill_on_drop(true);
-    let answer = async {
-        let mut child = git.spawn().ok()?;
-        let mut answer = Vec::new();
-        child.stdout.take()?.take(MAX_ANSWER_BYTES).read_to_end(&mut answer).await.ok()?;
-        if answer.len() as u64 == MAX_ANSWER_BYTES {
-            child.kill().await.ok()?;
-            answer.truncate(answer.iter().rposition(|byte| *byte == 0)? + 1);
-            return Some(answer);
-        }
-        child.wait().await.ok()?.success().then_some(answer)
-    };
-    tokio::time::timeout(LIMIT, answer).await.ok()?
-}
 
 /// Reads `status --porcelain=v2 --branch -z`: headers and one entry a dirty file, each ended by a NUL.
 fn facts(status: &[u8]) -> GitFacts {

@@ -9,6 +9,8 @@ mod baseline;
 mod error;
 mod files;
 mod git;
+mod git_config;
+mod git_view;
 mod inside;
 mod projection;
 mod repository;
@@ -20,10 +22,13 @@ use std::time::Duration;
 
 use baton_core::facts::{ChangedFile, WorkspaceFacts};
 
+use git_view::Repository;
+
 pub use baseline::{Baseline, MAX_CHANGED};
 pub use error::WorkspaceError;
 pub use files::{MAX_FILES, MAX_HASHED_BYTES};
 pub use git::Since;
+pub use git_config::{COMMAND_KEYS, CommandKey};
 pub use repository::make_repository;
 pub use trees::{
     Base, ChangeKind, Committing, Differences, Landing, MAX_CONFLICTS, Merging, MovedBack, TreeError, Trees,
@@ -41,6 +46,17 @@ pub struct Workspace {
     root: PathBuf,
     /// The task folder of the run, where it lies outside of `.baton`.
     own: Option<PathBuf>,
+    /// How git gets to see it; absent where no run's trees opened it.
+    git: Option<GitHome>,
+}
+
+/// What the trees of a run know of git in one folder.
+#[derive(Clone, Debug)]
+struct GitHome {
+    /// Where the folder lies that stands for the repository.
+    view: PathBuf,
+    /// The repository that the folder was made from; the workspace's own is looked for.
+    repository: Option<Repository>,
 }
 
 impl Workspace {
@@ -54,7 +70,7 @@ impl Workspace {
         if !canonical.is_dir() {
             return Err(refuse(std::io::ErrorKind::NotADirectory.into()));
         }
-        Ok(Self { root: canonical, own: None })
+        Ok(Self { root: canonical, own: None, git: None })
     }
 
     /// The canonical path.
@@ -68,7 +84,7 @@ impl Workspace {
     /// # Errors
     /// [`WorkspaceError::NoFolder`] where the folder is there but cannot be opened.
     pub async fn baseline(&self, expected: &[String]) -> Result<Baseline, WorkspaceError> {
-        let git = git::look(&self.root, None, self.own.as_deref()).await;
+        let git = git::look(self, None).await;
         let (root, own, expected) = (self.root.clone(), self.own.clone(), expected.to_vec());
         blocking(move || {
             let scene = files::Scene::open(&root, git, own.as_deref())?;
@@ -87,7 +103,7 @@ impl Workspace {
         baseline: &Baseline,
         expected: &[String],
     ) -> Result<WorkspaceFacts, WorkspaceError> {
-        let git = git::look(&self.root, Some(baseline), self.own.as_deref()).await;
+        let git = git::look(self, Some(baseline)).await;
         let (root, own) = (self.root.clone(), self.own.clone());
         let (expected, baseline) = (expected.to_vec(), baseline.clone());
         blocking(move || {
@@ -103,7 +119,7 @@ impl Workspace {
     /// # Errors
     /// As for [`Workspace::assess`].
     pub async fn all_changed(&self, baseline: &Baseline) -> Result<Vec<ChangedFile>, WorkspaceError> {
-        let git = git::look(&self.root, Some(baseline), self.own.as_deref()).await;
+        let git = git::look(self, Some(baseline)).await;
         let (root, own, baseline) = (self.root.clone(), self.own.clone(), baseline.clone());
         blocking(move || {
             let scene = files::Scene::open(&root, git, own.as_deref())?;
@@ -127,7 +143,7 @@ impl Workspace {
 
     /// What git says has happened since `head` was checked out on `branch`. Nothing, where there is no git, or was none.
     pub async fn since(&self, head: &str, branch: &str) -> Since {
-        git::since(&self.root, head, branch).await
+        git::since(self, head, branch).await
     }
 
     /// Runs a command by `sh -c` in the workspace, in a process group of its own that ends with it, at the limit,

@@ -3,9 +3,10 @@
 
 use std::io;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use crate::error::WorkspaceError;
+use crate::git_view::base;
 
 /// Makes the folder a repository on the branch `main`. Blocking.
 ///
@@ -26,12 +27,9 @@ pub fn make_repository(folder: &Path) -> Result<(), WorkspaceError> {
 }
 
 fn call(folder: &Path, arguments: &[&str]) -> io::Result<()> {
-    let output = Command::new("git")
+    let output = base(folder)
         .args(["-c", "user.name=Baton", "-c", "user.email=baton@localhost", "-c", "commit.gpgSign=false"])
         .args(arguments)
-        .current_dir(folder)
-        .env_clear()
-        .envs(["PATH", "HOME"].iter().filter_map(|name| Some((name, std::env::var_os(name)?))))
         // A repository around it is none of its business.
         .env("GIT_CEILING_DIRECTORIES", folder.parent().unwrap_or(folder))
         .stdin(Stdio::null())

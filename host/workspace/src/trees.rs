@@ -4,6 +4,7 @@
 //! | file | what |
 //! |---|---|
 //! | `trees/git.rs` | calls of git that may change something |
+//! | `trees/link.rs` | which repository a tree belongs to, whatever an agent makes of its `.git` |
 //! | `trees/place.rs` | one tree: what it holds, and what of it is the work |
 //! | `trees/snapshot.rs` | the real state of a tree as a git tree, without touching it |
 //! | `trees/grow.rs` | checkpoints and work trees: made, set aside, removed |
@@ -30,6 +31,7 @@ mod commit;
 mod git;
 mod grow;
 mod land;
+mod link;
 mod merge;
 mod place;
 mod snapshot;
@@ -43,7 +45,8 @@ use std::sync::atomic::AtomicU64;
 use baton_core::{Digest, RunId, Tree};
 use tokio::sync::{Mutex, OnceCell};
 
-use crate::Workspace;
+use crate::git_view::{GitView, Repository};
+use crate::{GitHome, Workspace, WorkspaceError};
 use git::Git;
 use place::Place;
 
@@ -58,6 +61,9 @@ pub const MAX_CONFLICTS: usize = 100;
 
 /// A name that is taken as it is has at most this many characters: it becomes a part of a path.
 const SLUG_CHARS_MAX: usize = 48;
+
+/// Folders that stand for the repository; neither a run nor a tree has a name that begins with a dot.
+const VIEW: &str = ".view";
 
 /// The work trees of one run. Cheap to clone; everything that changes the repository goes one after the other.
 #[derive(Clone, Debug)]
@@ -76,13 +82,15 @@ struct Inner {
     repo: OnceCell<Repo>,
     /// Makes names of temporary files unlike each other.
     ordinal: AtomicU64,
+    /// Trees whose `.git` was written again, until they are asked for.
+    mended: std::sync::Mutex<Vec<Tree>>,
 }
 
 /// The repository of the workspace.
 #[derive(Clone, Debug)]
 struct Repo {
-    /// The whole work tree that the workspace lies in.
-    top: PathBuf,
+    /// With the whole work tree that the workspace lies in.
+    repository: Repository,
     /// The workspace in it; empty where it is the whole.
     prefix: PathBuf,
     /// Before the names of our branches.
@@ -137,6 +145,16 @@ pub enum TreeError {
         /// Where it was.
         path: PathBuf,
     },
+    /// The workspace is in another repository than it was when the trees were made.
+    #[error("the git repository of {} is {}, and was {} when the work trees of this run were made; put that back in its place", workspace.display(), now.display(), then.display())]
+    OtherRepository {
+        /// The workspace.
+        workspace: PathBuf,
+        /// Where its repository is now.
+        now: PathBuf,
+        /// Where it was.
+        then: PathBuf,
+    },
     /// A repository inside the work, which git does not carry along.
     #[error(
         "{path} is a git repository of its own, and git cannot carry its contents along: remove its .git, or let .gitignore name it"
@@ -144,6 +162,16 @@ pub enum TreeError {
     Nested {
         /// Which.
         path: String,
+    },
+    /// A file goes through a command that only the repository names.
+    #[error(
+        "{path} goes through the filter {filter}, which only the repository's own configuration names, and Baton runs no command that a repository brings: if you trust it, set filter.{filter}.clean and filter.{filter}.smudge with `git config --global`"
+    )]
+    Filter {
+        /// The first such file.
+        path: String,
+        /// The filter.
+        filter: String,
     },
     /// A merge or a rebase of an agent's own stands open in its tree.
     #[error("in the work tree of {tree} a merge stands open with conflicts in {}: resolve them there, and commit", files.join(", "))]
@@ -181,7 +209,7 @@ pub enum TreeError {
     },
     /// The command could not be run at all.
     #[error(transparent)]
-    Workspace(#[from] crate::WorkspaceError),
+    Workspace(#[from] WorkspaceError),
 }
 
 impl Trees {
@@ -189,14 +217,16 @@ impl Trees {
     /// that are no part of any work, should they lie in the workspace. Touches nothing yet.
     pub fn new(workspace: &Workspace, folder: &Path, hidden: &[&Path], run: &RunId) -> Self {
         let real = |path: &&Path| path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
+        let git = Some(GitHome { view: beside(folder).join(VIEW), repository: None });
         Self(Arc::new(Inner {
-            workspace: workspace.clone(),
+            workspace: Workspace { git, ..workspace.clone() },
             folder: folder.to_owned(),
             hidden: hidden.iter().map(real).collect(),
             run: fit(run.as_str()),
             turn: Mutex::new(()),
             repo: OnceCell::new(),
             ordinal: AtomicU64::new(0),
+            mended: std::sync::Mutex::default(),
         }))
     }
 
@@ -209,9 +239,7 @@ impl Trees {
             return Ok(self.0.workspace.clone());
         }
         let place = self.place(tree).await?;
-        let root = place.root();
-        let open = Workspace::open(&root).map_err(TreeError::Workspace)?;
-        Ok(Workspace { own: self.0.workspace.own.clone(), ..open })
+        self.workspace_at(tree, &place.root(), place.repository()).map_err(TreeError::Workspace)
     }
 
     /// The same without asking git, for whoever may block but not wait: nothing where the tree is gone, or where nobody has
@@ -220,9 +248,14 @@ impl Trees {
         if tree.is_workspace() {
             return Some(self.0.workspace.clone());
         }
-        let root = self.path_of(tree).join(&self.0.repo.get()?.prefix);
-        let open = Workspace::open(&root).ok()?;
-        Some(Workspace { own: self.0.workspace.own.clone(), ..open })
+        let repo = self.0.repo.get()?;
+        let root = self.path_of(tree).join(&repo.prefix);
+        self.workspace_at(tree, &root, &self.made_in(repo, tree)?).ok()
+    }
+
+    fn workspace_at(&self, tree: &Tree, root: &Path, at: &Repository) -> Result<Workspace, WorkspaceError> {
+        let git = Some(GitHome { view: self.view_of(tree), repository: Some(at.clone()) });
+        Ok(Workspace { own: self.0.workspace.own.clone(), git, ..Workspace::open(root)? })
     }
 
     /// The folder of a tree.
@@ -244,9 +277,9 @@ impl Trees {
         format!("refs/baton/{}/{kind}/", self.0.run)
     }
 
-    /// Git as it is called at the top of the workspace's repository.
+    /// Git for the list of work trees.
     fn git(&self, repo: &Repo) -> Git {
-        Git::new(&repo.top, &self.0.folder, repo.identity.clone(), false)
+        Git::of_work_trees(&repo.repository)
     }
 
     /// The repository that the workspace is a work tree of.
@@ -256,16 +289,13 @@ impl Trees {
 
     async fn find(&self) -> Result<Repo, TreeError> {
         let root = self.0.workspace.root();
-        let git = Git::new(root, &self.0.folder, Arc::default(), false);
         let none = |why: &str| TreeError::NoRepository { workspace: root.to_owned(), why: why.to_owned() };
-        let asked = git.call(&["rev-parse", "--is-inside-work-tree", "--show-toplevel", "--show-prefix"]);
-        let found = asked.ended().await?;
-        let mut lines = found.answer.split(|byte| *byte == b'\n');
-        let (inside, top, prefix) = (lines.next(), lines.next(), lines.next());
-        let (Some(0), Some(b"true"), Some(top), Some(prefix)) = (found.code, inside, top, prefix) else {
-            return Err(none(&found.complaint));
-        };
-        if git.call(&["check-ignore", "-q", "--", "."]).ended().await?.code == Some(0) {
+        let repository = Repository::around(root).await.map_err(|why| none(&why))?;
+        self.expect_same(&repository)?;
+        let prefix = root.strip_prefix(&repository.top).map_err(|error| none(&error.to_string()))?.to_owned();
+        let view = self.view(&Tree::workspace(), &repository).await?;
+        let git = Git::new(view, Arc::default(), false);
+        if git.call(&["check-ignore", "-q", "--"]).and(root).ended().await?.code == Some(0) {
             return Err(none("the repository around it ignores it"));
         }
         let mut identity = Vec::new();
@@ -274,37 +304,61 @@ impl Trees {
                 identity.push(format!("{name}={value}"));
             }
         }
+        self.make_room_for_large_files(&git, &repository).await?;
         // A branch of that very name leaves no room for others below it.
         let is_taken = git.call(&["show-ref", "--verify", "-q", "refs/heads/baton"]).holds().await?;
         let branches = if is_taken { "baton-runs" } else { "baton" };
-        Ok(Repo {
-            top: git::path(top),
-            prefix: git::path(prefix),
-            branches: branches.to_owned(),
-            identity: identity.into(),
-        })
+        Ok(Repo { repository, prefix, branches: branches.to_owned(), identity: identity.into() })
     }
 
-    /// A tree that is there, as git sees it. One whose link to the repository an agent removed is repaired.
+    /// A user who has git-lfs finds what it keeps in the repository, not in the folder that stands for it.
+    async fn make_room_for_large_files(&self, git: &Git, repository: &Repository) -> Result<(), TreeError> {
+        let has_it = git.call(&["config", "--get-regexp", "^filter\\.lfs\\."]).answer().await?.is_some();
+        let folder = repository.common_dir.join("lfs");
+        match std::fs::create_dir(&folder) {
+            _ if !has_it => Ok(()),
+            Err(source) if source.kind() != io::ErrorKind::AlreadyExists => {
+                Err(TreeError::File { what: "make", path: folder, source })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Where the folder lies that stands for the repository towards git in a tree.
+    fn view_of(&self, tree: &Tree) -> PathBuf {
+        match tree.is_workspace() {
+            true => beside(&self.0.folder).join(VIEW),
+            false => self.0.folder.join(format!("{VIEW}-{}", fit(tree.as_str()))),
+        }
+    }
+
+    async fn view(&self, tree: &Tree, repository: &Repository) -> Result<GitView, TreeError> {
+        let path = self.view_of(tree);
+        let failed =
+            |source| TreeError::File { what: "stand for the git repository in", path: path.clone(), source };
+        GitView::hold(&path, repository).await.map_err(failed)
+    }
+
+    /// A tree that is there, as git sees it. One whose link to the repository an agent changed or removed is mended.
     async fn place(&self, tree: &Tree) -> Result<Place, TreeError> {
         let repo = self.repo().await?;
         if tree.is_workspace() {
-            return Ok(Place::new(self, repo, tree, repo.top.clone()));
+            return self.workspace_place(repo).await;
         }
-        let path = self.path_of(tree);
-        let place = Place::new(self, repo, tree, path.clone());
-        let gone = || TreeError::Gone { tree: tree.clone(), path: path.clone() };
-        if !path.is_dir() {
-            return Err(gone());
-        }
-        if place.is_sound().await? {
-            return Ok(place);
-        }
-        self.git(repo).call(&["worktree", "repair"]).and(&path).ended().await?;
+        let gone = || TreeError::Gone { tree: tree.clone(), path: self.path_of(tree) };
+        let repository = self.made_in(repo, tree).ok_or_else(gone)?;
+        self.hold_link(tree, &repository.top)?;
+        let place = Place::new(self, repo, tree, self.view(tree, &repository).await?);
         if place.is_sound().await? { Ok(place) } else { Err(gone()) }
     }
 
-    /// The same; nothing where it is gone.
+    async fn workspace_place(&self, repo: &Repo) -> Result<Place, TreeError> {
+        let tree = Tree::workspace();
+        let view = self.view(&tree, &repo.repository).await?;
+        Ok(Place::new(self, repo, &tree, view))
+    }
+
+    /// The same as [`Trees::place`]; nothing where it is gone.
     async fn place_if_any(&self, tree: &Tree) -> Result<Option<Place>, TreeError> {
         match self.place(tree).await {
             Ok(place) => Ok(Some(place)),
@@ -312,6 +366,11 @@ impl Trees {
             Err(error) => Err(error),
         }
     }
+}
+
+/// Where the trees of all runs lie: they see the repository of the workspace alike.
+fn beside(folder: &Path) -> &Path {
+    folder.parent().unwrap_or(folder)
 }
 
 /// A name that fits into a path, a branch and a ref on every system, and is no other name's: what is plain stays as it is,

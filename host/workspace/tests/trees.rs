@@ -1,5 +1,7 @@
 //! Work trees over real repositories: nothing that anybody wrote is lost, and every step can be said again (D3, D9).
 
+#[path = "trees/commands.rs"]
+mod commands;
 #[path = "trees/commit.rs"]
 mod commit;
 #[path = "trees/land.rs"]

@@ -4,7 +4,7 @@ use std::path::{Component, Path, PathBuf};
 
 use agent_client_protocol::v1::schema::{
     PermissionOption, PermissionOptionKind, RequestPermissionOutcome, RequestPermissionRequest,
-    SelectedPermissionOutcome, ToolKind,
+    SelectedPermissionOutcome, ToolCallContent, ToolKind,
 };
 use baton_core::workflow::Permission;
 use serde_json::Value;
@@ -26,8 +26,12 @@ impl Allowed {
     /// Answers a permission request from the role, never by asking somebody who is not there.
     pub(super) fn answer(&self, request: &RequestPermissionRequest) -> RequestPermissionOutcome {
         let fields = &request.tool_call.fields;
-        let mut inside =
-            fields.locations.iter().flatten().map(|location| is_inside(&location.path, &self.workspace));
+        let located = fields.locations.iter().flatten().map(|location| &location.path);
+        let shown = fields.content.iter().flatten().filter_map(|content| match content {
+            ToolCallContent::Diff(diff) => Some(&diff.path),
+            _ => None,
+        });
+        let mut inside = located.chain(shown).map(|path| is_inside(path, &self.workspace));
         let allowed = match (self.permission, fields.kind.unwrap_or_default()) {
             (Permission::Full, _) => true,
             (_, ToolKind::Read | ToolKind::Search | ToolKind::Think) => true,
@@ -89,10 +93,54 @@ pub(super) fn is_of_server(call: &Value, server: &str) -> bool {
     behind || named.strip_suffix(&format!(" ({server} MCP Server)")).is_some_and(is_tool)
 }
 
-/// By its name alone, and without `..`: what a link points to is the agent's own sandbox's to hold.
+/// Folders and files by which others are made to run commands: git's, Baton's, and those of agents. By an edit in one of
+/// them an agent would do more than edit: at the next start, or outside of its permission. Compared without regard to
+/// capitals, since there are file systems that have none.
+const SETTINGS: [&str; 22] = [
+    ".aider.conf.yml",
+    ".amp",
+    ".augment",
+    ".baton",
+    ".claude",
+    ".claude.json",
+    ".cline",
+    ".codex",
+    ".continue",
+    ".copilot",
+    ".crush",
+    ".cursor",
+    ".factory",
+    ".gemini",
+    ".git",
+    ".goose",
+    ".kiro",
+    ".mcp.json",
+    ".opencode",
+    ".qwen",
+    "baton.toml",
+    "opencode.json",
+];
+
+/// Whether an edit of this path is within the work. By its name alone, and without `..`: what a link points to is the
+/// agent's own sandbox's to hold.
 fn is_inside(path: &Path, workspace: &Path) -> bool {
-    !path.components().any(|part| part == Component::ParentDir)
-        && (path.is_relative() || path.starts_with(workspace))
+    if path.components().any(|part| part == Component::ParentDir) {
+        return false;
+    }
+    let within = if path.is_relative() { Some(path) } else { path.strip_prefix(workspace).ok() };
+    within.is_some_and(|within| !in_inbox(within).unwrap_or(within).components().any(is_of_settings))
+}
+
+/// What of a path is below the inbox of a run, to which an agent without tools reports by files.
+fn in_inbox(path: &Path) -> Option<&Path> {
+    let mut parts = path.strip_prefix(".baton").ok()?.components();
+    let (Some(Component::Normal(_)), Some(inbox)) = (parts.next(), parts.next()) else { return None };
+    (inbox.as_os_str() == "inbox").then_some(parts.as_path()).filter(|file| !file.as_os_str().is_empty())
+}
+
+fn is_of_settings(part: Component<'_>) -> bool {
+    let Component::Normal(name) = part else { return false };
+    SETTINGS.iter().any(|settings| name.eq_ignore_ascii_case(settings))
 }
 
 #[cfg(test)]
@@ -123,6 +171,34 @@ mod tests {
         }
         for title in ["mcp__batons__x", "baton.x; rm -rf /", "baton", "baton.", "rm (baton MCP Server) x"] {
             assert!(!is_of_server(&json!({ "title": title }), "baton"), "{title}");
+        }
+    }
+
+    #[test]
+    fn an_edit_is_inside_where_it_makes_nobody_run_a_command() {
+        // N6
+        let root = Path::new("/w/work");
+        for inside in
+            ["a.txt", "/w/work/src/a.rs", "src/.gitignore", ".gitattributes", ".github/x.yml", ".", "/w/work"]
+        {
+            assert!(is_inside(Path::new(inside), root), "{inside}");
+        }
+        let settings = [
+            ".git",
+            ".git/config",
+            "sub/.git/hooks/x",
+            ".GIT/config",
+            "/w/work/.git",
+            ".baton/r1/x",
+            ".baton/inbox/x",
+            ".baton/r1/inbox",
+            "sub/.baton/r1/inbox/x",
+        ];
+        let of_agents =
+            [".claude/settings.json", ".codex/config.toml", ".gemini/settings.json", "a/.mcp.json"];
+        let outside = ["../a", "/w/work/../x", "/w/workshop/a", "/etc/passwd"];
+        for path in settings.iter().chain(&of_agents).chain(&outside) {
+            assert!(!is_inside(Path::new(path), root), "{path}");
         }
     }
 }

@@ -48,6 +48,17 @@ impl Effects {
     }
 
     pub(super) async fn about_trees(&self, action: Action) -> Result<Outcome, Source> {
+        let outcome = self.perform_on_trees(action).await;
+        for tree in self.trees.take_mended() {
+            tracing::warn!(
+                "`.git` in the work tree of {tree} was changed and is written again; what stood there is kept beside \
+                 the work trees"
+            );
+        }
+        outcome
+    }
+
+    async fn perform_on_trees(&self, action: Action) -> Result<Outcome, Source> {
         Ok(match action {
             Action::Checkpoint { phase, tree, joining } => {
                 match self.trees.checkpoint(&phase, &tree, &joining).await? {

@@ -91,8 +91,15 @@ impl Trees {
     /// What git ignores in a tree of ours, and the workspace does not have: work may be among it.
     async fn unseen(&self, place: &Place, commit: &str) -> Result<Vec<String>, TreeError> {
         let workspace = self.place(&Tree::workspace()).await?;
-        let status =
-            ["status", "--porcelain=v1", "-z", "--ignored=traditional", "--untracked-files=normal", "--"];
+        let status = [
+            "status",
+            "--porcelain=v1",
+            "-z",
+            "--ignored=traditional",
+            "--untracked-files=normal",
+            "--ignore-submodules=dirty",
+            "--",
+        ];
         let listed = place.git.call(&status).and_all(place.work()).bytes().await?;
         let ignored = records(&listed).filter_map(|record| record.strip_prefix(b"!! ")).map(path);
         let is_new = |path: &PathBuf| !workspace.top().join(path).exists() && !place.is_own(path);

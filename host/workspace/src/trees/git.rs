@@ -13,6 +13,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::Command;
 
 use super::TreeError;
+use crate::git_view::{GitView, Repository};
 
 /// Writing a large work tree takes a minute on a slow disk; a git that takes longer than this hangs.
 const LIMIT: Duration = Duration::from_secs(10 * 60);
@@ -31,16 +32,12 @@ const LOCK_PAUSE: Duration = Duration::from_millis(250);
 /// A lock in a tree of ours that is older than this belongs to a git that died with its machine.
 const STALE_LOCK: Duration = Duration::from_secs(60);
 
-/// An agent may write `.git/config`: neither a file system monitor, nor a hook, nor an editor named there is run, nothing
-/// is signed, and what a merge comes to does not depend on a person's taste. Filters do run: without them the files would
-/// not be the ones that a checkout gives.
-const SETTINGS: [&str; 16] = [
-    "core.fsmonitor=false",
-    "core.hooksPath=/dev/null",
-    "core.quotePath=false",
+/// Nothing is signed, what a merge comes to does not depend on a person's taste, and git does not go into submodules. Filters
+/// and merge drivers of the user's own configuration do run: without them the files would not be the ones that a checkout
+/// gives. Those that the repository names do not (`git_view.rs`).
+const SETTINGS: [&str; 12] = [
     "core.safecrlf=false",
     "core.splitIndex=false",
-    "core.editor=true",
     "commit.gpgSign=false",
     "gc.auto=0",
     "maintenance.auto=false",
@@ -50,21 +47,28 @@ const SETTINGS: [&str; 16] = [
     "merge.autoStash=false",
     "submodule.recurse=false",
     "worktree.guessRemote=false",
-    "diff.ignoreSubmodules=none",
+    "diff.ignoreSubmodules=dirty",
 ];
 
 /// Git in one folder.
 #[derive(Clone, Debug)]
 pub(super) struct Git {
     at: PathBuf,
-    /// Above this folder no repository is looked for.
-    ceiling: PathBuf,
+    sees: Sees,
     /// Another index than the folder's own.
     index: Option<PathBuf>,
     /// Who commits, where the user has told git nothing.
     identity: Arc<[String]>,
     /// Only we and our agents work there.
     is_ours: bool,
+}
+
+/// What git takes for the repository.
+#[derive(Clone, Debug)]
+enum Sees {
+    View(GitView),
+    /// With its own configuration.
+    Repository(Repository),
 }
 
 /// How a call ended.
@@ -82,8 +86,16 @@ pub(super) struct Call<'g> {
 }
 
 impl Git {
-    pub(super) fn new(at: &Path, ceiling: &Path, identity: Arc<[String]>, is_ours: bool) -> Self {
-        Self { at: at.to_owned(), ceiling: ceiling.to_owned(), index: None, identity, is_ours }
+    /// In a work tree.
+    pub(super) fn new(view: GitView, identity: Arc<[String]>, is_ours: bool) -> Self {
+        let at = view.repository.top.clone();
+        Self { at, sees: Sees::View(view), index: None, identity, is_ours }
+    }
+
+    /// For what makes, lists and removes work trees, and touches no file in them.
+    pub(super) fn of_work_trees(repository: &Repository) -> Self {
+        let sees = Sees::Repository(repository.clone());
+        Self { at: repository.top.clone(), sees, index: None, identity: Arc::default(), is_ours: false }
     }
 
     /// The same, with another index.
@@ -96,21 +108,14 @@ impl Git {
     }
 
     fn command(&self, arguments: &[OsString]) -> Command {
-        let mut git = Command::new("git");
-        git.arg("--no-pager");
+        let mut git = Command::from(match &self.sees {
+            Sees::View(view) => view.git(),
+            Sees::Repository(repository) => repository.git(),
+        });
         for setting in SETTINGS.iter().copied().chain(self.identity.iter().map(String::as_str)) {
             git.args(["-c", setting]);
         }
         git.args(arguments)
-            .current_dir(&self.at)
-            .env_clear()
-            .envs(
-                ["PATH", "HOME", "XDG_CONFIG_HOME", "TMPDIR"]
-                    .iter()
-                    .filter_map(|name| Some((name, std::env::var_os(name)?))),
-            )
-            .envs([("GIT_TERMINAL_PROMPT", "0"), ("GIT_EDITOR", "true"), ("LC_ALL", "C")])
-            .env("GIT_CEILING_DIRECTORIES", &self.ceiling)
             .envs(self.index.as_ref().map(|index| ("GIT_INDEX_FILE", index)))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -9,11 +9,16 @@ use baton_core::{PhaseId, Tree};
 
 use super::git::{path, records};
 use super::place::Place;
-use super::{Repo, TreeError, Trees};
+use super::{Repo, TreeError, Trees, fit};
 use crate::verify;
 
 /// Making a tree ready may mean to fetch and build everything once.
 const SETUP_LIMIT: Duration = Duration::from_secs(60 * 60);
+
+/// Makes a work tree without its files: these are checked out by a git that sees nothing of what the repository's
+/// configuration names. Until then it says of itself that it is half made.
+const ADD: [&str; 7] =
+    ["worktree", "add", "-q", "--no-checkout", "--lock", "--reason=initializing", "--no-guess-remote"];
 
 /// What the parts of a phase start from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,7 +59,7 @@ impl Trees {
         };
         let now = match self.snapshot(&place, &[]).await {
             Ok(now) => now,
-            Err(error @ (TreeError::Nested { .. } | TreeError::Git { .. })) => {
+            Err(error @ (TreeError::Nested { .. } | TreeError::Filter { .. } | TreeError::Git { .. })) => {
                 return shared(error.to_string());
             }
             Err(error) => return Err(error),
@@ -132,7 +137,7 @@ impl Trees {
 
     async fn make(&self, tree: &Tree, base: &str) -> Result<(), TreeError> {
         let repo = self.repo().await?;
-        let workspace = Place::new(self, repo, &Tree::workspace(), repo.top.clone());
+        let workspace = self.workspace_place(repo).await?;
         let folder = self.path_of(tree);
         let known = self.known(repo, &folder).await?;
         if known.is_half_made {
@@ -148,7 +153,7 @@ impl Trees {
             self.set_aside(&place).await?;
             self.drop_folder(repo, &folder).await?;
         } else {
-            move_away(&folder)?;
+            move_away(&folder, &self.0.folder, &fit(tree.as_str()))?;
             if known.is_registered {
                 self.drop_folder(repo, &folder).await?;
             }
@@ -156,19 +161,21 @@ impl Trees {
         fs::create_dir_all(&self.0.folder).map_err(|source| failed("make", &self.0.folder, source))?;
         let branch = self.branch_of(repo, tree);
         let tip = workspace.commit(&format!("refs/heads/{branch}")).await?;
-        let add = workspace.git.call(&["worktree", "add", "-q", "--no-track"]);
+        let git = self.git(repo);
+        let add = git.call(&ADD);
         let add = match tip {
-            Some(tip) if workspace.holds(base, &tip).await? => {
-                workspace.git.call(&["worktree", "add", "-q"]).and(&folder).and(&branch)
-            }
+            Some(tip) if workspace.holds(base, &tip).await? => add.and(&folder).and(&branch),
             Some(tip) => {
                 self.keep(&workspace, &tip).await?;
-                add.and("-B").and(&branch).and(&folder).and(base)
+                add.and("--no-track").and("-B").and(&branch).and(&folder).and(base)
             }
-            None => add.and("-b").and(&branch).and(&folder).and(base),
+            None => add.and("--no-track").and("-b").and(&branch).and(&folder).and(base),
         };
         add.done().await?;
+        self.keep_link(repo, tree)?;
         let place = self.place(tree).await?;
+        place.git.call(&["reset", "-q", "--hard"]).done().await?;
+        git.call(&["worktree", "unlock"]).and(&folder).done().await?;
         self.finish_making(&place, base).await
     }
 
@@ -228,7 +235,7 @@ impl Trees {
         Ok(numbers.max().unwrap_or(0) + 1)
     }
 
-    /// Git forgets the tree, and the folder goes.
+    /// Git forgets the tree, and the folder goes. Nothing of it is looked at.
     async fn drop_folder(&self, repo: &Repo, folder: &Path) -> Result<(), TreeError> {
         let git = self.git(repo);
         let remove = || git.call(&["worktree", "remove", "--force", "--force"]).and(folder);
@@ -252,7 +259,9 @@ impl Trees {
         if let Some(place) = self.place_if_any(tree).await? {
             let is_in = match place.settle("Left after the merge\n").await {
                 Ok(tip) => place.holds(&tip, within).await?,
-                Err(TreeError::Unresolved { .. } | TreeError::Nested { .. }) => false,
+                Err(TreeError::Unresolved { .. } | TreeError::Nested { .. } | TreeError::Filter { .. }) => {
+                    false
+                }
                 Err(error) => return Err(error),
             };
             if !is_in {
@@ -263,6 +272,7 @@ impl Trees {
         if self.known(repo, &folder).await?.is_registered {
             self.drop_folder(repo, &folder).await?;
         }
+        self.forget_link(tree)?;
         let branch = format!("refs/heads/{}", self.branch_of(repo, tree));
         if let Some(tip) = at.commit(&branch).await?
             && at.holds(&tip, within).await?
@@ -273,15 +283,14 @@ impl Trees {
     }
 }
 
-/// A folder that is no work tree may still hold somebody's files.
-fn move_away(folder: &Path) -> Result<(), TreeError> {
-    if folder.symlink_metadata().is_err() {
+/// What stands where a tree or its `.git` is to be may still hold somebody's files.
+pub(super) fn move_away(what: &Path, to: &Path, name: &str) -> Result<(), TreeError> {
+    if what.symlink_metadata().is_err() {
         return Ok(());
     }
-    let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let mut away = (1..).map(|n: u32| folder.with_file_name(format!(".lost-{n}-{name}")));
+    let mut away = (1..).map(|n: u32| to.join(format!(".lost-{n}-{name}")));
     match away.find(|away| away.symlink_metadata().is_err()) {
-        Some(away) => fs::rename(folder, &away).map_err(|source| failed("move away", folder, source)),
+        Some(away) => fs::rename(what, &away).map_err(|source| failed("move away", what, source)),
         None => Ok(()),
     }
 }

@@ -303,10 +303,9 @@ impl Trees {
         for done in merged.iter().chain([tree]) {
             self.remove(place, done, &change.joined).await?;
         }
-        // Where it was the last tree of the run, nothing is left of them.
-        let _ = std::fs::remove_dir(&self.0.folder);
         self.forget(place, &self.reference("base", &change.phase)).await?;
         self.forget_seen(place, &change.phase).await?;
+        self.forget_all()?;
         let committed = change.branch.is_some();
         let commit = if committed { change.joined.clone() } else { record.commit.clone() };
         Ok(Landing::Landed { commit, committed, files: change.files })

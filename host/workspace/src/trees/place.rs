@@ -1,13 +1,17 @@
 //! One tree as git sees it: where it stands, what belongs to the work in it, and what is Baton's own. Looks; the one thing
 //! that it changes is the tree's own branch, to which it commits what lies there.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
 use baton_core::Tree;
 
 use super::git::{Git, path, records};
 use super::{Repo, TreeError, Trees};
+use crate::git_config::filter_of;
+use crate::git_view::{GitView, Repository};
 
 /// Git's word for a repository within a tree.
 const GITLINK: &str = "160000";
@@ -21,46 +25,59 @@ pub(super) struct Place {
     pub(super) branch: String,
     /// The ref that says where the tree began.
     pub(super) fork: String,
-    top: PathBuf,
+    repository: Repository,
+    /// Filters that the repository names.
+    filters: BTreeSet<String>,
     prefix: PathBuf,
+    /// Where the trees of the run lie.
+    beside: PathBuf,
     /// What is Baton's own, from the top.
     own: Vec<PathBuf>,
 }
 
 impl Place {
-    pub(super) fn new(trees: &Trees, repo: &Repo, tree: &Tree, top: PathBuf) -> Self {
+    pub(super) fn new(trees: &Trees, repo: &Repo, tree: &Tree, view: GitView) -> Self {
         let mut own = vec![repo.prefix.join(".baton")];
         own.extend(trees.0.workspace.own.as_ref().map(|own| repo.prefix.join(own)));
         own.extend(
-            trees.0.hidden.iter().filter_map(|hidden| Some(hidden.strip_prefix(&repo.top).ok()?.to_owned())),
+            trees
+                .0
+                .hidden
+                .iter()
+                .filter_map(|hidden| Some(hidden.strip_prefix(&repo.repository.top).ok()?.to_owned())),
         );
         own.retain(|own| own.components().next().is_some() && *own != repo.prefix);
         let is_ours = !tree.is_workspace();
         Self {
             tree: tree.clone(),
-            git: Git::new(&top, &trees.0.folder, repo.identity.clone(), is_ours),
+            repository: view.repository.clone(),
+            filters: view.filters.clone(),
+            git: Git::new(view, repo.identity.clone(), is_ours),
             branch: if is_ours { trees.branch_of(repo, tree) } else { String::new() },
             fork: trees.reference("fork", tree.as_str()),
             prefix: repo.prefix.clone(),
-            top,
+            beside: trees.0.folder.clone(),
             own,
         }
     }
 
     pub(super) fn top(&self) -> &Path {
-        &self.top
+        &self.repository.top
+    }
+
+    pub(super) fn repository(&self) -> &Repository {
+        &self.repository
     }
 
     /// The folder in which a phase works.
     pub(super) fn root(&self) -> PathBuf {
-        self.top.join(&self.prefix)
+        self.top().join(&self.prefix)
     }
 
-    /// Git takes this folder for the top of a work tree of its own.
+    /// Git takes this folder for a work tree.
     pub(super) async fn is_sound(&self) -> Result<bool, TreeError> {
-        let found = self.git.call(&["rev-parse", "--show-toplevel"]).ended().await?;
-        let found_top = path(found.answer.strip_suffix(b"\n").unwrap_or(&found.answer));
-        Ok(found.code == Some(0) && same_folder(&found_top, &self.top))
+        let found = self.git.call(&["rev-parse", "--is-inside-work-tree"]).ended().await?;
+        Ok(found.code == Some(0) && found.answer == b"true\n")
     }
 
     /// The commit of HEAD; nothing before the first one.
@@ -95,8 +112,9 @@ impl Place {
     /// Paths with a conflict that nobody has marked as resolved.
     pub(super) async fn unmerged(&self) -> Result<Vec<PathBuf>, TreeError> {
         let listed =
-            self.git.call(&["diff", "--name-only", "--no-ext-diff", "--diff-filter=U", "-z"]).bytes().await?;
-        let mut paths: Vec<PathBuf> = records(&listed).map(path).collect();
+            self.git.call(&["ls-files", "--unmerged", "--full-name", "-z", "--", ":/"]).bytes().await?;
+        let name = |record: &[u8]| record.splitn(2, |byte| *byte == b'\t').nth(1).map(path);
+        let mut paths: Vec<PathBuf> = records(&listed).filter_map(name).collect();
         paths.dedup();
         Ok(paths)
     }
@@ -153,7 +171,10 @@ impl Place {
     /// Takes everything of the work into an index, and nothing of Baton's own: that stays as it is in `own_of`.
     pub(super) async fn gather(&self, git: &Git, own_of: Option<&str>) -> Result<(), TreeError> {
         look_at_all(git).await?;
-        git.call(&["add", "-A", "--sparse", "--"]).and_all(self.work()).done().await?;
+        self.expect_own_filters(git).await?;
+        let within = self.repositories_within(git).await?;
+        let but_these = within.iter().map(|path| spec(":(top,exclude,literal)", path));
+        git.call(&["add", "-A", "--sparse", "--"]).and_all(self.work()).and_all(but_these).done().await?;
         match own_of {
             Some(commit) => {
                 git.call(&["reset", "-q", commit, "--"]).and_all(self.own()).done().await?;
@@ -164,6 +185,32 @@ impl Place {
             }
         }
         self.expect_whole(git).await
+    }
+
+    /// Refuses files that go through a filter which the repository names and the user does not. It is not run, since
+    /// others may have brought it; and without it git would keep such a file as it lies there, which may be a secret.
+    async fn expect_own_filters(&self, git: &Git) -> Result<(), TreeError> {
+        if self.filters.is_empty() {
+            return Ok(());
+        }
+        let users = git.call(&["config", "--name-only", "--get-regexp", "^filter\\."]).answer().await?;
+        let users: BTreeSet<&str> =
+            users.iter().flat_map(|names| names.lines()).filter_map(filter_of).collect();
+        let listed = git.call(&["ls-files", "-co", "--exclude-standard", "-z", "--"]).and_all(self.work());
+        let listed = listed.bytes().await?;
+        let is_file =
+            |name: &&[u8]| self.top().join(path(name)).symlink_metadata().is_ok_and(|meta| meta.is_file());
+        let files: Vec<u8> =
+            records(&listed).filter(is_file).flat_map(|name| [name, b"\0"].concat()).collect();
+        let attributes = git.call(&["check-attr", "--stdin", "-z", "filter"]).input(files).bytes().await?;
+        let mut words = attributes.split(|byte| *byte == 0);
+        while let (Some(name), Some(_), Some(filter)) = (words.next(), words.next(), words.next()) {
+            let filter = String::from_utf8_lossy(filter).into_owned();
+            if self.filters.contains(&filter) && !users.contains(filter.as_str()) {
+                return Err(TreeError::Filter { path: self.shown(&path(name)), filter });
+            }
+        }
+        Ok(())
     }
 
     /// Refuses what git would carry along as a bare commit id: a repository that is new here, or one with changes.
@@ -183,8 +230,8 @@ impl Place {
             "--",
         ];
         let added = git.call(&raw).bytes().await?;
-        let dirty = git.call(&["diff-files", "--raw", "-z", "--ignore-submodules=none"]).bytes().await?;
-        for (entry, name) in pairs(&added).chain(pairs(&dirty)) {
+        let moved = git.call(&["diff-files", "--raw", "-z", "--ignore-submodules=dirty"]).bytes().await?;
+        for (entry, name) in pairs(&added).chain(pairs(&moved)) {
             let (before, after) = modes(entry);
             let is_link = before == GITLINK || after == GITLINK;
             let name = path(name);
@@ -192,20 +239,42 @@ impl Place {
                 return Err(TreeError::Nested { path: self.shown(&name) });
             }
         }
+        for within in self.repositories_within(git).await? {
+            if !self.is_own(&within) && !self.is_unchanged(&within).await? {
+                return Err(TreeError::Nested { path: self.shown(&within) });
+            }
+        }
         Ok(())
     }
 
+    /// Whether a submodule has nothing that is not committed in it. Git would find that out by a call of its own there, which
+    /// takes what the submodule's configuration says; this one does not.
+    async fn is_unchanged(&self, within: &Path) -> Result<bool, TreeError> {
+        let Ok(repository) = Repository::at(&self.top().join(within)) else { return Ok(false) };
+        let Ok(folder) = tempfile::tempdir_in(&self.beside) else { return Ok(false) };
+        let Ok(view) = GitView::hold(folder.path(), &repository).await else { return Ok(false) };
+        let git = Git::new(view, Arc::default(), false);
+        let status = ["status", "--porcelain", "-z", "--untracked-files=all", "--ignore-submodules=dirty"];
+        let ended = git.call(&status).ended().await?;
+        Ok(ended.code == Some(0) && ended.answer.is_empty())
+    }
+
     fn is_repository(&self, path: &Path) -> bool {
-        self.top.join(path).join(".git").symlink_metadata().is_ok()
+        self.top().join(path).join(".git").symlink_metadata().is_ok()
     }
 
     /// The first repository within the tree, be it a submodule or not.
     pub(super) async fn repository_within(&self, git: &Git) -> Result<Option<String>, TreeError> {
+        let within = self.repositories_within(git).await?;
+        Ok(within.first().map(|path| self.shown(path)))
+    }
+
+    /// Repositories within the tree that the index knows and that are checked out.
+    async fn repositories_within(&self, git: &Git) -> Result<Vec<PathBuf>, TreeError> {
         let listed = git.call(&["ls-files", "-s", "-z"]).bytes().await?;
         let links = records(&listed).filter(|record| record.starts_with(GITLINK.as_bytes()));
-        let mut paths =
-            links.filter_map(|record| Some(path(record.splitn(2, |byte| *byte == b'\t').nth(1)?)));
-        Ok(paths.find(|path| self.is_repository(path)).map(|path| self.shown(&path)))
+        let paths = links.filter_map(|record| Some(path(record.splitn(2, |byte| *byte == b'\t').nth(1)?)));
+        Ok(paths.filter(|path| self.is_repository(path)).collect())
     }
 
     /// Commits whatever of the work is not committed, on the tree's own branch, and gives the tip. An agent that went to
@@ -277,9 +346,4 @@ pub(super) fn pairs(raw: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
 fn modes(entry: &[u8]) -> (&str, &str) {
     let mut words = str::from_utf8(entry).unwrap_or_default().trim_start_matches(':').split(' ');
     (words.next().unwrap_or_default(), words.next().unwrap_or_default())
-}
-
-fn same_folder(one: &Path, other: &Path) -> bool {
-    let real = |path: &Path| path.canonicalize().ok();
-    real(one).is_some_and(|one| Some(one) == real(other))
 }

@@ -208,6 +208,33 @@ async fn many_trees_are_made_at_once() {
 }
 
 #[tokio::test]
+async fn repositories_of_other_formats_are_split_as_well() {
+    // D3
+    for format in ["--object-format=sha256", "--ref-format=reftable"] {
+        let world = World::empty();
+        fs::remove_dir_all(world.root.join(".git")).unwrap();
+        if try_git(&world.root, &["init", "-q", "-b", "main", format]).is_err() {
+            continue; // This git does not know it.
+        }
+        world.write("a.txt", "a");
+        world.git(&["add", "-A"]);
+        world.git(&["-c", "user.name=x", "-c", "user.email=x", "commit", "-qm", "x"]);
+        let seen = world.trees.open(&Tree::workspace()).await.unwrap();
+        let start = seen.baseline(&[]).await.unwrap();
+        assert_eq!(start.head(), world.git(&["rev-parse", "HEAD"]), "{format}");
+        world
+            .split("20", |a, b| {
+                a.write("x", "x");
+                b.write("a.txt", "b");
+            })
+            .await;
+        assert_eq!((world.read("a.txt"), world.read("x")), (Some("b".into()), Some("x".into())), "{format}");
+        assert_eq!(world.status(), "", "{format}");
+        assert_eq!(world.git(&["worktree", "list"]).lines().count(), 1, "{format}");
+    }
+}
+
+#[tokio::test]
 async fn hooks_and_monitors_of_an_agent_are_not_run() {
     let world = World::new();
     let marker = world.dir.path().join("ran");

@@ -211,6 +211,26 @@ pub(crate) fn link(root: &Path, path: &str, target: &str) {
     symlink(target, root.join(path)).unwrap();
 }
 
+/// Whether this process is that of a user with this configuration. Where it is not, the test is run in one that is, and
+/// there is nothing left to do here.
+pub(crate) fn of_a_user(test: &str, config: &str) -> bool {
+    const MARK: &str = "BATON_TEST_OF_A_USER";
+    if std::env::var_os(MARK).is_some() {
+        return true;
+    }
+    let home = tempfile::tempdir().unwrap();
+    fs::write(home.path().join(".gitconfig"), config).unwrap();
+    let inner = Command::new(std::env::current_exe().unwrap())
+        .args([test, "--exact"])
+        .env_remove("XDG_CONFIG_HOME")
+        .envs([("HOME", home.path().as_os_str()), (MARK, "1".as_ref())])
+        .output()
+        .unwrap();
+    let told = String::from_utf8_lossy(&inner.stdout);
+    assert!(inner.status.success() && told.contains("1 passed"), "{told}");
+    false
+}
+
 pub(crate) fn git(at: &Path, arguments: &[&str]) -> String {
     try_git(at, arguments).unwrap_or_else(|complaint| panic!("git {arguments:?}: {complaint}"))
 }

@@ -1,0 +1,296 @@
+//! Which settings of git count for the host. A repository comes from others, and an agent can write into it: of its own
+//! configuration only what is named here is taken, and none of that names a command. What the user's own configuration
+//! and that of the system say holds as it does for the user.
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+use tokio::process::Command;
+
+/// Reading a file of settings takes milliseconds.
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// A value of a repository that is longer is not one that the host needs.
+const MAX_VALUE_BYTES: usize = 1 << 10;
+
+/// A setting by which git starts a program, or finds more settings or files that do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CommandKey {
+    /// As git writes it, with `*` for a part that the repository names.
+    pub key: &'static str,
+    /// What the host sets in its place, in every call. Absent where the name is not known before, and where the user's own
+    /// choice holds (filters and merge drivers): then the one protection is that no repository is asked.
+    pub off: Option<&'static str>,
+}
+
+const fn never(key: &'static str) -> CommandKey {
+    CommandKey { key, off: None }
+}
+
+const fn off(key: &'static str, value: &'static str) -> CommandKey {
+    CommandKey { key, off: Some(value) }
+}
+
+/// Every setting of git that can name a command: none is ever taken from a repository.
+pub const COMMAND_KEYS: &[CommandKey] = &[
+    never("alias.*"),
+    never("browser.*.cmd"),
+    off("core.alternateRefsCommand", "false"),
+    off("core.askPass", "true"),
+    off("core.editor", "true"),
+    off("core.fsmonitor", "false"),
+    never("core.gitProxy"),
+    off("core.hooksPath", "/dev/null"),
+    off("core.pager", "cat"),
+    off("core.sshCommand", "false"),
+    never("core.worktree"),
+    off("credential.helper", ""),
+    never("credential.*.helper"),
+    never("diff.external"),
+    never("diff.*.command"),
+    never("diff.*.textconv"),
+    never("difftool.*.cmd"),
+    never("extensions.partialClone"),
+    never("filter.*.clean"),
+    never("filter.*.process"),
+    never("filter.*.smudge"),
+    never("gc.recentObjectsHook"),
+    off("gpg.program", "false"),
+    off("gpg.openpgp.program", "false"),
+    off("gpg.ssh.defaultKeyCommand", "false"),
+    off("gpg.ssh.program", "false"),
+    off("gpg.x509.program", "false"),
+    never("hook.*.command"),
+    never("imap.tunnel"),
+    never("include.path"),
+    never("includeIf.*.path"),
+    never("init.templateDir"),
+    never("instaweb.httpd"),
+    never("interactive.diffFilter"),
+    never("man.*.cmd"),
+    never("merge.*.driver"),
+    never("mergetool.*.cmd"),
+    never("pager.*"),
+    never("pull.twohead"),
+    never("remote.*.promisor"),
+    never("remote.*.receivepack"),
+    never("remote.*.uploadpack"),
+    never("remote.*.vcs"),
+    never("sendemail.sendmailCmd"),
+    off("sequence.editor", "true"),
+    never("submodule.*.update"),
+    never("tar.*.command"),
+    never("trailer.*.cmd"),
+    never("trailer.*.command"),
+    never("uploadpack.packObjectsHook"),
+];
+
+/// What is taken from a repository: how it is stored, how its files become bytes, and who works in it.
+const KEPT_KEYS: [&str; 23] = [
+    "core.autocrlf",
+    "core.checkstat",
+    "core.eol",
+    "core.excludesfile",
+    "core.filemode",
+    "core.ignorecase",
+    "core.logallrefupdates",
+    "core.precomposeunicode",
+    "core.protecthfs",
+    "core.protectntfs",
+    "core.sharedrepository",
+    "core.sparsecheckout",
+    "core.sparsecheckoutcone",
+    "core.symlinks",
+    "core.trustctime",
+    "diff.renamelimit",
+    "extensions.objectformat",
+    "extensions.refstorage",
+    "i18n.commitencoding",
+    "merge.renamelimit",
+    "merge.renames",
+    "user.email",
+    "user.name",
+];
+
+/// The arguments that put [`COMMAND_KEYS`] out of force, and keep git from taking a folder of files for a repository.
+pub(crate) fn arguments() -> impl Iterator<Item = String> {
+    let off = COMMAND_KEYS.iter().filter_map(|key| Some(format!("{}={}", key.key, key.off?)));
+    let ours = ["core.quotePath=false", "safe.bareRepository=explicit"].map(str::to_owned);
+    off.chain(ours).flat_map(|setting| ["-c".to_owned(), setting])
+}
+
+/// The environment of every call: no secrets, no repository that a variable names, no network, and nobody to ask.
+pub(crate) fn environment() -> impl Iterator<Item = (&'static str, std::ffi::OsString)> {
+    let inherited = ["PATH", "HOME", "XDG_CONFIG_HOME", "TMPDIR"];
+    let inherited = inherited.into_iter().filter_map(|name| Some((name, std::env::var_os(name)?)));
+    let set = [
+        ("GIT_ALLOW_PROTOCOL", ""),
+        ("GIT_EDITOR", "true"),
+        ("GIT_NO_LAZY_FETCH", "1"),
+        ("GIT_TERMINAL_PROMPT", "0"),
+        ("LC_ALL", "C"),
+    ];
+    inherited.chain(set.into_iter().map(|(name, value)| (name, value.into())))
+}
+
+/// Settings of a repository that the host takes.
+#[derive(Debug, Default)]
+pub(crate) struct KeptSettings {
+    /// In the order in which git reads them.
+    kept: Vec<(String, Vec<u8>)>,
+    /// Filters that the repository names, which are not taken.
+    filters: BTreeSet<String>,
+}
+
+impl KeptSettings {
+    /// Reads the files as data, and those that they include. One that is not there says nothing.
+    pub(crate) async fn read(files: &[&Path]) -> io::Result<Self> {
+        let mut kept = Self::default();
+        for file in files {
+            // A pipe would hold the host up.
+            if file.metadata().is_ok_and(|meta| meta.is_file()) {
+                kept.take(&listed(file).await?);
+            }
+        }
+        Ok(kept)
+    }
+
+    /// From `git config --list -z`: the name, a line feed, the value; the name alone is a yes.
+    fn take(&mut self, listed: &[u8]) {
+        for record in listed.split(|byte| *byte == 0).filter(|record| !record.is_empty()) {
+            let mut parts = record.splitn(2, |byte| *byte == b'\n');
+            let name = plain_name(&String::from_utf8_lossy(parts.next().unwrap_or_default()));
+            let value = parts.next().unwrap_or(b"true");
+            self.filters.extend(filter_of(&name).map(str::to_owned));
+            if KEPT_KEYS.contains(&name.as_str()) && value.len() <= MAX_VALUE_BYTES {
+                self.kept.push((name, value.to_vec()));
+            }
+        }
+    }
+
+    /// What was said last.
+    fn last(&self, key: &str) -> Option<&[u8]> {
+        self.kept.iter().rev().find(|(name, _)| name == key).map(|(_, value)| value.as_slice())
+    }
+
+    /// Filters that the repository names.
+    pub(crate) fn filters(&self) -> &BTreeSet<String> {
+        &self.filters
+    }
+
+    /// Whether the names of objects are SHA-256.
+    pub(crate) fn is_sha256(&self) -> bool {
+        self.last("extensions.objectformat") == Some(b"sha256")
+    }
+
+    /// As a configuration file of a repository.
+    pub(crate) fn file(&self) -> Vec<u8> {
+        let version = u8::from(self.kept.iter().any(|(name, _)| name.starts_with("extensions.")));
+        let mut file =
+            format!("[core]\n\trepositoryformatversion = {version}\n\tbare = false\n").into_bytes();
+        for (name, value) in &self.kept {
+            let Some((section, key)) = name.split_once('.') else { continue };
+            file.extend_from_slice(format!("[{section}]\n\t{key} = \"").as_bytes());
+            file.extend(value.iter().flat_map(|byte| escaped(*byte)));
+            file.extend_from_slice(b"\"\n");
+        }
+        file
+    }
+}
+
+/// The filter that a setting is about, where it names a command of it.
+pub(crate) fn filter_of(name: &str) -> Option<&str> {
+    let (filter, key) = name.strip_prefix("filter.")?.rsplit_once('.')?;
+    ["clean", "smudge", "process"].contains(&key).then_some(filter)
+}
+
+/// Section and key in small letters; what stands between them keeps its own, as git has it.
+fn plain_name(name: &str) -> String {
+    match (name.split_once('.'), name.rsplit_once('.')) {
+        (Some((section, _)), Some((_, key))) if section.len() + key.len() + 1 < name.len() => {
+            let between = &name[section.len()..name.len() - key.len()];
+            format!("{}{between}{}", section.to_lowercase(), key.to_lowercase())
+        }
+        _ => name.to_lowercase(),
+    }
+}
+
+/// A byte of a value between quotes.
+fn escaped(byte: u8) -> Vec<u8> {
+    match byte {
+        b'"' | b'\\' => vec![b'\\', byte],
+        b'\n' => b"\\n".to_vec(),
+        _ => vec![byte],
+    }
+}
+
+async fn listed(file: &Path) -> io::Result<Vec<u8>> {
+    let mut git = Command::new("git");
+    git.args(["config", "--includes", "--list", "-z", "--file"])
+        .arg(file)
+        // In no repository: only this file is read.
+        .current_dir("/")
+        .env_clear()
+        .envs(environment())
+        .stdin(Stdio::null())
+        .kill_on_drop(true);
+    let ended = tokio::time::timeout(LIMIT, git.output()).await.map_err(io::Error::other)??;
+    match ended.status.success() {
+        true => Ok(ended.stdout),
+        false => Err(io::Error::other(OsStr::from_bytes(&ended.stderr).to_string_lossy().trim().to_owned())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_that_is_kept_names_a_command() {
+        // N6
+        let is_named = |pattern: &str, key: &str| {
+            let pattern = pattern.to_lowercase();
+            match pattern.split_once('*') {
+                None => pattern == key,
+                Some((before, after)) => key.starts_with(before) && key.ends_with(after),
+            }
+        };
+        for kept in KEPT_KEYS {
+            assert!(COMMAND_KEYS.iter().all(|command| !is_named(command.key, kept)), "{kept}");
+            assert_eq!(kept.split('.').count(), 2, "{kept}: a part that a repository names is never kept");
+        }
+    }
+
+    #[tokio::test]
+    async fn values_of_a_repository_stay_values() {
+        // N6
+        let folder = tempfile::tempdir().unwrap();
+        let (from, to) = (folder.path().join("from"), folder.path().join("to"));
+        let odd = "[user]\n\tname = \"a \\\"b\\\\\\n[filter \\\"x\\\"]\\n\\tclean = c # d\"\n\temail = e; f\n[core]\n\tfilemode\n[filter \"y\"]\n\tclean = z\n";
+        std::fs::write(&from, odd).unwrap();
+        let kept = KeptSettings::read(&[&from, &folder.path().join("absent")]).await.unwrap();
+        assert_eq!(kept.last("user.name"), Some(b"a \"b\\\n[filter \"x\"]\n\tclean = c # d".as_slice()));
+        std::fs::write(&to, kept.file()).unwrap();
+        let again = KeptSettings::read(&[&to]).await.unwrap();
+        assert_eq!(again.kept, kept.kept);
+        let all = listed(&to).await.unwrap();
+        assert!(!String::from_utf8_lossy(&all).contains("filter.y"));
+        assert!(kept.filters().iter().eq(["y"]));
+        assert_eq!(plain_name("Filter.A.b.Clean"), "filter.A.b.clean");
+        assert_eq!(plain_name("Core.fileMode"), "core.filemode");
+    }
+
+    #[tokio::test]
+    async fn a_file_that_git_cannot_read_is_an_error() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("config");
+        std::fs::write(&file, "[core").unwrap();
+        let error = KeptSettings::read(&[&file]).await.unwrap_err().to_string();
+        assert!(error.contains("bad config line"), "{error}");
+    }
+}
