@@ -46,6 +46,7 @@ void end_list(page *page);
 #define LINES 60
 
 // ---- sections of a prompt or document; the heading may be NULL, and of rank 0 the host never leaves one out ----
+// Each call may move the list: take no address of a section before it.
 
 void add_section(questions_list_section_t *sections, const char *id, const char *heading, string lines, uint8_t rank);
 // Puts the last section before the one of this id, where there is one: how a layer adds to the prompt of the next policy.
