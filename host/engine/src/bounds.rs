@@ -5,7 +5,8 @@
 //! times the time that those take, and in a few hundred MiB. `unfold.rs` counts instances.
 
 use wasmparser::{
-    BinaryReaderError, CanonicalFunction, ComponentTypeRef, Encoding, FunctionBody, Operator, Parser, Payload,
+    BinaryReaderError, BlockType, CanonicalFunction, ComponentTypeRef, Encoding, FunctionBody, Operator,
+    Parser, Payload,
 };
 
 use crate::unfold::Unfolding;
@@ -27,6 +28,13 @@ const MEETINGS: u64 = 20_000_000;
 /// could otherwise take half a minute and two GiB.
 const LOOP_MEETINGS: u64 = 1_000_000;
 
+/// Results of a function, and values that a block takes or leaves: a few bytes name a type, and each use of it is as many values to the
+/// compiler. What tools make has one result, and blocks that take none.
+const VALUES: usize = 16;
+
+/// Targets of a table of branches, times the values that are carried there, summed over all functions.
+const BRANCH_VALUES: u64 = 20_000_000;
+
 /// Why a component is not compiled.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Excess {
@@ -42,6 +50,11 @@ pub(crate) enum Excess {
     /// See [`MEETINGS`] and [`LOOP_MEETINGS`].
     #[error("its functions have too many variables in too many branches and loops")]
     Branches,
+    /// See [`VALUES`].
+    #[error(
+        "one of its functions or blocks has {0} results or parameters of a block, at most {VALUES} are compiled"
+    )]
+    Values(usize),
     /// Few components instantiate one another to many.
     #[error("the components in it unfold to more than {} instances", crate::unfold::INSTANCES)]
     Instances,
@@ -62,7 +75,7 @@ impl From<BinaryReaderError> for Excess {
     }
 }
 
-/// The parameters of the functions of the module that is read: by type, then by function whose body is still to come.
+/// The functions of the module that is read: how many parameters each type has, then the type of each whose body is still to come.
 #[derive(Default)]
 struct Module {
     params_by_type: Vec<usize>,
@@ -77,6 +90,7 @@ struct Count {
     functions: u64,
     meetings: u64,
     loop_meetings: u64,
+    branch_values: u64,
 }
 
 /// Holds a component to the bounds.
@@ -94,14 +108,17 @@ pub(crate) fn check(bytes: &[u8]) -> Result<(), Excess> {
             Payload::End(_) => unfolding.end(),
             Payload::TypeSection(types) => {
                 for ty in types.into_iter_err_on_gc_types() {
-                    module.params_by_type.push(ty?.params().len());
+                    let ty = ty?;
+                    at_most_values(ty.results().len())?;
+                    module.params_by_type.push(ty.params().len());
                 }
             }
             Payload::FunctionSection(functions) => {
                 module.types = functions.into_iter().collect::<Result<_, _>>()?;
             }
             Payload::CodeSectionEntry(body) => {
-                count.function(&body, module.next_params())?;
+                let params = module.next_params();
+                count.function(&body, params, &module.params_by_type)?;
             }
             Payload::ComponentCanonicalSection(functions) => {
                 for function in functions {
@@ -132,6 +149,10 @@ pub(crate) fn check(bytes: &[u8]) -> Result<(), Excess> {
     Ok(())
 }
 
+fn at_most_values(values: usize) -> Result<(), Excess> {
+    if values > VALUES { Err(Excess::Values(values)) } else { Ok(()) }
+}
+
 impl Module {
     /// How many parameters the next function with a body has.
     fn next_params(&mut self) -> usize {
@@ -142,7 +163,12 @@ impl Module {
 }
 
 impl Count {
-    fn function(&mut self, body: &FunctionBody<'_>, params: usize) -> Result<(), Excess> {
+    fn function(
+        &mut self,
+        body: &FunctionBody<'_>,
+        params: usize,
+        params_by_type: &[usize],
+    ) -> Result<(), Excess> {
         let bytes = body.range().len();
         self.code_bytes = self.code_bytes.saturating_add(bytes);
         self.functions += 1;
@@ -160,7 +186,22 @@ impl Count {
             variables = variables.saturating_add(u64::from(locals?.0));
         }
         for operator in body.get_operators_reader()? {
-            match operator? {
+            let operator = operator?;
+            if let Operator::Block { blockty } | Operator::Loop { blockty } | Operator::If { blockty } =
+                operator
+                && let BlockType::FuncType(ty) = blockty
+            {
+                at_most_values(params_by_type.get(ty as usize).copied().unwrap_or_default())?;
+            }
+            match operator {
+                Operator::BrTable { targets } => {
+                    let values = u64::from(targets.len()).saturating_mul(VALUES as u64);
+                    self.branch_values = self.branch_values.saturating_add(values);
+                    if self.branch_values > BRANCH_VALUES {
+                        return Err(Excess::Branches);
+                    }
+                    continue;
+                }
                 Operator::Loop { .. } => self.loop_meetings = self.loop_meetings.saturating_add(variables),
                 Operator::Block { .. } | Operator::If { .. } | Operator::Else | Operator::BrIf { .. } => {}
                 _ => continue,

@@ -263,6 +263,22 @@ fn bombs() -> Vec<Attack> {
         let function = format!("{kind} {}) {}", "i32 ".repeat(variables), "(loop)".repeat(loops));
         raw::good_with(&format!("(core module (func {function}))"))
     };
+    let many = |count: usize| "i32 ".repeat(count);
+    // A thousand values in the few bytes that name a type.
+    let valued = |function: &str| {
+        let types = format!(
+            "(type $many (func (result {}))) (type $through (func (param {}) (result {})))",
+            many(1000),
+            many(1000),
+            many(1000)
+        );
+        raw::good_with(&format!("(core module {types} (func $all (type $many) unreachable) {function})"))
+    };
+    let taking = |kind: &str| {
+        let (taken, drops) = (many(1000), "drop ".repeat(1000));
+        let blocks = format!("{kind} (param {taken})").repeat(500) + &drops + &"end ".repeat(500);
+        raw::good_with(&format!("(core module (func unreachable {blocks}))"))
+    };
     let code = |bytes: usize| raw::good_with(&format!("(core module (func {}))", "nop ".repeat(bytes)));
     vec![
         refused_bytes(
@@ -307,6 +323,20 @@ fn bombs() -> Vec<Attack> {
             "Bounds",
             "too many variables in too many branches and loops",
         ),
+        refused_bytes(
+            "calls-for-a-thousand-results",
+            valued(&format!("(func {})", "(call $all) unreachable ".repeat(1000))),
+            "Bounds",
+            "1000 results or parameters of a block, at most 16",
+        ),
+        refused_bytes(
+            "passes-a-thousand-values-through",
+            valued("(func $pass (type $through) unreachable)"),
+            "Bounds",
+            "1000 results",
+        ),
+        refused_bytes("takes-a-thousand-values-into-blocks", taking("block"), "Bounds", "1000 results"),
+        refused_bytes("takes-a-thousand-values-into-loops", taking("loop"), "Bounds", "1000 results"),
         refused_bytes(
             "makes-resources",
             raw::good_with("(type $r (resource (rep i32))) (core func $new (canon resource.new $r))"),

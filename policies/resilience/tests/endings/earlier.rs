@@ -150,3 +150,20 @@ fn an_answer_takes_back_what_was_done_before_its_prompt() {
         assert_eq!(taken_back(&judged), ["parser"], "{answer}: {}", judged.reason);
     }
 }
+
+#[test]
+fn an_answer_about_finished_work_takes_nothing_back() {
+    for answer in [
+        "parser.txt knows every fourth year, but of the centuries only every fourth. printer.txt has one line.",
+        "parser.txt lacks nothing. printer.txt has one line.",
+        "The parser is as it was; printer.txt has one line of five.",
+    ] {
+        let judged = judge(answer, |o| {
+            (o.phase.progress.open, o.phase.progress.done, o.phase.check) = (2, 1, None);
+            (o.files_changed, o.phase.expects_files) = (1, true);
+            o.objectives = vec![objective("printer", ObjectiveStatus::InProgress), reported("parser", "")];
+            o.others_open = vec!["tests".into()];
+        });
+        assert_eq!(taken_back(&judged), Vec::<&str>::new(), "{answer}: {}", judged.reason);
+    }
+}

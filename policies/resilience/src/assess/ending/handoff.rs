@@ -61,7 +61,7 @@ pub(in crate::assess) fn left_by_answer(
     done: &[&Objective],
     others: &[String],
 ) -> Option<String> {
-    let reader = Reader { is_answer: true, ..Reader::new(host, done, others) };
+    let reader = Reader::new(host, done, others);
     let answer = &without_others(answer, done, others);
     let denied = match answer_line(answer, done, others, &reader.work) {
         Some(AnswerLine::NotDone(line)) => Some(line.trim().to_owned()),
@@ -84,15 +84,13 @@ struct Reader<'o> {
     others: &'o [String],
     /// What a text is about before it names anything: what was reported as done, where nothing else was asked for.
     unnamed: About,
-    /// It reads an answer, whose agent can be asked: words of trouble are enough, where they name what was reported as done.
-    is_answer: bool,
 }
 
 impl<'o> Reader<'o> {
     fn new(host: &impl Host, done: &[&'o Objective], others: &'o [String]) -> Self {
         let (lexicon, work) = (Lexicon::without_context(host), Work::of(host));
         let unnamed = About::Done { is_named: false };
-        Self { lexicon, work, topic: Topic::of(done), done: done.to_vec(), others, unnamed, is_answer: false }
+        Self { lexicon, work, topic: Topic::of(done), done: done.to_vec(), others, unnamed }
     }
 
     /// The first sentence of a text that leaves work. `is_next` where it is what is to be done next.
@@ -161,7 +159,7 @@ impl<'o> Reader<'o> {
         let is_ahead = !is_meant && self.work.comes_next.all(&words).next().is_some();
         if self.topic.counts_short(&words)
             || part_of(&words).is_some()
-            || self.is_answer && is_named && self.work.is_in_trouble(&words, &self.lexicon)
+            || is_named && has(&words, &LACKS) && !has(&words, &FINISHED)
             || !is_ahead && self.work.contradicts(&words, &self.topic, &self.lexicon)
         {
             return true;
@@ -173,6 +171,8 @@ impl<'o> Reader<'o> {
     }
 }
 
+/// "parser.txt still lacks lines 3 to 5".
+const LACKS: [&str; 3] = ["lack", "lacks", "lacking"];
 /// A next action with one of these tells that nothing is to be done.
 const FINISHED: [&str; 6] = ["nothing", "none", "no", "done", "complete", "finished"];
 

@@ -267,7 +267,7 @@ impl Work {
     }
 
     /// What a person would ask about, before they believe that all is done; but "fixed the remaining failing test" is done.
-    pub(super) fn is_in_trouble(&self, words: &[String], lexicon: &Lexicon) -> bool {
+    fn is_in_trouble(&self, words: &[String], lexicon: &Lexicon) -> bool {
         self.trouble.all(words).any(|(at, _)| {
             let is_last = at > 0 && LAST_PARTS.contains(&words[at - 1].as_str()) && is_made(words, at - 1);
             words[at] == "not"
