@@ -83,6 +83,8 @@ impl Run {
         }
         let parent = self.phases[p].clone();
         let inherited = parent.to_inherit(base);
+        let author = parent.session.clone();
+        let reported = parent.reported_handoff.clone().map(|(by, handoff)| (by.or(author), handoff));
         let mut forked = Vec::new();
         for (n, part) in parts.iter().enumerate() {
             let id = sub_phase_id(&parent.spec.id, parent.depth, parent.split as usize + n);
@@ -116,7 +118,7 @@ impl Run {
                 gotchas: parent.gotchas.clone(),
                 patterns: parent.patterns.clone(),
                 inherited: inherited.clone(),
-                reported_handoff: parent.reported_handoff.clone(),
+                reported_handoff: reported.clone(),
                 document: parent.document.clone(),
                 because: parent.because.clone(),
                 iteration: parent.iteration,

@@ -265,15 +265,18 @@ impl Run {
         session.begin_prompt(now);
         session.lost_context = false;
         let (id, prompt) = (session.id.clone(), session.prompts);
+        let earlier = self.phases[p].sessions.iter().rev().find(|known| **known != id).cloned();
         let beside = self.at_work_beside(p);
         for q in &beside {
             self.phases[*q].has_company = true;
         }
         let phase = &mut self.phases[p];
         phase.news = true;
-        // What an earlier session wrote for its successor has reached it; the handoff of then keeps it.
-        if prompt == 1 && phase.reported_handoff.as_ref().is_some_and(|(by, _)| by.as_ref() != Some(&id)) {
-            phase.reported_handoff = None;
+        // What an earlier session wrote for its successor is not this one's word; it stays until something is finished by it.
+        if prompt == 1
+            && let Some((by @ None, _)) = &mut phase.reported_handoff
+        {
+            *by = earlier;
         }
         if let Some((answer, by)) = spoke {
             phase.keep_what_was_denied(&focus, &answer, Some(&by));
@@ -351,11 +354,14 @@ impl Run {
         goal.set_status(ObjectiveStatus::Done, now);
         goal.reported.take_if(|said| said.before_prompt.is_some());
         goal.by.clone_from(&by);
+        let goal_by = by.clone();
         let objective = goal.spec.id.clone();
         if let Some(session) = by.and_then(|id| self.sessions.get_mut(&id)) {
             session.done += 1;
         }
-        let phase = &self.phases[p];
+        let phase = &mut self.phases[p];
+        // Its successor has gone on from there: what it leaves itself is newer.
+        phase.reported_handoff.take_if(|(author, _)| author.is_some() && *author != goal_by);
         let (done, of) = (phase.done_count(), phase.goals.len() as u32);
         let phase = phase.spec.id.clone();
         self.notify(Notice::ObjectiveDone { phase, objective, basis, done, of });

@@ -66,7 +66,15 @@ fn takes_back<'o>(
         return Some(Contrary { what, of: done.to_vec(), is_over: true });
     }
     let left = |handoff| ending::left_by_handoff(host, handoff, done, &others(o, done), is_all);
-    if let Some(quoted) = o.handoff.as_ref().filter(|_| !is_review).and_then(left) {
+    // Asked which of them holds, it answers with the line alone: its later word.
+    let affirms = |answer: &Signal| {
+        let text = host.text_slice(o.window, answer.text);
+        ending::says(host, &text, done, &others(o, done), Heard::Answer).answers
+            && ending::without_answer(&text).trim().is_empty()
+    };
+    let is_affirmed = !can_ask(host, o) && answer.is_some_and(affirms);
+    let handoff = o.handoff.as_ref().filter(|_| !is_review && !is_affirmed);
+    if let Some(quoted) = handoff.and_then(left) {
         return Some(contrary(&named_in(&quoted, done), "its handoff", &quoted, true));
     }
     if !is_review && let Some(by_note) = taken_back_by_notes(host, o, done) {

@@ -60,6 +60,15 @@ fn a_handoff_takes_back_what_was_done_before_its_prompt() {
         ("printer is done. parser is not finished: lines 3 to 5 are missing", "write tests.txt"),
         ("- [x] printer\n- [ ] parser: 2 of 5 lines", "write tests.txt"),
         ("parser must be done again", "redo parser, then tests"),
+        ("printer is done. The parser does not handle quotes: two of its cases fail.", "write tests.txt"),
+        ("printer.txt is written. The parser is written, but two of its cases fail.", "write tests.txt"),
+        (
+            "printer.txt is written. parser.txt still drops the quotes and must be repaired.",
+            "write tests.txt",
+        ),
+        ("printer.txt is written. parser: quotes are not handled yet", "write tests.txt"),
+        ("printer.txt is written. parser has a bug: quotes are dropped.", "write tests.txt"),
+        ("printer.txt is written. The parser gives wrong results for quotes.", "write tests.txt"),
     ] {
         for printer in [reported("printer", ""), objective("printer", ObjectiveStatus::InProgress)] {
             let judged = handed_off(state, next, printer);
@@ -82,6 +91,9 @@ fn a_handoff_that_leaves_only_what_is_open_takes_nothing_back() {
         ),
         ("parser.txt has its five lines; tests.txt has 2 of 5 lines", "append cases 3 to 5 to tests.txt"),
         ("The parser is complete. The tests are missing.", "Write the tests of the parser in tests.txt"),
+        ("parser and printer are done.", "Start tests.txt; it should exercise parser and printer"),
+        ("parser and printer are done.", "Write tests.txt for parser and printer"),
+        ("parser and printer are done.", "Read parser.txt and printer.txt, then write tests.txt"),
     ] {
         let judged = handed_off(state, next, reported("printer", ""));
         assert_eq!(judged.verdict, Verdict::HandedOff, "{state} / {next}: {}", judged.reason);

@@ -437,3 +437,26 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn what_an_agent_left_reaches_whoever_goes_on_until_something_is_finished() {
+    // C23
+    for (receiver, expected) in [(Does::Die, true), (Does::Finish(300), false)] {
+        let mut world = World::new(workflow(&[("1", &["a", "b", "c"])]));
+        world.script = [Does::Exhaust, receiver, Does::Exhaust].into();
+        while world.run.live_sessions().is_empty() {
+            assert!(world.step());
+        }
+        let said =
+            ReportedHandoff { current_state: "case 5 needs LANG=C".into(), ..ReportedHandoff::default() };
+        report(&mut world, Report::HandoffWrite(Box::new(said)));
+        world.go();
+        // The first prompts of the sessions, in their order.
+        let first: Vec<_> = briefed(&world).into_iter().filter(|seen| seen.session.prompts == 0).collect();
+        let is_told = |seen: &HandoffObservation| {
+            seen.reported.as_ref().is_some_and(|told| told.current_state.contains("LANG=C"))
+        };
+        let told = first.get(2).map(|seen| is_told(seen));
+        assert_eq!(told, Some(expected), "{receiver:?}");
+    }
+}
