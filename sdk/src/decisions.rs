@@ -465,12 +465,15 @@ pub trait Budgeting {
 /// ```
 /// use baton_sdk::prelude::*;
 /// use baton_sdk::prompting::{Observation, Prompt};
+/// use baton_sdk::sections::Section;
 ///
 /// struct Terse;
 ///
 /// impl Prompting for Terse {
 ///     fn compose(_: &impl Host, o: Observation) -> Option<Prompt> {
-///         Some(Prompt { prompt: o.focus.join("\n"), left_out: Vec::new(), reason: "the focus".into() })
+///         let mut focus = Section::new("focus");
+///         o.focus.iter().for_each(|id| focus.line(id));
+///         Some(Prompt { sections: vec![focus], left_out: Vec::new(), reason: "the focus".into() })
 ///     }
 /// }
 ///
