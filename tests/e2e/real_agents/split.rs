@@ -69,7 +69,9 @@ pub(crate) fn split(agent: &RealAgent) {
 
 /// Where the sub-phase works that a prompt is for.
 fn tree_of(asked: &Asked, trees: &Path) -> PathBuf {
-    let phase = asked.line("# Phase ").and_then(|line| line.split(':').next()).unwrap_or_default();
+    // The parts go on from the handoff of the session that asked.
+    let heading = asked.line("# Continuation of phase ").or_else(|| asked.line("# Phase "));
+    let phase = heading.and_then(|line| line.split(':').next()).unwrap_or_default();
     let runs = fs::read_dir(trees).into_iter().flatten().flatten();
     runs.map(|run| run.path().join(phase)).find(|tree| tree.is_dir()).unwrap_or_else(|| trees.join(phase))
 }
