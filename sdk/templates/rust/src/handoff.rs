@@ -4,8 +4,12 @@ use baton_sdk::handoff::{Composition, Continuer, Observation};
 use baton_sdk::prelude::*;
 use baton_sdk::sections::Section;
 use baton_sdk::time;
+use baton_sdk::words::one_line;
 
 use crate::{{Type}};
+
+/// Bytes of a title or a description: the text of others has an end.
+const LINE_BYTES: usize = 200;
 
 /// What a team can set.
 pub(crate) fn settings() -> Vec<settings::Setting> {
@@ -18,31 +22,33 @@ impl Handoff for {{Type}} {
             .objectives
             .iter()
             .partition(|objective| objective.status == ObjectiveStatus::Done);
+        let phase = one_line(&o.phase.title, LINE_BYTES);
         let mut title = Section::new("title");
-        title.line(&format!("# Handoff of {}\n", o.phase.title));
+        title.line(&format!("# Handoff of {phase}\n"));
         if let Some(because) = &o.because {
             title.said("The session ended:", because);
         }
         let listed = |id: &str, heading: &str, objectives: Vec<&Objective>| {
             let mut section = Section::new(id).headed(heading);
             for objective in objectives {
-                section.line(&format!("- {}: {}", objective.id, objective.description));
+                let description = one_line(&objective.description, LINE_BYTES);
+                section.line(&format!("- {}: {description}", objective.id));
             }
             section
         };
         // What the host leaves out first where the document is too long.
-        let mut files = Section::new("files").headed("Changed files").ranked(1);
+        let mut files = Section::new("files").headed("Changed files").ranked(2);
         for file in &o.changed_files {
             files.said("-", &file.path);
         }
         let mut index = Section::new("index");
         let at = time::utc(o.asked_at_ms);
-        index.line(&format!("- {at}: {}", o.phase.title));
+        index.line(&format!("- {at}: {phase}"));
         Some(Composition {
             document: vec![
                 title,
                 listed("next", "Immediate next action", open),
-                listed("done", "Done", done),
+                listed("done", "Done", done).ranked(1),
                 files,
             ],
             index: vec![index],

@@ -3,8 +3,12 @@
 use baton_sdk::prelude::*;
 use baton_sdk::prompting::{Observation, Prompt};
 use baton_sdk::sections::Section;
+use baton_sdk::words::one_line;
 
 use crate::{{Type}};
+
+/// Bytes of the goal, of a path and of a description: the text of others has an end.
+const LINE_BYTES: usize = 400;
 
 /// What a team can set.
 pub(crate) fn settings() -> Vec<settings::Setting> {
@@ -18,17 +22,20 @@ pub(crate) fn settings() -> Vec<settings::Setting> {
 impl Prompting for {{Type}} {
     fn compose(host: &impl Host, o: Observation) -> Option<Prompt> {
         let mut task = Section::new("task");
-        task.line(&format!("Goal of the whole run: {}\n", o.goal));
+        let goal = one_line(&o.goal, LINE_BYTES);
+        task.line(&format!("Goal of the whole run: {goal}\n"));
         if let Some(because) = &o.because {
             task.said("You continue somebody's work:", because);
         }
         if let Some(handoff) = &o.newest_handoff {
-            task.line(&format!("Read {} first.", handoff.path));
+            let path = one_line(&handoff.path, LINE_BYTES);
+            task.line(&format!("Read {path} first."));
         }
         task.line("Do this:");
         let in_focus = |objective: &&Objective| o.focus.contains(&objective.id);
         for objective in o.objectives.iter().filter(in_focus) {
-            task.line(&format!("- {}: {}", objective.id, objective.description));
+            let description = one_line(&objective.description, LINE_BYTES);
+            task.line(&format!("- {}: {description}", objective.id));
         }
         // What the host leaves out first where the prompt is too long.
         let mut rules = Section::new("rules").ranked(1);
