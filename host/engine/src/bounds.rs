@@ -32,8 +32,8 @@ const LOOP_MEETINGS: u64 = 1_000_000;
 /// compiler. What tools make has one result, and blocks that take none.
 const VALUES: usize = 16;
 
-/// Targets of a table of branches, times the values that are carried there, summed over all functions.
-const BRANCH_VALUES: u64 = 20_000_000;
+/// Targets of tables of branches, summed over all functions: each carries up to [`VALUES`] values.
+const BRANCH_TARGETS: u64 = 1_250_000;
 
 /// Why a component is not compiled.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -90,7 +90,7 @@ struct Count {
     functions: u64,
     meetings: u64,
     loop_meetings: u64,
-    branch_values: u64,
+    branch_targets: u64,
 }
 
 /// Holds a component to the bounds.
@@ -195,9 +195,8 @@ impl Count {
             }
             match operator {
                 Operator::BrTable { targets } => {
-                    let values = u64::from(targets.len()).saturating_mul(VALUES as u64);
-                    self.branch_values = self.branch_values.saturating_add(values);
-                    if self.branch_values > BRANCH_VALUES {
+                    self.branch_targets = self.branch_targets.saturating_add(u64::from(targets.len()));
+                    if self.branch_targets > BRANCH_TARGETS {
                         return Err(Excess::Branches);
                     }
                     continue;
