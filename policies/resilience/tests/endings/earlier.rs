@@ -146,6 +146,16 @@ fn the_name_of_an_objective_is_no_word_about_it() {
     }
 }
 
+/// The prompt was about the printer, which is open like the tests; the parser was done before.
+fn answered(answer: &str) -> Judged {
+    judge(answer, |o| {
+        (o.phase.progress.open, o.phase.progress.done, o.phase.check) = (2, 1, None);
+        (o.files_changed, o.phase.expects_files) = (1, true);
+        o.objectives = vec![objective("printer", ObjectiveStatus::InProgress), reported("parser", "")];
+        o.others_open = vec!["tests".into()];
+    })
+}
+
 #[test]
 fn an_answer_takes_back_what_was_done_before_its_prompt() {
     for answer in [
@@ -153,12 +163,7 @@ fn an_answer_takes_back_what_was_done_before_its_prompt() {
         "I have run out of context. printer.txt has one line, and parser.txt still lacks lines 3 to 5.",
         "parser.txt is only half done.",
     ] {
-        let judged = judge(answer, |o| {
-            (o.phase.progress.open, o.phase.progress.done, o.phase.check) = (2, 1, None);
-            (o.files_changed, o.phase.expects_files) = (1, true);
-            o.objectives = vec![objective("printer", ObjectiveStatus::InProgress), reported("parser", "")];
-            o.others_open = vec!["tests".into()];
-        });
+        let judged = answered(answer);
         assert_eq!(taken_back(&judged), ["parser"], "{answer}: {}", judged.reason);
     }
 }
@@ -170,12 +175,7 @@ fn an_answer_about_finished_work_takes_nothing_back() {
         "parser.txt lacks nothing. printer.txt has one line.",
         "The parser is as it was; printer.txt has one line of five.",
     ] {
-        let judged = judge(answer, |o| {
-            (o.phase.progress.open, o.phase.progress.done, o.phase.check) = (2, 1, None);
-            (o.files_changed, o.phase.expects_files) = (1, true);
-            o.objectives = vec![objective("printer", ObjectiveStatus::InProgress), reported("parser", "")];
-            o.others_open = vec!["tests".into()];
-        });
+        let judged = answered(answer);
         assert_eq!(taken_back(&judged), Vec::<&str>::new(), "{answer}: {}", judged.reason);
     }
 }

@@ -176,8 +176,8 @@ impl<'o> Reader<'o> {
         // What comes next and names no other objective is work of this one, if it speaks of its things.
         let said = &sentence[0].words;
         // "It should exercise the parser", "read parser.txt" change nothing of it.
-        let is_step =
-            !said.iter().find(|word| !LEADS.contains(&word.as_str())).is_none_or(|word| is_no_step(word));
+        let verb = said.iter().find(|word| !LEADS.contains(&word.as_str()));
+        let is_step = verb.is_some_and(|verb| !NO_STEPS.contains(&verb.as_str()));
         (is_meant || is_next) && is_left() || is_next && is_meant && is_step && !has(said, &FINISHED)
     }
 }
@@ -206,10 +206,6 @@ const NO_STEPS: [&str; 18] = [
     "read", "see", "look", "use", "consult", "study", "open", "run", "keep", "compare", "start", "begin",
     "it", "which", "that", "they", "who", "with",
 ];
-
-fn is_no_step(word: &str) -> bool {
-    NO_STEPS.contains(&word)
-}
 
 /// The clauses of a sentence, each with where it begins.
 fn clauses(sentence: &str) -> Vec<(usize, &str)> {
