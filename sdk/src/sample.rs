@@ -280,7 +280,7 @@ pub fn exhaustion_observation(window: TextId) -> exhaustion::Observation {
         asked_at_ms: NOON,
         utc_offset_minutes: 0,
         git: Some(git()),
-        split_requested: false,
+        split_request: None,
         review_missing: false,
         report_not_taken: None,
         imported: false,

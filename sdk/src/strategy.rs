@@ -67,7 +67,7 @@ fn session_seen() -> impl Strategy<Value = (health::Observation, String)> {
     (occasion, session(), phase(), parts::signals(), said, objectives(), (git(), rest), attributes())
         .prop_map(
             |(occasion, session, phase, (signals, window), said, objectives, (git, rest), attributes)| {
-                let (split_requested, review_missing, report_not_taken, imported) = rest;
+                let (asks_to_split, review_missing, report_not_taken, imported) = rest;
                 let (counts, (others_open, handoff_reported, handoff)) = said;
                 let (answer_bytes, files_changed, files_missing, nudges, phase_files_changed) = counts;
                 let seen = health::Observation {
@@ -88,7 +88,7 @@ fn session_seen() -> impl Strategy<Value = (health::Observation, String)> {
                     asked_at_ms: NOON,
                     utc_offset_minutes: 120,
                     git,
-                    split_requested,
+                    split_request: asks_to_split.then(|| requested(&[])),
                     review_missing,
                     report_not_taken,
                     imported,

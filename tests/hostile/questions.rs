@@ -101,7 +101,7 @@ pub fn exhaustion(occasion: Occasion) -> Question {
         asked_at_ms: UnixMs(0),
         utc_offset_minutes: 0,
         git: None,
-        split_requested: false,
+        split_request: None,
         review_missing: false,
         report_not_taken: None,
         imported: false,

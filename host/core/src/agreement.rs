@@ -169,7 +169,7 @@ mod tests {
             asked_at_ms: UnixMs(0),
             utc_offset_minutes: 0,
             git: None,
-            split_requested: false,
+            split_request: None,
             review_missing: false,
             report_not_taken: None,
             imported: false,

@@ -336,8 +336,8 @@ pub struct SessionObservation {
     #[serde(default, skip_serializing_if = "is_default")]
     pub utc_offset_minutes: i32,
     pub git: Option<GitView>,
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub split_requested: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub split_request: Option<SplitRequest>,
     #[serde(default, skip_serializing_if = "is_default")]
     pub review_missing: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]

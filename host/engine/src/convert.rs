@@ -250,6 +250,9 @@ pub(crate) fn session_observation<R>(
     let others_open = ids(&seen.others_open);
     let lists = seen.handoff.as_ref().map(lists_of_handoff);
     let handoff = seen.handoff.as_ref().zip(lists.as_ref()).map(reported_handoff);
+    let ids_of_groups = ids_of_groups(seen.split_request.as_ref());
+    let groups = groups(seen.split_request.as_ref(), &ids_of_groups);
+    let split_request = split_request(seen.split_request.as_ref(), &groups);
     let attributes = pairs(&seen.attributes);
     objectives(&seen.objectives, |objectives| {
         ask(questions::SessionObservation {
@@ -271,7 +274,7 @@ pub(crate) fn session_observation<R>(
             asked_at_ms: seen.asked_at_ms.0,
             utc_offset_minutes: seen.utc_offset_minutes,
             git: seen.git.as_ref().map(git),
-            split_requested: seen.split_requested,
+            split_request,
             review_missing: seen.review_missing,
             report_not_taken: seen.report_not_taken.as_deref(),
             imported: seen.imported,
@@ -398,6 +401,26 @@ pub(crate) fn budgeting<R>(
     })
 }
 
+/// The ids of the objectives of each group that an agent would have.
+fn ids_of_groups(requested: Option<&see::SplitRequest>) -> Vec<Vec<&str>> {
+    requested.into_iter().flat_map(|request| &request.groups).map(|group| ids(&group.objectives)).collect()
+}
+
+fn groups<'a>(
+    requested: Option<&'a see::SplitRequest>,
+    ids_of_groups: &'a [Vec<&'a str>],
+) -> Vec<questions::SplitGroup<'a>> {
+    let titles = requested.into_iter().flat_map(|request| &request.groups).map(|group| group.title.as_str());
+    titles.zip(ids_of_groups).map(|(title, objectives)| questions::SplitGroup { title, objectives }).collect()
+}
+
+fn split_request<'a>(
+    requested: Option<&'a see::SplitRequest>,
+    groups: &'a [questions::SplitGroup<'a>],
+) -> Option<questions::SplitRequest<'a>> {
+    requested.map(|request| questions::SplitRequest { groups, rationale: &request.rationale })
+}
+
 /// Calls `ask` with the WIT form of the observation, which borrows from it.
 pub(crate) fn splitting<R>(
     seen: &see::SplittingObservation,
@@ -405,23 +428,15 @@ pub(crate) fn splitting<R>(
 ) -> R {
     let recent = list(&seen.recent, turn);
     let attributes = pairs(&seen.attributes);
-    let requested = seen.requested.as_ref();
-    let group_ids = requested.map(|request| list(&request.groups, |group| ids(&group.objectives)));
-    let groups: Vec<_> = match (requested, &group_ids) {
-        (Some(request), Some(ids)) => {
-            let titles = request.groups.iter().map(|group| group.title.as_str());
-            titles.zip(ids).map(|(title, objectives)| questions::SplitGroup { title, objectives }).collect()
-        }
-        _ => Vec::new(),
-    };
+    let ids_of_groups = ids_of_groups(seen.requested.as_ref());
+    let groups = groups(seen.requested.as_ref(), &ids_of_groups);
     objectives(&seen.objectives, |objectives| {
         ask(questions::SplittingObservation {
             occasion: same!(seen.occasion, see::SplitOccasion => questions::SplitOccasion:
             PhaseStart, Boundary, Requested, OutOfContinuations),
             phase: phase(&seen.phase),
             objectives,
-            requested: requested
-                .map(|request| questions::SplitRequest { groups: &groups, rationale: &request.rationale }),
+            requested: split_request(seen.requested.as_ref(), &groups),
             limits: questions::SplitLimits { parts: seen.limits.parts, depth: seen.limits.depth },
             wish: same!(seen.wish, SplitTime => questions::SplitTime: Ahead, During, Never),
             files_changed: seen.files_changed,

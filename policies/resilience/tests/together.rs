@@ -189,7 +189,8 @@ fn whoever_asks_for_a_split_may_stop_where_it_is() {
     // D2
     let asks = |o: &mut exhaustion::Observation| {
         o.files_missing = 3;
-        o.split_requested = true;
+        let rationale = "too much for one session".to_owned();
+        o.split_request = Some(splitting::Request { groups: Vec::new(), rationale });
     };
     assert_eq!(ended(asks), Verdict::Answered);
 }

@@ -181,7 +181,7 @@ records! {
     PastHandoff: path session, or_default score staleness;
     exhaustion::Observation: occasion session phase signals window answer_bytes files_changed files_missing nudges git
         attributes, or_default asked_at_ms utc_offset_minutes objectives others_open handoff_reported handoff phase_files_changed
-        split_requested review_missing report_not_taken imported;
+        split_request review_missing report_not_taken imported;
     exhaustion::Assessment: verdict evidence warning reason;
     completion::Observation: session assessment;
     completion::Decision: done evidence reason;

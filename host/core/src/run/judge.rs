@@ -291,7 +291,9 @@ impl Run {
                 self.end_for(p, &Judgment::of(a), Succession::Retry);
             }
             // An agent that asks for a split stops where it is: what it has not reported done is still open (D2).
-            Verdict::Answered if asks_for_split => self.boundary(p),
+            Verdict::Answered if asks_for_split && self.phases[p].judged_as_done.is_empty() => {
+                self.boundary(p)
+            }
             Verdict::Answered => {
                 let request = self.ask_completion(p, occasion, focus, a.clone());
                 let (focus, assessment) = (focus.to_vec(), Box::new(a.clone()));
@@ -345,13 +347,21 @@ impl Run {
         let goals = &self.phases[p].goals;
         let (done, left): (Vec<usize>, Vec<usize>) =
             focus.iter().partition(|g| decision.done.contains(&goals[**g].spec.id));
-        if left.is_empty() {
+        let asks_for_split = self.phases[p].requested.is_some();
+        if left.is_empty() && !asks_for_split {
             return self.complete_focus(p, focus, &decision.evidence);
         }
         // What its agent reported as done is not, by something else that it said. What was reported meanwhile is judged next time.
         let taken_back = left.iter().filter(|g| self.phases[p].judged_as_done.contains(g));
         for g in taken_back.copied().collect::<Vec<_>>() {
             self.reopen(p, g, ObjectiveStatus::InProgress, &decision.reason);
+        }
+        // It stopped where it was: what it did not report as done is for the parts.
+        if asks_for_split {
+            let stays = |g: &usize| self.phases[p].judged_as_done.contains(g);
+            let done: Vec<usize> = done.into_iter().filter(stays).collect();
+            self.mark_done(p, &done);
+            return self.boundary(p);
         }
         // What its policy calls done and lacks evidence is left as well, and the session is told what it lacks.
         let lacking = self.mark_done(p, &done);

@@ -113,7 +113,7 @@ impl Run {
             asked_at_ms: self.now,
             utc_offset_minutes: self.utc_offset_minutes,
             git: GitView::of(&phase.facts.git),
-            split_requested: phase.requested.is_some(),
+            split_request: phase.requested.clone(),
             review_missing: phase.origin == Origin::Review && phase.submitted.is_none(),
             report_not_taken: phase.not_taken.clone(),
             imported: self.workflow.imported.is_some(),

@@ -163,7 +163,7 @@ impl Recording {
             asked_at_ms: self.at,
             utc_offset_minutes: self.utc_offset_minutes,
             git: None,
-            split_requested: false,
+            split_request: None,
             review_missing: false,
             report_not_taken: None,
             imported: false,

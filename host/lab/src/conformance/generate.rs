@@ -148,6 +148,7 @@ fn assess(dice: &mut Dice) -> (SessionObservation, String) {
     objectives.truncate(IN_FOCUS);
     let focus: Vec<ObjectiveId> = objectives.iter().map(|objective| objective.id.clone()).collect();
     views::look_at(dice, &mut objectives, &focus);
+    let split_request = dice.once_in(8).then(|| request(dice, focus));
     let seen = SessionObservation {
         occasion,
         session,
@@ -166,7 +167,7 @@ fn assess(dice: &mut Dice) -> (SessionObservation, String) {
         asked_at_ms: UnixMs(dice.number(LATEST_MS)),
         utc_offset_minutes: dice.pick(&[0, 1, -1, 60, 330, -720, 840]),
         git: views::git(dice),
-        split_requested: dice.once_in(8),
+        split_request,
         review_missing: dice.once_in(8),
         report_not_taken: dice.once_in(8).then(|| dice.line(REASON_BYTES)),
         imported: dice.once_in(8),

@@ -413,6 +413,7 @@ impl World {
                 immediate_next_action: words.clone(),
                 critical_context: vec![words.clone()],
                 critical_files: Vec::new(),
+                open: Vec::new(),
             };
             self.report(session, Report::HandoffWrite(Box::new(handoff)));
         }

@@ -39,7 +39,7 @@ pub(super) fn reported(host: &impl Host, o: &Observation, answer: Option<&Signal
 /// The prompt was answered, and nothing says why it should not be done: is there enough to show for it?
 pub(super) fn answered(host: &impl Host, o: &Observation, answer: Option<&Signal>) -> Outcome {
     // It stopped where it was, to be relieved of what is too much: that is what it should do (D2).
-    if o.split_requested {
+    if o.split_request.is_some() {
         return plain(Verdict::Answered, "it asks for its phase to be split");
     }
     // Who was to review is asked for it once; what becomes of work that nobody scored is for the host.
@@ -293,6 +293,9 @@ fn weigh(host: &impl Host, o: &Observation, open: &[&Objective], answer: Option<
         None if open.is_empty() || changed || !o.phase.expects_files => (true, String::new()),
         // What nothing shows is left to the check that follows.
         None if is_checked(o, open) => (true, String::new()),
+        None if is_hidden(o) && answer.is_some_and(|answer| answers_done(host, o, answer)) => {
+            (true, String::new())
+        }
         None => (false, format!("objective {ids}: no file changed, and the agent reported nothing")),
     };
     if is_enough {
@@ -305,6 +308,12 @@ fn weigh(host: &impl Host, o: &Observation, open: &[&Objective], answer: Option<
         said.map_or_else(String::new, |said| format!("; it said last: \"{}\"", one_line(&said, NOTE_BYTES)));
     let question = format!("{what}{said}. Is the work done?");
     unfinished(host, o, what, Action::AskPerson(question))
+}
+
+/// Whether what a part changed cannot be told from what its siblings changed in the same folder. The whole is verified or reviewed
+/// once the parts are together (D3).
+fn is_hidden(o: &Observation) -> bool {
+    o.phase.origin == Origin::Split && o.phase.tree.is_none() && o.phase_files_changed > 0
 }
 
 /// Asks the same session once, by name, for what is missing; then goes on as said.

@@ -1,5 +1,5 @@
-//! What an agent says against its own report of all that it was given (A11): in a handoff, in the notes of its reports, or in its
-//! answer. It is asked once which of them holds. What it says again is not done, however often it reports it.
+//! What an agent says against its own report of all that it was given (A11): in a handoff, in a request to split, in the notes
+//! of its reports, or in its answer. It is asked once which of them holds. What it says again is not done, however often it reports it.
 
 use baton_sdk::Host;
 use baton_sdk::exhaustion::Observation;
@@ -76,6 +76,12 @@ fn takes_back<'o>(
     let handoff = o.handoff.as_ref().filter(|_| !is_review && !is_affirmed);
     if let Some(quoted) = handoff.and_then(left) {
         return Some(contrary(&named_in(&quoted, done), "its handoff", &quoted, true));
+    }
+    let request = o.split_request.as_ref();
+    if let Some(quoted) =
+        request.and_then(|request| ending::left_by_split(host, request, done, &others(o, done)))
+    {
+        return Some(contrary(&named_in(&quoted, done), "its request to split", &quoted, false));
     }
     if !is_review && let Some(by_note) = taken_back_by_notes(host, o, done) {
         return Some(by_note);

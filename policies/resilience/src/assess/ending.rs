@@ -28,13 +28,15 @@ use baton_sdk::types::{Channel, Evidence, Objective, Signal, Span};
 use super::signals::EVIDENCE_BYTES;
 use claim::{Claim, Claimed, claims, is_mark};
 use classes::{CONDITIONS, NUMBERS, SELVES};
-pub(super) use handoff::{left_by_answer, left_by_handoff};
+pub(super) use handoff::{left_by_answer, left_by_handoff, left_by_split};
 use lexicon::{Lexicon, List};
 pub(super) use line::{names, without_answer};
 use words::{Sentence, sentences};
 pub(super) use work::{Said, last_words, says};
 
 /// Bytes at the end of an answer that are its last words.
+/// Words between the numbers of a part and of its whole.
+const OF_PARTS: [&str; 5] = ["the", "out", "its", "their", "all"];
 const LAST_WORDS_BYTES: usize = 2 << 10;
 /// What is longer is noise, and must not cost more fuel than a decision has.
 const SENTENCE_WORDS: usize = 120;
@@ -396,13 +398,13 @@ fn is_lead(word: &str) -> bool {
     LEADS.contains(&word) || word.ends_with("ly")
 }
 
-/// "3 of 5", "two of the three": a part is done.
+/// "3 of 5", "two of the three", "2 of its 5": a part is done.
 fn part_of(words: &[String]) -> Option<usize> {
     let number = |word: &String| {
         word.parse::<usize>().ok().or_else(|| NUMBERS.iter().position(|number| *number == word.as_str()))
     };
     (0..words.len()).rev().find(|at| {
-        let rest = words[*at..].iter().filter(|word| word.as_str() != "the" && word.as_str() != "out");
+        let rest = words[*at..].iter().filter(|word| !OF_PARTS.contains(&word.as_str()));
         let rest: Vec<&String> = rest.take(3).collect();
         let [part, of, whole] = rest[..] else { return false };
         of == "of" && number(part).zip(number(whole)).is_some_and(|(part, whole)| part < whole)

@@ -179,3 +179,60 @@ fn an_answer_about_finished_work_takes_nothing_back() {
         assert_eq!(taken_back(&judged), Vec::<&str>::new(), "{answer}: {}", judged.reason);
     }
 }
+
+/// The prompt was about the printer, the parser was done before, and the tests are open: it asks for the phase to be split.
+fn split_requested(rationale: &str) -> Judged {
+    judge("The scope is too large.", |o| {
+        let rationale = rationale.to_owned();
+        o.split_request = Some(splitting::Request { groups: Vec::new(), rationale });
+        (o.phase.progress.open, o.phase.progress.done, o.phase.check) = (1, 2, None);
+        (o.files_changed, o.phase.expects_files) = (1, true);
+        o.objectives = vec![reported("printer", ""), reported("parser", "")];
+        o.others_open = vec!["tests".into(), "lexer".into()];
+    })
+}
+
+#[test]
+fn a_request_to_split_takes_back_what_it_says_is_left() {
+    // A11, D2
+    for rationale in [
+        "parser is not finished: cases 3 to 5 are missing. tests and lexer share no files",
+        "parser.txt has only 2 of its 5 lines; too much for one session",
+        "The parser still lacks lines 3 to 5, and the tests need a session of their own",
+    ] {
+        let judged = split_requested(rationale);
+        assert_eq!(taken_back(&judged), ["parser"], "{rationale}: {}", judged.reason);
+    }
+    for rationale in [
+        "parser and printer are done; tests and lexer share no files",
+        "tests and lexer are too much for one session",
+        "tests is large: 40 cases are missing. The lexer is not begun",
+    ] {
+        let judged = split_requested(rationale);
+        assert_eq!(taken_back(&judged), Vec::<&str>::new(), "{rationale}: {}", judged.reason);
+    }
+}
+
+#[test]
+fn a_part_in_a_shared_folder_is_believed_where_nobody_can_tell_what_it_changed() {
+    // D3: the whole is verified or reviewed once the parts are together.
+    let part = |text: &str, phase_files_changed: u32, origin: Origin| {
+        judge(text, |o| {
+            (o.phase.origin, o.phase.tree, o.phase.check) = (origin, None, None);
+            o.phase.progress = Progress { done: 0, open: 1, failed: 0, done_by_session: 0 };
+            o.phase.expects_files = true;
+            (o.files_changed, o.phase_files_changed, o.nudges) = (0, phase_files_changed, 1);
+            o.objectives = vec![sample::objective("printer", "Write what prints.")];
+        })
+    };
+    let judged = part("Done: printer", 2, Origin::Split);
+    assert_eq!(judged.verdict, Verdict::Completed, "{}", judged.reason);
+    for (text, changed, origin) in [
+        ("Done: printer", 0, Origin::Split),
+        ("Done: printer", 2, Origin::Workflow),
+        ("It prints.", 2, Origin::Split),
+    ] {
+        let judged = part(text, changed, origin.clone()).verdict;
+        assert_eq!(judged, Verdict::Unfinished, "{text} {changed} {origin:?}");
+    }
+}

@@ -3,6 +3,7 @@
 
 use baton_sdk::Host;
 use baton_sdk::handoff::ReportedHandoff;
+use baton_sdk::splitting::Request;
 use baton_sdk::types::Objective;
 
 use super::ids::{as_name, as_names, ids_of};
@@ -52,6 +53,17 @@ pub(in crate::assess) fn left_by_handoff(
     let told = std::iter::once(&handoff.current_state).chain(handoff.critical_context.iter().take(FACTS));
     let left = told.into_iter().find_map(|text| reader.left_in(beginning(text), false));
     left.or_else(|| reader.left_in(beginning(&handoff.immediate_next_action), true))
+}
+
+/// The words by which it does so where it asks for the phase to be split. What is not named is what it asks for.
+pub(in crate::assess) fn left_by_split(
+    host: &impl Host,
+    request: &Request,
+    done: &[&Objective],
+    others: &[String],
+) -> Option<String> {
+    let reader = Reader { unnamed: About::Other, ..Reader::new(host, done, others) };
+    reader.left_in(beginning(&request.rationale), false)
 }
 
 /// The words by which an answer does so.

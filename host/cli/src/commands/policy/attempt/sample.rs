@@ -191,7 +191,7 @@ fn exhaustion() -> SessionObservation {
         asked_at_ms: NOW,
         utc_offset_minutes: 0,
         git: git(),
-        split_requested: false,
+        split_request: None,
         review_missing: false,
         report_not_taken: None,
         imported: false,
