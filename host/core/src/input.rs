@@ -311,6 +311,9 @@ pub struct ReportedHandoff {
     /// Files that matter, workspace-relative, with a line behind it or not ("src/printer.rs:40").
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub critical_files: Vec<String>,
+    /// Ids of objectives that are not finished, whatever was reported of them before.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub open: Vec<ObjectiveId>,
 }
 
 impl ReportedHandoff {

@@ -36,6 +36,7 @@ mod ask;
 mod begin;
 mod clock;
 mod commit;
+mod dispute;
 mod entries;
 mod evidence;
 mod examine;

@@ -111,6 +111,10 @@ pub struct HandoffWrite {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 20))]
     pub critical_files: Vec<String>,
+    /// Ids of the objectives that are not finished: one that was reported as done before is open again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(with = "Vec<String>")]
+    pub open: Vec<ObjectiveId>,
 }
 
 /// Ask for your phase to be split, where its scope is too large for one session: each group then gets an agent of its own,
@@ -284,6 +288,7 @@ impl Call {
                 immediate_next_action: written.immediate_next_action,
                 critical_context: written.critical_context,
                 critical_files: written.critical_files,
+                open: written.open,
             })),
             Call::SplitRequest(SplitRequest { groups, rationale }) => {
                 let group =

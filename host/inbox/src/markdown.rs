@@ -77,6 +77,7 @@ pub(crate) fn handoff(text: &str) -> Result<Reported, Fault> {
         immediate_next_action: or(&next, NO_NEXT),
         critical_context: context,
         critical_files: files,
+        open: Vec::new(),
     });
     records.iter().chain([&handoff]).try_for_each(Call::check)?;
     Ok(Reported { handoff, records })

@@ -291,7 +291,10 @@ fn moved(view: &RunView, objective: &ObjectiveId, status: ObjectiveStatus) -> St
     let now = phase.objectives.iter().find(|row| row.id == *objective).map_or(status, |row| row.status);
     let what = match (status, now) {
         (said, now) if said == now => format!("{objective} {}", word(now)),
-        (_, now) => format!("{objective} stays {}: what is done is not taken back", word(now)),
+        (_, ObjectiveStatus::Done) => {
+            format!("its phase is over, and {objective} stays done until a person is asked about this")
+        }
+        (_, now) => format!("{objective} stays {}", word(now)),
     };
     let next = match phase.objectives.iter().find(|row| !done(row.status)) {
         Some(next) if next.id == *objective => String::new(),

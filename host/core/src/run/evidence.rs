@@ -125,7 +125,7 @@ impl Run {
     }
 
     /// An agent reported where an objective stands. Only the phase that holds the objective can speak of it, from its first session
-    /// until it is over: no report reopens what was verified and closed, or does what nobody was asked for.
+    /// until it is over: no report does what nobody was asked for, and whether one reopens what was closed is for a person to say.
     pub(super) fn objective_reported(
         &mut self,
         p: usize,
@@ -141,14 +141,19 @@ impl Run {
             Some(id) => phase.sessions.contains(id),
             None => !phase.sessions.is_empty() && !is_at_rest(),
         };
-        if phase.is_over() || !is_own {
+        let reported =
+            |by: Option<SessionId>| Reported { status, note: note.to_owned(), by, before_prompt: None };
+        if phase.is_over() {
+            return self.dispute(p, g, reported(from.cloned()));
+        }
+        if !is_own {
             return;
         }
         let by = from.cloned().or_else(|| phase.session.clone());
         let now = self.now;
         let goal = &mut self.phases[p].goals[g];
         goal.set_remark(note, now);
-        goal.reported = Some(Reported { status, note: note.to_owned(), by: by.clone(), before_prompt: None });
+        goal.reported = Some(reported(by.clone()));
         match status {
             ObjectiveStatus::Done => {
                 goal.is_unjudged = true;
@@ -365,7 +370,7 @@ impl Phase {
     }
 
     /// The objectives that its session is judged by: those of its prompt, those that it reported as done beside them, those that it
-    /// had done before and now speaks of, and those of whichever session of which its handoff speaks. What a person accepted, or a
+    /// had done before and now speaks of, and those of whichever session of which its handoff or its request to split speaks. What a person accepted, or a
     /// check showed, is not judged again.
     pub(super) fn to_judge(&self, focus: Vec<usize>, answer: &str) -> Vec<usize> {
         // A session that was given nothing has done nothing.
@@ -379,7 +384,9 @@ impl Phase {
         let is_spoken_of =
             |goal: &Goal| said.iter().any(|said| is_denied(&goal.spec.id, said) || goal.is_told_of(said));
         let handoff = self.handoff_by(self.session.as_ref());
-        let told: Vec<&str> = handoff.into_iter().flat_map(|(_, handoff)| handoff.texts()).collect();
+        let asked = self.requested.iter().map(|request| request.rationale.as_str());
+        let told: Vec<&str> =
+            handoff.into_iter().flat_map(|(_, handoff)| handoff.texts()).chain(asked).collect();
         let is_handed_off = |goal: &Goal| goal.is_done() && told.iter().any(|said| goal.is_told_of(said));
         let beside = self.goals.iter().enumerate().filter(|(g, goal)| {
             let is_said = goal.is_unjudged || is_spoken_of(goal);
@@ -494,7 +501,7 @@ pub(super) fn words_of(status: ObjectiveStatus) -> &'static str {
     }
 }
 
-fn excerpt(note: &str) -> String {
+pub(super) fn excerpt(note: &str) -> String {
     note[..note.floor_char_boundary(NOTE_BYTES)].to_owned()
 }
 

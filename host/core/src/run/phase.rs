@@ -16,6 +16,7 @@ use crate::workflow::{Objective, Phase as Spec};
 
 use super::activity::Activity;
 use super::clock::Clock;
+use super::dispute::Dispute;
 use super::examine::Score;
 use super::handoff::Found;
 use super::join::Fork;
@@ -208,6 +209,8 @@ pub(super) struct Phase {
     pub(super) requested: Option<SplitRequest>,
     /// What of the objectives that the policy is asked about was taken for done when it was asked.
     pub(super) judged_as_done: Vec<usize>,
+    /// What was said against its objectives since it was over, until a person is asked.
+    pub(super) disputes: Vec<Dispute>,
     pub(super) handoffs: Vec<HandoffRow>,
     /// What the phase that it was split from left to it, where a session had worked there.
     pub(super) inherited: Option<Box<Inherited>>,
@@ -310,6 +313,7 @@ impl Phase {
             handoff_is_last: false,
             requested: None,
             judged_as_done: Vec::new(),
+            disputes: Vec::new(),
             handoffs: Vec::new(),
             inherited: None,
             closings: Vec::new(),

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use crate::ids::{Digest, SessionId};
+use crate::ids::{Digest, ObjectiveId, SessionId};
 use crate::input::{Report, SplitGroupReport};
 use crate::observation::{Attempt, Basis, ObjectiveStatus, SplitRequest};
 use crate::view::Origin;
@@ -96,6 +96,34 @@ impl Run {
         }
     }
 
+    /// The phase in which a report of a session counts for an objective. Sub-phases stand after their parent and hold the objective
+    /// too: the newest holder counts. Once that is over, a session of the parent mends it where the parts came together.
+    fn holder_of(&self, objective: &ObjectiveId, from: Option<&SessionId>) -> Option<usize> {
+        let holds = |p: &Phase| p.goals.iter().any(|g| &g.spec.id == objective);
+        let is_own = |p: &Phase| from.is_some_and(|id| p.sessions.contains(id)) && holds(p);
+        let newest = self.phases.iter().rposition(holds);
+        let is_open = newest.is_some_and(|p| !self.phases[p].is_over());
+        let own = self.phases.iter().position(is_own).filter(|_| !is_open);
+        own.or(newest)
+    }
+
+    /// What a handoff lists as open is not done, whatever was reported of it (A11).
+    fn reopen_listed(&mut self, from: Option<&SessionId>, open: &[ObjectiveId]) {
+        for id in open {
+            let Some(p) = self.holder_of(id, from) else { continue };
+            let goal = self.phases[p].goals.iter().position(|goal| goal.spec.id == *id && goal.is_done());
+            if let Some(g) = goal {
+                self.objective_reported(
+                    p,
+                    g,
+                    from,
+                    ObjectiveStatus::InProgress,
+                    "a handoff lists it as open",
+                );
+            }
+        }
+    }
+
     /// Whether a report with this address was taken: once more it counts no more.
     pub fn has_report(&self, digest: &Digest) -> bool {
         self.reports.known.contains(digest)
@@ -108,16 +136,7 @@ impl Run {
             return;
         }
         let phase = match report {
-            Report::ObjectiveUpdate { objective, .. } => {
-                let holds = |p: &Phase| p.goals.iter().any(|g| &g.spec.id == objective);
-                let is_own = |p: &Phase| from.is_some_and(|id| p.sessions.contains(id)) && holds(p);
-                // Sub-phases stand after their parent and hold the objective too: the newest holder counts. Once that is over, a
-                // session of the parent mends it where the parts came together.
-                let newest = self.phases.iter().rposition(holds);
-                let is_open = newest.is_some_and(|p| !self.phases[p].is_over());
-                let own = self.phases.iter().position(is_own).filter(|_| !is_open);
-                own.or(newest)
-            }
+            Report::ObjectiveUpdate { objective, .. } => self.holder_of(objective, from),
             _ => from
                 .and_then(|id| self.phases.iter().position(|p| p.sessions.contains(id)))
                 .or_else(|| self.phases.iter().position(Phase::is_active)),
@@ -172,6 +191,7 @@ impl Run {
                 if !self.phases[p].is_over() {
                     self.reopen_what_comes_next(p, from, &handoff.immediate_next_action);
                 }
+                self.reopen_listed(from, &handoff.open);
                 self.phases[p].handoff_is_last = true;
                 self.phases[p].reported_handoff = Some((from.cloned(), (**handoff).clone()));
             }

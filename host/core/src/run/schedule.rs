@@ -52,6 +52,7 @@ impl Run {
             return;
         }
         self.skip_dependents();
+        self.ask_about_disputes();
         while let Some(p) = self.next_to_go_on(ticked) {
             match self.phases[p].step {
                 Step::Pending => self.begin_phase(p),

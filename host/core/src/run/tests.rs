@@ -2,6 +2,7 @@
 
 mod changes;
 mod commits;
+mod disputes;
 mod endings;
 mod examinations;
 mod handoffs;

@@ -125,8 +125,10 @@ impl Agent {
                 acts.end(dice, "done");
             }
             Does::HandOff => {
-                focus.iter().for_each(|id| acts.report(dice, stands(id, ObjectiveStatus::InProgress)));
-                acts.report(dice, Report::HandoffWrite(Box::new(handoff())));
+                // Its handoff takes back what it reported before.
+                let said = if dice.percent(30) { ObjectiveStatus::Done } else { ObjectiveStatus::InProgress };
+                focus.iter().for_each(|id| acts.report(dice, stands(id, said)));
+                acts.report(dice, Report::HandoffWrite(Box::new(handoff(focus))));
                 acts.end(dice, "handoff");
             }
             // Both end as if all were well: what they report is against it.
@@ -255,12 +257,13 @@ fn stands(id: &ObjectiveId, status: ObjectiveStatus) -> Report {
     Report::ObjectiveUpdate { objective: id.clone(), status, note: "as far as it goes".into() }
 }
 
-fn handoff() -> ReportedHandoff {
+fn handoff(open: &[ObjectiveId]) -> ReportedHandoff {
     ReportedHandoff {
         current_state: "half of it is there".into(),
         immediate_next_action: "do the other half".into(),
         critical_context: Vec::new(),
         critical_files: Vec::new(),
+        open: open.to_vec(),
     }
 }
 

@@ -108,6 +108,7 @@ fn inputs() -> Vec<Input> {
             immediate_next_action: "go on".into(),
             critical_context: vec!["UTF-8".into()],
             critical_files: vec!["a.rs".into()],
+            open: Vec::new(),
         }))),
         reported(Report::ReviewSubmit {
             score: 62,

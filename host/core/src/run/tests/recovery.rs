@@ -167,6 +167,7 @@ fn a_handoff_behind_a_report_of_done_opens_what_it_names_next() {
             immediate_next_action: next.into(),
             critical_context: Vec::new(),
             critical_files: Vec::new(),
+            open: Vec::new(),
         };
         world.put(reported(Report::HandoffWrite(Box::new(handoff))));
         world.go();

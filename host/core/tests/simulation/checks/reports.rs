@@ -31,7 +31,9 @@ impl Reports {
             Report::ObjectiveUpdate { objective, status, .. } => {
                 _ = self.last.insert(objective.clone(), (session.clone(), *status));
             }
-            Report::HandoffWrite(_) => {
+            Report::HandoffWrite(handoff) => {
+                let open = handoff.open.iter();
+                self.last.extend(open.map(|id| (id.clone(), (session.clone(), ObjectiveStatus::InProgress))));
                 self.unread.insert(row.id.clone(), session.clone());
                 self.written.insert(row.id.clone(), session.clone());
             }

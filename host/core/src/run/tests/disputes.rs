@@ -1,0 +1,87 @@
+//! What is reported against an objective whose phase is over (A11).
+
+use super::world::{World, workflow};
+use crate::action::Ending;
+use crate::ids::Digest;
+use crate::input::{Choice, Input, Report, ReportedHandoff};
+use crate::observation::ObjectiveStatus;
+use crate::view::RunStatus;
+
+/// Two phases of one objective each; the session of the second reports these when it has begun.
+fn walked(reports: Vec<Report>) -> World {
+    let mut world = World::new(workflow(&[("1", &["a"]), ("2", &["b"])]));
+    while !world.run.live_sessions().iter().any(|live| live.as_str() == "s2") {
+        assert!(world.step());
+    }
+    for (n, report) in reports.into_iter().enumerate() {
+        let digest = Digest::of(format!("report {n}"));
+        world.put(Input::Reported { session: Some("s2".into()), digest, report });
+    }
+    world.go();
+    world
+}
+
+fn update(status: ObjectiveStatus) -> Report {
+    Report::ObjectiveUpdate { objective: "a".into(), status, note: "it drops quotes".into() }
+}
+
+fn status_of_a(world: &World) -> ObjectiveStatus {
+    world.run.view(world.now).unwrap().phases[0].objectives[0].status
+}
+
+#[test]
+fn a_report_against_work_that_is_closed_is_put_to_a_person() {
+    for status in [ObjectiveStatus::Failed, ObjectiveStatus::InProgress] {
+        let world = walked(vec![update(status)]);
+        assert_eq!((world.run.status(), status_of_a(&world)), (RunStatus::Paused, status));
+        let view = world.run.view(world.now).unwrap();
+        let question = &view.questions[0];
+        assert!(question.text.contains("Session s2 reported objective a as"), "{}", question.text);
+        assert!(question.text.contains("after its phase was over: \"it drops quotes\""), "{}", question.text);
+        assert!(question.choices.contains(&Choice::Accept) && question.choices.contains(&Choice::Retry));
+    }
+}
+
+#[test]
+fn what_a_person_says_to_it_holds() {
+    let mut accepted = walked(vec![update(ObjectiveStatus::Failed)]);
+    accepted.answer(Choice::Accept);
+    assert_eq!((accepted.ending(), status_of_a(&accepted)), (Some(Ending::Done), ObjectiveStatus::Done));
+    assert_eq!(accepted.worked[&"a".into()], 1);
+
+    let mut mended = walked(vec![update(ObjectiveStatus::Failed)]);
+    mended.answer(Choice::Retry);
+    assert_eq!((mended.ending(), status_of_a(&mended)), (Some(Ending::Done), ObjectiveStatus::Done));
+    assert_eq!(mended.worked[&"a".into()], 2);
+
+    let mut skipped = walked(vec![update(ObjectiveStatus::Failed)]);
+    skipped.answer(Choice::Skip);
+    assert_eq!(
+        (skipped.ending(), status_of_a(&skipped)),
+        (Some(Ending::Unfinished), ObjectiveStatus::Failed)
+    );
+}
+
+#[test]
+fn whoever_takes_it_back_leaves_nothing_to_ask() {
+    let world = walked(vec![update(ObjectiveStatus::Failed), update(ObjectiveStatus::Done)]);
+    assert_eq!((world.ending(), status_of_a(&world)), (Some(Ending::Done), ObjectiveStatus::Done));
+}
+
+#[test]
+fn a_handoff_lists_what_is_open_of_any_phase() {
+    let handoff = ReportedHandoff {
+        current_state: "b is written".into(),
+        immediate_next_action: "go on".into(),
+        open: vec!["a".into(), "b".into()],
+        ..ReportedHandoff::default()
+    };
+    let done =
+        Report::ObjectiveUpdate { objective: "b".into(), status: ObjectiveStatus::Done, note: String::new() };
+    let mut world = walked(vec![done, Report::HandoffWrite(Box::new(handoff))]);
+    assert_eq!(world.run.status(), RunStatus::Paused);
+    assert!(world.run.view(world.now).unwrap().questions[0].text.contains("a handoff lists it as open"));
+    assert!(world.worked[&"b".into()] >= 1);
+    world.answer(Choice::Accept);
+    assert_eq!(world.ending(), Some(Ending::Done));
+}
