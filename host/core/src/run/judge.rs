@@ -12,7 +12,7 @@ use crate::time::DurationMs;
 
 use super::Run;
 use super::quota::outlasts_its_reset;
-use super::step::{AfterEnd, Pause, Step, Succession};
+use super::step::{AfterEnd, AfterSummary, Pause, Step, Succession};
 
 /// No wait between two tries is longer: a person who looks sees something move.
 const LONGEST_BACKOFF: DurationMs = DurationMs::from_mins(5);
@@ -409,9 +409,14 @@ impl Run {
     pub(super) fn nudge(&mut self, p: usize, mut focus: Vec<usize>) {
         let phase = &self.phases[p];
         focus.retain(|g| !phase.goals[*g].is_done());
-        match focus.is_empty() {
-            true => self.boundary(p),
-            false => self.brief(p, BriefKind::Nudged, focus),
+        let has_lost_context = self.session(p).is_some_and(|session| session.lost_context);
+        if focus.is_empty() {
+            self.boundary(p);
+        } else if !has_lost_context
+            || !self.may_summarise(p)
+            || !self.summarise(p, AfterSummary::AskAgain(focus.clone()))
+        {
+            self.brief(p, BriefKind::Nudged, focus);
         }
     }
 

@@ -186,7 +186,9 @@ impl Run {
             | Step::Completing { .. }
             | Step::Recovering { .. }
             | Step::Fitting { .. }
-            | Step::Summarising { then: AfterSummary::Boundary, .. } => PhaseStatus::Working,
+            | Step::Summarising { then: AfterSummary::Boundary | AfterSummary::AskAgain(_), .. } => {
+                PhaseStatus::Working
+            }
             Step::Summarising { then: AfterSummary::Compact(_), .. } | Step::Compacting { .. } => {
                 PhaseStatus::Compacting
             }

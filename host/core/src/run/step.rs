@@ -222,6 +222,8 @@ pub(super) enum AfterSummary {
     Boundary,
     /// The compaction, with these instructions to the agent.
     Compact(String),
+    /// The same objectives once more: the agent compacted its context by itself.
+    AskAgain(Vec<usize>),
 }
 
 /// What follows once a tree is again as it was committed.

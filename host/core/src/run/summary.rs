@@ -55,6 +55,7 @@ impl Run {
             AfterSummary::Compact(instructions) if written.is_some() => self.compact(p, instructions),
             // Without its safety net no context is thrown away (B2): the work goes on uncompacted.
             AfterSummary::Compact(_) => self.brief_next(p, BriefKind::Next),
+            AfterSummary::AskAgain(focus) => self.brief(p, BriefKind::Nudged, focus),
         }
     }
 

@@ -320,10 +320,13 @@ impl Run {
     /// Between two prompts: first a summary of what is new, so that one exists whenever the agent compacts by itself (B2). Reviews and
     /// merges, which the host made, are one step each; a recording has no agent.
     pub(super) fn boundary(&mut self, p: usize) {
-        let may_compact = !self.phases[p].is_made_by_host() && self.workflow.imported.is_none();
-        if !may_compact || !self.summarise(p, AfterSummary::Boundary) {
+        if !self.may_summarise(p) || !self.summarise(p, AfterSummary::Boundary) {
             self.cross_boundary(p);
         }
+    }
+
+    pub(super) fn may_summarise(&self, p: usize) -> bool {
+        !self.phases[p].is_made_by_host() && self.workflow.imported.is_none()
     }
 
     /// What is finished is verified; else the fixed order asks splitting, then compaction.

@@ -120,6 +120,7 @@ fn an_agent_that_compacted_by_itself_is_oriented_by_its_next_prompt() {
     world.go();
     let seen = briefed(&world, "1");
     assert_eq!((seen[1].kind, seen[1].compacted), (BriefKind::Nudged, true));
+    assert_eq!(entry(seen[1], EntryKind::Summary), Some(".baton/r1/summaries/phase-1.md"));
     assert_eq!((seen[2].kind, seen[2].compacted), (BriefKind::Next, false));
 }
 
