@@ -119,7 +119,8 @@ impl Prompt {
         text(&self.sections)
     }
 
-    /// Puts a section before the one of this id, or at the end where there is none: how a layer adds one.
+    /// Puts a section before the one of this id, or at the end where there is none: how a layer adds one. Where another layer has added
+    /// one of the same id, it gets a number: "house-rules-2".
     ///
     /// ```
     /// use baton_sdk::{prompting::Prompt, sections::Section};
@@ -129,8 +130,14 @@ impl Prompt {
     /// prompt.insert_before("reporting", Section::new("house-rules"));
     /// let ids: Vec<&str> = prompt.sections.iter().map(|section| section.id.as_str()).collect();
     /// assert_eq!(ids, ["opening", "house-rules", "reporting"]);
+    /// prompt.insert_before("reporting", Section::new("house-rules"));
+    /// assert_eq!(prompt.sections[2].id, "house-rules-2");
     /// ```
     pub fn insert_before(&mut self, id: &str, section: Section) {
+        let is_known = |id: &String| self.sections.iter().any(|known| known.id == *id);
+        let numbered = (2..).map(|n| format!("{}-{n}", section.id));
+        let free = std::iter::once(section.id.clone()).chain(numbered).find(|id| !is_known(id));
+        let section = Section { id: free.unwrap_or_default(), ..section };
         let at = self.sections.iter().position(|known| known.id == id).unwrap_or(self.sections.len());
         self.sections.insert(at, section);
     }

@@ -48,6 +48,16 @@ fn a_prompt_without_that_section_gets_them_at_its_end() {
 }
 
 #[test]
+fn two_of_these_layers_may_stand_one_over_the_other() {
+    let mut host = MockHost::with_settings_of::<HouseRules>(&[rules(&["Tests first."])]);
+    let below = composed(Some(true), Kind::First, &[rules(&["No TODO comments."])]).unwrap();
+    host.set_next(move |_| Some(Answer::Brief(below.clone())));
+    let composed = HouseRules::compose(&host, sample::handoff_observation(Kind::First, None, None)).unwrap();
+    let ids: Vec<&str> = composed.sections.iter().map(|section| section.id.as_str()).collect();
+    assert_eq!(ids, ["opening", "house-rules", "house-rules-2", "reporting"]);
+}
+
+#[test]
 fn they_are_said_once_a_session_unless_they_are_wanted_in_every_prompt() {
     let next = |given: &[(&str, SettingValue)]| composed(Some(true), Kind::Next, given).unwrap().text();
     assert_eq!(next(&[rules(&["Tests first."])]), prompt(true).text());
