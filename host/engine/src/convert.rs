@@ -454,7 +454,7 @@ pub(crate) fn handoff<R>(
     let reads = list(&seen.reads, |read| questions::FileRead { path: &read.path, times: read.times });
     let lessons = list(&seen.lessons, |lesson| questions::Lesson {
         phase: lesson.phase.as_str(),
-        kind: same!(lesson.kind, see::LessonKind => questions::LessonKind: Decision, Gotcha, FailedApproach, Pattern),
+        kind: same!(lesson.kind, see::LessonKind => questions::LessonKind: Decision, Gotcha, FailedApproach, Pattern, Handoff),
         text: &lesson.text,
         path: lesson.path.as_deref(),
     });

@@ -22,6 +22,7 @@ mod instructions;
 mod markdown;
 mod parse;
 mod proxy;
+mod salvage;
 mod service;
 
 pub use call::{

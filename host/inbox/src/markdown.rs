@@ -5,7 +5,7 @@ use crate::catalogue::Fault;
 use crate::check::{FACTS_MAX, FILES_MAX};
 
 /// Where a document names no next step, nothing is made up for it.
-const NO_NEXT: &str = "Go on with what the current state leaves open: no next step was named.";
+pub(crate) const NO_NEXT: &str = "Go on with what the current state leaves open: no next step was named.";
 
 /// Where a decision or an attempt says no more.
 const NO_RATIONALE: &str = "as its handoff says";
@@ -20,7 +20,7 @@ pub(crate) struct Reported {
 }
 
 /// Where it names nothing else.
-const NO_STATE: &str = "As the next step says.";
+pub(crate) const NO_STATE: &str = "As the next step says.";
 
 /// A heading with the lines below it.
 struct Section<'t> {

@@ -7,6 +7,10 @@ use crate::call::Call;
 use crate::catalogue::{Fault, read, takes};
 use crate::error::Problem;
 use crate::instructions::KINDS;
+use crate::salvage;
+
+/// The tool whose words are for somebody else than the host.
+const HANDOFF: &str = "handoff_write";
 
 /// Why a file is no report.
 #[derive(Debug)]
@@ -72,9 +76,13 @@ fn call(mut object: Map<String, Value>) -> Result<Call, Wrong> {
         return Err(Wrong::new(Some("report"), message, format!("use one of {}", kinds())));
     };
     let tool = kind.replace('-', "_");
-    read(&tool, object).map_err(|fault| Wrong {
-        fault,
-        allowed: format!("{kind:?} takes {}, and session (text, optional)", takes(&tool)),
+    let handoff = (tool == HANDOFF).then(|| salvage::handoff(&object)).flatten().map(Call::HandoffWrite);
+    read(&tool, object).or_else(|fault| match handoff.filter(|handoff| handoff.check().is_ok()) {
+        Some(handoff) => Ok(handoff),
+        None => {
+            let allowed = format!("{kind:?} takes {}, and session (text, optional)", takes(&tool));
+            Err(Wrong { fault, allowed })
+        }
     })
 }
 
@@ -141,6 +149,29 @@ mod tests {
         assert!(problem("[]").contains("not a JSON object"));
         assert!(problem(r#"{"session": 3, "report": "attempt-record"}"#).contains("3 is not text"));
         assert!(problem("{\n\"a\": x\n}").starts_with("r.json, line 2: not JSON: "));
+    }
+
+    // C23
+    #[test]
+    fn a_handoff_of_a_wrong_form_keeps_what_it_says() {
+        let read = |text: &str| match report("r.json", text.as_bytes()) {
+            Ok((_, Call::HandoffWrite(handoff))) => handoff,
+            other => panic!("{other:?}"),
+        };
+        let long = read(
+            r#"{"report": "handoff-write", "current_state": "2 of 5", "immediate_next_action": ["case 3", "case 4"],
+                "critical_context": ["a", "b", "c", "d", "e", "f"], "open": "parser", "branch": "main"}"#,
+        );
+        assert_eq!(long.current_state, "2 of 5\n- f\n- branch: main");
+        assert_eq!(long.immediate_next_action, "case 3; case 4");
+        assert_eq!((long.critical_context.len(), long.open.len()), (5, 1));
+
+        let short = read(r#"{"report": "handoff-write", "critical_context": "the file is latin1"}"#);
+        assert_eq!(short.critical_context, ["the file is latin1"]);
+        assert!(short.immediate_next_action.starts_with("Go on with"), "{short:?}");
+
+        let empty = problem(r#"{"report": "handoff-write", "current_state": " "}"#);
+        assert!(empty.contains("immediate_next_action"), "{empty}");
     }
 
     #[test]

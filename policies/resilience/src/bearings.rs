@@ -148,6 +148,7 @@ fn lesson(lesson: &Lesson) -> String {
         LessonKind::Gotcha => "gotcha",
         LessonKind::FailedApproach => "failed",
         LessonKind::Pattern => "pattern",
+        LessonKind::Handoff => "handoff",
         LessonKind::Other(kind) => kind,
     };
     let phase = one_line(&lesson.phase, HEADING_BYTES);

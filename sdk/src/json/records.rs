@@ -152,7 +152,7 @@ growing_words! {
     offloading::ItemKind: ToolResult ToolInput;
     splitting::Occasion: PhaseStart Boundary Requested OutOfContinuations;
     prompting::Kind: First Next Continuing ReOriented Nudged Reviewing Merging;
-    handoff::LessonKind: Decision Gotcha FailedApproach Pattern;
+    handoff::LessonKind: Decision Gotcha FailedApproach Pattern Handoff;
     handoff::EntryKind: Index Progress WorkItems InitScript Summary;
 }
 

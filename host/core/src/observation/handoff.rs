@@ -94,6 +94,8 @@ pub enum LessonKind {
     Gotcha,
     FailedApproach,
     Pattern,
+    /// Of the handoff that an agent wrote when everything of its phase was done.
+    Handoff,
 }
 
 /// `questions.lesson`.

@@ -1,29 +1,69 @@
-//! What is reported against an objective whose phase is over (A11). Whoever mends it would work beside those that came after it, so a
-//! person says what holds, once nobody works in its folder, and before the run ends.
+//! What speaks against an objective whose phase is over (A11): a report, a handoff that lists it as open, an expected file that is gone at
+//! the end of the run. Whoever mends it would work beside those that came after it, so a person says what holds, once nobody works
+//! in its folder, and before the run ends.
+
+use crate::ids::SessionId;
+use crate::input::ReportedHandoff;
+use crate::observation::ObjectiveStatus;
 
 use super::Run;
 use super::evidence::{excerpt, words_of};
-use super::phase::Reported;
+use super::phase::{Goal, Phase, Reported};
 use super::step::{Pause, Step};
-use crate::observation::ObjectiveStatus;
 
-/// A report against an objective of a phase that is over.
+/// What speaks against an objective of a phase that is over.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Dispute {
     /// Index of the objective in its phase.
     goal: usize,
-    reported: Reported,
+    /// In words for a person.
+    words: String,
+    status: ObjectiveStatus,
+    /// Absent where the disk says it.
+    reported: Option<Reported>,
+    /// The handoff that says it, and who wrote it: whoever takes the objective up goes on from there.
+    handoff: Option<(Option<SessionId>, ReportedHandoff)>,
 }
 
 impl Run {
     /// Keeps the newest word against an objective; a report of done takes it back.
-    pub(super) fn dispute(&mut self, p: usize, g: usize, reported: Reported) {
+    pub(super) fn dispute(
+        &mut self,
+        p: usize,
+        g: usize,
+        reported: Reported,
+        handoff: Option<&ReportedHandoff>,
+    ) {
         let (p, goal) = self.whole_of(p, g);
+        let words = self.words_of_report(p, goal, &reported, handoff);
+        let handoff = handoff.map(|handoff| (reported.by.clone(), handoff.clone()));
         let phase = &mut self.phases[p];
         phase.disputes.retain(|dispute| dispute.goal != goal);
-        if reported.status != ObjectiveStatus::Done && phase.step != Step::Skipped {
-            phase.disputes.push(Dispute { goal, reported });
+        let status = reported.status;
+        if status != ObjectiveStatus::Done && phase.step != Step::Skipped {
+            phase.disputes.push(Dispute { goal, words, status, reported: Some(reported), handoff });
         }
+    }
+
+    fn words_of_report(
+        &self,
+        p: usize,
+        goal: usize,
+        reported: &Reported,
+        handoff: Option<&ReportedHandoff>,
+    ) -> String {
+        let who = reported.by.as_ref().map_or_else(|| "An agent".to_owned(), |id| format!("Session {id}"));
+        let id = &self.phases[p].goals[goal].spec.id;
+        let (said, note) = match handoff {
+            Some(handoff) => ("lists objective", handoff.current_state.as_str()),
+            None => ("reported objective", reported.note.as_str()),
+        };
+        let status = match handoff {
+            Some(_) => "open in its handoff",
+            None => words_of(reported.status),
+        };
+        let note = if note.is_empty() { String::new() } else { format!(": \"{}\"", excerpt(note)) };
+        format!("{who} {said} {id} as {status} after its phase was over{note}")
     }
 
     /// The same objective in the phase that was split for it: its parts are gone once they came together.
@@ -47,26 +87,64 @@ impl Run {
             }
             let mut said = Vec::new();
             run.phases[p].unproven.clear();
-            for Dispute { goal, reported } in std::mem::take(&mut run.phases[p].disputes) {
-                let words = run.words_of_dispute(p, goal, &reported);
-                run.reopen(p, goal, reported.status, &words);
+            for Dispute { goal, words, status, reported, handoff } in
+                std::mem::take(&mut run.phases[p].disputes)
+            {
+                run.reopen(p, goal, status, &words);
                 let phase = &mut run.phases[p];
                 phase.unproven.push(goal);
-                let before_prompt = Some(Box::new(phase.facts.clone()));
-                phase.goals[goal].reported = Some(Reported { before_prompt, ..reported });
+                if let Some(reported) = reported {
+                    let before_prompt = Some(Box::new(phase.facts.clone()));
+                    phase.goals[goal].reported = Some(Reported { before_prompt, ..reported });
+                }
+                if handoff.is_some() {
+                    (phase.reported_handoff, phase.handoff_is_last, phase.news) = (handoff, true, true);
+                }
                 said.push(words);
             }
             run.ask_person(p, Pause::Unproven, format!("{}. Is the work done?", said.join(". ")));
         });
     }
 
-    fn words_of_dispute(&self, p: usize, goal: usize, reported: &Reported) -> String {
-        let who = reported.by.as_ref().map_or_else(|| "An agent".to_owned(), |id| format!("Session {id}"));
-        let note = match reported.note.as_str() {
-            "" => String::new(),
-            note => format!(": \"{}\"", excerpt(note)),
-        };
-        let (id, status) = (&self.phases[p].goals[goal].spec.id, words_of(reported.status));
-        format!("{who} reported objective {id} as {status} after its phase was over{note}")
+    /// The files of what other phases finished in the workspace, once this is the last phase that is not over.
+    pub(super) fn files_of_others(&self, p: usize) -> Vec<String> {
+        let is_last = self.phases.iter().enumerate().all(|(q, phase)| q == p || phase.is_over());
+        if !is_last || !self.phases[p].tree.is_workspace() {
+            return Vec::new();
+        }
+        self.finished_beside(p).flat_map(|(q, g)| self.phases[q].goals[g].spec.files.clone()).collect()
+    }
+
+    /// Objectives of other phases that are done and that no person accepted, by the indices of their phase and their own.
+    fn finished_beside(&self, p: usize) -> impl Iterator<Item = (usize, usize)> {
+        let is_whole = |phase: &Phase| phase.parent.is_none() && phase.step == Step::Done;
+        let others = self.phases.iter().enumerate().filter(move |(q, phase)| *q != p && is_whole(phase));
+        others.flat_map(|(q, phase)| {
+            let finished = |goal: &Goal| goal.is_done() && !goal.is_accepted();
+            (0..phase.goals.len()).filter(move |g| finished(&phase.goals[*g])).map(move |g| (q, g))
+        })
+    }
+
+    /// Of the files that a look at the disk did not find, those of other phases speak against these.
+    pub(super) fn dispute_what_is_gone(&mut self, p: usize) {
+        let missing = self.phases[p].facts.missing.clone();
+        let of_own: Vec<String> =
+            self.phases[p].goals.iter().flat_map(|goal| goal.spec.files.clone()).collect();
+        let gone: Vec<(usize, usize, String)> = self
+            .finished_beside(p)
+            .filter_map(|(q, g)| {
+                let goal = &self.phases[q].goals[g].spec;
+                let path = goal.files.iter().find(|path| missing.contains(path))?;
+                let words =
+                    format!("{path} of objective {} is missing, and was there when its phase ended", goal.id);
+                Some((q, g, words))
+            })
+            .collect();
+        for (q, goal, words) in gone {
+            let status = ObjectiveStatus::InProgress;
+            let dispute = Dispute { goal, words, status, reported: None, handoff: None };
+            self.phases[q].disputes.push(dispute);
+        }
+        self.phases[p].facts.missing.retain(|path| of_own.contains(path));
     }
 }

@@ -33,7 +33,11 @@ impl Run {
     pub(super) fn assess(&mut self, p: usize, baseline: bool) -> ActionId {
         let phase = &self.phases[p];
         let of_goals = phase.goals.iter().flat_map(|goal| goal.spec.files.clone());
-        let expected = of_goals.chain(self.expected_results(p)).collect();
+        self.look(p, baseline, of_goals.chain(self.expected_results(p)).collect())
+    }
+
+    fn look(&mut self, p: usize, baseline: bool, expected: Vec<String>) -> ActionId {
+        let phase = &self.phases[p];
         let tree = phase.tree.clone();
         self.emit(Action::Assess { phase: phase.spec.id.clone(), baseline, expected, tree })
     }
@@ -144,7 +148,7 @@ impl Run {
         let reported =
             |by: Option<SessionId>| Reported { status, note: note.to_owned(), by, before_prompt: None };
         if phase.is_over() {
-            return self.dispute(p, g, reported(from.cloned()));
+            return self.dispute(p, g, reported(from.cloned()), None);
         }
         if !is_own {
             return;
@@ -189,14 +193,18 @@ impl Run {
     /// judged, or while no host was there.
     pub(super) fn prove(&mut self, p: usize) {
         let names_files = |goal: &Goal| !goal.spec.files.is_empty() && !goal.is_accepted();
-        if !self.phases[p].goals.iter().any(names_files) {
+        let of_others = self.files_of_others(p);
+        if of_others.is_empty() && !self.phases[p].goals.iter().any(names_files) {
             return self.verify(p);
         }
-        let action = self.assess(p, false);
+        let of_goals = self.phases[p].goals.iter().flat_map(|goal| goal.spec.files.clone());
+        let expected = of_goals.chain(self.expected_results(p)).chain(of_others).collect();
+        let action = self.look(p, false, expected);
         self.phases[p].step = Step::Proving { action };
     }
 
     pub(super) fn proven(&mut self, p: usize) {
+        self.dispute_what_is_gone(p);
         let lacking = self.reopen_unproven(p);
         if lacking.is_empty() && self.phases[p].is_finished() {
             return self.verify(p);
@@ -266,7 +274,7 @@ impl Goal {
     }
 
     /// Whether an answer names it; a shorter id is a word of any sentence.
-    fn is_told_of(&self, answer: &str) -> bool {
+    pub(super) fn is_told_of(&self, answer: &str) -> bool {
         let id = self.spec.id.as_str();
         id.len() >= ID_BYTES && has_word(answer, id) || self.is_file_named_in(answer)
     }

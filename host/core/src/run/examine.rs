@@ -13,6 +13,7 @@ use crate::workflow::{Acceptance, Objective, Phase as Spec, Repeat, ReviewBy};
 
 use super::Run;
 use super::commit::named;
+use super::evidence::excerpt;
 use super::phase::{FINDINGS_BYTES, Goal, Phase};
 use super::session::cut;
 use super::step::{AfterEnd, AfterRestore, Pause, Step, Succession};
@@ -20,6 +21,10 @@ use super::walk::why_failed;
 
 /// Characters of what a reviewer or a verification found that a person is told at once.
 const TOLD_CHARS: usize = 200;
+
+/// Words by which a review says that something is not done.
+const DENIALS: [&str; 6] =
+    [" not done", " not finished", " not complete", " unfinished", " incomplete", " not implemented"];
 
 /// How a reviewer gives its score in its answer, on a line of its own, and how many lines may stand behind it.
 const SCORE_LINE: &str = "score:";
@@ -154,7 +159,14 @@ impl Run {
     fn note_check(&mut self, p: usize, of: Option<usize>, passed: bool) {
         let phase = &mut self.phases[p];
         match of {
-            Some(g) => phase.goals[g].check_passed = Some(passed),
+            Some(g) => {
+                let goal = &mut phase.goals[g];
+                goal.check_passed = Some(passed);
+                // It is done by its own check, whatever another one says of the others.
+                if passed && goal.is_done() {
+                    goal.done_by = Some(Basis::Checked);
+                }
+            }
             None => phase.goals.iter_mut().for_each(|goal| goal.check_passed = Some(passed)),
         }
     }
@@ -355,6 +367,12 @@ impl Run {
         let (id, round) = (phase.spec.id.clone(), phase.reviews);
         let (score, summary) = (said.score, said.summary.clone());
         self.notify(Notice::Reviewed { phase: id.clone(), score, passed, summary });
+        if let Some(denial) = self.denied_by_review(p, &said).filter(|_| passed) {
+            let text = format!(
+                "The review of {id} gives {score} of 100, and says: \"{denial}\". Is it good enough to go on with?"
+            );
+            return self.pause(p, Pause::Unproven, text);
+        }
         if passed {
             return self.complete_checked(p);
         }
@@ -367,6 +385,19 @@ impl Run {
         let because = format!("the review gave {score} of 100, and {threshold} are needed");
         let text = format!("Phase {id} was reviewed {round} times; {because}.");
         self.not_content(p, None, round, &because, text);
+    }
+
+    /// The words by which a review says of an objective that it is not done (A11).
+    fn denied_by_review(&self, p: usize, said: &Score) -> Option<String> {
+        let texts = std::iter::once(&said.summary).chain(&said.findings);
+        let parts = texts.flat_map(|text| text.split(['\n', ';', '!', '?']));
+        let mut sentences = parts.flat_map(|part| part.split(". "));
+        let is_meant = |sentence: &str| self.phases[p].goals.iter().any(|goal| goal.is_told_of(sentence));
+        let denies = |sentence: &str| {
+            let said = sentence.to_lowercase();
+            DENIALS.iter().any(|words| said.contains(words))
+        };
+        sentences.find(|sentence| denies(sentence) && is_meant(sentence)).map(excerpt)
     }
 
     /// The same after a review: commands have passed before it began, where there are any.

@@ -235,8 +235,13 @@ impl Run {
 
     fn end_for(&mut self, p: usize, judgment: &Judgment, then: Succession) {
         self.tell_stop(p, judgment);
+        // A handoff after a finished objective, as every prompt asks for it (C20), uses up no continuation where the context of its
+        // session has room, or nobody knows.
+        let is_at_boundary = judgment.assessment.verdict == Verdict::HandedOff
+            && then == Succession::Continuation
+            && self.session(p).is_some_and(|session| session.done > 0 && !session.is_half_full());
         // Nobody is to blame for what the end of the host cut off.
-        let then = if self.phases[p].is_cut_off { Succession::Uncounted } else { then };
+        let then = if self.phases[p].is_cut_off || is_at_boundary { Succession::Uncounted } else { then };
         self.hand_over(p, then, judgment.reason());
     }
 

@@ -91,9 +91,19 @@ impl Phase {
         records.into_iter()
     }
 
+    /// What its last agent left for those that come after the phase.
+    fn parting_words(&self) -> Vec<Record<'_>> {
+        let Some(handoff) = &self.parting else { return Vec::new() };
+        let told = [("next", &*handoff.immediate_next_action), ("state", &*handoff.current_state)];
+        let facts = handoff.critical_context.iter().map(|fact| (fact.as_str(), ""));
+        let words = told.into_iter().chain(facts);
+        words.map(|(what, why)| (self, LessonKind::Handoff, what, why)).collect()
+    }
+
     /// Its records, the newest of each kind first, and no more of them than one question takes.
     fn learnt(&self) -> Vec<Record<'_>> {
         in_turn(vec![
+            self.parting_words().into_iter(),
             self.newest(&self.decisions, |record| pair(LessonKind::Decision, record)),
             self.newest(&self.gotchas, |gotcha| (LessonKind::Gotcha, gotcha, "")),
             self.newest(&self.attempts, |record| pair(LessonKind::FailedApproach, record)),

@@ -3,13 +3,13 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use crate::ids::{Digest, ObjectiveId, SessionId};
-use crate::input::{Report, SplitGroupReport};
+use crate::input::{Report, ReportedHandoff, SplitGroupReport};
 use crate::observation::{Attempt, Basis, ObjectiveStatus, SplitRequest};
 use crate::view::Origin;
 
 use super::Run;
 use super::examine::Score;
-use super::phase::{Goal, Phase};
+use super::phase::{Goal, Phase, Reported};
 use super::session::cut;
 
 /// Reports that are known when they come again: many times what a session makes, and it is its own reports that a session
@@ -107,19 +107,20 @@ impl Run {
         own.or(newest)
     }
 
-    /// What a handoff lists as open is not done, whatever was reported of it (A11).
-    fn reopen_listed(&mut self, from: Option<&SessionId>, open: &[ObjectiveId]) {
-        for id in open {
+    /// What a handoff lists as open is not done, whatever was reported of it (A11). An id that is none is left to its words.
+    fn reopen_listed(&mut self, from: Option<&SessionId>, handoff: &ReportedHandoff) {
+        let status = ObjectiveStatus::InProgress;
+        for id in &handoff.open {
             let Some(p) = self.holder_of(id, from) else { continue };
             let goal = self.phases[p].goals.iter().position(|goal| goal.spec.id == *id && goal.is_done());
-            if let Some(g) = goal {
-                self.objective_reported(
-                    p,
-                    g,
-                    from,
-                    ObjectiveStatus::InProgress,
-                    "a handoff lists it as open",
-                );
+            let note = format!("a handoff lists it as open: {}", handoff.current_state);
+            match goal {
+                Some(g) if self.phases[p].is_over() => {
+                    let reported = Reported { status, note, by: from.cloned(), before_prompt: None };
+                    self.dispute(p, g, reported, Some(handoff));
+                }
+                Some(g) => self.objective_reported(p, g, from, status, &note),
+                None => {}
             }
         }
     }
@@ -188,10 +189,12 @@ impl Run {
             }
             Report::Refused { .. } => {}
             Report::HandoffWrite(handoff) => {
+                let is_finished = self.phases[p].is_finished();
+                self.phases[p].parting = is_finished.then(|| (**handoff).clone());
                 if !self.phases[p].is_over() {
                     self.reopen_what_comes_next(p, from, &handoff.immediate_next_action);
                 }
-                self.reopen_listed(from, &handoff.open);
+                self.reopen_listed(from, handoff);
                 self.phases[p].handoff_is_last = true;
                 self.phases[p].reported_handoff = Some((from.cloned(), (**handoff).clone()));
             }

@@ -202,6 +202,12 @@ impl Session {
         }
     }
 
+    /// Whether half of its window, or more, is known to be used.
+    pub(super) fn is_half_full(&self) -> bool {
+        let known = self.used_tokens.zip(self.window_tokens);
+        known.is_some_and(|(used, window)| used.saturating_mul(2) >= window)
+    }
+
     /// Whether the window has filled, or emptied, by a hundredth since a policy was asked about it at work: less than that
     /// waits for the end of the turn.
     pub(super) fn has_filled(&self) -> bool {

@@ -25,7 +25,7 @@ every! {
     QUOTA_CAUSES: QuotaCause = Usage, Billing, Rate, Overload;
     ITEM_KINDS: ItemKind = ToolResult, ToolInput;
     ENTRY_KINDS: EntryKind = Index, Progress, WorkItems, InitScript, Summary;
-    LESSON_KINDS: LessonKind = Decision, Gotcha, FailedApproach, Pattern;
+    LESSON_KINDS: LessonKind = Decision, Gotcha, FailedApproach, Pattern, Handoff;
     SPLIT_TIMES: SplitTime = Ahead, During, Never;
     STALENESS: Staleness = Fresh, SlightlyStale, Stale, VeryStale;
 }

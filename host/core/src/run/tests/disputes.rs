@@ -1,10 +1,10 @@
 //! What is reported against an objective whose phase is over (A11).
 
 use super::world::{World, workflow};
-use crate::action::Ending;
+use crate::action::{Action, Ending};
 use crate::ids::Digest;
 use crate::input::{Choice, Input, Report, ReportedHandoff};
-use crate::observation::ObjectiveStatus;
+use crate::observation::{Ask, ObjectiveStatus};
 use crate::view::RunStatus;
 
 /// Two phases of one objective each; the session of the second reports these when it has begun.
@@ -71,7 +71,7 @@ fn whoever_takes_it_back_leaves_nothing_to_ask() {
 #[test]
 fn a_handoff_lists_what_is_open_of_any_phase() {
     let handoff = ReportedHandoff {
-        current_state: "b is written".into(),
+        current_state: "lines 3 to 5 of a are stubs".into(),
         immediate_next_action: "go on".into(),
         open: vec!["a".into(), "b".into()],
         ..ReportedHandoff::default()
@@ -80,8 +80,75 @@ fn a_handoff_lists_what_is_open_of_any_phase() {
         Report::ObjectiveUpdate { objective: "b".into(), status: ObjectiveStatus::Done, note: String::new() };
     let mut world = walked(vec![done, Report::HandoffWrite(Box::new(handoff))]);
     assert_eq!(world.run.status(), RunStatus::Paused);
-    assert!(world.run.view(world.now).unwrap().questions[0].text.contains("a handoff lists it as open"));
+    let text = world.run.view(world.now).unwrap().questions[0].text.clone();
+    assert!(
+        text.contains("lists objective a as open in its handoff after its phase was over: \"lines 3"),
+        "{text}"
+    );
     assert!(world.worked[&"b".into()] >= 1);
+    world.answer(Choice::Retry);
+    assert_eq!(world.ending(), Some(Ending::Done));
+    // Whoever takes it up is told what the handoff says.
+    let briefs = world.actions.iter().filter_map(|action| match action {
+        Action::RequestDecision { question, .. } => match &question.ask {
+            Ask::Brief(seen) if seen.phase.id.as_str() == "1" => seen.reported.as_ref(),
+            _ => None,
+        },
+        _ => None,
+    });
+    let states: Vec<&str> = briefs.map(|reported| reported.current_state.as_str()).collect();
+    assert!(states.contains(&"lines 3 to 5 of a are stubs"), "{states:?}");
+}
+
+#[test]
+fn what_is_gone_at_the_end_is_put_to_a_person() {
+    let mut flow = workflow(&[("1", &["a"]), ("2", &["b"])]);
+    flow.phases[0].objectives[0].files = vec!["a.txt".into()];
+    let mut world = World::new(flow);
+    world.absent = Vec::new();
+    while !world.run.live_sessions().iter().any(|live| live.as_str() == "s2") {
+        assert!(world.step());
+    }
+    world.absent = vec!["a.txt".into()];
+    world.go();
+    assert_eq!((world.run.status(), status_of_a(&world)), (RunStatus::Paused, ObjectiveStatus::InProgress));
+    let text = world.run.view(world.now).unwrap().questions[0].text.clone();
+    assert_eq!(
+        text,
+        "a.txt of objective a is missing, and was there when its phase ended. Is the work done?"
+    );
     world.answer(Choice::Accept);
     assert_eq!(world.ending(), Some(Ending::Done));
+}
+
+#[test]
+fn what_is_left_when_everything_is_done_is_for_later_phases() {
+    // C22
+    let mut world = World::new(workflow(&[("1", &["a"]), ("2", &["b"])]));
+    while world.run.live_sessions().is_empty() {
+        assert!(world.step());
+    }
+    let handoff = ReportedHandoff {
+        current_state: "a is written".into(),
+        immediate_next_action: "mention the rule of five lines".into(),
+        critical_context: vec!["the file is latin1".into()],
+        ..ReportedHandoff::default()
+    };
+    let done =
+        Report::ObjectiveUpdate { objective: "a".into(), status: ObjectiveStatus::Done, note: String::new() };
+    for (n, report) in [done, Report::HandoffWrite(Box::new(handoff))].into_iter().enumerate() {
+        let digest = Digest::of(format!("report {n}"));
+        world.put(Input::Reported { session: Some("s1".into()), digest, report });
+    }
+    world.go();
+    assert_eq!(world.ending(), Some(Ending::Done));
+    let mut lessons = world.actions.iter().filter_map(|action| match action {
+        Action::RequestDecision { question, .. } => match &question.ask {
+            Ask::Brief(seen) if seen.phase.id.as_str() == "2" => Some(&seen.lessons),
+            _ => None,
+        },
+        _ => None,
+    });
+    let told: Vec<&str> = lessons.next().unwrap().iter().map(|lesson| lesson.text.as_str()).collect();
+    assert_eq!(told, ["next: mention the rule of five lines", "state: a is written", "the file is latin1"]);
 }

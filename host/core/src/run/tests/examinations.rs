@@ -134,3 +134,31 @@ fn a_review_that_changes_what_it_looks_at_does_not_count() {
     assert!(work.findings.contains("gone.txt is gone, made.txt is changed."), "{}", work.findings);
     assert!(!work.findings.contains("coverage.txt"), "what a check leaves behind changes nothing");
 }
+
+#[test]
+fn a_review_that_passes_and_says_that_something_is_not_done_is_put_to_a_person() {
+    // A11, D12
+    let asked = |summary: &str, finding: &str| {
+        let mut flow = workflow(&[("1", &["parser"])]);
+        flow.phases[0].review = Some(ReviewBy { role: "executor".into(), score: 70 });
+        let mut world = World::new(flow);
+        while world.run.phases.first().is_none_or(|phase| phase.done_count() == 0) {
+            assert!(world.step());
+        }
+        let (summary, findings) = (summary.to_owned(), vec![finding.to_owned()]);
+        world.run.scored(0, Score { score: 90, summary, findings }, 70);
+        world.go();
+        world.run.view(world.now).unwrap().questions.first().map(|question| question.text.clone())
+    };
+    let denied = "parser is not done: only two of its five lines are there, the rest are stubs";
+    let question = asked(&format!("Read it all. {denied}."), "none").unwrap();
+    assert!(question.contains("gives 90 of 100, and says: \"parser is not done"), "{question}");
+    assert!(asked("Good.", "the parser is incomplete").is_some());
+    for (summary, finding) in [
+        ("The parser is done.", "a.rs:1: odd"),
+        ("The parser is complete. It is not done elegantly, but it holds.", "none"),
+        ("Good.", "incomplete input is an error, as asked"),
+    ] {
+        assert_eq!(asked(summary, finding), None, "{summary} {finding}");
+    }
+}
