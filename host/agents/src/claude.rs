@@ -12,7 +12,7 @@ use baton_streams::{ClaudeDecoder, Decoder as _};
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, watch};
 
-use crate::driver::{self, AgentHandle, Command, Events, Feed};
+use crate::driver::{self, AgentHandle, Command, Feed};
 use crate::launch::{DriverEvent, Launch};
 use crate::process::Process;
 use crate::program::Invocation;
@@ -85,9 +85,8 @@ pub(crate) fn drive(
     launch: &Launch,
     events: mpsc::Sender<(SessionId, DriverEvent)>,
 ) -> AgentHandle {
-    let session = launch.spec.session.clone();
-    let (handle, wiring) = driver::wire(session.clone());
-    let events = Events { session, to: events };
+    let (handle, wiring) = driver::wire(launch.spec.session.clone(), events);
+    let events = wiring.events;
     let (lines, to_write) = mpsc::channel(LINES);
 
     // Both are answered before the first prompt: that it is up, and how large its window is.

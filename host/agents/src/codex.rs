@@ -56,9 +56,8 @@ pub(crate) fn drive(
     launch: &Launch,
     events: mpsc::Sender<(SessionId, DriverEvent)>,
 ) -> AgentHandle {
-    let session = launch.spec.session.clone();
-    let (handle, wiring) = driver::wire(session.clone());
-    let events = Events { session, to: events };
+    let (handle, wiring) = driver::wire(launch.spec.session.clone(), events);
+    let events = wiring.events;
     let (lines, to_write) = mpsc::channel(LINES);
     let (forward, forwarded) = mpsc::channel(LINES);
     let decoder = Shared::new(CodexAppServerDecoder::new());

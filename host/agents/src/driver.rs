@@ -13,6 +13,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
 use crate::files::Log;
+use crate::flow;
 use crate::launch::{DriverEvent, Launch};
 use crate::process::{End, Process};
 
@@ -97,6 +98,7 @@ pub(crate) struct Wiring {
     /// True from when the agent is being ended.
     pub(crate) closing: watch::Receiver<bool>,
     pub(crate) life: Life,
+    pub(crate) events: Events,
 }
 
 /// Asks for an agent's end without keeping it alive.
@@ -120,35 +122,36 @@ pub(crate) struct Life {
     gone: (watch::Sender<Option<Exit>>, watch::Receiver<Option<Exit>>),
 }
 
-/// A handle, and the ends that its tasks hold.
-pub(crate) fn wire(session: SessionId) -> (AgentHandle, Wiring) {
+/// A handle, and the ends that its tasks hold. Events go to the host through a bounded [`flow`].
+pub(crate) fn wire(
+    session: SessionId,
+    host: mpsc::Sender<(SessionId, DriverEvent)>,
+) -> (AgentHandle, Wiring) {
     let (commands, takes) = mpsc::channel(COMMANDS);
     let (end, ends) = mpsc::channel(1);
     let (closing, gone) = (watch::channel(false), watch::channel(None));
     let give_up = GiveUp(end.downgrade());
+    let events = Events(flow::start(session.clone(), host, closing.1.clone()));
     let handle = AgentHandle { session, commands, end, gone: gone.1.clone() };
     let closes = closing.1.clone();
     let life = Life { end: ends, closing, gone };
-    (handle, Wiring { commands: takes, give_up, closing: closes, life })
+    (handle, Wiring { commands: takes, give_up, closing: closes, life, events })
 }
 
 /// The way of a session's events to the host. Waits where the host is slow, so the agent waits too.
 #[derive(Clone, Debug)]
-pub(crate) struct Events {
-    pub(crate) session: SessionId,
-    pub(crate) to: mpsc::Sender<(SessionId, DriverEvent)>,
-}
+pub(crate) struct Events(mpsc::Sender<DriverEvent>);
 
 impl Events {
     pub(crate) async fn send(&self, events: &mut Vec<AgentEvent>) {
         for event in events.drain(..) {
             // Nobody listens any more: the host is closing down, and the stream is read on only to let the agent end.
-            let _ = self.to.send((self.session.clone(), DriverEvent::Event(event))).await;
+            let _ = self.0.send(DriverEvent::Event(event)).await;
         }
     }
 
     async fn exited(&self, exit: Exit) {
-        let _ = self.to.send((self.session.clone(), DriverEvent::Exited(exit))).await;
+        let _ = self.0.send(DriverEvent::Exited(exit)).await;
     }
 }
 

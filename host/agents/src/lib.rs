@@ -11,6 +11,7 @@ mod codex;
 mod driver;
 mod environment;
 mod files;
+mod flow;
 mod guard;
 mod launch;
 mod orphan;

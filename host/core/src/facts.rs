@@ -215,6 +215,13 @@ pub enum AgentEvent {
         /// The agent calls it an error.
         is_error: bool,
     },
+    /// The agent printed faster than the host keeps: the host joined its text to the last of it, and left this much out.
+    Omitted {
+        /// Calls of tools, what they returned, turns and events of an unknown kind.
+        events: u64,
+        /// Bytes of its text.
+        text_bytes: u64,
+    },
     /// Something of a kind that this decoder does not know; nothing is concluded from it.
     Unknown {
         /// The kind, as the agent names it, cut to 64 bytes.

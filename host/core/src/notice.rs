@@ -40,6 +40,8 @@ pub enum Notice {
     Turn { phase: PhaseId, session: SessionId, turns: u32, max_turns: u32, occupancy: OccupancyView },
     /// The agent did something worth a word ("Write src/a.rs").
     Activity { phase: PhaseId, session: SessionId, what: String },
+    /// An agent printed faster than the host keeps, and this much of it was left out.
+    OutputOmitted { phase: PhaseId, session: SessionId, events: u64, text_bytes: u64 },
     /// A policy warns; nothing is stopped (D5).
     Warned { phase: PhaseId, session: SessionId, occupancy: OccupancyView, message: String },
     /// An objective is done.

@@ -10,7 +10,7 @@ use baton_runtime::core::workflow::Scope;
 use baton_runtime::core::{PhaseId, SessionId};
 
 use super::look::{Look, Tone};
-use super::words::{choices, context_in_full, count, list, source, tokens, turns};
+use super::words::{bytes, choices, context_in_full, count, list, source, tokens, turns};
 use crate::place::Place;
 
 /// Files of a conflict that are named; the session that resolves it knows them all.
@@ -97,6 +97,15 @@ pub(crate) fn say(notice: &Notice, run: &str, place: &Place, look: &Look) -> Sai
             "left out",
             Tone::Plain,
             format!("made by the commands of {phase}, and not merged: {}", list(files)),
+        ),
+        Notice::OutputOmitted { session, events, text_bytes, .. } => (
+            "left out",
+            Tone::Warn,
+            format!(
+                "{session} prints faster than the journal takes: {} of its text and {events} of its events were left \
+                 out. The end of its text is kept",
+                bytes(*text_bytes)
+            ),
         ),
         Notice::SplitDeclined { because, .. } => {
             ("split", Tone::Warn, format!("not split, as its agent asked: {because}"))
@@ -304,6 +313,7 @@ fn about(notice: &Notice) -> (Option<PhaseId>, Option<SessionId>) {
         | Notice::Turn { phase, session, .. }
         | Notice::Activity { phase, session, .. }
         | Notice::Warned { phase, session, .. }
+        | Notice::OutputOmitted { phase, session, .. }
         | Notice::Compacting { phase, session, .. }
         | Notice::Compacted { phase, session, .. }
         | Notice::CompactionFailed { phase, session, .. }

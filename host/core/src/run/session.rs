@@ -309,7 +309,10 @@ impl Session {
                 self.model = model.clone().or(self.model.take());
                 self.model.iter_mut().for_each(|model| cut(model, MODEL_BYTES));
             }
-            AgentEvent::Compacting | AgentEvent::CompactionFailed { .. } | AgentEvent::Unknown { .. } => {}
+            AgentEvent::Compacting
+            | AgentEvent::CompactionFailed { .. }
+            | AgentEvent::Omitted { .. }
+            | AgentEvent::Unknown { .. } => {}
         }
     }
 

@@ -145,6 +145,10 @@ impl Run {
                 self.compaction_ended(p, BriefKind::Next);
             }
             AgentEvent::PromptEnded { .. } => self.prompt_ended(p),
+            AgentEvent::Omitted { events, text_bytes } => {
+                let (events, text_bytes) = (*events, *text_bytes);
+                self.notify(Notice::OutputOmitted { phase, session: id, events, text_bytes });
+            }
             _ => {}
         }
     }

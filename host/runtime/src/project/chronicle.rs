@@ -268,6 +268,11 @@ fn line(notice: &Notice) -> Option<(Option<&PhaseId>, Option<&SessionId>, String
         Notice::Reopened { phase, objective, because } => {
             (Some(phase), None, format!("open again: {objective}; {}", one_line(because)))
         }
+        Notice::OutputOmitted { phase, session, events, text_bytes } => {
+            let omitted =
+                format!("printed too fast: {text_bytes} bytes of text and {events} events left out");
+            (Some(phase), Some(session), omitted)
+        }
         Notice::Compacted { phase, session, asked, .. } => {
             let by = if *asked { "Baton" } else { "the agent" };
             (Some(phase), Some(session), format!("context compacted by {by}"))
