@@ -1,14 +1,47 @@
-//! Writing to the standard streams without a panic when a reader goes away: stdout is data, stderr is progress.
+//! Writing to the standard streams without a panic when a reader goes away: stdout is data, stderr is progress. What others wrote is made
+//! visible here, so that a terminal shows it and does not obey it.
 
-use std::io::{self, Write as _};
+use std::borrow::Cow;
+use std::io::{self, IsTerminal as _, Write as _};
 
-/// Writes data. A reader that has seen enough (`| head`) is no failure.
+use baton_runtime::core::visible::visible;
+
+use crate::render::look;
+
+/// Writes a text. A reader that has seen enough (`| head`) is not a failure.
 pub(crate) fn data(text: &str) -> anyhow::Result<()> {
-    bytes(text.as_bytes())
+    write(cleaned(text, look::has_colour(&io::stdout())).as_bytes())
 }
 
-/// Writes data as it is.
+/// Writes data as it is to a file or a pipe; a terminal gets what it can show of it.
 pub(crate) fn bytes(data: &[u8]) -> anyhow::Result<()> {
+    if io::stdout().is_terminal() {
+        return self::data(&String::from_utf8_lossy(data));
+    }
+    write(data)
+}
+
+/// The text without anything that a terminal obeys, but for the colours that [`look`] paints.
+pub(crate) fn cleaned(text: &str, has_colour: bool) -> Cow<'_, str> {
+    if !has_colour {
+        return visible(text);
+    }
+    let mut shown = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('\u{1b}') {
+        let styled = look::style_at(&rest[at..]);
+        shown.push_str(&visible(&rest[..at]));
+        shown.push_str(&match styled {
+            Some(style) => Cow::Borrowed(style),
+            None => visible("\u{1b}"),
+        });
+        rest = &rest[at + styled.map_or(1, str::len)..];
+    }
+    shown.push_str(&visible(rest));
+    Cow::Owned(shown)
+}
+
+fn write(data: &[u8]) -> anyhow::Result<()> {
     let mut stdout = io::stdout().lock();
     match stdout.write_all(data).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
@@ -20,7 +53,7 @@ pub(crate) fn bytes(data: &[u8]) -> anyhow::Result<()> {
 
 /// Writes a line of progress. Where stderr is gone there is nobody to tell.
 pub(crate) fn progress(line: &str) {
-    let _ = writeln!(io::stderr().lock(), "{line}");
+    let _ = writeln!(io::stderr().lock(), "{}", cleaned(line, look::has_colour(&io::stderr())));
 }
 
 /// Says what went wrong.
@@ -41,4 +74,21 @@ pub(crate) fn complain(error: &anyhow::Error) {
 pub(crate) fn bell() {
     let mut stderr = io::stderr().lock();
     let _ = stderr.write_all(b"\x07").and_then(|()| stderr.flush());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_terminal_obeys_colours_of_our_own_and_nothing_else() {
+        let look = look::Look { colour: true, ..look::Look::bare(80) };
+        let painted = look.paint(look::Tone::Bad, "x");
+        assert_eq!(cleaned(&painted, true), painted);
+        assert!(!cleaned(&painted, false).contains('\u{1b}'));
+        let evil = "\u{1b}]52;c;UFdO\u{7} \u{1b}[2J \u{1b}[8mhidden \u{9b}2J";
+        for has_colour in [false, true] {
+            assert_eq!(cleaned(evil, has_colour), "␛]52;c;UFdO␇ ␛[2J ␛[8mhidden <U+009B>2J");
+        }
+    }
 }

@@ -18,8 +18,6 @@ pub(crate) struct Screen {
     canvas: Canvas,
     format: Format,
     has_bell: bool,
-    /// What is written goes to a file: whatever agents said in it, no secret is kept there.
-    is_kept: bool,
 }
 
 enum Canvas {
@@ -38,7 +36,7 @@ impl Screen {
         } else {
             Canvas::Plain(Plain::new(look))
         };
-        Self { canvas, format: args.format.format, has_bell: terminal, is_kept }
+        Self { canvas, format: args.format.format, has_bell: terminal }
     }
 
     pub(crate) fn show(&mut self, update: &Update, place: &Place) -> anyhow::Result<()> {
@@ -50,7 +48,7 @@ impl Screen {
         match &mut self.canvas {
             Canvas::Plain(plain) => {
                 for line in plain.lines(update, place) {
-                    out::progress(&if self.is_kept { mask(&line) } else { line.into() });
+                    out::progress(&mask(&line));
                 }
             }
             Canvas::Live(live) => live.show(update, place),

@@ -22,6 +22,7 @@ pub mod text;
 pub mod time;
 pub mod tree;
 pub mod view;
+pub mod visible;
 pub mod workflow;
 
 pub use action::{Action, Intent};

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use baton_agents::{AgentHandle, DriverEvent, Launch, Spawned};
 use baton_core::SessionId;
+use baton_core::visible::visible;
 use baton_store::StateDir;
 use tokio::sync::{mpsc, watch};
 
@@ -83,7 +84,9 @@ impl Sessions {
 
     pub(crate) async fn prompt(&self, session: &SessionId, text: &str) -> Result<(), String> {
         let told = match self.handle(session).await {
-            Some(handle) => handle.prompt(text.to_owned()).await.map_err(|error| error.to_string()),
+            Some(handle) => {
+                handle.prompt(visible(text).into_owned()).await.map_err(|error| error.to_string())
+            }
             None => Err(is_gone(session)),
         };
         self.after(session, told).await
@@ -91,7 +94,9 @@ impl Sessions {
 
     pub(crate) async fn compact(&self, session: &SessionId, instructions: &str) -> Result<(), String> {
         let told = match self.handle(session).await {
-            Some(handle) => handle.compact(instructions.to_owned()).await.map_err(|error| error.to_string()),
+            Some(handle) => {
+                handle.compact(visible(instructions).into_owned()).await.map_err(|error| error.to_string())
+            }
             None => Err(is_gone(session)),
         };
         self.after(session, told).await

@@ -6,6 +6,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use baton_core::Digest;
+use baton_core::visible::visible_name;
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, MetadataExt as _, OpenOptions, OpenOptionsExt as _};
 use rustix::fs::OFlags;
@@ -153,9 +154,10 @@ impl HashBudget {
     }
 }
 
-/// A path as facts carry it: `/` between components, and what is not UTF-8 replaced.
+/// A path as facts carry it: `/` between components, what is not UTF-8 replaced, and control characters made visible, since it gets into
+/// prompts and onto terminals.
 pub(crate) fn shown(path: &Path) -> String {
-    path.to_string_lossy().into_owned()
+    visible_name(&path.to_string_lossy()).into_owned()
 }
 
 fn is_ours(path: &Path) -> bool {

@@ -1,5 +1,6 @@
 //! Attacks by agents: programs that do their best to harm the host, the disk and the person who reads.
 
+mod escapes;
 mod flood;
 #[path = "../support/mod.rs"]
 mod support;

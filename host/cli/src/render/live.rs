@@ -7,11 +7,13 @@ use baton_runtime::Update;
 use baton_runtime::core::notice::Notice;
 use baton_runtime::core::view::RunView;
 use baton_runtime::core::{DurationMs, SessionId};
+use baton_runtime::store::secrets::mask;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::look::{self, Look};
 use super::plain::Plain;
 use super::table::{Ages, table_within};
+use crate::out;
 use crate::place::Place;
 
 /// Lines of the terminal that the table leaves free: the one above it, the cursor's, and what just happened.
@@ -69,7 +71,8 @@ impl Live {
             // Looked up anew, since a terminal may have been made larger or smaller.
             let look = look::stderr();
             let lines_max = usize::from(look.height).saturating_sub(LINES_FREE).max(LINES_MIN);
-            self.below.set_message(format!("\n{}", table_within(view, &look, &ages, lines_max)));
+            let table = format!("\n{}", table_within(view, &look, &ages, lines_max));
+            self.below.set_message(self.shown(&table));
             self.below.tick();
         }
     }
@@ -77,7 +80,12 @@ impl Live {
     /// A line above the table.
     pub(crate) fn say(&self, line: &str) {
         // Where the terminal is gone there is nobody to tell.
-        let _ = self.screen.println(line);
+        let _ = self.screen.println(self.shown(line));
+    }
+
+    /// Without secrets, and without anything that the terminal would obey.
+    fn shown(&self, text: &str) -> String {
+        out::cleaned(&mask(text), look::stderr().colour).into_owned()
     }
 
     /// Takes the table away; what scrolled stays.

@@ -48,13 +48,26 @@ fn detect(stream: &(impl IsTerminal + AsFd)) -> Look {
     let columns = size.map(|size| size.ws_col).filter(|columns| *columns > 0);
     let lines = size.map(|size| size.ws_row).filter(|lines| *lines > 0);
     Look {
-        colour: wants_colour(variable, terminal),
+        colour: has_colour(stream),
         width: columns.unwrap_or(WIDTH_ELSEWHERE).max(WIDTH_MIN),
         height: lines.unwrap_or(HEIGHT_ELSEWHERE),
         wrap: terminal,
         dumb: variable("TERM").is_some_and(|term| term == "dumb"),
         zone: TimeZone::system(),
     }
+}
+
+/// Whether a stream is painted.
+pub(crate) fn has_colour(stream: &impl IsTerminal) -> bool {
+    wants_colour(|name| std::env::var(name).ok(), stream.is_terminal())
+}
+
+/// The escape sequence at the start of a text, if it is one that [`Look::paint`] writes.
+pub(crate) fn style_at(text: &str) -> Option<&str> {
+    let codes = ["0", "1", "2", "31", "32", "33", "36"];
+    let inner = text.strip_prefix("\u{1b}[")?;
+    let (code, _) = inner.split_once('m')?;
+    codes.contains(&code).then(|| &text[..code.len() + 3])
 }
 
 /// NO_COLOR wins over CLICOLOR_FORCE, which wins over everything that is guessed (no-color.org, bixense.com/clicolors).
@@ -150,6 +163,7 @@ pub(crate) enum Tone {
 }
 
 impl Tone {
+    /// [`style_at`] knows each of these.
     fn style(self) -> Style {
         match self {
             Tone::Plain => Style::new(),

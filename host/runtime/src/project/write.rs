@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use baton_core::visible::visible;
 use baton_core::{RunId, Tree};
 use baton_store::secrets::mask_line;
 use baton_store::{ArtifactStore, Version};
@@ -169,6 +170,11 @@ impl Writer {
             && let Ok(Cow::Owned(masked)) = str::from_utf8(&bytes).map(mask_line)
         {
             bytes = masked.into_bytes();
+        }
+        if !file.executable
+            && let Ok(Cow::Owned(shown)) = str::from_utf8(&bytes).map(visible)
+        {
+            bytes = shown.into_bytes();
         }
         if look && workspace.holds_projection(&file.path, &bytes, file.executable) {
             return Ok(());

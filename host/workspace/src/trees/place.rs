@@ -7,6 +7,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use baton_core::Tree;
+use baton_core::visible::visible_name;
 
 use super::git::{Git, path, records};
 use super::{Repo, TreeError, Trees};
@@ -165,7 +166,7 @@ impl Place {
                 up.join(path)
             }
         };
-        shown.to_string_lossy().into_owned()
+        visible_name(&shown.to_string_lossy()).into_owned()
     }
 
     /// Takes everything of the work into an index, and nothing of Baton's own: that stays as it is in `own_of`.
