@@ -52,7 +52,8 @@ pub fn guard_main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
 }
 
 fn run(args: impl Iterator<Item = OsString>) -> anyhow::Result<u8> {
-    let (session_dir, mut command) = arguments(args)?;
+    // Before anything else is opened here.
+    let (session_dir, mut command) = arguments(args, inherited())?;
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().context("starting the guard")?;
     runtime.block_on(async {
@@ -102,7 +103,10 @@ fn run(args: impl Iterator<Item = OsString>) -> anyhow::Result<u8> {
     })
 }
 
-fn arguments(mut args: impl Iterator<Item = OsString>) -> anyhow::Result<(PathBuf, Command)> {
+fn arguments(
+    mut args: impl Iterator<Item = OsString>,
+    inherited: Vec<i32>,
+) -> anyhow::Result<(PathBuf, Command)> {
     let usage = "usage: --session-dir DIR -- PROGRAM [ARGUMENT]...";
     if args.next().as_deref() != Some("--session-dir".as_ref()) {
         bail!("{usage}");
@@ -113,10 +117,23 @@ fn arguments(mut args: impl Iterator<Item = OsString>) -> anyhow::Result<(PathBu
     }
     let mut command = Command::new(args.next().context(usage)?);
     command.args(args);
-    // The agent must not hold the guard's pipe.
+    // The agent must hold neither the guard's pipe nor what else the host left open.
     let nothing = File::open("/dev/null").context("opening /dev/null")?;
-    command.fd_mappings(vec![FdMapping { parent_fd: nothing.into(), child_fd: HOST_FD }])?;
+    let closed = inherited.into_iter().map(|child_fd| {
+        let parent_fd = nothing.try_clone().context("opening /dev/null")?.into();
+        Ok(FdMapping { parent_fd, child_fd })
+    });
+    command.fd_mappings(closed.collect::<anyhow::Result<_>>()?)?;
     Ok((session_dir, command))
+}
+
+/// The descriptors that the guard was started with, beside the three streams. Elsewhere than on Linux only its pipe is known.
+fn inherited() -> Vec<i32> {
+    let open = std::fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
+    let numbers = open.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let mut found: Vec<i32> = numbers.filter(|fd| *fd > HOST_FD).collect();
+    found.push(HOST_FD);
+    found
 }
 
 #[cfg(target_os = "linux")]

@@ -23,6 +23,8 @@ use crate::swap::{self, OfflineChange, UsePolicy};
 
 /// A host answers at once; one that does not within this hangs.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// Where a run stands the journal says as well.
+const STATUS_PATIENCE: Duration = Duration::from_secs(3);
 /// A component that is put in place is compiled first; one as large as an interpreter takes its time.
 const USE_PATIENCE: Duration = Duration::from_secs(55);
 
@@ -101,6 +103,13 @@ pub enum ControlReply {
         /// Whether a host works on it now.
         live: bool,
     },
+    /// To `status`, where the host did not answer: where the run stands by its journal. No host sends this.
+    Silent {
+        /// The run.
+        view: Box<RunView>,
+        /// What came instead of an answer.
+        why: String,
+    },
     /// To `stop`: the host has heard, and is ending its agents.
     Stopping,
     /// To `use-policy` and `roll-back-policy`: these decide from now on.
@@ -144,6 +153,10 @@ pub async fn control(config: &HostConfig, message: Control) -> Result<ControlRep
         match (ask(stream, &state.control_socket(), &message).await, &message) {
             // It is leaving, or has just begun: its journal says where the run stands.
             (Err(RuntimeError::Refused(_)), Control::Status) => {}
+            (Err(error), Control::Status) if is_silent(&error) => {
+                let view = Box::new(query::view_of(config, None)?);
+                return Ok(ControlReply::Silent { view, why: error.to_string() });
+            }
             (answer, _) => return answer,
         }
     }
@@ -207,13 +220,22 @@ async fn ask(mut stream: UnixStream, path: &Path, message: &Control) -> Result<C
         debug_assert!(line.len() <= MESSAGE_BYTES || line.starts_with(USE_HEAD));
         exchange(&mut stream, &line).await
     };
-    let patience = if matches!(message, Control::UsePolicy(_)) { USE_PATIENCE } else { PATIENCE };
+    let patience = match message {
+        Control::UsePolicy(_) => USE_PATIENCE,
+        Control::Status => STATUS_PATIENCE,
+        _ => PATIENCE,
+    };
     match tokio::time::timeout(patience, asked).await {
         Ok(Ok(ControlReply::Refused { why })) => Err(RuntimeError::Refused(why)),
         Ok(Ok(ControlReply::Ending)) => Err(RuntimeError::Refused("it is ending; try again".to_owned())),
         Ok(reply) => reply.map_err(failed("no answer from")),
         Err(_) => Err(failed("no answer in time from")(std::io::ErrorKind::TimedOut.into())),
     }
+}
+
+/// Whether a host that listens gave no answer: it is stopped, or hangs.
+fn is_silent(error: &RuntimeError) -> bool {
+    matches!(error, RuntimeError::Control { source, .. } if source.kind() == std::io::ErrorKind::TimedOut)
 }
 
 /// One line there, one back.

@@ -153,8 +153,8 @@ pub enum RuntimeError {
     },
     /// The journal took no more entries while the run went on. The agents were ended.
     #[error(
-        "the journal of run {run} takes no more entries: {source}. It is intact up to entry {intact}; the agents \
-         were ended. Make room or repair the disk, then `baton resume {run}`"
+        "the journal of run {run} takes no more entries: {source}. {}",
+        after_stop(run, *intact)
     )]
     JournalStopped {
         /// Which run.
@@ -264,5 +264,16 @@ mod tests {
             choice.to_string(),
             "question 7 cannot be answered with `raise`: it takes `retry`, `skip`"
         );
+    }
+}
+
+/// What is kept of a run whose journal stopped, and what to do.
+fn after_stop(run: &RunId, intact: Seq) -> String {
+    match intact {
+        Seq(0) => "Nothing of the run is kept, and no agent was started. Make room or repair the disk, then start it again"
+            .to_owned(),
+        _ => format!(
+            "It is intact up to entry {intact}; the agents were ended. Make room or repair the disk, then `baton resume {run}`"
+        ),
     }
 }

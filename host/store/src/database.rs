@@ -1,6 +1,8 @@
 //! Opening an SQLite file: who may read it, whose it is, which version it has. Knows no table by name.
 
+use std::ffi::OsString;
 use std::fs::{File, OpenOptions, Permissions};
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -70,18 +72,43 @@ impl Layout {
         Ok(conn)
     }
 
-    /// Opens for reading. The file must be there, in the newest version.
+    /// Opens for reading. The file must be there, in the newest version. One that another process is about to make holds
+    /// nothing yet, and is read as such.
     pub(crate) fn open_read(&self, path: &Path) -> Result<Connection, StoreError> {
         let conn = connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
-        match self.version_of(&conn, path)? {
-            Some(version) if version == self.version => Ok(conn),
-            found => Err(StoreError::Older {
-                what: self.what,
-                path: path.to_owned(),
-                found: found.unwrap_or(0),
-                supported: self.version,
-            }),
+        match self.version_of(&conn, path) {
+            Err(error) if cannot_be_beside(&error) => self.open_unwritable(path),
+            version => self.readable(conn, version?, path),
         }
+    }
+
+    /// In a folder that cannot be written SQLite cannot share the file with a writer, so there is none.
+    fn open_unwritable(&self, path: &Path) -> Result<Connection, StoreError> {
+        let log = path.with_extension("sqlite-wal");
+        if std::fs::metadata(&log).is_ok_and(|log| log.len() > 0) {
+            return Err(StoreError::Unwritable { path: path.to_owned() });
+        }
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
+        let conn = connect(Path::new(&immutable(path)), flags)?;
+        let version = self.version_of(&conn, path)?;
+        self.readable(conn, version, path)
+    }
+
+    fn readable(
+        &self,
+        conn: Connection,
+        version: Option<u32>,
+        path: &Path,
+    ) -> Result<Connection, StoreError> {
+        let Some(found) = version else {
+            let empty = Connection::open_in_memory().map_err(StoreError::sql("open", path))?;
+            let made = self.create.iter().try_for_each(|batch| empty.execute_batch(batch));
+            return made.map(|()| empty).map_err(StoreError::sql("open", path));
+        };
+        if found == self.version {
+            return Ok(conn);
+        }
+        Err(StoreError::Older { what: self.what, path: path.to_owned(), found, supported: self.version })
     }
 
     /// Version of the file, none where it is empty. Refuses what is not ours and what is newer.
@@ -149,6 +176,25 @@ impl Layout {
 /// Where the copy of an older file is kept: `journal.sqlite` -> `journal.v0.sqlite`.
 pub(crate) fn copy_path(path: &Path, version: u32) -> PathBuf {
     path.with_extension(format!("v{version}.sqlite"))
+}
+
+/// Whether a reader could not make the files that it shares with a writer.
+fn cannot_be_beside(error: &StoreError) -> bool {
+    use rusqlite::ErrorCode::{CannotOpen, ReadOnly};
+    matches!(error, StoreError::Sql { source, .. } if matches!(source.sqlite_error_code(), Some(CannotOpen | ReadOnly)))
+}
+
+/// The address of a file that nothing changes (sqlite.org/uri.html).
+fn immutable(path: &Path) -> OsString {
+    let mut address = b"file:".to_vec();
+    for byte in path.as_os_str().as_bytes() {
+        match byte {
+            b'?' | b'#' | b'%' => address.extend(format!("%{byte:02x}").bytes()),
+            _ => address.push(*byte),
+        }
+    }
+    address.extend(b"?immutable=1");
+    OsString::from_vec(address)
 }
 
 fn connect(path: &Path, flags: OpenFlags) -> Result<Connection, StoreError> {

@@ -83,6 +83,15 @@ pub enum StoreError {
         /// The file.
         path: PathBuf,
     },
+    /// A folder that cannot be written, with a log beside the file that would have to be worked into it.
+    #[error(
+        "{} cannot be read where it is: its newest entries are in a log beside it, and the folder cannot be written. Copy the folder to where you can write, and name the copy with --state-dir",
+        path.display()
+    )]
+    Unwritable {
+        /// The file.
+        path: PathBuf,
+    },
     /// The file is damaged.
     #[error(
         "{} is damaged ({detail}). It was left as it is: keep a copy (`cp -a` the whole folder), then try `sqlite3 {} .recover`, or name another folder with --state-dir",
@@ -95,7 +104,7 @@ pub enum StoreError {
         detail: String,
     },
     /// No room left. Nothing of this write was kept, everything before it was.
-    #[error("no room left to write {}: free some space, then `baton resume` goes on from the last commit", path.display())]
+    #[error("no room left to write {}. Free some space; everything that was committed is kept", path.display())]
     Full {
         /// The file.
         path: PathBuf,

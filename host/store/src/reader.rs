@@ -59,8 +59,10 @@ impl Idle {
 
     /// Takes it back, where it is not one too many.
     fn take_back(&self, conn: Connection) {
+        // A journal that was not made yet may be there when it is read again.
+        let is_of_file = conn.path().is_some_and(|path| !path.is_empty());
         let mut idle = self.lock();
-        if idle.len() < IDLE {
+        if is_of_file && idle.len() < IDLE {
             idle.push(conn);
         }
     }

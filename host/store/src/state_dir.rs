@@ -6,15 +6,22 @@ use std::io::{Read, Seek, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::time::UNIX_EPOCH;
+use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use baton_core::{Digest, UnixMs};
+use rustix::io::Errno;
+use rustix::process::{Pid, test_kill_process};
 
 use crate::error::StoreError;
 
 /// Hex digits of the workspace's digest in the folder's name: 64 bits are plenty for the workspaces of one user,
 /// and leave room for the control socket, whose whole path may have 107 bytes.
 const KEY_DIGITS: usize = 16;
+
+/// How long a lock is waited for whose holder is gone.
+const LOCK_PATIENCE: Duration = Duration::from_secs(2);
+/// How often it is tried.
+const LOCK_AGAIN: Duration = Duration::from_millis(10);
 
 /// The state of one workspace. Cheap to clone; holds no file open.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -144,10 +151,19 @@ impl StateDir {
             .mode(0o600)
             .open(&path)
             .map_err(StoreError::io("open", &path))?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(held_by(&file)),
-            Err(TryLockError::Error(e)) => return Err(StoreError::io("lock", &path)(e)),
+        let given_up = Instant::now() + LOCK_PATIENCE;
+        loop {
+            match file.try_lock() {
+                Ok(()) => break,
+                Err(TryLockError::WouldBlock) => {
+                    let held = held_by(&mut file);
+                    if !is_left_behind(&held) || Instant::now() >= given_up {
+                        return Err(held);
+                    }
+                    std::thread::sleep(LOCK_AGAIN);
+                }
+                Err(TryLockError::Error(e)) => return Err(StoreError::io("lock", &path)(e)),
+            }
         }
         // The file stays when the lock is gone: removing it would let two hosts lock two files of one name.
         let pid = format!("{}\n", std::process::id());
@@ -165,10 +181,18 @@ pub struct HostLock {
     _file: File,
 }
 
+/// Whether the holder is gone. A host that is killed while it starts a process leaves the lock to the copy of itself that has not
+/// become that process yet, for a moment.
+fn is_left_behind(held: &StoreError) -> bool {
+    let StoreError::Locked { pid: Some(pid), .. } = held else { return false };
+    let pid = i32::try_from(*pid).ok().and_then(Pid::from_raw);
+    pid.is_some_and(|pid| test_kill_process(pid) == Err(Errno::SRCH))
+}
+
 /// Reads what the holder wrote down; it wrote when it took the lock, so the file's time tells since when.
-fn held_by(file: &File) -> StoreError {
+fn held_by(file: &mut File) -> StoreError {
     let mut text = String::new();
-    let pid = match file.take(32).read_to_string(&mut text) {
+    let pid = match file.rewind().and_then(|()| (&mut *file).take(32).read_to_string(&mut text)) {
         Ok(_) => text.trim().parse().ok(),
         Err(_) => None,
     };

@@ -1,7 +1,9 @@
 //! Attacks by agents: programs that do their best to harm the host, the disk and the person who reads.
 
+mod descriptors;
 mod escapes;
 mod flood;
+mod readers;
 #[path = "../support/mod.rs"]
 mod support;
 

@@ -31,6 +31,7 @@ use baton_runtime::{Control, ControlReply, RuntimeError, control};
 
 use crate::args::Command;
 use crate::exit::{Exit, Usage};
+use crate::out;
 use crate::place::Place;
 
 /// Does what was asked for.
@@ -79,6 +80,10 @@ fn ask_host(place: &Place, message: Control) -> anyhow::Result<ControlReply> {
 fn current(place: &Place) -> anyhow::Result<(RunView, bool)> {
     match ask_host(place, Control::Status)? {
         ControlReply::View { view, live } => Ok((*view, live)),
+        ControlReply::Silent { view, why } => {
+            out::progress(&format!("baton: {why}. This is what its journal says"));
+            Ok((*view, true))
+        }
         _ => anyhow::bail!("the host answered another question than it was asked"),
     }
 }

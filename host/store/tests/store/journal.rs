@@ -213,7 +213,7 @@ fn a_full_disk_refuses_the_append_and_keeps_what_was_there() {
         assert!(kept < 1_000, "the bound holds");
     };
     assert!(matches!(error, StoreError::Full { .. }), "{error}");
-    assert!(error.to_string().contains("baton resume"), "{error}");
+    assert!(error.to_string().contains("is kept"), "{error}");
     assert!(kept > 1);
     assert_eq!(journal.last_seq(&run).unwrap(), Seq(kept));
     drop(journal);

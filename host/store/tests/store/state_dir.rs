@@ -91,6 +91,34 @@ fn one_host_at_a_time_holds_a_workspace() {
 }
 
 #[test]
+fn a_lock_whose_holder_is_gone_is_waited_for() {
+    let place = Place::new();
+    let mut gone = std::process::Command::new("true").spawn().unwrap();
+    gone.wait().unwrap();
+    let held = std::fs::File::create(place.state.lock_file()).unwrap();
+    std::fs::write(place.state.lock_file(), format!("{}\n", gone.id())).unwrap();
+    held.try_lock().unwrap();
+    // As the copy of a host that was killed, which becomes the process that it was to start.
+    let copy = std::thread::spawn(move || {
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        drop(held);
+    });
+    place.state.lock().unwrap();
+    copy.join().unwrap();
+}
+
+#[test]
+fn a_journal_that_is_being_made_holds_nothing_yet() {
+    let place = Place::new();
+    std::fs::write(place.state.journal(), "").unwrap();
+    let reader = baton_store::Journal::open_read_only(&place.state).unwrap();
+    assert_eq!(reader.runs().unwrap(), []);
+    let run = RunId::new("r");
+    place.journal().append_wait(&run, vec![started(&run)], baton_store::Durability::Durable).unwrap();
+    assert_eq!(reader.runs().unwrap().len(), 1, "it is looked at again");
+}
+
+#[test]
 fn reading_goes_on_beside_a_host_that_writes() {
     let place = Place::new();
     let run = RunId::new("r");
