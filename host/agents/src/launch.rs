@@ -17,7 +17,7 @@ use tokio::sync::mpsc;
 use crate::driver::AgentHandle;
 use crate::files::Mask;
 use crate::process::Process;
-use crate::{acp, claude, codex, environment, plain, program};
+use crate::{acp, claude, codex, environment, mark, plain, program};
 
 /// Everything that is needed to start an agent. Nothing is taken from the host's own environment behind its back.
 #[derive(Clone, Debug)]
@@ -214,7 +214,8 @@ pub async fn spawn(
         AgentKind::Process { command } => plain::command(&launch.own_exe, program, command, &launch.role),
         AgentKind::Rehearsal => program::rehearsal_command(program, &launch.role, &launch.spec)?,
     };
-    let environment = environment::choose(&launch.spec.agent, &launch.role, &launch.inherit);
+    let mut environment = environment::choose(&launch.spec.agent, &launch.role, &launch.inherit);
+    environment.insert(mark::MARK.into(), mark::of(&launch.session_dir).into());
     let process = Process::start(&launch, &command, &environment)?;
     let capabilities = capabilities(&launch.spec.agent);
     let spawned = Spawned { group: process.group(), started: process.started(), capabilities };

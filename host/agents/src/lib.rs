@@ -14,6 +14,7 @@ mod files;
 mod flow;
 mod guard;
 mod launch;
+mod mark;
 mod orphan;
 mod plain;
 mod proc;
@@ -29,7 +30,8 @@ pub use guard::guard_main;
 pub use launch::{
     Connect, DriverEvent, Launch, McpServer, OwnServer, SpawnError, Spawned, capabilities, spawn,
 };
-pub use orphan::{Orphan, end_orphan, probe_orphan};
+pub use mark::{adopt_orphans, is_of_a_session};
+pub use orphan::{Orphan, end_left_behind, end_orphan, probe_orphan};
 pub use program::{find_program, preview_command};
 pub use rehearsal::{rehearsal_main, script::ScriptError, script::check_script};
 pub use relay::relay_main;

@@ -1,12 +1,13 @@
 //! Agents that a host left behind: finds and ends them before another is spawned. Asks the system, trusts no file.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
 use crate::files::GuardFile;
 use crate::guard::GRACE;
+use crate::mark;
 use crate::proc;
 
 /// How long a guard may take beyond its own grace before it is ended as well.
@@ -73,6 +74,16 @@ pub fn end_orphan(orphan: &Orphan, grace: Duration) {
             }
             proc::signal_group(orphan.group, Signal::KILL);
         }
+        std::thread::sleep(ASK_AGAIN);
+    }
+}
+
+/// Ends what sessions with these folders left running outside of every group, of which each process carries the mark of its session.
+/// Blocks, until nothing is left or nothing can be done.
+pub fn end_left_behind(session_dirs: &[PathBuf]) {
+    let marks: Vec<String> = session_dirs.iter().map(|folder| mark::of(folder)).collect();
+    let patience = Instant::now() + GUARD_SLACK;
+    while !marks.is_empty() && mark::end(&marks, false) > 0 && Instant::now() < patience {
         std::thread::sleep(ASK_AGAIN);
     }
 }

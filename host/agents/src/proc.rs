@@ -39,7 +39,7 @@ fn parse(pid: u32, stat: &str) -> Option<Proc> {
 }
 
 /// Every process that can be seen.
-fn all() -> Vec<Proc> {
+pub(crate) fn all() -> Vec<Proc> {
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
     entries.flatten().filter_map(|entry| look(entry.file_name().to_str()?.parse().ok()?)).collect()
 }

@@ -17,6 +17,7 @@ use tokio::time::timeout;
 use crate::files::{ExitFile, GuardFile, private_folder};
 use crate::guard::{GRACE, HOST_FD};
 use crate::launch::{Launch, SpawnError};
+use crate::mark;
 use crate::orphan::GUARD_SLACK;
 use crate::proc;
 use crate::program::Invocation;
@@ -157,6 +158,9 @@ impl Supervised {
         };
         closing.send_replace(true);
         clear(group).await;
+        // A guard that is well ends by itself, and leaves nothing.
+        let lost_guard = status.as_ref().is_ok_and(|status| status.code().is_none());
+        sweep(mark::of(&session_dir), lost_guard).await;
         // The guard's file tells a signal from an exit code of the same number.
         let exit = ExitFile::read(&session_dir).filter(|exit| exit.error.is_none());
         let code = status.as_ref().ok().and_then(std::process::ExitStatus::code);
@@ -176,6 +180,16 @@ async fn force(child: &mut Child, group: u32) -> io::Result<std::process::ExitSt
     }
     proc::signal_group(group, Signal::KILL);
     child.wait().await
+}
+
+/// Ends what left the group and outlived its guard.
+async fn sweep(mark: String, lost_guard: bool) {
+    for _ in 0..LOOKS {
+        if mark::end(std::slice::from_ref(&mark), lost_guard) == 0 {
+            return;
+        }
+        tokio::time::sleep(LOOK_AGAIN).await;
+    }
 }
 
 /// Ends what is left of the group where somebody killed the guard.

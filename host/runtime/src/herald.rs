@@ -256,7 +256,7 @@ mod tests {
         assert_eq!(
             std::fs::read_to_string(dir.path().join("paused")).unwrap(),
             format!(
-                "BATON_EVENT=paused\nBATON_PHASE=\nBATON_RUN=r-7f\nBATON_TEXT=What now?  (retry, stop)\nBATON_WORKSPACE={}\n",
+                "BATON_COMMAND=1\nBATON_EVENT=paused\nBATON_PHASE=\nBATON_RUN=r-7f\nBATON_TEXT=What now?  (retry, stop)\nBATON_WORKSPACE={}\n",
                 root.display()
             )
         );

@@ -96,6 +96,9 @@ impl Host {
                 source => RuntimeError::State { what, dir, source: source.into() },
             }
         };
+        if let Err(error) = baton_agents::adopt_orphans() {
+            tracing::warn!("what an agent leaves behind that ends its guard cannot be found: {error}");
+        }
         let root = config.state_root.clone();
         let state = StateDir::open(&root, workspace.root()).map_err(cannot("cannot keep a run", root))?;
         let dir = || state.path().to_owned();

@@ -173,6 +173,7 @@ pub(crate) fn folder(state: &StateDir, run: &baton_core::RunId, session: &Sessio
 /// Ends what earlier hosts of these runs left running. Blocks. Guards end their agents when their host dies, so this finds
 /// something only where a guard was killed as well.
 pub(crate) fn end_orphans(state: &StateDir, runs: &[baton_core::RunId]) {
+    let mut folders_of_sessions = Vec::new();
     for run in runs {
         let Ok(folders) = std::fs::read_dir(state.sessions().join(run.as_str())) else { continue };
         for folder in folders.flatten() {
@@ -182,6 +183,8 @@ pub(crate) fn end_orphans(state: &StateDir, runs: &[baton_core::RunId]) {
                 tracing::info!(group = orphan.group, "ending an agent that an earlier host left behind");
                 baton_agents::end_orphan(&orphan, ORPHAN_GRACE);
             }
+            folders_of_sessions.push(folder.path());
         }
     }
+    baton_agents::end_left_behind(&folders_of_sessions);
 }

@@ -104,6 +104,8 @@ async fn attempt(
         .env_clear()
         .envs(INHERITED.iter().filter_map(|name| Some((name, std::env::var_os(name)?))))
         .envs(told.iter().map(|(name, value)| (name, value)))
+        // A daemon that such a command leaves behind is not an agent's.
+        .env("BATON_COMMAND", "1")
         .stdin(Stdio::piped())
         .stdout(writer.try_clone()?)
         .stderr(writer)

@@ -1,5 +1,6 @@
 //! Attacks by agents: programs that do their best to harm the host, the disk and the person who reads.
 
+mod daemons;
 mod descriptors;
 mod escapes;
 mod flood;

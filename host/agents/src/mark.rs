@@ -1,0 +1,126 @@
+//! How a process is known to belong to a session, wherever it put itself: everything that a session starts inherits a mark in its
+//! environment, and what drops the mark is still below the session's guard, or comes back to the host when its guard is gone.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use baton_core::Digest;
+use rustix::process::{Pid, Signal, WaitOptions, waitpid};
+
+use crate::proc::{self, Proc};
+
+/// The variable. Its value names the session's folder.
+pub(crate) const MARK: &str = "BATON_SESSION_MARK";
+/// In the environment of what the host itself starts (a verification, a notification), which may leave a daemon behind on purpose.
+const OF_HOST: &str = "BATON_COMMAND";
+/// Hex digits of the mark.
+const DIGITS: usize = 32;
+
+/// The mark of the session with this folder.
+pub(crate) fn of(session_dir: &Path) -> String {
+    Digest::of(session_dir.as_os_str().as_encoded_bytes()).hex()[..DIGITS].to_owned()
+}
+
+/// Makes this process the parent of what a dead guard leaves behind. Only Linux can.
+#[cfg(target_os = "linux")]
+pub fn adopt_orphans() -> io::Result<()> {
+    rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
+    Ok(())
+}
+
+/// Makes this process the parent of what a dead guard leaves behind. Only Linux can.
+#[cfg(not(target_os = "linux"))]
+pub fn adopt_orphans() -> io::Result<()> {
+    Ok(())
+}
+
+/// Whether a process was started by an agent, of this host or another: it or one above it carries the mark of a session, or came to this
+/// host from a guard that is gone. What this host itself was started in does not count.
+pub fn is_of_a_session(pid: u32) -> bool {
+    let own = std::process::id();
+    let own_mark = std::env::var_os(MARK).map(std::ffi::OsString::into_encoded_bytes);
+    let mut next = pid;
+    // No tree of processes is deeper; ids that are recycled meanwhile could make a ring.
+    for _ in 0..4096 {
+        if next <= 1 || next == own {
+            return false;
+        }
+        let Some(process) = proc::look(next) else {
+            // Gone since it asked. A person waits for the answer.
+            return next == pid && cfg!(target_os = "linux");
+        };
+        let mark = variable(next, MARK);
+        if (mark.is_some() && mark != own_mark) || is_adopted(&process) {
+            return true;
+        }
+        next = process.parent;
+    }
+    true
+}
+
+/// Ends, by force, what carries one of these marks. With `adopted`, also what came to this process from a guard that is gone. Gives how
+/// many there still are.
+pub(crate) fn end(marks: &[String], adopted: bool) -> usize {
+    let own = std::process::id();
+    let carries = |process: &Proc| {
+        variable(process.pid, MARK).is_some_and(|mark| marks.iter().any(|known| known.as_bytes() == mark))
+    };
+    let mut left = 0;
+    for process in proc::all() {
+        let is_adopted = adopted && is_adopted(&process);
+        if process.ended && is_adopted {
+            reap(process.pid);
+        }
+        if process.pid != own && !process.ended && (is_adopted || carries(&process)) {
+            proc::signal(process.pid, Signal::KILL);
+            left += 1;
+        }
+    }
+    left
+}
+
+/// A child of this process that it did not start: what it starts stays in its session (of the operating system).
+fn is_adopted(process: &Proc) -> bool {
+    let own = proc::look(std::process::id());
+    own.is_some_and(|own| process.parent == own.pid && process.session != own.session)
+        && variable(process.pid, OF_HOST).is_none()
+}
+
+fn reap(pid: u32) {
+    if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
+        // Another thread may have been faster.
+        let _ = waitpid(Some(pid), WaitOptions::NOHANG);
+    }
+}
+
+/// A variable of the environment that a process was started with.
+fn variable(pid: u32, name: &str) -> Option<Vec<u8>> {
+    let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
+    environment.split(|byte| *byte == 0).find_map(|entry| {
+        let value = entry.strip_prefix(name.as_bytes())?.strip_prefix(b"=")?;
+        Some(value.to_owned())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn a_process_is_known_by_its_mark_and_ended() {
+        let mark = of(Path::new("/a/session"));
+        let mut child = Command::new("sleep").arg("600").env(MARK, &mark).spawn().unwrap();
+        if cfg!(target_os = "linux") {
+            assert!(is_of_a_session(child.id()));
+            assert!(!is_of_a_session(std::process::id()));
+            assert_eq!(end(&[of(Path::new("/another"))], false), 0);
+            assert_eq!(end(&[mark], false), 1);
+        } else {
+            child.kill().unwrap();
+        }
+        assert!(!child.wait().unwrap().success());
+    }
+}
