@@ -104,6 +104,13 @@ pub enum Input {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<String>,
     },
+    /// Somebody asked the host for a change of the run; the change itself follows, or it was refused. It changes nothing.
+    Asked {
+        /// For what: a word of the control socket.
+        what: String,
+        /// Who.
+        by: Asker,
+    },
     /// A person asked the run to stop at once, keeping everything.
     StopRequested,
     /// A person began the same work anew while nobody worked on this run: it is not taken up by itself any more (D8).
@@ -138,12 +145,25 @@ impl Input {
             Input::Reported { .. } => "reported",
             Input::Offered { .. } => "offered",
             Input::Answered { .. } => "answered",
+            Input::Asked { .. } => "asked",
             Input::StopRequested => "stop-requested",
             Input::SetAside => "set-aside",
             Input::PolicyChanged { .. } => "policy-changed",
             Input::PolicyRefused { .. } => "policy-refused",
         }
     }
+}
+
+/// Who asked for a change of a run, as the system tells it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Asker {
+    /// The user's number.
+    pub uid: u32,
+    /// The process.
+    pub pid: u32,
+    /// Its command line, cut, without secrets.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub command: String,
 }
 
 /// A component that decides in this run.

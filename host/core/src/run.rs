@@ -194,6 +194,7 @@ impl Run {
             Input::Answered { question, choice, message } => {
                 self.answered(*question, *choice, message.as_deref());
             }
+            Input::Asked { .. } => return Ok(Vec::new()),
             Input::StopRequested => self.stop(),
             Input::PolicyChanged { pins, cause } => self.change_pins(pins, *cause),
             Input::PolicyRefused { policy, why } => {

@@ -8,6 +8,7 @@ use baton_store::{ArtifactStore, StateDir};
 use baton_workspace::Workspace;
 
 use crate::actuate::trees_of;
+use crate::asker;
 use crate::config::HostConfig;
 use crate::error::RuntimeError;
 use crate::project::{self, Projector};
@@ -30,6 +31,7 @@ pub(crate) async fn answer(
 
     let mut scribe = Scribe::new(folded, id, journal);
     let broken = |illegal: baton_core::run::IllegalInput| RuntimeError::Refused(illegal.to_string());
+    scribe.take(asker::own("answer")).map_err(broken)?;
     scribe.take(Input::Answered { question, choice, message }).map_err(broken)?;
     // An answer may end the run; nobody else is there to say that it has ended.
     let finish =

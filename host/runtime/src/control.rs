@@ -92,6 +92,19 @@ pub enum Control {
     },
 }
 
+impl Control {
+    /// The word for what it changes of a run; none of what asks or reports.
+    pub(crate) fn change(&self) -> Option<&'static str> {
+        match self {
+            Control::Stop => Some("stop"),
+            Control::Answer { .. } => Some("answer"),
+            Control::UsePolicy(_) => Some("use-policy"),
+            Control::RollBackPolicy { .. } => Some("roll-back-policy"),
+            Control::Status | Control::Call { .. } | Control::Offer { .. } => None,
+        }
+    }
+}
+
 /// What came of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "reply", rename_all = "kebab-case")]

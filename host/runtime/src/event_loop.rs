@@ -12,6 +12,7 @@ use baton_agents::DriverEvent;
 use baton_core::action::Ending;
 use baton_core::decision::{Decision, Fault, Label};
 use baton_core::facts::AgentEvent;
+use baton_core::input::Asker;
 use baton_core::run::IllegalInput;
 use baton_core::view::{RunStatus, RunView};
 use baton_core::{Action, Input, Intent, RequestId, SessionId};
@@ -323,21 +324,25 @@ impl EventLoop {
                 let (request, result, label) = *decided;
                 self.take_own(Input::Decided { request, result, label: Box::new(label) })
             }
-            Event::Asked(Asked { message: Control::Call { pass, key, call }, reply }) => {
+            Event::Asked(Asked { message: Control::Call { pass, key, call }, reply, .. }) => {
                 self.take_call(pass.as_ref(), key, *call, reply)
             }
-            Event::Asked(Asked { message: Control::Offer { pass, tool, call, file }, reply }) => {
+            Event::Asked(Asked { message: Control::Offer { pass, tool, call, file }, reply, .. }) => {
                 self.take_offer(&pass, tool, call, file, reply);
                 Ok(())
             }
-            Event::Asked(Asked { message: Control::UsePolicy(wanted), reply }) => {
+            Event::Asked(Asked { message: Control::UsePolicy(wanted), by, reply }) => {
+                self.note_asker("use-policy", by)?;
                 self.take_use(*wanted, reply);
                 Ok(())
             }
             Event::Loaded(loaded) => self.take_loaded(*loaded),
             Event::Weighed(weighed) => self.take_weighed(*weighed),
             Event::Kept(kept) => self.take_kept(*kept),
-            Event::Asked(Asked { message, reply }) => {
+            Event::Asked(Asked { message, by, reply }) => {
+                if let Some(what) = message.change() {
+                    self.note_asker(what, by)?;
+                }
                 let answer = self.answer(message).unwrap_or_else(|why| ControlReply::Refused { why });
                 self.replies.push((reply, answer));
                 Ok(())
@@ -403,6 +408,14 @@ impl EventLoop {
             self.take_own(Input::StopRequested)?;
         }
         Ok(())
+    }
+
+    /// Who asks for a change is journaled before the change.
+    fn note_asker(&mut self, what: &str, by: Option<Asker>) -> Result<(), RuntimeError> {
+        match by {
+            Some(by) => self.take_own(Input::Asked { what: what.to_owned(), by }),
+            None => Ok(()),
+        }
     }
 
     fn answer(&mut self, message: Control) -> Result<ControlReply, String> {

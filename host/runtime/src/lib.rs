@@ -20,6 +20,7 @@
 
 mod actuate;
 mod answer;
+mod asker;
 mod attach;
 mod bridge;
 mod cast;

@@ -166,6 +166,7 @@ fn matters(input: &Input) -> bool {
         | Input::SessionEnded { .. }
         | Input::Reported { .. }
         | Input::Answered { .. }
+        | Input::Asked { .. }
         | Input::StopRequested
         | Input::SetAside
         | Input::PolicyChanged { .. }

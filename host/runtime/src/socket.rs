@@ -15,6 +15,9 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::task::JoinHandle;
 
+use baton_core::input::Asker;
+
+use crate::asker;
 use crate::control::{CALL_HEAD, Control, ControlReply, USE_HEAD};
 use crate::error::RuntimeError;
 
@@ -39,6 +42,8 @@ const PATH_BYTES: usize = 100;
 pub(crate) struct Asked {
     /// What is asked.
     pub(crate) message: Control,
+    /// Who asks, where the message changes something and the system tells.
+    pub(crate) by: Option<Asker>,
     /// Where the answer goes. Whoever asked may be gone.
     pub(crate) reply: oneshot::Sender<ControlReply>,
 }
@@ -101,18 +106,26 @@ async fn serve(listener: UnixListener, asked: mpsc::Sender<Asked>) {
 }
 
 async fn converse(stream: UnixStream, asked: mpsc::Sender<Asked>) -> io::Result<()> {
+    // At once: a process that has ended cannot be looked at.
+    let by = asker::at(&stream);
     let (read, mut write) = stream.into_split();
     let line = tokio::time::timeout(PATIENCE, read_line(read)).await??;
-    let reply = match serde_json::from_slice(&line) {
-        Ok(message) => {
-            let (reply, answered) = oneshot::channel();
-            match asked.send(Asked { message, reply }).await {
-                Ok(()) => {
-                    tokio::time::timeout(ANSWER_PATIENCE, answered).await?.unwrap_or(ControlReply::Ending)
-                }
-                Err(_) => ControlReply::Ending,
+    let reply = match serde_json::from_slice::<Control>(&line) {
+        Ok(message) => match by {
+            Err(why) if message.change().is_some() => {
+                tracing::warn!(what = message.change(), "refused: {why}");
+                ControlReply::Refused { why }
             }
-        }
+            by => {
+                let (reply, answered) = oneshot::channel();
+                match asked.send(Asked { message, by: by.ok().flatten(), reply }).await {
+                    Ok(()) => {
+                        tokio::time::timeout(ANSWER_PATIENCE, answered).await?.unwrap_or(ControlReply::Ending)
+                    }
+                    Err(_) => ControlReply::Ending,
+                }
+            }
+        },
         Err(error) => ControlReply::Refused { why: format!("this is no message that a host takes: {error}") },
     };
     let mut bytes = serde_json::to_vec(&reply)?;
@@ -189,7 +202,7 @@ mod tests {
         assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
 
         let host = tokio::spawn(async move {
-            let Asked { message, reply } = asking.recv().await.unwrap();
+            let Asked { message, reply, .. } = asking.recv().await.unwrap();
             reply.send(ControlReply::Stopping).unwrap();
             message
         });

@@ -15,6 +15,7 @@ use baton_engine::limits::COMPONENT_BYTES;
 use baton_store::{ArtifactStore, Journal};
 use serde::{Deserialize, Serialize};
 
+use crate::asker;
 use crate::config::{HostConfig, PolicySource};
 use crate::control::{Control, ControlReply, control};
 use crate::error::RuntimeError;
@@ -236,8 +237,10 @@ pub(crate) async fn offline(
         }
     };
     let mut scribe = Scribe::new(folded, id, journal);
-    let input = Input::PolicyChanged { pins: pins.clone(), cause };
-    scribe.take(input).map_err(|illegal| RuntimeError::Refused(illegal.to_string()))?;
+    let what = if cause == ChangeCause::Rollback { "roll-back-policy" } else { "use-policy" };
+    for input in [asker::own(what), Input::PolicyChanged { pins: pins.clone(), cause }] {
+        scribe.take(input).map_err(|illegal| RuntimeError::Refused(illegal.to_string()))?;
+    }
     scribe.commit().await?;
     scribe.flush()?;
     Ok(ControlReply::Changed { pins })

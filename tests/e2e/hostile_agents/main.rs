@@ -5,6 +5,7 @@ mod descriptors;
 mod escapes;
 mod flood;
 mod readers;
+mod rule;
 #[path = "../support/mod.rs"]
 mod support;
 
