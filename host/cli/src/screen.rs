@@ -4,7 +4,7 @@
 use std::io::IsTerminal as _;
 
 use baton_runtime::Update;
-use baton_runtime::store::secrets::mask;
+use baton_runtime::store::secrets::{mask, mask_line};
 
 use crate::args::{Format, ViewArgs};
 use crate::out;
@@ -42,7 +42,8 @@ impl Screen {
     pub(crate) fn show(&mut self, update: &Update, place: &Place) -> anyhow::Result<()> {
         if self.format == Format::Jsonl {
             for notice in &update.notices {
-                out::data(&record::line(&record::Told { at: update.at, run: &update.view.run, notice })?)?;
+                let line = record::line(&record::Told { at: update.at, run: &update.view.run, notice })?;
+                out::data(&mask_line(&line))?;
             }
         }
         match &mut self.canvas {

@@ -8,6 +8,7 @@ use baton_core::input::PinnedLink;
 use baton_core::view::RunView;
 use baton_core::workflow::paths::RunNames;
 use baton_core::{Input, Intent, Run, RunId, Workflow};
+use baton_store::secrets;
 use baton_store::{ArtifactStore, HostLock, Journal, StateDir, StoreError};
 use baton_workspace::{Trees, Workspace};
 use tokio::sync::{mpsc, watch};
@@ -126,6 +127,7 @@ impl Host {
         if workflow.limits.agents == 0 {
             workflow.limits.agents = machine::agents();
         }
+        self.know_secrets(&workflow);
         let run = self.new_run_id()?;
         let (cache, artifacts) = (self.state.aot_cache(), self.artifacts_of(&run));
         let asked = workflow.clone();
@@ -166,6 +168,7 @@ impl Host {
         if folded.run.workflow().imported.is_some() {
             return Err(RuntimeError::Recorded { run });
         }
+        self.know_secrets(folded.run.workflow());
         let pinned = self.read_pinned(&folded.run)?;
         let (cache, artifacts) = (self.state.aot_cache(), self.artifacts_of(&run));
         let bench = blocking(move || policies::restore(cache, artifacts, &pinned)).await?;
@@ -246,6 +249,13 @@ impl Host {
             inlets,
         };
         EventLoop::new(parts).run(repeat).await
+    }
+
+    /// What roles hand to their agents by name is masked wherever it is said.
+    fn know_secrets(&self, workflow: &Workflow) {
+        let names = workflow.roles.values().flat_map(|role| &role.env);
+        let value = |name: &String| self.config.environment.get(std::ffi::OsStr::new(name))?.to_str();
+        secrets::hand_over(names.filter_map(value).map(str::to_owned));
     }
 
     fn trees(&self, run: &RunId, task_folder: &str) -> Trees {

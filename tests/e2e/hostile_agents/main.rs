@@ -6,6 +6,7 @@ mod escapes;
 mod flood;
 mod readers;
 mod rule;
+mod secrets;
 #[path = "../support/mod.rs"]
 mod support;
 
