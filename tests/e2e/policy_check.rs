@@ -121,3 +121,16 @@ fn golden_decisions_are_written_held_and_told_where_they_part() {
     stage.write("golden/calm.json", question.replacen("\"attributes\"", "\"attribute\"", 1));
     check("calm.wasm", &[]).expect(2).says(&["golden/calm.json: ask.observation", "attribute"]);
 }
+
+#[test]
+fn a_policy_that_is_not_fit_is_not_taken_unless_a_person_insists() {
+    let stage = Stage::new();
+    stage.write("trap.wasm", Guest::deciding("unreachable").build());
+    let push = ["policy", "push", "trap.wasm", "oci://127.0.0.1:1/acme/trap:1"];
+    stage.baton(&push).expect(3).says(&["not fit to decide", "--unchecked"]);
+    // The second answer comes from what the first check found.
+    stage.baton(&push).expect(3).says(&["not fit to decide"]);
+    let start = ["experiment", "start", "harm", "--arm", "bad=trap.wasm"];
+    stage.baton(&start).expect(3).says(&["not fit to decide"]);
+    stage.baton(&[&start[..], &["--unchecked"]].concat()).expect(0).says(&["taken unchecked"]);
+}

@@ -6,6 +6,7 @@ mod args;
 mod commands;
 mod enrolment;
 mod exit;
+mod fitness;
 mod follow;
 mod launch;
 mod layers;

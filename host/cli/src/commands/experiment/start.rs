@@ -18,9 +18,10 @@ use super::{at, experiments, said};
 use crate::args::{FormatArg, PlaceArgs};
 use crate::commands::policy::{Decides, setting};
 use crate::exit::{Exit, Usage};
+use crate::fitness::FitnessArgs;
 use crate::registries::RegistryArgs;
 use crate::render::{experiment as render, words};
-use crate::{enrolment, out, policies};
+use crate::{enrolment, fitness, out, policies};
 
 /// Begin an experiment: from now on new runs take part
 #[derive(Debug, Args)]
@@ -83,6 +84,8 @@ pub(crate) struct StartArgs {
     /// Begin the next version of an experiment that is there: runs so far are not counted with those of it
     #[arg(long)]
     new_version: bool,
+    #[command(flatten)]
+    fitness: FitnessArgs,
     /// Folder that keeps journals and artifacts [default: $XDG_STATE_HOME/baton or ~/.local/state/baton]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     state_dir: Option<PathBuf>,
@@ -251,6 +254,9 @@ fn fitted(specs: &[ArmSpec], args: &StartArgs, place: &PlaceArgs) -> anyhow::Res
         let given = args.settings.iter().filter(|(arm, ..)| *arm == spec.name.as_str());
         let settings = named.settings(&given.map(|(_, key, value)| (key.clone(), value.clone())).collect());
         let configured = policies::load(&engine, &spec.reference, &named, &settings)?;
+        if !named.built_in {
+            fitness::require(args.fitness, place, &spec.reference, &engine, &configured)?;
+        }
         fitted.push(Fitted {
             arm: Arm {
                 name: spec.name.clone(),

@@ -5,10 +5,11 @@ use clap::{Args, ValueHint};
 
 use super::outside::{outside, remote};
 use crate::exit::Exit;
+use crate::fitness::FitnessArgs;
 use crate::policies::Named;
 use crate::registries::{self, RegistryArgs};
 use crate::render::words;
-use crate::{out, policies};
+use crate::{fitness, out, policies};
 
 /// Push a policy to a registry, under a tag
 #[derive(Debug, Args)]
@@ -17,7 +18,7 @@ Examples:
   baton policy push careful.wasm oci://registry.example/acme/careful:1.0
   baton policy push careful.wasm oci://127.0.0.1:5000/careful:dev
 
-Credentials are those of the Docker config (`docker login`). The same component always gives the same digest, which is \
+A policy that is not fit to decide is refused. Credentials are those of the Docker config (`docker login`). The same component always gives the same digest, which is \
 written to standard output; `baton policy sign` signs it.")]
 pub(crate) struct PushArgs {
     /// A component
@@ -27,13 +28,20 @@ pub(crate) struct PushArgs {
     #[arg(value_name = "REFERENCE")]
     reference: String,
     #[command(flatten)]
+    fitness: FitnessArgs,
+    #[command(flatten)]
     registry: RegistryArgs,
 }
 
 pub(super) fn push(args: PushArgs) -> anyhow::Result<Exit> {
     let reference = remote(&args.reference)?;
-    let Named { name, bytes, .. } = policies::named(&args.file, &args.registry)?;
-    let outside = outside(&args.registry.place(), &args.file, &name, &bytes)?;
+    let named = policies::named(&args.file, &args.registry)?;
+    let place = args.registry.place();
+    let outside = outside(&place, &args.file, &named.name, &named.bytes)?;
+    let engine = policies::engine(&place)?;
+    let policy = policies::load(&engine, &args.file, &named, &named.rules)?;
+    fitness::require(args.fitness, &place, &args.file, &engine, &policy)?;
+    let Named { name, bytes, .. } = named;
     let imports: Vec<String> = outside.outline.imports.iter().map(|import| import.name.clone()).collect();
     let artifact = Artifact::new(bytes.into_owned(), &imports, &outside.outline.exports);
     let digest = registries::depot(&args.registry)?.registry().push(&reference, &artifact)?;

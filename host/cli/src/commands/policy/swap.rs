@@ -18,11 +18,12 @@ use super::new::Decides;
 use crate::args::{Format, FormatArg, PlaceArgs};
 use crate::commands::{ask_host, block_on, current_is};
 use crate::exit::{Exit, Usage};
+use crate::fitness::FitnessArgs;
 use crate::place::Place;
 use crate::policies::Named;
 use crate::registries::RegistryArgs;
 use crate::render::{record, words};
-use crate::{out, policies};
+use crate::{fitness, out, policies};
 
 /// Version of the records of `--format json`.
 const SCHEMA: u32 = 1;
@@ -40,7 +41,8 @@ Examples:
   baton policy use reader.wasm --grant 'artifacts=reports/*' --grant fuel=40000000
   baton policy use --rollback --decides splitting      back to the one before
 
-The component is loaded, held to the contract and tried, and its settings are validated, before anything changes. It decides \
+The component is loaded, held to the contract and tried, its settings are validated, and it is asked some hundred generated \
+questions (`baton policy check` asks more), before anything changes. One that is not fit to decide is refused. It decides \
 from the next question on; questions that are being answered are answered by the one before, which stays at hand: after three \
 faults in a row (`breaker` in [policies]) it is taken back by itself. The run remembers it: `baton resume` goes on with it. \
 Where no host works on the run, the next one does. `baton policy which --run RUN` shows who decides."
@@ -70,6 +72,8 @@ pub(crate) struct UseArgs {
     /// What it may have beyond the usual: artifacts=PATTERN, fuel=N, memory_mib=N
     #[arg(long = "grant", value_name = "KEY=VALUE", value_parser = grant)]
     grants: Vec<Grant>,
+    #[command(flatten)]
+    fitness: FitnessArgs,
     #[command(flatten)]
     place: PlaceArgs,
     #[command(flatten)]
@@ -104,6 +108,13 @@ pub(super) fn use_policy(args: UseArgs) -> anyhow::Result<Exit> {
             let named = policies::named(reference, &RegistryArgs::of(&args.place))?;
             let settings = named.settings(&args.settings.iter().cloned().collect());
             let is_fallback = named.is_fallback();
+            if !named.built_in {
+                let engine = policies::engine(&args.place)?;
+                // What cannot even be loaded the host refuses, and journals that.
+                if let Ok(policy) = policies::load(&engine, reference, &named, &settings) {
+                    fitness::require(args.fitness, &args.place, reference, &engine, &policy)?;
+                }
+            }
             let Named { name, bytes, .. } = named;
             let wanted = UsePolicy {
                 run,

@@ -1,0 +1,112 @@
+//! Whether a policy is fit to decide, before it is put in place, compared or sent away. What a check found is kept by component, settings
+//! and engine, so that the same policy is not asked twice.
+
+use std::fs::{self, DirBuilder};
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::Path;
+
+use anyhow::Context as _;
+use baton_lab::conformance::{self, Plan};
+use baton_runtime::core::Digest;
+use baton_runtime::engine::{Configured, Engine};
+use clap::Args;
+use serde::{Deserialize, Serialize};
+
+use crate::args::PlaceArgs;
+use crate::policies::refused;
+use crate::{out, place};
+
+/// Questions that are put to it: enough for what is broken in general, and not the whole of `baton policy check`.
+const QUESTIONS: u64 = 500;
+/// Version of what is kept.
+const SCHEMA: u32 = 1;
+/// Names of broken rules that are shown.
+const RULES_SHOWN: usize = 4;
+
+/// Whether a policy is checked first.
+#[derive(Clone, Copy, Debug, Default, Args)]
+pub(crate) struct FitnessArgs {
+    /// Take the policy without the check that it is fit to decide
+    #[arg(long)]
+    unchecked: bool,
+}
+
+/// What a check found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Found {
+    schema: u32,
+    component: Digest,
+    settings: Digest,
+    engine: Digest,
+    /// Of this program: another version may have other rules.
+    version: String,
+    questions: u64,
+    /// Empty where it is fit.
+    broken: Vec<String>,
+}
+
+/// Refuses a policy that is not fit to decide.
+pub(crate) fn require(
+    args: FitnessArgs,
+    place: &PlaceArgs,
+    reference: &str,
+    engine: &Engine,
+    policy: &Configured,
+) -> anyhow::Result<()> {
+    if args.unchecked {
+        out::progress(&format!("{reference} is taken unchecked"));
+        return Ok(());
+    }
+    let mut found = Found {
+        schema: SCHEMA,
+        component: policy.policy().digest().clone(),
+        settings: policy.settings_digest().clone(),
+        engine: engine.digest().clone(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        questions: QUESTIONS,
+        broken: Vec::new(),
+    };
+    let folder = place::state_root(place)?.join("checked");
+    let path = folder.join(format!("{}.json", key(&found).hex()));
+    let kept = fs::read(&path).ok().and_then(|bytes| serde_json::from_slice::<Found>(&bytes).ok());
+    match kept.filter(|kept| Found { broken: Vec::new(), ..kept.clone() } == found) {
+        Some(kept) => found = kept,
+        None => {
+            let plan = Plan { questions: QUESTIONS, ..Plan::default() };
+            let report = conformance::check(engine, policy, plan, |_| {});
+            found.broken = report.broken().map(|rule| rule.name.clone()).collect();
+            if found.broken.is_empty() && !report.is_fit() {
+                found.broken.push("answers-in-time".to_owned());
+            }
+            keep(&folder, &path, &found)?;
+        }
+    }
+    if found.broken.is_empty() {
+        return Ok(());
+    }
+    let mut rules = found.broken.iter().take(RULES_SHOWN).cloned().collect::<Vec<_>>().join(", ");
+    if found.broken.len() > RULES_SHOWN {
+        rules.push_str(&format!(" and {} more", found.broken.len() - RULES_SHOWN));
+    }
+    let why = format!(
+        "it is not fit to decide: it breaks {rules}. `baton policy check {reference}` shows the questions; --unchecked takes it all the same"
+    );
+    Err(refused(reference, &why).into())
+}
+
+/// What the result is bound to.
+fn key(found: &Found) -> Digest {
+    let Found { component, settings, engine, version, questions, .. } = found;
+    Digest::of(format!("{component} {settings} {engine} {version} {questions}").as_bytes())
+}
+
+/// Whole or not at all.
+fn keep(folder: &Path, path: &Path, found: &Found) -> anyhow::Result<()> {
+    let write = || {
+        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+        let new = path.with_extension(format!("{}.new", std::process::id()));
+        fs::write(&new, serde_json::to_vec(found)?)?;
+        fs::rename(new, path)
+    };
+    write().with_context(|| format!("keeping what the check found in {}", path.display()))
+}
