@@ -133,12 +133,12 @@ pub(crate) fn refused(reference: &str, why: &dyn std::fmt::Display) -> RuntimeEr
     RuntimeError::PolicyRefused { policy: reference.to_owned(), why: why.to_string() }
 }
 
-/// Whether what is used for the first time is pinned.
+/// Whether what is used for the first time is fetched and pinned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Pinning {
     /// In the lock beside the file that names it, as a run has it.
     Write,
-    /// Nothing is written where nothing is begun.
+    /// Nothing is written, and no registry is asked, where nothing is begun.
     Leave,
 }
 
@@ -174,7 +174,15 @@ pub(crate) fn bundle(
                 }
                 Resolved::Registry(remote) => {
                     let pin = lock.oci(&remote);
-                    let delivered = remotes.get(&remote, pin.as_ref())?;
+                    let delivered = match pinning {
+                        Pinning::Leave => remotes.kept(&remote, pin.as_ref())?,
+                        Pinning::Write => {
+                            if let (None, Some(file)) = (&pin, only_of_folder(workflow, &reference)) {
+                                remotes.expect_known(&remote, file)?;
+                            }
+                            remotes.get(&remote, pin.as_ref())?
+                        }
+                    };
                     if pin.is_none() {
                         said.push(first_use(&remote, &delivered, &path));
                         lock.pin_oci(&remote, delivered.pin);
@@ -190,6 +198,14 @@ pub(crate) fn bundle(
         }
     }
     Ok(bundle)
+}
+
+/// The `baton.toml` of a workspace that names this, if nothing else does.
+fn only_of_folder<'w>(workflow: &'w Workflow, reference: &str) -> Option<&'w Path> {
+    let mut choices =
+        workflow.policies.choices().filter(|choice| choice.component.as_deref() == Some(reference));
+    let first = choices.next().filter(|choice| choice.from.layer == Layer::Workspace)?;
+    choices.all(|choice| choice.from.layer == Layer::Workspace).then(|| Path::new(&first.from.file))
 }
 
 /// "pinned oci://host/name:1 at sha256:… (signed by acme.pub) in baton.lock".

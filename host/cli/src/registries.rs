@@ -71,14 +71,29 @@ impl<'a> Remotes<'a> {
 
     /// The policy of a reference; see [`Depot::get`].
     pub(crate) fn get(&self, reference: &OciReference, pin: Option<&OciPin>) -> anyhow::Result<Delivered> {
-        let depot = match self.depot.get() {
-            Some(depot) => depot,
-            None => {
-                let opened = depot(&RegistryArgs::of(self.place))?;
-                self.depot.get_or_init(|| opened)
-            }
-        };
-        Ok(depot.get(reference, pin)?)
+        Ok(self.depot()?.get(reference, pin)?)
+    }
+
+    /// The same of what is here already; see [`Depot::kept`].
+    pub(crate) fn kept(&self, reference: &OciReference, pin: Option<&OciPin>) -> anyhow::Result<Delivered> {
+        Ok(self.depot()?.kept(reference, pin)?)
+    }
+
+    /// Refuses to ask for what only a file that came with a folder names.
+    pub(crate) fn expect_known(&self, reference: &OciReference, by: &Path) -> anyhow::Result<()> {
+        if self.depot()?.knows(reference) {
+            return Ok(());
+        }
+        let by = by.display().to_string();
+        Err(RegistryError::Unknown { reference: reference.to_string(), by }.into())
+    }
+
+    fn depot(&self) -> anyhow::Result<&Depot> {
+        if let Some(depot) = self.depot.get() {
+            return Ok(depot);
+        }
+        let opened = depot(&RegistryArgs::of(self.place))?;
+        Ok(self.depot.get_or_init(|| opened))
     }
 }
 

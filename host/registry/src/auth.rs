@@ -101,7 +101,10 @@ pub(crate) fn answer(
         query.push_str(&format!("&service={}", encoded(service)));
     }
     let ask = |method, url: &str, headers: &[(&'static str, &str)], body| {
-        http.send(&Request { method, url, headers, body, what: "the token", bytes_max: TOKEN_BYTES_MAX })
+        http.send(
+            host,
+            &Request { method, url, headers, body, what: "the token", bytes_max: TOKEN_BYTES_MAX },
+        )
     };
     let url = format!("{realm}{}{query}", if realm.contains('?') { '&' } else { '?' });
     let answer = match login {

@@ -283,7 +283,7 @@ impl Registry {
         let key = (reference.host().to_owned(), reference.name().to_owned(), access);
         let admitted = || self.admitted.lock().unwrap_or_else(PoisonError::into_inner);
         let known = is_own.then(|| admitted().get(&key).cloned()).flatten();
-        let answer = self.send(request, known.as_deref())?;
+        let answer = self.send(reference.host(), request, known.as_deref())?;
         if !matches!(answer.status, 401 | 403) || !is_own {
             return Ok(answer);
         }
@@ -304,7 +304,7 @@ impl Registry {
         let authorization =
             auth::answer(&self.http, challenge, reference.host(), reference.name(), access, login.as_ref())?
                 .ok_or_else(refused)?;
-        let answer = self.send(request, Some(&authorization))?;
+        let answer = self.send(reference.host(), request, Some(&authorization))?;
         if matches!(answer.status, 401 | 403) {
             return Err(refused());
         }
@@ -312,10 +312,15 @@ impl Registry {
         Ok(answer)
     }
 
-    fn send(&self, request: &Request<'_>, authorization: Option<&str>) -> Result<Answer, RegistryError> {
+    fn send(
+        &self,
+        host: &str,
+        request: &Request<'_>,
+        authorization: Option<&str>,
+    ) -> Result<Answer, RegistryError> {
         let mut headers = request.headers.to_vec();
         headers.extend(authorization.map(|value| ("authorization", value)));
-        self.http.send(&Request { headers: &headers, ..*request })
+        self.http.send(host, &Request { headers: &headers, ..*request })
     }
 
     fn repository(&self, reference: &OciReference) -> String {

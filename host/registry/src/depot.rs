@@ -78,6 +78,39 @@ impl Depot {
         }
     }
 
+    /// The same without asking anybody: what was pulled before, by digest, by pin, or under this very reference.
+    ///
+    /// # Errors
+    /// [`RegistryError::NotPulled`] if it was not, and a refusal by the rules.
+    pub fn kept(&self, reference: &OciReference, pin: Option<&OciPin>) -> Result<Delivered, RegistryError> {
+        let pin = pin.filter(|pin| reference.digest().is_none_or(|digest| *digest == pin.manifest));
+        let absent = || RegistryError::NotPulled { reference: reference.to_string() };
+        let meant = match reference.digest().or(pin.map(|pin| &pin.manifest)) {
+            Some(digest) => digest.clone(),
+            None => {
+                let name = reference.to_string();
+                let entries = self.store.entries()?;
+                let newest = entries.into_iter().rev().find(|entry| entry.references.last() == Some(&name));
+                newest.ok_or_else(absent)?.manifest
+            }
+        };
+        let kept = self.store.get(&meant)?.ok_or_else(absent)?;
+        let verdict = self.judge(reference, &kept.entry)?;
+        let pin = OciPin { manifest: kept.entry.manifest, component: kept.entry.component };
+        Ok(Delivered {
+            name: reference.short_name().to_owned(),
+            bytes: kept.bytes,
+            pin,
+            verdict,
+            fetched: false,
+        })
+    }
+
+    /// Whether the user's rules name the place of a reference.
+    pub fn knows(&self, reference: &OciReference) -> bool {
+        self.trust.names(reference)
+    }
+
     /// Why a policy of the store is believed now: rules may have changed since it was pulled.
     pub fn judge(&self, reference: &OciReference, entry: &Entry) -> Result<Verdict, TrustError> {
         self.trust.judge(reference, &entry.manifest, &entry.signatures)

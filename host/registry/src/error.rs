@@ -24,6 +24,24 @@ pub enum RegistryError {
         /// What went wrong.
         why: String,
     },
+    /// It is not here, and nobody is asked for it.
+    #[error(
+        "{reference} is not pulled yet, and this command asks no registry: `baton policy pull {reference}` fetches it, and `baton policy lock` pins it"
+    )]
+    NotPulled {
+        /// What is meant.
+        reference: String,
+    },
+    /// A folder names a place that the user never named.
+    #[error(
+        "{reference} is named by {by}, which came with the folder, and by nothing of yours: nobody is asked for it. If you want it, pin it with `baton policy lock`, or name its registry under [trust] in your config"
+    )]
+    Unknown {
+        /// What is named.
+        reference: String,
+        /// The file that names it.
+        by: String,
+    },
     /// It answers too slowly, or not any more.
     #[error("the registry at {url} did not answer in time ({why}); nothing was kept of it. Try again")]
     TimedOut {
@@ -202,7 +220,7 @@ impl RegistryError {
     /// Whether the reference, or the place that it names, is what is wrong.
     pub fn is_usage(&self) -> bool {
         match self {
-            Self::NotFound { .. } | Self::Push { .. } => true,
+            Self::NotFound { .. } | Self::NotPulled { .. } | Self::Unknown { .. } | Self::Push { .. } => true,
             Self::Trust(error) => !error.is_refusal(),
             _ => false,
         }

@@ -2,12 +2,15 @@
 //! that a person named; knows nothing of registries.
 
 use std::io::ErrorKind;
+use std::net::{IpAddr, ToSocketAddrs as _};
 use std::time::Duration;
 
 use ureq::Agent;
-use ureq::config::RedirectAuthHeaders;
-use ureq::http::{HeaderMap, Request as HttpRequest};
+use ureq::config::{Config, RedirectAuthHeaders};
+use ureq::http::{HeaderMap, Request as HttpRequest, Uri};
 use ureq::tls::{RootCerts, TlsConfig};
+use ureq::unversioned::resolver::{DefaultResolver, ResolvedSocketAddrs, Resolver};
+use ureq::unversioned::transport::{DefaultConnector, NextTimeout};
 
 use crate::error::RegistryError;
 use crate::oci::is_loopback;
@@ -18,6 +21,9 @@ const REDIRECTS_MAX: u32 = 5;
 /// Most of an answer that tells of a failure.
 const FAILURE_BYTES_MAX: u64 = 64 * 1024;
 
+/// What is at most as large as this is small: everything but components, and what is pushed.
+const SMALL_BYTES: u64 = 4 * 1024 * 1024;
+
 /// How long a registry may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Patience {
@@ -25,6 +31,8 @@ pub struct Patience {
     pub connect: Duration,
     /// Between one piece of an answer and the next.
     pub silence: Duration,
+    /// For a whole manifest, token or signature.
+    pub small: Duration,
     /// For a whole answer: who sends a byte now and then keeps nobody waiting for ever.
     pub whole: Duration,
 }
@@ -35,6 +43,7 @@ impl Default for Patience {
         Self {
             connect: Duration::from_secs(10),
             silence: Duration::from_secs(30),
+            small: Duration::from_secs(60),
             whole: Duration::from_secs(600),
         }
     }
@@ -43,9 +52,20 @@ impl Default for Patience {
 /// Makes requests.
 #[derive(Debug)]
 pub(crate) struct Http {
+    /// For registries of this machine or of a private network.
+    near: Agents,
+    /// For all others: these reach public addresses alone, wherever a redirect or a realm leads.
+    far: Agents,
+    plain_hosts: Vec<String>,
+    /// For what is small, and for a component.
+    small: Duration,
+    whole: Duration,
+}
+
+#[derive(Debug)]
+struct Agents {
     secure: Agent,
     plain: Agent,
-    plain_hosts: Vec<String>,
 }
 
 /// What is asked.
@@ -98,12 +118,34 @@ impl Http {
                 .user_agent(concat!("baton/", env!("CARGO_PKG_VERSION")))
         };
         let tls = TlsConfig::builder().root_certs(RootCerts::PlatformVerifier).build();
-        let secure = config().https_only(true).tls_config(tls.clone()).build().new_agent();
-        // A proxy would look for this machine on its own side.
-        let plain = config().proxy(None).tls_config(tls).build().new_agent();
+        let agents = |public_only: bool| {
+            let agent = |config: Config| match public_only {
+                true => Agent::with_parts(config, DefaultConnector::default(), PublicOnly::default()),
+                false => config.new_agent(),
+            };
+            let secure = agent(config().https_only(true).tls_config(tls.clone()).build());
+            // A proxy would look for this machine on its own side.
+            let plain = agent(config().proxy(None).tls_config(tls.clone()).build());
+            Agents { secure, plain }
+        };
         // References have their hosts in small letters.
         let plain_hosts = plain_hosts.iter().map(|host| host.to_ascii_lowercase()).collect();
-        Self { secure, plain, plain_hosts }
+        Self {
+            near: agents(false),
+            far: agents(true),
+            plain_hosts,
+            small: patience.small.min(patience.whole),
+            whole: patience.whole,
+        }
+    }
+
+    /// Whether a registry is on this machine or in a private network.
+    fn is_near(&self, host: &str) -> bool {
+        let of_name = |host: &str| {
+            let with_port = if is_literal_with_port(host) { host.to_owned() } else { format!("{host}:443") };
+            with_port.to_socket_addrs().is_ok_and(|mut found| found.any(|found| !is_public(found.ip())))
+        };
+        self.is_plain(host) || of_name(host)
     }
 
     /// Whether a host is asked by plain HTTP.
@@ -122,18 +164,25 @@ impl Http {
         url.starts_with("https://") || host_of(url).is_some_and(|host| self.is_plain(host))
     }
 
-    pub(crate) fn send(&self, request: &Request<'_>) -> Result<Answer, RegistryError> {
+    /// `registry` is the host on whose behalf this is asked: what it sends on to is no nearer than itself.
+    pub(crate) fn send(&self, registry: &str, request: &Request<'_>) -> Result<Answer, RegistryError> {
         let url = || request.url.to_owned();
         let mut http = HttpRequest::builder().method(request.method).uri(request.url);
         for (name, value) in request.headers {
             http = http.header(*name, *value);
         }
-        let agent = if request.url.starts_with("https://") { &self.secure } else { &self.plain };
+        let agents = if self.is_near(registry) { &self.near } else { &self.far };
+        let agent = if request.url.starts_with("https://") { &agents.secure } else { &agents.plain };
+        let whole = if request.bytes_max <= SMALL_BYTES { self.small } else { self.whole };
         let unreachable = |why: String| RegistryError::Unreachable { url: url(), why };
         let answer = match request.body {
-            None => http.body(()).map_err(|e| unreachable(e.to_string())).map(|http| agent.run(http))?,
+            None => {
+                let http = http.body(()).map_err(|e| unreachable(e.to_string()))?;
+                agent.run(agent.configure_request(http).timeout_global(Some(whole)).build())
+            }
             Some(body) => {
-                http.body(body).map_err(|e| unreachable(e.to_string())).map(|http| agent.run(http))?
+                let http = http.body(body).map_err(|e| unreachable(e.to_string()))?;
+                agent.run(agent.configure_request(http).timeout_global(Some(whole)).build())
             }
         };
         let answer = answer.map_err(|error| match error {
@@ -171,6 +220,52 @@ impl Http {
     }
 }
 
+/// Finds addresses, but none of this machine or a private network.
+#[derive(Debug, Default)]
+struct PublicOnly(DefaultResolver);
+
+impl Resolver for PublicOnly {
+    fn resolve(
+        &self,
+        uri: &Uri,
+        config: &Config,
+        timeout: NextTimeout,
+    ) -> Result<ResolvedSocketAddrs, ureq::Error> {
+        let found = self.0.resolve(uri, config, timeout)?;
+        // The user's own proxy may be anywhere; it looks for the rest on its own side.
+        let is_proxy = config.proxy().is_some_and(|proxy| uri.host() == Some(proxy.host()));
+        if is_proxy || found.iter().all(|found| is_public(found.ip())) {
+            return Ok(found);
+        }
+        let host = uri.host().unwrap_or_default();
+        Err(ureq::Error::Io(std::io::Error::new(
+            ErrorKind::PermissionDenied,
+            format!("the registry sends on to {host}, which is on this machine or in a private network"),
+        )))
+    }
+}
+
+/// Whether an address is one of the open network.
+fn is_public(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(v4) => {
+            let [a, b, ..] = v4.octets();
+            let is_shared = a == 100 && (64..128).contains(&b);
+            !(a == 0 || a >= 224 || is_shared || v4.is_loopback() || v4.is_private() || v4.is_link_local())
+        }
+        IpAddr::V6(v6) => match v6.to_ipv4() {
+            Some(v4) => is_public(IpAddr::V4(v4)),
+            None => !(v6.is_multicast() || v6.is_unique_local() || v6.is_unicast_link_local()),
+        },
+    }
+}
+
+/// Whether a host has a port: "host:443", "[::1]:443".
+fn is_literal_with_port(host: &str) -> bool {
+    host.rsplit_once(':')
+        .is_some_and(|(_, port)| !port.is_empty() && port.bytes().all(|b| b.is_ascii_digit()))
+}
+
 /// "host:port" of an address.
 pub(crate) fn host_of(url: &str) -> Option<&str> {
     let (_, rest) = url.split_once("://")?;
@@ -193,5 +288,37 @@ mod tests {
         for open in ["http://example.org/x", "http://lan:5000@example.org/x", "ftp://lan:5000", "http:/lan"] {
             assert!(!http.is_safe(open) || open.starts_with("ftp"), "{open}");
         }
+    }
+
+    #[test]
+    fn what_a_far_registry_sends_on_to_is_no_nearer() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let http = Http::new(Vec::new(), Patience::default());
+        for host in ["127.0.0.1", "localhost", "[::ffff:127.0.0.1]"] {
+            let url = format!("http://{host}:{port}/secret");
+            let request =
+                Request { method: "GET", url: &url, headers: &[], body: None, what: "x", bytes_max: 10 };
+            let error = http.send("203.0.113.7:443", &request).unwrap_err().to_string();
+            assert!(error.contains("on this machine or in a private network"), "{error}");
+        }
+        assert_eq!(listener.accept().unwrap_err().kind(), ErrorKind::WouldBlock, "nobody was asked");
+        for near in [
+            "10.1.2.3",
+            "169.254.169.254",
+            "192.168.0.1",
+            "100.64.0.1",
+            "::1",
+            "fd00::1",
+            "fe80::1",
+            "0.0.0.0",
+        ] {
+            assert!(!is_public(near.parse().unwrap()), "{near}");
+        }
+        assert!(
+            ["1.1.1.1", "203.0.113.7", "2606:4700::1111"].iter().all(|far| is_public(far.parse().unwrap()))
+        );
+        assert!(http.is_near("127.0.0.1:5000") && http.is_near("10.0.0.1") && !http.is_near("203.0.113.7"));
     }
 }

@@ -237,6 +237,11 @@ impl Trust {
         Self { unsigned: Unsigned::Refuse, rules: vec![(rule, vec![key])] }
     }
 
+    /// Whether a rule is about the place of a policy.
+    pub fn names(&self, reference: &OciReference) -> bool {
+        self.rule(reference).is_some()
+    }
+
     /// Whether signatures decide anything about a policy.
     pub fn wants_signatures(&self, reference: &OciReference) -> bool {
         self.rule(reference).map_or(self.unsigned == Unsigned::Refuse, |_| true)

@@ -4,6 +4,7 @@ mod daemons;
 mod descriptors;
 mod escapes;
 mod flood;
+mod folder;
 mod readers;
 mod rule;
 mod secrets;

@@ -339,8 +339,8 @@ fn a_workflow_pins_what_it_uses_and_needs_no_network_afterwards() {
     let lock = || std::fs::read_to_string(scene.stage.path("baton.lock")).unwrap_or_default();
     let calm = Digest::of(component("there is room"));
 
-    scene.plan().expect(0);
-    assert_eq!(lock(), "", "a plan begins nothing and pins nothing");
+    scene.plan().expect(2).says(&["not pulled yet", "baton policy pull"]);
+    assert_eq!(lock(), "", "a plan begins nothing, asks nobody and pins nothing");
     let run = scene.run(&[]).expect(0);
     run.says(&["pinned", &reference, digest(&first), "not signed", "baton.lock"]);
     assert!(lock().contains(digest(&first)) && lock().contains(calm.as_str()), "{}", lock());
