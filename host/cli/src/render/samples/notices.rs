@@ -72,7 +72,7 @@ fn notices() -> Vec<Notice> {
             because: "src/parser.sh has not changed".into(),
         },
         prompted(BriefKind::Next, "evaluator"),
-        Notice::OutputOmitted { phase: phase(), session: session(), events: 1_203_332, bytes: 93_100_000 },
+        Notice::OutputOmitted { phase: phase(), session: session(), events: 1_203, text_bytes: 93_100_000 },
         Notice::Warned {
             phase: phase(),
             session: session(),
