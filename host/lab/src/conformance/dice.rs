@@ -182,7 +182,14 @@ impl Dice {
         text
     }
 
-    /// The same, on one line.
+    /// Takes the room of so many bytes; false if there is not as much left.
+    pub(super) fn takes(&mut self, bytes: usize) -> bool {
+        let left = self.room_bytes.checked_sub(bytes);
+        self.room_bytes = left.unwrap_or(self.room_bytes);
+        left.is_some()
+    }
+
+    /// A text of at most `cap` bytes on one line.
     pub(super) fn line(&mut self, cap: usize) -> String {
         self.text(cap).replace(['\n', '\r'], " ")
     }

@@ -97,7 +97,11 @@ pub(super) fn question(seed: u64, index: u64, capability: Capability) -> Questio
         }
         Capability::Offloading => (Ask::Offload(Box::new(offloading(dice))), Vec::new()),
         Capability::Compaction => (Ask::Compaction(Box::new(compaction(dice))), Vec::new()),
-        Capability::Splitting => (Ask::Split(Box::new(scope(dice))), Vec::new()),
+        Capability::Splitting => {
+            let mut seen = scope(dice);
+            views::name_files(dice, &mut seen.objectives);
+            (Ask::Split(Box::new(seen)), Vec::new())
+        }
         Capability::Budgeting => {
             let SplittingObservation { phase, objectives, workspace_files, attributes, .. } = scope(dice);
             let (role, base_turns) = (dice.line(40), views::counted(dice, views::TURNS));
@@ -238,6 +242,7 @@ fn offloading(dice: &mut Dice) -> OffloadingObservation {
     }
 }
 
+/// Without the files of its objectives, which a question about turns does not have.
 fn scope(dice: &mut Dice) -> SplittingObservation {
     let occasion = dice.pick(SPLIT_OCCASIONS);
     let objectives = views::objectives(dice);

@@ -4,7 +4,7 @@
 use baton_core::decision::{CompactionAction, Decision, Evidence, Fault, SplitAction, TurnBudget, Verdict};
 use baton_core::facts::Channel;
 use baton_core::fits::fits;
-use baton_core::observation::{Ask, ObjectiveStatus, Question, SignalView};
+use baton_core::observation::{Ask, Capability, ObjectiveStatus, Question, SignalView};
 use baton_core::{ObjectiveId, Seq};
 use baton_engine::PolicyAnswer;
 
@@ -16,6 +16,8 @@ use super::quoted;
 pub(super) struct Rule {
     /// For programs.
     pub(super) name: &'static str,
+    /// Decisions that it judges.
+    pub(super) about: &'static [Capability],
     /// The sentence that holds.
     pub(super) says: &'static str,
     /// What goes wrong where it does not.
@@ -50,7 +52,10 @@ pub(super) enum Held {
     NotAsked,
 }
 
+use Capability::{Budgeting, Compaction, Completion, Exhaustion, Handoff, Prompting, Review, Splitting};
 use Held::{No, NotAsked, Yes};
+
+const ANY: &[Capability] = &Capability::ALL;
 
 fn unless(broken: bool, how: impl FnOnce() -> String) -> Held {
     if broken { No(how()) } else { Yes }
@@ -59,6 +64,7 @@ fn unless(broken: bool, how: impl FnOnce() -> String) -> Held {
 pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "no-trap",
+        about: ANY,
         says: "no question makes it trap",
         because: "a trap is a decision that the next policy in the chain has to make",
         test: Test::One(|_, result| match result {
@@ -68,6 +74,7 @@ pub(super) const RULES: &[Rule] = &[
     },
     Rule {
         name: "within-limits",
+        about: ANY,
         says: "no question takes more fuel, memory or time than there is",
         because: "what takes longest is what a long run asks, so it fails where it is needed most",
         test: Test::One(|_, result| match result {
@@ -79,6 +86,7 @@ pub(super) const RULES: &[Rule] = &[
     },
     Rule {
         name: "under-caps",
+        about: ANY,
         says: "no answer is longer than its cap",
         because: "an answer over its cap is thrown away whole, and with it everything that is in it",
         test: Test::One(|_, result| match result {
@@ -88,6 +96,7 @@ pub(super) const RULES: &[Rule] = &[
     },
     Rule {
         name: "well-formed",
+        about: ANY,
         says: "every answer is of a form that the contract has",
         because: "what cannot be read as an answer is none",
         test: Test::One(|_, result| match result {
@@ -97,12 +106,14 @@ pub(super) const RULES: &[Rule] = &[
     },
     Rule {
         name: "same-again",
+        about: ANY,
         says: "the same question gets the same answer, for the same fuel",
         because: "a run that does not replay exactly is no evidence of anything",
         test: Test::Again,
     },
     Rule {
         name: "makes-sense",
+        about: ANY,
         says: "every decision is one that a run can follow",
         because: "a run refuses the others: the scope stays whole, the prompt is not sent, a person is asked",
         test: Test::One(|question, result| match result {
@@ -112,6 +123,7 @@ pub(super) const RULES: &[Rule] = &[
     },
     Rule {
         name: "gives-reason",
+        about: ANY,
         says: "every decision has a reason",
         because: "it is all that a person is shown of why",
         test: Test::One(|_, result| match result {
@@ -123,6 +135,7 @@ pub(super) const RULES: &[Rule] = &[
     },
     Rule {
         name: "real-evidence",
+        about: &[Exhaustion, Completion],
         says: "evidence names a signal that was there, and never what a tool printed",
         because: "anybody can make a tool print anything; a session must not end for it",
         test: Test::One(|question, result| match (&question.ask, result) {
@@ -137,6 +150,7 @@ pub(super) const RULES: &[Rule] = &[
     },
     Rule {
         name: "deaf-to-tools",
+        about: &[Exhaustion],
         says: "what a tool prints changes no verdict",
         because: "a file that says \"prompt is too long\" is no reason to end the session that reads it",
         test: Test::Changed {
@@ -152,6 +166,7 @@ pub(super) const RULES: &[Rule] = &[
     },
     Rule {
         name: "unknown-attributes",
+        about: ANY,
         says: "an attribute that no contract defines changes nothing",
         because: "a later host may add one, and a policy built before it must decide as it did",
         test: Test::Changed {
@@ -162,6 +177,7 @@ pub(super) const RULES: &[Rule] = &[
     },
     Rule {
         name: "quotes-others",
+        about: &[Prompting, Handoff],
         says: "nothing that an agent, a tool or a committer wrote begins a line of a prompt or a document",
         because: "whoever writes a gotcha or a commit would give orders to the next agent",
         test: Test::Changed {
@@ -176,6 +192,7 @@ pub(super) const RULES: &[Rule] = &[
     },
     Rule {
         name: "full-stays-full",
+        about: &[Exhaustion],
         says: "more tokens used never take an exhaustion or a warning back",
         because: "a session that is fuller is not better off",
         test: Test::Changed {
@@ -196,6 +213,7 @@ pub(super) const RULES: &[Rule] = &[
     },
     Rule {
         name: "room-stays-needed",
+        about: &[Compaction],
         says: "more tokens used never turn making room into keeping",
         because: "a context that had to shrink has to shrink all the more when it is fuller",
         test: Test::Changed {
@@ -212,6 +230,7 @@ pub(super) const RULES: &[Rule] = &[
     },
     Rule {
         name: "done-stays-done",
+        about: &[Splitting],
         says: "an objective that is done comes back in no part",
         because: "work that is done would be done again, by an agent that does not know of it",
         test: Test::Changed {
@@ -232,6 +251,7 @@ pub(super) const RULES: &[Rule] = &[
     },
     Rule {
         name: "done-adds-nothing",
+        about: &[Splitting, Budgeting],
         says: "an objective more that is done already makes no scope larger",
         because: "what is done needs no session, no turns and no split",
         test: Test::Changed {
@@ -252,6 +272,7 @@ pub(super) const RULES: &[Rule] = &[
     },
     Rule {
         name: "more-turns-for-more",
+        about: &[Budgeting],
         says: "a larger base never gets fewer turns",
         because: "a mode that is to be more thorough would be less so",
         test: Test::Changed {
@@ -268,6 +289,7 @@ pub(super) const RULES: &[Rule] = &[
     },
     Rule {
         name: "score-adds-up",
+        about: &[Review],
         says: "a score is 100 less what its findings cost",
         because: "the contract says so, and a person reads the findings to see what would raise it",
         test: Test::One(|_, result| match result {
@@ -283,6 +305,7 @@ pub(super) const RULES: &[Rule] = &[
     },
     Rule {
         name: "worse-is-no-better",
+        about: &[Review],
         says: "a secret or a missing file more never scores higher",
         because: "a handoff that got worse would be accepted",
         test: Test::Changed {
@@ -299,6 +322,7 @@ pub(super) const RULES: &[Rule] = &[
     },
     Rule {
         name: "no-younger",
+        about: &[Review],
         says: "commits more since a handoff never make it fresher",
         because: "a successor would trust what is no longer so",
         test: Test::Changed {

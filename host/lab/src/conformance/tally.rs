@@ -50,6 +50,11 @@ impl Report {
         self.rules.iter().filter(|rule| rule.asked > 0)
     }
 
+    /// The rules about its decisions that no answer was held to.
+    pub fn untested(&self) -> impl Iterator<Item = &RuleReport> {
+        self.rules.iter().filter(|rule| rule.untested)
+    }
+
     /// The rules that it broke.
     pub fn broken(&self) -> impl Iterator<Item = &RuleReport> {
         self.rules.iter().filter(|rule| rule.broken > 0)
@@ -69,6 +74,9 @@ pub struct RuleReport {
     pub asked: u64,
     /// Answers that broke it.
     pub broken: u64,
+    /// It is about a decision of this policy, and no answer was held to it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub untested: bool,
     /// The smallest question with such an answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counterexample: Option<Counterexample>,
@@ -303,12 +311,15 @@ impl Tally {
     ) -> Report {
         let rules = RULES.iter().enumerate().map(|(place, rule)| {
             let found = self.rules.remove(&place).unwrap_or_default();
+            let concerns =
+                rule.about.iter().any(|capability| self.functions.contains_key(capability.function()));
             RuleReport {
                 name: rule.name.to_owned(),
                 says: rule.says.to_owned(),
                 because: rule.because.to_owned(),
                 asked: found.asked,
                 broken: found.broken,
+                untested: concerns && found.asked == 0,
                 counterexample: found.smallest.map(|(_, example)| example),
             }
         });

@@ -54,6 +54,10 @@ const ANSWER_TAIL_BYTES: usize = 4 << 10;
 pub(super) const SIGNALS: usize = 32;
 
 const AGENTS: [&str; 8] = ["claude", "codex", "gemini", "opencode", "acp", "process", "rehearsal", ""];
+const FILE_STATES: [FileState; 4] =
+    [FileState::Missing, FileState::Unchanged, FileState::Rewritten, FileState::Changed];
+/// Of the files that an objective names, in characters of several widths.
+const FOLDERS: [&str; 5] = ["parser", "données", "部品", "src", "tests"];
 const ROLES: [&str; 4] = ["executor", "reviewer", "planner", "merger"];
 const MODES: [&str; 5] = ["eco", "turbo", "standard", "thorough", "swarm"];
 const CODES: [&str; 12] = [
@@ -254,9 +258,29 @@ pub(super) fn look_at(dice: &mut Dice, objectives: &mut [ObjectiveView], focus: 
 }
 
 fn expected_file(dice: &mut Dice) -> ExpectedFileView {
-    let states = [FileState::Missing, FileState::Unchanged, FileState::Rewritten, FileState::Changed];
-    let state = dice.pick(&states);
+    let state = dice.pick(&FILE_STATES);
     ExpectedFileView { path: dice.line(PATH_BYTES), state }
+}
+
+/// The files of every objective of a scope, as a question about splitting has them. Most objectives keep to one folder of a few.
+pub(super) fn name_files(dice: &mut Dice, objectives: &mut [ObjectiveView]) {
+    let root = dice.pick(&["", "src/", "crates/core/"]);
+    let folders = 1 + dice.below(FOLDERS.len());
+    for objective in objectives {
+        let (own, strays) = (dice.below(folders), dice.once_in(8));
+        let files = dice.list(EXPECTED_FILES, |dice| {
+            let folder = if strays { dice.below(folders) } else { own };
+            let path = match dice.below(16) {
+                0 => dice.line(PATH_BYTES),
+                1 => "README.md".to_owned(),
+                _ => format!("{root}{}/part-{}.rs", FOLDERS[folder], dice.below(100)),
+            };
+            (dice.takes(path.len()), ExpectedFileView { path, state: dice.pick(&FILE_STATES) })
+        });
+        objective.expected_files =
+            files.into_iter().filter_map(|(has_room, file)| has_room.then_some(file)).collect();
+        objective.files = objective.files.max(objective.expected_files.len() as u32);
+    }
 }
 
 /// Unique by its place; from one character to forty, as a workflow file allows.

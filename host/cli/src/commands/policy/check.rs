@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use baton_lab::conformance::{self, Plan, Report, RuleReport};
+use baton_lab::conformance::{self, FunctionReport, Plan, Report, RuleReport};
 use baton_runtime::core::Digest;
 use baton_runtime::core::grants::Wants;
 use baton_runtime::core::workflow::GivenSetting;
@@ -191,7 +191,9 @@ fn count(n: usize, thing: &str) -> String {
 fn text(checked: &Checked, look: &Look) -> String {
     let Checked { name, bytes, decides, outline, settings, report, .. } = checked;
     let name = look.paint(Tone::Strong, name);
-    let mut text = format!("{}\n\n", verdict(checked, look));
+    let mut text = format!("{}\n", verdict(checked, look));
+    text.push_str(&abstained(report, look));
+    text.push('\n');
     text.push_str(&format!("{name}  {}  {}\n", report.component, words::bytes(*bytes as u64)));
     text.push_str(&format!("decides    {}\n", decides.join(", ")));
     let names = |needs_grant| {
@@ -233,6 +235,18 @@ fn text(checked: &Checked, look: &Look) -> String {
 fn unseen<'r>(report: &'r Report, goldens: Option<&'r Goldens>) -> impl Iterator<Item = &'r str> {
     let mute = report.mute().map(|function| function.function.as_str());
     mute.filter(move |function| goldens.is_none_or(|goldens| !goldens.shows(function)))
+}
+
+/// A line for each function of which no generated question got a decision. A golden file shows one decision, and no more.
+fn abstained(report: &Report, look: &Look) -> String {
+    let line = |function: &FunctionReport| {
+        let why = format!(
+            "it abstained from all {} generated questions of {}: the rules say nothing of its decisions",
+            function.questions, function.function
+        );
+        format!("{}: {}\n", look.paint(Tone::Warn, "warning"), look.wrap(&why, 9))
+    };
+    report.mute().map(line).collect()
 }
 
 /// "fit to decide: splitting", or how many rules are broken.
@@ -282,6 +296,13 @@ fn rules(report: &Report, look: &Look) -> String {
             text.push_str(&format!("    {}\n", look.wrap(&format!("why it matters: {}", rule.because), 4)));
         }
     }
+    for (place, rule) in report.untested().enumerate() {
+        if place == 0 {
+            let untested = look.paint(Tone::Warn, "not tested");
+            text.push_str(&format!("\n{untested}: no answer was one that these rules judge\n"));
+        }
+        text.push_str(&format!("    {}\n", rule.says));
+    }
     text
 }
 
@@ -306,7 +327,7 @@ fn functions(report: &Report) -> String {
 
 #[cfg(test)]
 mod tests {
-    use baton_lab::conformance::{Answer, Bounds, Counterexample, FunctionReport};
+    use baton_lab::conformance::{Answer, Bounds, Counterexample};
     use baton_runtime::core::Text;
     use baton_runtime::core::observation::{Ask, Question, ReviewObservation, TextId};
     use baton_runtime::engine::Import;
@@ -337,6 +358,7 @@ mod tests {
             because: "it is all that a person is shown of why".to_owned(),
             asked,
             broken,
+            untested: says.ends_with("turns") && asked == 0,
             counterexample: (broken > 0).then(|| example.clone()),
         };
         let report = Report {
@@ -350,6 +372,7 @@ mod tests {
                 rule("no question makes it trap", 10_000, 0),
                 rule("every decision has a reason", 10_000, broken),
                 rule("a larger base never gets fewer turns", 0, 0),
+                rule("more tokens used never turn making room into keeping", 0, 0),
             ],
             functions: vec![FunctionReport {
                 function: "review.assess".to_owned(),
@@ -394,5 +417,9 @@ mod tests {
         mute.report.functions[0].abstained = mute.report.functions[0].questions;
         mute.fit = unseen(&mute.report, None).next().is_none();
         insta::assert_snapshot!("policy_check_mute", text(&mute, &Look::bare(100)));
+        // A golden file makes it fit, and the warning stays.
+        mute.fit = true;
+        let text = text(&mute, &Look::bare(100));
+        assert!(text.starts_with("fit to decide: handoff\nwarning: it abstained from all 41802"), "{text}");
     }
 }

@@ -1,5 +1,6 @@
 //! Policies as functions: one that keeps every rule, and for each rule one that breaks it alone.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use baton_core::Seq;
@@ -345,4 +346,57 @@ fn a_report_is_the_same_each_time() {
         (_, decision) => Ok(decision),
     };
     assert_eq!(report_of(&Capability::ALL, odd), report_of(&Capability::ALL, odd));
+}
+
+/// One part for each top folder of the files that objectives name; it abstains from everything else.
+fn by_folder(question: &Question) -> Option<Decision> {
+    let Ask::Split(seen) = &question.ask else { return None };
+    let open = seen.objectives.iter().filter(|objective| objective.status != ObjectiveStatus::Done);
+    let mut parts: BTreeMap<&str, SubPhase> = BTreeMap::new();
+    for objective in open {
+        let first = objective.expected_files.first().and_then(|file| file.path.split_once('/'));
+        let (folder, _) = first.unwrap_or(("other files", ""));
+        let part = parts.entry(folder).or_insert_with(|| SubPhase {
+            title: folder.to_owned(),
+            objectives: Vec::new(),
+            order: Order::Direct,
+            max_turns: None,
+        });
+        part.objectives.push(objective.id.clone());
+    }
+    let fits =
+        (2..=seen.limits.parts as usize).contains(&parts.len()) && seen.phase.depth < seen.limits.depth;
+    let sub_phases = parts.into_values().collect();
+    fits.then(|| {
+        Decision::Split(SplitDecision { action: SplitAction::Split { sub_phases }, reason: WHY.to_owned() })
+    })
+}
+
+#[test]
+fn a_splitter_by_folder_decides_some_of_the_questions() {
+    let answers = |result: Option<Decision>| Evaluation {
+        result: Ok(result),
+        fuel: 10,
+        logs: Vec::new(),
+        logs_dropped: 0,
+        artifacts: Vec::new(),
+        behind: Vec::new(),
+    };
+    let evaluate = |question: &Question| answers(by_folder(question));
+    let found = report(examine(&evaluate, &[Capability::Splitting], PLAN, |_| ()));
+    assert!(found.is_fit(), "{:?}", broken(&found));
+    assert_eq!(found.mute().count(), 0);
+    let of = |name: &str| found.rules.iter().find(|rule| rule.name == name).expect("it is a rule");
+    assert!(of("gives-reason").asked >= 5, "{}", of("gives-reason").asked);
+    assert!(of("makes-sense").asked >= 5 && of("done-stays-done").asked > 0);
+
+    // Of one that abstains each time, the report has the rules that judged nothing.
+    let abstains = |_: &Question| answers(None);
+    let silent = report(examine(&abstains, &[Capability::Splitting], PLAN, |_| ()));
+    assert_eq!(silent.mute().map(|one| one.function.as_str()).collect::<Vec<_>>(), ["splitting.decide"]);
+    let untested: Vec<&str> = silent.untested().map(|rule| rule.name.as_str()).collect();
+    assert_eq!(
+        untested,
+        ["makes-sense", "gives-reason", "unknown-attributes", "done-stays-done", "done-adds-nothing"]
+    );
 }
