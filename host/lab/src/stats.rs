@@ -130,6 +130,11 @@ pub enum NotYet {
     /// A relative effect of nothing.
     #[error("the mean of control is 0, so nothing can be said relative to it")]
     NoBaseline,
+    /// The mean of control is not known well enough to be a divisor.
+    #[error(
+        "the mean of control is too near to 0, for how much it varies, for an effect relative to it. Read the difference instead"
+    )]
+    VagueBaseline,
     /// The logged decisions say too little about the policy that is asked for.
     #[error(
         "the logged decisions are worth {} units of the target policy, and {needed} are needed before a headline",

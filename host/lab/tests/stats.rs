@@ -151,8 +151,46 @@ proptest! {
         let (plain, scaled) = (here.two_sample(&a, &b).unwrap(), here.two_sample(&times(&a), &times(&b)).unwrap());
         prop_assert!(near(plain.lower * factor, scaled.lower) && near(plain.p, scaled.p));
         let relative = Sequential { scale: Scale::Relative, ..here };
-        let (plain, scaled) = (relative.two_sample(&a, &b).unwrap(), relative.two_sample(&times(&a), &times(&b)).unwrap());
-        prop_assert!(near(plain.lower, scaled.lower) && near(plain.upper, scaled.upper) && sound(&plain));
+        if let (Ok(plain), Ok(scaled)) = (relative.two_sample(&a, &b), relative.two_sample(&times(&a), &times(&b))) {
+            prop_assert!(near(plain.lower, scaled.lower) && near(plain.upper, scaled.upper) && sound(&plain));
+        }
+    }
+
+    #[test]
+    fn a_relative_effect_has_the_level_of_the_difference_and_never_contradicts_it(
+        pairs in prop::collection::vec((0.0..9.0_f64, 0.0..9.0_f64), 20..60), shift in -3.0..3.0_f64, base in 1.0..20.0_f64,
+    ) {
+        let pairs: Vec<(f64, f64)> = pairs.into_iter().map(|(a, b)| (base + a, base + 0.5 * a + b + shift)).collect();
+        let (a, b): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
+        let (a, b) = (Moments::of(&a).unwrap(), Moments::of(&b).unwrap());
+        let together = paired::pairs(&pairs).unwrap();
+        let (once, share) = (Fixed::default(), Fixed { scale: Scale::Relative, ..Fixed::default() });
+        let (ever, ever_share) =
+            (Sequential::default(), Sequential { scale: Scale::Relative, ..Sequential::default() });
+        for (difference, relative, is_paired) in [
+            (once.two_sample(&a, &b), share.two_sample(&a, &b), false),
+            (ever.two_sample(&a, &b), ever_share.two_sample(&a, &b), false),
+            (once.paired(&together), share.paired(&together), true),
+            (ever.paired(&together), ever_share.paired(&together), true),
+        ] {
+            let Ok(relative) = relative else { continue };
+            let difference = difference.unwrap();
+            prop_assert_eq!(difference.p, relative.p);
+            prop_assert_eq!(difference.excludes_zero(), relative.excludes_zero());
+            prop_assert!(sound(&relative) && near(relative.value, difference.value / a.mean()));
+            // Each end is a share of control that is as far from the candidate, in standard errors, as the interval of the
+            // difference is wide. The values themselves say how much that varies.
+            let spread = |factor: f64| {
+                let off: Vec<f64> = pairs.iter().map(|(a, b)| b - factor * a).collect();
+                let apart = b.variance_of_mean() + factor * factor * a.variance_of_mean();
+                if is_paired { Moments::of(&off).unwrap().variance_of_mean() } else { apart }.sqrt()
+            };
+            let errors = (difference.upper - difference.value) / spread(1.0);
+            for end in [relative.lower, relative.upper] {
+                let off = (b.mean() - (1.0 + end) * a.mean()).abs();
+                prop_assert!((off - errors * spread(1.0 + end)).abs() < 1e-6 * (1.0 + off), "{relative:?}");
+            }
+        }
     }
 
     #[test]

@@ -6,8 +6,11 @@ use super::metrics::{OBJECTIVES, Spec};
 use super::options::{Design, Looks, Options};
 use super::{Interval, MetricScale, Point};
 use crate::stats::fixed::Fixed;
+use crate::stats::paired::Pairing;
 use crate::stats::sequential::Sequential;
-use crate::stats::{Estimate, Guard, Moments, NotYet, Result, Running, Scale, StatsError, betting, paired};
+use crate::stats::{
+    Estimate, Guard, Moments, NotYet, Result, Running, Scale, Side, StatsError, betting, paired,
+};
 
 /// An outcome of a run. Runs are in order of their arrival.
 #[derive(Clone, Debug)]
@@ -134,12 +137,12 @@ impl Two<'_> {
         }
     }
 
-    fn one_sample(&self, differences: &Moments) -> Result<Estimate> {
+    fn paired(&self, pairs: &Pairing, scale: Scale) -> Result<Estimate> {
         let Options { alpha, n_star, looks, .. } = *self.options;
-        let (scale, guard) = (Scale::Difference, self.guard());
+        let guard = self.guard();
         match looks {
-            Looks::AnyTime => Sequential { alpha, n_star, scale, guard }.one_sample(differences),
-            Looks::Once => Fixed { alpha, scale, guard }.one_sample(differences, 0.0),
+            Looks::AnyTime => Sequential { alpha, n_star, scale, guard }.paired(pairs),
+            Looks::Once => Fixed { alpha, scale, guard }.paired(pairs),
         }
     }
 
@@ -185,11 +188,11 @@ impl Two<'_> {
                 numbers.relative = numbers.relative.map(|ratio| ratio.map(|end| end - 1.0));
                 numbers
             }
-            _ => numbers(Some(difference), share, share.unwrap_or(difference)),
+            _ => numbers(Some(difference), share, difference),
         })
     }
 
-    /// The difference, and the same as a share of control's mean where control has one.
+    /// The difference, which is what is tested, and the same as a share of control's mean where control has one.
     fn arm_means(&self) -> Result<(Estimate, Option<Estimate>)> {
         let (control, candidate) = (moments(self.control)?, moments(self.candidate)?);
         let difference = self.two_sample(&control, &candidate, Scale::Difference)?;
@@ -199,20 +202,12 @@ impl Two<'_> {
     fn paired_means(&self) -> Result<(Estimate, Option<Estimate>)> {
         let pairs = self.pairs(|value| value.tested);
         if pairs.is_empty() {
-            // The guard's own words for it.
-            self.one_sample(&Moments::default())?;
+            let needed = self.options.min_per_arm.max(2);
+            return Err(NotYet::TooFew { side: Side::Candidate, n: 0, needed }.into());
         }
-        let found = paired::pairs(&pairs)?;
-        let difference = self.one_sample(&found.differences)?;
-        let (a, b) = (found.control.mean(), found.candidate.mean());
-        if a == 0.0 {
-            return Ok((difference, None));
-        }
-        // The ratio of the means, linearised: each pair adds (b − (b̄/ā) a) / ā to its error.
-        let errors: Vec<f64> = pairs.iter().map(|(x, y)| (y - (b / a) * x) / a).collect();
-        let spread = Moments::of(&errors)?.variance();
-        let share = Moments::new(found.differences.n(), b / a - 1.0, spread)?;
-        Ok((difference, self.one_sample(&share).ok()))
+        let pairs = &paired::pairs(&pairs)?;
+        let difference = self.paired(pairs, Scale::Difference)?;
+        Ok((difference, self.paired(pairs, Scale::Relative).ok()))
     }
 
     /// Shares of units, as differences in points: rare as they may be.

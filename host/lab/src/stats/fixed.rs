@@ -2,12 +2,13 @@
 //! for numbers of units that were fixed beforehand.
 //!
 //! B. L. Welch, "The generalization of 'Student's' problem when several different population variances are involved",
-//! Biometrika 34 (1947); relative effects as in GrowthBook's `gbstats` (`TwoSidedTTest`).
+//! Biometrika 34 (1947); relative effects have the level of the difference, and Fieller's interval.
 
 use serde::{Deserialize, Serialize};
 
 use super::guard::level;
-use super::ratio::effect;
+use super::paired::Pairing;
+use super::ratio::Means;
 use super::special::{t_quantile, t_sf};
 use super::{Estimate, Guard, Moments, NotYet, Result, Scale, Side};
 
@@ -34,10 +35,26 @@ impl Fixed {
         level("alpha", self.alpha)?;
         self.guard.check(Side::Control, control)?;
         self.guard.check(Side::Candidate, candidate)?;
-        let effect = effect(control, candidate, self.scale)?;
         let df = degrees_of_freedom(control, candidate);
-        let n = control.n() + candidate.n();
-        self.estimate(n, effect.value, effect.variance, df)
+        self.of_means(control.n() + candidate.n(), &Means::of_arms(control, candidate), df)
+    }
+
+    /// The same of pairs, with n − 1 degrees of freedom.
+    pub fn paired(&self, pairs: &Pairing) -> Result<Estimate> {
+        level("alpha", self.alpha)?;
+        self.guard.check(Side::Candidate, &pairs.differences)?;
+        let n = pairs.differences.n();
+        self.of_means(n, &Means::of_pairs(pairs), n as f64 - 1.0)
+    }
+
+    /// The test is of the difference, on either scale.
+    fn of_means(&self, n: u64, means: &Means, df: f64) -> Result<Estimate> {
+        let (value, variance) = means.difference()?;
+        let difference = self.estimate(n, value, variance, df)?;
+        match self.scale {
+            Scale::Difference => Ok(difference),
+            Scale::Relative => means.relative(&difference, t_quantile(1.0 - self.alpha / 2.0, df)),
+        }
     }
 
     /// The mean of differences, `null` of which is no effect: value ± t(1 − α/2, n − 1) · s/√n.
@@ -87,15 +104,27 @@ mod tests {
         let (control, candidate) = arms(3407);
         let found = relative.two_sample(&control, &candidate).unwrap();
         near(found.value, 0.70732, 5);
-        near(found.lower, -0.03526, 5);
-        near(found.upper, 1.44989, 5);
-        near(found.p, 0.06191, 5);
-        same(found.lower, -0.03526008906611777);
-        same(found.p, 0.06191182745618362);
+        // By bisection of |b − (1 + θ) a| = 1.96037 √(v_b + (1 + θ)² v_a), in another language.
+        near(found.lower, 0.09406197077, 9);
+        near(found.upper, 1.70868994419, 9);
+        same(found.p, 0.020158402643587037);
         let absolute = Fixed::default().two_sample(&control, &candidate).unwrap();
         same(absolute.value, 0.29);
         same(absolute.upper, 0.5346221074407098);
         same(absolute.p, 0.020158402643587037);
+    }
+
+    #[test]
+    fn a_tenfold_harm_is_as_certain_as_the_difference_and_no_share_of_nearly_nothing() {
+        let (control, candidate) =
+            (Moments::from_sums(100, 4.0, 4.0).unwrap(), Moments::from_sums(100, 45.0, 51.0).unwrap());
+        let found = Fixed::default().two_sample(&control, &candidate).unwrap();
+        // 0.41 of √(0.0003879 + 0.0031061), 6.94 standard errors.
+        same(found.value, 0.41);
+        assert!(found.p < 1e-9 && found.lower > 0.29, "{found:?}");
+        let relative = Fixed { scale: Scale::Relative, ..Fixed::default() };
+        let why = relative.two_sample(&control, &candidate).unwrap_err().not_yet();
+        assert_eq!(why, Some(NotYet::VagueBaseline));
     }
 
     #[test]
@@ -111,6 +140,12 @@ mod tests {
         let paired = bare.one_sample(&differences, 0.0).unwrap();
         same(paired.p, 0.05290500740463691);
         same(paired.lower, -0.0055670268388431365);
+        let pairs = [1.0, 4.0, 2.0, 3.0, 5.0].into_iter().zip([2.5, 4.5, 2.9, 4.4, 5.2]);
+        let pairs = crate::stats::paired::pairs(&pairs.collect::<Vec<_>>()).unwrap();
+        let found = Fixed { scale: Scale::Relative, ..bare }.paired(&pairs).unwrap();
+        let alone = bare.one_sample(&pairs.differences, 0.0).unwrap();
+        same(found.p, alone.p);
+        assert_eq!((found.excludes_zero(), alone.excludes_zero()), (true, true));
         let from_elsewhere = bare.one_sample(&differences, 0.3375).unwrap();
         same(from_elsewhere.p, 1.0);
         same(from_elsewhere.upper, paired.upper);

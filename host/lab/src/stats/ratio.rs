@@ -1,40 +1,75 @@
-//! Effects as ratios: how a relative difference varies (delta method), ratios of two sums, logarithms of what is never 0.
-//! Tests nothing.
+//! Effects as ratios: the interval of a relative difference (Fieller), ratios of two sums (delta method), logarithms of what is
+//! never 0. Tests nothing.
 //!
-//! The formulas are those of GrowthBook's `gbstats` (`frequentist_diff`, `frequentist_variance`, `RatioStatistic`), after
-//! A. Deng, U. Knoblich, J. Lu, "Applying the Delta Method in Metric Analytics", KDD 2018 (arXiv 1803.06336).
+//! E. C. Fieller, "Some problems in interval estimation", Journal of the Royal Statistical Society B 16 (1954). Ratios of sums are
+//! those of GrowthBook's `gbstats` (`RatioStatistic`), after A. Deng, U. Knoblich, J. Lu, "Applying the Delta Method in Metric
+//! Analytics", KDD 2018 (arXiv 1803.06336).
 
 use super::guard::{finite, positive};
 use super::moments::Joint;
-use super::{Moments, NotYet, Result, Scale, StatsError};
+use super::paired::Pairing;
+use super::{Estimate, Moments, NotYet, Result, StatsError};
 
-/// An effect and the variance of its estimate.
+/// The square of the half width of control's interval over the square of its mean, above which no relative effect is given.
+/// From 1 on, Fieller's interval has no end; at a half it reaches from a quarter to nearly fourfold where there is no effect.
+const MOST_VAGUE: f64 = 0.5;
+
+/// Two means, and how their estimates vary.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Effect {
-    /// Candidate minus control, on its scale.
-    pub value: f64,
-    /// Variance of `value`: the square of its standard error.
-    pub variance: f64,
+pub(super) struct Means {
+    control: f64,
+    candidate: f64,
+    control_variance: f64,
+    candidate_variance: f64,
+    covariance: f64,
 }
 
-/// The effect of `candidate` over `control`.
-///
-/// Relative: (b − a) / a, with variance s_b² / (a² n_b) + s_a² b² / (a⁴ n_a). Relative to a mean of 0 there is
-/// [`NotYet::NoBaseline`].
-pub fn effect(control: &Moments, candidate: &Moments, scale: Scale) -> Result<Effect> {
-    let (a, b) = (control.mean(), candidate.mean());
-    let (noise_a, noise_b) = (control.variance_of_mean(), candidate.variance_of_mean());
-    let effect = match scale {
-        Scale::Difference => Effect { value: b - a, variance: noise_b + noise_a },
-        Scale::Relative if a == 0.0 => return Err(NotYet::NoBaseline.into()),
-        Scale::Relative => {
-            let ratio = b / a;
-            Effect { value: (b - a) / a, variance: noise_b / (a * a) + noise_a * ratio * ratio / (a * a) }
+impl Means {
+    /// Of two arms that know nothing of each other.
+    pub(super) fn of_arms(control: &Moments, candidate: &Moments) -> Means {
+        Means {
+            control: control.mean(),
+            candidate: candidate.mean(),
+            control_variance: control.variance_of_mean(),
+            candidate_variance: candidate.variance_of_mean(),
+            covariance: 0.0,
         }
-    };
-    finite("the effect", effect.value)?;
-    finite("the variance of the effect", effect.variance)?;
-    Ok(effect)
+    }
+
+    /// Of the two of each pair.
+    pub(super) fn of_pairs(pairs: &Pairing) -> Means {
+        let means = Means::of_arms(&pairs.control, &pairs.candidate);
+        let apart = means.control_variance + means.candidate_variance;
+        Means { covariance: (apart - pairs.differences.variance_of_mean()) / 2.0, ..means }
+    }
+
+    /// Candidate minus control, and the variance of that.
+    pub(super) fn difference(&self) -> Result<(f64, f64)> {
+        let value = finite("the effect", self.candidate - self.control)?;
+        let variance = self.candidate_variance + self.control_variance - 2.0 * self.covariance;
+        Ok((value, finite("the variance of the effect", variance)?))
+    }
+
+    /// `difference` as a share of control's mean, with the interval of Fieller: each share θ at which candidate − (1 + θ) control
+    /// is at most `errors` standard errors from 0. At θ = 0 that is the test of the difference, so that its level is the level
+    /// of both, and the one interval excludes 0 where the other does.
+    pub(super) fn relative(&self, difference: &Estimate, errors: f64) -> Result<Estimate> {
+        let square = self.control * self.control;
+        if square == 0.0 {
+            return Err(NotYet::NoBaseline.into());
+        }
+        let scaled = |variance: f64| errors * errors * variance / square;
+        let (vague, above, both) =
+            (scaled(self.control_variance), scaled(self.candidate_variance), scaled(self.covariance));
+        if vague.is_nan() || vague > MOST_VAGUE {
+            return Err(NotYet::VagueBaseline.into());
+        }
+        let ratio = self.candidate / self.control;
+        let middle = ratio - both;
+        let spread = (middle * middle - (1.0 - vague) * (ratio * ratio - above)).max(0.0).sqrt();
+        let end = |spread: f64| (middle + spread) / (1.0 - vague) - 1.0;
+        Estimate::new(difference.n, ratio - 1.0, [end(-spread), end(spread)], difference.p)
+    }
 }
 
 /// The ratio of two sums, such as tokens per objective, as if it were a mean: its `variance / n` is the variance of the ratio.
