@@ -1,19 +1,20 @@
 //! What a comparison says: situation by situation, and over whole samples.
 
+mod harm;
 mod unclear;
 
 use std::collections::BTreeMap;
 
 use baton_core::{Digest, RunId, UnixMs};
 
-use super::words::{Question, Situation, say};
+use super::words::{Also, Question, Situation, say};
 use super::*;
 use crate::measure::Measures;
 
 /// (value, lower, upper) as shares, whether it is settled, and what is missing.
 fn known(value: f64, lower: f64, upper: f64, is_settled: bool, margin: f64, more: Option<u64>) -> Question {
     let shown = Interval { value, lower, upper };
-    Question::Known { shown, of_nothing: false, is_settled, margin, more }
+    Question::Known { shown, of_little: None, is_settled, margin, more }
 }
 
 fn situation(objectives: Question, tokens: Question) -> Situation<'static> {
@@ -30,7 +31,7 @@ fn situation(objectives: Question, tokens: Question) -> Situation<'static> {
         attrition: None,
         objectives,
         tokens,
-        also: Vec::new(),
+        also: Also::default(),
         is_claimed: false,
     }
 }
@@ -60,7 +61,7 @@ fn every_situation_has_its_advice_and_its_words() {
     };
     let of_nothing = || Question::Known {
         shown: Interval { value: 2.4, lower: 1.9, upper: 2.9 },
-        of_nothing: true,
+        of_little: Some(0.0),
         is_settled: true,
         margin: 0.05,
         more: None,

@@ -4,13 +4,13 @@
 use super::amounts::{self, points};
 use super::metrics::{OBJECTIVES, TOKENS};
 use super::options::{Design, Looks, Options};
-use super::words::{self, Question, Situation};
+use super::words::{self, Also, Question, Situation};
 use super::{Advice, Better, Checked, Comparison, Effect, Interval, Metric, Role, Verdict, apart};
 use crate::measure::Completion;
 use crate::stats::power::Goal;
 use crate::stats::sequential::Sequential;
 
-/// Secondary outcomes that a verdict names.
+/// Secondary outcomes that a verdict names, of those that are not worse.
 const ALSO_MAX: usize = 3;
 /// Two-sided 95 %, for the width of an interval that was made for one look.
 const NORMAL_95: f64 = 1.959_964;
@@ -75,23 +75,31 @@ fn question(comparison: &Comparison, id: &str, candidate: usize, margin: f64, op
         let mean = |index: usize| metric.and_then(|metric| metric.arms.get(index)?.mean);
         return Question::CannotBeJudged { why: why.clone(), means: mean(0).zip(mean(candidate + 1)) };
     }
+    let mean = metric.and_then(|metric| metric.arms.first()?.mean).unwrap_or(0.0);
     let known = |effect: &Effect| {
-        // Control has nothing that this could be a share of.
-        let of_nothing = effect.relative.is_none() && id == OBJECTIVES;
-        let shown = if of_nothing { effect.absolute } else { effect.relative };
-        shown.map(|shown| (effect.p_adjusted, shown, of_nothing))
+        // Control has nothing, or too little, that this could be a share of.
+        let of_little = (effect.relative.is_none() && id == OBJECTIVES).then_some(mean);
+        let shown = if of_little.is_some() { effect.absolute } else { effect.relative };
+        shown.map(|shown| (effect.p_adjusted, shown, of_little))
     };
-    let Some((p, shown, of_nothing)) = effect.and_then(known) else {
+    let Some((p, shown, of_little)) = effect.and_then(known) else {
         let why = effect.and_then(|effect| effect.not_yet.clone());
         return Question::NotYet { why: why.unwrap_or_else(|| "there is no outcome yet".to_owned()) };
     };
-    if of_nothing && !(has_any(metric, 0) || has_any(metric, candidate + 1)) {
+    if of_little.is_some() && !(has_any(metric, 0) || has_any(metric, candidate + 1)) {
         let why = "neither arm has finished any".to_owned();
         return Question::CannotBeJudged { why, means: None };
     }
     let is_settled = p.is_some_and(|p| p <= comparison.alpha) && shown.excludes_zero();
     let n = metric.and_then(|metric| units(metric, candidate, options)).unwrap_or(0.0);
-    Question::Known { shown, of_nothing, is_settled, margin, more: more(shown, n, margin, options) }
+    // The margin is a share of control, and what is tested is the difference.
+    let of_control = if mean > 0.0 { margin * mean } else { margin };
+    let margin = if of_little.is_some() { of_control } else { margin };
+    let more = match effect.and_then(|effect| effect.absolute) {
+        Some(absolute) => more(absolute, n, of_control, options),
+        None => more(shown, n, margin, options),
+    };
+    Question::Known { shown, of_little, is_settled, margin, more }
 }
 
 /// Whether the mean of an arm is above 0.
@@ -133,8 +141,9 @@ fn more(shown: Interval, n: f64, margin: f64, options: &Options) -> Option<u64> 
     missing.is_finite().then(|| missing.clamp(1.0, 1e12) as u64)
 }
 
-/// Secondary outcomes whose difference is settled and may be as large as matters, in a few words each.
-fn also(comparison: &Comparison, candidate: usize, margin: f64) -> Vec<String> {
+/// Secondary outcomes whose difference is settled and may be as large as matters, in a few words each. None that is worse is
+/// left out.
+fn also(comparison: &Comparison, candidate: usize, margin: f64) -> Also {
     let secondary = comparison.metrics.iter().filter(|metric| metric.role == Role::Secondary);
     let settled = secondary.filter_map(|metric| {
         let effect = metric.effects.get(candidate)?;
@@ -143,21 +152,25 @@ fn also(comparison: &Comparison, candidate: usize, margin: f64) -> Vec<String> {
         let matters = effect.relative.is_none_or(|share| share.lower.abs().max(share.upper.abs()) >= margin);
         (holds && matters).then(|| also_one(metric, effect, shown))
     });
-    settled.take(ALSO_MAX).collect()
+    let (worse, others): (Vec<_>, Vec<_>) = settled.partition(|(is_worse, _)| *is_worse);
+    let words = |of: Vec<(bool, String)>| of.into_iter().map(|(_, words)| words);
+    let cut = others.len().saturating_sub(ALSO_MAX);
+    Also { worse: words(worse).collect(), others: words(others).take(ALSO_MAX).collect(), cut }
 }
 
-fn also_one(metric: &Metric, effect: &Effect, shown: Interval) -> String {
+/// Whether it is worse, and in words.
+fn also_one(metric: &Metric, effect: &Effect, shown: Interval) -> (bool, String) {
     let name = metric.name.to_lowercase();
     let much = match effect.relative {
         Some(share) => amounts::percent_change(share.value),
         None => format!("{} {}", amounts::signed(shown.value), metric.unit),
     };
-    let judged = match (metric.better, shown.value > 0.0) {
-        (Better::Up, true) | (Better::Down, false) => ", better",
-        (Better::Up, false) | (Better::Down, true) => ", worse",
-        (Better::Neither, _) => "",
+    let (is_worse, judged) = match (metric.better, shown.value > 0.0) {
+        (Better::Up, true) | (Better::Down, false) => (false, ", better"),
+        (Better::Up, false) | (Better::Down, true) => (true, ""),
+        (Better::Neither, _) => (false, ""),
     };
-    format!("{name} {much}{judged}")
+    (is_worse, format!("{name} {much}{judged}"))
 }
 
 /// What a guardrail came to, in a sentence.

@@ -30,9 +30,20 @@ pub(super) struct Situation<'a> {
     pub(super) objectives: Question,
     pub(super) tokens: Question,
     /// Settled secondary outcomes.
-    pub(super) also: Vec<String>,
+    pub(super) also: Also,
     /// Objectives count as agents claim them: none has a check.
     pub(super) is_claimed: bool,
+}
+
+/// Settled secondary outcomes, in a few words each.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Also {
+    /// All that got worse.
+    pub(super) worse: Vec<String>,
+    /// The first of the others.
+    pub(super) others: Vec<String>,
+    /// How many of the others are not named.
+    pub(super) cut: usize,
 }
 
 /// A primary outcome.
@@ -44,8 +55,9 @@ pub(super) enum Question {
     NotMeasured,
     /// There is no answer, and more units like these would bring none. The means of control and the candidate.
     CannotBeJudged { why: String, means: Option<(f64, f64)> },
-    /// Share of control by which the candidate differs; of a control that has nothing, the difference itself.
-    Known { shown: Interval, of_nothing: bool, is_settled: bool, margin: f64, more: Option<u64> },
+    /// Share of control by which the candidate differs; of a control that has nothing, or too little to be a divisor, the
+    /// difference itself, beside control's mean.
+    Known { shown: Interval, of_little: Option<f64>, is_settled: bool, margin: f64, more: Option<u64> },
 }
 
 /// Where a primary outcome stands, from the side of the candidate.
@@ -113,8 +125,19 @@ pub(super) fn say(of: &Situation<'_>) -> Verdict {
     if rests_on_outcomes {
         words.extend(unjudged(of));
     }
-    if decision != Advice::StopBroken && decision != Advice::KeepRunning && !of.also.is_empty() {
-        words.push(format!("Settled as well, for {}: {}.", of.candidate, of.also.join("; ")));
+    let Also { worse, others, cut } = &of.also;
+    if decision != Advice::StopBroken && !worse.is_empty() {
+        let weigh = match decision {
+            Advice::Ship => " Weigh that before you ship it.",
+            Advice::Try => " Weigh that before you try it.",
+            Advice::StopBroken | Advice::KeepControl | Advice::KeepRunning => "",
+        };
+        let harm = format!("Settled against {}: {}.{weigh}", of.candidate, worse.join("; "));
+        words.insert(words.len().min(1 + of.alarms.len()), harm);
+    }
+    if decision != Advice::StopBroken && decision != Advice::KeepRunning && !others.is_empty() {
+        let more = if *cut == 0 { String::new() } else { format!("; and {cut} more") };
+        words.push(format!("Settled as well, for {}: {}{more}.", of.candidate, others.join("; ")));
     }
     if rests_on_outcomes && of.is_claimed && of.objectives.shown().is_some() {
         words.push("No objective of these runs has a check: they count as agents claim them.".to_owned());
@@ -295,11 +318,16 @@ fn result(of: &Situation<'_>, work: Stands) -> String {
     let digits = digits(&ends);
     let (value, lower, upper) =
         (number(ends.value, digits), number(ends.lower, digits), number(ends.upper, digits));
-    if matches!(of.objectives, Question::Known { of_nothing: true, .. }) {
+    if let Question::Known { of_little: Some(mean), .. } = of.objectives {
         let [value, lower, upper] = [objectives.value, objectives.lower, objectives.upper];
         let more = if value < 0.0 { "fewer" } else { "more" };
+        let has = match number(mean, 1) {
+            _ if mean <= 0.0 => "none".to_owned(),
+            nearly if nearly == number(0.0, 1) => "hardly any".to_owned(),
+            some => some,
+        };
         return format!(
-            "{candidate} finishes {} {more} objectives a run than {control}, which finishes none ({percent:.0} % {interval} \
+            "{candidate} finishes {} {more} objectives a run than {control}, which finishes {has} ({percent:.0} % {interval} \
              {} to {}), {}",
             number(value.abs(), 1),
             number(lower, 1),
