@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use baton_runtime::core::grants::Grants;
+use baton_runtime::core::grants::{Grants, Wants};
 use baton_runtime::core::input::Pin;
 use baton_runtime::core::observation::Capability;
 use baton_runtime::core::workflow::{GivenSetting, Scope};
@@ -153,12 +153,30 @@ fn said(pins: &[Pin], run: &str, live: bool, flags: &str) -> String {
         };
         let (policy, digest) = (&pin.policy, pin.component.short());
         let _ = writeln!(text, "{policy}@{digest} decides {} in {place}", words::list(&decides));
+        let refused = pin.grants.lacks(&pin.wants);
+        if !refused.is_empty() {
+            let flags = flags_of(&refused);
+            let _ = writeln!(
+                text,
+                "{policy} asks for {}; granted: {}; refused: {refused}. To grant it, repeat the command with {flags}",
+                pin.wants, pin.grants
+            );
+        }
     }
     text.push_str(&match live {
         true => "from the next decision on".to_owned(),
         false => format!("no host works on it: `baton resume {run}{flags}` goes on with it"),
     });
     text
+}
+
+/// "`--grant fuel=200000000 --grant 'artifacts=reports/*'`": what grants this.
+fn flags_of(refused: &Wants) -> String {
+    let artifacts = refused.artifacts.iter().map(|pattern| format!("--grant 'artifacts={pattern}'"));
+    let fuel = refused.fuel.map(|fuel| format!("--grant fuel={fuel}"));
+    let memory = refused.memory_mib.map(|mib| format!("--grant memory_mib={mib}"));
+    let flags: Vec<String> = artifacts.chain(fuel).chain(memory).collect();
+    format!("`{}`", flags.join(" "))
 }
 
 fn record(pins: &[Pin], run: &RunId, live: bool) -> serde_json::Value {
@@ -208,6 +226,24 @@ mod tests {
         }
         let error = granted(&[Grant::MemoryMib(4000)]).unwrap_err().to_string();
         assert!(error.contains("at most 256"), "{error}");
+    }
+
+    #[test]
+    fn what_is_refused_is_said_with_the_flags_that_grant_it() {
+        // M6
+        let mut js = pin("js", Capability::Compaction, Scope::Run);
+        js.wants.fuel = Some(200_000_000);
+        let text = said(std::slice::from_ref(&js), "r", true, "");
+        let refused = "js asks for fuel 200000000; granted: nothing; refused: fuel 200000000. To grant it, repeat the command \
+                       with `--grant fuel=200000000`\n";
+        assert!(text.contains(refused), "{text}");
+        js.wants.artifacts = vec!["reports/*".to_owned()];
+        js.wants.memory_mib = Some(128);
+        js.grants.fuel = Some(200_000_000);
+        let text = said(std::slice::from_ref(&js), "r", true, "");
+        assert!(text.contains("`--grant 'artifacts=reports/*' --grant memory_mib=128`"), "{text}");
+        js.grants = js.wants.clone();
+        assert!(!said(&[js], "r", true, "").contains("refused"));
     }
 
     #[test]
