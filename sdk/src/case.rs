@@ -303,11 +303,14 @@ impl Case {
     /// ```
     #[track_caller]
     pub fn host<P: Policy>(&self) -> MockHost {
+        self.try_host::<P>().unwrap_or_else(|problem| panic!("{problem}"))
+    }
+
+    fn try_host<P: Policy>(&self) -> Result<MockHost, String> {
         let given = self.settings.iter().map(|(key, value)| (key.clone(), value.clone())).collect();
-        let mut host = match schema::values(&P::schema(), given) {
-            Ok(values) => MockHost::with_settings(values),
-            Err(problem) => panic!("the host would refuse these settings: {problem}"),
-        };
+        let values = schema::values(&P::schema(), given);
+        let values = values.map_err(|problem| format!("the host would refuse these settings: {problem}"))?;
+        let mut host = MockHost::with_settings(values);
         for text in &self.texts {
             host.add_text(text.as_str());
         }
@@ -315,7 +318,7 @@ impl Case {
             host.add_artifact(name.as_str(), body.as_bytes());
         }
         host.set_facts(self.facts.clone());
-        host
+        Ok(host)
     }
 
     /// Puts the question.
@@ -339,12 +342,14 @@ impl Case {
     /// ```
     #[track_caller]
     pub fn answer<P: Policy>(&self) -> Answer {
-        match P::answer(&self.host::<P>(), self.ask.clone()) {
-            Some(answer) => answer,
-            None => {
-                panic!("the policy is asked `{}`, and does not export that decision", self.ask.function())
-            }
-        }
+        self.try_answer::<P>().unwrap_or_else(|problem| panic!("{problem}"))
+    }
+
+    /// The answer, or why the question cannot be put to this policy.
+    pub(crate) fn try_answer<P: Policy>(&self) -> Result<Answer, String> {
+        P::answer(&self.try_host::<P>()?, self.ask.clone()).ok_or_else(|| {
+            format!("the policy is asked `{}`, and does not export that decision", self.ask.function())
+        })
     }
 }
 

@@ -221,7 +221,9 @@ fn replay<P: Policy>(file: &Path, update: bool) -> Result<(), String> {
     let text = std::fs::read_to_string(file).map_err(|error| format!("cannot read {name}: {error}"))?;
     let mut document = document(&text).map_err(|error| format!("{name}: {error}"))?;
     let (case, golden) = read(document.clone()).map_err(|wrong| format!("{name}: {wrong}"))?;
-    let decided = case.answer::<P>();
+    let decided = case.try_answer::<P>().map_err(|problem| {
+        format!("{name}: {problem}\nEdit the question in that file, or delete the file; then {UPDATE}=1 cargo test")
+    })?;
     if is_same(golden.as_ref(), &decided) {
         return Ok(());
     }
@@ -237,7 +239,8 @@ fn replay<P: Policy>(file: &Path, update: bool) -> Result<(), String> {
 /// One file, with the question of a test.
 fn held<P: Policy>(file: &Path, case: &Case, update: bool) -> Result<(), String> {
     let name = file.display();
-    let decided = case.answer::<P>();
+    let decided =
+        case.try_answer::<P>().map_err(|problem| format!("{name}, the question of this test: {problem}"))?;
     let text = to_text(case, Some(&decided));
     // What is put to the component is what stands in the file, so it has to be the same question.
     match from_text(&text) {

@@ -72,6 +72,29 @@ fn a_file_gets_its_decision_stands_and_tells_of_another_one() {
 }
 
 #[test]
+fn a_file_that_the_policy_cannot_be_asked_any_more_is_named_with_what_to_do() {
+    let folder = Folder::of("stale");
+    let good = folder.0.join("calm.json");
+    std::fs::write(&good, to_text(&case(), Some(&case().answer::<Calm>()))).unwrap();
+    let file = folder.0.join("stale.json");
+    let old = case().with_setting("loud", SettingValue::Flag(true));
+    std::fs::write(&file, to_text(&old, None)).unwrap();
+    for update in [false, true] {
+        let wrong = replay::<Calm>(&file, update).unwrap_err();
+        let named = format!("{}: the host would refuse these settings: ", file.display());
+        assert!(wrong.starts_with(&named) && wrong.contains("loud"), "{wrong}");
+        let then =
+            "Edit the question in that file, or delete the file; then BATON_UPDATE_GOLDEN=1 cargo test";
+        assert!(wrong.ends_with(then), "{wrong}");
+    }
+    std::fs::write(&file, to_text(&Case::new(Ask::Review(sample::review_observation(0))), None)).unwrap();
+    let wrong = replay::<Calm>(&file, false).unwrap_err();
+    assert!(wrong.contains("stale.json: the policy is asked `review`, and does not export"), "{wrong}");
+    let wrong = held::<Calm>(&good, &old, false).unwrap_err();
+    assert!(wrong.contains("calm.json, the question of this test: the host would refuse"), "{wrong}");
+}
+
+#[test]
 fn a_question_of_a_test_is_held_to_its_file() {
     let folder = Folder::of("held");
     let file = folder.0.join("golden/calm.json");
