@@ -191,6 +191,28 @@ fn a_file_that_changes_is_swapped_in_and_a_broken_one_is_not() {
     assert_eq!(deciders(&stage, Capability::Prompting), [of("first"), of("second")]);
 }
 
+// M3, M6
+#[test]
+fn what_a_policy_is_refused_is_printed_with_the_flag_that_grants_it() {
+    let stage = standing("");
+    let (name, wants) = (b"baton:wants", r#"{"schema":1,"fuel":40000000}"#);
+    let size = u8::try_from(1 + name.len() + wants.len()).unwrap();
+    stage.write("hungry.wasm", [builtin_bytes(), &[0, size, 11], name, wants.as_bytes()].concat());
+    let host = stage.start(&["run", "job.toml"]);
+    reached(&stage, "one");
+    let refused = use_policy(&stage, &["hungry.wasm", "--decides", "compaction"]).expect(0);
+    refused.says(&[
+        "hungry asks for fuel 40000000; granted: nothing; refused: fuel 40000000.",
+        "`--grant fuel=40000000`",
+        "from the next decision on",
+    ]);
+    let granted =
+        use_policy(&stage, &["hungry.wasm", "--decides", "compaction", "--grant", "fuel=40000000"]).expect(0);
+    assert!(!granted.stderr.contains("refused"), "{}", granted.stderr);
+    ["one", "two", "three"].iter().for_each(|phase| let_go(&stage, phase));
+    Ended::from(host.wait_with_output().unwrap()).expect(0);
+}
+
 // M3, D8
 #[test]
 fn it_is_still_in_place_after_the_host_was_killed() {
