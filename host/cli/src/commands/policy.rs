@@ -81,8 +81,30 @@ pub(crate) enum PolicyCommand {
     /// Print the contract as one WIT file, for a language without a template
     #[command(after_help = "\
 Examples:
-  baton policy wit >baton-policy.wit
-                              then generate bindings for one of its worlds")]
+  mkdir -p wit/deps/baton-policy
+  baton policy wit >wit/deps/baton-policy/baton-policy.wit
+
+From there to a component, in a language that has a compiler for WebAssembly:
+
+1. Write a world of your own beside `deps/`, in wit/world.wit. Export an interface for each decision, and `settings`; import \
+`types`, `questions`, and what you read (`config`, `text`, `log`, `facts-…`):
+  package team:policies;
+  world guest {
+      import baton:policy/types@0.1.0;
+      import baton:policy/questions@0.1.0;
+      import baton:policy/config@0.1.0;
+      export baton:policy/splitting@0.1.0;
+      export baton:policy/settings@0.1.0;
+  }
+2. Generate bindings, in C if your language has no generator: wit-bindgen c wit --out-dir gen
+   You define `exports_baton_policy_splitting_decide` and `exports_baton_policy_settings_schema`; the core module exports them as \
+`baton:policy/splitting@0.1.0#decide` and so on, beside its memory and `cabi_realloc` (gen/guest.c has that one).
+3. Compile for WebAssembly without WASI (a target like wasm32-freestanding, no entry): the host refuses a component that imports \
+anything but the contract.
+4. Make the component: wasm-tools component new policy.core.wasm -o policy.wasm
+5. baton policy check policy.wasm
+
+host/cli/docs/policy-from-wit.md in the sources of baton has all of it, with an example in Zig that builds.")]
     Wit,
 }
 

@@ -468,4 +468,16 @@ mod tests {
         let package = resolve.push_str("baton-policy.wit", &contract()).expect("it is WIT");
         resolve.select_world(&[package], Some("policy")).expect("it has the world of all questions");
     }
+
+    #[test]
+    fn the_world_of_the_page_for_other_languages_stands_beside_the_contract() {
+        let page = include_str!("../../../docs/policy-from-wit.md");
+        let (_, world) = page.split_once("```wit\n").expect("it shows a world");
+        let (world, _) = world.split_once("```").expect("it ends");
+        let mut resolve = wit_parser::Resolve::default();
+        resolve.push_str("deps/baton-policy/baton-policy.wit", &contract()).expect("it is WIT");
+        let package = resolve.push_str("world.wit", world).unwrap_or_else(|wrong| panic!("{wrong:#}"));
+        let world = resolve.select_world(&[package], Some("guest")).expect("it is named as in the build");
+        assert_eq!((resolve.worlds[world].imports.len(), resolve.worlds[world].exports.len()), (3, 2));
+    }
 }
