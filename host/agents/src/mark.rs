@@ -114,6 +114,10 @@ mod tests {
         let mark = of(Path::new("/a/session"));
         let mut child = Command::new("sleep").arg("600").env(MARK, &mark).spawn().unwrap();
         if cfg!(target_os = "linux") {
+            // Its environment is there a moment after it has begun.
+            while variable(child.id(), MARK).is_none() {
+                std::thread::yield_now();
+            }
             assert!(is_of_a_session(child.id()));
             assert!(!is_of_a_session(std::process::id()));
             assert_eq!(end(&[of(Path::new("/another"))], false), 0);

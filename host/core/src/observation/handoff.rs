@@ -94,7 +94,7 @@ pub enum LessonKind {
     Gotcha,
     FailedApproach,
     Pattern,
-    /// Of the handoff that an agent wrote when everything of its phase was done.
+    /// Of the last handoff that an agent of the phase wrote.
     Handoff,
 }
 

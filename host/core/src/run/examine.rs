@@ -515,6 +515,7 @@ impl Phase {
         self.sessions_before = self.sessions.len();
         self.news = false;
         self.requested = None;
+        self.disputes.clear();
         (self.turns_forgiven, self.max_turns) = (turns_used, 0);
         (self.continuations, self.retries, self.verifications, self.reviews) = (0, 0, 0, 0);
         self.done_at_retry = 0;

@@ -1,4 +1,4 @@
-//! What phases that are over learnt, for those that come after them (C22): a line each, and where more stands. Lessons are words of
+//! What phases that are over learnt, and what they handed off at last, for those that come after them (C22): a line each, and where more stands. Lessons are words of
 //! agents; a phase whose handoff was refused with these words in it passes none of them on.
 
 use std::collections::{BTreeSet, HashSet, VecDeque};
@@ -29,8 +29,10 @@ impl Run {
         // Records go to and fro between a phase and its parts, so what one of them withholds all do.
         let withheld: BTreeSet<&PhaseId> =
             self.phases.iter().filter(|phase| phase.is_withheld()).map(|phase| self.root_of(phase)).collect();
+        // In a further round of a loop also those that come later in it: they were over once.
+        let was_over = |phase: &Phase| phase.is_over() || phase.iteration > 1;
         let is_other = |phase: &&Phase| {
-            phase.is_over() && phase.spec.id != *own && !withheld.contains(self.root_of(phase))
+            was_over(phase) && phase.spec.id != *own && !withheld.contains(self.root_of(phase))
         };
         let (near, far): (Vec<&Phase>, Vec<&Phase>) = (self.phases.iter().rev().filter(is_other))
             .partition(|phase| leading.contains(self.root_of(phase)));
@@ -91,9 +93,9 @@ impl Phase {
         records.into_iter()
     }
 
-    /// What its last agent left for those that come after the phase.
-    fn parting_words(&self) -> Vec<Record<'_>> {
-        let Some(handoff) = &self.parting else { return Vec::new() };
+    /// What its last agent left, for those that come after the phase.
+    fn last_handoff(&self) -> Vec<Record<'_>> {
+        let Some((_, handoff)) = &self.reported_handoff else { return Vec::new() };
         let told = [("next", &*handoff.immediate_next_action), ("state", &*handoff.current_state)];
         let facts = handoff.critical_context.iter().map(|fact| (fact.as_str(), ""));
         let words = told.into_iter().chain(facts);
@@ -103,7 +105,7 @@ impl Phase {
     /// Its records, the newest of each kind first, and no more of them than one question takes.
     fn learnt(&self) -> Vec<Record<'_>> {
         in_turn(vec![
-            self.parting_words().into_iter(),
+            self.last_handoff().into_iter(),
             self.newest(&self.decisions, |record| pair(LessonKind::Decision, record)),
             self.newest(&self.gotchas, |gotcha| (LessonKind::Gotcha, gotcha, "")),
             self.newest(&self.attempts, |record| pair(LessonKind::FailedApproach, record)),

@@ -204,8 +204,6 @@ pub(super) struct Phase {
     pub(super) dropped: u32,
     /// What an agent wrote for its successor, and which one.
     pub(super) reported_handoff: Option<(Option<SessionId>, ReportedHandoff)>,
-    /// What an agent wrote when everything of the phase was done: it is for those that come after the phase (C22).
-    pub(super) parting: Option<ReportedHandoff>,
     /// No objective was reported as done behind it.
     pub(super) handoff_is_last: bool,
     pub(super) requested: Option<SplitRequest>,
@@ -312,7 +310,6 @@ impl Phase {
             activity: Activity::default(),
             dropped: 0,
             reported_handoff: None,
-            parting: None,
             handoff_is_last: false,
             requested: None,
             judged_as_done: Vec::new(),

@@ -189,8 +189,6 @@ impl Run {
             }
             Report::Refused { .. } => {}
             Report::HandoffWrite(handoff) => {
-                let is_finished = self.phases[p].is_finished();
-                self.phases[p].parting = is_finished.then(|| (**handoff).clone());
                 if !self.phases[p].is_over() {
                     self.reopen_what_comes_next(p, from, &handoff.immediate_next_action);
                 }

@@ -126,6 +126,18 @@ impl Place {
         std::iter::once(OsString::from(":/")).chain(own).collect()
     }
 
+    /// The same for `git add`, which refuses to be told to leave out what is ignored anyway, such as `.baton/` in a `.gitignore`.
+    async fn work_to_add(&self, git: &Git) -> Result<Vec<OsString>, TreeError> {
+        let mut work = vec![OsString::from(":/")];
+        for own in &self.own {
+            if !git.call(&["check-ignore", "-q", "--no-index", "--"]).and(spec(":(top)", own)).holds().await?
+            {
+                work.push(spec(":(top,exclude,literal)", own));
+            }
+        }
+        Ok(work)
+    }
+
     pub(super) fn own(&self) -> impl Iterator<Item = OsString> {
         self.own.iter().map(|own| spec(":(top,literal)", own))
     }
@@ -175,7 +187,8 @@ impl Place {
         self.expect_own_filters(git).await?;
         let within = self.repositories_within(git).await?;
         let but_these = within.iter().map(|path| spec(":(top,exclude,literal)", path));
-        git.call(&["add", "-A", "--sparse", "--"]).and_all(self.work()).and_all(but_these).done().await?;
+        let work = self.work_to_add(git).await?;
+        git.call(&["add", "-A", "--sparse", "--"]).and_all(work).and_all(but_these).done().await?;
         match own_of {
             Some(commit) => {
                 git.call(&["reset", "-q", commit, "--"]).and_all(self.own()).done().await?;

@@ -61,6 +61,21 @@ async fn uncommitted_work_is_in_the_checkpoint_and_stays_as_it_is() {
 }
 
 #[tokio::test]
+async fn a_gitignore_that_names_the_folder_of_the_host_changes_nothing() {
+    // D3
+    for ignored in [".baton/\n", ".baton\n", "/.baton/**\n", ".*\n"] {
+        let world = World::new();
+        world.write(".gitignore", ignored);
+        world.write("new.txt", "new");
+        world.write(".baton/r1/progress.json", "{}");
+        let base = world.checkpoint("20").await;
+        let part = world.begin("20a", &base).await;
+        assert_eq!(part.read("new.txt").unwrap(), "new", "{ignored}");
+        assert_eq!(part.read(".baton/r1/progress.json"), None, "{ignored}");
+    }
+}
+
+#[tokio::test]
 async fn a_repository_without_a_commit_has_a_checkpoint() {
     let world = World::empty();
     let nothing = world.checkpoint("1").await;

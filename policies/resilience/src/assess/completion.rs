@@ -71,7 +71,8 @@ pub(super) fn answered(host: &impl Host, o: &Observation, answer: Option<&Signal
     if let Some(asks) = said.as_ref().and_then(|said| asks(host, o, answer, said)) {
         return asks;
     }
-    if let Some(what) = open.iter().find_map(|objective| absent(objective)) {
+    let is_right = may_be_right(o) && said.as_ref().is_some_and(|said| said.answers);
+    if let Some(what) = open.iter().find_map(|objective| absent(objective, is_right)) {
         let question = format!("{what}. Is the work done?");
         let then = if o.phase.budget.retries_used == 0 { Action::Retry } else { Action::AskPerson(question) };
         return unfinished(host, o, what, then);
@@ -293,7 +294,9 @@ fn weigh(host: &impl Host, o: &Observation, open: &[&Objective], answer: Option<
         None if open.is_empty() || changed || !o.phase.expects_files => (true, String::new()),
         // What nothing shows is left to the check that follows.
         None if is_checked(o, open) => (true, String::new()),
-        None if is_hidden(o) && answer.is_some_and(|answer| answers_done(host, o, answer)) => {
+        None if (is_hidden(o) || may_be_right(o))
+            && answer.is_some_and(|answer| answers_done(host, o, answer)) =>
+        {
             (true, String::new())
         }
         None => (false, format!("objective {ids}: no file changed, and the agent reported nothing")),
@@ -314,6 +317,12 @@ fn weigh(host: &impl Host, o: &Observation, open: &[&Objective], answer: Option<
 /// once the parts are together (D3).
 fn is_hidden(o: &Observation) -> bool {
     o.phase.origin == Origin::Split && o.phase.tree.is_none() && o.phase_files_changed > 0
+}
+
+/// Whether the work may be as it should be before anybody touches it: in a further round of a loop (B10), and where parts come
+/// together that fit (D3).
+fn may_be_right(o: &Observation) -> bool {
+    o.phase.origin == Origin::Merge || o.phase.iteration.is_some_and(|round| round.ordinal > 1)
 }
 
 /// Asks the same session once, by name, for what is missing; then goes on as said.
@@ -443,10 +452,10 @@ fn note(objective: &Objective) -> String {
     }
 }
 
-/// The expected change that did not come.
-fn absent(objective: &Objective) -> Option<String> {
+/// The expected change that did not come. Where the file `is_right` as it is, it only has to be there.
+fn absent(objective: &Objective, is_right: bool) -> Option<String> {
     let missing = of_files(objective, FileState::Missing, "is missing");
-    missing.or_else(|| of_files(objective, FileState::Unchanged, "has not changed"))
+    missing.or_else(|| of_files(objective, FileState::Unchanged, "has not changed").filter(|_| !is_right))
 }
 
 /// What was written again as it was: touched, or right as it is. Only its agent can say which.

@@ -6,6 +6,7 @@ use crate::ids::Digest;
 use crate::input::{Choice, Input, Report, ReportedHandoff};
 use crate::observation::{Ask, ObjectiveStatus};
 use crate::view::RunStatus;
+use crate::workflow::Repeat;
 
 /// Two phases of one objective each; the session of the second reports these when it has begun.
 fn walked(reports: Vec<Report>) -> World {
@@ -121,34 +122,74 @@ fn what_is_gone_at_the_end_is_put_to_a_person() {
     assert_eq!(world.ending(), Some(Ending::Done));
 }
 
-#[test]
-fn what_is_left_when_everything_is_done_is_for_later_phases() {
-    // C22
-    let mut world = World::new(workflow(&[("1", &["a"]), ("2", &["b"])]));
-    while world.run.live_sessions().is_empty() {
-        assert!(world.step());
-    }
-    let handoff = ReportedHandoff {
+/// What the first prompts of a phase are told of what others learnt, one prompt after the other.
+fn lessons(world: &World, phase: &str) -> Vec<Vec<String>> {
+    let asks = world.actions.iter().filter_map(|action| match action {
+        Action::RequestDecision { question, .. } => Some(&question.ask),
+        _ => None,
+    });
+    let briefs = asks.filter_map(|ask| match ask {
+        Ask::Brief(seen) if seen.phase.id.as_str() == phase => Some(&seen.lessons),
+        _ => None,
+    });
+    briefs.map(|lessons| lessons.iter().map(|lesson| lesson.text.clone()).collect()).collect()
+}
+
+fn handoff() -> Report {
+    Report::HandoffWrite(Box::new(ReportedHandoff {
         current_state: "a is written".into(),
         immediate_next_action: "mention the rule of five lines".into(),
         critical_context: vec!["the file is latin1".into()],
         ..ReportedHandoff::default()
+    }))
+}
+
+const TOLD: [&str; 3] = ["next: mention the rule of five lines", "state: a is written", "the file is latin1"];
+
+#[test]
+fn what_the_last_session_of_a_phase_handed_off_is_told_to_later_phases() {
+    // C22, C23
+    let done = || Report::ObjectiveUpdate {
+        objective: "a".into(),
+        status: ObjectiveStatus::Done,
+        note: String::new(),
     };
-    let done =
-        Report::ObjectiveUpdate { objective: "a".into(), status: ObjectiveStatus::Done, note: String::new() };
-    for (n, report) in [done, Report::HandoffWrite(Box::new(handoff))].into_iter().enumerate() {
+    for reports in [[done(), handoff()], [handoff(), done()]] {
+        let mut world = World::new(workflow(&[("1", &["a"]), ("2", &["b"])]));
+        while world.run.live_sessions().is_empty() {
+            assert!(world.step());
+        }
+        for (n, report) in reports.into_iter().enumerate() {
+            let digest = Digest::of(format!("report {n}"));
+            world.put(Input::Reported { session: Some("s1".into()), digest, report });
+        }
+        world.go();
+        assert_eq!(world.ending(), Some(Ending::Done));
+        assert_eq!(lessons(&world, "2")[0], TOLD);
+    }
+}
+
+#[test]
+fn what_a_round_of_a_loop_learnt_is_told_to_the_next_one() {
+    // B10, C22
+    let mut flow = workflow(&[("plan", &["a"]), ("check", &["b"])]);
+    flow.phases[1].repeat = Some(Repeat { from: "plan".into(), at_most: 2 });
+    flow.phases[1].verify = Some("true".into());
+    let mut world = World::new(flow);
+    world.verdicts = [false, true].into();
+    while !world.run.live_sessions().iter().any(|live| live.as_str() == "s2") {
+        assert!(world.step());
+    }
+    let gotcha = Report::GotchaRecord { gotcha: "plan.md must name both".into() };
+    for (n, report) in [gotcha, handoff()].into_iter().enumerate() {
         let digest = Digest::of(format!("report {n}"));
-        world.put(Input::Reported { session: Some("s1".into()), digest, report });
+        world.put(Input::Reported { session: Some("s2".into()), digest, report });
     }
     world.go();
     assert_eq!(world.ending(), Some(Ending::Done));
-    let mut lessons = world.actions.iter().filter_map(|action| match action {
-        Action::RequestDecision { question, .. } => match &question.ask {
-            Ask::Brief(seen) if seen.phase.id.as_str() == "2" => Some(&seen.lessons),
-            _ => None,
-        },
-        _ => None,
-    });
-    let told: Vec<&str> = lessons.next().unwrap().iter().map(|lesson| lesson.text.as_str()).collect();
-    assert_eq!(told, ["next: mention the rule of five lines", "state: a is written", "the file is latin1"]);
+    let told = lessons(&world, "plan");
+    assert!(told[0].is_empty(), "{told:?}");
+    let again = told.last().unwrap();
+    assert!(again.iter().any(|lesson| lesson == "plan.md must name both"), "{told:?}");
+    assert!(TOLD.iter().all(|words| again.iter().any(|lesson| lesson == words)), "{told:?}");
 }
