@@ -247,6 +247,17 @@ fn no_question(run: &RunId, asked: Option<ActionId>, open: &[ActionId]) -> Strin
     }
 }
 
+/// What is kept of a run whose journal stopped, and what to do.
+fn after_stop(run: &RunId, intact: Seq) -> String {
+    match intact {
+        Seq(0) => "Nothing of the run is kept, and no agent was started. Make room or repair the disk, then start it again"
+            .to_owned(),
+        _ => format!(
+            "It is intact up to entry {intact}; the agents were ended. Make room or repair the disk, then `baton resume {run}`"
+        ),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -264,16 +275,5 @@ mod tests {
             choice.to_string(),
             "question 7 cannot be answered with `raise`: it takes `retry`, `skip`"
         );
-    }
-}
-
-/// What is kept of a run whose journal stopped, and what to do.
-fn after_stop(run: &RunId, intact: Seq) -> String {
-    match intact {
-        Seq(0) => "Nothing of the run is kept, and no agent was started. Make room or repair the disk, then start it again"
-            .to_owned(),
-        _ => format!(
-            "It is intact up to entry {intact}; the agents were ended. Make room or repair the disk, then `baton resume {run}`"
-        ),
     }
 }
