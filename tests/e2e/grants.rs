@@ -8,7 +8,6 @@ mod support;
 use baton_runtime::core::Input;
 use baton_runtime::core::decision::Label;
 use baton_runtime::core::observation::Capability;
-use baton_runtime::store::{Entry, Journal};
 use guests::{ANSWER, DECISION, Guest, REASON};
 use support::Stage;
 
@@ -57,19 +56,16 @@ fn stage(policies: &str) -> Stage {
 }
 
 fn labels(stage: &Stage) -> Vec<(Label, String)> {
-    let journal = Journal::open_read_only(&stage.state()).unwrap();
-    let run = journal.latest().unwrap().unwrap().run;
-    let entries = journal.read(&run).unwrap().map(Result::unwrap);
-    let decided = |entry| match entry {
-        Entry::Input(stamped) => match stamped.input {
-            Input::Decided { label, result: Ok(decision), .. } => {
-                Some((*label, decision.reason().to_owned()))
-            }
-            _ => None,
-        },
-        Entry::Intent { .. } => None,
+    let decided = |input| match input {
+        Input::Decided { label, result: Ok(decision), .. } => Some((*label, decision.reason().to_owned())),
+        _ => None,
     };
-    entries.filter_map(decided).filter(|(label, _)| label.capability == Capability::Compaction).collect()
+    stage
+        .inputs()
+        .into_iter()
+        .filter_map(decided)
+        .filter(|(label, _)| label.capability == Capability::Compaction)
+        .collect()
 }
 
 // M6

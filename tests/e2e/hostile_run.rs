@@ -14,7 +14,6 @@ use baton_runtime::core::action::Ending;
 use baton_runtime::core::decision::{DecidedBy, Decision, Label};
 use baton_runtime::core::observation::Capability;
 use baton_runtime::core::view::RunStatus;
-use baton_runtime::store::{Entry, Journal};
 use guests::Guest;
 use support::Stage;
 
@@ -64,17 +63,11 @@ fn stage_with(policies: &str) -> Stage {
 
 /// Every decision of the newest run, with its label.
 fn decided(stage: &Stage) -> Vec<(Decision, Label)> {
-    let journal = Journal::open_read_only(&stage.state()).unwrap();
-    let run = journal.latest().unwrap().expect("a run").run;
-    let entries = journal.read(&run).unwrap().map(|entry| entry.unwrap());
-    let decided = |entry| match entry {
-        Entry::Input(stamped) => match stamped.input {
-            Input::Decided { result, label, .. } => Some((result.expect("somebody decides"), *label)),
-            _ => None,
-        },
+    let decided = |input| match input {
+        Input::Decided { result, label, .. } => Some((result.expect("somebody decides"), *label)),
         _ => None,
     };
-    entries.filter_map(decided).collect()
+    stage.inputs().into_iter().filter_map(decided).collect()
 }
 
 /// Gives each capability the attacker that follows by so many, and runs the quickstart to its end.

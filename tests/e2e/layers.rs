@@ -376,14 +376,10 @@ fn a_layer_adds_to_every_first_prompt_and_replays() {
     assert_eq!(told.matches(section).count(), 1, "once a session: {told}");
     assert!(told.contains("## Your objective"), "and behind it stands the built-in policy: {told}");
 
-    let journal = Journal::open_read_only(&stage.state()).unwrap();
-    let entries: Vec<Entry> = journal.read(&story.view.run).unwrap().map(Result::unwrap).collect();
-    let labels = entries.iter().filter_map(|entry| match entry {
-        Entry::Input(stamped) => match &stamped.input {
-            Input::Decided { label, .. } if label.policy == "house-rules" => Some(label),
-            _ => None,
-        },
-        Entry::Intent { .. } => None,
+    let inputs = stage.inputs();
+    let labels = inputs.iter().filter_map(|input| match input {
+        Input::Decided { label, .. } if label.policy == "house-rules" => Some(label),
+        _ => None,
     });
     let behind: Vec<&str> =
         labels.flat_map(|label| label.behind.iter().map(|link| link.policy.as_str())).collect();
@@ -468,12 +464,9 @@ fn a_file_of_rules_decides_what_it_speaks_about() {
 
     stage.baton(&["run", "ruled.toml"]).expect(0);
     assert!(stage.read("house.toml").contains("swrm"));
-    let journal = Journal::open_read_only(&stage.state()).unwrap();
-    let run = journal.latest().unwrap().unwrap().run;
     let mut decided: Vec<(Decision, Label)> = Vec::new();
-    for entry in journal.read(&run).unwrap() {
-        let Entry::Input(stamped) = entry.unwrap() else { continue };
-        if let Input::Decided { result: Ok(decision), label, .. } = stamped.input {
+    for input in stage.inputs() {
+        if let Input::Decided { result: Ok(decision), label, .. } = input {
             decided.push((decision, *label));
         }
     }

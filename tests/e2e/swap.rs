@@ -64,18 +64,11 @@ fn use_policy(stage: &Stage, arguments: &[&str]) -> Ended {
 
 /// Who decided, in order.
 fn labels(stage: &Stage) -> Vec<Label> {
-    let journal = Journal::open_read_only(&stage.state()).unwrap();
-    let run = journal.latest().unwrap().unwrap().run;
-    let entries = journal.read(&run).unwrap().map(Result::unwrap);
-    entries
-        .filter_map(|entry| match entry {
-            Entry::Input(stamped) => match stamped.input {
-                Input::Decided { label, .. } => Some(*label),
-                _ => None,
-            },
-            Entry::Intent { .. } => None,
-        })
-        .collect()
+    let label = |input| match input {
+        Input::Decided { label, .. } => Some(*label),
+        _ => None,
+    };
+    stage.inputs().into_iter().filter_map(label).collect()
 }
 
 /// Who decided this, each once, in order.

@@ -6,24 +6,17 @@ use baton_runtime::core::Input;
 use baton_runtime::core::action::Ending;
 use baton_runtime::core::input::Asker;
 use baton_runtime::core::view::RunStatus;
-use baton_runtime::store::{Entry, Journal};
 
 use crate::job_of_shell;
 use crate::support::{Stage, until};
 
 /// Who asked for what, by the journal.
 fn asked(stage: &Stage) -> Vec<(String, Asker)> {
-    let journal = Journal::open_read_only(&stage.state()).unwrap();
-    let run = journal.latest().unwrap().unwrap().run;
-    let entries = journal.read(&run).unwrap().map(Result::unwrap);
-    let asked = |entry| match entry {
-        Entry::Input(stamped) => match stamped.input {
-            Input::Asked { what, by } => Some((what, by)),
-            _ => None,
-        },
-        Entry::Intent { .. } => None,
+    let asked = |input| match input {
+        Input::Asked { what, by } => Some((what, by)),
+        _ => None,
     };
-    entries.filter_map(asked).collect()
+    stage.inputs().into_iter().filter_map(asked).collect()
 }
 
 #[test]

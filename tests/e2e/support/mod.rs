@@ -263,6 +263,18 @@ impl Stage {
         Story::read(&self.state())
     }
 
+    /// The inputs of the newest run, in order.
+    #[track_caller]
+    pub fn inputs(&self) -> Vec<Input> {
+        let journal = Journal::open_read_only(&self.state()).unwrap();
+        let run = journal.latest().unwrap().expect("a run").run;
+        let input = |entry| match entry {
+            Entry::Input(stamped) => Some(stamped.input),
+            Entry::Intent { .. } => None,
+        };
+        journal.read(&run).unwrap().map(Result::unwrap).filter_map(input).collect()
+    }
+
     /// Whether a run of the workspace is in the journal.
     pub fn has_run(&self) -> bool {
         let state = self.state();
