@@ -13,6 +13,7 @@ use clap::Args;
 use serde::{Deserialize, Serialize};
 
 use crate::args::PlaceArgs;
+use crate::files::write_whole;
 use crate::policies::refused;
 use crate::{out, place};
 
@@ -100,13 +101,8 @@ fn key(found: &Found) -> Digest {
     Digest::of(format!("{component} {settings} {engine} {version} {questions}").as_bytes())
 }
 
-/// Whole or not at all.
 fn keep(folder: &Path, path: &Path, found: &Found) -> anyhow::Result<()> {
-    let write = || {
-        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-        let new = path.with_extension(format!("{}.new", std::process::id()));
-        fs::write(&new, serde_json::to_vec(found)?)?;
-        fs::rename(new, path)
-    };
-    write().with_context(|| format!("keeping what the check found in {}", path.display()))
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
+    made.with_context(|| format!("making {}", folder.display()))?;
+    write_whole(path, &serde_json::to_vec(found)?)
 }

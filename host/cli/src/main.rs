@@ -6,6 +6,7 @@ mod args;
 mod commands;
 mod enrolment;
 mod exit;
+mod files;
 mod fitness;
 mod follow;
 mod launch;

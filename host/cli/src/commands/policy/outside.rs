@@ -4,7 +4,6 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::Context as _;
 use baton_registry::{OciReference, SigningKey};
 use baton_runtime::engine::{Grants, Outline, Policy};
 
@@ -64,20 +63,4 @@ pub(super) fn signing_key(path: &Path) -> anyhow::Result<SigningKey> {
     let file = std::fs::File::open(path).map_err(|e| said(e.to_string()))?;
     file.take(KEY_BYTES_MAX).read_to_string(&mut pem).map_err(|e| said(e.to_string()))?;
     Ok(SigningKey::from_pem(&pem).map_err(|e| said(e.to_string()))?)
-}
-
-/// A file beside the one that it is about: "a.wasm" and "sig" give "a.wasm.sig".
-pub(super) fn beside(file: &Path, ending: &str) -> std::path::PathBuf {
-    let mut name = file.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".{ending}"));
-    file.with_file_name(name)
-}
-
-/// Writes a file whole or not at all.
-pub(super) fn write_whole(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
-    let unfinished = beside(path, &format!("part-{}", std::process::id()));
-    std::fs::write(&unfinished, bytes)
-        .and_then(|()| std::fs::rename(&unfinished, path))
-        .inspect_err(|_| drop(std::fs::remove_file(&unfinished)))
-        .with_context(|| format!("writing {}", path.display()))
 }

@@ -5,8 +5,9 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 
-use super::outside::{outside, remote, write_whole};
+use super::outside::{outside, remote};
 use crate::exit::Exit;
+use crate::files::write_whole;
 use crate::out;
 use crate::registries::{self, RegistryArgs};
 use crate::render::words;

@@ -9,8 +9,9 @@ use anyhow::Context as _;
 use baton_registry::{OciReference, SigningKey};
 use clap::{Args, ValueHint};
 
-use super::outside::{beside, remote, signing_key, write_whole};
+use super::outside::{remote, signing_key};
 use crate::exit::{Exit, Usage};
+use crate::files::{beside, write_whole};
 use crate::out;
 use crate::policies;
 use crate::registries::{self, RegistryArgs};

@@ -8,10 +8,11 @@ use baton_runtime::core::Digest;
 use clap::{Args, ValueHint};
 use serde_json::json;
 
-use super::outside::{beside, remote};
+use super::outside::remote;
 use super::sign::file_of;
 use crate::args::{Format, FormatArg};
 use crate::exit::{Exit, Usage};
+use crate::files::beside;
 use crate::out;
 use crate::policies::{self, refused};
 use crate::registries::{self, RegistryArgs};
