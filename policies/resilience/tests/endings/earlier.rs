@@ -1,5 +1,6 @@
 //! What an agent says of objectives that were done before its prompt (A11, C23), and ids that read like words of open work.
 
+use baton_sdk::exhaustion::Observation;
 use baton_sdk::handoff::ReportedHandoff;
 use baton_sdk::prelude::*;
 use baton_sdk::recovery::Action;
@@ -26,7 +27,14 @@ fn reported(id: &str, note: &str) -> Objective {
     Objective { reported: Some(report), ..objective(id, status) }
 }
 
-/// The prompt was about the printer, the parser was done before, and the tests are open.
+/// The prompt was about the printer, the parser was done before, and these are open; nothing checks it.
+fn beside(o: &mut Observation, printer: Objective, others: &[&str]) {
+    (o.phase.progress.open, o.phase.progress.done, o.phase.check) = (1, 2, None);
+    (o.files_changed, o.phase.expects_files) = (1, true);
+    o.objectives = vec![printer, reported("parser", "")];
+    o.others_open = others.iter().map(|&id| id.into()).collect();
+}
+
 fn handed_off(state: &str, next: &str, printer: Objective) -> Judged {
     judge("I hand off.", |o| {
         o.handoff = Some(ReportedHandoff {
@@ -37,10 +45,7 @@ fn handed_off(state: &str, next: &str, printer: Objective) -> Judged {
             critical_files: Vec::new(),
         });
         o.handoff_reported = true;
-        (o.phase.progress.open, o.phase.progress.done, o.phase.check) = (1, 2, None);
-        (o.files_changed, o.phase.expects_files) = (1, true);
-        o.objectives = vec![printer, reported("parser", "")];
-        o.others_open = vec!["tests".into()];
+        beside(o, printer, &["tests"]);
     })
 }
 
@@ -149,10 +154,8 @@ fn the_name_of_an_objective_is_no_word_about_it() {
 /// The prompt was about the printer, which is open like the tests; the parser was done before.
 fn answered(answer: &str) -> Judged {
     judge(answer, |o| {
-        (o.phase.progress.open, o.phase.progress.done, o.phase.check) = (2, 1, None);
-        (o.files_changed, o.phase.expects_files) = (1, true);
-        o.objectives = vec![objective("printer", ObjectiveStatus::InProgress), reported("parser", "")];
-        o.others_open = vec!["tests".into()];
+        beside(o, objective("printer", ObjectiveStatus::InProgress), &["tests"]);
+        (o.phase.progress.open, o.phase.progress.done) = (2, 1);
     })
 }
 
@@ -180,15 +183,11 @@ fn an_answer_about_finished_work_takes_nothing_back() {
     }
 }
 
-/// The prompt was about the printer, the parser was done before, and the tests are open: it asks for the phase to be split.
 fn split_requested(rationale: &str) -> Judged {
     judge("The scope is too large.", |o| {
         let rationale = rationale.to_owned();
         o.split_request = Some(splitting::Request { groups: Vec::new(), rationale });
-        (o.phase.progress.open, o.phase.progress.done, o.phase.check) = (1, 2, None);
-        (o.files_changed, o.phase.expects_files) = (1, true);
-        o.objectives = vec![reported("printer", ""), reported("parser", "")];
-        o.others_open = vec!["tests".into(), "lexer".into()];
+        beside(o, reported("printer", ""), &["tests", "lexer"]);
     })
 }
 
