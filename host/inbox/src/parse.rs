@@ -76,13 +76,13 @@ fn call(mut object: Map<String, Value>) -> Result<Call, Wrong> {
         return Err(Wrong::new(Some("report"), message, format!("use one of {}", kinds())));
     };
     let tool = kind.replace('-', "_");
-    let handoff = (tool == HANDOFF).then(|| salvage::handoff(&object)).flatten().map(Call::HandoffWrite);
-    read(&tool, object).or_else(|fault| match handoff.filter(|handoff| handoff.check().is_ok()) {
-        Some(handoff) => Ok(handoff),
-        None => {
+    let kept = (tool == HANDOFF).then(|| object.clone());
+    read(&tool, object).or_else(|fault| {
+        let salvaged = kept.and_then(|fields| salvage::handoff(&fields)).map(Call::HandoffWrite);
+        salvaged.filter(|handoff| handoff.check().is_ok()).ok_or_else(|| {
             let allowed = format!("{kind:?} takes {}, and session (text, optional)", takes(&tool));
-            Err(Wrong { fault, allowed })
-        }
+            Wrong { fault, allowed }
+        })
     })
 }
 

@@ -16,8 +16,7 @@ pub(crate) fn handoff(fields: &Map<String, Value>) -> Option<HandoffWrite> {
     let mut files = texts(fields.get("critical_files"));
     let mut beyond = context.split_off(context.len().min(FACTS_MAX));
     beyond.extend(files.split_off(files.len().min(FILES_MAX)));
-    let known =
-        ["current_state", "immediate_next_action", "critical_context", "critical_files", "open", "session"];
+    let known = ["current_state", "immediate_next_action", "critical_context", "critical_files", "open"];
     let unknown = fields.iter().filter(|(key, _)| !known.contains(&key.as_str()));
     beyond.extend(unknown.map(|(key, value)| format!("{key}: {}", text(Some(value)))));
     for line in beyond {
