@@ -2,7 +2,6 @@
 //! the end of the run. Whoever mends it would work beside those that came after it, so a person says what holds, once nobody works
 //! in its folder, and before the run ends.
 
-use crate::ids::SessionId;
 use crate::input::ReportedHandoff;
 use crate::observation::ObjectiveStatus;
 
@@ -18,11 +17,16 @@ pub(super) struct Dispute {
     goal: usize,
     /// In words for a person.
     words: String,
-    status: ObjectiveStatus,
     /// Absent where the disk says it.
     reported: Option<Reported>,
-    /// The handoff that says it, and who wrote it: whoever takes the objective up goes on from there.
-    handoff: Option<(Option<SessionId>, ReportedHandoff)>,
+    /// The handoff of the same author that says it: whoever takes the objective up goes on from there.
+    handoff: Option<ReportedHandoff>,
+}
+
+impl Dispute {
+    fn status(&self) -> ObjectiveStatus {
+        self.reported.as_ref().map_or(ObjectiveStatus::InProgress, |reported| reported.status)
+    }
 }
 
 impl Run {
@@ -36,12 +40,10 @@ impl Run {
     ) {
         let (p, goal) = self.whole_of(p, g);
         let words = self.words_of_report(p, goal, &reported, handoff);
-        let handoff = handoff.map(|handoff| (reported.by.clone(), handoff.clone()));
         let phase = &mut self.phases[p];
         phase.disputes.retain(|dispute| dispute.goal != goal);
-        let status = reported.status;
-        if status != ObjectiveStatus::Done && phase.step != Step::Skipped {
-            phase.disputes.push(Dispute { goal, words, status, reported: Some(reported), handoff });
+        if reported.status != ObjectiveStatus::Done && phase.step != Step::Skipped {
+            phase.disputes.push(Dispute { goal, words, reported: Some(reported), handoff: handoff.cloned() });
         }
     }
 
@@ -53,17 +55,13 @@ impl Run {
         handoff: Option<&ReportedHandoff>,
     ) -> String {
         let who = reported.by.as_ref().map_or_else(|| "An agent".to_owned(), |id| format!("Session {id}"));
+        let (says, status, note) = match handoff {
+            Some(handoff) => ("lists", "open in its handoff", &handoff.current_state),
+            None => ("reported", words_of(reported.status), &reported.note),
+        };
         let id = &self.phases[p].goals[goal].spec.id;
-        let (said, note) = match handoff {
-            Some(handoff) => ("lists objective", handoff.current_state.as_str()),
-            None => ("reported objective", reported.note.as_str()),
-        };
-        let status = match handoff {
-            Some(_) => "open in its handoff",
-            None => words_of(reported.status),
-        };
         let note = if note.is_empty() { String::new() } else { format!(": \"{}\"", excerpt(note)) };
-        format!("{who} {said} {id} as {status} after its phase was over{note}")
+        format!("{who} {says} objective {id} as {status} after its phase was over{note}")
     }
 
     /// The same objective in the phase that was split for it: its parts are gone once they came together.
@@ -87,18 +85,20 @@ impl Run {
             }
             let mut said = Vec::new();
             run.phases[p].unproven.clear();
-            for Dispute { goal, words, status, reported, handoff } in
-                std::mem::take(&mut run.phases[p].disputes)
-            {
+            for dispute in std::mem::take(&mut run.phases[p].disputes) {
+                let status = dispute.status();
+                let Dispute { goal, words, reported, handoff } = dispute;
                 run.reopen(p, goal, status, &words);
                 let phase = &mut run.phases[p];
                 phase.unproven.push(goal);
+                if let Some(handoff) = handoff {
+                    let by = reported.as_ref().and_then(|reported| reported.by.clone());
+                    phase.reported_handoff = Some((by, handoff));
+                    (phase.handoff_is_last, phase.news) = (true, true);
+                }
                 if let Some(reported) = reported {
                     let before_prompt = Some(Box::new(phase.facts.clone()));
                     phase.goals[goal].reported = Some(Reported { before_prompt, ..reported });
-                }
-                if handoff.is_some() {
-                    (phase.reported_handoff, phase.handoff_is_last, phase.news) = (handoff, true, true);
                 }
                 said.push(words);
             }
@@ -125,26 +125,26 @@ impl Run {
         })
     }
 
-    /// Of the files that a look at the disk did not find, those of other phases speak against these.
+    /// Of the files that the last look at the disk did not find, those of other phases speak against these. An earlier look does not count
+    /// any more.
     pub(super) fn dispute_what_is_gone(&mut self, p: usize) {
-        let missing = self.phases[p].facts.missing.clone();
-        let of_own: Vec<String> =
-            self.phases[p].goals.iter().flat_map(|goal| goal.spec.files.clone()).collect();
-        let gone: Vec<(usize, usize, String)> = self
-            .finished_beside(p)
-            .filter_map(|(q, g)| {
-                let goal = &self.phases[q].goals[g].spec;
-                let path = goal.files.iter().find(|path| missing.contains(path))?;
-                let words =
-                    format!("{path} of objective {} is missing, and was there when its phase ended", goal.id);
-                Some((q, g, words))
-            })
-            .collect();
-        for (q, goal, words) in gone {
-            let status = ObjectiveStatus::InProgress;
-            let dispute = Dispute { goal, words, status, reported: None, handoff: None };
+        for phase in &mut self.phases {
+            phase.disputes.retain(|dispute| dispute.reported.is_some());
+        }
+        let of_others = self.files_of_others(p);
+        let is_gone =
+            |path: &&String| of_others.contains(path) && self.phases[p].facts.missing.contains(path);
+        let gone = self.finished_beside(p).filter_map(|(q, g)| {
+            let goal = &self.phases[q].goals[g].spec;
+            let path = goal.files.iter().find(is_gone)?;
+            let words =
+                format!("{path} of objective {} is missing, and was there when its phase ended", goal.id);
+            Some((q, Dispute { goal: g, words, reported: None, handoff: None }))
+        });
+        for (q, dispute) in gone.collect::<Vec<_>>() {
             self.phases[q].disputes.push(dispute);
         }
+        let of_own = self.expected_files(p);
         self.phases[p].facts.missing.retain(|path| of_own.contains(path));
     }
 }

@@ -31,9 +31,13 @@ impl Run {
     /// Measures the tree: every file that an objective of the phase names is looked at, not only those in focus, and what a
     /// session that brings parts together is to read.
     pub(super) fn assess(&mut self, p: usize, baseline: bool) -> ActionId {
-        let phase = &self.phases[p];
-        let of_goals = phase.goals.iter().flat_map(|goal| goal.spec.files.clone());
-        self.look(p, baseline, of_goals.chain(self.expected_results(p)).collect())
+        self.look(p, baseline, self.expected_files(p))
+    }
+
+    /// The files that its objectives name, and the results of its parts.
+    pub(super) fn expected_files(&self, p: usize) -> Vec<String> {
+        let of_goals = self.phases[p].goals.iter().flat_map(|goal| goal.spec.files.clone());
+        of_goals.chain(self.expected_results(p)).collect()
     }
 
     fn look(&mut self, p: usize, baseline: bool, expected: Vec<String>) -> ActionId {
@@ -197,8 +201,7 @@ impl Run {
         if of_others.is_empty() && !self.phases[p].goals.iter().any(names_files) {
             return self.verify(p);
         }
-        let of_goals = self.phases[p].goals.iter().flat_map(|goal| goal.spec.files.clone());
-        let expected = of_goals.chain(self.expected_results(p)).chain(of_others).collect();
+        let expected = self.expected_files(p).into_iter().chain(of_others).collect();
         let action = self.look(p, false, expected);
         self.phases[p].step = Step::Proving { action };
     }

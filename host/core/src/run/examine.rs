@@ -367,14 +367,16 @@ impl Run {
         let (id, round) = (phase.spec.id.clone(), phase.reviews);
         let (score, summary) = (said.score, said.summary.clone());
         self.notify(Notice::Reviewed { phase: id.clone(), score, passed, summary });
-        if let Some(denial) = self.denied_by_review(p, &said).filter(|_| passed) {
-            let text = format!(
-                "The review of {id} gives {score} of 100, and says: \"{denial}\". Is it good enough to go on with?"
-            );
-            return self.pause(p, Pause::Unproven, text);
-        }
         if passed {
-            return self.complete_checked(p);
+            return match self.denied_by_review(p, &said) {
+                None => self.complete_checked(p),
+                Some(denial) => {
+                    let text = format!(
+                        "The review of {id} gives {score} of 100, and says: \"{denial}\". Is it good enough to go on with?"
+                    );
+                    self.pause(p, Pause::Unproven, text)
+                }
+            };
         }
         let mut findings = said.summary;
         for finding in said.findings {

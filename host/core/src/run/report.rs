@@ -112,15 +112,15 @@ impl Run {
         let status = ObjectiveStatus::InProgress;
         for id in &handoff.open {
             let Some(p) = self.holder_of(id, from) else { continue };
-            let goal = self.phases[p].goals.iter().position(|goal| goal.spec.id == *id && goal.is_done());
+            let phase = &self.phases[p];
+            let goal = phase.goals.iter().position(|goal| goal.spec.id == *id && goal.is_done());
+            let Some(g) = goal else { continue };
             let note = format!("a handoff lists it as open: {}", handoff.current_state);
-            match goal {
-                Some(g) if self.phases[p].is_over() => {
-                    let reported = Reported { status, note, by: from.cloned(), before_prompt: None };
-                    self.dispute(p, g, reported, Some(handoff));
-                }
-                Some(g) => self.objective_reported(p, g, from, status, &note),
-                None => {}
+            if phase.is_over() {
+                let reported = Reported { status, note, by: from.cloned(), before_prompt: None };
+                self.dispute(p, g, reported, Some(handoff));
+            } else {
+                self.objective_reported(p, g, from, status, &note);
             }
         }
     }

@@ -4,6 +4,7 @@ use super::world::{World, workflow};
 use crate::action::{Action, Ending};
 use crate::ids::Digest;
 use crate::input::{Choice, Input, Report, ReportedHandoff};
+use crate::notice::Notice;
 use crate::observation::{Ask, ObjectiveStatus};
 use crate::view::RunStatus;
 use crate::workflow::Repeat;
@@ -120,6 +121,37 @@ fn what_is_gone_at_the_end_is_put_to_a_person() {
     );
     world.answer(Choice::Accept);
     assert_eq!(world.ending(), Some(Ending::Done));
+}
+
+#[test]
+fn only_the_last_look_says_what_is_gone_and_once() {
+    for (comes_back, status) in [(false, RunStatus::Paused), (true, RunStatus::Ended(Ending::Done))] {
+        let mut flow = workflow(&[("1", &["a"]), ("2", &["b"])]);
+        flow.phases[0].objectives[0].files = vec!["a.txt".into()];
+        flow.phases[1].verify = Some("true".into());
+        let mut world = World::new(flow);
+        world.verdicts = [false, true].into();
+        while !world.run.live_sessions().iter().any(|live| live.as_str() == "s2") {
+            assert!(world.step());
+        }
+        world.absent = vec!["a.txt".into()];
+        while world.count(|notice| matches!(notice, Notice::Verified { .. })) == 0 {
+            assert!(world.step());
+        }
+        if comes_back {
+            world.absent.clear();
+        }
+        world.go();
+        assert_eq!(world.run.status(), status);
+        for question in world.run.view(world.now).unwrap().questions {
+            assert_eq!(
+                question.text.matches("a.txt of objective a is missing").count(),
+                1,
+                "{}",
+                question.text
+            );
+        }
+    }
 }
 
 /// What the first prompts of a phase are told of what others learnt, one prompt after the other.
