@@ -37,6 +37,12 @@ objectives = [
 ]
 "#;
 
+/// What the templates of interpreted languages ask for.
+const FUEL: &str = "200000000";
+
+/// Enough to meet the empty lists of a question, of which one is at number 226.
+const EVERY_SHAPE: &str = "448";
+
 /// Enough to meet every function with every size; `baton policy check` by itself asks ten thousand.
 const FEW: &str = "56";
 
@@ -104,6 +110,12 @@ impl Language {
         }
     }
 
+    /// Builds the component of a folder on the stage.
+    fn build(&self, stage: &Stage, folder: &str) {
+        let build = stage.command(&["policy", "build", folder]).env("PATH", self.path()).output().unwrap();
+        support::Ended::from(build).expect(0);
+    }
+
     /// Builds the policy of a folder on the stage, and checks it with its golden decisions.
     fn build_and_check(&self, stage: &Stage, folder: &str, name: &str) {
         self.build_and_hold(stage, folder, name, &format!("{folder}/golden"));
@@ -113,8 +125,7 @@ impl Language {
     fn build_and_hold(&self, stage: &Stage, folder: &str, name: &str, golden: &str) {
         self.install(&stage.path(folder));
         self.test(&stage.path(folder));
-        let build = stage.command(&["policy", "build", folder]).env("PATH", self.path()).output().unwrap();
-        support::Ended::from(build).expect(0);
+        self.build(stage, folder);
         let component = format!("{folder}/{name}.wasm");
         let check = ["policy", "check", &component, "--questions", FEW, "--golden", golden];
         let checked = stage.baton(&check).expect(0).stdout;
@@ -161,81 +172,57 @@ fn one_decision_decides_in_a_run(name: &'static str) {
     assert!(tried.contains("splitting"), "{tried}");
 }
 
-/// The decision of a layer, in place of the template's: the prompt of the next policy, with a line more.
-const LAYERS: [(&str, &str, &str); 3] = [
-    (
-        "js",
-        "decisions/prompting.js",
-        "import { compose as next } from 'baton:policy/prompting@0.1.0';
-import { getText } from 'baton:policy/config@0.1.0';
-import { text } from '../settings.js';
-
-export const settings = [text('rules', 'No TODO comments.', 'What every prompt says at its end.')];
-
-export const prompting = {
-  compose(o) {
-    const prompt = next(o);
-    if (!prompt) return;
-    const blocks = [{ tag: 'markdown', val: getText('rules') }];
-    return { ...prompt, sections: [...prompt.sections, { id: 'rules', heading: 'Rules', blocks, rank: 0 }] };
-  },
-};
-",
-    ),
-    (
-        "python",
-        "decisions/prompting.py",
-        "from wit_world import exports
-from wit_world.imports import config, prompting
-
-from settings import text
-from words import section
-
-SETTINGS = [text('rules', 'No TODO comments.', 'What every prompt says at its end.')]
-
-
-class Prompting(exports.Prompting):
-    def compose(self, observation):
-        prompt = prompting.compose(observation)
-        if prompt is not None:
-            prompt.sections.append(section('rules', 'Rules', [config.get_text('rules')]))
-        return prompt
-",
-    ),
-    (
-        "c",
-        "decisions/prompting.c",
-        "#include \"baton.h\"
-
-void prompting_settings(void) { text_setting(\"rules\", \"No TODO comments.\", \"What every prompt says at its end.\"); }
-
-bool exports_prompting_compose(questions_handoff_observation_t *o, questions_prompt_t *answer) {
-    if (!prompting_compose(o, answer)) return false;
-    add_section(&answer->sections, \"rules\", \"Rules\", get_text(\"rules\"), 0);
-    return true;
+/// What the chapter on layers of a language's page says.
+struct LayerOfThePage {
+    file: String,
+    code: String,
+    /// Units of fuel that it is to ask for, where the page says so.
+    fuel: Option<String>,
 }
-",
-    ),
-];
 
-// M4, M6: the import of a layer is the next policy, in every language, and the run is replayed exactly.
+fn layer_of_the_page(name: &str) -> LayerOfThePage {
+    let name = if name == "js" { "javascript" } else { name };
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("docs/policy-{name}.md"));
+    let page = std::fs::read_to_string(page).unwrap();
+    let (_, chapter) = page.split_once("## 4. A layer").expect("a chapter on layers");
+    let (chapter, _) = chapter.split_once("## 5.").expect("another chapter");
+    let mut parts = chapter.splitn(3, "```");
+    let (before, code, after) =
+        (parts.next().unwrap(), parts.next().expect("a layer"), parts.next().expect("its end"));
+    let file = before.split('`').find(|word| word.starts_with("decisions/")).expect("the file of the layer");
+    let (_, code) = code.split_once('\n').expect("lines");
+    let fuel = after.split('`').find_map(|word| word.strip_prefix("\"fuel\": "));
+    LayerOfThePage { file: file.to_owned(), code: code.to_owned(), fuel: fuel.map(str::to_owned) }
+}
+
+// M4, M6: the layer of each language's page, as it is printed, is fit to decide; its import is the next policy, and the run is replayed
+// exactly.
 fn a_layer_asks_the_next_policy(name: &'static str) {
     let Some(language) = Language::of(name) else { return };
     let stage = Stage::new();
     let new = ["policy", "new", "my-layer", "--decides", "prompting", "--language", language.name];
     stage.baton(&new).expect(0);
-    let (_, file, decision) = LAYERS.iter().find(|(of, ..)| *of == name).expect("a layer in the language");
-    stage.write(&format!("my-layer/{file}"), *decision);
+    let layer = layer_of_the_page(name);
+    stage.write(&format!("my-layer/{}", layer.file), layer.code);
+    let fuel = layer.fuel.unwrap_or_else(|| FUEL.to_owned());
+    if fuel != FUEL {
+        let package = std::fs::read_to_string(stage.path("my-layer/package.json")).unwrap();
+        stage.write("my-layer/package.json", package.replace(FUEL, &fuel));
+    }
     let world = std::fs::read_to_string(stage.path("my-layer/world.wit")).unwrap();
     let export = "export baton:policy/prompting@0.1.0;";
     let import = "import baton:policy/prompting@0.1.0;";
     stage.write("my-layer/world.wit", world.replace(export, &format!("{import}\n    {export}")));
     language.install(&stage.path("my-layer"));
-    let build =
-        stage.command(&["policy", "build", "my-layer"]).env("PATH", language.path()).output().unwrap();
-    support::Ended::from(build).expect(0);
+    language.build(&stage, "my-layer");
+    let questions = if name == "c" { EVERY_SHAPE } else { FEW };
+    let check = ["policy", "check", "my-layer/my-layer.wasm", "--questions", questions];
+    let checked = stage.baton(&check).expect(0).stdout;
+    assert!(checked.starts_with("fit to decide: prompting"), "{checked}");
 
-    let layer = "{ layer = \"my-layer/my-layer.wasm\", over = \"builtin:resilience\", grants = { fuel = 200000000 } }";
+    let layer = format!(
+        "{{ layer = \"my-layer/my-layer.wasm\", over = \"builtin:resilience\", grants = {{ fuel = {fuel} }} }}"
+    );
     stage.write(
         "own.toml",
         format!(
@@ -251,7 +238,9 @@ fn a_layer_asks_the_next_policy(name: &'static str) {
     let run = stage.story().view.run;
     let told = stage.state().sessions().join(run.as_str()).join("s1/stdin.jsonl");
     let told = std::fs::read_to_string(told).unwrap();
-    assert!(told.contains("## Rules\\nNo TODO comments.") && told.contains("## Your objective"), "{told}");
+    let (_, objective) = told.split_once("## Your objective").expect("the section that the layer adds to");
+    let section = objective.split("\\n## ").next().unwrap_or_default();
+    assert!(section.contains("- No TODO comments."), "{told}");
     let (workspace, state) =
         (stage.workspace.display().to_string(), stage.state_root().display().to_string());
     let verify = ["replay", "--verify", "--workspace", &workspace, "--state-dir", &state];

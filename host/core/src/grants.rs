@@ -13,8 +13,9 @@ pub const SECTION: &str = "baton:wants";
 /// Version of the section's format.
 pub const SECTION_SCHEMA: u32 = 1;
 
-/// Fuel of a decision that may be granted: twenty times what every policy has, still some tenths of a second.
-pub const FUEL_MAX: u64 = 400_000_000;
+/// Fuel of a decision that may be granted: fifty times what every policy has, still about half a second. A layer in JavaScript that passes
+/// on a prompt needs more than half of it for the largest questions.
+pub const FUEL_MAX: u64 = 1_000_000_000;
 
 /// Memory that may be granted, in MiB: the room of a large interpreter.
 pub const MEMORY_MIB_MAX: u32 = 256;

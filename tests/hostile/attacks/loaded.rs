@@ -412,7 +412,7 @@ fn wants() -> Vec<Attack> {
         // Wanting alone gives nothing.
         in_vain_bytes(
             "wants-everything-that-there-is",
-            says(br#"{"schema":1,"artifacts":["*"],"fuel":400000000}"#),
+            says(br#"{"schema":1,"artifacts":["*"],"fuel":1000000000}"#),
         ),
     ]
 }
