@@ -503,3 +503,48 @@ fn a_file_of_rules_decides_what_it_speaks_about() {
         .expect(3)
         .says(&["work/baton.toml:2", "setting `quota-phrases`: \"sealed\" names no channel"]);
 }
+
+// M4: a list of the built-in policy is edited, not replaced.
+#[test]
+fn a_list_of_the_built_in_policy_is_edited() {
+    let stage = Stage::new();
+    let workflow = |edit: &str| {
+        format!(
+            "name = \"edited\"\ngoal = \"Keep to the list.\"\n[policies]\nsettings = {{ exhausted-phrases = {edit} }}\n\
+             [roles.executor]\nscript = \"script.toml\"\n[limits]\nbackoff = \"0s\"\n[[phases]]\nid = \"one\"\n\
+             objectives = [{{ id = \"a\", description = \"Write a.txt.\", files = [\"a.txt\"] }}]\n"
+        )
+    };
+    stage.write(
+        "script.toml",
+        "window_tokens = 100000\n[objectives.a]\nsteps = [{ stop = \"Kontext voll.\", session = \"first\" }, \
+         { write = \"a.txt\", content = \"done\" }]\n",
+    );
+    stage.write("edited.toml", workflow("{ add = [\"kontext voll\"], remove = [\"TODO\"] }"));
+    placed(&stage, &["check", "edited.toml"])
+        .expect(3)
+        .says(&["edited.toml:4", "\"TODO\" is not in the list, so it cannot be taken out"]);
+
+    stage.write("edited.toml", workflow("{ add = [\"kontext voll\"], remove = [\"context is full\"] }"));
+    let planned = which(&stage, &["edited.toml"]);
+    let phrases = planned["seats"][0]["settings"]["exhausted-phrases"]["value"].to_string();
+    assert!(phrases.contains("kontext voll") && phrases.contains("prompt is too long"), "{phrases}");
+    assert!(!phrases.contains("context is full"), "{phrases}");
+
+    let exhausted = || {
+        stage.inputs().into_iter().any(|input| {
+            let Input::Decided { result: Ok(Decision::Assess(answer)), .. } = input else { return false };
+            answer.verdict == Verdict::Exhausted
+        })
+    };
+    stage.baton(&["run", "edited.toml"]).expect(0);
+    assert!(exhausted());
+    let verified = placed(&stage, &["replay", "--verify", "--format", "json"]).expect(0);
+    let verified: Value = serde_json::from_str(&verified.stdout).unwrap();
+    assert_eq!((&verified["complete"], &verified["differences"]), (&true.into(), &0.into()), "{verified}");
+
+    std::fs::remove_file(stage.workspace.join("a.txt")).unwrap();
+    stage.write("edited.toml", workflow("{ remove = [\"context is full\"] }"));
+    stage.baton(&["run", "edited.toml", "--restart"]).expect(0);
+    assert!(!exhausted(), "the words are nobody's without the list");
+}
