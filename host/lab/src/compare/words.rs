@@ -135,7 +135,7 @@ pub(super) fn say(of: &Situation<'_>) -> Verdict {
         let harm = format!("Settled against {}: {}.{weigh}", of.candidate, worse.join("; "));
         words.insert(words.len().min(1 + of.alarms.len()), harm);
     }
-    if decision != Advice::StopBroken && decision != Advice::KeepRunning && !others.is_empty() {
+    if decision != Advice::StopBroken && !others.is_empty() {
         let more = if *cut == 0 { String::new() } else { format!("; and {cut} more") };
         words.push(format!("Settled as well, for {}: {}{more}.", of.candidate, others.join("; ")));
     }
