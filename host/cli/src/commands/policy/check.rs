@@ -273,7 +273,7 @@ fn verdict(checked: &Checked, look: &Look) -> String {
     let mut text = format!("{}: {}", look.paint(Tone::Bad, "not fit to decide"), why.join(", and "));
     if report.asked < report.wanted {
         text.push_str(&format!(
-            "; it left so many questions unanswered that it was asked {} of {}",
+            "; it failed on so many questions that it was asked {} of {}",
             report.asked, report.wanted
         ));
     }
