@@ -368,15 +368,11 @@ impl Run {
         let (score, summary) = (said.score, said.summary.clone());
         self.notify(Notice::Reviewed { phase: id.clone(), score, passed, summary });
         if passed {
-            return match self.denied_by_review(p, &said) {
-                None => self.complete_checked(p),
-                Some(denial) => {
-                    let text = format!(
-                        "The review of {id} gives {score} of 100, and says: \"{denial}\". Is it good enough to go on with?"
-                    );
-                    self.pause(p, Pause::Unproven, text)
-                }
-            };
+            let Some(doubt) = self.doubt_of_review(p, &said) else { return self.complete_checked(p) };
+            let text = format!(
+                "The review of {id} gives {score} of 100, and {doubt}. Is it good enough to go on with?"
+            );
+            return self.pause(p, Pause::Unproven, text);
         }
         let mut findings = said.summary;
         for finding in said.findings {
@@ -387,6 +383,19 @@ impl Run {
         let because = format!("the review gave {score} of 100, and {threshold} are needed");
         let text = format!("Phase {id} was reviewed {round} times; {because}.");
         self.not_content(p, None, round, &because, text);
+    }
+
+    /// What speaks against a review that passes the work: an objective that was opened again meanwhile, which a person may accept, or its
+    /// own words.
+    fn doubt_of_review(&mut self, p: usize, said: &Score) -> Option<String> {
+        let phase = &mut self.phases[p];
+        phase.unproven = phase.open_goals().map(|(g, _)| g).collect();
+        let open: Vec<&str> = phase.open_goals().map(|(_, goal)| goal.spec.id.as_str()).collect();
+        match open.len() {
+            0 => self.denied_by_review(p, said).map(|denial| format!("says: \"{denial}\"")),
+            1 => Some(format!("objective {} was opened again meanwhile", open[0])),
+            _ => Some(format!("the objectives {} were opened again meanwhile", open.join(", "))),
+        }
     }
 
     /// The words by which a review says of an objective that it is not done (A11).

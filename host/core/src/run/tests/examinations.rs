@@ -2,9 +2,9 @@
 
 use crate::action::Ending;
 use crate::facts::ChangedFile;
-use crate::input::Choice;
+use crate::input::{Choice, Input};
 use crate::notice::Notice;
-use crate::observation::BriefKind;
+use crate::observation::{BriefKind, ObjectiveStatus};
 use crate::run::examine::Score;
 use crate::run::step::Step;
 use crate::run::tests::world::{World, workflow};
@@ -161,4 +161,28 @@ fn a_review_that_passes_and_says_that_something_is_not_done_is_put_to_a_person()
     ] {
         assert_eq!(asked(summary, finding), None, "{summary} {finding}");
     }
+}
+
+#[test]
+fn a_review_that_passes_what_is_open_again_is_put_to_a_person_at_once() {
+    // A11, D12
+    let mut flow = workflow(&[("1", &["parser", "printer"])]);
+    flow.phases[0].review = Some(ReviewBy { role: "executor".into(), score: 70 });
+    let mut world = World::new(flow);
+    while world.run.phases.first().is_none_or(|phase| phase.done_count() < 2) {
+        assert!(world.step());
+    }
+    world.run.reopen(0, 1, ObjectiveStatus::InProgress, "the reviewer reported it");
+    let said = Score { score: 90, summary: "Good.".into(), findings: Vec::new() };
+    world.run.scored(0, said, 70);
+    world.go();
+    let question = world.run.view(world.now).unwrap().questions.first().cloned().unwrap();
+    assert_eq!(
+        question.text,
+        "The review of 1 gives 90 of 100, and objective printer was opened again meanwhile. Is it good enough to go on with?"
+    );
+    assert_eq!(world.run.phases[0].unproven, [1]);
+    world.put(Input::Answered { question: question.id, choice: Choice::Accept, message: None });
+    world.go();
+    assert!(world.run.phases[0].is_finished());
 }
