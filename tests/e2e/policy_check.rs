@@ -5,6 +5,7 @@
 mod guests;
 mod support;
 
+use baton_runtime::engine::{CompilerProcess, Engine, EngineConfig};
 use guests::Guest;
 use serde_json::Value;
 use support::Stage;
@@ -60,6 +61,60 @@ fn a_policy_that_answers_nothing_is_not_asked_for_ever() {
     let text = ended.stdout;
     assert!(text.starts_with("not fit to decide: 1 of "), "{text}");
     assert!(text.contains("of 10000") && text.contains("trapped"), "{text}");
+}
+
+/// A component of a few functions, each as much straight code as one may have: within every bound, and much to compile.
+fn straight_code(functions: u32) -> Vec<u8> {
+    fn leb(mut number: usize) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        while number > 0x7f {
+            bytes.push((number & 0x7f) as u8 | 0x80);
+            number >>= 7;
+        }
+        bytes.push(number as u8);
+        bytes
+    }
+    let section = |id: u8, body: &[u8]| [&[id][..], &leb(body.len()), body].concat();
+    let count = leb(functions as usize);
+    let body = [&[0, 0x20, 0][..], &[0x69; 1_000_000], &[0x0b]].concat(); // local.get 0, i32.popcnt, …, end
+    let code = [&leb(body.len())[..], &body].concat().repeat(functions as usize);
+    let module = [
+        b"\0asm\x01\0\0\0",
+        &section(1, b"\x01\x60\x01\x7f\x01\x7f")[..], // One type: a number to a number.
+        &section(3, &[&count[..], &vec![0; functions as usize]].concat()),
+        &section(10, &[&count[..], &code].concat()),
+    ];
+    [b"\0asm\x0d\0\x01\0", &section(1, &module.concat())[..]].concat()
+}
+
+// N6: what passes every bound and still takes more than there is ends the process that compiles it, and nobody else.
+#[test]
+fn compiling_takes_no_more_than_its_process_may() {
+    let process = |memory_mib, cpu_seconds| CompilerProcess {
+        program: env!("CARGO_BIN_EXE_baton").into(),
+        arguments: vec!["__compile".into()],
+        memory_mib,
+        cpu_seconds,
+    };
+    let load = |compiler: CompilerProcess, bytes: &[u8]| {
+        let engine =
+            Engine::new(EngineConfig { compiler: Some(compiler), ..EngineConfig::default() }).unwrap();
+        engine
+            .load("stranger", bytes)
+            .map(|policy| policy.decides().to_vec())
+            .map_err(|error| error.to_string())
+    };
+    let little = load(process(192, 600), &straight_code(20)).unwrap_err();
+    assert_eq!(little, "policy stranger: is not compiled: compiling it takes more than 192 MiB of memory");
+    let short = load(process(4096, 1), &straight_code(20)).unwrap_err();
+    assert_eq!(short, "policy stranger: is not compiled: compiling it takes more than 1 s of processor time");
+    let broken = load(process(2048, 600), b"\0asm\x0d\0\x01\0\x01\x01\0").unwrap_err();
+    assert!(broken.starts_with("policy stranger: cannot be compiled: "), "{broken}");
+    let nobody = CompilerProcess { program: "/no/such/program".into(), ..process(2048, 600) };
+    let nobody = load(nobody, &Guest::good("ok").build()).unwrap_err();
+    assert!(nobody.contains("/no/such/program"), "{nobody}");
+    let made = load(process(2048, 600), &Guest::good("ok").build()).unwrap();
+    assert!(!made.is_empty());
 }
 
 #[test]

@@ -29,6 +29,7 @@ fn main() -> ExitCode {
     if let Some(code) = commands::agent_processes::dispatch(std::env::args_os()) {
         return code;
     }
+    commands::agent_processes::compile_strangers_apart();
     match commands::dispatch(Cli::parse().command) {
         Ok(exit) => exit.into(),
         Err(error) => {

@@ -27,6 +27,11 @@ pub fn built_in(name: &str) -> Option<&'static [u8]> {
     }
 }
 
+/// Whether this is a component that is part of the host.
+pub(crate) fn is_built_in(bytes: &[u8]) -> bool {
+    BUILT_IN_NAMES.into_iter().any(|name| built_in(name) == Some(bytes))
+}
+
 /// What is wrong with settings that fit the schema of a component, where this host knows more of them than the schema says.
 pub(crate) fn wrong_settings(component: &Digest, values: &BTreeMap<String, SettingValue>) -> Vec<Problem> {
     if *component != *RULES_DIGEST {

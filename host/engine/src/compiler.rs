@@ -1,7 +1,13 @@
 //! Compiles components on threads of its own, behind everything else that the machine has to do: whoever makes decisions at
-//! the same time is not to notice. What may be compiled is `bounds.rs`'s business.
+//! the same time is not to notice. What may be compiled is `bounds.rs`'s business. What is not part of the host is compiled in a process of
+//! its own (`process.rs`).
 
 use wasmtime::component::Component;
+
+mod process;
+
+pub(crate) use process::NoCode;
+pub use process::{CompilerProcess, compile_apart, compile_main};
 
 /// How far behind: a third of the weight of everything else. Less would be no end of waiting where agents build things.
 #[cfg(target_os = "linux")]
@@ -30,7 +36,7 @@ pub(crate) fn compile(wasm: &wasmtime::Engine, bytes: &[u8]) -> wasmtime::Result
     })
 }
 
-/// Gives this thread a low priority. Linux has one for each thread; elsewhere it would be that of the whole process.
+/// Gives this thread, and those that it starts, a low priority. Linux has one for each thread; elsewhere it would be that of the whole process.
 fn step_back() {
     #[cfg(target_os = "linux")]
     // A system that refuses leaves the compiler where it was, in nobody's way but the neighbours'.

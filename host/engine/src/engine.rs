@@ -12,6 +12,7 @@ use wasmtime::component::Linker;
 use wasmtime::{Config, Enabled, InstanceAllocationStrategy, PoolingAllocationConfig};
 
 use crate::cache::Cache;
+use crate::compiler::CompilerProcess;
 use crate::gate::Places;
 use crate::imports::{self, BYTE_FUEL, CALL_FUEL, ENTRY_BYTES, PATTERN_BYTE_FUEL};
 use crate::layer::NEXT_FUEL;
@@ -33,6 +34,7 @@ pub(crate) struct Inner {
     pub(crate) places: Places,
     pub(crate) watchdog: Watchdog,
     pub(crate) cache: Option<Cache>,
+    pub(crate) compiler: Option<CompilerProcess>,
     cache_problem: Option<String>,
     /// Code that one engine compiled runs in every engine with this digest.
     pub(crate) compatible: Digest,
@@ -80,7 +82,7 @@ const TABLES: u32 = 4;
 impl Engine {
     /// Sets up wasmtime and its pool. A cache folder that cannot be used is no error, see [`Engine::cache_problem`].
     pub fn new(config: EngineConfig) -> Result<Self, EngineError> {
-        let EngineConfig { cache_dir, limits, decisions_in_flight } = config;
+        let EngineConfig { cache_dir, limits, decisions_in_flight, compiler } = config;
         if !(1..=MAX_DECISIONS_IN_FLIGHT).contains(&decisions_in_flight) {
             return Err(EngineError::DecisionsInFlight { given: decisions_in_flight });
         }
@@ -101,6 +103,7 @@ impl Engine {
             linker,
             limits,
             cache,
+            compiler,
             cache_problem,
             compatible,
         })))
@@ -145,7 +148,7 @@ fn open_cache(folder: Option<PathBuf>) -> (Option<Cache>, Option<String>) {
 }
 
 /// The settings of `notes`: sync calls, fresh instances from a pool, and nothing whose result depends on the machine.
-fn wasmtime_config(limits: &Limits, decisions_in_flight: u32) -> Config {
+pub(crate) fn wasmtime_config(limits: &Limits, decisions_in_flight: u32) -> Config {
     // A layer holds its instance while the policies behind it have theirs.
     let instances = decisions_in_flight * CHAIN_LINKS_MAX;
     let mut pool = PoolingAllocationConfig::new();

@@ -4,7 +4,7 @@
 //! the one configured for each capability, with others behind it. Each question gets a fresh instance, bounded in
 //! fuel, time, memory and size; whatever a component does, the worst that comes of it is a
 //! [`Fault`](baton_core::decision::Fault). Whether a decision makes sense is not judged here: core does that.
-#![deny(unsafe_code)] // One exception, in `cache.rs`: mapping code that this host compiled; and what wasmtime generates.
+#![deny(unsafe_code)] // Two exceptions, in `cache.rs` and `compiler/process.rs`: code that this program compiled; and what wasmtime generates.
 
 #[doc(hidden)]
 pub mod bare;
@@ -41,6 +41,7 @@ mod wants;
 mod watchdog;
 
 pub use built_in::{BUILT_IN_NAMES, built_in};
+pub use compiler::{CompilerProcess, compile_apart, compile_main};
 pub use contract::CONTRACTS;
 pub use engine::{Engine, EngineError};
 pub use evaluate::{Evaluation, PolicyAnswer};

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use crate::compiler::CompilerProcess;
+
 /// How an [`Engine`](crate::Engine) is set up.
 #[derive(Clone, Debug)]
 pub struct EngineConfig {
@@ -14,6 +16,9 @@ pub struct EngineConfig {
     /// Instances that live at a time, from 1 to 1,024. The memory of the pool depends on this number alone, never
     /// on the number of agents; a further caller waits.
     pub decisions_in_flight: u32,
+    /// What compiles components that are not part of the host; without it the host's own process does, with no other limit than what
+    /// may be compiled at all. By default, what [`compile_apart`](crate::compile_apart) said.
+    pub compiler: Option<CompilerProcess>,
 }
 
 /// Two decisions for each of the two cores of a small machine: a decision takes some ten µs, so a host that waits
@@ -25,7 +30,12 @@ pub const MAX_DECISIONS_IN_FLIGHT: u32 = 1024;
 
 impl Default for EngineConfig {
     fn default() -> Self {
-        Self { cache_dir: None, limits: Limits::default(), decisions_in_flight: DECISIONS_IN_FLIGHT }
+        Self {
+            cache_dir: None,
+            limits: Limits::default(),
+            decisions_in_flight: DECISIONS_IN_FLIGHT,
+            compiler: CompilerProcess::of_every_engine(),
+        }
     }
 }
 

@@ -10,8 +10,9 @@ use baton_core::observation::Capability;
 use wasmtime::component::{Component, InstancePre};
 
 use crate::bounds::{self, Excess};
+use crate::built_in::is_built_in;
 use crate::cache::{Entry, Kept};
-use crate::compiler;
+use crate::compiler::{self, NoCode};
 use crate::contract;
 use crate::engine::Engine;
 use crate::exports::Exports;
@@ -159,8 +160,10 @@ impl Engine {
             })));
         }
         check_bounds(name, bytes)?;
-        let component = compiler::compile(&inner.wasm, bytes)
-            .map_err(|error| LoadError::Compile { policy: name.to_owned(), detail: shown(&error) })?;
+        let component = self.compiled(bytes).map_err(|error| match error {
+            NoCode::Unfit(detail) => LoadError::Compile { policy: name.to_owned(), detail: line(&detail) },
+            NoCode::TooMuch(why) => LoadError::Bounds { policy: name.to_owned(), why },
+        })?;
         let loaded = self.checked(name, bytes, &component, Digest::of(bytes), grants)?;
         let _ = loaded.schema.set(loaded.try_out()?);
         if let Some((cache, entry)) = kept {
@@ -168,6 +171,13 @@ impl Engine {
             let _ = cache.store(&entry, &component, &loaded.digest);
         }
         Ok(Policy(Arc::new(loaded)))
+    }
+
+    fn compiled(&self, bytes: &[u8]) -> Result<Component, NoCode> {
+        match &self.0.compiler {
+            Some(process) if !is_built_in(bytes) => process.compile(&self.0.wasm, bytes),
+            _ => compiler::compile(&self.0.wasm, bytes).map_err(|error| NoCode::Unfit(shown(&error))),
+        }
     }
 
     /// Looks at what it imports and exports. Starts nothing: its schema is still to be asked for.

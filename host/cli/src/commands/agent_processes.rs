@@ -1,10 +1,13 @@
-//! `baton __guard`, `baton __relay` and `baton __rehearsal`: what the host starts of this binary. Nobody types them, so
+//! `baton __guard`, `baton __relay`, `baton __rehearsal` and `baton __compile`: what the host starts of this binary. Nobody types them, so
 //! the command line parser never sees them: their arguments are others' command lines, and must stay as they are.
 
 use std::ffi::OsString;
 use std::process::ExitCode;
 
 use baton_runtime::agents::{guard_main, rehearsal_main, relay_main};
+use baton_runtime::engine::{compile_apart, compile_main};
+
+const COMPILE: &str = "__compile";
 
 /// Becomes the guard, the relay or the rehearsal agent, where these arguments (with the program's own name) ask for one.
 pub(crate) fn dispatch(mut args: impl Iterator<Item = OsString>) -> Option<ExitCode> {
@@ -12,6 +15,12 @@ pub(crate) fn dispatch(mut args: impl Iterator<Item = OsString>) -> Option<ExitC
         "__guard" => Some(guard_main(args)),
         "__relay" => Some(relay_main(args)),
         "__rehearsal" => Some(rehearsal_main(args)),
+        COMPILE => Some(compile_main(args)),
         _ => None,
     }
+}
+
+/// Has the policies of strangers compiled by a process of their own.
+pub(crate) fn compile_strangers_apart() {
+    compile_apart(vec![COMPILE.into()]);
 }

@@ -1,0 +1,203 @@
+//! A component of a stranger is compiled in a process of its own, with limits on memory and processor time: what passes every bound of
+//! `bounds.rs` and still takes more than there is ends that process, and for the host that is a refusal.
+//!
+//! The process is this same program with arguments of ours ([`compile_main`]). It reads a component from its standard input and writes the
+//! code to its standard output. Nothing of the component runs there.
+
+use std::ffi::OsString;
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
+use std::sync::OnceLock;
+
+use rustix::process::{Resource, Rlimit, Signal};
+use wasmtime::component::Component;
+
+use crate::engine::wasmtime_config;
+use crate::limits::{COMPONENT_BYTES, Limits};
+
+/// Memory of the process in MiB.
+const MEMORY_MIB: u32 = 2048;
+
+/// Processor time of the process, all its threads together, in seconds. An interpreter of 12 MB takes 46 s where this program is built for
+/// debugging, and 18 MB are the most that we have met.
+const CPU_SECONDS: u32 = 240;
+
+/// Code that is taken back; the code of an interpreter is some hundred MiB.
+const CODE_BYTES: u64 = 1 << 30;
+
+/// Bytes of what the process says at its end.
+const WORDS_BYTES: u64 = 16 << 10;
+
+/// How the process is started that compiles components.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CompilerProcess {
+    /// The program, whose own version of wasmtime has to be that of the engine.
+    pub program: PathBuf,
+    /// Arguments after which [`compile_main`] is reached; two more follow them.
+    pub arguments: Vec<OsString>,
+    /// Bound of its memory in MiB.
+    pub memory_mib: u32,
+    /// Bound of its processor time in seconds, all threads together.
+    pub cpu_seconds: u32,
+}
+
+/// What every engine of this program compiles with, unless it is told otherwise.
+static OF_THIS_PROGRAM: OnceLock<CompilerProcess> = OnceLock::new();
+
+/// Has every engine that this program sets up from now on compile in a process of its own: the program itself, with these arguments, after
+/// which it calls [`compile_main`]. A second call changes nothing.
+pub fn compile_apart(arguments: Vec<OsString>) {
+    OF_THIS_PROGRAM.get_or_init(|| CompilerProcess::of_this_program(arguments));
+}
+
+/// Why there is no code.
+#[derive(Debug)]
+pub(crate) enum NoCode {
+    /// It is none that can be compiled; in the words of the compiler.
+    Unfit(String),
+    /// It takes more than there is.
+    TooMuch(String),
+}
+
+impl CompilerProcess {
+    /// What [`compile_apart`] said.
+    pub(crate) fn of_every_engine() -> Option<Self> {
+        OF_THIS_PROGRAM.get().cloned()
+    }
+
+    /// This very program, also where its file was replaced meanwhile, with the limits that a stranger gets.
+    fn of_this_program(arguments: Vec<OsString>) -> Self {
+        let program = if cfg!(target_os = "linux") {
+            PathBuf::from("/proc/self/exe")
+        } else {
+            std::env::current_exe().unwrap_or_default()
+        };
+        Self { program, arguments, memory_mib: MEMORY_MIB, cpu_seconds: CPU_SECONDS }
+    }
+
+    /// Compiles a component. Blocks until it is done.
+    pub(crate) fn compile(&self, wasm: &wasmtime::Engine, bytes: &[u8]) -> Result<Component, NoCode> {
+        let failed = |error: io::Error| {
+            NoCode::Unfit(format!("the process that compiles it, {}: {error}", self.program.display()))
+        };
+        let mut child = self.start().map_err(failed)?;
+        let answer = exchange(&mut child, bytes);
+        if answer.is_err() {
+            // It may be waiting for somebody to read what it writes.
+            let _ = child.kill();
+        }
+        let status = child.wait().map_err(failed)?;
+        let (code, words) = answer.map_err(failed)?;
+        if !status.success() {
+            return Err(self.refusal(status, &words));
+        }
+        // Only this program wrote it, just now, and no code of the component had run.
+        #[allow(unsafe_code)]
+        let component = unsafe { Component::deserialize(wasm, &code) };
+        component.map_err(|error| NoCode::Unfit(format!("{error:#}")))
+    }
+
+    fn start(&self) -> io::Result<Child> {
+        Command::new(&self.program)
+            .args(&self.arguments)
+            .args([self.memory_mib.to_string(), self.cpu_seconds.to_string()])
+            .env_clear()
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+    }
+
+    fn refusal(&self, status: ExitStatus, words: &str) -> NoCode {
+        let Self { memory_mib, cpu_seconds, .. } = self;
+        match status.signal() {
+            Some(signal) if signal == Signal::XCPU.as_raw() || signal == Signal::KILL.as_raw() => {
+                NoCode::TooMuch(format!("compiling it takes more than {cpu_seconds} s of processor time"))
+            }
+            _ if words.contains(NO_MEMORY) || words.contains(NO_MAPPING) => {
+                NoCode::TooMuch(format!("compiling it takes more than {memory_mib} MiB of memory"))
+            }
+            Some(signal) => {
+                NoCode::TooMuch(format!("the process that compiles it was ended by signal {signal}"))
+            }
+            None => NoCode::Unfit(words.to_owned()),
+        }
+    }
+}
+
+/// What Rust says where an allocation fails, and the system where a mapping does.
+const NO_MEMORY: &str = "memory allocation of";
+const NO_MAPPING: &str = "Cannot allocate memory";
+
+/// Gives the process the component, and takes the code and what it says.
+fn exchange(child: &mut Child, bytes: &[u8]) -> io::Result<(Vec<u8>, String)> {
+    let (Some(mut input), Some(output), Some(words)) =
+        (child.stdin.take(), child.stdout.take(), child.stderr.take())
+    else {
+        return Err(io::Error::other("it has no standard streams"));
+    };
+    std::thread::scope(|scope| {
+        let given = scope.spawn(move || input.write_all(bytes));
+        let said = scope.spawn(move || {
+            let mut said = Vec::new();
+            words.take(WORDS_BYTES).read_to_end(&mut said).map(|_| said)
+        });
+        let mut code = Vec::new();
+        let read = output.take(CODE_BYTES + 1).read_to_end(&mut code)?;
+        if read as u64 > CODE_BYTES {
+            return Err(io::Error::other(format!("it makes more than {CODE_BYTES} bytes of code")));
+        }
+        // One that ends before it has read everything says why by how it ends.
+        let _ = given.join();
+        let said = said.join().unwrap_or_else(|_| Ok(Vec::new()))?;
+        Ok((code, String::from_utf8_lossy(&said).into_owned()))
+    })
+}
+
+/// Is the process that compiles: MiB of memory and seconds of processor time are its arguments. It exits with 1, and says why on its
+/// standard error, where the component cannot be compiled.
+pub fn compile_main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let mut arguments = arguments.into_iter().map(|argument| argument.to_str()?.parse::<u64>().ok());
+    let (Some(Some(memory_mib)), Some(Some(cpu_seconds))) = (arguments.next(), arguments.next()) else {
+        eprintln!("the arguments are MiB of memory and seconds of processor time");
+        return ExitCode::FAILURE;
+    };
+    match compile(memory_mib, cpu_seconds) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            eprintln!("{why}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn compile(memory_mib: u64, cpu_seconds: u64) -> Result<(), String> {
+    confine(memory_mib, cpu_seconds).map_err(|error| format!("cannot limit itself: {error}"))?;
+    super::step_back();
+    let mut bytes = Vec::new();
+    io::stdin()
+        .take(COMPONENT_BYTES)
+        .read_to_end(&mut bytes)
+        .map_err(|error| format!("cannot read the component: {error}"))?;
+    let wasm = wasmtime::Engine::new(&wasmtime_config(&Limits::default(), 1))
+        .map_err(|error| format!("{error:#}"))?;
+    let code = wasm.precompile_component(&bytes).map_err(|error| format!("{error:#}"))?;
+    io::stdout().write_all(&code).map_err(|error| format!("cannot write the code: {error}"))
+}
+
+/// From here on this process has no more than this.
+fn confine(memory_mib: u64, cpu_seconds: u64) -> io::Result<()> {
+    // Nobody would wait for the code any more.
+    #[cfg(target_os = "linux")]
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+    let limit = |resource: Resource, most: u64| {
+        rustix::process::setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) })
+    };
+    limit(Resource::Core, 0)?;
+    limit(Resource::Cpu, cpu_seconds)?;
+    // Addresses are reserved for the pool of the engine, though nothing is ever put there: what counts is what can be written to.
+    limit(Resource::Data, memory_mib.saturating_mul(1 << 20))?;
+    Ok(())
+}
