@@ -72,6 +72,8 @@ pub struct Received {
 #[derive(Debug)]
 pub struct Inbox {
     workspace: PathBuf,
+    /// Device and inode of the workspace: an agent may put another folder, or a link, in its place.
+    folder: (u64, u64),
     /// Workspace-relative.
     inbox: PathBuf,
     mask: Mask,
@@ -81,6 +83,11 @@ pub struct Inbox {
     unfinished: BTreeMap<OsString, Digest>,
 }
 
+/// Device and inode of a folder.
+fn identity(dir: &Dir) -> io::Result<(u64, u64)> {
+    dir.dir_metadata().map(|meta| (meta.dev(), meta.ino()))
+}
+
 impl Inbox {
     /// Takes the inbox of a task folder, given relative to the workspace, and makes its folders. What it keeps of reports
     /// goes through `mask`.
@@ -88,9 +95,13 @@ impl Inbox {
     /// # Errors
     /// [`InboxError`] where the folders cannot be made, or lead out of the workspace.
     pub fn open(workspace: &Path, task_folder: &str, mask: Mask) -> Result<Self, InboxError> {
+        let inbox = Path::new(task_folder).join("inbox");
+        let folder = Dir::open_ambient_dir(workspace, ambient_authority()).and_then(|dir| identity(&dir));
+        let folder = folder.map_err(|source| InboxError::new("open", workspace.join(&inbox), source))?;
         let inbox = Self {
             workspace: workspace.to_owned(),
-            inbox: Path::new(task_folder).join("inbox"),
+            folder,
+            inbox,
             mask,
             held: BTreeMap::new(),
             unfinished: BTreeMap::new(),
@@ -188,6 +199,9 @@ impl Inbox {
     fn dir(&self) -> Result<Dir, InboxError> {
         let open = || {
             let dir = Dir::open_ambient_dir(&self.workspace, ambient_authority())?;
+            if identity(&dir)? != self.folder {
+                return Err(io::Error::other("another folder is in the place of the workspace"));
+            }
             for folder in ["", TAKEN, REJECTED] {
                 dir.create_dir_all(self.inbox.join(folder))?;
             }

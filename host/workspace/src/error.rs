@@ -14,6 +14,16 @@ pub enum WorkspaceError {
         /// What the system said.
         source: io::Error,
     },
+    /// Another folder, or a link, is where the folder was.
+    #[error(
+        "the workspace {} was replaced: another folder, or a link to one, is in its place, and Baton neither reads nor writes there; put \
+         the folder back that was there before, or `baton stop` the run and go on in what is there now by `baton resume`",
+        path.display()
+    )]
+    Replaced {
+        /// The folder.
+        path: PathBuf,
+    },
     /// A path that is not plain and relative.
     #[error(
         "refused to write {path:?}: a projected file is named by a relative path below the workspace, without \"..\""

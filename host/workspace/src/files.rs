@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 
 use baton_core::Digest;
 use baton_core::visible::visible_name;
-use cap_std::ambient_authority;
 use cap_std::fs::{Dir, MetadataExt as _, OpenOptions, OpenOptionsExt as _};
 use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 
 use crate::error::WorkspaceError;
 use crate::git::Seen;
+use crate::root::Root;
 
 /// Files that are listed and counted, in the order of their paths. Ten thousand covers a large repository, and a
 /// baseline of them stays near 2 MB of JSON.
@@ -52,7 +52,7 @@ pub(crate) struct Scene {
 
 impl Scene {
     /// Opens the folder and lists its files.
-    pub(crate) fn open(root: &Path, git: Option<Seen>, own: Option<&Path>) -> Result<Self, WorkspaceError> {
+    pub(crate) fn open(root: &Root, git: Option<Seen>, own: Option<&Path>) -> Result<Self, WorkspaceError> {
         let dir = folder(root)?;
         let mut paths = match (&git, &dir) {
             (_, None) => Vec::new(),
@@ -77,7 +77,7 @@ impl Scene {
     }
 
     /// Opens the folder without listing anything: enough to ask for single files.
-    pub(crate) fn open_bare(root: &Path) -> Result<Self, WorkspaceError> {
+    pub(crate) fn open_bare(root: &Root) -> Result<Self, WorkspaceError> {
         Ok(Self { git: None, dir: folder(root)?, files: Vec::new(), cut: false })
     }
 
@@ -120,11 +120,11 @@ impl Scene {
 }
 
 /// The workspace; absent where it is gone.
-fn folder(root: &Path) -> Result<Option<Dir>, WorkspaceError> {
-    match Dir::open_ambient_dir(root, ambient_authority()) {
+fn folder(root: &Root) -> Result<Option<Dir>, WorkspaceError> {
+    match root.dir() {
         Ok(dir) => Ok(Some(dir)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(source) => Err(WorkspaceError::NoFolder { path: root.to_owned(), source }),
+        Err(source) => Err(WorkspaceError::NoFolder { path: root.path().to_owned(), source }),
     }
 }
 

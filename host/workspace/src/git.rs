@@ -48,7 +48,7 @@ impl<'w> Reader<'w> {
         let home = workspace.git.as_ref();
         let repository = match home.and_then(|home| home.repository.clone()) {
             Some(repository) => repository,
-            None => Repository::around(&workspace.root).await.ok()?,
+            None => Repository::around(workspace.root()).await.ok()?,
         };
         let passing = match home {
             Some(_) => None,
@@ -174,7 +174,7 @@ impl Reader<'_> {
     async fn ask(&self, arguments: &[&str]) -> Option<Vec<u8>> {
         let mut git = Command::from(self.view.git());
         git.args(arguments)
-            .current_dir(&self.workspace.root)
+            .current_dir(self.workspace.root())
             .env("GIT_ATTR_SOURCE", self.view.empty_tree)
             .env("GIT_OPTIONAL_LOCKS", "0")
             .stdin(Stdio::null())

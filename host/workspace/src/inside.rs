@@ -4,17 +4,18 @@
 use std::io::{self, Read as _};
 use std::path::Path;
 
-use cap_std::ambient_authority;
-use cap_std::fs::{Dir, OpenOptions, OpenOptionsExt as _};
+use cap_std::fs::{OpenOptions, OpenOptionsExt as _};
 use rustix::fs::OFlags;
 
 use crate::error::WorkspaceError;
+use crate::root::Root;
 
 /// The whole file, where it has at most `max_bytes`.
-pub(crate) fn read(root: &Path, path: &str, max_bytes: u64) -> Result<Vec<u8>, WorkspaceError> {
+pub(crate) fn read(root: &Root, path: &str, max_bytes: u64) -> Result<Vec<u8>, WorkspaceError> {
     // Agents like to name files by their whole path; one inside the workspace is meant as such.
-    let relative = Path::new(path).strip_prefix(root).unwrap_or(Path::new(path));
-    let failed = |source| WorkspaceError::Read { root: root.to_owned(), path: path.to_owned(), source };
+    let relative = Path::new(path).strip_prefix(root.path()).unwrap_or(Path::new(path));
+    let failed =
+        |source| WorkspaceError::Read { root: root.path().to_owned(), path: path.to_owned(), source };
     let bytes = take(root, relative, max_bytes.saturating_add(1)).map_err(failed)?;
     if bytes.len() as u64 > max_bytes {
         return Err(WorkspaceError::TooLarge { path: path.to_owned(), max_bytes });
@@ -22,8 +23,8 @@ pub(crate) fn read(root: &Path, path: &str, max_bytes: u64) -> Result<Vec<u8>, W
     Ok(bytes)
 }
 
-fn take(root: &Path, relative: &Path, bytes: u64) -> io::Result<Vec<u8>> {
-    let dir = Dir::open_ambient_dir(root, ambient_authority())?;
+fn take(root: &Root, relative: &Path, bytes: u64) -> io::Result<Vec<u8>> {
+    let dir = root.dir()?;
     // A pipe would hold the host up until somebody writes to it.
     let nonblocking = i32::try_from(OFlags::NONBLOCK.bits()).map_err(io::Error::other)?;
     let file = dir.open_with(relative, OpenOptions::new().read(true).custom_flags(nonblocking))?;
@@ -50,7 +51,8 @@ mod tests {
         fs::write(root.join("../secret.txt"), "outside").unwrap();
         symlink("../secret.txt", root.join("out.txt")).unwrap();
         symlink("sub/a.txt", root.join("in.txt")).unwrap();
-        let read = |path: &str| read(&root, path, 6).map_err(|error| error.to_string());
+        let opened = Root::open(&root).unwrap();
+        let read = |path: &str| read(&opened, path, 6).map_err(|error| error.to_string());
 
         assert_eq!(read("sub/a.txt").unwrap(), b"inside");
         assert_eq!(read("in.txt").unwrap(), b"inside");

@@ -14,6 +14,7 @@ mod git_view;
 mod inside;
 mod projection;
 mod repository;
+mod root;
 mod trees;
 mod verify;
 
@@ -23,6 +24,7 @@ use std::time::Duration;
 use baton_core::facts::{ChangedFile, WorkspaceFacts};
 
 use git_view::Repository;
+use root::Root;
 
 pub use baseline::{Baseline, MAX_CHANGED};
 pub use error::WorkspaceError;
@@ -39,11 +41,11 @@ pub use verify::{MAX_FINDINGS_BYTES, MAX_OUTPUT_BYTES, Verification};
 /// What a command needs to reach the desktop of whoever started the host; none of it is a secret.
 const DESKTOP: [&str; 4] = ["DISPLAY", "WAYLAND_DISPLAY", "DBUS_SESSION_BUS_ADDRESS", "XDG_RUNTIME_DIR"];
 
-/// A folder that agents work in. Cheap to clone; nothing is held open between calls, since an agent may delete the
-/// folder and make it anew.
+/// A folder that agents work in. Cheap to clone; nothing is held open between calls. One that an agent has replaced by another folder, or
+/// by a link, is neither read nor written.
 #[derive(Clone, Debug)]
 pub struct Workspace {
-    root: PathBuf,
+    root: Root,
     /// The task folder of the run, where it lies outside of `.baton`.
     own: Option<PathBuf>,
     /// How git gets to see it; absent where no run's trees opened it.
@@ -66,24 +68,21 @@ impl Workspace {
     /// [`WorkspaceError::NoFolder`] where there is none.
     pub fn open(root: &Path) -> Result<Self, WorkspaceError> {
         let refuse = |source| WorkspaceError::NoFolder { path: root.to_owned(), source };
-        let canonical = root.canonicalize().map_err(refuse)?;
-        if !canonical.is_dir() {
-            return Err(refuse(std::io::ErrorKind::NotADirectory.into()));
-        }
-        Ok(Self { root: canonical, own: None, git: None })
+        Ok(Self { root: Root::open(root).map_err(refuse)?, own: None, git: None })
     }
 
     /// The canonical path.
     pub fn root(&self) -> &Path {
-        &self.root
+        self.root.path()
     }
 
     /// Remembers the files as they are: the start that [`Workspace::assess`] measures against. `expected` are files
     /// that objectives name; they are watched even where git ignores them.
     ///
     /// # Errors
-    /// [`WorkspaceError::NoFolder`] where the folder is there but cannot be opened.
+    /// [`WorkspaceError::NoFolder`] where the folder is there but cannot be opened; [`WorkspaceError::Replaced`].
     pub async fn baseline(&self, expected: &[String]) -> Result<Baseline, WorkspaceError> {
+        self.root.held()?;
         let git = git::look(self, None).await;
         let (root, own, expected) = (self.root.clone(), self.own.clone(), expected.to_vec());
         blocking(move || {
@@ -97,12 +96,13 @@ impl Workspace {
     /// an error: every file of the baseline counts as deleted.
     ///
     /// # Errors
-    /// [`WorkspaceError::NoFolder`] where the folder is there but cannot be opened.
+    /// [`WorkspaceError::NoFolder`] where the folder is there but cannot be opened; [`WorkspaceError::Replaced`].
     pub async fn assess(
         &self,
         baseline: &Baseline,
         expected: &[String],
     ) -> Result<WorkspaceFacts, WorkspaceError> {
+        self.root.held()?;
         let git = git::look(self, Some(baseline)).await;
         let (root, own) = (self.root.clone(), self.own.clone());
         let (expected, baseline) = (expected.to_vec(), baseline.clone());
@@ -119,6 +119,7 @@ impl Workspace {
     /// # Errors
     /// As for [`Workspace::assess`].
     pub async fn all_changed(&self, baseline: &Baseline) -> Result<Vec<ChangedFile>, WorkspaceError> {
+        self.root.held()?;
         let git = git::look(self, Some(baseline)).await;
         let (root, own, baseline) = (self.root.clone(), self.own.clone(), baseline.clone());
         blocking(move || {
@@ -133,6 +134,7 @@ impl Workspace {
     /// # Errors
     /// As for [`Workspace::assess`].
     pub async fn missing(&self, paths: Vec<String>) -> Result<Vec<String>, WorkspaceError> {
+        self.root.held()?;
         let root = self.root.clone();
         blocking(move || {
             let scene = files::Scene::open_bare(&root)?;
@@ -143,7 +145,10 @@ impl Workspace {
 
     /// What git says has happened since `head` was checked out on `branch`. Nothing, where there is no git, or was none.
     pub async fn since(&self, head: &str, branch: &str) -> Since {
-        git::since(self, head, branch).await
+        match self.root.held() {
+            Ok(()) => git::since(self, head, branch).await,
+            Err(_) => Since::default(),
+        }
     }
 
     /// Runs a command by `sh -c` in the workspace, in a process group of its own that ends with it, at the limit,
@@ -152,7 +157,8 @@ impl Workspace {
     /// # Errors
     /// [`WorkspaceError::Command`] where it cannot be started. That it fails or takes too long is a result.
     pub async fn verify(&self, command: &str, limit: Duration) -> Result<Verification, WorkspaceError> {
-        verify::run(&self.root, command, &[], limit).await
+        self.root.held()?;
+        verify::run(self.root(), command, &[], limit).await
     }
 
     /// The same for a command that tells people something: it gets these variables besides.
@@ -167,7 +173,7 @@ impl Workspace {
     ) -> Result<Verification, WorkspaceError> {
         let of_desktop = DESKTOP.iter().filter_map(|name| Some((*name, std::env::var(name).ok()?)));
         let told: Vec<(&str, String)> = of_desktop.chain(told.iter().cloned()).collect();
-        verify::run(&self.root, command, &told, limit).await
+        verify::run(self.root(), command, &told, limit).await
     }
 
     /// Writes a file below the workspace, whole or not at all, making its folders. Blocking; for small files.

@@ -5,10 +5,10 @@ use std::io::{self, Read as _, Write as _};
 use std::path::{Component, Path};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use cap_std::ambient_authority;
-use cap_std::fs::{Dir, MetadataExt as _, OpenOptions, OpenOptionsExt as _};
+use cap_std::fs::{MetadataExt as _, OpenOptions, OpenOptionsExt as _};
 
 use crate::error::WorkspaceError;
+use crate::root::Root;
 
 /// Makes names of temporary files unlike each other within this process.
 static ORDINAL: AtomicU64 = AtomicU64::new(0);
@@ -20,7 +20,7 @@ const PLAIN: u32 = 0o666;
 
 /// Writes beside the target, then renames: a reader sees the old file or the new one.
 pub(crate) fn write(
-    root: &Path,
+    root: &Root,
     relative: &str,
     bytes: &[u8],
     executable: bool,
@@ -34,14 +34,14 @@ pub(crate) fn write(
 }
 
 fn put(
-    root: &Path,
+    root: &Root,
     folder: Option<&Path>,
     temporary: &Path,
     target: &Path,
     bytes: &[u8],
     mode: u32,
 ) -> io::Result<()> {
-    let dir = Dir::open_ambient_dir(root, ambient_authority())?;
+    let dir = root.dir()?;
     if let Some(folder) = folder {
         dir.create_dir_all(folder)?;
     }
@@ -55,9 +55,9 @@ fn put(
 }
 
 /// Whether a regular file has these bytes, and may be executed where it should be.
-pub(crate) fn holds(root: &Path, relative: &str, bytes: &[u8], executable: bool) -> bool {
+pub(crate) fn holds(root: &Root, relative: &str, bytes: &[u8], executable: bool) -> bool {
     let look = || -> io::Result<bool> {
-        let dir = Dir::open_ambient_dir(root, ambient_authority())?;
+        let dir = root.dir()?;
         let meta = dir.symlink_metadata(relative)?;
         let runs = meta.mode() & 0o100 != 0;
         if !meta.is_file() || meta.len() != bytes.len() as u64 || (executable && !runs) {
@@ -71,9 +71,9 @@ pub(crate) fn holds(root: &Path, relative: &str, bytes: &[u8], executable: bool)
 }
 
 /// Removes a file; one that is not there is removed already.
-pub(crate) fn remove(root: &Path, relative: &str) -> Result<(), WorkspaceError> {
+pub(crate) fn remove(root: &Root, relative: &str) -> Result<(), WorkspaceError> {
     let (target, _) = plain(relative)?;
-    let removed = Dir::open_ambient_dir(root, ambient_authority()).and_then(|dir| dir.remove_file(target));
+    let removed = root.dir().and_then(|dir| dir.remove_file(target));
     match removed {
         Err(error) if !matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
             Err(failed(root, relative)(error))
@@ -83,9 +83,9 @@ pub(crate) fn remove(root: &Path, relative: &str) -> Result<(), WorkspaceError> 
 }
 
 /// Removes the temporary files of writers that were killed. Best effort: they are only untidy.
-pub(crate) fn sweep(root: &Path, folder: &str) {
+pub(crate) fn sweep(root: &Root, folder: &str) {
     let Ok((folder, _)) = plain(folder) else { return };
-    let opened = Dir::open_ambient_dir(root, ambient_authority()).and_then(|dir| dir.open_dir(folder));
+    let opened = root.dir().and_then(|dir| dir.open_dir(folder));
     let Ok(dir) = opened else { return };
     for entry in dir.entries().into_iter().flatten().flatten() {
         let name = entry.file_name();
@@ -112,6 +112,6 @@ fn plain(relative: &str) -> Result<(&Path, &str), WorkspaceError> {
     }
 }
 
-fn failed(root: &Path, relative: &str) -> impl Fn(io::Error) -> WorkspaceError {
-    move |source| WorkspaceError::Write { root: root.to_owned(), path: relative.to_owned(), source }
+fn failed(root: &Root, relative: &str) -> impl Fn(io::Error) -> WorkspaceError {
+    move |source| WorkspaceError::Write { root: root.path().to_owned(), path: relative.to_owned(), source }
 }

@@ -254,6 +254,11 @@ impl Trees {
     }
 
     fn workspace_at(&self, tree: &Tree, root: &Path, at: &Repository) -> Result<Workspace, WorkspaceError> {
+        // What a part has put a link in the place of is no folder that was made for it.
+        if root.symlink_metadata().is_ok_and(|now| now.is_symlink()) {
+            let source = std::io::Error::other("a link is in its place");
+            return Err(WorkspaceError::NoFolder { path: root.to_owned(), source });
+        }
         let git = Some(GitHome { view: self.view_of(tree), repository: Some(at.clone()) });
         Ok(Workspace { own: self.0.workspace.own.clone(), git, ..Workspace::open(root)? })
     }

@@ -208,8 +208,6 @@ async fn an_agent_that_deletes_all_it_can_is_seen_and_survived() {
     let facts = place.assess(&start).await;
     assert_eq!((changed(&facts), facts.files), (vec![("src/a", false)], 0));
     assert!(place.workspace.write_projection("x", b"").is_err());
-    fs::create_dir(place.path()).unwrap();
-    place.workspace.write_projection(".baton/run-1/progress.json", b"{}").unwrap();
 }
 
 #[tokio::test]

@@ -6,6 +6,7 @@ mod escapes;
 mod flood;
 mod folder;
 mod readers;
+mod root;
 mod rule;
 mod secrets;
 #[path = "../support/mod.rs"]

@@ -27,6 +27,18 @@ impl Run {
         }
         match (self.phases[p].step.clone(), outcome) {
             (Step::Branching { .. }, outcome) => self.branched(p, outcome),
+            // What cannot be looked at shows nothing: neither that the work is done nor that it is not.
+            (
+                Step::Baseline { .. }
+                | Step::Measuring { .. }
+                | Step::Proving { .. }
+                | Step::Surveying { .. },
+                Outcome::Failed { error },
+            ) => {
+                let text =
+                    format!("The work of phase {} cannot be looked at: {error}", self.phases[p].spec.id);
+                self.pause(p, Pause::Stuck, text);
+            }
             (Step::Baseline { .. }, outcome) => {
                 self.find_results(p, outcome);
                 self.scope(p, SplitOccasion::PhaseStart);
