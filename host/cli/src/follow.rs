@@ -6,6 +6,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use baton_runtime::core::RunId;
 use baton_runtime::core::view::RunView;
+use baton_runtime::engine::stop_compiling;
 use baton_runtime::store::secrets::mask;
 use baton_runtime::{Attached, Start, attach};
 use tokio::runtime::Runtime;
@@ -102,10 +103,12 @@ async fn host_and_view(
     let host = tokio::spawn(baton_runtime::run(place.config.clone(), start, sender, stopped));
     let mut screen = Screen::new(args, announcement.is_some());
     let mut redraw = tokio::time::interval(REDRAW);
+    let mut has_begun = false;
     loop {
         tokio::select! {
             update = updates.recv() => match update {
                 Some(update) => {
+                    has_begun = true;
                     // The first one comes after the first commit, when the control socket answers already.
                     if let Some(announcement) = announcement.take() {
                         announcement.make(place, &update.view.run)?;
@@ -115,10 +118,11 @@ async fn host_and_view(
                 None => break,
             },
             _ = redraw.tick() => screen.redraw(),
-            () = interrupt.wait() => interrupt.pass_on(&screen),
+            () = interrupt.wait() => interrupt.pass_on(&screen, has_begun),
         }
     }
     screen.leave();
+    stop_compiling();
     Ok(host.await.context("the host broke down")??)
 }
 
@@ -167,12 +171,14 @@ impl Interrupt {
         }
     }
 
-    fn pass_on(&self, screen: &Screen) {
-        if self.stop.send_replace(true) {
+    /// Before the first commit nothing waits to be ended in order: policies may still be compiled.
+    fn pass_on(&self, screen: &Screen, has_begun: bool) {
+        if self.stop.send_replace(true) || !has_begun {
             screen.leave();
             // The guards see the pipe close and end the agents; the journal is whole after every row.
             std::process::exit(i32::from(Exit::Interrupted.code()));
         }
+        stop_compiling();
         screen.say("stopping: the agents are ended, everything is kept (interrupt again to leave at once)");
     }
 }

@@ -7,7 +7,7 @@ use wasmtime::component::Component;
 mod process;
 
 pub(crate) use process::NoCode;
-pub use process::{CompilerProcess, compile_apart, compile_main};
+pub use process::{CompilerProcess, compile_apart, compile_main, stop_compiling};
 
 /// How far behind: a third of the weight of everything else. Less would be no end of waiting where agents build things.
 #[cfg(target_os = "linux")]

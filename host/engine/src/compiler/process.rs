@@ -9,9 +9,9 @@ use std::io::{self, Read as _, Write as _};
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
-use std::sync::OnceLock;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-use rustix::process::{Resource, Rlimit, Signal};
+use rustix::process::{Pid, Resource, Rlimit, Signal};
 use wasmtime::component::Component;
 
 use crate::engine::wasmtime_config;
@@ -52,6 +52,21 @@ pub fn compile_apart(arguments: Vec<OsString>) {
     OF_THIS_PROGRAM.get_or_init(|| CompilerProcess::of_this_program(arguments));
 }
 
+/// The processes that compile now; nothing once no more is compiled.
+static COMPILING: Mutex<Option<Vec<Pid>>> = Mutex::new(Some(Vec::new()));
+
+/// Ends the processes that compile, and starts no more: for a program that is about to end. Whoever waits for one gets a refusal.
+pub fn stop_compiling() {
+    for process in compiling().take().unwrap_or_default() {
+        // One that has ended by itself meanwhile is not waited for yet, so this is no other one.
+        let _ = rustix::process::kill_process(process, Signal::KILL);
+    }
+}
+
+fn compiling() -> MutexGuard<'static, Option<Vec<Pid>>> {
+    COMPILING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Why there is no code.
 #[derive(Debug)]
 pub(crate) enum NoCode {
@@ -88,6 +103,10 @@ impl CompilerProcess {
             // It may be waiting for somebody to read what it writes.
             let _ = child.kill();
         }
+        let process = Pid::from_child(&child);
+        if let Some(others) = &mut *compiling() {
+            others.retain(|other| *other != process);
+        }
         let status = child.wait().map_err(failed)?;
         let (code, words) = answer.map_err(failed)?;
         if !status.success() {
@@ -100,14 +119,20 @@ impl CompilerProcess {
     }
 
     fn start(&self) -> io::Result<Child> {
-        Command::new(&self.program)
+        let mut compiling = compiling();
+        let Some(others) = &mut *compiling else {
+            return Err(io::Error::other("it is not started: the program is about to end"));
+        };
+        let child = Command::new(&self.program)
             .args(&self.arguments)
             .args([self.memory_mib.to_string(), self.cpu_seconds.to_string()])
             .env_clear()
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            .spawn()
+            .spawn()?;
+        others.push(Pid::from_child(&child));
+        Ok(child)
     }
 
     fn refusal(&self, status: ExitStatus, words: &str) -> NoCode {
