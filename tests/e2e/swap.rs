@@ -371,9 +371,7 @@ fn what_a_policy_abstains_from_is_decided_as_before() {
         prompts.iter().map(|label| (label.by, label.policy.as_str(), label.abstained.len())).collect();
     assert_eq!(course.first(), Some(&(DecidedBy::Next, "resilience", 1)), "{course:?}");
     assert!(course.contains(&(DecidedBy::Configured, "mine", 0)), "{course:?}");
-    assert_eq!(course.last(), Some(&(DecidedBy::Next, "resilience", 1)), "{course:?}");
-    let settings = |label: &Label| label.settings.clone();
-    assert_eq!(settings(&prompts[0]), settings(prompts.last().unwrap()), "the settings stay as well");
+    assert_eq!(course.last(), Some(&(DecidedBy::Next, "mine", 1)), "whoever decided until then: {course:?}");
     let (workspace, state) =
         (stage.workspace.display().to_string(), stage.state_root().display().to_string());
     let verify = ["replay", "--verify", "--workspace", &workspace, "--state-dir", &state];
@@ -382,6 +380,37 @@ fn what_a_policy_abstains_from_is_decided_as_before() {
         verified.contains("replays exactly") && verified.contains("abstentions of a component"),
         "{verified}"
     );
+}
+
+/// The value that decides somewhere in the run, as `policy which` says it.
+fn set(stage: &Stage, seat: &str, setting: &str) -> serde_json::Value {
+    let (workspace, state) =
+        (stage.workspace.display().to_string(), stage.state_root().display().to_string());
+    let which =
+        ["policy", "which", "--run", "--format", "json", "--workspace", &workspace, "--state-dir", &state];
+    let which: serde_json::Value = serde_json::from_str(&stage.baton(&which).expect(0).stdout).unwrap();
+    let seats = which["seats"].as_array().unwrap();
+    let found = seats.iter().find(|found| found["capability"] == seat).expect("who decides it");
+    found["settings"][setting]["value"].clone()
+}
+
+// M3, M4
+#[test]
+fn what_a_command_sets_is_laid_over_what_is_in_force() {
+    let stage = standing("[policies]\nsplitting = { settings = { max-objectives = 50 } }\n");
+    let host = stage.start(&["run", "job.toml"]);
+    reached(&stage, "one");
+    use_policy(&stage, &["builtin:resilience", "--set", "compact-percent=60"]).expect(0);
+    assert_eq!(set(&stage, "splitting", "max-objectives"), 50);
+    assert_eq!(set(&stage, "compaction", "compact-percent"), 60.0);
+    use_policy(&stage, &["builtin:resilience", "--decides", "splitting", "--set", "max-objectives=40"])
+        .expect(0);
+    assert_eq!(set(&stage, "splitting", "max-objectives"), 40);
+    assert_eq!(set(&stage, "splitting", "compact-percent"), 60.0);
+    for phase in ["one", "two", "three"] {
+        let_go(&stage, phase);
+    }
+    Ended::from(host.wait_with_output().unwrap()).expect(0);
 }
 
 /// Abstains from every prompt.

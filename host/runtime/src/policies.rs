@@ -169,7 +169,7 @@ impl Bench {
     /// Loads a component for every seat that it is to take: compiled, held to the contract, tried, and its settings
     /// validated. Blocking; nothing that decides is disturbed.
     pub(crate) fn load(&self, wanted: &Wanted) -> Result<Vec<Seated>, RuntimeError> {
-        let Wanted { source, reference, settings, grants, from, scope, decides } = wanted;
+        let Wanted { source, reference, settings, grants, from, scope, decides, in_force } = wanted;
         let bytes = source.bytes.as_deref().unwrap_or(builtin_bytes());
         let policy = self.policy(&source.name, bytes, grants).map_err(|why| refused(reference, why))?;
         let able: Vec<_> = match decides.as_slice() {
@@ -179,12 +179,16 @@ impl Bench {
         if let Some(not) = able.iter().find(|capability| !policy.decides().contains(capability)) {
             return Err(refused(reference, cannot_decide(&policy, *not)));
         }
-        let configured = self.configure(&policy, grants, settings).map_err(|why| refused(reference, why))?;
-        let seated = |capability| Seated {
-            pin: pin_of(&configured, capability, scope.clone(), grants.clone(), from.clone()),
-            blobs: vec![[bytes.to_vec(), canonical(&configured)]],
+        let seated = |capability| {
+            let settings = laid_over(in_force.get(&capability), settings);
+            let configured =
+                self.configure(&policy, grants, &settings).map_err(|why| refused(reference, why))?;
+            Ok(Seated {
+                pin: pin_of(&configured, capability, scope.clone(), grants.clone(), from.clone()),
+                blobs: vec![[bytes.to_vec(), canonical(&configured)]],
+            })
         };
-        Ok(able.into_iter().map(seated).collect())
+        able.into_iter().map(seated).collect()
     }
 
     /// That a component which was named as a layer asks the next policy, whatever else it decides.
@@ -249,6 +253,19 @@ impl Bench {
     }
 }
 
+/// Settings with closer ones over them.
+fn laid_over(
+    farther: Option<&BTreeMap<String, GivenSetting>>,
+    closer: &BTreeMap<String, GivenSetting>,
+) -> BTreeMap<String, GivenSetting> {
+    let mut settings = farther.cloned().unwrap_or_default();
+    for (key, closer) in closer {
+        let laid = settings.get(key).and_then(|farther| farther.under(closer));
+        settings.insert(key.clone(), laid.unwrap_or_else(|| closer.clone()));
+    }
+    settings
+}
+
 /// A component that somebody wants in place.
 #[derive(Clone, Debug)]
 pub(crate) struct Wanted {
@@ -261,7 +278,12 @@ pub(crate) struct Wanted {
     pub(crate) scope: Scope,
     /// What it is to decide; everything that it can where empty.
     pub(crate) decides: Vec<Capability>,
+    /// Settings over which those of `settings` are laid, for each decision.
+    pub(crate) in_force: InForce,
 }
+
+/// Settings that a component has where it decides already.
+pub(crate) type InForce = BTreeMap<Capability, BTreeMap<String, GivenSetting>>;
 
 /// Loads what a workflow names. Blocking: a component that is new here is compiled.
 pub(crate) fn prepare(
@@ -374,6 +396,7 @@ fn choose(
             from: from.clone(),
             scope: scope.clone(),
             decides,
+            in_force: InForce::new(),
         };
         let able = match explicit {
             true => Some(only(bench.load(&wanted(vec![capability]))?, capability, &component)?),
@@ -424,6 +447,7 @@ fn shadow(
         from: choice.from.clone(),
         scope,
         decides: Vec::new(),
+        in_force: InForce::new(),
     })
 }
 
@@ -436,6 +460,7 @@ fn fallback(capability: Capability) -> Wanted {
         from: Origin::default(),
         scope: Scope::Run,
         decides: vec![capability],
+        in_force: InForce::new(),
     }
 }
 

@@ -6,7 +6,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use baton_core::grants::Grants;
-use baton_core::input::{ChangeCause, Pin};
+use baton_core::input::{ChangeCause, Pin, PinnedLink};
 use baton_core::observation::Capability;
 use baton_core::run::SeatView;
 use baton_core::workflow::{GivenSetting, Layer, Origin, Scope};
@@ -19,7 +19,7 @@ use crate::asker;
 use crate::config::{HostConfig, PolicySource};
 use crate::control::{Control, ControlReply, control};
 use crate::error::RuntimeError;
-use crate::policies::{self, Bench, Pinned, RunArtifacts, Seated, Wanted};
+use crate::policies::{self, Bench, InForce, Pinned, RunArtifacts, Seated, Wanted};
 use crate::query;
 use crate::recover;
 use crate::scribe::Scribe;
@@ -131,8 +131,47 @@ impl UsePolicy {
             from: Origin { layer: Layer::Command, ..Origin::default() },
             scope: self.scope,
             decides: self.decides,
+            in_force: InForce::new(),
         })
     }
+}
+
+/// Who decides each thing in a scope now.
+pub(crate) struct Deciding(BTreeMap<Capability, Vec<PinnedLink>>);
+
+impl Deciding {
+    pub(crate) fn of(run: &Run, scope: &Scope) -> Self {
+        let links = |capability| Some((capability, run.in_force(scope, capability)?.links().collect()));
+        Self(Capability::ALL.into_iter().filter_map(links).collect())
+    }
+
+    /// The settings that a component has where it decides already, so that a command which sets one of them leaves the others as they are.
+    /// Blocking.
+    fn settings_of(&self, component: &Digest, journal: &Journal) -> Result<InForce, RuntimeError> {
+        let mut in_force = InForce::new();
+        for (capability, links) in &self.0 {
+            let Some(link) = links.iter().find(|link| link.component == *component) else { continue };
+            let kept = journal.blob(&link.settings).map_err(|source| RuntimeError::State {
+                what: "cannot read the settings of a policy",
+                dir: journal.path().to_owned(),
+                source: source.into(),
+            })?;
+            let settings = kept.and_then(|kept| serde_json::from_slice(&kept).ok());
+            in_force.extend(settings.map(|settings| (*capability, settings)));
+        }
+        Ok(in_force)
+    }
+}
+
+/// Reads and loads what a person wants, with the settings that it has where it decides already. Blocking.
+pub(crate) fn load_over(
+    bench: &Bench,
+    journal: &Journal,
+    deciding: &Deciding,
+    wanted: UsePolicy,
+) -> Result<Vec<Pin>, RuntimeError> {
+    let in_force = deciding.settings_of(&wanted.digest, journal)?;
+    load(bench, journal, &[Wanted { in_force, ..wanted.read()? }])
 }
 
 fn is_meant(run: &Run, asked: Option<&RunId>) -> Result<(), String> {
@@ -220,10 +259,11 @@ pub(crate) async fn offline(
             wanted.check(&folded.run).map_err(RuntimeError::Refused)?;
             let (cache, artifacts) = (state.aot_cache(), RunArtifacts::of(artifacts, id.clone()));
             let keeper = journal.clone();
+            let deciding = Deciding::of(&folded.run, &wanted.scope);
             let loaded = tokio::task::spawn_blocking(move || {
                 let nothing: &[Pinned] = &[];
                 let bench = policies::restore(cache, artifacts, nothing)?;
-                load(&bench, &keeper, &[wanted.read()?])
+                load_over(&bench, &keeper, &deciding, wanted)
             });
             let loaded = loaded.await.map_err(|join| RuntimeError::Refused(join.to_string()))?;
             (

@@ -14,7 +14,7 @@ use baton_engine::limits::COMPONENT_BYTES;
 
 use crate::config::PolicySource;
 use crate::error::RuntimeError;
-use crate::policies::{Wanted, role_of};
+use crate::policies::{InForce, Wanted, role_of};
 
 /// The files of a run.
 #[derive(Debug, Default)]
@@ -113,6 +113,7 @@ fn wanted(run: &Run, reference: &str, bytes: Vec<u8>) -> Vec<Wanted> {
                 from,
                 scope: seat.pin.scope.clone(),
                 decides: vec![seat.pin.capability],
+                in_force: InForce::new(),
             }),
         }
     }

@@ -15,6 +15,9 @@ use super::Run;
 /// Pins that are remembered behind the one that decides. A person who rolls back goes one step, seldom two.
 const BEHIND: usize = 8;
 
+/// Policies of one chain, the built-in one at its end included; the engine has room for so many (`CHAIN_LINKS_MAX` there).
+const CHAIN_LINKS_MAX: usize = 5;
+
 /// Everything that is pinned.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Seats {
@@ -63,16 +66,35 @@ impl Seats {
     }
 
     /// Who decides in the next wider scope.
-    fn wider(&self, pin: &Pin, workflow: &Workflow) -> Option<&Pin> {
-        let seat = |scope| self.seats.get(&(scope, pin.capability)).map(|seat| &seat.pin);
-        match &pin.scope {
-            Scope::Phase { phase } => {
-                let spec = workflow.phases.iter().find(|spec| spec.id == *phase);
-                let role = spec.map(|spec| Scope::Role { role: spec.role.clone() });
-                role.and_then(seat).or_else(|| seat(Scope::Run))
+    fn wider(&self, scope: &Scope, capability: Capability, workflow: &Workflow) -> Option<&Pin> {
+        let seat = |scope| self.seats.get(&(scope, capability)).map(|seat| &seat.pin);
+        wider_scopes(scope, workflow).find_map(seat)
+    }
+
+    /// Who decides in a scope now: somebody who was pinned there, or else in the next wider one.
+    fn in_force(&self, scope: &Scope, capability: Capability, workflow: &Workflow) -> Option<&Pin> {
+        let here = self.seats.get(&(scope.clone(), capability)).map(|seat| &seat.pin);
+        here.or_else(|| self.wider(scope, capability, workflow))
+    }
+
+    /// What a person took back in a scope stands in no narrower one either, as what is asked next or as what comes back: there stands what
+    /// came in its place.
+    fn forget_in_narrower(&mut self, gone: &Pin, back: &Pin, workflow: &Workflow) {
+        let is_gone = |link: &PinnedLink| *link == gone.first() && !back.links().any(|kept| kept == *link);
+        for ((scope, capability), seat) in &mut self.seats {
+            let is_narrower = wider_scopes(scope, workflow).any(|wider| wider == gone.scope);
+            if *capability != gone.capability || !is_narrower {
+                continue;
             }
-            Scope::Role { .. } => seat(Scope::Run),
-            Scope::Run | Scope::Shadow { .. } => None,
+            for pin in seat.behind.iter_mut().chain(&mut seat.began) {
+                if pin.first() == gone.first() {
+                    *pin = Pin { scope: scope.clone(), ..back.clone() };
+                }
+                pin.then.retain(|link| !is_gone(link));
+            }
+            seat.pin.then.retain(|link| !is_gone(link));
+            seat.behind.dedup_by(|one, other| one.is_same_as(other));
+            seat.behind.retain(|pin| !pin.is_same_as(&seat.pin));
         }
     }
 
@@ -84,7 +106,7 @@ impl Seats {
     /// decided there until then.
     fn put(&mut self, pin: &Pin, keep: bool, workflow: &Workflow) {
         self.changes += 1;
-        let behind = match self.wider(pin, workflow) {
+        let behind = match self.wider(&pin.scope, pin.capability, workflow) {
             Some(wider) if !wider.is_same_as(pin) => vec![Pin { scope: pin.scope.clone(), ..wider.clone() }],
             _ => Vec::new(),
         };
@@ -113,6 +135,18 @@ impl Seats {
     }
 }
 
+/// The scopes around one, the next wider one first.
+fn wider_scopes(scope: &Scope, workflow: &Workflow) -> impl Iterator<Item = Scope> {
+    let role = match scope {
+        Scope::Phase { phase } => {
+            workflow.phases.iter().find(|spec| spec.id == *phase).map(|spec| spec.role.clone())
+        }
+        _ => None,
+    };
+    let run = matches!(scope, Scope::Phase { .. } | Scope::Role { .. }).then_some(Scope::Run);
+    role.map(|role| Scope::Role { role }).into_iter().chain(run)
+}
+
 impl Run {
     /// The components that decide, by scope and capability.
     pub fn pins(&self) -> impl Iterator<Item = &Pin> {
@@ -129,12 +163,12 @@ impl Run {
         })
     }
 
-    /// The pin with what stands behind the one that it replaces, so that what it abstains from is decided as before. A file
-    /// that changed takes the place of its earlier version, wherever that stands.
+    /// The pin with the chain that decided there until now behind it, so that what it abstains from is decided as before. It takes the place
+    /// of a policy of its own name or component, which is an earlier version or has other settings. A file that changed takes the place of
+    /// its earlier version, wherever that stands. Of a chain that grows too long, the built-in policy at its end stays.
     #[must_use]
     pub fn with_rest(&self, pin: Pin, cause: ChangeCause) -> Pin {
-        let seat = self.seats.seats.get(&Seats::key(&pin)).map(|seat| &seat.pin);
-        let Some(replaced) = seat.or_else(|| self.seats.wider(&pin, &self.workflow)) else { return pin };
+        let Some(replaced) = self.in_force(&pin.scope, pin.capability) else { return pin };
         if cause == ChangeCause::File && replaced.policy != pin.policy {
             let mut chain = replaced.clone();
             if let Some(link) = chain.then.iter_mut().find(|link| link.policy == pin.policy) {
@@ -142,9 +176,17 @@ impl Run {
             }
             return chain;
         }
-        let rest = if replaced.then.is_empty() { vec![replaced.first()] } else { replaced.then.clone() };
-        let then = rest.into_iter().filter(|link| link.component != pin.component).collect();
+        let is_another = |link: &PinnedLink| link.component != pin.component && link.policy != pin.policy;
+        let mut then: Vec<PinnedLink> = replaced.links().filter(is_another).collect();
+        let over = (then.len() + 1).saturating_sub(CHAIN_LINKS_MAX);
+        let last = then.len().saturating_sub(1);
+        then.drain(last.saturating_sub(over)..last);
         Pin { then, ..pin }
+    }
+
+    /// Who decides something in a scope now: somebody who was pinned there, or else in the next wider one.
+    pub fn in_force(&self, scope: &Scope, capability: Capability) -> Option<&Pin> {
+        self.seats.in_force(scope, capability, &self.workflow)
     }
 
     /// How often a pin was put; whoever follows the pins compares it.
@@ -201,7 +243,7 @@ impl Run {
         let (mut was, mut changed) = (Vec::new(), Vec::new());
         for pin in pins {
             let before = self.seats.seats.get(&Seats::key(pin)).map(|seat| (seat.pin.clone(), seat.proven));
-            let wider = self.seats.wider(pin, &self.workflow).cloned();
+            let wider = self.seats.wider(&pin.scope, pin.capability, &self.workflow).cloned();
             let proven = before.as_ref().is_some_and(|(_, proven)| *proven);
             let before = before.map(|(pin, _)| pin).or(wider);
             self.seats.put(pin, proven && cause != ChangeCause::Rollback, &self.workflow);
@@ -210,6 +252,9 @@ impl Run {
             {
                 // What comes back was good before.
                 seat.proven = true;
+                if let Some(gone) = &before {
+                    self.seats.forget_in_narrower(gone, pin, &self.workflow);
+                }
             }
             if before.as_ref().is_none_or(|before| !before.is_same_as(pin)) {
                 was.extend(before.map(|before| before.policy));

@@ -5,12 +5,13 @@ use baton_core::input::{ChangeCause, Pin};
 use baton_core::observation::Capability;
 use baton_core::workflow::Scope;
 use baton_core::{Input, RunId};
+use baton_store::Journal;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::control::ControlReply;
 use crate::error::RuntimeError;
-use crate::policies::Wanted;
-use crate::swap::{self, UsePolicy};
+use crate::policies::Bench;
+use crate::swap::{self, Deciding, UsePolicy};
 use crate::watch::Changed;
 
 use super::{EventLoop, RESULTS};
@@ -41,9 +42,15 @@ impl EventLoop {
     /// A person wants another policy in place.
     pub(super) fn take_use(&mut self, wanted: UsePolicy, reply: oneshot::Sender<ControlReply>) {
         match wanted.check(self.scribe.run()) {
-            Ok(()) => self.load(ChangeCause::Command, Some(reply), wanted.reference.clone(), move || {
-                wanted.read().map(|wanted| vec![wanted])
-            }),
+            Ok(()) => {
+                let deciding = Deciding::of(self.scribe.run(), &wanted.scope);
+                self.load(
+                    ChangeCause::Command,
+                    Some(reply),
+                    wanted.reference.clone(),
+                    move |bench, journal| swap::load_over(bench, journal, &deciding, wanted),
+                );
+            }
             Err(why) => self.replies.push((reply, ControlReply::Refused { why })),
         }
     }
@@ -52,7 +59,9 @@ impl EventLoop {
     pub(super) fn take_changed_files(&mut self) {
         for changed in self.watch.look(self.scribe.run()) {
             let Changed { reference, wanted } = changed;
-            self.load(ChangeCause::File, None, reference, move || wanted);
+            self.load(ChangeCause::File, None, reference, move |bench, journal| {
+                swap::load(bench, journal, &wanted?)
+            });
         }
     }
 
@@ -61,13 +70,13 @@ impl EventLoop {
         cause: ChangeCause,
         reply: Option<oneshot::Sender<ControlReply>>,
         reference: String,
-        read: impl FnOnce() -> Result<Vec<Wanted>, RuntimeError> + Send + 'static,
+        load: impl FnOnce(&Bench, &Journal) -> Result<Vec<Pin>, RuntimeError> + Send + 'static,
     ) {
         self.swaps.under_way += 1;
         let (bench, loaded) = (self.bench.clone(), self.swaps.loaded.0.clone());
         let journal = self.scribe.journal();
         self.actuator.compute(move || {
-            let result = read().and_then(|wanted| swap::load(&bench, &journal, &wanted));
+            let result = load(&bench, &journal);
             // Nobody listens only where the host is ending; whoever asked then hears so.
             let _ = loaded.blocking_send(Box::new(Loaded { reference, cause, result, reply }));
         });

@@ -43,8 +43,8 @@ Examples:
 
 The component is loaded, held to the contract and tried, its settings are validated, and it is asked some hundred generated \
 questions (`baton policy check` asks more), before anything changes. One that is not fit to decide is refused. It decides \
-from the next question on; questions that are being answered are answered by the one before, which stays at hand: after three \
-faults in a row (`breaker` in [policies]) it is taken back by itself. The run remembers it: `baton resume` goes on with it. \
+from the next question on; what is being answered, and what it abstains from, those before answer. After three \
+faults in a row (`breaker` in [policies]) it is taken back by itself. `--set` changes these settings and leaves the others of the run as they are. The run remembers it: `baton resume` goes on with it. \
 Where no host works on the run, the next one does. `baton policy which --run RUN` shows who decides."
 )]
 pub(crate) struct UseArgs {

@@ -7,6 +7,7 @@ use crate::ids::{Digest, RequestId};
 use crate::input::{ChangeCause, Input, Pin, Stamped};
 use crate::notice::Notice;
 use crate::observation::{Capability, ItemKind, ItemView};
+use crate::run::Run;
 use crate::workflow::{Scope, Workflow};
 
 const ASKED: Capability = Capability::Offloading;
@@ -257,23 +258,57 @@ fn faults_of_any_link_count_and_abstaining_is_no_fault() {
 }
 
 #[test]
-fn what_is_put_in_place_keeps_the_rest_of_the_chain_behind_it() {
-    // M3
-    let pins = [pin("built-in", Scope::Run), chain("team", &["rules", "built-in"])];
-    let world = at_work(workflow(&[("1", &["a", "b"])]), &pins);
-    let names = |pin: &Pin| pin.links().map(|link| link.policy).collect::<Vec<_>>();
-    let put = |policy: &str, cause| names(&world.run.with_rest(pin(policy, Scope::Run), cause));
-    assert_eq!(put("mine", ChangeCause::Command), ["mine", "rules", "built-in"]);
-    assert_eq!(put("built-in", ChangeCause::Command), ["built-in", "rules"]);
+fn what_is_put_in_place_keeps_the_chain_behind_it() {
+    // M3, M4: what it abstains from is decided as before.
+    let run = run_of(&[chain("team", &["rules", "built-in"])]);
+    let put = |pin: Pin| links(&run.with_rest(pin, ChangeCause::Command));
+    assert_eq!(put(pin("mine", Scope::Run)), ["mine", "team", "rules", "built-in"]);
+    assert_eq!(put(pin("mine", in_phase("1"))), ["mine", "team", "rules", "built-in"]);
+    // Another build, or other settings, of one that decides takes its place.
+    let newer = |policy| Pin { component: Digest::of("newer"), ..pin(policy, Scope::Run) };
+    assert_eq!(put(newer("team")), ["team", "rules", "built-in"]);
+    let set = Pin { settings: Digest::of("other"), ..pin("built-in", Scope::Run) };
+    assert_eq!(put(set), ["built-in", "team", "rules"]);
     // A file that changed takes its own place, not that of another one.
-    let newer = Pin { component: Digest::of("newer"), ..pin("rules", Scope::Run) };
-    let changed = world.run.with_rest(newer, ChangeCause::File);
-    assert_eq!(names(&changed), ["team", "rules", "built-in"]);
+    let changed = run.with_rest(newer("rules"), ChangeCause::File);
+    assert_eq!(links(&changed), ["team", "rules", "built-in"]);
     assert_eq!(changed.then[0].component, Digest::of("newer"));
-    // In front of one that stood alone it is the first of two.
-    let alone = at_work(workflow(&[("1", &["a", "b"])]), &[pin("built-in", Scope::Run)]);
-    assert_eq!(
-        names(&alone.run.with_rest(pin("mine", Scope::Run), ChangeCause::Command)),
-        ["mine", "built-in"]
-    );
+    // Where a chain grows too long, the last of all stays.
+    let long = run_of(&[chain("a", &["b", "c", "d", "built-in"])]);
+    let longer = long.with_rest(pin("mine", Scope::Run), ChangeCause::Command);
+    assert_eq!(links(&longer), ["mine", "a", "b", "c", "built-in"]);
+}
+
+fn links(pin: &Pin) -> Vec<String> {
+    pin.links().map(|link| link.policy).collect()
+}
+
+fn run_of(pins: &[Pin]) -> Run {
+    let mut run = Run::new();
+    run.workflow = workflow(&[("1", &["a"])]);
+    run.change_pins(pins, ChangeCause::Command);
+    run
+}
+
+#[test]
+fn what_was_rolled_back_comes_back_in_no_narrower_scope() {
+    // M3
+    let mut run = run_of(&[pin("resilience", Scope::Run)]);
+    let put = |run: &mut Run, pin: Pin| {
+        let pin = run.with_rest(pin, ChangeCause::Command);
+        run.change_pins(&[pin], ChangeCause::Command);
+    };
+    put(&mut run, pin("house", Scope::Run));
+    put(&mut run, pin("trapper", in_phase("1")));
+    let seat = |run: &Run| {
+        let seat = run.seats().find(|seat| seat.pin.scope == in_phase("1")).unwrap();
+        (links(seat.pin), seat.behind.iter().map(links).collect::<Vec<_>>())
+    };
+    let (decides, behind) = seat(&run);
+    assert_eq!(decides, ["trapper", "house", "resilience"]);
+    assert_eq!(behind, [["house", "resilience"]]);
+    run.change_pins(&[pin("resilience", Scope::Run)], ChangeCause::Rollback);
+    let (decides, behind) = seat(&run);
+    assert_eq!(decides, ["trapper", "resilience"]);
+    assert_eq!(behind, [["resilience"]]);
 }
