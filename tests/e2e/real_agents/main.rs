@@ -12,6 +12,7 @@ mod scene;
 mod split;
 #[path = "../support/mod.rs"]
 mod support;
+mod trouble;
 
 use agent::{
     CLAUDE, CLAUDE_ACP, CLAUDE_ACP_SUBSCRIBED, CLAUDE_SEARCHING, CLAUDE_SUBSCRIBED, CODEX, CODEX_ACP,
@@ -88,4 +89,9 @@ fn claude_is_waited_for_until_its_subscription_resets() {
 #[test]
 fn claude_acp_is_waited_for_until_its_subscription_resets() {
     scenario::quota(&CLAUDE_ACP_SUBSCRIBED);
+}
+
+#[test]
+fn claude_that_refuses_to_compact_is_continued_at_once() {
+    trouble::refused_compaction(&CLAUDE);
 }

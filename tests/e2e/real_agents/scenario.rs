@@ -18,7 +18,7 @@ use crate::support::until;
 const RESETS_IN_S: [u64; 2] = [12, 45];
 
 /// Every objective in turn, with so many pages.
-fn script(scene: &Scene<'_>, pages: [usize; 3]) -> Script {
+pub(crate) fn script(scene: &Scene<'_>, pages: [usize; 3]) -> Script {
     OBJECTIVES.iter().zip(pages).fold(Script::new(), |script, (objective, pages)| {
         script.on(format!("- [{objective}]"), scene.turns(objective, pages))
     })

@@ -98,6 +98,12 @@ impl<'a> Scene<'a> {
         Self { switches: vec![("ENABLE_TOOL_SEARCH", searches)], ..self }
     }
 
+    /// With further variables in the agent's environment.
+    pub(crate) fn with(mut self, switches: &[(&'static str, &'static str)]) -> Self {
+        self.switches.extend_from_slice(switches);
+        self
+    }
+
     /// Writes `pages` of filler and the file itself, reports the objective done, and says so.
     pub(crate) fn turns(&self, objective: &str, pages: usize) -> Vec<Turn> {
         let workspace = self.workspace();

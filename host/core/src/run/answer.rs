@@ -252,15 +252,24 @@ impl Run {
             return;
         };
         session.state = SessionState::Compacting;
-        let session = session.id.clone();
+        let (session, answer_bytes) = (session.id.clone(), session.answer_bytes);
         let action = self.emit(Action::Compact { session, instructions });
-        self.phases[p].step = Step::Compacting { action };
+        self.phases[p].step = Step::Compacting { action, answer_bytes };
     }
 
+    /// There is no more room than before. Where the host asked for it, the next session takes over while this one can still say what
+    /// it knows; a compaction that fails once is not tried again.
     pub(super) fn compaction_failed(&mut self, p: usize, text: &str) {
         if let Some(session) = self.phases[p].session.clone() {
             let (phase, text) = (self.phases[p].spec.id.clone(), text.to_owned());
             self.notify(Notice::CompactionFailed { phase, session, text });
+        }
+        if let Step::Compacting { .. } = self.phases[p].step {
+            if let Some(session) = self.session_mut(p) {
+                NEAR_CAPACITY.clone_into(&mut session.ending);
+            }
+            let because = format!("its context is nearly full and could not be compacted: {text}");
+            self.hand_over(p, Succession::Continuation, &because);
         }
     }
 }

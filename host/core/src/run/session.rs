@@ -178,6 +178,17 @@ impl Session {
         self.turn_began = at;
     }
 
+    /// What it has said since it had said so many bytes; that is not part of its answer.
+    pub(super) fn take_back_since(&mut self, answer_bytes: u64) -> String {
+        let new = usize::try_from(self.answer_bytes.saturating_sub(answer_bytes)).unwrap_or(usize::MAX);
+        self.answer_bytes = answer_bytes.min(self.answer_bytes);
+        let mut from = self.answer_tail.len().saturating_sub(new);
+        while !self.answer_tail.is_char_boundary(from) {
+            from += 1;
+        }
+        self.answer_tail.split_off(from)
+    }
+
     /// What its newest turns took, newest first.
     pub(super) fn turns_taken(&self) -> Vec<TurnTaken> {
         self.turns_taken.iter().rev().cloned().collect()

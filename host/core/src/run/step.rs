@@ -97,6 +97,8 @@ pub(super) enum Step {
     /// `Compact`: delivered or not, the prompt that carries it has not ended.
     Compacting {
         action: ActionId,
+        /// Bytes that the agent had said when it was asked.
+        answer_bytes: u64,
     },
     /// `Assess` after a session is gone, for what it leaves behind.
     Surveying {
@@ -298,7 +300,7 @@ impl Step {
             | Step::Measuring { action, .. }
             | Step::Proving { action }
             | Step::Summarising { action, .. }
-            | Step::Compacting { action }
+            | Step::Compacting { action, .. }
             | Step::Surveying { action, .. }
             | Step::Inspecting { action, .. }
             | Step::Rechecking { action, .. }

@@ -66,10 +66,7 @@ impl Run {
             }
             (Step::Working { .. }, Outcome::Failed { error }) => self.hand_over(p, Succession::Retry, error),
             (Step::Summarising { digest, then, .. }, outcome) => self.summarised(p, digest, then, outcome),
-            (Step::Compacting { .. }, Outcome::Failed { error }) => {
-                self.compaction_failed(p, error);
-                self.brief_next(p, BriefKind::Next);
-            }
+            (Step::Compacting { .. }, Outcome::Failed { error }) => self.compaction_failed(p, error),
             (Step::Surveying { then, .. }, _) => self.surveyed(p, then),
             (Step::Inspecting { then, draft, .. }, outcome) => self.inspected(p, then, *draft, outcome),
             (Step::Rechecking { kind, focus, .. }, outcome) => self.rechecked(p, kind, focus, outcome),
@@ -148,14 +145,11 @@ impl Run {
                 let (before, after) = (*before_tokens, *after_tokens);
                 self.notify(Notice::Compacted { phase, session: id, asked, before, after });
                 match asked {
-                    true => self.compaction_ended(p, BriefKind::ReOriented),
+                    true => self.compacted(p),
                     false => self.lost_context(p),
                 }
             }
-            AgentEvent::CompactionFailed { text } => {
-                self.compaction_failed(p, text);
-                self.compaction_ended(p, BriefKind::Next);
-            }
+            AgentEvent::CompactionFailed { text } => self.compaction_failed(p, text),
             AgentEvent::PromptEnded { .. } => self.prompt_ended(p),
             AgentEvent::Omitted { events, text_bytes } => {
                 let (events, text_bytes) = (*events, *text_bytes);
@@ -167,8 +161,10 @@ impl Run {
 
     /// A wait in place is not over yet: the prompt may have ended because the agent gave up on it.
     fn prompt_ended(&mut self, p: usize) {
-        let Step::Working { focus, interrupted, .. } = self.phases[p].step.clone() else {
-            return;
+        let (focus, interrupted) = match self.phases[p].step.clone() {
+            Step::Working { focus, interrupted, .. } => (focus, interrupted),
+            Step::Compacting { answer_bytes, .. } => return self.compaction_refused(p, answer_bytes),
+            _ => return,
         };
         if let Some(session) = self.session_mut(p) {
             session.state = SessionState::Idle;
@@ -181,14 +177,20 @@ impl Run {
         }
     }
 
-    /// A compaction that was asked for ends in no `PromptEnded`.
-    fn compaction_ended(&mut self, p: usize, kind: BriefKind) {
+    fn compacted(&mut self, p: usize) {
         if let Step::Compacting { .. } = self.phases[p].step {
             if let Some(session) = self.session_mut(p) {
                 session.state = SessionState::Idle;
             }
-            self.brief_next(p, kind);
+            self.brief_next(p, BriefKind::ReOriented);
         }
+    }
+
+    /// A compaction that was asked for ends in no `PromptEnded`: an agent that only answers has refused it.
+    fn compaction_refused(&mut self, p: usize, answer_bytes: u64) {
+        let said = self.session_mut(p).map(|session| session.take_back_since(answer_bytes));
+        let said = said.as_deref().map(str::trim).filter(|said| !said.is_empty());
+        self.compaction_failed(p, &said.unwrap_or("the agent answered, and did not compact").to_owned());
     }
 
     pub(super) fn session_ended(&mut self, id: &SessionId, exit: Exit) {

@@ -195,6 +195,22 @@ fn compaction_comes_between_prompts_after_the_safety_net_and_reorients() {
 }
 
 #[test]
+fn a_compaction_that_is_refused_hands_off_at_once() {
+    // B1, A6
+    let mut world = three();
+    (world.script, world.refusal) = ([Does::Finish(750)].into(), Some("/compact is not available"));
+    world.go();
+    assert_eq!(world.ending(), Some(Ending::Done));
+    assert_eq!(kinds(&world), [BriefKind::First, BriefKind::Continuing, BriefKind::Next]);
+    let told = |n: &Notice| matches!(n, Notice::CompactionFailed { text, .. } if text == "/compact is not available");
+    assert_eq!(world.count(told), 1);
+    assert_eq!(world.count(|n| matches!(n, Notice::Retrying { .. } | Notice::Stopped { .. })), 0);
+    // What it said to that is no part of its answer.
+    let texts = world.texts_of_prompts();
+    assert!(!texts.iter().any(|text| text.contains("not available")), "{texts:?}");
+}
+
+#[test]
 fn a_high_percentage_warns_once_and_stops_nothing() {
     // D5
     let mut world = three();

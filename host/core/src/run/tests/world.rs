@@ -54,6 +54,8 @@ pub(super) struct World {
     pub(super) lead: bool,
     /// Agents can compact, and are made to from 70 %.
     pub(super) compacts: bool,
+    /// What agents answer instead of compacting.
+    pub(super) refusal: Option<&'static str>,
     /// What a verification prints.
     pub(super) findings: String,
     /// Tokens in the window from which large inputs become references (C4).
@@ -157,6 +159,7 @@ impl World {
             commits_since: 0,
             lead: false,
             compacts: true,
+            refusal: None,
             findings: "no".into(),
             offload_from: 850,
             offloads: None,
@@ -324,6 +327,13 @@ impl World {
             Action::Prompt { session, focus, .. } => {
                 self.absent.retain(|file| !self.taken_by_checks.contains(file));
                 self.act(&session, &focus);
+                Outcome::Delivered
+            }
+            Action::Compact { session, .. } if self.refusal.is_some() => {
+                let text = self.refusal.unwrap_or_default().to_owned();
+                self.event(&session, AgentEvent::Text { text });
+                let stop_reason = "end_turn".to_owned();
+                self.event(&session, AgentEvent::PromptEnded { stop_reason, is_error: false });
                 Outcome::Delivered
             }
             Action::Compact { session, .. } => {
