@@ -172,7 +172,7 @@ fn check_says_which_agent_is_missing_and_that_the_workflow_is_sound() {
     let home = home();
     workflow(home.path(), "agent = \"acp:no-such-agent --acp\"");
     let output = baton(home.path(), &["check", "w.toml"]);
-    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
     assert!(text(&output.stdout).contains("w.toml is a workflow"));
     let said = text(&output.stderr);
     assert!(said.contains("phase a cannot start here") && said.contains("no-such-agent"), "{said}");

@@ -17,7 +17,7 @@ use tokio::sync::mpsc;
 use crate::driver::AgentHandle;
 use crate::files::Mask;
 use crate::process::Process;
-use crate::{acp, claude, codex, environment, mark, plain, program};
+use crate::{acp, claude, codex, environment, mark, plain, program, ready};
 
 /// Everything that is needed to start an agent. Nothing is taken from the host's own environment behind its back.
 #[derive(Clone, Debug)]
@@ -139,6 +139,14 @@ pub enum SpawnError {
         /// As it is written in the workflow, made absolute.
         program: PathBuf,
     },
+    /// The agent would not begin: nobody logged it in, or it refuses what it is given.
+    #[error("{why}: {mend}")]
+    NotReady {
+        /// What is wrong.
+        why: String,
+        /// What mends it.
+        mend: String,
+    },
     /// A rehearsal without a script.
     #[error("the role {role} plays the rehearsal agent, which needs a script: set `roles.{role}.script`")]
     NoScript {
@@ -169,9 +177,10 @@ impl SpawnError {
     /// Trying again cannot help: something is to be installed or corrected first.
     pub fn needs_a_person(&self) -> bool {
         match self {
-            SpawnError::NotOnPath { .. } | SpawnError::NotExecutable { .. } | SpawnError::NoScript { .. } => {
-                true
-            }
+            SpawnError::NotOnPath { .. }
+            | SpawnError::NotExecutable { .. }
+            | SpawnError::NotReady { .. }
+            | SpawnError::NoScript { .. } => true,
             SpawnError::NoGuard { .. } | SpawnError::System { .. } => false,
         }
     }
@@ -207,6 +216,7 @@ pub async fn spawn(
 ) -> Result<(AgentHandle, Spawned), SpawnError> {
     let path = launch.inherit.get(std::ffi::OsStr::new("PATH")).cloned();
     let program = program::resolve(&launch.spec, &launch.role, &launch.own_exe, path.as_deref())?;
+    ready::expect_ready(&launch.spec.agent, &launch.role, &program, &launch.inherit).await?;
     let command = match &launch.spec.agent {
         AgentKind::Claude => claude::command(program, &launch),
         AgentKind::Codex => codex::command(program, &launch.role),

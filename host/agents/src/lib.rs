@@ -20,6 +20,8 @@ mod plain;
 mod proc;
 mod process;
 mod program;
+mod query;
+mod ready;
 mod rehearsal;
 mod relay;
 mod survey;
@@ -33,6 +35,7 @@ pub use launch::{
 pub use mark::{adopt_orphans, is_of_a_session};
 pub use orphan::{Orphan, end_left_behind, end_orphan, probe_orphan};
 pub use program::{find_program, preview_command};
+pub use ready::check_ready;
 pub use rehearsal::{rehearsal_main, script::ScriptError, script::check_script};
 pub use relay::relay_main;
 pub use survey::{KnownBy, SurveyedAgent, survey};

@@ -1,28 +1,18 @@
 //! Which agents are there: where each one's program is, its version, and what it can do. Starts no session.
 
-use std::collections::BTreeMap;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 use std::time::Duration;
 
 use baton_core::facts::Capabilities;
 use baton_core::workflow::{AgentKind, Role};
-use rustix::process::Signal;
-use tokio::io::AsyncReadExt as _;
 
 use crate::launch::capabilities;
-use crate::proc;
 use crate::program::{advice, find_program};
+use crate::query;
 
 /// How long a program may take to tell its version: those that are scripts of many megabytes take seconds when cold.
 const VERSION_TIME: Duration = Duration::from_secs(15);
-
-/// How long its answer may stay open after it, held by something that it started.
-const VERSION_DRAIN: Duration = Duration::from_millis(250);
-
-/// How much of its answer is read; a version is on the first lines.
-const VERSION_BYTES: u64 = 4096;
 
 /// A version longer than this is none.
 const VERSION_CHARS: usize = 60;
@@ -131,46 +121,11 @@ async fn look(role: &Role, path: Option<&OsStr>, own_exe: &Path) -> SurveyedAgen
     SurveyedAgent { agent, title, program, version, capabilities: can, known_by, advice }
 }
 
-/// Asks a program for its version: with no environment but `PATH`, nothing on stdin, and not for long. What it starts
-/// meanwhile is ended with it.
+/// Asks a program for its version, with no environment but `PATH`.
 async fn version(program: &Path, path: Option<&OsStr>) -> Option<String> {
-    let environment: BTreeMap<&str, OsString> =
-        [("PATH", path.unwrap_or_default().to_owned()), ("LANG", "C.UTF-8".into())].into();
-    let mut child = tokio::process::Command::new(program)
-        .arg("--version")
-        .env_clear()
-        .envs(environment)
-        .current_dir("/")
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .process_group(0)
-        .kill_on_drop(true)
-        .spawn()
-        .ok()?;
-    let group = child.id();
-    let stdout = child.stdout.take()?;
-    let mut said = Vec::new();
-    {
-        let mut stdout = stdout.take(VERSION_BYTES);
-        let told = stdout.read_to_end(&mut said);
-        let exited = async {
-            let _ = child.wait().await;
-            tokio::time::sleep(VERSION_DRAIN).await;
-        };
-        let late = tokio::time::sleep(VERSION_TIME);
-        // Told in full, or gone, or too slow: what was told until then counts.
-        tokio::select! {
-            _ = told => {}
-            () = exited => {}
-            () = late => {}
-        }
-    }
-    if let Some(group) = group {
-        proc::signal_group(group, Signal::KILL);
-    }
-    let _ = child.wait().await;
-    version_in(&String::from_utf8_lossy(&said))
+    let environment =
+        [("PATH".into(), path.unwrap_or_default().to_owned()), ("LANG".into(), "C.UTF-8".into())].into();
+    version_in(&query::ask(program, &["--version"], &environment, VERSION_TIME).await)
 }
 
 /// The first line that has a digit in it.

@@ -12,6 +12,7 @@ mod ending;
 mod phrases;
 mod place;
 mod reset;
+mod setup;
 mod signals;
 
 use baton_sdk::Host;
@@ -23,6 +24,7 @@ use baton_sdk::{completion as done, recovery};
 
 use codes::Class;
 pub(crate) use completion::wanted;
+use setup::Cause;
 use signals::{Found, Signals};
 
 /// Exit codes by which a shell tells that a signal ended the process: hang-up, interrupt, terminate.
@@ -215,11 +217,18 @@ fn ended(host: &impl Host, o: &Observation) -> Outcome {
                 (None, None) if exit.by_host => "it was lost with the host".to_owned(),
                 (None, None) => "no exit code".to_owned(),
             };
+            if !interrupted && let Some(unready) = unready(host, o, &signals) {
+                return unready;
+            }
             let turns_over = exit.code == Some(GEMINI_TURN_LIMIT_EXIT) && o.session.agent.contains("gemini");
             let (verdict, reason) = if turns_over {
                 (Verdict::TurnLimit, format!("the cap of turns was reached ({how})"))
             } else if interrupted {
                 (Verdict::Interrupted, format!("its process was ended ({how})"))
+            } else if let Some(last) = signals.last_printed() {
+                let reason = format!("the process ended ({how}): {}", last.text);
+                let evidence = vec![last, observed(how)];
+                return Outcome { evidence, recovery: Action::Retry, ..plain(Verdict::Failed, reason) };
             } else if o.answer_bytes == 0 {
                 (Verdict::Failed, format!("the process ended without a word ({how})"))
             } else {
@@ -280,6 +289,9 @@ fn nudge(host: &impl Host, o: &Observation) -> Action {
 }
 
 fn verdict_of<H: Host>(host: &H, o: &Observation, signals: &Signals<'_, H>, found: &Found<'_>) -> Outcome {
+    if let Class::Unauthenticated | Class::Failed = found.class {
+        return broken(host, o, signals, found);
+    }
     let said = found.said(signals);
     let evidence =
         vec![Evidence { channel: found.signal.channel, seq: Some(found.signal.seq), text: said.clone() }];
@@ -289,9 +301,7 @@ fn verdict_of<H: Host>(host: &H, o: &Observation, signals: &Signals<'_, H>, foun
         Class::BudgetLimit => (Verdict::BudgetLimit, "the cap of cost was reached"),
         Class::Truncated => (Verdict::Truncated, "the answer was cut off"),
         Class::Interrupted => (Verdict::Interrupted, "the prompt was interrupted"),
-        Class::Unauthenticated => {
-            (Verdict::Unauthenticated, "the agent is not logged in, or its key is not accepted")
-        }
+        Class::Unauthenticated => (Verdict::Unauthenticated, Cause::LoggedOut.what()),
         Class::Refused => (Verdict::Refused, "the model declined to answer"),
         Class::Failed => (Verdict::Failed, "the agent reports an error"),
         Class::Completed => (Verdict::Answered, "the prompt was answered"),
@@ -308,6 +318,32 @@ fn verdict_of<H: Host>(host: &H, o: &Observation, signals: &Signals<'_, H>, foun
     };
     let recovery = course(host, o, verdict, &said);
     Outcome { evidence, recovery, ..plain(verdict, format!("{what}: {said}")) }
+}
+
+/// It failed: for a cause that a person has to mend, or by an error, in the words that say most.
+fn broken<H: Host>(host: &H, o: &Observation, signals: &Signals<'_, H>, found: &Found<'_>) -> Outcome {
+    if let Some(unready) = unready(host, o, signals) {
+        return unready;
+    }
+    let own =
+        || Evidence { channel: found.signal.channel, seq: Some(found.signal.seq), text: found.said(signals) };
+    let evidence = signals.explained().unwrap_or_else(own);
+    let said = evidence.text.clone();
+    let (verdict, what) = match found.class {
+        Class::Unauthenticated => (Verdict::Unauthenticated, Cause::LoggedOut.what()),
+        _ => (Verdict::Failed, "the agent reports an error"),
+    };
+    let recovery = course(host, o, verdict, &said);
+    Outcome { evidence: vec![evidence], recovery, ..plain(verdict, format!("{what}: {said}")) }
+}
+
+/// The agent could not begin, and no other session could.
+fn unready<H: Host>(host: &H, o: &Observation, signals: &Signals<'_, H>) -> Option<Outcome> {
+    let (cause, evidence) = setup::cause(host, o, signals)?;
+    let said = evidence.text.clone();
+    let recovery = cause.ask(&o.session.agent, &said);
+    let reason = format!("{}: {said}", cause.what());
+    Some(Outcome { evidence: vec![evidence], recovery, ..plain(cause.verdict(), reason) })
 }
 
 fn quota(verdict: Verdict, cause: QuotaCause, retrying: bool, said: &str) -> Outcome {
@@ -378,9 +414,7 @@ fn course(host: &impl Host, o: &Observation, verdict: Verdict, said: &str) -> Ac
         Verdict::Stalled => after_stall(host, o),
         Verdict::Failed | Verdict::Refused => Action::Retry,
         // Every other session would be told the same.
-        Verdict::Unauthenticated => Action::AskPerson(format!(
-            "The agent cannot log in ({said}). Log it in, or give it its key; then go on?"
-        )),
+        Verdict::Unauthenticated => Cause::LoggedOut.ask(&o.session.agent, said),
         Verdict::NeedsInput => Action::AskPerson(format!("The agent asks: {said}")),
         _ => usual(verdict),
     }

@@ -17,6 +17,7 @@ mod trouble;
 use agent::{
     CLAUDE, CLAUDE_ACP, CLAUDE_ACP_SUBSCRIBED, CLAUDE_SEARCHING, CLAUDE_SUBSCRIBED, CODEX, CODEX_ACP,
 };
+use trouble::Unready;
 
 /// Every agent goes through every scenario, each a test of its own.
 macro_rules! each_through_everything {
@@ -94,4 +95,67 @@ fn claude_acp_is_waited_for_until_its_subscription_resets() {
 #[test]
 fn claude_that_refuses_to_compact_is_continued_at_once() {
     trouble::refused_compaction(&CLAUDE);
+}
+
+// What keeps an agent from beginning is said in its own words, with what mends it, and costs one question.
+
+const NO_KEY: &[&str] = &["ANTHROPIC_API_KEY"];
+/// With further arguments nobody but the session can tell.
+const ARGUMENTS: &str = "args = [\"--strict-mcp-config\"]";
+
+#[test]
+fn claude_that_is_not_logged_in_is_known_before() {
+    let (says, mended_by) = ("Claude Code is not logged in", "`claude /login`");
+    let unready = Unready { role: "", lacking: NO_KEY, switches: &[], says, mended_by };
+    trouble::known_before(&CLAUDE, "edit", &unready);
+}
+
+#[test]
+fn claude_that_is_not_logged_in_asks_once() {
+    let (says, mended_by) = ("Not logged in · Please run /login", "`claude /login`");
+    let unready = Unready { role: ARGUMENTS, lacking: NO_KEY, switches: &[], says, mended_by };
+    trouble::asks_once(&CLAUDE, "edit", &unready);
+}
+
+#[test]
+fn claude_that_refuses_root_is_known_before() {
+    if !rustix::process::getuid().is_root() {
+        return;
+    }
+    let (says, mended_by) = ("refuses `permission = \"full\"` as root", "IS_SANDBOX=1");
+    let unready = Unready { role: "", lacking: &["IS_SANDBOX"], switches: &[], says, mended_by };
+    trouble::known_before(&CLAUDE, "full", &unready);
+}
+
+#[test]
+fn claude_that_refuses_root_asks_once() {
+    if !rustix::process::getuid().is_root() {
+        return;
+    }
+    let role = "args = [\"--dangerously-skip-permissions\"]";
+    let (says, mended_by) = ("cannot be used with root/sudo privileges", "IS_SANDBOX=1");
+    let unready = Unready { role, lacking: &["IS_SANDBOX"], switches: &[], says, mended_by };
+    trouble::asks_once(&CLAUDE, "edit", &unready);
+}
+
+#[test]
+fn claude_that_reaches_no_provider_asks_once() {
+    let switches = &[("ANTHROPIC_BASE_URL", "http://127.0.0.1:1"), ("CLAUDE_CODE_MAX_RETRIES", "1")];
+    let unready = Unready { role: "", lacking: &[], switches, says: "ECONNREFUSED", mended_by: "network" };
+    trouble::asks_once(&CLAUDE, "edit", &unready);
+}
+
+#[test]
+fn codex_that_lacks_its_key_is_known_before() {
+    let (says, mended_by) = ("needs OPENAI_API_KEY, which is not set", "env = [\"OPENAI_API_KEY\"]");
+    let unready = Unready { role: "", lacking: &["OPENAI_API_KEY"], switches: &[], says, mended_by };
+    trouble::known_before(&CODEX, "full", &unready);
+}
+
+#[test]
+fn codex_that_lacks_its_key_asks_once() {
+    let role = "args = [\"-c\", \"model_providers.simulated.env_key='FAKE_API_KEY'\"]";
+    let (says, mended_by) = ("Missing environment variable: `FAKE_API_KEY`", "env = [\"FAKE_API_KEY\"]");
+    let unready = Unready { role, lacking: &[], switches: &[], says, mended_by };
+    trouble::asks_once(&CODEX, "full", &unready);
 }

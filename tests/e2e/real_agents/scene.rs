@@ -50,6 +50,8 @@ pub(crate) struct Scene<'a> {
     home: PathBuf,
     /// Further variables of the agent's environment.
     switches: Vec<(&'static str, &'static str)>,
+    /// Variables that it lacks.
+    lacking: Vec<&'static str>,
 }
 
 impl<'a> Scene<'a> {
@@ -75,7 +77,7 @@ impl<'a> Scene<'a> {
         stage.write("relay.toml", workflow);
         let home = stage.path("home");
         fs::create_dir(&home).unwrap();
-        Self { agent, stage, home, switches: Vec::new() }
+        Self { agent, stage, home, switches: Vec::new(), lacking: Vec::new() }
     }
 
     /// The same with nothing to write: three objectives that are only reported, by an agent that may do so little.
@@ -101,6 +103,12 @@ impl<'a> Scene<'a> {
     /// With further variables in the agent's environment.
     pub(crate) fn with(mut self, switches: &[(&'static str, &'static str)]) -> Self {
         self.switches.extend_from_slice(switches);
+        self
+    }
+
+    /// Without these variables in the agent's environment.
+    pub(crate) fn without(mut self, names: &[&'static str]) -> Self {
+        self.lacking.extend_from_slice(names);
         self
     }
 
@@ -134,6 +142,9 @@ impl<'a> Scene<'a> {
     pub(crate) fn start(&self, arguments: &[&str], simulator: &Simulator) -> Host {
         let mut command = self.stage.command(arguments);
         command.envs(self.agent.environment(&self.home, simulator)).envs(self.switches.iter().copied());
+        for name in &self.lacking {
+            command.env_remove(name);
+        }
         // Not a pipe: nobody reads before the end.
         let said = self.stage.write("said", "");
         let said = File::options().append(true).open(said).unwrap();
@@ -150,6 +161,14 @@ impl<'a> Scene<'a> {
         let asked = asked(simulator);
         assert_eq!(host.0.wait().unwrap().code(), Some(0), "\n{said}\nthe model was asked {asked:#?}");
         Run::read(&self.stage)
+    }
+
+    /// Runs a command of `baton` in the agent's environment, and gives its exit code with what it printed.
+    pub(crate) fn command(&self, arguments: &[&str], simulator: &Simulator) -> (Option<i32>, String) {
+        let mut host = self.start(arguments, simulator);
+        until("baton ends", || host.0.try_wait().unwrap().is_some());
+        let said = fs::read_to_string(self.stage.path("said")).unwrap();
+        (host.0.wait().unwrap().code(), said)
     }
 
     #[track_caller]

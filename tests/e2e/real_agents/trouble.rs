@@ -1,11 +1,13 @@
 //! What keeps an agent from its work: each costs no more than it must, and is said in the agent's own words.
 
+use baton_runtime::core::input::Choice;
 use baton_runtime::core::notice::Notice;
-use baton_simulator::Simulator;
+use baton_runtime::core::view::PhaseStatus;
+use baton_simulator::{Script, Simulator};
 
 use crate::agent::RealAgent;
 use crate::scenario::script;
-use crate::scene::{MESSAGE_SCALE, Scene};
+use crate::scene::{MESSAGE_SCALE, Run, Scene, asked};
 
 /// Its context is nearly full and it says no to `/compact`: the next session goes on, and nobody waits for a stall.
 pub(crate) fn refused_compaction(agent: &RealAgent) {
@@ -22,6 +24,67 @@ pub(crate) fn refused_compaction(agent: &RealAgent) {
     // Neither a stall nor any other failure came of it.
     assert_eq!(run.stops(), [], "{:#?}", run.plot());
     assert_eq!(run.story.count(|notice| matches!(notice, Notice::Retrying { .. })), 0);
+}
+
+/// What an agent that cannot begin says, and what mends it.
+pub(crate) struct Unready {
+    /// Further lines of its role.
+    pub(crate) role: &'static str,
+    pub(crate) lacking: &'static [&'static str],
+    pub(crate) switches: &'static [(&'static str, &'static str)],
+    pub(crate) says: &'static str,
+    pub(crate) mended_by: &'static str,
+}
+
+/// Known before its first session: `check` says so and ends with 2, and the run asks at once.
+pub(crate) fn known_before(agent: &RealAgent, permission: &str, unready: &Unready) {
+    let Some(scene) = unready.scene(agent, permission) else { return };
+    let simulator = Simulator::start(Script::new()).unwrap();
+    let (code, checked) = scene.command(&["check", "relay.toml"], &simulator);
+    assert_eq!(code, Some(2), "{checked}");
+    let (code, said) = scene.command(&["run", "relay.toml"], &simulator);
+    assert_eq!(code, Some(5), "{said}");
+    for (wanted, said) in
+        [unready.says, unready.mended_by].iter().flat_map(|wanted| [(wanted, &checked), (wanted, &said)])
+    {
+        assert!(said.contains(wanted), "{wanted} is not in: {said}");
+    }
+    assert_eq!(Run::read(&scene.stage).groups.len(), 0, "no process was started");
+    assert_eq!(asked(&simulator), []);
+}
+
+/// Found in its first session: one question with the agent's own reason and what mends it, no retry and no handoff.
+pub(crate) fn asks_once(agent: &RealAgent, permission: &str, unready: &Unready) {
+    let Some(scene) = unready.scene(agent, permission) else { return };
+    let simulator = Simulator::start(Script::new()).unwrap();
+    let (code, said) = scene.command(&["run", "relay.toml"], &simulator);
+    assert_eq!(code, Some(5), "{said}");
+    let run = Run::read(&scene.stage);
+    let phase = run.phase();
+    assert_eq!(phase.status, PhaseStatus::Paused, "{said}\n{:#?}", run.plot());
+    assert_eq!((phase.sessions.len(), phase.handoffs.len()), (1, 0), "{:#?}", run.plot());
+    assert_eq!(run.story.count(|notice| matches!(notice, Notice::Retrying { .. })), 0);
+    let questions = &run.story.view.questions;
+    let [question] = questions.as_slice() else { panic!("{questions:#?}") };
+    assert!(!question.choices.contains(&Choice::Accept), "{question:#?}");
+    for wanted in [unready.says, unready.mended_by] {
+        assert!(question.text.contains(wanted) && said.contains(wanted), "{said}");
+    }
+    let stops = run.stops();
+    assert!(matches!(stops.as_slice(), [(_, evidence)] if evidence.contains(unready.says)), "{stops:?}");
+    assert_eq!(asked(&simulator), []);
+    assert_eq!(scene.left(&run.groups), [""; 0]);
+}
+
+impl Unready {
+    fn scene<'a>(&self, agent: &'a RealAgent, permission: &str) -> Option<Scene<'a>> {
+        let role = format!("{}\n{}", agent.role_with(permission)?, self.role);
+        let workflow = format!(
+            "name = \"relay\"\ngoal = \"One file.\"\n[roles.executor]\n{role}\n[limits]\nbackoff = \"1s\"\n[[phases]]\n\
+             id = \"write\"\ntitle = \"Write it\"\n[[phases.objectives]]\nid = \"alpha\"\ndescription = \"Write alpha.txt.\"\n"
+        );
+        Some(Scene::on_stage(agent, &workflow).without(self.lacking).with(self.switches))
+    }
 }
 
 fn refusal(notice: &Notice) -> Option<&str> {

@@ -1,12 +1,13 @@
 //! `baton check`: holds a workflow file and its policies to everything that `run` would, and starts nothing.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
 use std::path::PathBuf;
 
-use baton_runtime::agents::find_program;
+use baton_runtime::agents::check_ready;
 use baton_runtime::core::Workflow;
 use baton_runtime::core::input::Pin;
-use baton_runtime::core::workflow::{Scope, WorkspaceChoice};
+use baton_runtime::core::workflow::{Role, Scope, WorkspaceChoice};
 use baton_runtime::{dry_run, expect_free_folder};
 use clap::{Args, ValueHint};
 
@@ -24,7 +25,10 @@ use crate::render::words;
 #[command(after_help = "\
 Examples:
   baton check workflow.toml
-  baton check workflow.toml --workspace ~/app    and the folder it would write to")]
+  baton check workflow.toml --workspace ~/app    and the folder it would write to
+
+It ends with 2 as well where an agent could not begin here: one that is not installed or not logged in, or that refuses what it
+is given.")]
 pub(crate) struct CheckArgs {
     /// The workflow file
     #[arg(value_name = "WORKFLOW.toml", value_hint = ValueHint::FilePath)]
@@ -62,8 +66,8 @@ pub(crate) fn check(args: CheckArgs) -> anyhow::Result<Exit> {
     for line in remarks(&workflow) {
         out::progress(&line);
     }
-    warn_of_missing_agents(&workflow);
-    Ok(Exit::Done)
+    let unready = tell_of_unready_agents(&workflow, &place.config.environment)?;
+    Ok(if unready { Exit::Usage } else { Exit::Done })
 }
 
 /// What a person should know of files that others will see.
@@ -91,18 +95,25 @@ fn remarks(workflow: &Workflow) -> Vec<String> {
     remarks
 }
 
-/// The workflow is sound without them, and may be meant for another machine.
-fn warn_of_missing_agents(workflow: &Workflow) {
-    let path = std::env::var_os("PATH");
+/// The workflow is sound without them, and may be meant for another machine. True where one of its agents would not begin here.
+fn tell_of_unready_agents(
+    workflow: &Workflow,
+    environment: &BTreeMap<OsString, OsString>,
+) -> anyhow::Result<bool> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let mut asked: Vec<Role> = Vec::new();
     let mut told = BTreeSet::new();
     for phase in &workflow.phases {
-        let role = workflow.role_of(phase);
-        let missing = find_program(&role.agent, &role, path.as_deref()).err();
-        if let Some(missing) =
-            missing.map(|missing| missing.to_string()).filter(|text| told.insert(text.clone()))
-        {
+        let role = workflow.role_of(phase).into_owned();
+        if asked.contains(&role) {
+            continue;
+        }
+        let unready = runtime.block_on(check_ready(&role, environment)).err();
+        asked.push(role);
+        if let Some(why) = unready.map(|why| why.to_string()).filter(|text| told.insert(text.clone())) {
             let place = workflow.agent_place(phase);
-            out::progress(&format!("but phase {} cannot start here: {missing} (set by {place})", phase.id));
+            out::progress(&format!("but phase {} cannot start here: {why} (set by {place})", phase.id));
         }
     }
+    Ok(!told.is_empty())
 }

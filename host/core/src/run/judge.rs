@@ -12,6 +12,7 @@ use crate::time::DurationMs;
 
 use super::Run;
 use super::quota::outlasts_its_reset;
+use super::session::Session;
 use super::step::{AfterEnd, AfterSummary, Pause, Step, Succession};
 
 /// No wait between two tries is longer: a person who looks sees something move.
@@ -389,7 +390,9 @@ impl Run {
         match (action, judgment.assessment.verdict) {
             (RecoveryAction::AskPerson { question }, _) => {
                 self.tell_stop(p, judgment);
-                let is_unproven = judgment.is_about_work() && !focus.is_empty();
+                // Nobody can say that work is done which was never begun.
+                let has_worked = self.session(p).is_some_and(Session::has_worked);
+                let is_unproven = judgment.is_about_work() && has_worked && !focus.is_empty();
                 focus.clone_into(&mut self.phases[p].unproven);
                 self.pause(p, if is_unproven { Pause::Unproven } else { Pause::Stuck }, question.clone());
             }

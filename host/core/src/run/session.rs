@@ -163,6 +163,11 @@ impl Session {
         }
     }
 
+    /// Whether its agent has done or said anything.
+    pub(super) fn has_worked(&self) -> bool {
+        self.turns > 0 || self.answer_bytes > 0
+    }
+
     pub(super) fn is_alive(&self) -> bool {
         self.state != SessionState::Ended
     }

@@ -9,6 +9,7 @@ use baton_sdk::types::{Channel, Evidence, Signal, Span};
 use super::codes::{Class, class_of, class_of_status};
 use super::phrases::{Match, Phrases};
 use super::reset::{Clock, reset_ms};
+use super::setup::is_note;
 use crate::is_program;
 
 /// Bytes of a piece of evidence (`wit/types.wit`).
@@ -137,6 +138,32 @@ impl<'o, H: Host> Signals<'o, H> {
         let line = text.lines().map(str::trim).rfind(|line| !line.is_empty())?;
         let text = line[..line.floor_char_boundary(EVIDENCE_BYTES)].to_owned();
         Some(Evidence { channel: Channel::Terminal, seq: Some(signal.seq), text })
+    }
+
+    /// Errors of the agent and its provider, newest first, and then what stands on the terminal.
+    pub(crate) fn errors(&self) -> impl Iterator<Item = &'o Signal> {
+        let said =
+            self.current().filter(|s| matches!(s.channel, Channel::AgentEvent | Channel::ProviderError));
+        said.chain(self.of(Channel::Terminal))
+    }
+
+    /// The newest words that say why it failed: of the agent, of its provider, or the last on its terminal.
+    pub(crate) fn explained(&self) -> Option<Evidence> {
+        let has_words = |signal: &&Signal| {
+            let text = self.phrases().slice(signal.text);
+            !text.trim().is_empty() && !is_note(signal.channel, text)
+        };
+        let said = self.errors().filter(|signal| signal.channel != Channel::Terminal).find(has_words);
+        said.map(|signal| self.evidence(signal)).or_else(|| self.last_printed())
+    }
+
+    /// A signal as evidence: its words, or else its code.
+    pub(crate) fn evidence(&self, signal: &Signal) -> Evidence {
+        let text = self.phrases().slice(signal.text).trim();
+        let line = text.lines().map(str::trim).rfind(|line| !line.is_empty());
+        let text = line.or(signal.code.as_deref()).unwrap_or_default();
+        let text = text[..text.floor_char_boundary(EVIDENCE_BYTES)].to_owned();
+        Evidence { channel: signal.channel, seq: Some(signal.seq), text }
     }
 
     fn completion(&self) -> Option<&'o Signal> {

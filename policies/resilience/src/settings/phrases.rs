@@ -8,6 +8,7 @@ mod context;
 mod ending;
 mod limits;
 mod prose;
+mod setup;
 mod work;
 
 use baton_sdk::schema::texts;
@@ -19,13 +20,39 @@ use ending::{
 };
 use limits::{BILLING, BILLING_NAMES, LIMIT, OVERLOAD, RATE, RATE_NAMES, REACHED_VERBS, USAGE, USAGE_NAMES};
 use prose::{DISCUSSION, INNOCENT};
+use setup::{LOGGED_OUT, MISSING_VARIABLE, REFUSED_ARGUMENT, ROOT, UNKNOWN_MODEL, UNREACHABLE};
 use work::{AHEAD, COMES_NEXT, CONTRADICTION, COURTESY, PLAIN_CLAIM, RID, TROUBLE};
 
 pub(super) fn schema() -> Vec<Setting> {
     let mut schema = errors();
+    schema.extend(setup());
     schema.extend(endings());
     schema.extend(work());
     schema
+}
+
+/// Errors of an agent that has not begun yet; a person is asked at once.
+fn setup() -> Vec<Setting> {
+    vec![
+        texts(
+            "logged-out-phrases",
+            LOGGED_OUT,
+            "Errors of an agent that nobody logged in, or whose key is refused.",
+        ),
+        texts("missing-variable-phrases", MISSING_VARIABLE, "Errors of an agent that lacks a variable."),
+        texts("root-phrases", ROOT, "Errors of an agent that refuses to work as root."),
+        texts(
+            "refused-argument-phrases",
+            REFUSED_ARGUMENT,
+            "Errors of an agent that does not take its arguments.",
+        ),
+        texts("unknown-model-phrases", UNKNOWN_MODEL, "Errors of an agent that does not get its model."),
+        texts(
+            "unreachable-phrases",
+            UNREACHABLE,
+            "Errors of an agent that does not reach its provider. A session after others is tried again instead.",
+        ),
+    ]
 }
 
 fn errors() -> Vec<Setting> {

@@ -5,6 +5,7 @@ mod completion;
 mod judged;
 mod limits;
 mod scene;
+mod unready;
 
 use baton_policy_resilience::Resilience;
 use baton_sdk::exhaustion::{Observation, Occasion, QuotaCause};

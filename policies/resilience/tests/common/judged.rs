@@ -26,6 +26,7 @@ pub(crate) enum Verdict {
 }
 
 /// The three answers as one.
+#[derive(Debug)]
 pub(crate) struct Judged {
     pub(crate) verdict: Verdict,
     /// Ids of the objectives that are done.
