@@ -205,7 +205,7 @@ pub mod splitting {
 /// ```
 pub mod budgeting {
     pub use crate::bindings::shared::baton::policy::questions::{
-        BudgetingObservation as Observation, TurnBudget,
+        BudgetingObservation as Observation, TurnBudget, TurnsSpent as Spent,
     };
 }
 

@@ -356,7 +356,8 @@ pub fn budgeting_observation() -> budgeting::Observation {
     let splitting::Observation { phase, objectives, workspace_files, attributes, .. } =
         splitting_observation();
     let role = "executor".into();
-    budgeting::Observation { phase, role, objectives, workspace_files, base_turns: Some(25), attributes }
+    let base_turns = Some(25);
+    budgeting::Observation { phase, role, objectives, workspace_files, base_turns, spent: None, attributes }
 }
 
 /// Between two prompts, nothing to do.

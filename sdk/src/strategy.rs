@@ -217,11 +217,27 @@ pub fn splitting() -> impl Strategy<Value = Case> {
 /// ```
 pub fn budgeting() -> impl Strategy<Value = Case> {
     let role = select(vec!["executor", "reviewer", "lead"]);
-    (scope(), role, option::weighted(0.9, 1..200_u32)).prop_map(|(seen, role, base_turns)| {
+    let spent = (0..4_u32, 0..40_u32, 0..5_u32, option::weighted(0.9, 1..2_000_u32)).prop_map(
+        |(objectives_done, files_changed, idle_grants, ceiling)| budgeting::Spent {
+            objectives_done,
+            files_changed,
+            idle_grants,
+            ceiling,
+        },
+    );
+    let turns = (option::weighted(0.9, 1..200_u32), option::weighted(0.5, spent));
+    (scope(), role, turns).prop_map(|(seen, role, (base_turns, spent))| {
         let scope::Observation { phase, objectives, workspace_files, attributes, .. } = seen;
         let role = role.into();
-        let seen =
-            budgeting::Observation { phase, role, objectives, workspace_files, base_turns, attributes };
+        let seen = budgeting::Observation {
+            phase,
+            role,
+            objectives,
+            workspace_files,
+            base_turns,
+            spent,
+            attributes,
+        };
         Case::new(Ask::Budget(seen))
     })
 }

@@ -184,7 +184,15 @@ pub fn handoff() -> HandoffObservation {
 fn budgeting() -> BudgetingObservation {
     let SplittingObservation { phase, objectives, workspace_files, attributes, .. } = splitting();
     let role = "executor".to_owned();
-    BudgetingObservation { phase, role, objectives, workspace_files, base_turns: Some(40), attributes }
+    BudgetingObservation {
+        phase,
+        role,
+        objectives,
+        workspace_files,
+        base_turns: Some(40),
+        spent: None,
+        attributes,
+    }
 }
 
 fn offloading() -> OffloadingObservation {

@@ -34,11 +34,11 @@ const LINES: usize = 16;
 pub(crate) fn command(program: PathBuf, launch: &Launch) -> Invocation {
     let own = launch.tools.as_ref().map(|tools| tools.command.name.as_str());
     let servers = tools::config(own, &launch.mcp_servers);
-    Invocation { program, args: arguments(&launch.role, launch.spec.max_turns, own, servers) }
+    Invocation { program, args: arguments(&launch.role, launch.spec.turn_ceiling, own, servers) }
 }
 
 /// The arguments; `max_turns` of 0 is no cap. Claude Code counts turns anew with every prompt (seen on 2.1.330), so this
-/// caps a prompt; what is left for the session is for core to count. `own` names the server of Baton's own tools, which
+/// caps a prompt, at the ceiling of its phase: what a session may use until it is given more is for core to count. `own` names the server of Baton's own tools, which
 /// are allowed whatever the role's permission: what they change is the run's own journal.
 pub(crate) fn arguments(
     role: &Role,

@@ -69,7 +69,7 @@ pub fn preview_command(spec: &SpawnSpec, role: &Role) -> Vec<String> {
     };
     match &spec.agent {
         AgentKind::Claude => {
-            let args = claude::arguments(role, spec.max_turns, None, None);
+            let args = claude::arguments(role, spec.turn_ceiling, None, None);
             called(role.program.as_deref().unwrap_or("claude"), args)
         }
         AgentKind::Codex => called(role.program.as_deref().unwrap_or("codex"), codex::arguments(role)),

@@ -322,6 +322,9 @@ pub struct SpawnSpec {
     pub continuation: u32,
     /// Turns it may use, already less what the phase has used (A6); 0 for no cap.
     pub max_turns: u32,
+    /// Turns that it may use at most, if it is given more on the way: where an agent stops by itself. 0 for no bound.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub turn_ceiling: u32,
     /// Where it works.
     #[serde(default, skip_serializing_if = "is_default")]
     pub tree: Tree,

@@ -454,7 +454,18 @@ pub struct BudgetingObservation {
     pub objectives: Vec<ObjectiveView>,
     pub workspace_files: u32,
     pub base_turns: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spent: Option<TurnsSpent>,
     pub attributes: Attributes,
+}
+
+/// `questions.turns-spent`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TurnsSpent {
+    pub objectives_done: u32,
+    pub files_changed: u32,
+    pub idle_grants: u32,
+    pub ceiling: Option<u32>,
 }
 
 /// `questions.review-observation`.

@@ -10,6 +10,7 @@
 //! | `run/walk.rs` | what follows from outcomes and events, between two prompts and at the end of a session |
 //! | `run/answer.rs` | what a policy's answer leads to |
 //! | `run/judge.rs` | what follows from a verdict: continuation, retry, nudge |
+//! | `run/turns.rs` | the turns of a phase, and whether it gets more |
 //! | `run/handoff.rs` | what a session leaves: composed, inspected, reviewed, repaired, written |
 //! | `run/ledger.rs` | the complete facts beside a handoff |
 //! | `run/quota.rs` | waiting for a provider |
@@ -67,6 +68,7 @@ mod show;
 mod split;
 mod step;
 mod summary;
+mod turns;
 mod walk;
 
 #[cfg(test)]
@@ -384,6 +386,7 @@ impl Run {
         self.handoff_of_stop_written(&intent, outcome);
         if !self.stopping && self.ending.is_none() {
             self.outcome_in_phase(action, outcome);
+            self.looked_at_turns(action, outcome);
         }
     }
 }

@@ -398,6 +398,12 @@ pub(crate) fn budgeting<R>(
             objectives,
             workspace_files: seen.workspace_files,
             base_turns: seen.base_turns,
+            spent: seen.spent.map(|spent| questions::TurnsSpent {
+                objectives_done: spent.objectives_done,
+                files_changed: spent.files_changed,
+                idle_grants: spent.idle_grants,
+                ceiling: spent.ceiling,
+            }),
             attributes: &attributes,
         })
     })

@@ -9,8 +9,8 @@ use baton_core::decision::{
     SplitDecision, Staleness, TurnBudget, Verdict,
 };
 use baton_core::observation::{
-    Ask, FileState, HandoffObservation, ObjectiveStatus, ObjectiveView, Occasion, Question,
-    RecoveryObservation, ReviewObservation, SessionObservation,
+    Ask, BudgetingObservation, FileState, HandoffObservation, ObjectiveStatus, ObjectiveView, Occasion,
+    Question, RecoveryObservation, ReviewObservation, SessionObservation,
 };
 
 use crate::evaluate::askable;
@@ -50,10 +50,7 @@ pub(crate) fn answer(ask: &Ask) -> Decision {
             action: SplitAction::Keep,
             reason: format!("{WHY}: the scope stays whole."),
         }),
-        Ask::Budget(seen) => Decision::Budget(TurnBudget {
-            max_turns: seen.base_turns,
-            reason: format!("{WHY}: the turns are those of the table."),
-        }),
+        Ask::Budget(seen) => Decision::Budget(budget(seen)),
         Ask::Brief(seen) => Decision::Brief(Brief {
             prompt: cut(prompt(seen)),
             left_out: Vec::new(),
@@ -83,6 +80,17 @@ fn assess(seen: &SessionObservation) -> Assessment {
 }
 
 /// What has an end by itself is waited for, what could go no further is continued, and of all else a person is asked.
+/// Those of the table, and as many again while something moves.
+fn budget(seen: &BudgetingObservation) -> TurnBudget {
+    let moves = seen.spent.is_some_and(|spent| spent.objectives_done > 0 || spent.files_changed > 0);
+    let had = seen.phase.budget.turns_used;
+    let more = seen.base_turns.filter(|_| moves).map(|base| had.saturating_add(base));
+    TurnBudget {
+        max_turns: more.or(seen.base_turns),
+        reason: format!("{WHY}: the turns are those of the table."),
+    }
+}
+
 fn recover(seen: &RecoveryObservation) -> RecoveryDecision {
     let phase = &seen.session.phase.id;
     let (action, why) = match seen.assessment.verdict {

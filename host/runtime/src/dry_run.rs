@@ -51,6 +51,8 @@ pub struct PlannedSession {
     pub role: Role,
     /// Turns it may use; 0 for no cap.
     pub max_turns: u32,
+    /// Turns that it may use at most, if it is given more on the way; 0 for no bound.
+    pub turn_ceiling: u32,
     /// Continuations that the phase may have.
     pub continuations: u32,
     /// The prompts it would get.
@@ -174,6 +176,7 @@ impl Play {
                     title: self.titles.get(&spec.phase).cloned().unwrap_or_default(),
                     role: self.workflow.roles[&spec.role].clone().played_by(&spec.agent),
                     max_turns: spec.max_turns,
+                    turn_ceiling: spec.turn_ceiling,
                     continuations: phase
                         .and_then(|phase| phase.continuations)
                         .unwrap_or(self.workflow.limits.continuations),

@@ -212,6 +212,12 @@ fn scope() -> Vec<Setting> {
             "Work that depends on at least so many phases is complex (A2).",
         ),
         integer(
+            "idle-grants",
+            3,
+            0..=100,
+            "Turns that are used up are given again so often while no objective is done and no file changes: an agent reads before it writes.",
+        ),
+        integer(
             "lead-finishes-objectives",
             0,
             0..=10,

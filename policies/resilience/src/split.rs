@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use baton_sdk::Host;
-use baton_sdk::budgeting::{Observation as Scope, TurnBudget};
+use baton_sdk::budgeting::{Observation as Scope, Spent, TurnBudget};
 use baton_sdk::splitting::{Action, Decision, Group, Observation, Occasion, Order, Request, SubPhase, Time};
 use baton_sdk::types::{Objective, ObjectiveStatus};
 
@@ -24,7 +24,7 @@ pub(crate) fn evaluate(host: &impl Host, o: &Observation) -> Decision {
         Occasion::Requested => o.requested.as_ref().map(|request| {
             format!("the agent asks for it: {}", first_line(&request.rationale, "it gives no reason"))
         }),
-        Occasion::OutOfContinuations => Some(stuck_since(o).to_owned()),
+        Occasion::OutOfContinuations => Some(stuck_since(o)),
         Occasion::PhaseStart | Occasion::Boundary if o.wish == Time::Never => {
             return Decision::new(Action::Keep, "the workflow leaves it whole");
         }
@@ -69,18 +69,51 @@ pub(crate) fn evaluate(host: &impl Host, o: &Observation) -> Decision {
 }
 
 /// Why no session continues it as it is (A8).
-fn stuck_since(o: &Observation) -> &'static str {
+fn stuck_since(o: &Observation) -> String {
     let budget = &o.phase.budget;
-    match budget.continuations_used < budget.continuations {
-        true => "its last session finished no objective",
-        false => "its continuations are used up",
+    match budget.turns.filter(|turns| budget.turns_used >= *turns) {
+        Some(turns) => format!("its {turns} turns are used up"),
+        None if budget.continuations_used < budget.continuations => {
+            "its last session finished no objective".to_owned()
+        }
+        None => "its continuations are used up".to_owned(),
     }
+}
+
+/// As many turns again as the table has, while something moves, and for some time while nothing does: an agent reads before it writes.
+fn more_turns(host: &impl Host, o: &Scope, base_turns: u32, spent: &Spent) -> TurnBudget {
+    let used = o.phase.budget.turns_used;
+    let moved = spent.objectives_done > 0 || spent.files_changed > 0;
+    let reason = match (moved, i64::from(spent.idle_grants) < host.integer("idle-grants")) {
+        (true, _) => moved_since(spent),
+        (false, true) => "nothing has changed yet, and it may still be reading".to_owned(),
+        (false, false) => {
+            let reason = "no objective was done and no file changed for too long".to_owned();
+            return TurnBudget { max_turns: Some(used.max(1)), reason };
+        }
+    };
+    TurnBudget { max_turns: Some(used.saturating_add(base_turns)), reason }
+}
+
+/// "1 objective done and 3 files changed since the last were given".
+fn moved_since(spent: &Spent) -> String {
+    let count = |n: u32, thing: &str, what: &str| {
+        let plural = if n == 1 { "" } else { "s" };
+        (n > 0).then(|| format!("{n} {thing}{plural} {what}"))
+    };
+    let moved =
+        [count(spent.objectives_done, "objective", "done"), count(spent.files_changed, "file", "changed")];
+    let moved: Vec<String> = moved.into_iter().flatten().collect();
+    format!("{} since the last were given", moved.join(" and "))
 }
 
 pub(crate) fn budget(host: &impl Host, o: &Scope) -> TurnBudget {
     let Some(base_turns) = o.base_turns else {
         return TurnBudget { max_turns: None, reason: "the table sets no cap".into() };
     };
+    if let Some(spent) = &o.spent {
+        return more_turns(host, o, base_turns, spent);
+    }
     let open = open(&o.objectives);
     let files: u32 = open.iter().fold(0, |sum, objective| sum.saturating_add(objective.files));
     let at_least = |count: usize, key: &str| count as i64 >= host.integer(key);

@@ -319,3 +319,40 @@ fn complex_work_gets_half_as_many_turns_again() {
     assert_eq!(turns(None, |o| o.workspace_files = 5_000), None);
     assert_eq!(turns(Some(u32::MAX), |o| o.workspace_files = 5_000), Some(u32::MAX));
 }
+
+/// Turns that are given when 25 are used up, with what came of them.
+fn again(spent: budgeting::Spent, settings: &[(&str, SettingValue)]) -> Option<u32> {
+    let mut observation = budgeting::Observation { spent: Some(spent), ..sample::budgeting_observation() };
+    (observation.phase.budget.turns, observation.phase.budget.turns_used) = (Some(25), 27);
+    let host = MockHost::with_settings_of::<Resilience>(settings);
+    <Resilience as Budgeting>::decide(&host, observation).unwrap().max_turns
+}
+
+#[test]
+fn turns_are_given_again_while_the_work_moves_and_for_some_time_while_it_does_not() {
+    // A1
+    let spent = |objectives_done, files_changed, idle_grants| budgeting::Spent {
+        objectives_done,
+        files_changed,
+        idle_grants,
+        ceiling: Some(250),
+    };
+    assert_eq!(again(spent(1, 0, 9), &[]), Some(52));
+    assert_eq!(again(spent(0, 1, 9), &[]), Some(52));
+    assert_eq!(again(spent(0, 0, 2), &[]), Some(52));
+    assert_eq!(again(spent(0, 0, 3), &[]), Some(27));
+    assert_eq!(again(spent(0, 0, 0), &[("idle-grants", SettingValue::Integer(0))]), Some(27));
+}
+
+#[test]
+fn who_is_asked_about_turns_is_told_that_they_are_used_up() {
+    let mut observation = sample::splitting_observation();
+    observation.occasion = splitting::Occasion::OutOfContinuations;
+    observation.objectives.truncate(1);
+    (observation.phase.budget.turns, observation.phase.budget.turns_used) = (Some(250), 250);
+    let Action::AskPerson(question) = <Resilience as Splitting>::decide(&host(), observation).unwrap().action
+    else {
+        panic!("nobody is asked")
+    };
+    assert!(question.contains("its 250 turns are used up"), "{question}");
+}

@@ -199,7 +199,8 @@ records! {
         window_tokens git attributes, or_default wish;
     splitting::SubPhase: title objectives order max_turns;
     splitting::Decision: action reason;
-    budgeting::Observation: phase role objectives workspace_files base_turns attributes;
+    budgeting::Spent: objectives_done files_changed idle_grants ceiling;
+    budgeting::Observation: phase role objectives workspace_files base_turns attributes, or_default spent;
     budgeting::TurnBudget: max_turns reason;
     handoff::Artifact: name version summary;
     handoff::Attempt: approach outcome;

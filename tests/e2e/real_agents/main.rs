@@ -7,6 +7,7 @@
 //! runs. `.ci/run` installs all four and sets them.
 
 mod agent;
+mod long;
 mod scenario;
 mod scene;
 mod split;
@@ -158,4 +159,14 @@ fn codex_that_lacks_its_key_asks_once() {
     let (says, mended_by) = ("Missing environment variable: `FAKE_API_KEY`", "env = [\"FAKE_API_KEY\"]");
     let unready = Unready { role, lacking: &[], switches: &[], says, mended_by };
     trouble::asks_once(&CODEX, "full", &unready);
+}
+
+#[test]
+fn claude_works_on_past_the_turns_of_the_table() {
+    long::long_objective(&CLAUDE);
+}
+
+#[test]
+fn codex_works_on_past_the_turns_of_the_table() {
+    long::long_objective(&CODEX);
 }

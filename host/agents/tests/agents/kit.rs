@@ -103,6 +103,7 @@ impl Place {
                 agent: agent.clone(),
                 continuation: 0,
                 max_turns: 0,
+                turn_ceiling: 0,
                 tree: Tree::workspace(),
             },
             role: Role::of(agent),

@@ -76,10 +76,12 @@ fn chosen(pin: &Pin) -> String {
 }
 
 fn session_text(session: &PlannedSession, workflow: &Workflow, look: &Look) -> String {
-    let turns = if session.max_turns == 0 {
-        "no cap of turns".to_owned()
-    } else {
-        words::count(session.max_turns, "turn")
+    let turns = match (session.max_turns, session.turn_ceiling) {
+        (0, _) => "no cap of turns".to_owned(),
+        (turns, ceiling) if ceiling > turns => {
+            format!("{}, up to {ceiling} while the work moves", words::count(turns, "turn"))
+        }
+        (turns, _) => words::count(turns, "turn"),
     };
     let model = session.role.model.as_deref().map(|model| format!(", model {model}")).unwrap_or_default();
     let mut text = format!(
@@ -136,6 +138,7 @@ fn command(session: &PlannedSession, workflow: &Workflow) -> Vec<String> {
         agent: session.role.agent.clone(),
         continuation: 0,
         max_turns: session.max_turns,
+        turn_ceiling: session.turn_ceiling,
         tree: Tree::workspace(),
     };
     preview_command(&spec, &session.role)
@@ -159,6 +162,7 @@ pub(crate) fn json(plan: &DryRun, workflow: &Workflow, way: Launch) -> Value {
                 "role": session.role,
                 "command": command(session, workflow),
                 "max_turns": session.max_turns,
+                "turn_ceiling": session.turn_ceiling,
                 "continuations": session.continuations,
                 "setup": setup(session, workflow),
                 "verify": session.verify,

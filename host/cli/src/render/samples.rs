@@ -300,6 +300,7 @@ pub(crate) fn plan() -> DryRun {
             title: build.title.clone(),
             role: workflow.role_of(build).into_owned(),
             max_turns: 25,
+            turn_ceiling: 250,
             continuations: 3,
             prompts: vec![prompt(BriefKind::First, "parser"), prompt(BriefKind::Next, "evaluator")],
             verify: build.verify.clone(),

@@ -10,10 +10,7 @@ use crate::notice::Notice;
 use crate::observation::{BriefKind, Capability, SessionState, SplitOccasion};
 
 use super::Run;
-use super::step::{AfterEnd, AfterSummary, Pause, Step, Succession};
-
-/// A policy gives a scope at most this many times the turns of the table: the contract says so (WIT `turn-budget`).
-pub(super) const MOST_TURNS: u32 = 10;
+use super::step::{AfterBudget, AfterEnd, AfterSummary, Pause, Step, Succession};
 
 /// How a session ended that the compaction policy handed off.
 const NEAR_CAPACITY: &str = "near-capacity";
@@ -72,10 +69,16 @@ impl Run {
                 self.scoped(p, occasion, decision);
             }
             (Step::Scoping { occasion, .. }, _) => self.keep_scope(p, occasion, &why),
-            (Step::Budgeting { .. }, Ok(Decision::Budget(budget))) => {
+            (Step::Budgeting { then: AfterBudget::Begin, .. }, Ok(Decision::Budget(budget))) => {
                 self.budgeted(p, budget.max_turns.unwrap_or(0), &budget.reason);
             }
-            (Step::Budgeting { .. }, _) => self.budgeted(p, self.base_turns(p), ""),
+            (Step::Budgeting { then: AfterBudget::Begin, .. }, _) => {
+                self.budgeted(p, self.base_turns(p), "");
+            }
+            (Step::Budgeting { then, .. }, Ok(Decision::Budget(budget))) => {
+                self.more_turns_decided(p, then, Some(budget));
+            }
+            (Step::Budgeting { then, .. }, _) => self.more_turns_decided(p, then, None),
             (Step::Sparing { kind, focus, large, .. }, answer) => self.spared(p, kind, focus, large, answer),
             (Step::Briefing { kind, focus, .. }, Ok(Decision::Brief(brief))) if !brief.prompt.is_empty() => {
                 self.prompt(p, kind, focus, &brief.prompt);
@@ -125,7 +128,13 @@ impl Run {
         let was_requested = self.phases[p].requested.take().is_some();
         match &decision.action {
             SplitAction::Keep => self.keep_scope(p, occasion, &decision.reason),
-            SplitAction::AskPerson { question } => self.pause(p, Pause::Stuck, question.clone()),
+            SplitAction::AskPerson { question } => {
+                let by_hand = match occasion {
+                    SplitOccasion::OutOfContinuations => self.more_turns_by_hand(p),
+                    _ => String::new(),
+                };
+                self.pause(p, Pause::Stuck, format!("{question}{by_hand}"));
+            }
             SplitAction::Split { sub_phases } => match self.check_split(p, sub_phases) {
                 Ok(()) => {
                     self.phases[p].because.clone_from(&decision.reason);
@@ -163,8 +172,8 @@ impl Run {
             }
             SplitOccasion::PhaseStart => {
                 let base = self.base_turns(p);
-                let request = self.ask_budget(p, base);
-                self.phases[p].step = Step::Budgeting { request };
+                let request = self.ask_budget(p, base, None);
+                self.phases[p].step = Step::Budgeting { request, then: AfterBudget::Begin };
             }
             // Its session is gone, and another goes on; it counts, so that nobody asks for ever.
             SplitOccasion::Requested if !self.has_live_session(p) => {
@@ -180,10 +189,11 @@ impl Run {
             SplitOccasion::OutOfContinuations => {
                 let open = self.phases[p].open_goals().count();
                 let text = format!(
-                    "Phase {} cannot go on by itself: {open} of {} objectives are open, and {}. {reason}",
+                    "Phase {} cannot go on by itself: {open} of {} objectives are open, and {}. {reason}{}",
                     self.phases[p].spec.id,
                     self.phases[p].goals.len(),
                     self.why_no_continuation(p),
+                    self.more_turns_by_hand(p),
                 );
                 self.pause(p, Pause::Stuck, text);
             }
@@ -198,22 +208,6 @@ impl Run {
             session.declined += 1;
             session.decline = Some(format!("the phase is not split: {reason}"));
         }
-    }
-
-    /// Turns for the scope, within [`MOST_TURNS`]; 0 for no cap, which stands only where the table sets none.
-    fn budgeted(&mut self, p: usize, turns: u32, reason: &str) {
-        let base = self.base_turns(p);
-        let turns = match (base, turns) {
-            (0, _) => turns,
-            (_, 0) => base.saturating_mul(MOST_TURNS),
-            _ => turns.min(base.saturating_mul(MOST_TURNS)),
-        };
-        self.phases[p].max_turns = turns;
-        if turns != base {
-            let (phase, reason) = (self.phases[p].spec.id.clone(), reason.to_owned());
-            self.notify(Notice::Budgeted { phase, turns, of_table: base, reason });
-        }
-        self.succeed(p, Succession::Uncounted);
     }
 
     fn fitted(&mut self, p: usize, decision: &CompactionDecision) {

@@ -62,7 +62,8 @@ impl Run {
                 if let Some(fork) = &mut phase.fork {
                     fork.try_again();
                 }
-                self.phases[p].turns_forgiven = self.turns_used(p);
+                let used = self.turns_used(p);
+                self.phases[p].forgive_turns(used);
                 self.tell_the_next(p, &question.text, message);
                 self.take_up_at_next_tick(p);
             }

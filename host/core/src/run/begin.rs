@@ -81,6 +81,7 @@ impl Run {
             agent,
             continuation: phase.continuations,
             max_turns,
+            turn_ceiling: self.turns_to_ceiling(p),
             tree: phase.tree.clone(),
         };
         let mut session = Session::new(

@@ -5,6 +5,7 @@ use crate::action::Action;
 use crate::decision::{
     Assessment, CompletionDecision, Decision, Evidence, Fault, QuotaCause, RecoveryAction, Verdict,
 };
+use crate::facts::WorkspaceFacts;
 use crate::ids::{ObjectiveId, RequestId};
 use crate::notice::Notice;
 use crate::observation::{BriefKind, ObjectiveStatus, Occasion, SessionState, SplitOccasion};
@@ -13,7 +14,8 @@ use crate::time::DurationMs;
 use super::Run;
 use super::quota::outlasts_its_reset;
 use super::session::Session;
-use super::step::{AfterEnd, AfterSummary, Pause, Step, Succession};
+use super::step::{AfterBudget, AfterEnd, AfterSummary, Pause, Step, Succession};
+use super::turns::Asking;
 
 /// No wait between two tries is longer: a person who looks sees something move.
 const LONGEST_BACKOFF: DurationMs = DurationMs::from_mins(5);
@@ -81,6 +83,10 @@ pub(super) struct AtWork {
     again: bool,
     /// What to do, now that it stalls.
     recovering: Option<(RequestId, Box<Judgment>)>,
+    /// Whether its phase gets more turns, now that they are used up.
+    pub(super) turns: Option<Asking>,
+    /// What was on disk when that was asked.
+    pub(super) looked: WorkspaceFacts,
 }
 
 impl AtWork {
@@ -91,6 +97,7 @@ impl AtWork {
 
     pub(super) fn waits_for(&self, request: RequestId) -> bool {
         [self.assessing, self.recovering()].contains(&Some(request))
+            || self.turns == Some(Asking::Asked(request))
     }
 }
 
@@ -139,6 +146,9 @@ impl Run {
         request: RequestId,
         result: &Result<Decision, Fault>,
     ) {
+        if self.session(p).is_some_and(|session| session.at_work.turns == Some(Asking::Asked(request))) {
+            return self.take_turns_at_work(p, result);
+        }
         let is_at_work = self.focus_at_work(p).is_some();
         let Some(at_work) = self.session_mut(p).map(|session| &mut session.at_work) else {
             return;
@@ -462,7 +472,16 @@ impl Run {
         if self.phases[p].requested.is_some() {
             return self.scope(p, SplitOccasion::Requested);
         }
-        if self.is_out_of_turns(p) || (then == Succession::Continuation && !self.may_continue(p)) {
+        let is_last = then == Succession::Continuation && !self.may_continue(p);
+        if self.is_out_of_turns(p) {
+            if self.ask_for_turns(p, AfterBudget::Succeed(then)) {
+                return;
+            }
+            let goes_on = then == Succession::Continuation && !is_last;
+            if !goes_on || !self.give_continuation_turns(p) {
+                return self.scope(p, SplitOccasion::OutOfContinuations);
+            }
+        } else if is_last {
             return self.scope(p, SplitOccasion::OutOfContinuations);
         }
         match then {
@@ -512,7 +531,7 @@ impl Run {
     pub(super) fn why_no_continuation(&self, p: usize) -> String {
         let phase = &self.phases[p];
         if self.is_out_of_turns(p) {
-            format!("its {} turns are used up", phase.max_turns)
+            self.why_out_of_turns(p)
         } else if phase.continuations >= self.continuations_allowed(p) {
             format!("its {} continuations are used up", phase.continuations)
         } else {
@@ -522,25 +541,6 @@ impl Run {
 
     pub(super) fn continuations_allowed(&self, p: usize) -> u32 {
         self.phases[p].spec.continuations.unwrap_or(self.workflow.limits.continuations)
-    }
-
-    pub(super) fn turns_used(&self, p: usize) -> u32 {
-        let live = self.session(p).filter(|s| s.is_alive()).map_or(0, |s| s.turns);
-        self.phases[p].turns_before + live
-    }
-
-    /// Turns that count against the budget.
-    pub(super) fn turns_counted(&self, p: usize) -> u32 {
-        self.turns_used(p).saturating_sub(self.phases[p].turns_forgiven)
-    }
-
-    pub(super) fn is_out_of_turns(&self, p: usize) -> bool {
-        self.phases[p].max_turns > 0 && self.turns_counted(p) >= self.phases[p].max_turns
-    }
-
-    /// Turns before a policy looks at the scope (A1); 0 where nothing names any.
-    pub(super) fn base_turns(&self, p: usize) -> u32 {
-        self.workflow.base_turns(&self.phases[p].spec).unwrap_or(0)
     }
 
     pub(super) fn remaining(&self, p: usize) -> Vec<ObjectiveId> {

@@ -22,6 +22,7 @@ use super::handoff::Found;
 use super::join::Fork;
 use super::session::cut;
 use super::step::{Step, Succession};
+use super::turns::Given;
 
 /// Attempts, decisions, gotchas and patterns of a phase that are kept, each. All of them reach the facts beside a handoff; a phase
 /// that records more has an agent in a loop. The oldest then go first, and are counted: the journal has every one.
@@ -155,6 +156,8 @@ pub(super) struct Phase {
     pub(super) sessions: Vec<SessionId>,
     /// Turns for the whole phase; 0 where unlimited.
     pub(super) max_turns: u32,
+    /// What came of the turns so far.
+    pub(super) given: Given,
     /// Turns by sessions that are gone.
     pub(super) turns_before: u32,
     /// Turns that were used when a person granted the phase a fresh start.
@@ -279,6 +282,7 @@ impl Phase {
             session: None,
             sessions: Vec::new(),
             max_turns: 0,
+            given: Given::default(),
             turns_before: 0,
             turns_forgiven: 0,
             progress: 0,

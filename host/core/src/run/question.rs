@@ -12,7 +12,7 @@ use crate::observation::{
     HandoffObservation, HandoffReference, ItemView, ObjectiveStatus, ObjectiveView, Occasion, OccupancyView,
     OffloadingObservation, PhaseView, ProgressView, Question, RecoveryObservation, RemarkView,
     ReportedHandoffView, ReviewObservation, SessionObservation, SessionState, SessionView, SplitOccasion,
-    SplittingObservation, TextId, TurnView, VerificationView, Withheld, said,
+    SplittingObservation, TextId, TurnView, TurnsSpent, VerificationView, Withheld, said,
 };
 use crate::text::Text;
 use crate::view::{Origin, Repair};
@@ -148,7 +148,8 @@ impl Run {
         self.ask(p, Ask::Split(Box::new(observation)), Vec::new())
     }
 
-    pub(super) fn ask_budget(&mut self, p: usize, base: u32) -> RequestId {
+    /// `spent` is what came of the turns that it has had, where they are used up.
+    pub(super) fn ask_budget(&mut self, p: usize, base: u32, spent: Option<TurnsSpent>) -> RequestId {
         let phase = &self.phases[p];
         let observation = BudgetingObservation {
             phase: self.phase_view(p),
@@ -156,6 +157,7 @@ impl Run {
             objectives: self.objective_views(p, &[]),
             workspace_files: phase.facts.files,
             base_turns: counted(base),
+            spent,
             attributes: Attributes::new(),
         };
         self.ask(p, Ask::Budget(Box::new(observation)), Vec::new())
@@ -246,7 +248,7 @@ impl Run {
             mode: self.workflow.mode.name().to_owned(),
             depth: phase.depth,
             budget: BudgetView {
-                turns: counted(phase.max_turns),
+                turns: counted(phase.turns_in_all()),
                 turns_used: self.turns_used(p),
                 continuations: self.continuations_allowed(p),
                 continuations_used: phase.continuations,

@@ -7,7 +7,7 @@ use crate::notice::Notice;
 use crate::observation::{Occasion, SplitOccasion};
 
 use super::Run;
-use super::step::{Step, Succession};
+use super::step::{AfterBudget, Step, Succession};
 
 /// Why there is a session after one that was lost.
 pub(super) const LOST: &str = "the host was stopped while the agent worked";
@@ -89,7 +89,8 @@ impl Run {
                 occasion: occasion @ (SplitOccasion::PhaseStart | SplitOccasion::OutOfContinuations),
                 ..
             } => self.scope(p, occasion),
-            Step::Budgeting { .. } => self.scope(p, SplitOccasion::PhaseStart),
+            Step::Budgeting { then: AfterBudget::Begin, .. } => self.scope(p, SplitOccasion::PhaseStart),
+            Step::Budgeting { then: AfterBudget::Succeed(then), .. } => self.succeed(p, then),
 
             // A prompt that had ended is judged as it was: what it finished is not done again.
             Step::Measuring { action, occasion, focus } => {
@@ -144,6 +145,7 @@ impl Run {
             // The prompt died with its agent: what it left is looked at, then a new session goes on.
             Step::Working { .. }
             | Step::Scoping { .. }
+            | Step::Budgeting { then: AfterBudget::Boundary, .. }
             | Step::Readying { .. }
             | Step::Sparing { .. }
             | Step::Offloading { .. }

@@ -92,7 +92,7 @@ impl Run {
             objectives: phase.goals.iter().map(|goal| objective_row(phase, goal)).collect(),
             sessions: phase.sessions.iter().filter_map(|id| self.sessions.get(id)).map(session_row).collect(),
             turns: self.turns_used(p),
-            max_turns: phase.max_turns,
+            max_turns: phase.turns_in_all(),
             continuation: phase.continuations,
             continuations: self.continuations_allowed(p),
             billed: phase.billed,

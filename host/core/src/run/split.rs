@@ -13,10 +13,10 @@ use crate::view::Origin;
 use crate::workflow::{Objective, Phase as Spec, REVIEW_SCORE, REVIEWER, ReviewBy};
 
 use super::Run;
-use super::answer::MOST_TURNS;
 use super::join::Fork;
 use super::phase::{Goal, Inherited, Phase, Reported};
 use super::step::{Pause, Step, Succession};
+use super::turns::MOST_TURNS;
 use super::walk::why_failed;
 
 impl Run {
@@ -79,7 +79,7 @@ impl Run {
         phase.parts.clear();
         // What comes together may need mending, by a session of this phase.
         if phase.max_turns == 0 {
-            phase.max_turns = base_turns;
+            phase.give_turns(base_turns);
         }
         let parent = self.phases[p].clone();
         let inherited = parent.to_inherit(base);

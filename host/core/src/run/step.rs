@@ -27,6 +27,7 @@ pub(super) enum Step {
     /// `budgeting.decide`.
     Budgeting {
         request: RequestId,
+        then: AfterBudget,
     },
     /// `Spawn`, until the agent says that it is ready.
     Readying {
@@ -217,6 +218,17 @@ pub(super) enum Step {
     Skipped,
 }
 
+/// What follows once it is said how many turns there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum AfterBudget {
+    /// The first session.
+    Begin,
+    /// The boundary between two prompts.
+    Boundary,
+    /// Another session.
+    Succeed(Succession),
+}
+
 /// What follows once the summaries are written.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum AfterSummary {
@@ -333,7 +345,7 @@ impl Step {
     pub(super) fn waits_for_answer(&self, id: RequestId) -> bool {
         match self {
             Step::Scoping { request, .. }
-            | Step::Budgeting { request }
+            | Step::Budgeting { request, .. }
             | Step::Sparing { request, .. }
             | Step::Briefing { request, .. }
             | Step::Judging { request, .. }

@@ -16,5 +16,6 @@ mod properties;
 mod recovery;
 mod seats;
 mod splits;
+mod turns;
 mod walks;
 mod world;

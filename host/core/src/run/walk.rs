@@ -11,7 +11,7 @@ use crate::text::Text;
 
 use super::Run;
 use super::session::Session;
-use super::step::{AfterEnd, AfterSummary, Pause, Step, Succession};
+use super::step::{AfterBudget, AfterEnd, AfterSummary, Pause, Step, Succession};
 
 impl Run {
     /// A prompt or a session ended: first what is on disk, then what a policy says of it (A5).
@@ -132,6 +132,7 @@ impl Run {
                 if is_news {
                     self.assess_at_work(p, Occasion::Turn);
                 }
+                self.look_at_turns(p);
             }
             AgentEvent::ToolCall { .. } | AgentEvent::ApprovalRequested { .. } => {
                 let what = session.last.clone();
@@ -355,7 +356,9 @@ impl Run {
             if !self.has_live_session(p) {
                 self.succeed(p, Succession::Uncounted);
             } else if self.is_out_of_turns(p) {
-                self.hand_over(p, Succession::Continuation, "the turns of the phase are used up");
+                if !self.ask_for_turns(p, AfterBudget::Boundary) {
+                    self.end_for_turns(p);
+                }
             } else if self.phases[p].requested.is_some() {
                 self.scope(p, SplitOccasion::Requested);
             } else {

@@ -51,6 +51,9 @@ pub struct Role {
     pub window_tokens: Option<u64>,
     /// Turns for a phase; the table's value where absent (A1).
     pub max_turns: Option<u32>,
+    /// Turns that a phase gets at most; ten times what it begins with, for each objective, where absent.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub turn_ceiling: Option<u32>,
     /// Names of further environment variables that the agent inherits.
     pub env: Vec<String>,
     /// The executable, where it is not the agent's own name on `PATH`: a path, or another name to look up there.
@@ -98,6 +101,7 @@ impl Role {
             permission: Permission::default(),
             window_tokens: None,
             max_turns: None,
+            turn_ceiling: None,
             env: Vec::new(),
             program: None,
             script: None,
@@ -123,8 +127,8 @@ impl Role {
         if self.agent == *agent {
             return self;
         }
-        let Self { permission, max_turns, env, mcp, .. } = self;
-        Self { permission, max_turns, env, mcp, ..Self::of(agent.clone()) }
+        let Self { permission, max_turns, turn_ceiling, env, mcp, .. } = self;
+        Self { permission, max_turns, turn_ceiling, env, mcp, ..Self::of(agent.clone()) }
     }
 }
 

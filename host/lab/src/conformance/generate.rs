@@ -8,7 +8,8 @@ use baton_core::observation::{
     EntryKind, EntryPointView, FileReadView, HandoffFinding, HandoffObservation, HandoffReference, ItemKind,
     ItemView, LessonKind, LessonView, Occasion, OffloadingObservation, Question, RecoveryObservation,
     RemarkView, ReportedHandoffView, ReviewObservation, SessionObservation, SessionState, SplitGroup,
-    SplitLimits, SplitOccasion, SplitRequest, SplittingObservation, TextId, VerificationView, Withheld,
+    SplitLimits, SplitOccasion, SplitRequest, SplittingObservation, TextId, TurnsSpent, VerificationView,
+    Withheld,
 };
 use baton_core::workflow::SplitTime;
 use baton_core::{Digest, ObjectiveId, PhaseId, SessionId, Text, UnixMs};
@@ -105,8 +106,21 @@ pub(super) fn question(seed: u64, index: u64, capability: Capability) -> Questio
         Capability::Budgeting => {
             let SplittingObservation { phase, objectives, workspace_files, attributes, .. } = scope(dice);
             let (role, base_turns) = (dice.line(40), views::counted(dice, views::TURNS));
-            let seen =
-                BudgetingObservation { phase, role, objectives, workspace_files, base_turns, attributes };
+            let spent = dice.maybe(|dice| TurnsSpent {
+                objectives_done: dice.number32(4),
+                files_changed: dice.number32(40),
+                idle_grants: dice.number32(5),
+                ceiling: views::counted(dice, views::TURNS),
+            });
+            let seen = BudgetingObservation {
+                phase,
+                role,
+                objectives,
+                workspace_files,
+                base_turns,
+                spent,
+                attributes,
+            };
             (Ask::Budget(Box::new(seen)), Vec::new())
         }
         Capability::Prompting => (Ask::Brief(Box::new(handoff(dice))), handoff_texts(dice)),

@@ -232,7 +232,7 @@ impl Agent {
         let Some(job) = &self.job else { return Step::default() };
         self.is_silent = false;
         let mut step = Step::default();
-        if self.spec.max_turns > 0 && self.turns >= self.spec.max_turns {
+        if self.spec.turn_ceiling > 0 && self.turns >= self.spec.turn_ceiling {
             return self.ends(step, "max_turn_requests", false);
         }
         if let Some(limit) = around.limits.at(around.now) {

@@ -176,6 +176,7 @@ fn actions(session: &SessionId, phase: &PhaseId) -> Vec<Action> {
             agent: AgentKind::Rehearsal,
             continuation: 1,
             max_turns: 27,
+            turn_ceiling: 250,
             tree: Tree::workspace(),
         }),
         Action::Prompt {

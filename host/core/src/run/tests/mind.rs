@@ -85,7 +85,11 @@ impl World {
                 };
                 Decision::Split(SplitDecision { action, reason })
             }
-            Ask::Budget(o) => Decision::Budget(TurnBudget { max_turns: o.base_turns, reason }),
+            Ask::Budget(o) => {
+                let more = o.phase.budget.turns_used + o.base_turns.unwrap_or(0);
+                let max_turns = if self.gives_turns && o.spent.is_some() { Some(more) } else { o.base_turns };
+                Decision::Budget(TurnBudget { max_turns, reason })
+            }
             Ask::Brief(o) => Decision::Brief(Brief {
                 prompt: format!(
                     "{:?} {:?} {:?} {:?} {:?} {:?}",

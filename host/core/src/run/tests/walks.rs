@@ -378,7 +378,8 @@ fn a_ceiling_pauses_between_prompts_and_can_be_raised() {
 fn used_up_turns_mean_split_or_pause() {
     // A6
     let mut flow = workflow(&[("1", &["a", "b", "c"])]);
-    flow.roles.get_mut(&"executor".into()).unwrap().max_turns = Some(2);
+    let role = flow.roles.get_mut(&"executor".into()).unwrap();
+    (role.max_turns, role.turn_ceiling) = (Some(2), Some(2));
     let mut world = World::new(flow);
     world.go();
     assert_eq!(world.run.status(), RunStatus::Paused);

@@ -33,6 +33,8 @@ pub(super) enum Does {
     Die,
     /// Says nothing at all.
     Hang,
+    /// Works for so many turns, each of which may change a file, and answers; without end for the most there can be.
+    Work { turns: u32, moves: bool },
 }
 
 pub(super) struct World {
@@ -54,6 +56,12 @@ pub(super) struct World {
     pub(super) lead: bool,
     /// Agents can compact, and are made to from 70 %.
     pub(super) compacts: bool,
+    /// Turns that are used up are given again.
+    pub(super) gives_turns: bool,
+    /// Files that agents have changed.
+    moved: u32,
+    /// Turns that agents are still to take.
+    at_work: Option<(SessionId, u32, bool)>,
     /// What agents answer instead of compacting.
     pub(super) refusal: Option<&'static str>,
     /// What a verification prints.
@@ -159,6 +167,9 @@ impl World {
             commits_since: 0,
             lead: false,
             compacts: true,
+            gives_turns: false,
+            moved: 0,
+            at_work: None,
             refusal: None,
             findings: "no".into(),
             offload_from: 850,
@@ -201,6 +212,9 @@ impl World {
 
     /// Takes one input, and does what it leads to. False where nothing is left to take.
     pub(super) fn step(&mut self) -> bool {
+        if self.queue.is_empty() {
+            self.work();
+        }
         let input = match self.queue.pop_front() {
             Some(input) => input,
             None => match self.run.next_deadline() {
@@ -220,6 +234,24 @@ impl World {
             self.perform(intent.id, intent.action);
         }
         true
+    }
+
+    /// The next turn of an agent that takes many.
+    fn work(&mut self) {
+        let Some((session, left, moves)) = self.at_work.take() else { return };
+        if !self.run.live_sessions().contains(&&session) {
+            return;
+        }
+        let billed = Billed { input_tokens: 100, output_tokens: 10, cost_microusd: Some(1000) };
+        self.moved += u32::from(moves);
+        self.event(&session, AgentEvent::Turn { used_tokens: Some(100), billed });
+        match left.saturating_sub(1) {
+            0 => {
+                self.event(&session, AgentEvent::PromptEnded { stop_reason: "done".into(), is_error: false })
+            }
+            _ if left == u32::MAX => self.at_work = Some((session, left, moves)),
+            left => self.at_work = Some((session, left, moves)),
+        }
     }
 
     pub(super) fn go(&mut self) {
@@ -362,7 +394,8 @@ impl World {
             Action::Assess { expected, .. } => {
                 let (missing, there) = expected.into_iter().partition(|file| self.absent.contains(file));
                 let there: Vec<String> = there;
-                let changed = there.into_iter().map(changed).collect();
+                let moved = (0..self.moved).map(|n| format!("moved-{n}"));
+                let changed = there.into_iter().chain(moved).map(changed).collect();
                 Outcome::Assessed { facts: WorkspaceFacts { changed, missing, ..WorkspaceFacts::default() } }
             }
             Action::Inspect { .. } => Outcome::Inspected {
@@ -448,7 +481,7 @@ impl World {
             _ => 200,
         };
         let word = match does {
-            Does::Finish(_) | Does::Forget { finishes: true } => "done",
+            Does::Finish(_) | Does::Forget { finishes: true } | Does::Work { .. } => "done",
             Does::Exhaust => "exhausted",
             Does::Quota(Some(_)) => "quota-until",
             Does::Quota(None) => "quota",
@@ -457,6 +490,10 @@ impl World {
         };
         self.last.insert(session.clone(), word);
         if does == Does::Hang {
+            return;
+        }
+        if let Does::Work { turns, moves } = does {
+            self.at_work = Some((session.clone(), turns, moves));
             return;
         }
         if does == Does::Die {

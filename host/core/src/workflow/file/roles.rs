@@ -82,6 +82,17 @@ impl Checker<'_, '_> {
                 before
             }
         };
+        let begins = shape.max_turns.or(before.max_turns);
+        if let (Some(begins), Some(ceiling)) = (begins, &shape.turn_ceiling)
+            && *ceiling.get() < begins
+        {
+            let what = format!(
+                "`turn_ceiling` {place} is {}, and a phase begins with {begins} turns",
+                ceiling.get()
+            );
+            let hint = "make it as large as `max_turns`, or larger";
+            self.problems.at(ceiling.span(), "turn_ceiling", what, hint);
+        }
         let provider = self.provider(place, shape.provider.as_ref());
         let mut env = before.env;
         env.extend(
@@ -93,7 +104,8 @@ impl Checker<'_, '_> {
             model: shape.model.map(At::into_inner).or(before.model),
             permission: shape.permission.map_or(before.permission, At::into_inner),
             window_tokens: shape.window_tokens.or(before.window_tokens),
-            max_turns: shape.max_turns.or(before.max_turns),
+            max_turns: begins,
+            turn_ceiling: shape.turn_ceiling.map(At::into_inner).or(before.turn_ceiling),
             env,
             // A bare name is looked up on PATH, as a shell does.
             program: shape.program.map_or(before.program, |program| {

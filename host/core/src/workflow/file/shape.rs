@@ -180,9 +180,15 @@ pub(super) struct RoleShape {
     /// Size of the context window in tokens, where the agent does not say it.
     #[schemars(range(min = WINDOW_TOKENS_MIN, max = WINDOW_TOKENS_MAX))]
     pub(super) window_tokens: Option<u64>,
-    /// Turns for a phase. Default: the table's value for this role and the workflow's mode.
+    /// Turns for a phase to begin with. Default: the table's value for this role and the workflow's mode. While objectives or files
+    /// move, a phase gets more.
     #[schemars(range(min = 1, max = TURNS_MAX))]
     pub(super) max_turns: Option<u32>,
+    /// Turns that a phase gets at most. Default: ten times what it begins with, for each of its objectives. The same as `max_turns` for
+    /// a hard cap.
+    #[schemars(range(min = 1, max = TURNS_MAX))]
+    #[schemars(with = "Option<u32>")]
+    pub(super) turn_ceiling: Option<At<u32>>,
     /// Names of environment variables that the agent inherits, beside the few it always gets.
     #[serde(default)]
     pub(super) env: Vec<At<String>>,

@@ -254,6 +254,7 @@ fn budgeting() -> BudgetingObservation {
         objectives,
         workspace_files,
         base_turns: Some(25),
+        spent: None,
         attributes: Vec::new(),
     }
 }

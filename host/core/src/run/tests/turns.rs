@@ -1,0 +1,126 @@
+//! The turns of a phase: given again while the work moves, and never without end.
+
+use super::world::*;
+use crate::action::Action;
+use crate::input::Choice;
+use crate::notice::Notice;
+use crate::observation::{Ask, BudgetingObservation, TurnsSpent};
+use crate::view::PhaseStatus;
+
+/// One objective, with three turns to begin with, by an agent that works and works.
+fn long(turns_needed: u32) -> World {
+    let mut workflow = workflow(&[("p", &["a"])]);
+    workflow.roles.get_mut(&"executor".into()).unwrap().max_turns = Some(3);
+    let mut world = World::new(workflow);
+    world.script = [Does::Work { turns: turns_needed, moves: true }].into();
+    world.gives_turns = true;
+    world
+}
+
+/// What was asked about turns that were used up.
+fn asked(world: &World) -> Vec<TurnsSpent> {
+    let spent = |action: &Action| match action {
+        Action::RequestDecision { question, .. } => match &question.ask {
+            Ask::Budget(seen) => BudgetingObservation::clone(seen).spent,
+            _ => None,
+        },
+        _ => None,
+    };
+    world.actions.iter().filter_map(spent).collect()
+}
+
+fn row(world: &World) -> crate::view::PhaseRow {
+    world.run.view(world.now).unwrap().phases[0].clone()
+}
+
+#[test]
+fn a_prompt_of_many_turns_runs_to_its_end_in_one_session_while_files_move() {
+    // A1
+    let mut world = long(14);
+    world.go();
+    assert_eq!(row(&world).status, PhaseStatus::Done);
+    assert_eq!(world.count(|n| matches!(n, Notice::SessionStarted { .. })), 1);
+    let asked = asked(&world);
+    assert!(asked.len() >= 3 && asked.iter().all(|spent| spent.files_changed > 0), "{asked:?}");
+    assert!(asked.iter().all(|spent| spent.ceiling == Some(30)));
+    assert_eq!(world.count(|n| matches!(n, Notice::Stopped { .. } | Notice::Paused { .. })), 0);
+}
+
+#[test]
+fn who_moves_a_file_each_turn_for_ever_ends_at_the_ceiling_and_a_person_is_told_its_key() {
+    let mut world = long(u32::MAX);
+    world.go();
+    let row = row(&world);
+    assert_eq!((row.status, row.turns, row.max_turns), (PhaseStatus::Paused, 30, 30));
+    let question = &world.run.view(world.now).unwrap().questions[0];
+    assert!(
+        question.text.contains("30 turns at most")
+            && question.text.contains("`turn_ceiling` in [roles.executor]")
+    );
+    // A person lets it begin anew, and what is shown adds up.
+    world.script = [Does::Finish(100)].into();
+    world.answer(Choice::Retry);
+    let row = super::turns::row(&world);
+    assert_eq!((row.status, row.max_turns), (PhaseStatus::Done, 33));
+    assert!(row.turns <= row.max_turns);
+}
+
+#[test]
+fn a_ceiling_that_a_person_writes_is_hard() {
+    let mut world = long(u32::MAX);
+    let mut workflow = workflow(&[("p", &["a"])]);
+    let role = workflow.roles.get_mut(&"executor".into()).unwrap();
+    (role.max_turns, role.turn_ceiling) = (Some(3), Some(3));
+    world.queue.clear();
+    let mut hard = World::new(workflow);
+    (hard.script, hard.gives_turns) = (world.script.clone(), true);
+    hard.go();
+    assert_eq!((row(&hard).status, row(&hard).turns), (PhaseStatus::Paused, 3));
+    assert_eq!(asked(&hard), []);
+}
+
+#[test]
+fn who_moves_nothing_is_continued_with_a_fresh_look_and_then_a_person_is_asked() {
+    // A8
+    let mut world = long(0);
+    world.gives_turns = false;
+    world.script =
+        [Does::Work { turns: u32::MAX, moves: false }, Does::Work { turns: u32::MAX, moves: false }].into();
+    world.go();
+    let row = row(&world);
+    assert_eq!((row.status, row.continuation, row.sessions.len()), (PhaseStatus::Paused, 1, 2));
+    assert_eq!((row.turns, row.max_turns), (6, 6));
+    let stops = |n: &Notice| matches!(n, Notice::Stopped { verdict, .. } if verdict == "turn-limit");
+    assert_eq!(world.count(stops), 2);
+    // Its successor gets there.
+    let mut world = long(0);
+    world.gives_turns = false;
+    world.script = [Does::Work { turns: u32::MAX, moves: false }, Does::Finish(100)].into();
+    world.go();
+    assert_eq!(super::turns::row(&world).status, PhaseStatus::Done);
+}
+
+#[test]
+fn an_exhausted_session_leaves_what_is_left_and_no_more() {
+    // A6
+    let mut world = long(0);
+    world.script = [Does::Exhaust, Does::Finish(100)].into();
+    world.go();
+    let continued = |n: &Notice| matches!(n, Notice::SessionStarted { continuation: 1, max_turns: 2, .. });
+    assert_eq!(world.count(continued), 1);
+    assert_eq!(asked(&world), []);
+}
+
+#[test]
+fn a_host_that_dies_while_turns_are_asked_for_asks_again() {
+    for steps in 5..60 {
+        let mut world = long(14);
+        for _ in 0..steps {
+            world.step();
+        }
+        world.script = [Does::Finish(100)].into();
+        world.crash();
+        world.go();
+        assert_eq!(row(&world).status, PhaseStatus::Done, "after {steps} steps");
+    }
+}

@@ -1,0 +1,335 @@
+//! The turns of a phase: how many it has, what becomes of them, and whether it gets more. The table says what a phase begins
+//! with (A1), and a session that follows gets what is left (A6). Where they are used up, `budgeting` is asked again, with what came of
+//! them: while the agent works, between two prompts, or before another session. All of it ends at a ceiling.
+
+use crate::decision::{Decision, Evidence, Fault, TurnBudget};
+use crate::facts::{ChangedFile, Channel, WorkspaceFacts};
+use crate::ids::{ActionId, RequestId};
+use crate::input::Outcome;
+use crate::notice::Notice;
+use crate::observation::TurnsSpent;
+
+use super::Run;
+use super::phase::Phase;
+use super::question::counted;
+use super::step::{AfterBudget, Step, Succession};
+
+/// The most turns of an answer about a scope, in turns of the table: the contract says so (WIT `turn-budget`). Over all answers, a phase gets as
+/// many for each of its objectives.
+pub(super) const MOST_TURNS: u32 = 10;
+
+/// How a session ended whose phase had no turns left for it.
+const TURN_LIMIT: &str = "turn-limit";
+
+/// What is known of the turns that a phase was given.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Given {
+    /// So many it began with.
+    first: u32,
+    /// Objectives that were done when it was last given some.
+    done: u32,
+    /// What was changed then.
+    changed: Vec<ChangedFile>,
+    /// How often it was given some since anything moved.
+    idle: u32,
+    /// Turns that were used when it was last refused more.
+    refused_at: Option<u32>,
+}
+
+/// More turns are asked for while the agent works.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Asking {
+    /// The disk is looked at.
+    Looking(ActionId),
+    /// The policy is asked.
+    Asked(RequestId),
+}
+
+impl Phase {
+    /// The turns that it begins with, or begins anew with.
+    pub(super) fn give_turns(&mut self, turns: u32) {
+        self.max_turns = turns;
+        self.given = Given { first: turns, ..self.given_now() };
+    }
+
+    /// A person, or a new walk of its loop, lets it begin anew.
+    pub(super) fn forgive_turns(&mut self, used: u32) {
+        self.turns_forgiven = used;
+        self.give_turns(self.given.first);
+    }
+
+    fn given_now(&self) -> Given {
+        let (done, changed) = (self.done_count(), self.facts.changed.clone());
+        Given { done, changed, ..Given::default() }
+    }
+
+    /// Turns as they are counted from the beginning of the phase; 0 for no cap.
+    pub(super) fn turns_in_all(&self) -> u32 {
+        if self.max_turns == 0 { 0 } else { self.max_turns.saturating_add(self.turns_forgiven) }
+    }
+}
+
+impl Run {
+    pub(super) fn turns_used(&self, p: usize) -> u32 {
+        let live = self.session(p).filter(|s| s.is_alive()).map_or(0, |s| s.turns);
+        self.phases[p].turns_before + live
+    }
+
+    /// Turns that count against the budget.
+    pub(super) fn turns_counted(&self, p: usize) -> u32 {
+        self.turns_used(p).saturating_sub(self.phases[p].turns_forgiven)
+    }
+
+    pub(super) fn is_out_of_turns(&self, p: usize) -> bool {
+        self.phases[p].max_turns > 0 && self.turns_counted(p) >= self.phases[p].max_turns
+    }
+
+    /// Turns before a policy looks at the scope (A1); 0 where nothing names any.
+    pub(super) fn base_turns(&self, p: usize) -> u32 {
+        self.workflow.base_turns(&self.phases[p].spec).unwrap_or(0)
+    }
+
+    /// The most turns that the phase ever gets, before a person lets it begin anew; 0 for no ceiling.
+    pub(super) fn turn_ceiling(&self, p: usize) -> u32 {
+        let phase = &self.phases[p];
+        let objectives = u32::try_from(phase.goals.len()).unwrap_or(u32::MAX).max(1);
+        let begins = match self.base_turns(p) {
+            0 => phase.given.first,
+            base => base,
+        };
+        let of_table = begins.saturating_mul(MOST_TURNS).saturating_mul(objectives);
+        self.workflow.role_of(&phase.spec).turn_ceiling.unwrap_or(of_table)
+    }
+
+    fn capped(&self, p: usize, turns: u32) -> u32 {
+        match self.turn_ceiling(p) {
+            0 => turns,
+            ceiling => turns.min(ceiling),
+        }
+    }
+
+    /// What a session of it may use at most, whatever it is given on the way; 0 for no bound.
+    pub(super) fn turns_to_ceiling(&self, p: usize) -> u32 {
+        match (self.phases[p].max_turns, self.turn_ceiling(p)) {
+            (0, 0) => 0,
+            (turns, ceiling) => turns.max(ceiling).saturating_sub(self.turns_counted(p)).max(1),
+        }
+    }
+
+    /// Turns for the scope, within [`MOST_TURNS`]; 0 for no cap, which stands only where the table sets none.
+    pub(super) fn budgeted(&mut self, p: usize, turns: u32, reason: &str) {
+        let base = self.base_turns(p);
+        let turns = match (base, turns) {
+            (0, _) => turns,
+            (_, 0) => base.saturating_mul(MOST_TURNS),
+            _ => turns.min(base.saturating_mul(MOST_TURNS)),
+        };
+        let turns = self.capped(p, turns);
+        self.phases[p].give_turns(turns);
+        if turns != base {
+            self.tell_budget(p, reason);
+        }
+        self.succeed(p, Succession::Uncounted);
+    }
+
+    fn tell_budget(&mut self, p: usize, reason: &str) {
+        let (phase, turns) = (self.phases[p].spec.id.clone(), self.phases[p].turns_in_all());
+        let (of_table, reason) = (self.base_turns(p), reason.to_owned());
+        self.notify(Notice::Budgeted { phase, turns, of_table, reason });
+    }
+
+    /// What came of the turns since it was last given some.
+    fn spent(&self, p: usize, facts: &WorkspaceFacts) -> TurnsSpent {
+        let phase = &self.phases[p];
+        let (now, before) = (&facts.changed, &phase.given.changed);
+        let new = now.iter().filter(|file| !before.contains(file)).count();
+        let gone = before.iter().filter(|file| !now.iter().any(|other| other.path == file.path)).count();
+        TurnsSpent {
+            objectives_done: phase.done_count().saturating_sub(phase.given.done),
+            files_changed: u32::try_from(new + gone).unwrap_or(u32::MAX),
+            idle_grants: phase.given.idle,
+            ceiling: counted(match self.turn_ceiling(p) {
+                0 => 0,
+                ceiling => ceiling.saturating_add(phase.turns_forgiven),
+            }),
+        }
+    }
+
+    /// Asks for more turns, where the disk was just looked at. False where nobody would give any.
+    pub(super) fn ask_for_turns(&mut self, p: usize, then: AfterBudget) -> bool {
+        let used = self.turns_counted(p);
+        let is_refused = self.phases[p].given.refused_at == Some(used);
+        if is_refused || used >= self.turn_ceiling(p) || self.workflow.imported.is_some() {
+            return false;
+        }
+        let spent = self.spent(p, &self.phases[p].facts);
+        let request = self.ask_budget(p, self.base_turns(p), Some(spent));
+        self.phases[p].step = Step::Budgeting { request, then };
+        true
+    }
+
+    /// Takes an answer to that. True where it got some.
+    fn take_turns(
+        &mut self,
+        p: usize,
+        spent: &TurnsSpent,
+        facts: &WorkspaceFacts,
+        answer: &TurnBudget,
+    ) -> bool {
+        let used = self.turns_counted(p);
+        let forgiven = self.phases[p].turns_forgiven;
+        let turns = answer.max_turns.map_or(u32::MAX, |turns| turns.saturating_sub(forgiven));
+        let turns = self.capped(p, turns);
+        if turns <= used {
+            self.phases[p].given.refused_at = Some(used);
+            return false;
+        }
+        let moved = spent.objectives_done > 0 || spent.files_changed > 0;
+        let phase = &mut self.phases[p];
+        phase.max_turns = turns;
+        let (first, idle) = (phase.given.first, if moved { 0 } else { phase.given.idle + 1 });
+        phase.given = Given { first, idle, changed: facts.changed.clone(), ..phase.given_now() };
+        if let Some(session) = self.session_mut(p) {
+            session.max_turns = session.turns.saturating_add(turns - used);
+        }
+        self.tell_budget(p, &answer.reason);
+        true
+    }
+
+    /// Between prompts, or before another session.
+    pub(super) fn more_turns_decided(&mut self, p: usize, then: AfterBudget, answer: Option<&TurnBudget>) {
+        let facts = self.phases[p].facts.clone();
+        let spent = self.spent(p, &facts);
+        if !answer.is_some_and(|answer| self.take_turns(p, &spent, &facts, answer)) {
+            self.phases[p].given.refused_at = Some(self.turns_counted(p));
+        }
+        match then {
+            AfterBudget::Begin => self.succeed(p, Succession::Uncounted),
+            AfterBudget::Boundary => self.cross_boundary(p),
+            AfterBudget::Succeed(then) => self.succeed(p, then),
+        }
+    }
+
+    /// The agent works, and has used what the phase has.
+    pub(super) fn look_at_turns(&mut self, p: usize) {
+        let is_working = matches!(self.phases[p].step, Step::Working { .. });
+        let is_asked = self.session(p).is_none_or(|session| session.at_work.turns.is_some());
+        if !is_working || is_asked || !self.is_out_of_turns(p) || self.workflow.imported.is_some() {
+            return;
+        }
+        if self.turns_counted(p) >= self.turn_ceiling(p) {
+            return self.stop_for_turns(p, "");
+        }
+        let action = self.assess(p, false);
+        if let Some(session) = self.session_mut(p) {
+            session.at_work.turns = Some(Asking::Looking(action));
+        }
+    }
+
+    /// The disk was looked at while the agent works.
+    pub(super) fn looked_at_turns(&mut self, action: ActionId, outcome: &Outcome) {
+        let looking = Some(Asking::Looking(action));
+        let asks = |phase: &Phase| {
+            let session = phase.session.as_ref().and_then(|id| self.sessions.get(id));
+            session.is_some_and(|session| session.at_work.turns == looking)
+        };
+        let Some(p) = self.phases.iter().position(asks) else { return };
+        let facts = match outcome {
+            Outcome::Assessed { facts } => facts.clone(),
+            _ => self.phases[p].facts.clone(),
+        };
+        let is_working = matches!(self.phases[p].step, Step::Working { .. });
+        let asking = is_working.then(|| {
+            let spent = self.spent(p, &facts);
+            Asking::Asked(self.ask_budget(p, self.base_turns(p), Some(spent)))
+        });
+        if let Some(session) = self.session_mut(p) {
+            session.at_work.turns = asking;
+            session.at_work.looked = facts;
+        }
+    }
+
+    /// Takes the answer. Where it gets none, the session ends, and what it leaves is handed off.
+    pub(super) fn take_turns_at_work(&mut self, p: usize, result: &Result<Decision, Fault>) {
+        let Some(session) = self.session_mut(p) else { return };
+        session.at_work.turns = None;
+        let facts = std::mem::take(&mut session.at_work.looked);
+        // Between prompts it is asked again, with what is known by then.
+        if !matches!(self.phases[p].step, Step::Working { .. }) {
+            return;
+        }
+        let spent = self.spent(p, &facts);
+        let (is_given, why) = match result {
+            Ok(Decision::Budget(answer)) => {
+                (self.take_turns(p, &spent, &facts, answer), answer.reason.clone())
+            }
+            _ => (false, String::new()),
+        };
+        if !is_given {
+            self.phases[p].given.refused_at = Some(self.turns_counted(p));
+            self.stop_for_turns(p, &why);
+        }
+    }
+
+    fn stop_for_turns(&mut self, p: usize, why: &str) {
+        let mut reason = self.why_out_of_turns(p);
+        if !why.is_empty() {
+            reason = format!("{reason}: {why}");
+        }
+        let phase = self.phases[p].spec.id.clone();
+        if let Some(session) = self.session_mut(p) {
+            TURN_LIMIT.clone_into(&mut session.ending);
+            let text = format!("{} turns of this session", session.turns);
+            let evidence = vec![Evidence { channel: Channel::AgentEvent, seq: None, text }];
+            let session = session.id.clone();
+            let verdict = TURN_LIMIT.to_owned();
+            self.notify(Notice::Stopped { phase, session, verdict, evidence, reason: reason.clone() });
+        }
+        self.hand_over(p, Succession::Continuation, &reason);
+    }
+
+    /// A session that stopped for want of turns, and not of context, is continued with as many as the first had.
+    pub(super) fn give_continuation_turns(&mut self, p: usize) -> bool {
+        let stopped_for_turns = self.session(p).is_some_and(|session| session.ending == TURN_LIMIT);
+        let used = self.turns_counted(p);
+        let turns = self.capped(p, used.saturating_add(self.phases[p].given.first));
+        if !stopped_for_turns || turns <= used {
+            return false;
+        }
+        let phase = &mut self.phases[p];
+        phase.max_turns = turns;
+        phase.given = Given { first: phase.given.first, ..phase.given_now() };
+        true
+    }
+
+    /// Says of a session between two prompts that it stops for want of turns.
+    pub(super) fn end_for_turns(&mut self, p: usize) {
+        if let Some(session) = self.session_mut(p) {
+            TURN_LIMIT.clone_into(&mut session.ending);
+        }
+        let because = self.why_out_of_turns(p);
+        self.hand_over(p, Succession::Continuation, &because);
+    }
+
+    pub(super) fn why_out_of_turns(&self, p: usize) -> String {
+        format!("its {} turns are used up", self.phases[p].turns_in_all())
+    }
+
+    /// What a person writes to give it more; nothing where it is not turns that it lacks.
+    pub(super) fn more_turns_by_hand(&self, p: usize) -> String {
+        if !self.is_out_of_turns(p) {
+            return String::new();
+        }
+        let role = &self.phases[p].spec.role;
+        let ceiling = self.turn_ceiling(p);
+        match self.turns_counted(p) >= ceiling {
+            true => format!(
+                " A phase of this role gets {ceiling} turns at most; `turn_ceiling` in [roles.{role}] sets more."
+            ),
+            false => format!(
+                " `retry` gives it {} more; `max_turns` in [roles.{role}] sets how many it begins with.",
+                self.phases[p].given.first
+            ),
+        }
+    }
+}

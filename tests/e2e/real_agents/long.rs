@@ -1,0 +1,36 @@
+//! One objective that takes far more turns than the table has: it runs to its end in one session, and nobody is asked.
+
+use baton_runtime::core::notice::Notice;
+use baton_simulator::{Script, Simulator, Turn};
+
+use crate::agent::RealAgent;
+use crate::scene::{OBJECTIVES, Scene, asked};
+
+/// Tool calls of the first objective; the table has 25 turns for all three.
+const CALLS: usize = 60;
+
+pub(crate) fn long_objective(agent: &RealAgent) {
+    // A1, A8
+    let Some(scene) = Scene::of(agent, "") else { return };
+    let mut alpha = scene.turns("alpha", 0);
+    let page = |number| {
+        let name = format!("alpha-{}.txt", number % 5);
+        scene.stage.workspace.canonicalize().unwrap().join(name)
+    };
+    let calls = (1..=CALLS).map(|number| Turn::write(page(number).display(), format!("page {number}\n")));
+    alpha.splice(0..0, calls);
+    let script = OBJECTIVES[1..].iter().fold(Script::new().on("- [alpha]", alpha), |script, objective| {
+        script.on(format!("- [{objective}]"), scene.turns(objective, 0))
+    });
+    let simulator = Simulator::start(script).unwrap();
+    let run = scene.run(&simulator);
+    scene.expect_done(&run);
+    assert!(page(CALLS).is_file(), "{:#?}", asked(&simulator));
+    run.expect_sessions(1, 0);
+    assert_eq!(run.stops(), [], "{:#?}", run.plot());
+    let given = run.story.count(|notice| matches!(notice, Notice::Budgeted { of_table: 25, .. }));
+    assert!(given >= 2, "{:#?}", run.plot());
+    // The table of people adds up.
+    let phase = run.phase();
+    assert!(phase.turns as usize > CALLS && phase.turns <= phase.max_turns, "{phase:#?}");
+}
