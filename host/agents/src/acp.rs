@@ -117,6 +117,7 @@ async fn talk(
 ) -> Result<Result<(), String>, agent_client_protocol::Error> {
     let allowed = permission::Allowed {
         permission: opening.permission,
+        commands: opening.commands.clone(),
         workspace: opening.workspace.clone(),
         own_server: opening.own_server.clone(),
         calls: protocol.clone(),

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use baton_core::SessionId;
 use baton_core::facts::{AgentEvent, Capabilities};
+use baton_core::ids::Digest;
 use baton_core::workflow::{Permission, Role};
 use baton_streams::{ClaudeDecoder, Decoder as _};
 use serde_json::{Value, json};
@@ -16,6 +17,7 @@ use crate::driver::{self, AgentHandle, Command, Feed};
 use crate::launch::{DriverEvent, Launch};
 use crate::process::Process;
 use crate::program::Invocation;
+use tools::Permits;
 
 /// What Claude Code can do.
 pub(crate) const CAPABILITIES: Capabilities = Capabilities {
@@ -34,7 +36,22 @@ const LINES: usize = 16;
 pub(crate) fn command(program: PathBuf, launch: &Launch) -> Invocation {
     let own = launch.tools.as_ref().map(|tools| tools.command.name.as_str());
     let servers = tools::config(own, &launch.mcp_servers);
-    Invocation { program, args: arguments(&launch.role, launch.spec.turn_ceiling, own, servers) }
+    let mut args = arguments(&launch.role, launch.spec.turn_ceiling, own, servers);
+    let option = if launch.spec.conversation.is_some() { "--resume" } else { "--session-id" };
+    args.extend([option.into(), conversation(launch).into()]);
+    Invocation { program, args }
+}
+
+/// What Claude Code calls this session: the conversation that it goes on in, or a name of its own, in the form of a UUID that no other session
+/// has.
+fn conversation(launch: &Launch) -> String {
+    if let Some(begun) = &launch.spec.conversation {
+        return begun.clone();
+    }
+    let digest = Digest::of(launch.session_dir.to_string_lossy().as_bytes()).to_string();
+    let hex: Vec<char> = digest.chars().filter(char::is_ascii_hexdigit).collect();
+    let part = |from: usize, to: usize| hex[from..to].iter().collect::<String>();
+    format!("{}-{}-4{}-8{}-{}", part(0, 8), part(8, 12), part(12, 15), part(15, 18), part(18, 30))
 }
 
 /// The arguments; `max_turns` of 0 is no cap. Claude Code counts turns anew with every prompt (seen on 2.1.330), so this
@@ -61,12 +78,13 @@ pub(crate) fn arguments(
         // the host, which says yes to Baton's own tools and to nothing else (see `tools.rs`).
         Permission::ReadOnly => {
             args.extend(["--permission-mode", "plan"]);
-            if own.is_some() {
-                args.extend(["--permission-prompt-tool", "stdio"]);
-            }
         }
+        // Whatever is more than that it asks the host, which knows the commands that it may run.
         Permission::Edit => args.extend(["--permission-mode", "acceptEdits"]),
         Permission::Full => args.push("--dangerously-skip-permissions"),
+    }
+    if own.is_some() && role.permission != Permission::Full {
+        args.extend(["--permission-prompt-tool", "stdio"]);
     }
     let max_turns = max_turns.to_string();
     if max_turns != "0" {
@@ -95,9 +113,14 @@ pub(crate) fn drive(
         let _ = lines.try_send(control(request));
     }
     let (forward, forwarded) = mpsc::channel(LINES);
-    let feed = ClaudeFeed { decoder: ClaudeDecoder::new(), lines: lines.downgrade() };
-    if let Some(own) = &launch.tools {
-        tokio::spawn(tools::relay(own.clone(), forwarded, lines.downgrade()));
+    let permits = launch.tools.as_ref().map(|own| Permits::new(&own.command.name, launch.commands()));
+    let feed = ClaudeFeed {
+        decoder: ClaudeDecoder::of_session(conversation(launch)),
+        lines: lines.downgrade(),
+        permits: permits.clone(),
+    };
+    if let (Some(own), Some(permits)) = (&launch.tools, permits) {
+        tokio::spawn(tools::relay(own.clone(), permits, forwarded, lines.downgrade()));
     }
     let talk = tokio::spawn(talk(wiring.commands, lines, wiring.closing.clone()));
     let streams = driver::Streams { to_write, feed, forward: Some(forward) };
@@ -152,6 +175,7 @@ fn line(value: &Value) -> Vec<u8> {
 struct ClaudeFeed {
     decoder: ClaudeDecoder,
     lines: mpsc::WeakSender<Vec<u8>>,
+    permits: Option<Permits>,
 }
 
 impl Feed for ClaudeFeed {
@@ -163,7 +187,13 @@ impl Feed for ClaudeFeed {
             // Where the agent takes nothing from its stdin the next call will tell instead.
             let _ = lines.try_send(control(CONTEXT_USAGE));
         }
-        tools::is_request(line).then(|| str::from_utf8(line).map(str::to_owned).ok()).flatten()
+        if !tools::is_request(line) {
+            return None;
+        }
+        if let Some(permits) = &self.permits {
+            permits.tell(line, out);
+        }
+        str::from_utf8(line).map(str::to_owned).ok()
     }
 
     fn long_line(&mut self, beginning: &[u8], out: &mut Vec<AgentEvent>) {

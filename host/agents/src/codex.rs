@@ -16,6 +16,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tokio::sync::{mpsc, watch};
 
+use crate::allowed::Commands;
 use crate::driver::{self, AgentHandle, Command, Events, Feed, Shared};
 use crate::launch::{DriverEvent, Launch};
 use crate::process::Process;
@@ -67,6 +68,7 @@ pub(crate) fn drive(
         decoder: decoder.clone(),
         events: events.clone(),
         permission: launch.role.permission,
+        commands: launch.commands(),
         open: thread_start(launch),
         asked: OPEN,
         thread: None,
@@ -87,17 +89,23 @@ pub(crate) fn drive(
     handle
 }
 
-/// What the thread is started with. What the sandbox does not allow is refused to the model without asking: nobody is
-/// there to be asked.
+/// What the thread is started with. What neither the sandbox nor the role allows is refused to the model: nobody is there to be
+/// asked.
 fn thread_start(launch: &Launch) -> Value {
     let sandbox = match launch.role.permission {
         Permission::ReadOnly => "read-only",
         Permission::Edit => "workspace-write",
         Permission::Full => "danger-full-access",
     };
-    let mut params = json!({ "cwd": launch.workspace, "approvalPolicy": "never", "sandbox": sandbox });
+    // A role that allows commands has it ask for what the sandbox does not let through; they alone are let through then.
+    let asks = !launch.role.allow.is_empty() && launch.role.permission != Permission::Full;
+    let policy = if asks { "on-request" } else { "never" };
+    let mut params = json!({ "cwd": launch.workspace, "approvalPolicy": policy, "sandbox": sandbox });
     if let Some(model) = &launch.role.model {
         params["model"] = json!(model);
+    }
+    if let Some(thread) = &launch.spec.conversation {
+        params["threadId"] = json!(thread);
     }
     let own = launch.tools.as_ref().map(|tools| tools.command.name.as_str());
     let servers: Map<String, Value> = launch
@@ -123,6 +131,7 @@ struct Talk {
     decoder: Shared<CodexAppServerDecoder>,
     events: Events,
     permission: Permission,
+    commands: Commands,
     open: Value,
     /// Number of the last request.
     asked: u64,
@@ -229,7 +238,7 @@ impl Talk {
         let Ok(seen) = serde_json::from_str::<Seen>(line) else { return Ok(()) };
         match (seen.method.as_deref(), seen.id) {
             (Some(method), Some(id)) => {
-                let answer = match approval::answer(method, &seen.params, self.permission) {
+                let answer = match approval::answer(method, &seen.params, self.permission, &self.commands) {
                     Ok(result) => json!({ "id": id, "result": result }),
                     Err(error) => json!({ "id": id, "error": error }),
                 };
@@ -251,7 +260,8 @@ impl Talk {
                 refused("hello", seen.error.as_ref())?;
                 self.send(json!({ "method": "initialized" })).await;
                 let open = std::mem::take(&mut self.open);
-                self.send(json!({ "id": OPEN, "method": "thread/start", "params": open })).await;
+                let method = if open.get("threadId").is_some() { "thread/resume" } else { "thread/start" };
+                self.send(json!({ "id": OPEN, "method": method, "params": open })).await;
             }
             (None, Some(id)) if id == OPEN => {
                 refused("the start of a thread", seen.error.as_ref())?;

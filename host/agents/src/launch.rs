@@ -14,6 +14,7 @@ use baton_core::workflow::{AgentKind, Role};
 use tokio::io::DuplexStream;
 use tokio::sync::mpsc;
 
+use crate::allowed::Commands;
 use crate::driver::AgentHandle;
 use crate::files::Mask;
 use crate::process::Process;
@@ -48,6 +49,11 @@ pub struct Launch {
 }
 
 impl Launch {
+    /// The commands that the agent may run without asking.
+    pub(crate) fn commands(&self) -> Commands {
+        Commands { patterns: self.role.allow.clone(), exact: self.spec.checks.clone() }
+    }
+
     /// The servers that the agent starts itself, Baton's own first.
     pub(crate) fn servers(&self) -> impl Iterator<Item = &McpServer> {
         self.tools.iter().map(|tools| &tools.command).chain(&self.mcp_servers)

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod acp;
+mod allowed;
 mod claude;
 mod codex;
 mod driver;

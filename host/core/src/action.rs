@@ -325,6 +325,12 @@ pub struct SpawnSpec {
     /// Turns that it may use at most, if it is given more on the way: where an agent stops by itself. 0 for no bound.
     #[serde(default, skip_serializing_if = "is_default")]
     pub turn_ceiling: u32,
+    /// Commands that its work is held to, which it may run itself where it may edit files.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub checks: Vec<String>,
+    /// What the agent calls the conversation that it goes on in; a new one where absent.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub conversation: Option<String>,
     /// Where it works.
     #[serde(default, skip_serializing_if = "is_default")]
     pub tree: Tree,

@@ -28,6 +28,8 @@
 //! | `run/lessons.rs` | what phases that are over learnt, for those that come after |
 //! | `run/entries.rs` | the files that the host writes for agents |
 //! | `run/report.rs` | what agents report |
+//! | `run/conversation.rs` | a session that was lost with its host goes on where it was |
+//! | `run/refusal.rs` | calls that an agent was not allowed |
 //! | `run/resume.rs` | a host takes the run up again |
 //! | `run/show.rs` | the state for people and programs |
 
@@ -37,6 +39,7 @@ mod ask;
 mod begin;
 mod clock;
 mod commit;
+mod conversation;
 mod dispute;
 mod entries;
 mod evidence;
@@ -57,6 +60,7 @@ mod place;
 mod question;
 mod quota;
 mod recording;
+mod refusal;
 mod report;
 mod results;
 mod resume;

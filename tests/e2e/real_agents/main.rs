@@ -7,6 +7,8 @@
 //! runs. `.ci/run` installs all four and sets them.
 
 mod agent;
+mod allowed;
+mod conversation;
 mod long;
 mod scenario;
 mod scene;
@@ -169,4 +171,34 @@ fn claude_works_on_past_the_turns_of_the_table() {
 #[test]
 fn codex_works_on_past_the_turns_of_the_table() {
     long::long_objective(&CODEX);
+}
+
+#[test]
+fn claude_runs_what_its_role_allows_and_nothing_more() {
+    allowed::allowed_commands(&CLAUDE);
+}
+
+#[test]
+fn claude_acp_runs_what_its_role_allows_and_nothing_more() {
+    allowed::allowed_commands(&CLAUDE_ACP);
+}
+
+#[test]
+fn claude_that_is_interrupted_goes_on_in_its_own_conversation() {
+    conversation::interrupted(&CLAUDE, false);
+}
+
+#[test]
+fn claude_whose_conversation_is_gone_goes_on_from_a_handoff() {
+    conversation::interrupted(&CLAUDE, true);
+}
+
+#[test]
+fn codex_that_is_interrupted_goes_on_in_its_own_conversation() {
+    conversation::interrupted(&CODEX, false);
+}
+
+#[test]
+fn codex_whose_conversation_is_gone_goes_on_from_a_handoff() {
+    conversation::interrupted(&CODEX, true);
 }

@@ -12,7 +12,7 @@ use baton_runtime::core::view::{PhaseRow, PhaseStatus};
 use baton_runtime::core::{Input, SessionId, UnixMs};
 use baton_runtime::store::{Entry, Journal};
 use baton_simulator::{Answered, Simulator, Turn};
-use rustix::process::{Pid, test_kill_process_group};
+use rustix::process::{Pid, Signal, kill_process, test_kill_process_group};
 use serde_json::Value;
 
 use crate::agent::RealAgent;
@@ -32,6 +32,15 @@ impl Host {
     pub(crate) fn kill(mut self) {
         self.0.kill().unwrap();
         self.0.wait().unwrap();
+    }
+}
+
+impl Host {
+    /// Ctrl-C, and what comes of it.
+    pub(crate) fn interrupt(mut self) {
+        let host = Pid::from_child(&self.0);
+        kill_process(host, Signal::INT).unwrap();
+        until("baton stops", || self.0.try_wait().unwrap().is_some());
     }
 }
 
@@ -132,6 +141,16 @@ impl<'a> Scene<'a> {
         }));
         turns.push(Turn::say(format!("{objective} is done, as it was asked for, and reported.")));
         turns
+    }
+
+    /// Takes away what agents kept of their conversations.
+    pub(crate) fn forget_conversations(&self) {
+        for folder in [".claude/projects", ".codex/sessions"] {
+            let folder = self.home.join(folder);
+            if folder.is_dir() {
+                fs::remove_dir_all(folder).unwrap();
+            }
+        }
     }
 
     fn workspace(&self) -> PathBuf {

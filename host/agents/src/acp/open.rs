@@ -13,6 +13,7 @@ use agent_client_protocol::v1::schema::{
 use agent_client_protocol::{Agent, Error};
 use baton_core::workflow::Permission;
 
+use crate::allowed::Commands;
 use crate::launch::{Launch, McpServer};
 
 /// Modes in which an agent reads and changes nothing, by the names that agents give them, best first.
@@ -32,6 +33,7 @@ const AUTO: &str = "auto";
 pub(super) struct Opening {
     pub(super) workspace: PathBuf,
     pub(super) permission: Permission,
+    pub(super) commands: Commands,
     /// Name of the server of Baton's own tools.
     pub(super) own_server: Option<String>,
     model: Option<String>,
@@ -43,6 +45,7 @@ impl Opening {
         Self {
             workspace: launch.workspace.clone(),
             permission: launch.role.permission,
+            commands: launch.commands(),
             model: launch.role.model.clone(),
             mcp_servers: launch.servers().map(mcp_server).collect(),
             own_server: launch.tools.as_ref().map(|tools| tools.command.name.clone()),

@@ -10,6 +10,7 @@ use baton_core::workflow::Permission;
 use serde_json::Value;
 
 use super::feed::Protocol;
+use crate::allowed::Commands;
 use crate::driver::Shared;
 
 /// What an agent may do without asking.
@@ -18,6 +19,8 @@ pub(super) struct Allowed {
     pub(super) workspace: PathBuf,
     /// Name of the server of Baton's own tools.
     pub(super) own_server: Option<String>,
+    /// The commands that it may run.
+    pub(super) commands: Commands,
     /// What the agent has told of its calls: a request may name one by its id alone.
     pub(super) calls: Shared<Protocol>,
 }
@@ -37,6 +40,9 @@ impl Allowed {
             (_, ToolKind::Read | ToolKind::Search | ToolKind::Think) => true,
             (Permission::Edit, ToolKind::Edit | ToolKind::Delete | ToolKind::Move) => {
                 inside.all(|inside| inside)
+            }
+            (_, ToolKind::Execute) => {
+                fields.raw_input.as_ref().is_some_and(|input| self.commands.allow_call(input))
             }
             // What they change is the run's own journal: no role forbids that.
             _ => self.is_own_tool(request),

@@ -4,12 +4,15 @@
 
 use std::collections::HashMap;
 
+use baton_core::facts::{AgentEvent, SIGNAL_TEXT_BYTES};
+use baton_streams::cut;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, ReadHalf, WriteHalf};
 use tokio::sync::mpsc;
 
 use super::line;
+use crate::allowed::Commands;
 use crate::launch::{McpServer, OwnServer};
 
 /// Subtype of the requests that carry a message.
@@ -34,17 +37,64 @@ pub(super) fn is_request(line: &[u8]) -> bool {
     line.starts_with(b"{\"type\":\"control_request\"")
 }
 
-/// Nobody is there to be asked: what Baton's own tools change is the run's own journal, and anything else is more than
-/// the role may do, or it would not have been asked for.
-fn permit(own: &str, tool: &str, input: Value) -> Value {
-    if tool
-        .strip_prefix("mcp__")
-        .and_then(|tool| tool.strip_prefix(own))
-        .is_some_and(|tool| tool.starts_with("__"))
-    {
-        return json!({ "behavior": "allow", "updatedInput": input });
+/// Claude Code's tool for commands.
+const COMMANDS: &str = "Bash";
+
+/// What is allowed where Claude Code asks. Nobody is there to be asked: what Baton's own tools change is the run's own journal, the role
+/// names commands, and anything else is more than the role may do, or it would not have been asked for.
+#[derive(Clone, Debug)]
+pub(super) struct Permits {
+    own: String,
+    commands: Commands,
+}
+
+impl Permits {
+    pub(super) fn new(own: &str, commands: Commands) -> Self {
+        Self { own: own.to_owned(), commands }
     }
-    json!({ "behavior": "deny", "message": format!("the role of this session does not allow {tool}, and nobody is there to be asked") })
+
+    fn is_own(&self, tool: &str) -> bool {
+        let tool = tool.strip_prefix("mcp__").and_then(|tool| tool.strip_prefix(&self.own));
+        tool.is_some_and(|tool| tool.starts_with("__"))
+    }
+
+    fn allows(&self, tool: &str, input: &Value) -> bool {
+        self.is_own(tool) || tool == COMMANDS && self.commands.allow_call(input)
+    }
+
+    fn answer(&self, tool: &str, input: Value) -> Value {
+        if self.allows(tool, &input) {
+            return json!({ "behavior": "allow", "updatedInput": input });
+        }
+        let allowed = self.commands.patterns.iter().chain(&self.commands.exact);
+        let allowed: Vec<&str> = allowed.map(String::as_str).collect();
+        let only = match allowed.as_slice() {
+            [] => String::new(),
+            allowed => {
+                format!(". Commands that it allows, one at a time and as they are: {}", allowed.join("; "))
+            }
+        };
+        let message = format!(
+            "the role of this session does not allow this {tool}, and nobody is there to be asked{only}"
+        );
+        json!({ "behavior": "deny", "message": message })
+    }
+
+    /// Tells of a call that was refused.
+    pub(super) fn tell(&self, line: &[u8], out: &mut Vec<AgentEvent>) {
+        let Ok(Asked { request, .. }) = serde_json::from_slice::<Asked>(line) else { return };
+        let (tool, input) = (request.tool_name, request.input);
+        if request.subtype != PERMISSION || self.allows(&tool, &input) {
+            return;
+        }
+        let named = ["command", "file_path", "url", "path"].iter().find_map(|key| input.get(key)?.as_str());
+        let title = named.map_or_else(|| tool.clone(), |named| format!("{tool} {named}"));
+        let title = cut(&title, SIGNAL_TEXT_BYTES).to_owned();
+        out.extend([
+            AgentEvent::ApprovalRequested { title },
+            AgentEvent::ApprovalResolved { allowed: false },
+        ]);
+    }
 }
 
 /// A control request of the agent.
@@ -70,10 +120,11 @@ struct Message {
 /// Carries messages between the agent and the server until the agent's stdout is read to its end.
 pub(super) async fn relay(
     own: OwnServer,
+    permits: Permits,
     mut asked: mpsc::Receiver<String>,
     to_agent: mpsc::WeakSender<Vec<u8>>,
 ) {
-    let mut relay = Relay { own, to_agent, pipe: None, pending: HashMap::new() };
+    let mut relay = Relay { own, permits, to_agent, pipe: None, pending: HashMap::new() };
     loop {
         tokio::select! {
             line = asked.recv() => match line {
@@ -87,6 +138,7 @@ pub(super) async fn relay(
 
 struct Relay {
     own: OwnServer,
+    permits: Permits,
     to_agent: mpsc::WeakSender<Vec<u8>>,
     pipe: Option<Pipe>,
     /// Control requests under way, by the id of the message in them.
@@ -109,7 +161,7 @@ impl Relay {
         match subtype.as_str() {
             MESSAGE => {}
             PERMISSION => {
-                let decision = permit(&self.own.command.name, &tool_name, input);
+                let decision = self.permits.answer(&tool_name, input);
                 let response =
                     json!({ "subtype": "success", "request_id": request_id, "response": decision });
                 return self.respond(response).await;

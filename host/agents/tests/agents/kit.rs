@@ -104,6 +104,8 @@ impl Place {
                 continuation: 0,
                 max_turns: 0,
                 turn_ceiling: 0,
+                checks: Vec::new(),
+                conversation: None,
                 tree: Tree::workspace(),
             },
             role: Role::of(agent),

@@ -139,6 +139,8 @@ fn command(session: &PlannedSession, workflow: &Workflow) -> Vec<String> {
         continuation: 0,
         max_turns: session.max_turns,
         turn_ceiling: session.turn_ceiling,
+        checks: Vec::new(),
+        conversation: None,
         tree: Tree::workspace(),
     };
     preview_command(&spec, &session.role)

@@ -7,6 +7,7 @@ use crate::input::Outcome;
 use crate::notice::Notice;
 use crate::observation::BriefKind;
 use crate::view::Origin;
+use crate::workflow::Permission;
 
 use super::Run;
 use super::join::Fork;
@@ -65,6 +66,11 @@ impl Run {
 
     /// Starts a session with what is left of the phase's turns (A6).
     pub(super) fn spawn(&mut self, p: usize) {
+        self.spawn_in(p, None);
+    }
+
+    /// The same, in a conversation that its agent has begun already.
+    pub(super) fn spawn_in(&mut self, p: usize, conversation: Option<String>) {
         let number = self.sessions.len() + 1;
         let phase = &self.phases[p];
         let lead = phase.handoffs.last().is_some_and(|handoff| handoff.lead);
@@ -74,6 +80,10 @@ impl Run {
             0 => 0,
             max => max.saturating_sub(self.turns_counted(p)).max(1),
         };
+        let of_goals = phase.goals.iter().filter_map(|goal| goal.spec.verify.clone());
+        let mut checks: Vec<String> = of_goals.chain(phase.spec.verify.clone()).collect();
+        checks.dedup();
+        checks.retain(|_| role.permission == Permission::Edit);
         let spec = SpawnSpec {
             session: SessionId::new(format!("s{number}")),
             phase: phase.spec.id.clone(),
@@ -82,6 +92,8 @@ impl Run {
             continuation: phase.continuations,
             max_turns,
             turn_ceiling: self.turns_to_ceiling(p),
+            checks,
+            conversation: conversation.clone(),
             tree: phase.tree.clone(),
         };
         let mut session = Session::new(
@@ -95,7 +107,10 @@ impl Run {
         );
         session.next_heartbeat = self.now + self.heartbeat();
         session.lead = lead;
+        session.is_resumed = conversation.is_some();
+        session.agent_session = conversation;
         session.active_before = self.phases[p].clock.at(self.now).0;
+        let is_resumed = session.is_resumed;
         self.notify(Notice::SessionStarted {
             phase: spec.phase.clone(),
             session: spec.session.clone(),
@@ -114,9 +129,20 @@ impl Run {
         phase.sessions.push(spec.session.clone());
         phase.session = Some(spec.session.clone());
         phase.progress = 0;
-        phase.before_session = phase.facts.clone();
+        // In the same conversation, what was changed before counts as its own.
+        if !is_resumed {
+            phase.before_session = phase.facts.clone();
+        }
         self.index.spawned(spec.session.clone(), spec.phase.clone());
         self.sessions.insert(spec.session.clone(), session);
+        if is_resumed {
+            let (phase, session) = (spec.phase.clone(), spec.session.clone());
+            self.notify(Notice::Activity {
+                phase,
+                session,
+                what: "goes on in its own conversation".to_owned(),
+            });
+        }
         let action = self.emit(Action::Spawn(spec));
         self.phases[p].step = Step::Readying { action };
     }
@@ -131,6 +157,9 @@ impl Run {
             (Origin::Merge, false, _) => BriefKind::Merging,
             (Origin::Workflow | Origin::Split, false, _) => BriefKind::First,
         };
-        self.recheck_or_brief(p, kind);
+        match self.is_reminded(p, kind) {
+            true => self.brief_next(p, BriefKind::Nudged),
+            false => self.recheck_or_brief(p, kind),
+        }
     }
 }

@@ -10,6 +10,7 @@ use crate::ids::{ObjectiveId, RequestId};
 use crate::notice::Notice;
 use crate::observation::{BriefKind, ObjectiveStatus, Occasion, SessionState, SplitOccasion};
 use crate::time::DurationMs;
+use crate::workflow::{Permission, Role};
 
 use super::Run;
 use super::quota::outlasts_its_reset;
@@ -264,10 +265,15 @@ impl Run {
 
     /// The next session has the agent of another role. A policy gives no agent rights that the workflow did not give this phase.
     fn give_up_to(&mut self, p: usize, role: &str, judgment: &Judgment) {
-        let now = self.workflow.role_of(&self.phases[p].spec).permission;
+        let now = self.workflow.role_of(&self.phases[p].spec);
+        let fits = |other: &Role| {
+            let allows = other.allow.iter().all(|pattern| now.allow.contains(pattern));
+            other.permission <= now.permission && (allows || now.permission == Permission::Full)
+        };
         match self.workflow.roles.iter().find(|(name, _)| name.as_str() == role) {
-            Some((name, other)) if other.permission <= now => {
-                (self.phases[p].spec.role, self.phases[p].spec.agent) = (name.clone(), None);
+            Some((name, other)) if fits(other) => {
+                let name = name.clone();
+                (self.phases[p].spec.role, self.phases[p].spec.agent) = (name, None);
                 self.give_up(p, judgment);
             }
             found => {

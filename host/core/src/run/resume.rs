@@ -7,7 +7,7 @@ use crate::notice::Notice;
 use crate::observation::{Occasion, SplitOccasion};
 
 use super::Run;
-use super::step::{AfterBudget, Step, Succession};
+use super::step::{AfterBudget, Step};
 
 /// Why there is a session after one that was lost.
 pub(super) const LOST: &str = "the host was stopped while the agent worked";
@@ -142,7 +142,7 @@ impl Run {
                 self.measure(p, Occasion::SessionEnded, focus);
             }
 
-            // The prompt died with its agent: what it left is looked at, then a new session goes on.
+            // The prompt died with its agent, which goes on where it was, or else what it left is looked at, and a new session goes on.
             Step::Working { .. }
             | Step::Scoping { .. }
             | Step::Budgeting { then: AfterBudget::Boundary, .. }
@@ -154,7 +154,7 @@ impl Run {
             | Step::Rereading { .. }
             | Step::Fitting { .. }
             | Step::Summarising { .. }
-            | Step::Compacting { .. } => self.hand_over(p, Succession::Uncounted, LOST),
+            | Step::Compacting { .. } => self.go_on_after_loss(p),
         }
     }
 }

@@ -1,6 +1,9 @@
 //! One agent process with one context window: folds an agent's events into the facts that decisions rest on.
 //! It judges nothing and emits nothing; the phase machine does.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::{BTreeSet, VecDeque};
 
 use crate::facts::{
@@ -17,6 +20,8 @@ use super::judge::AtWork;
 
 /// Turns a policy sees: enough to see growth, small enough to copy on every decision.
 const RECENT_TURNS: usize = 32;
+/// Bytes of what an agent calls its session.
+const NAME_BYTES: usize = 256;
 /// Bytes of the name of a model.
 const MODEL_BYTES: usize = 64;
 /// Signals a policy sees.
@@ -47,6 +52,10 @@ pub(super) struct Session {
     pub(super) id: SessionId,
     pub(super) role: RoleName,
     pub(super) agent: AgentKind,
+    /// What the agent calls its session, where it said so.
+    pub(super) agent_session: Option<String>,
+    /// It goes on in the conversation of the session before.
+    pub(super) is_resumed: bool,
     pub(super) continuation: u32,
     /// It finishes the rest as the lead (C18).
     pub(super) lead: bool,
@@ -80,6 +89,8 @@ pub(super) struct Session {
     pub(super) warned: bool,
     pub(super) done: u32,
     pub(super) nudges: u32,
+    /// Calls that it was not allowed.
+    pub(super) refused: u32,
     /// Splits that it asked for and did not get, and what its next prompt says of the newest.
     pub(super) declined: u32,
     pub(super) decline: Option<String>,
@@ -117,6 +128,8 @@ impl Session {
             id,
             role,
             agent,
+            agent_session: None,
+            is_resumed: false,
             continuation,
             lead: false,
             max_turns,
@@ -145,6 +158,7 @@ impl Session {
             warned: false,
             done: 0,
             nudges: 0,
+            refused: 0,
             declined: 0,
             decline: None,
             lost_context: false,
@@ -321,7 +335,9 @@ impl Session {
                 }
             }
             AgentEvent::Capabilities(told) => self.capabilities = *told,
-            AgentEvent::Ready { model, .. } => {
+            AgentEvent::Ready { model, agent_session, .. } => {
+                self.agent_session = agent_session.clone().or(self.agent_session.take());
+                self.agent_session.iter_mut().for_each(|name| cut(name, NAME_BYTES));
                 self.model = model.clone().or(self.model.take());
                 self.model.iter_mut().for_each(|model| cut(model, MODEL_BYTES));
             }
@@ -403,7 +419,7 @@ impl Session {
         }
     }
 
-    fn notice(&mut self, seq: Seq, at: UnixMs, signal: Signal) {
+    pub(super) fn notice(&mut self, seq: Seq, at: UnixMs, signal: Signal) {
         self.signals.push_back(Noticed { seq, at, prompt: self.prompts, signal });
         let mut bytes: usize = self.signals.iter().map(|n| n.signal.text.len()).sum();
         while self.signals.len() > RECENT_SIGNALS || bytes > SIGNAL_WINDOW_BYTES {
@@ -447,151 +463,5 @@ fn keep_tail(text: &mut String, limit: usize) {
             from += 1;
         }
         text.drain(..from);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn session() -> Session {
-        Session::new("s1".into(), "executor".into(), AgentKind::Rehearsal, 0, 25, None, UnixMs(0))
-    }
-
-    fn turn(used: u64) -> AgentEvent {
-        AgentEvent::Turn {
-            used_tokens: Some(used),
-            billed: Billed { input_tokens: used, output_tokens: 10, cost_microusd: None },
-        }
-    }
-
-    fn read(target: &str) -> AgentEvent {
-        AgentEvent::ToolCall {
-            id: "t".into(),
-            name: "Read".into(),
-            reads: Some(target.into()),
-            writes: None,
-            command: None,
-        }
-    }
-
-    #[test]
-    fn occupancy_is_the_last_call_never_the_bill() {
-        let mut s = session();
-        for (i, used) in [1000, 1500, 1200].into_iter().enumerate() {
-            s.observe(Seq(i as u64 + 1), UnixMs(i as u64), &turn(used));
-        }
-        assert_eq!(s.used_tokens, Some(1200));
-        assert_eq!(s.billed.tokens(), 3730);
-    }
-
-    #[test]
-    fn rereads_are_counted_turn_by_turn_and_forgotten_by_a_compaction() {
-        // C12
-        let mut s = session();
-        for event in [read("a"), read("b"), read("a"), turn(1), read("a"), turn(2)] {
-            s.observe(Seq(1), UnixMs(0), &event);
-        }
-        assert_eq!(s.recent.iter().map(|t| t.rereads).collect::<Vec<_>>(), [1, 1]);
-        let compacted = AgentEvent::Compacted {
-            trigger: CompactionTrigger::Asked,
-            before_tokens: None,
-            after_tokens: Some(1),
-        };
-        for event in [compacted, read("a"), turn(2)] {
-            s.observe(Seq(2), UnixMs(0), &event);
-        }
-        assert_eq!(s.recent.back().map(|t| t.rereads), Some(0));
-    }
-
-    #[test]
-    fn refill_after_a_compaction_is_seen_once_it_is_back_where_it_was() {
-        let mut s = session();
-        s.observe(Seq(1), UnixMs(0), &turn(700));
-        s.observe(
-            Seq(2),
-            UnixMs(0),
-            &AgentEvent::Compacted {
-                trigger: CompactionTrigger::Asked,
-                before_tokens: None,
-                after_tokens: Some(200),
-            },
-        );
-        s.observe(Seq(3), UnixMs(0), &turn(400));
-        assert_eq!(s.refilled_within_turns, 0);
-        s.observe(Seq(4), UnixMs(0), &turn(710));
-        assert_eq!(s.refilled_within_turns, 2);
-    }
-
-    #[test]
-    fn a_window_that_hardly_fills_is_no_news() {
-        let mut s = session();
-        let mut fill = |used: u64, window_tokens: Option<u64>| {
-            let source = OccupancySource::Agent;
-            let event = AgentEvent::Occupancy { used_tokens: Some(used), window_tokens, source };
-            s.observe(Seq(1), UnixMs(0), &event);
-            let is_news = s.has_filled();
-            if is_news {
-                s.used_when_asked = s.used_tokens;
-            }
-            is_news
-        };
-        assert_eq!([10, 10, 11].map(|used| fill(used, None)), [true, false, true]);
-        let window = Some(100_000);
-        let told = [11_000, 11_999, 12_000, 11_500, 11_001, 11_000].map(|used| fill(used, window));
-        assert_eq!(told, [true, false, true, false, false, true]);
-    }
-
-    #[test]
-    fn a_message_behind_a_tool_call_begins_a_line() {
-        // A11: "The notes are clear." · Write · "Done: cats" was read as one line.
-        let said = |events: &[AgentEvent]| {
-            let mut s = session();
-            for event in events {
-                s.observe(Seq(1), UnixMs(0), event);
-            }
-            (s.answer_tail.clone(), s.answer_bytes)
-        };
-        let text = |text: &str| AgentEvent::Text { text: text.into() };
-        let returned =
-            || AgentEvent::ToolOutput { id: "t".into(), bytes: 1, text: String::new(), failed: None };
-        assert_eq!(
-            said(&[text("The notes are clear."), read("a"), returned(), text("Done: "), text("cats")]),
-            ("The notes are clear.\nDone: cats".into(), 30)
-        );
-        assert_eq!(said(&[text("One."), turn(1), text("Two.")]).0, "One.\nTwo.");
-        assert_eq!(
-            said(&[text("One.\n"), read("a"), text("Two.")]).0,
-            "One.\nTwo.",
-            "its own break is enough"
-        );
-        assert_eq!(said(&[read("a"), text("Done: "), returned(), text("cats")]).0, "Done: cats", "pieces");
-        let mut s = session();
-        s.observe(Seq(1), UnixMs(0), &read("a"));
-        s.begin_prompt(UnixMs(0));
-        s.observe(Seq(1), UnixMs(0), &text("Yes"));
-        assert_eq!(s.answer_tail, "Yes");
-    }
-
-    #[test]
-    fn what_is_kept_stays_bounded() {
-        let mut s = session();
-        let long = "ä".repeat(1000);
-        for i in 0..200 {
-            let signal = Signal {
-                channel: Channel::Terminal,
-                code: String::new(),
-                status: None,
-                resets_at: None,
-                retrying: false,
-                text: long.clone(),
-            };
-            s.observe(Seq(i), UnixMs(i), &AgentEvent::Signal(signal));
-            s.observe(Seq(i), UnixMs(i), &AgentEvent::Text { text: long.clone() });
-            s.observe(Seq(i), UnixMs(i), &turn(i));
-        }
-        assert!(s.signals.iter().map(|n| n.signal.text.len()).sum::<usize>() <= SIGNAL_WINDOW_BYTES);
-        assert!(s.answer_tail.len() <= ANSWER_TAIL_BYTES);
-        assert_eq!(s.recent.len(), RECENT_TURNS);
     }
 }

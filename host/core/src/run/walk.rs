@@ -138,6 +138,7 @@ impl Run {
                 let what = session.last.clone();
                 self.notify(Notice::Activity { phase, session: id, what });
             }
+            AgentEvent::ApprovalResolved { allowed: false } => self.call_refused(p),
             AgentEvent::Signal(signal) if signal.channel != crate::facts::Channel::ToolOutput => {
                 self.assess_at_work(p, Occasion::Signal);
             }
@@ -212,6 +213,11 @@ impl Run {
         self.end_wait_in_place(p);
         match self.phases[p].step.clone() {
             Step::Ending { then } => self.after_end(p, then),
+            // The conversation is gone, or the agent would not: a handoff of what is known, and nothing is counted.
+            Step::Working { .. } | Step::Readying { .. } if !exit.by_host && self.could_not_resume(p) => {
+                let because = "the agent could not go on in its own conversation";
+                self.hand_over(p, Succession::Uncounted, because);
+            }
             Step::Working { focus, .. } => self.measure(p, Occasion::SessionEnded, focus),
             Step::Readying { .. } => self.measure(p, Occasion::SessionEnded, Vec::new()),
             Step::Scoping { .. }
@@ -283,7 +289,7 @@ impl Run {
         };
         session.begin_prompt(now);
         session.lost_context = false;
-        let (id, prompt) = (session.id.clone(), session.prompts);
+        let (id, prompt, is_resumed) = (session.id.clone(), session.prompts, session.is_resumed);
         let earlier = self.phases[p].sessions.iter().rev().find(|known| **known != id).cloned();
         let beside = self.at_work_beside(p);
         for q in &beside {
@@ -300,10 +306,10 @@ impl Run {
         if let Some((answer, by)) = spoke {
             phase.keep_what_was_denied(&focus, &answer, Some(&by));
         }
-        if kind == BriefKind::Nudged && prompt > 1 {
+        if kind == BriefKind::Nudged && (prompt > 1 || is_resumed) {
             // It may be asked for more than it was prompted for, by what it reported beside that.
             phase.before_focus.0.clone_from(&focus);
-        } else if phase.before_focus.0 != focus || prompt == 1 {
+        } else if phase.before_focus.0 != focus || prompt == 1 && !is_resumed {
             // What an earlier session changed shows nothing of this one.
             phase.before_focus = (focus.clone(), phase.facts.clone());
             phase.has_company = false;

@@ -47,6 +47,9 @@ pub struct Role {
     pub model: Option<String>,
     /// What it may do without asking.
     pub permission: Permission,
+    /// Commands that it may run without asking, beside what its permission allows; `*` stands for words without a meaning to a shell.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub allow: Vec<String>,
     /// Size of its context window, where the agent does not say.
     pub window_tokens: Option<u64>,
     /// Turns for a phase; the table's value where absent (A1).
@@ -99,6 +102,7 @@ impl Role {
             agent,
             model: None,
             permission: Permission::default(),
+            allow: Vec::new(),
             window_tokens: None,
             max_turns: None,
             turn_ceiling: None,
@@ -127,8 +131,8 @@ impl Role {
         if self.agent == *agent {
             return self;
         }
-        let Self { permission, max_turns, turn_ceiling, env, mcp, .. } = self;
-        Self { permission, max_turns, turn_ceiling, env, mcp, ..Self::of(agent.clone()) }
+        let Self { permission, allow, max_turns, turn_ceiling, env, mcp, .. } = self;
+        Self { permission, allow, max_turns, turn_ceiling, env, mcp, ..Self::of(agent.clone()) }
     }
 }
 

@@ -177,6 +177,8 @@ fn actions(session: &SessionId, phase: &PhaseId) -> Vec<Action> {
             continuation: 1,
             max_turns: 27,
             turn_ceiling: 250,
+            checks: Vec::new(),
+            conversation: None,
             tree: Tree::workspace(),
         }),
         Action::Prompt {

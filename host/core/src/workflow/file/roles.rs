@@ -82,6 +82,13 @@ impl Checker<'_, '_> {
                 before
             }
         };
+        if let Some(allow) = &shape.allow
+            && let Some(wrong) = allow.get().iter().find(|pattern| !is_pattern(pattern))
+        {
+            let what = format!("`allow` {place} has the pattern \"{}\"", wrong.escape_debug());
+            let hint = "begin with the name of a program, on one line: allow = [\"cargo test*\"]";
+            self.problems.at(allow.span(), "allow", what, hint);
+        }
         let begins = shape.max_turns.or(before.max_turns);
         if let (Some(begins), Some(ceiling)) = (begins, &shape.turn_ceiling)
             && *ceiling.get() < begins
@@ -103,6 +110,7 @@ impl Checker<'_, '_> {
         Role {
             model: shape.model.map(At::into_inner).or(before.model),
             permission: shape.permission.map_or(before.permission, At::into_inner),
+            allow: shape.allow.map_or(before.allow, At::into_inner),
             window_tokens: shape.window_tokens.or(before.window_tokens),
             max_turns: begins,
             turn_ceiling: shape.turn_ceiling.map(At::into_inner).or(before.turn_ceiling),
@@ -157,7 +165,13 @@ impl Checker<'_, '_> {
         };
         let span = |key: &At<String>| key.span();
         let held = shape.permission.as_ref().is_none_or(|permission| *permission.get() == Permission::Full);
-        let keys: [(&str, Option<Range<usize>>, bool, &str); 8] = [
+        let keys: [(&str, Option<Range<usize>>, bool, &str); 9] = [
+            (
+                "allow",
+                shape.allow.as_ref().map(At::span),
+                !is_process,
+                "nothing holds a program to a list of commands; remove the key",
+            ),
             (
                 "mcp",
                 shape.mcp.values().next().map(At::span),
@@ -265,4 +279,12 @@ pub(super) fn role_hint(name: &str, roles: &BTreeMap<RoleName, Role>) -> String 
     let known = roles.keys().map(RoleName::as_str).chain(turns::TABLE.iter().map(|(name, _)| *name));
     let known: BTreeSet<&str> = known.collect();
     format!("{} Or declare it: [roles.{}]", suggest(name, known), name.escape_debug())
+}
+
+/// Whether a pattern names the program that it allows.
+fn is_pattern(pattern: &str) -> bool {
+    let pattern = pattern.trim();
+    pattern.len() <= 1000
+        && pattern.starts_with(|c: char| c.is_ascii_alphanumeric() || "./_".contains(c))
+        && !pattern.contains(char::is_control)
 }

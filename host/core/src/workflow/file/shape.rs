@@ -177,6 +177,10 @@ pub(super) struct RoleShape {
     /// (whatever the agent's own sandbox allows, commands included). A `process` knows no permissions: what its command
     /// may do, it does.
     pub(super) permission: Option<At<Permission>>,
+    /// Commands that the agent may run without asking, beside what `permission` allows: allow = ["python3 -m unittest*"]. `*` stands for words in
+    /// which nothing means anything to a shell. What `verify` runs is allowed to roles that may edit. Not for `process`.
+    #[schemars(with = "Option<Vec<String>>")]
+    pub(super) allow: Option<At<Vec<String>>>,
     /// Size of the context window in tokens, where the agent does not say it.
     #[schemars(range(min = WINDOW_TOKENS_MIN, max = WINDOW_TOKENS_MAX))]
     pub(super) window_tokens: Option<u64>,

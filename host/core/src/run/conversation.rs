@@ -1,0 +1,49 @@
+//! A session that ended with its host, and not for want of context, goes on in the agent's own conversation, where the agent can take one
+//! up again. Where it cannot, its successor starts from a handoff, as after every other end.
+
+use crate::observation::BriefKind;
+use crate::workflow::AgentKind;
+
+use super::Run;
+use super::resume::LOST;
+use super::session::Session;
+use super::step::Succession;
+
+impl Run {
+    /// The conversation that the next session of a phase can go on in. One that is half full is better left, and so is one in which
+    /// nothing was said yet.
+    fn conversation(&self, p: usize) -> Option<String> {
+        let session = self.session(p)?;
+        let can_resume = matches!(session.agent, AgentKind::Claude | AgentKind::Codex);
+        let is_same_agent = self.workflow.role_of(&self.phases[p].spec).agent == session.agent;
+        let is_useful =
+            session.has_worked() && !session.is_half_full() && !session.lost_context && !session.lead;
+        (can_resume && is_same_agent && is_useful).then(|| session.agent_session.clone()).flatten()
+    }
+
+    /// The host is there again, and the session that was at work is gone.
+    pub(super) fn go_on_after_loss(&mut self, p: usize) {
+        let conversation = self.conversation(p);
+        let may_go_on =
+            !self.phases[p].is_finished() && !self.is_out_of_turns(p) && self.phases[p].requested.is_none();
+        match conversation.filter(|_| may_go_on) {
+            Some(conversation) => {
+                LOST.clone_into(&mut self.phases[p].because);
+                if !self.pause_at_ceiling(p) {
+                    self.spawn_in(p, Some(conversation));
+                }
+            }
+            None => self.hand_over(p, Succession::Uncounted, LOST),
+        }
+    }
+
+    /// Whether a session that has ended was to go on in a conversation that its agent could not take up.
+    pub(super) fn could_not_resume(&self, p: usize) -> bool {
+        self.session(p).is_some_and(|session| session.is_resumed && !session.has_worked())
+    }
+
+    /// What the first prompt of a session is for that goes on in a conversation: the agent remembers the rest.
+    pub(super) fn is_reminded(&self, p: usize, kind: BriefKind) -> bool {
+        kind == BriefKind::Continuing && self.session(p).is_some_and(|session: &Session| session.is_resumed)
+    }
+}

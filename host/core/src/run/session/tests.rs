@@ -1,0 +1,139 @@
+//! What a session makes of what its agent says.
+
+use super::*;
+
+fn session() -> Session {
+    Session::new("s1".into(), "executor".into(), AgentKind::Rehearsal, 0, 25, None, UnixMs(0))
+}
+
+fn turn(used: u64) -> AgentEvent {
+    AgentEvent::Turn {
+        used_tokens: Some(used),
+        billed: Billed { input_tokens: used, output_tokens: 10, cost_microusd: None },
+    }
+}
+
+fn read(target: &str) -> AgentEvent {
+    AgentEvent::ToolCall {
+        id: "t".into(),
+        name: "Read".into(),
+        reads: Some(target.into()),
+        writes: None,
+        command: None,
+    }
+}
+
+#[test]
+fn occupancy_is_the_last_call_never_the_bill() {
+    let mut s = session();
+    for (i, used) in [1000, 1500, 1200].into_iter().enumerate() {
+        s.observe(Seq(i as u64 + 1), UnixMs(i as u64), &turn(used));
+    }
+    assert_eq!(s.used_tokens, Some(1200));
+    assert_eq!(s.billed.tokens(), 3730);
+}
+
+#[test]
+fn rereads_are_counted_turn_by_turn_and_forgotten_by_a_compaction() {
+    // C12
+    let mut s = session();
+    for event in [read("a"), read("b"), read("a"), turn(1), read("a"), turn(2)] {
+        s.observe(Seq(1), UnixMs(0), &event);
+    }
+    assert_eq!(s.recent.iter().map(|t| t.rereads).collect::<Vec<_>>(), [1, 1]);
+    let compacted = AgentEvent::Compacted {
+        trigger: CompactionTrigger::Asked,
+        before_tokens: None,
+        after_tokens: Some(1),
+    };
+    for event in [compacted, read("a"), turn(2)] {
+        s.observe(Seq(2), UnixMs(0), &event);
+    }
+    assert_eq!(s.recent.back().map(|t| t.rereads), Some(0));
+}
+
+#[test]
+fn refill_after_a_compaction_is_seen_once_it_is_back_where_it_was() {
+    let mut s = session();
+    s.observe(Seq(1), UnixMs(0), &turn(700));
+    s.observe(
+        Seq(2),
+        UnixMs(0),
+        &AgentEvent::Compacted {
+            trigger: CompactionTrigger::Asked,
+            before_tokens: None,
+            after_tokens: Some(200),
+        },
+    );
+    s.observe(Seq(3), UnixMs(0), &turn(400));
+    assert_eq!(s.refilled_within_turns, 0);
+    s.observe(Seq(4), UnixMs(0), &turn(710));
+    assert_eq!(s.refilled_within_turns, 2);
+}
+
+#[test]
+fn a_window_that_hardly_fills_is_no_news() {
+    let mut s = session();
+    let mut fill = |used: u64, window_tokens: Option<u64>| {
+        let source = OccupancySource::Agent;
+        let event = AgentEvent::Occupancy { used_tokens: Some(used), window_tokens, source };
+        s.observe(Seq(1), UnixMs(0), &event);
+        let is_news = s.has_filled();
+        if is_news {
+            s.used_when_asked = s.used_tokens;
+        }
+        is_news
+    };
+    assert_eq!([10, 10, 11].map(|used| fill(used, None)), [true, false, true]);
+    let window = Some(100_000);
+    let told = [11_000, 11_999, 12_000, 11_500, 11_001, 11_000].map(|used| fill(used, window));
+    assert_eq!(told, [true, false, true, false, false, true]);
+}
+
+#[test]
+fn a_message_behind_a_tool_call_begins_a_line() {
+    // A11: "The notes are clear." · Write · "Done: cats" was read as one line.
+    let said = |events: &[AgentEvent]| {
+        let mut s = session();
+        for event in events {
+            s.observe(Seq(1), UnixMs(0), event);
+        }
+        (s.answer_tail.clone(), s.answer_bytes)
+    };
+    let text = |text: &str| AgentEvent::Text { text: text.into() };
+    let returned = || AgentEvent::ToolOutput { id: "t".into(), bytes: 1, text: String::new(), failed: None };
+    assert_eq!(
+        said(&[text("The notes are clear."), read("a"), returned(), text("Done: "), text("cats")]),
+        ("The notes are clear.\nDone: cats".into(), 30)
+    );
+    assert_eq!(said(&[text("One."), turn(1), text("Two.")]).0, "One.\nTwo.");
+    assert_eq!(said(&[text("One.\n"), read("a"), text("Two.")]).0, "One.\nTwo.", "its own break is enough");
+    assert_eq!(said(&[read("a"), text("Done: "), returned(), text("cats")]).0, "Done: cats", "pieces");
+    let mut s = session();
+    s.observe(Seq(1), UnixMs(0), &read("a"));
+    s.begin_prompt(UnixMs(0));
+    s.observe(Seq(1), UnixMs(0), &text("Yes"));
+    assert_eq!(s.answer_tail, "Yes");
+}
+
+#[test]
+fn what_is_kept_stays_bounded() {
+    let mut s = session();
+    let long = "ä".repeat(1000);
+    for i in 0..200 {
+        let signal = Signal {
+            channel: Channel::Terminal,
+            code: String::new(),
+            status: None,
+            resets_at: None,
+            retrying: false,
+            text: long.clone(),
+        };
+        s.observe(Seq(i), UnixMs(i), &AgentEvent::Signal(signal));
+        s.observe(Seq(i), UnixMs(i), &AgentEvent::Text { text: long.clone() });
+        s.observe(Seq(i), UnixMs(i), &turn(i));
+    }
+    assert!(s.signals.iter().map(|n| n.signal.text.len()).sum::<usize>() <= SIGNAL_WINDOW_BYTES);
+    assert!(s.answer_tail.len() <= ANSWER_TAIL_BYTES);
+    assert_eq!(s.recent.len(), RECENT_TURNS);
+}

@@ -1,0 +1,49 @@
+//! Commands between `edit` and `full`: what the work is held to and what the role allows runs, and nothing that is made of it.
+
+use baton_runtime::core::notice::Notice;
+use baton_simulator::{Script, Simulator, Turn};
+
+use crate::agent::RealAgent;
+use crate::scene::Scene;
+
+/// Refused, one and all: what they would do is to leave `hacked` behind.
+const ATTACKS: [&str; 5] = [
+    "sh hack.sh",
+    "sh ./tool.sh a; sh hack.sh",
+    "sh ./tool.sh a && sh hack.sh",
+    "sh ./tool.sh $(sh hack.sh)",
+    "sh check.sh\nsh hack.sh",
+];
+
+pub(crate) fn allowed_commands(agent: &RealAgent) {
+    // N6
+    let Some(role) = agent.role_with("edit") else { return };
+    let workflow = format!(
+        "name = \"relay\"\ngoal = \"One file.\"\n[roles.executor]\n{role}\nallow = [\"sh ./tool.sh *\"]\n[[phases]]\nid = \"write\"\n\
+         title = \"Write it\"\nverify = \"sh check.sh\"\n[[phases.objectives]]\nid = \"alpha\"\ndescription = \"Write alpha.txt.\"\n\
+         files = [\"alpha.txt\"]\n"
+    );
+    let scene = Scene::on_stage(agent, &workflow);
+    for (name, script) in [
+        ("check.sh", "echo checked >> checks; test -s alpha.txt || test ! -e passed"),
+        ("tool.sh", "echo \"$1\" >> tools"),
+        ("hack.sh", "touch hacked"),
+    ] {
+        std::fs::write(scene.stage.workspace.join(name), format!("{script}\n")).unwrap();
+    }
+    let commands = ["sh check.sh", "sh ./tool.sh a", "sh ./tool.sh b.txt"].into_iter().chain(ATTACKS);
+    let mut turns: Vec<Turn> = commands.map(Turn::bash).collect();
+    turns.extend(scene.turns("alpha", 0));
+    let simulator = Simulator::start(Script::new().on("- [alpha]", turns)).unwrap();
+    let run = scene.run(&simulator);
+
+    assert_eq!(scene.stage.read("tools"), "a\nb.txt\n", "{:#?}", run.plot());
+    // Once by the agent, and once by the host.
+    assert_eq!(scene.stage.read("checks"), "checked\nchecked\n");
+    assert!(!scene.stage.workspace.join("hacked").exists());
+    let refused =
+        |notice: &Notice| matches!(notice, Notice::Activity { what, .. } if what.starts_with("refused"));
+    assert_eq!(run.story.count(refused), ATTACKS.len(), "{:#?}", run.story.notices);
+    run.expect_sessions(1, 0);
+    assert_eq!((run.stops(), scene.left(&run.groups)), (Vec::new(), Vec::new()), "{:#?}", run.plot());
+}

@@ -1,0 +1,77 @@
+//! A run that a person interrupts goes on in the agent's own conversation; where that is gone, from a handoff.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use baton_runtime::core::Input;
+use baton_runtime::core::facts::AgentEvent;
+use baton_runtime::core::notice::Notice;
+use baton_runtime::core::observation::BriefKind;
+use baton_runtime::store::{Entry, Journal};
+use baton_simulator::{Answered, Request, Script, Simulator, Turn};
+
+use crate::agent::RealAgent;
+use crate::scene::{MESSAGE_SCALE, Scene, asked, count};
+use crate::support::until;
+
+/// Interrupted in the middle of the second objective, and taken up again. `forgets` takes away what the agent kept of its conversation.
+pub(crate) fn interrupted(agent: &RealAgent, forgets: bool) {
+    // N2, C13
+    let Some(scene) = Scene::of(agent, "") else { return };
+    let hung = Arc::new(AtomicBool::new(false));
+    let mut beta = scene.turns("beta", 0);
+    beta.insert(
+        1,
+        Turn::computed(move |_| match hung.swap(true, Ordering::SeqCst) {
+            false => Turn::hang(),
+            true => Turn::say("It was written before."),
+        }),
+    );
+    let script = Script::new()
+        .on("- [alpha]", scene.turns("alpha", 1))
+        .on("- [beta]", beta)
+        .on("- [gamma]", scene.turns("gamma", 0))
+        .message_scale(MESSAGE_SCALE);
+    let simulator = Simulator::start(script).unwrap();
+    let host = scene.start(&["run", "relay.toml"], &simulator);
+    until("the model hangs", || count(&simulator, &Answered::Hung) > 0);
+    host.interrupt();
+    let before = conversations(&scene);
+    if forgets {
+        scene.forget_conversations();
+    }
+    let run = scene.baton(&["resume"], &simulator);
+    scene.expect_done(&run);
+    run.expect_sessions(if forgets { 3 } else { 2 }, 0);
+    let after = conversations(&scene);
+    assert_eq!(before.len(), 1, "{before:?}");
+    let last = after.last().unwrap();
+    assert_eq!(*last == before[0], !forgets, "{after:?}");
+
+    // In its own conversation, the model gets all that was said before; by a handoff, nothing of it.
+    let requests = simulator.requests();
+    let at = requests.iter().position(|request| request.answered == Answered::Hung).unwrap();
+    let is_work =
+        |request: &&Request| request.prompt.contains("- [beta]") && request.answered != Answered::Aside;
+    let next = requests[at + 1..].iter().find(is_work).unwrap();
+    assert_eq!(next.prompt_tokens > requests[at].prompt_tokens, !forgets, "{:#?}", asked(&simulator));
+    let from_handoff =
+        |notice: &Notice| matches!(notice, Notice::Prompted { kind: BriefKind::Continuing, .. });
+    assert_eq!(run.story.count(from_handoff) > 0, forgets, "{:#?}", run.plot());
+    assert_eq!(run.story.count(|notice| matches!(notice, Notice::Retrying { .. })), 0);
+    scene.stage.baton(&["replay", "--verify"]).expect(0);
+}
+
+/// What the agent called each of its sessions, in order.
+fn conversations(scene: &Scene<'_>) -> Vec<String> {
+    let journal = Journal::open_read_only(&scene.stage.state()).unwrap();
+    let run = journal.latest().unwrap().expect("a run").run;
+    let named = |entry: Entry| match entry {
+        Entry::Input(stamped) => match stamped.input {
+            Input::Agent { event: AgentEvent::Ready { agent_session, .. }, .. } => agent_session,
+            _ => None,
+        },
+        _ => None,
+    };
+    journal.read(&run).unwrap().filter_map(|entry| named(entry.unwrap())).collect()
+}
