@@ -242,16 +242,37 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_own_tools_are_permitted() {
+    fn only_the_own_tools_and_the_commands_of_the_role_are_permitted() {
+        let commands = Commands { patterns: vec!["cargo test*".to_owned()], ..Commands::default() };
+        let permits = Permits::new("baton", commands);
+        let bash = |command: &str| permits.answer(COMMANDS, json!({ "command": command }));
+        assert_eq!(bash("cargo test -q")["behavior"], "allow");
+        let refused = bash("cargo test -q; rm x");
+        assert!(
+            refused["behavior"] == "deny" && refused["message"].as_str().unwrap().contains("cargo test*")
+        );
+        let told = |command: &str| {
+            let request =
+                json!({ "subtype": PERMISSION, "tool_name": COMMANDS, "input": { "command": command } });
+            let line =
+                json!({ "type": "control_request", "request_id": "r", "request": request }).to_string();
+            let mut out = Vec::new();
+            permits.tell(line.as_bytes(), &mut out);
+            out
+        };
+        let title = "Bash rm x".to_owned();
+        let refusal =
+            [AgentEvent::ApprovalRequested { title }, AgentEvent::ApprovalResolved { allowed: false }];
+        assert_eq!((told("rm x"), told("cargo test")), (refusal.to_vec(), Vec::new()));
         for (tool, decision) in [
             ("mcp__baton__gotcha_record", "allow"),
             ("mcp__batons__x", "deny"),
             ("Write", "deny"),
             ("baton", "deny"),
         ] {
-            assert_eq!(permit("baton", tool, json!({ "a": 1 }))["behavior"], decision, "{tool}");
+            assert_eq!(permits.answer(tool, json!({ "a": 1 }))["behavior"], decision, "{tool}");
         }
-        assert_eq!(permit("baton", "mcp__baton__x", json!({ "a": 1 }))["updatedInput"]["a"], 1);
+        assert_eq!(permits.answer("mcp__baton__x", json!({ "a": 1 }))["updatedInput"]["a"], 1);
     }
 
     #[tokio::test]
@@ -283,7 +304,8 @@ mod tests {
             args: Vec::new(),
             env: Default::default(),
         };
-        tokio::spawn(relay(OwnServer { command, connect }, told, to_agent.downgrade()));
+        let permits = Permits::new("baton", Commands::default());
+        tokio::spawn(relay(OwnServer { command, connect }, permits, told, to_agent.downgrade()));
         let ask = |request: &str, server: &str, id: u64| {
             let message = json!({ "jsonrpc": "2.0", "id": id, "method": "tools/list" });
             let request_body = json!({ "subtype": MESSAGE, "server_name": server, "message": message });

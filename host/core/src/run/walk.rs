@@ -192,7 +192,7 @@ impl Run {
     fn compaction_refused(&mut self, p: usize, answer_bytes: u64) {
         let said = self.session_mut(p).map(|session| session.take_back_since(answer_bytes));
         let said = said.as_deref().map(str::trim).filter(|said| !said.is_empty());
-        self.compaction_failed(p, &said.unwrap_or("the agent answered, and did not compact").to_owned());
+        self.compaction_failed(p, said.unwrap_or("the agent answered, and did not compact"));
     }
 
     pub(super) fn session_ended(&mut self, id: &SessionId, exit: Exit) {
