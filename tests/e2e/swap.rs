@@ -390,7 +390,7 @@ fn set(stage: &Stage, seat: &str, setting: &str) -> serde_json::Value {
         ["policy", "which", "--run", "--format", "json", "--workspace", &workspace, "--state-dir", &state];
     let which: serde_json::Value = serde_json::from_str(&stage.baton(&which).expect(0).stdout).unwrap();
     let seats = which["seats"].as_array().unwrap();
-    let found = seats.iter().find(|found| found["capability"] == seat).expect("who decides it");
+    let found = seats.iter().find(|found| found["decision"] == seat).expect("who decides it");
     found["settings"][setting]["value"].clone()
 }
 
