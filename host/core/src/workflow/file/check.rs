@@ -5,6 +5,7 @@
 
 use std::path::Path;
 
+use super::derive::derive;
 use super::limits::notify;
 use super::policies::Choices;
 use super::problem::Problems;
@@ -25,6 +26,7 @@ pub(super) fn check(
     read: &mut Reader<'_>,
     problems: &mut Problems<'_>,
 ) -> (Workflow, PoliciesSaid) {
+    derive(&mut shape, problems);
     let mut choices = Choices::new(base, read, problems);
     let said = choices.said(Layer::Workflow, std::mem::take(&mut shape.policies));
     let policies = choices.scoped(&mut shape);
