@@ -7,8 +7,8 @@ use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 
 use crate::commands::{
-    agents, answer, artifacts, attach, check, classify, completions, experiment, gc, handoff, import, mcp,
-    policy, replay, report, resume, run, schema, simulate, stats, status, stop, undo,
+    agents, answer, artifacts, attach, check, classify, completions, do_, experiment, gc, handoff, import,
+    init, mcp, policy, replay, report, resume, run, save, schema, simulate, stats, status, stop, undo,
 };
 use crate::exit::Exit;
 
@@ -30,7 +30,10 @@ pub(crate) struct Cli {
 /// What can be asked of `baton`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    Do(do_::DoArgs),
     Run(run::RunArgs),
+    Save(save::SaveArgs),
+    Init(init::InitArgs),
     Resume(resume::ResumeArgs),
     Attach(attach::AttachArgs),
     Stop(stop::StopArgs),

@@ -7,18 +7,20 @@ use anyhow::Context as _;
 use baton_runtime::core::RunId;
 use baton_runtime::core::view::RunView;
 use baton_runtime::store::secrets::mask;
-use baton_runtime::{Attached, Start, attach};
+use baton_runtime::{Attached, Start, attach, workflow_of};
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, watch};
 
 use crate::args::{Format, ViewArgs};
+use crate::commands::aside_of;
 use crate::exit::Exit;
 use crate::launch::Announcement;
 use crate::out;
 use crate::place::Place;
 use crate::render::{look, record, report};
 use crate::screen::Screen;
+use crate::task::boxes::Boxes;
 
 /// Updates that may wait for a slow terminal; the host merges what is more, so that it never waits for one.
 const UPDATES_WAITING: usize = 64;
@@ -40,7 +42,12 @@ pub(crate) fn follow(
     runtime.shutdown_background();
     let view = result?;
     if is_launched {
-        let text = report::report(&look::stdout(), &report::found(&view, Some(false)), place);
+        let text = report::report(
+            &look::stdout(),
+            &report::found(&view, Some(false)),
+            place,
+            &aside_of(place, &view),
+        );
         out::data(&format!("\n{}", mask(&text)))?;
         return Ok(Exit::of_view(&view));
     }
@@ -76,7 +83,10 @@ fn multi_threaded() -> anyhow::Result<Runtime> {
 pub(crate) fn conclude(place: &Place, view: &RunView, args: ViewArgs) -> anyhow::Result<Exit> {
     let found = report::found(view, Some(false));
     match args.format.format {
-        Format::Text => out::data(&format!("\n{}", report::report(&look::stdout(), &found, place)))?,
+        Format::Text => out::data(&format!(
+            "\n{}",
+            report::report(&look::stdout(), &found, place, &aside_of(place, view))
+        ))?,
         format => write_document(place, view, None, format)?,
     }
     Ok(Exit::of_view(&found))
@@ -102,6 +112,8 @@ async fn host_and_view(
     let host = tokio::spawn(baton_runtime::run(place.config.clone(), start, sender, stopped));
     let mut screen = Screen::new(args, announcement.is_some());
     let mut redraw = tokio::time::interval(REDRAW);
+    // Nothing where the run is made from no plan; unknown before the run is.
+    let mut boxes: Option<Option<Boxes>> = None;
     loop {
         tokio::select! {
             update = updates.recv() => match update {
@@ -111,6 +123,12 @@ async fn host_and_view(
                         announcement.make(place, &update.view.run)?;
                     }
                     screen.show(&update, place)?;
+                    let boxes = boxes.get_or_insert_with(|| {
+                        workflow_of(&place.config, &update.view.run).ok().flatten().and_then(Boxes::of)
+                    });
+                    for line in boxes.iter_mut().flat_map(|boxes| boxes.heed(&update.view)) {
+                        screen.say(&line);
+                    }
                 }
                 None => break,
             },
@@ -119,7 +137,11 @@ async fn host_and_view(
         }
     }
     screen.leave();
-    Ok(host.await.context("the host broke down")??)
+    let view = host.await.context("the host broke down")??;
+    if let Some(Some(boxes)) = &mut boxes {
+        boxes.heed(&view).iter().for_each(|line| out::progress(line));
+    }
+    Ok(view)
 }
 
 async fn attached_view(place: &Place, run: Option<RunId>, args: ViewArgs) -> anyhow::Result<Attached> {

@@ -17,6 +17,7 @@ mod policies;
 mod registries;
 mod render;
 mod screen;
+mod task;
 
 use std::process::ExitCode;
 

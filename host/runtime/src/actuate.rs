@@ -57,6 +57,8 @@ struct Effects {
     roles: BTreeMap<RoleName, Role>,
     /// Every file that an objective names; the start of a phase is measured with all of them.
     named_files: Vec<String>,
+    /// The plan whose boxes the host itself ticks: that it changes shows no work of an agent.
+    plan: Option<PathBuf>,
     own_exe: PathBuf,
     environment: BTreeMap<OsString, OsString>,
     state: StateDir,
@@ -91,12 +93,14 @@ impl Actuator {
     pub(crate) fn new(run: &baton_core::Run, parts: Parts) -> Self {
         let workflow = run.workflow();
         let objectives = workflow.phases.iter().flat_map(|phase| &phase.objectives);
+        let plan = workflow.plan.as_ref().map(|plan| PathBuf::from(&plan.path));
         let sessions = Sessions::default();
         let effects = Effects {
             run: run.id().clone(),
             task_folder: parts.task_folder,
             roles: workflow.roles.clone(),
             named_files: objectives.flat_map(|objective| objective.files.iter().cloned()).collect(),
+            plan,
             own_exe: parts.own_exe,
             environment: parts.environment,
             state: parts.state,
@@ -301,7 +305,11 @@ impl Effects {
                 start
             }
         };
-        let facts = workspace.assess(&start, expected).await?;
+        let mut facts = workspace.assess(&start, expected).await?;
+        if let Some(plan) = &self.plan {
+            let is_plan = |path: &String| workspace.root().join(path) == *plan && !expected.contains(path);
+            facts.changed.retain(|file| !is_plan(&file.path));
+        }
         Ok(Outcome::Assessed { facts })
     }
 

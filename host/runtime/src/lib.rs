@@ -67,7 +67,7 @@ pub use baton_core as core;
 pub use baton_engine as engine;
 pub use baton_inbox as inbox;
 pub use baton_store as store;
-pub use baton_workspace::{ChangeKind, MovedBack, Undoing, Undone, UndoneFile, make_repository};
+pub use baton_workspace::{ChangeKind, MovedBack, Undoing, Undone, UndoneFile, issue, make_repository};
 pub use bridge::{McpClient, mcp};
 pub use cast::{Cast, cast};
 pub use config::{HostConfig, PolicyBundle, PolicySource, Start, Update};
@@ -85,7 +85,7 @@ pub use project::{
     ReturnStatus, ReturnedArtifact, ReturnedError, ReturnedSplit, WorkItem, WorkItemKind, WorkItems,
     expect_free_folder, progress_of,
 };
-pub use query::{ArtifactEntry, RunRow, artifact, artifacts, journal_of, runs, view_of};
+pub use query::{ArtifactEntry, RunRow, artifact, artifacts, journal_of, runs, view_of, workflow_of};
 pub use shadow::{SHADOW_SCHEMA, ShadowAnswer, ShadowStory, shadows_of};
 pub use swap::{UsePolicy, use_policy};
 pub use undo::{Undid, undo};

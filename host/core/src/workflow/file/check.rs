@@ -12,7 +12,7 @@ use super::problem::Problems;
 use super::shape::{At, PhaseShape, WorkflowShape};
 use super::values::{ID_RULE, is_id};
 use crate::workflow::{
-    AgentKind, AgentPlace, EXECUTOR, Layer, Limits, PoliciesSaid, Role, Workflow, WorkspaceChoice,
+    AgentKind, AgentPlace, EXECUTOR, Layer, Limits, PoliciesSaid, Role, TickedPlan, Workflow, WorkspaceChoice,
 };
 
 /// Gives the text of a file that the workflow names, or says why not.
@@ -70,6 +70,8 @@ pub(super) fn check(
         providers,
         notify: notify(shape.notify),
         imported: None,
+        source: None,
+        plan: shape.plan.map(|plan| TickedPlan { path: join(base, plan.get()), boxes: Vec::new() }),
     };
     (workflow, said)
 }

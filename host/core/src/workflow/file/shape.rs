@@ -171,6 +171,9 @@ pub(super) struct WorkflowShape {
     /// file. Default: the folder that `baton` is called in. `--workspace` wins.
     #[schemars(length(min = 1))]
     pub(super) workspace: Option<At<String>>,
+    /// A plan in Markdown, relative to this file: a box (`- [ ]`) with the words of an objective is ticked when that is done.
+    #[schemars(length(min = 1))]
+    pub(super) plan: Option<At<String>>,
     /// Who works. `executor` and the roles of the table of turns exist without being named here.
     #[serde(default)]
     pub(super) roles: BTreeMap<String, At<RoleShape>>,
