@@ -9,7 +9,7 @@ use clap::{Args, ValueHint};
 use serde_json::json;
 
 use super::block_on;
-use crate::args::{Format, FormatArg};
+use crate::args::{Format, FormatArg, PlaceArgs};
 use crate::exit::{Exit, Usage};
 use crate::files::write_new;
 use crate::out;
@@ -87,7 +87,7 @@ pub(crate) fn init(args: InitArgs) -> anyhow::Result<Exit> {
     let text = draft.text(agent.map(String::from).as_deref());
     write_new(&args.out, text.as_bytes(), args.force)?;
     // Held to everything that a run would hold it to.
-    Task::of_file(&args.out).read()?;
+    Task::of_file(&args.out).read(&PlaceArgs::default())?;
     let phases = draft.phases.len();
     let objectives: usize = draft.phases.iter().map(|phase| phase.objectives.len()).sum();
     let next = format!("baton run {}", shell_quoted(&args.out.to_string_lossy()));

@@ -85,7 +85,7 @@ impl Task {
     }
 
     /// Reads it alone.
-    pub(crate) fn read(&self) -> anyhow::Result<Read> {
+    pub(crate) fn read(&self, place: &PlaceArgs) -> anyhow::Result<Read> {
         match self {
             Task::File(path) => {
                 let text = text_of(path)?;
@@ -98,7 +98,8 @@ impl Task {
             Task::Plan(path) => {
                 let plan = plan::read(&text_of(path)?);
                 let real = fs::canonicalize(path).map_err(|error| unreadable(path, &error))?;
-                let draft = Draft::of_plan(&plan, path, &std::env::current_dir()?)?;
+                let workspace = Place::here(place)?.config.workspace;
+                let draft = Draft::of_plan(&plan, path, &workspace)?;
                 self.drafted(draft, Some(real))
             }
             Task::Sentence { text, checks } => self.drafted(Draft::of_sentence(text, checks)?, None),
@@ -125,7 +126,7 @@ impl Task {
 
     /// Reads it and the layers beneath it.
     pub(crate) fn over_layers(&self, place: &PlaceArgs) -> anyhow::Result<(Workflow, Layers)> {
-        let read = self.read()?;
+        let read = self.read(place)?;
         let folder = Place::folder(place, read.reading.workflow())?;
         let layers = Layers::read(folder.as_deref())?;
         Ok((layers.beneath(read.reading), layers))
@@ -138,7 +139,7 @@ impl Task {
         script: Option<&Path>,
         place: &PlaceArgs,
     ) -> anyhow::Result<Workflow> {
-        let Read { reading, draft, plan } = self.read()?;
+        let Read { reading, draft, plan } = self.read(place)?;
         let folder = Place::folder(place, reading.workflow())?;
         let workflow = Layers::read(folder.as_deref())?.beneath(reading);
         let mut workflow = match agent {
