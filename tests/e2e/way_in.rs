@@ -251,3 +251,93 @@ fn a_sentence_works_in_the_background() {
     stage.expect_no_process();
     assert_eq!(stage.read("h.txt"), "done\n");
 }
+
+#[test]
+fn a_log_tells_what_was_said_and_done_and_runs_are_listed_newest_first() {
+    let stage = stage();
+    baton(&stage, &[&["do", "Write g.txt"][..], &PLAYED].concat()).expect(0);
+    baton(&stage, &[&["run", "PLAN.md"][..], &PLAYED].concat()).expect(0);
+    let log = stage.baton(&["log"]).expect(0).stdout;
+    for part in [
+        "agent     rehearsal starts",
+        "wrote     c.txt",
+        "says      c.txt is written",
+        "changed   c.txt",
+        "$ test -s c.txt  exit 0",
+    ] {
+        assert!(log.contains(part), "{part:?} is not in:\n{log}");
+    }
+    assert!(!log.contains("# Phase"), "prompts are long: {log}");
+    let build = stage.baton(&["log", "build", "--prompts"]).expect(0).stdout;
+    assert!(build.contains("# Phase build") && !build.contains("a.txt is written"), "{build}");
+    let lines = stage.baton(&["log", "s1", "--format", "jsonl"]).expect(0).stdout;
+    let lines: Vec<serde_json::Value> =
+        lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert!(lines.iter().all(|line| line["record"] == "log-line" && line["session"] != "s2"), "{lines:?}");
+    assert!(lines.iter().any(|line| line["kind"] == "called" && line["writes"].is_string()), "{lines:?}");
+    stage
+        .baton(&["log", "nobody"])
+        .expect(2)
+        .says(&["no session and no phase nobody", "survey, build, tell"]);
+
+    let runs = stage.baton(&["runs"]).expect(0).stdout;
+    let whats: Vec<&str> = runs.lines().skip(1).map(|line| line.rsplit("  ").next().unwrap()).collect();
+    assert_eq!(whats, ["PLAN.md", "Write g.txt"], "{runs}");
+    let all = baton(&stage, &["runs", "--all", "--format", "json"]).expect(0).stdout;
+    let all: serde_json::Value = serde_json::from_str(&all).unwrap();
+    let folder = stage.workspace.canonicalize().unwrap();
+    let here =
+        all["runs"].as_array().unwrap().iter().filter(|run| run["workspace"] == *folder.to_string_lossy());
+    assert_eq!(here.count(), 2, "{all}");
+}
+
+#[test]
+fn a_log_goes_on_until_the_run_ends() {
+    let stage = stage();
+    let script = fs::read_to_string(stage.path("script.toml")).unwrap();
+    stage.write("script.toml", format!("pace_ms = 100\n{script}"));
+    baton(&stage, &[&["run", "PLAN.md", "--background"][..], &PLAYED].concat()).expect(0);
+    let log = stage.baton(&["log", "--follow"]).expect(0).stdout;
+    assert!(log.contains("says      h.txt is written"), "{log}");
+    stage.expect_no_process();
+}
+
+#[test]
+fn what_a_run_changed_is_shown_as_a_patch_by_phase_and_as_a_sum() {
+    let stage = stage();
+    fs::write(stage.workspace.join("mine.txt"), "before\n").unwrap();
+    stage.make_repository();
+    fs::write(stage.workspace.join("mine.txt"), "not committed\n").unwrap();
+    let refs = stage.git(&["for-each-ref"]);
+    let ended = baton(&stage, &[&["run", "PLAN.md"][..], &PLAYED].concat()).expect(0);
+    assert!(
+        ended.stdout.contains("Changed    9 files, +16 −8") && ended.stdout.contains("baton diff"),
+        "{}",
+        ended.stdout
+    );
+    assert_eq!(stage.git(&["for-each-ref"]), refs, "nothing is left in the history of the person");
+
+    let patch = stage.baton(&["diff"]).expect(0).stdout;
+    assert!(
+        patch.contains("+++ b/a.txt") && patch.contains("+done") && patch.contains("+++ b/PLAN.md"),
+        "{patch}"
+    );
+    assert!(!patch.contains("mine.txt"), "what was there before is not the run's: {patch}");
+    let build = stage.baton(&["diff", "build", "--stat"]).expect(0).stdout;
+    assert!(build.contains("c.txt") && !build.contains("a.txt") && build.contains("+1"), "{build}");
+    // What the person does afterwards is not the run's either.
+    fs::write(stage.workspace.join("a.txt"), "mine\n").unwrap();
+    assert_eq!(stage.baton(&["diff"]).expect(0).stdout, patch);
+    let json = stage.baton(&["diff", "tell", "--format", "json"]).expect(0).stdout;
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!((json["files"].as_array().unwrap().len(), &json["phase"]), (4, &"tell".into()), "{json}");
+    stage.baton(&["diff", "nobody"]).expect(2).says(&["has no phase nobody", "survey, build, tell"]);
+}
+
+#[test]
+fn without_git_a_run_changed_names_and_it_is_said_why() {
+    let stage = stage();
+    baton(&stage, &[&["do", "Write h.txt"][..], &PLAYED].concat()).expect(0);
+    let diff = stage.baton(&["diff"]).expect(0).stdout;
+    assert!(diff.contains("new      h.txt") && diff.contains("no git repository"), "{diff}");
+}

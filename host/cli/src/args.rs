@@ -7,8 +7,9 @@ use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 
 use crate::commands::{
-    agents, answer, artifacts, attach, check, classify, completions, do_, experiment, gc, handoff, import,
-    init, mcp, policy, replay, report, resume, run, save, schema, simulate, stats, status, stop, undo,
+    agents, answer, artifacts, attach, check, classify, completions, diff, do_, experiment, gc, handoff,
+    import, init, log, mcp, policy, replay, report, resume, run, runs, save, schema, simulate, stats, status,
+    stop, undo,
 };
 use crate::exit::Exit;
 
@@ -36,6 +37,9 @@ pub(crate) enum Command {
     Init(init::InitArgs),
     Resume(resume::ResumeArgs),
     Attach(attach::AttachArgs),
+    Log(log::LogArgs),
+    Diff(diff::DiffArgs),
+    Runs(runs::RunsArgs),
     Stop(stop::StopArgs),
     Undo(undo::UndoArgs),
     Answer(answer::AnswerArgs),

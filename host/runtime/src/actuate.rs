@@ -24,6 +24,7 @@ use tokio::task::JoinSet;
 
 use crate::chaos::Chaos;
 use crate::clock;
+use crate::diff::keep_state;
 use crate::door::{Inside, Passes};
 use crate::error::Source;
 use crate::offload;
@@ -204,6 +205,7 @@ impl Effects {
             | Action::Land { .. }) => or_failed(self.about_trees(tree).await),
             // The notices beside them were told, and progress was projected, when they were committed.
             Action::Finish { ending } => {
+                keep_state(&self.state, &self.run, &self.trees, None).await;
                 self.archive(ending).await;
                 Outcome::Announced
             }
@@ -302,6 +304,9 @@ impl Effects {
                 // An agent may have deleted what it found; the start of the phase is then now.
                 let start = workspace.baseline(&self.named_files).await?;
                 write_baseline(path, &start).await?;
+                if tree.is_workspace() {
+                    keep_state(&self.state, &self.run, &self.trees, Some(phase)).await;
+                }
                 start
             }
         };
@@ -315,8 +320,7 @@ impl Effects {
 
     /// Phase ids are the user's words; a digest is a file name everywhere.
     fn baseline_path(&self, phase: &PhaseId) -> PathBuf {
-        let name = format!("baseline-{}.json", Digest::of(phase.as_str()).short());
-        self.state.sessions().join(self.run.as_str()).join(name)
+        self.state.sessions().join(self.run.as_str()).join(baseline_name(phase))
     }
 
     /// Content is unloaded once the task that it served is over (C6): it is kept, and nothing of it is at hand.
@@ -355,6 +359,11 @@ impl Effects {
         let (passed, code, findings) = (result.passed, result.code, result.findings);
         Ok(Outcome::Verified { passed, code, findings, artifact })
     }
+}
+
+/// The file that has how the workspace was when a phase began.
+pub(crate) fn baseline_name(phase: &PhaseId) -> String {
+    format!("baseline-{}.json", Digest::of(phase.as_str()).short())
 }
 
 fn or_failed(outcome: Result<Outcome, Source>) -> Outcome {

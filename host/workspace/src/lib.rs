@@ -33,8 +33,8 @@ pub use git_config::{COMMAND_KEYS, CommandKey};
 pub use issue::{Issue, issue};
 pub use repository::make_repository;
 pub use trees::{
-    Base, ChangeKind, Committing, Differences, Landing, MAX_CONFLICTS, Merging, MovedBack, TreeError, Trees,
-    Undoing, Undone, UndoneFile, Verified,
+    Base, ChangeKind, Committing, Differences, DifferingFile, Landing, MAX_CONFLICTS, Merging, MovedBack,
+    StatesDiffer, TreeError, Trees, Undoing, Undone, UndoneFile, Verified,
 };
 pub use verify::{MAX_FINDINGS_BYTES, MAX_OUTPUT_BYTES, Verification};
 

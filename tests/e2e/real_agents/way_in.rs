@@ -83,6 +83,7 @@ pub(crate) fn sentence(agent: &RealAgent, name: &str) {
     let script = Script::new().on(
         "- [write-h-txt]",
         vec![
+            Turn::bash("git push origin main"),
             Turn::write(workspace.join("h.txt").display(), "h\n"),
             Turn::say("h.txt is written.\nDone: write-h-txt"),
         ],
@@ -92,5 +93,16 @@ pub(crate) fn sentence(agent: &RealAgent, name: &str) {
     assert_eq!(run.story.view.objectives(), (1, 1), "{:#?}", run.plot());
     assert_eq!(run.story.view.phases[0].verified, Some(true));
     assert_eq!(scene.stage.read("h.txt"), "h\n");
+    // What it was not allowed does not look like what it did.
+    let log = scene.stage.baton(&["log"]).expect(0).stdout;
+    let said = |parts: &[&str]| log.lines().any(|line| parts.iter().all(|part| line.contains(part)));
+    assert!(said(&["refused", "$ git push origin main"]), "{log}");
+    assert!(said(&["wrote", " h.txt"]) && said(&["says", "h.txt is written."]), "{log}");
+    assert!(said(&["changed", "h.txt"]) && said(&["check", "$ test -s h.txt", "exit 0"]), "{log}");
+    let shown = fs::read_to_string(scene.stage.path("said")).unwrap();
+    for part in ["failed", "$ git push origin main", "works      Write h.txt", "says       h.txt is written."]
+    {
+        assert!(shown.contains(part), "{part:?} is not in:\n{shown}");
+    }
     assert_eq!(scene.left(&run.groups), [""; 0]);
 }

@@ -8,18 +8,21 @@ pub(crate) mod attach;
 pub(crate) mod check;
 pub(crate) mod classify;
 pub(crate) mod completions;
+pub(crate) mod diff;
 pub(crate) mod do_;
 pub(crate) mod experiment;
 pub(crate) mod gc;
 pub(crate) mod handoff;
 pub(crate) mod import;
 pub(crate) mod init;
+pub(crate) mod log;
 pub(crate) mod mcp;
 pub(crate) mod policy;
 pub(crate) mod replay;
 pub(crate) mod report;
 pub(crate) mod resume;
 pub(crate) mod run;
+pub(crate) mod runs;
 pub(crate) mod save;
 pub(crate) mod schema;
 pub(crate) mod simulate;
@@ -30,7 +33,7 @@ pub(crate) mod undo;
 
 use baton_runtime::core::RunId;
 use baton_runtime::core::view::RunView;
-use baton_runtime::{Control, ControlReply, RuntimeError, control, workflow_of};
+use baton_runtime::{Control, ControlReply, RuntimeError, control, diff as compare, workflow_of};
 
 use crate::args::Command;
 use crate::exit::{Exit, Usage};
@@ -48,6 +51,9 @@ pub(crate) fn dispatch(command: Command) -> anyhow::Result<Exit> {
         Command::Init(args) => init::init(args),
         Command::Resume(args) => resume::resume(args),
         Command::Attach(args) => attach::attach(args),
+        Command::Diff(args) => diff::diff(args),
+        Command::Log(args) => log::log(args),
+        Command::Runs(args) => runs::runs(args),
         Command::Stop(args) => stop::stop(args),
         Command::Undo(args) => undo::undo(args),
         Command::Answer(args) => answer::answer(args),
@@ -124,5 +130,8 @@ pub(crate) fn aside_of(place: &Place, view: &RunView) -> Aside {
         let command = format!("baton run {}{}", shell_quoted(&path.to_string_lossy()), place.flags);
         Some(PlanAside { name, command, standing: boxes.standing()? })
     });
-    Aside { plan }
+    let changed = block_on(compare(&place.config, Some(&view.run), None, &[], false, false));
+    let changed =
+        changed.ok().and_then(Result::ok).filter(|found| view.imported.is_none() && !found.is_empty());
+    Aside { plan, changed: changed.as_ref().map(diff::sum) }
 }

@@ -19,6 +19,8 @@ use crate::task::boxes::Standing;
 pub(crate) struct Aside {
     /// The plan that it was made from, and how its boxes are.
     pub(crate) plan: Option<PlanAside>,
+    /// What it changed in the workspace: "3 files, +120 −7"; nothing where it changed nothing, or nobody knows.
+    pub(crate) changed: Option<String>,
 }
 
 /// A plan as it is now.
@@ -197,8 +199,9 @@ fn totals(view: &RunView, place: &Place, aside: &Aside) -> String {
         format!("Plan       {}: {ticked} of {all} boxes ticked{new}\n", plan.name)
     });
     let plan = plan.unwrap_or_default();
+    let changed = aside.changed.as_ref().map(|changed| format!("Changed    {changed}\n")).unwrap_or_default();
     format!(
-        "Done       {done} of {}\n{plan}Time       {}{quota}\nBilled     {}\nWorkspace  {}\n",
+        "Done       {done} of {}\n{plan}{changed}Time       {}{quota}\nBilled     {}\nWorkspace  {}\n",
         words::count(objectives, "objective"),
         view.active_ms,
         words::billed(&view.billed),
@@ -210,7 +213,11 @@ fn totals(view: &RunView, place: &Place, aside: &Aside) -> String {
 fn next(look: &Look, view: &RunView, place: &Place, aside: &Aside) -> String {
     let (run, flags) = (&view.run, &place.flags);
     let resume = format!("baton resume {run}{flags}");
-    let artifacts = format!("baton artifacts ls {run}{flags}");
+    // Whoever comes back looks at the work first.
+    let artifacts = match aside.changed {
+        Some(_) => format!("baton diff {run}{flags}"),
+        None => format!("baton artifacts ls {run}{flags}"),
+    };
     let mut commands = match view.status {
         // Nobody can go on with it, and it left nothing in a workspace.
         _ if view.imported.is_some() => vec![format!("baton replay {run} --verify{flags}"), artifacts],
