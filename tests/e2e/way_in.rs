@@ -341,3 +341,33 @@ fn without_git_a_run_changed_names_and_it_is_said_why() {
     let diff = stage.baton(&["diff"]).expect(0).stdout;
     assert!(diff.contains("new      h.txt") && diff.contains("no git repository"), "{diff}");
 }
+
+#[test]
+fn the_newest_handoff_needs_no_phase() {
+    let stage = stage();
+    baton(&stage, &[&["run", "PLAN.md"][..], &PLAYED].concat()).expect(0);
+    let shown = baton(&stage, &["handoff", "show"]).expect(0).stdout;
+    assert!(shown.contains("of phase tell"), "{shown}");
+}
+
+#[test]
+fn a_run_in_a_scratch_folder_belongs_to_the_folder_that_it_was_begun_from() {
+    let stage = stage();
+    stage.write(
+        "demo.toml",
+        "workspace = \"scratch\"\nagent = \"rehearsal\"\n[[phases]]\ndo = \"Write h.txt\"\n",
+    );
+    let from = |folder: &Path, arguments: &[&str], kill_at: &str| -> Ended {
+        let mut command = command(&stage, arguments);
+        command.current_dir(folder).env("BATON_KILL_AT", kill_at).output().unwrap().into()
+    };
+    let here = stage.path(".").canonicalize().unwrap();
+    let other = stage.workspace.canonicalize().unwrap();
+    let killed = from(&here, &["run", "demo.toml", "--script", "script.toml"], "effect-before:5");
+    assert_eq!(killed.code, None, "{killed:?}");
+    from(&other, &["status"], "").expect(2).says(&["nothing has run"]);
+    from(&other, &["resume"], "").expect(2).says(&["nothing has run"]);
+    from(&here, &["status"], "").expect(0).says(&["was begun from here"]);
+    let resumed = from(&here, &["resume"], "").expect(0);
+    assert!(resumed.stdout.contains("1 of 1 objective"), "{}", resumed.stdout);
+}

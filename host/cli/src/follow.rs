@@ -24,6 +24,8 @@ use crate::task::boxes::Boxes;
 
 /// Updates that may wait for a slow terminal; the host merges what is more, so that it never waits for one.
 const UPDATES_WAITING: usize = 64;
+/// Silence at the start after which it is said what is being prepared.
+const PREPARES: Duration = Duration::from_millis(1200);
 /// How often the ages in the live table move.
 const REDRAW: Duration = Duration::from_secs(1);
 
@@ -110,14 +112,20 @@ async fn host_and_view(
     let (stop, stopped) = watch::channel(false);
     let mut interrupt = Interrupt::new(stop)?;
     let host = tokio::spawn(baton_runtime::run(place.config.clone(), start, sender, stopped));
-    let mut screen = Screen::new(args, announcement.is_some());
+    let is_host_of_its_own = announcement.is_some();
+    let mut screen = Screen::new(args, is_host_of_its_own);
     let mut redraw = tokio::time::interval(REDRAW);
+    // Long enough that nobody sees it where everything is prepared already.
+    let prepares = tokio::time::sleep(PREPARES);
+    tokio::pin!(prepares);
+    let mut is_silent = !is_host_of_its_own;
     // Nothing where the run is made from no plan; unknown before the run is.
     let mut boxes: Option<Option<Boxes>> = None;
     loop {
         tokio::select! {
             update = updates.recv() => match update {
                 Some(update) => {
+                    is_silent = false;
                     // The first one comes after the first commit, when the control socket answers already.
                     if let Some(announcement) = announcement.take() {
                         announcement.make(place, &update.view.run)?;
@@ -132,6 +140,10 @@ async fn host_and_view(
                 }
                 None => break,
             },
+            () = &mut prepares, if is_silent => {
+                is_silent = false;
+                screen.say("preparing: the policies are compiled, which takes some seconds the first time");
+            }
             _ = redraw.tick() => screen.redraw(),
             () = interrupt.wait() => interrupt.pass_on(&screen),
         }

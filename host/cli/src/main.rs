@@ -21,7 +21,7 @@ mod task;
 
 use std::process::ExitCode;
 
-use clap::Parser as _;
+use clap::FromArgMatches as _;
 
 use args::Cli;
 use exit::Exit;
@@ -30,7 +30,10 @@ fn main() -> ExitCode {
     if let Some(code) = commands::agent_processes::dispatch(std::env::args_os()) {
         return code;
     }
-    match commands::dispatch(Cli::parse().command) {
+    let cli =
+        Cli::from_arg_matches(&args::command().get_matches_from(args::typed(std::env::args_os().collect())))
+            .unwrap_or_else(|error| error.exit());
+    match commands::dispatch(cli.command) {
         Ok(exit) => exit.into(),
         Err(error) => {
             let exit = Exit::of_error(&error);

@@ -4,7 +4,7 @@ use baton_core::action::Ending;
 use baton_core::input::ArtifactRef;
 use baton_core::view::{RunStatus, RunView};
 use baton_core::{Input, RunId, SessionId, Stamped, UnixMs, Workflow};
-use baton_store::{ArtifactStore, Entry, HostLock, Journal, StateDir, StoreError, Version};
+use baton_store::{ArtifactStore, Entry, HostLock, Journal, RunSummary, StateDir, StoreError, Version};
 
 use crate::clock;
 use crate::config::HostConfig;
@@ -252,6 +252,15 @@ pub(crate) fn cannot_read(state: &StateDir) -> impl Fn(StoreError) -> RuntimeErr
     move |source| RuntimeError::State { what: "cannot read", dir: dir.clone(), source: source.into() }
 }
 
+fn is_imported(journal: &Journal, run: &RunId) -> bool {
+    match journal.first(run) {
+        Ok(Some(Entry::Input(Stamped { input: Input::Started { workflow, .. }, .. }))) => {
+            workflow.imported.is_some()
+        }
+        _ => false,
+    }
+}
+
 /// The run that was named, or the newest one.
 pub(crate) fn which_run(
     config: &HostConfig,
@@ -266,7 +275,12 @@ pub(crate) fn which_run(
     };
     let runs = journal.runs().map_err(failed)?;
     match run {
-        None => runs.last().map(|newest| newest.run.clone()).ok_or(RuntimeError::NoRuns { workspace }),
+        None => {
+            // What was imported is nobody's work here, unless there is nothing else.
+            let is_work = |run: &&RunSummary| !is_imported(journal, &run.run);
+            let newest = runs.iter().rev().find(is_work).or(runs.last());
+            newest.map(|newest| newest.run.clone()).ok_or(RuntimeError::NoRuns { workspace })
+        }
         Some(run) if runs.iter().any(|known| known.run == *run) => Ok(run.clone()),
         Some(run) => Err(RuntimeError::NoSuchRun { run: run.clone(), workspace }),
     }

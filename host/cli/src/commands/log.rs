@@ -22,7 +22,7 @@ const LOOK: Duration = Duration::from_millis(300);
 
 /// Show what the agents said, which commands they ran, what they were refused and what changed
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(aliases = ["logs", "transcript"], after_help = "\
 Examples:
   baton log                        the newest run of this folder
   baton log -f                     and what happens from now on, until it ends

@@ -22,6 +22,7 @@ use crate::policies::Pinning;
 use crate::render::found::{BoxesChanged, Found};
 use crate::render::{look, plan, record, report};
 use crate::task::Task;
+use crate::task::found::expect_agent;
 use crate::{enrolment, out, policies};
 
 /// Run a workflow or a plan, or go on with the run of it that is unfinished
@@ -117,6 +118,9 @@ pub(crate) fn begin(task: &Task, args: RunOptions) -> anyhow::Result<Exit> {
         Some(json) => serde_json::from_str(json).map_err(|error| Usage(format!("--inherits: {error}")))?,
         None => enrolment::inherited(&args.place, &workflow)?,
     };
+    if !args.dry_run {
+        expect_agent(&workflow)?;
+    }
     let place = Place::for_workflow(&args.place, &workflow, args.dry_run)?;
     let way = Launch::of(args.background, args.inline || is_launched, workflow.mode);
     if args.dry_run {

@@ -22,7 +22,7 @@ const TASK_CHARS: usize = 48;
 
 /// List the runs of this folder, the newest first
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(aliases = ["list", "ls", "history"], after_help = "\
 Examples:
   baton runs                    of this folder
   baton runs --all              of every folder

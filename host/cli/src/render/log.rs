@@ -61,12 +61,8 @@ impl Log {
             self.look.wrap(&self.short(&said.text), indent)
         );
         for more in &said.more {
-            text.push_str(&format!(
-                "{:indent$}{} {}\n",
-                "",
-                self.look.paint(Tone::Dim, "|"),
-                self.short(more)
-            ));
+            let more = self.look.wrap(&self.short(more), indent + 2);
+            text.push_str(&format!("{:indent$}{} {more}\n", "", self.look.paint(Tone::Dim, "|")));
         }
         text
     }

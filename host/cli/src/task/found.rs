@@ -26,20 +26,27 @@ pub(crate) fn agents() -> Vec<AgentKind> {
     kinds.filter(|kind| find_program(kind, &Role::of(kind.clone()), path.as_deref()).is_ok()).collect()
 }
 
-/// The workflow with an agent in every role of which nobody named one.
-pub(crate) fn with_an_agent(workflow: Workflow) -> anyhow::Result<Workflow> {
+/// The workflow with an agent in every role of which nobody named one, if any is installed.
+pub(crate) fn with_an_agent(workflow: Workflow) -> Workflow {
     if !workflow.lacks_agent() {
-        return Ok(workflow);
+        return workflow;
     }
-    let Some(agent) = agents().into_iter().next() else {
-        return Err(Usage(
+    match agents().first() {
+        Some(agent) => workflow.with_agent_found(agent),
+        None => workflow,
+    }
+}
+
+/// Nothing begins that nobody could work on.
+pub(crate) fn expect_agent(workflow: &Workflow) -> Result<(), Usage> {
+    match workflow.lacks_agent() {
+        false => Ok(()),
+        true => Err(Usage(
             "no agent is named, and none is installed here: `npm install -g @anthropic-ai/claude-code` or \
              `npm install -g @openai/codex`, or name one with --agent (`baton agents` lists those that Baton knows)"
                 .into(),
-        )
-        .into());
-    };
-    Ok(workflow.with_agent_found(&agent))
+        )),
+    }
 }
 
 /// The plans of a folder, the likeliest first. One file that is there under two names is one.

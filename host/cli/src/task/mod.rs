@@ -144,7 +144,7 @@ impl Task {
         let workflow = Layers::read(folder.as_deref())?.beneath(reading);
         let mut workflow = match agent {
             Some(agent) => workflow.with_agent(absolute_program(agent)),
-            None => found::with_an_agent(workflow)?,
+            None => found::with_an_agent(workflow),
         };
         if let Some(script) = script {
             let script = std::path::absolute(script)?.to_string_lossy().into_owned();
