@@ -35,7 +35,14 @@ fn workflow(home: &Path, top: &str) {
 #[test]
 fn version_and_help_are_data_and_end_with_0() {
     let home = home();
-    for args in [&["--version"][..], &["--help"], &["run", "--help"], &["artifacts", "show", "--help"]] {
+    for args in [
+        &["--version"][..],
+        &["--help"],
+        &["help"],
+        &["help", "artifacts", "show"],
+        &["run", "--help"],
+        &["artifacts", "show", "--help"],
+    ] {
         let output = baton(home.path(), args);
         assert_eq!(output.status.code(), Some(0), "{args:?}");
         assert!(!output.stdout.is_empty() && output.stderr.is_empty(), "{args:?}");
@@ -78,7 +85,7 @@ fn wrong_usage_ends_with_2_and_says_so_on_stderr() {
 #[test]
 fn a_policy_that_is_no_component_ends_with_3() {
     let home = home();
-    workflow(home.path(), "[policies]\nall = \"mine.wasm\"");
+    workflow(home.path(), "agent = \"rehearsal\"\n[policies]\nall = \"mine.wasm\"");
     std::fs::write(home.path().join("mine.wasm"), "not WebAssembly").unwrap();
     for args in [&["policy", "inspect", "mine.wasm"][..], &["check", "w.toml"], &["run", "w.toml"]] {
         let output = baton(home.path(), args);
@@ -242,7 +249,7 @@ fn a_policy_that_is_not_built_in_never_stands_in_for_the_one_that_is() {
 #[test]
 fn check_says_which_folder_a_run_would_not_write_to() {
     let home = home();
-    workflow(home.path(), "[paths]\nfolder = \"docs\"");
+    workflow(home.path(), "agent = \"rehearsal\"\n[paths]\nfolder = \"docs\"");
     assert_eq!(baton(home.path(), &["check", "w.toml"]).status.code(), Some(0));
     std::fs::create_dir(home.path().join("docs")).unwrap();
     std::fs::write(home.path().join("docs/README.md"), "Mine.").unwrap();

@@ -1,14 +1,16 @@
 //! The command line as types. What a command does is in `commands`.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use baton_runtime::core::input::Choice;
 use clap::builder::styling::{AnsiColor, Styles};
-use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
+use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum, ValueHint};
 
 use crate::commands::{
-    agents, answer, artifacts, attach, check, classify, completions, experiment, gc, handoff, import, mcp,
-    policy, replay, report, resume, run, schema, simulate, stats, status, stop, undo,
+    agents, answer, artifacts, attach, check, classify, completions, diff, do_, experiment, gc, handoff,
+    import, init, log, mcp, policy, replay, report, resume, run, runs, save, schema, simulate, stats, status,
+    stop, undo,
 };
 use crate::exit::Exit;
 
@@ -30,9 +32,15 @@ pub(crate) struct Cli {
 /// What can be asked of `baton`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    Do(do_::DoArgs),
     Run(run::RunArgs),
+    Save(save::SaveArgs),
+    Init(init::InitArgs),
     Resume(resume::ResumeArgs),
     Attach(attach::AttachArgs),
+    Log(log::LogArgs),
+    Diff(diff::DiffArgs),
+    Runs(runs::RunsArgs),
     Stop(stop::StopArgs),
     Undo(undo::UndoArgs),
     Answer(answer::AnswerArgs),
@@ -128,6 +136,44 @@ impl From<Answer> for Choice {
     }
 }
 
+/// What was typed, with `baton help run` as `baton run --help`.
+pub(crate) fn typed(mut words: Vec<OsString>) -> Vec<OsString> {
+    if words.get(1).is_some_and(|word| word == "help") {
+        words.remove(1);
+        words.push("--help".into());
+    }
+    words
+}
+
+/// The commands by what people want, for `baton --help`. One that is in none of them would not be shown; a test holds this.
+const GROUPS: [(&str, &[&str]); 5] = [
+    ("Run", &["do", "run", "init", "save", "resume", "answer", "stop", "attach"]),
+    ("Look", &["status", "log", "diff", "report", "runs", "handoff", "artifacts"]),
+    ("Repair", &["undo", "gc", "check", "agents"]),
+    ("Policies", &["policy", "classify", "mcp", "schema", "completions"]),
+    ("Measure", &["replay", "import", "simulate", "experiment", "stats"]),
+];
+
+/// The command line, with its commands in groups.
+pub(crate) fn command() -> clap::Command {
+    let command = Cli::command();
+    let about = |name: &str| {
+        let found = command.get_subcommands().find(|one| one.get_name() == name);
+        found.and_then(clap::Command::get_about).map(ToString::to_string).unwrap_or_default()
+    };
+    let (head, name) = (STYLES.get_header(), STYLES.get_literal());
+    let mut groups = String::new();
+    for (group, commands) in GROUPS {
+        groups.push_str(&format!("\n{head}{group}:{head:#}\n"));
+        for one in commands {
+            groups.push_str(&format!("  {name}{one:12}{name:#} {}\n", about(one)));
+        }
+    }
+    command.help_template(format!(
+        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n{groups}\n{head}Options:{head:#}\n{{options}}{{after-help}}"
+    ))
+}
+
 /// The list at the end of `baton --help`.
 fn exit_codes() -> String {
     let codes: Vec<String> =
@@ -138,16 +184,26 @@ fn exit_codes() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory as _;
 
     #[test]
     fn the_command_line_is_sound() {
-        Cli::command().debug_assert();
+        command().debug_assert();
+    }
+
+    #[test]
+    fn every_command_is_in_one_group() {
+        let mut grouped: Vec<&str> =
+            GROUPS.iter().flat_map(|(_, commands)| commands.iter().copied()).collect();
+        grouped.sort_unstable();
+        let root = command();
+        let mut known: Vec<&str> = root.get_subcommands().map(clap::Command::get_name).collect();
+        known.sort_unstable();
+        assert_eq!(grouped, known);
     }
 
     #[test]
     fn every_help_text_has_examples() {
-        let mut root = Cli::command().term_width(100);
+        let mut root = command().term_width(100);
         root.build();
         insta::assert_snapshot!("help_baton", root.render_long_help());
         let mut waiting: Vec<(String, clap::Command)> =

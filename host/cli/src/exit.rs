@@ -8,6 +8,8 @@ use baton_runtime::core::action::Ending;
 use baton_runtime::core::view::{RunStatus, RunView};
 use baton_runtime::core::workflow::file::WorkflowError;
 
+use crate::task::AllTicked;
+
 /// A mistake on the command line that clap cannot see.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
@@ -89,6 +91,9 @@ impl Exit {
 
     /// What an error means. One that nobody foresaw counts as work left undone.
     pub(crate) fn of_error(error: &anyhow::Error) -> Exit {
+        if error.is::<AllTicked>() {
+            return Exit::Done;
+        }
         if error.is::<Usage>() || error.is::<WorkflowError>() {
             return Exit::Usage;
         }

@@ -1,9 +1,12 @@
 //! Files that commands write.
 
 use std::fs;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+
+use crate::exit::Usage;
 
 /// A file beside the one that it is about: "a.wasm" and "sig" give "a.wasm.sig".
 pub(crate) fn beside(file: &Path, ending: &str) -> PathBuf {
@@ -19,4 +22,20 @@ pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
         .and_then(|()| fs::rename(&unfinished, path))
         .inspect_err(|_| drop(fs::remove_file(&unfinished)))
         .with_context(|| format!("writing {}", path.display()))
+}
+
+/// Writes a file that is not there yet, or replaces one where that is asked for.
+pub(crate) fn write_new(path: &Path, bytes: &[u8], replace: bool) -> anyhow::Result<()> {
+    if replace {
+        return write_whole(path, bytes);
+    }
+    let made = fs::OpenOptions::new().write(true).create_new(true).open(path);
+    match made.and_then(|mut file| file.write_all(bytes)) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(Usage(format!(
+            "{} is there already: name another file, or replace it with --force",
+            path.display()
+        ))
+        .into()),
+        written => written.with_context(|| format!("writing {}", path.display())),
+    }
 }

@@ -8,21 +8,25 @@ use baton_runtime::core::RunId;
 use baton_runtime::core::view::RunView;
 use baton_runtime::engine::stop_compiling;
 use baton_runtime::store::secrets::mask;
-use baton_runtime::{Attached, Start, attach};
+use baton_runtime::{Attached, Start, attach, workflow_of};
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, watch};
 
 use crate::args::{Format, ViewArgs};
+use crate::commands::aside_of;
 use crate::exit::Exit;
 use crate::launch::Announcement;
 use crate::out;
 use crate::place::Place;
 use crate::render::{look, record, report};
 use crate::screen::Screen;
+use crate::task::boxes::Boxes;
 
 /// Updates that may wait for a slow terminal; the host merges what is more, so that it never waits for one.
 const UPDATES_WAITING: usize = 64;
+/// Silence at the start after which it is said what is being prepared.
+const PREPARES: Duration = Duration::from_millis(1200);
 /// How often the ages in the live table move.
 const REDRAW: Duration = Duration::from_secs(1);
 
@@ -41,7 +45,12 @@ pub(crate) fn follow(
     runtime.shutdown_background();
     let view = result?;
     if is_launched {
-        let text = report::report(&look::stdout(), &report::found(&view, Some(false)), place);
+        let text = report::report(
+            &look::stdout(),
+            &report::found(&view, Some(false)),
+            place,
+            &aside_of(place, &view),
+        );
         out::data(&format!("\n{}", mask(&text)))?;
         return Ok(Exit::of_view(&view));
     }
@@ -77,7 +86,10 @@ fn multi_threaded() -> anyhow::Result<Runtime> {
 pub(crate) fn conclude(place: &Place, view: &RunView, args: ViewArgs) -> anyhow::Result<Exit> {
     let found = report::found(view, Some(false));
     match args.format.format {
-        Format::Text => out::data(&format!("\n{}", report::report(&look::stdout(), &found, place)))?,
+        Format::Text => out::data(&format!(
+            "\n{}",
+            report::report(&look::stdout(), &found, place, &aside_of(place, view))
+        ))?,
         format => write_document(place, view, None, format)?,
     }
     Ok(Exit::of_view(&found))
@@ -101,29 +113,51 @@ async fn host_and_view(
     let (stop, stopped) = watch::channel(false);
     let mut interrupt = Interrupt::new(stop)?;
     let host = tokio::spawn(baton_runtime::run(place.config.clone(), start, sender, stopped));
-    let mut screen = Screen::new(args, announcement.is_some());
+    let is_host_of_its_own = announcement.is_some();
+    let mut screen = Screen::new(args, is_host_of_its_own);
     let mut redraw = tokio::time::interval(REDRAW);
     let mut has_begun = false;
+    // Long enough that nobody sees it where everything is prepared already.
+    let prepares = tokio::time::sleep(PREPARES);
+    tokio::pin!(prepares);
+    let mut is_silent = !is_host_of_its_own;
+    // Nothing where the run is made from no plan; unknown before the run is.
+    let mut boxes: Option<Option<Boxes>> = None;
     loop {
         tokio::select! {
             update = updates.recv() => match update {
                 Some(update) => {
                     has_begun = true;
+                    is_silent = false;
                     // The first one comes after the first commit, when the control socket answers already.
                     if let Some(announcement) = announcement.take() {
                         announcement.make(place, &update.view.run)?;
                     }
                     screen.show(&update, place)?;
+                    let boxes = boxes.get_or_insert_with(|| {
+                        workflow_of(&place.config, &update.view.run).ok().flatten().and_then(Boxes::of)
+                    });
+                    for line in boxes.iter_mut().flat_map(|boxes| boxes.heed(&update.view)) {
+                        screen.say(&line);
+                    }
                 }
                 None => break,
             },
+            () = &mut prepares, if is_silent => {
+                is_silent = false;
+                screen.say("preparing: the policies are compiled, which takes some seconds the first time");
+            }
             _ = redraw.tick() => screen.redraw(),
             () = interrupt.wait() => interrupt.pass_on(&screen, has_begun),
         }
     }
     screen.leave();
     stop_compiling();
-    Ok(host.await.context("the host broke down")??)
+    let view = host.await.context("the host broke down")??;
+    if let Some(Some(boxes)) = &mut boxes {
+        boxes.heed(&view).iter().for_each(|line| out::progress(line));
+    }
+    Ok(view)
 }
 
 async fn attached_view(place: &Place, run: Option<RunId>, args: ViewArgs) -> anyhow::Result<Attached> {

@@ -33,7 +33,7 @@ const LOG_SHOWN_BYTES: u64 = 64 << 10;
 pub(crate) enum Launch {
     /// It goes on in this process.
     Inline,
-    /// `--fresh`.
+    /// `--background`.
     Asked,
     /// Its mode is one whose runs take long.
     ByMode(Mode),
@@ -54,7 +54,7 @@ impl Launch {
     pub(crate) fn why(self) -> Option<String> {
         match self {
             Launch::Inline => None,
-            Launch::Asked => Some("as --fresh asks".to_owned()),
+            Launch::Asked => Some("as --background asks".to_owned()),
             Launch::ByMode(mode) => {
                 Some(format!("as runs in mode {} do; --inline keeps one in the foreground", mode.name()))
             }

@@ -17,10 +17,11 @@ mod policies;
 mod registries;
 mod render;
 mod screen;
+mod task;
 
 use std::process::ExitCode;
 
-use clap::Parser as _;
+use clap::FromArgMatches as _;
 
 use args::Cli;
 use exit::Exit;
@@ -30,7 +31,10 @@ fn main() -> ExitCode {
         return code;
     }
     commands::agent_processes::compile_strangers_apart();
-    match commands::dispatch(Cli::parse().command) {
+    let cli =
+        Cli::from_arg_matches(&args::command().get_matches_from(args::typed(std::env::args_os().collect())))
+            .unwrap_or_else(|error| error.exit());
+    match commands::dispatch(cli.command) {
         Ok(exit) => exit.into(),
         Err(error) => {
             let exit = Exit::of_error(&error);

@@ -3,13 +3,16 @@
 use std::ffi::OsString;
 use std::fs;
 use std::io;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
+use baton_runtime::core::action::Ending;
+use baton_runtime::core::view::RunStatus;
 use baton_runtime::core::workflow::{Workflow, WorkspaceChoice};
 use baton_runtime::core::{RunId, UnixMs};
 use baton_runtime::store::StateDir;
-use baton_runtime::{HostConfig, RuntimeError, make_repository, runs};
+use baton_runtime::{HostConfig, RunRow, RuntimeError, make_repository, runs};
 
 use crate::args::PlaceArgs;
 use crate::exit::Usage;
@@ -112,7 +115,9 @@ impl Place {
         };
         if run.is_none() {
             let (here, there) = (here.config.workspace.display(), place.config.workspace.display());
-            out::progress(&format!("nothing has run in {here}; taking the newest scratch folder, {there}"));
+            out::progress(&format!(
+                "nothing has run in {here}; taking the scratch folder {there}, which was begun from here"
+            ));
         }
         Ok(place)
     }
@@ -148,6 +153,28 @@ impl Place {
         }
     }
 
+    /// For a command that goes on with a run: as for one that changes something, but that the newest run in a scratch folder that
+    /// was begun from here is found, if it is not over.
+    pub(crate) fn to_resume(args: &PlaceArgs, run: Option<&RunId>) -> anyhow::Result<Place> {
+        let here = Place::here(args)?;
+        if run.is_none() && args.workspace.is_none() && here.newest(None)?.is_none() {
+            for place in here.scratch_with(args, None)? {
+                let over =
+                    |row: &RunRow| matches!(row.status, RunStatus::Ended(Ending::Done | Ending::Unfinished));
+                let rows = runs(&place.config)?;
+                if let Some(row) = rows.last().filter(|row| !over(row)) {
+                    let (here, there) = (here.config.workspace.display(), place.config.workspace.display());
+                    out::progress(&format!(
+                        "nothing has run in {here}; going on with run {} in the scratch folder {there}, which was begun from here",
+                        row.run
+                    ));
+                    return Ok(place);
+                }
+            }
+        }
+        Place::to_change(args, run)
+    }
+
     /// What a command that changes something says where nothing has run.
     fn nothing_ran(&self, args: &PlaceArgs) -> Usage {
         let newest = self.scratch_with(args, None).unwrap_or_default().into_iter().next();
@@ -160,10 +187,18 @@ impl Place {
         ))
     }
 
-    /// The scratch folders that have this run, or any; the one that ran last comes first.
+    /// The scratch folders that have this run, or any that was begun from here; the one that ran last comes first.
     fn scratch_with(&self, args: &PlaceArgs, run: Option<&RunId>) -> anyhow::Result<Vec<Place>> {
         let mut found: Vec<(UnixMs, Place)> = Vec::new();
         for scratch in scratch_folders(&self.config.state_root) {
+            // A run that nobody named is one that was begun from here.
+            let is_from_here = || {
+                let from = fs::read(begun_from(&scratch)).unwrap_or_default();
+                from == self.config.workspace.as_os_str().as_bytes()
+            };
+            if run.is_none() && !is_from_here() {
+                continue;
+            }
             let place = Place::new(scratch, self.config.state_root.clone(), args)?;
             if let Some(at) = place.newest(run)? {
                 found.push((at, place));
@@ -242,11 +277,22 @@ fn fresh_scratch(state_root: &Path, workflow: &str) -> anyhow::Result<PathBuf> {
     loop {
         let dir = parent.join(format!("{workflow}-{n}"));
         match fs::DirBuilder::new().mode(0o700).create(&dir) {
-            Ok(()) => return Ok(dir),
+            Ok(()) => {
+                // Who comes back to the folder that it was begun from finds it; where that cannot be kept, it has to be named.
+                if let Ok(from) = std::env::current_dir() {
+                    let _ = fs::write(begun_from(&dir), from.as_os_str().as_bytes());
+                }
+                return Ok(dir);
+            }
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => n += 1,
             Err(error) => return Err(said(error, &dir)),
         }
     }
+}
+
+/// The file that says from where a scratch folder was begun.
+fn begun_from(scratch: &Path) -> PathBuf {
+    scratch.with_added_extension("from")
 }
 
 /// Scratch folders, newest first.

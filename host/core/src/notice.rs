@@ -40,6 +40,10 @@ pub enum Notice {
     Turn { phase: PhaseId, session: SessionId, turns: u32, max_turns: u32, occupancy: OccupancyView },
     /// The agent did something worth a word ("Write src/a.rs").
     Activity { phase: PhaseId, session: SessionId, what: String },
+    /// A command that the agent ran failed, or was refused.
+    CommandFailed { phase: PhaseId, session: SessionId, command: String, said: String },
+    /// What the agent said at the end of a prompt, in a line.
+    Said { phase: PhaseId, session: SessionId, text: String },
     /// An agent printed faster than the host keeps, and this much of it was left out.
     OutputOmitted { phase: PhaseId, session: SessionId, events: u64, text_bytes: u64 },
     /// A policy warns; nothing is stopped (D5).

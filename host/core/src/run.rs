@@ -330,6 +330,11 @@ impl Run {
         self.emit(Action::Notify(notice));
     }
 
+    /// Tells what earlier versions did not: it takes no number, so that their journals fold as they were written.
+    fn tell(&mut self, notice: Notice) {
+        self.out.push(Intent { id: self.actions, action: Action::Notify(notice) });
+    }
+
     /// Does something with every phase that there is now. What it does may put others between them.
     fn for_each_phase(&mut self, mut each: impl FnMut(&mut Self, usize)) {
         let ids: Vec<PhaseId> = self.phases.iter().map(|phase| phase.spec.id.clone()).collect();
@@ -368,8 +373,13 @@ impl Run {
             let mut phase_billed = self.phases[p].billed;
             phase_billed.add(&difference(&billed, &billed_before));
             self.phases[p].billed = phase_billed;
-            self.phases[p].activity.observe(event);
+            let failed = self.phases[p].activity.observe(event);
             if !self.stopping && self.ending.is_none() {
+                if let (Some(command), AgentEvent::ToolOutput { text, .. }) = (failed, event) {
+                    let (phase, session) = (self.phases[p].spec.id.clone(), id.clone());
+                    let said = activity::line_of(text);
+                    self.tell(Notice::CommandFailed { phase, session, command, said });
+                }
                 self.event_in_phase(p, event);
             }
         }

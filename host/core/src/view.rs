@@ -12,7 +12,7 @@ use crate::input::{ArtifactRef, Choice};
 use crate::observation::{Basis, ObjectiveStatus};
 use crate::time::{DurationMs, UnixMs};
 use crate::tree::Tree;
-use crate::workflow::Imported;
+use crate::workflow::{Imported, Source};
 
 /// A run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -48,6 +48,40 @@ pub struct RunView {
     /// The recording that it was made from, where no host ran it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub imported: Option<Imported>,
+    /// What it was made from, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<SourceRow>,
+}
+
+/// What a run was made from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", tag = "from")]
+pub enum SourceRow {
+    /// A workflow file.
+    File {
+        /// Where it is.
+        path: String,
+    },
+    /// A plan in Markdown.
+    Plan {
+        /// Where it is.
+        path: String,
+    },
+    /// A sentence on the command line.
+    Sentence {
+        /// The sentence.
+        text: String,
+    },
+}
+
+impl From<&Source> for SourceRow {
+    fn from(source: &Source) -> Self {
+        match source {
+            Source::File { path } => SourceRow::File { path: path.clone() },
+            Source::Plan { path, .. } => SourceRow::Plan { path: path.clone() },
+            Source::Sentence { text, .. } => SourceRow::Sentence { text: text.clone() },
+        }
+    }
 }
 
 impl RunView {

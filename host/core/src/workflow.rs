@@ -8,6 +8,7 @@ pub mod paths;
 mod policies;
 mod role;
 pub mod rules;
+mod source;
 pub mod turns;
 
 pub use agent::{AgentError, AgentKind, CommandLine};
@@ -18,6 +19,7 @@ pub use policies::{
     PolicyChoice, PolicyLayer, Scope, SettingValue,
 };
 pub use role::{AgentPlace, Permission, PromptWay, Role, RoleServer};
+pub use source::{PlanBox, Source, TickedPlan};
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -76,6 +78,12 @@ pub struct Workflow {
     /// The recording that the run was made from, where no host ran it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub imported: Option<Imported>,
+    /// What it was made from; absent in journals of earlier versions, and where nobody said it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<Source>,
+    /// The plan whose boxes are ticked as its objectives are done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan: Option<TickedPlan>,
 }
 
 /// The weakest evidence that makes an objective done (A11).
@@ -150,6 +158,14 @@ pub(crate) fn leading_to<'a>(
 }
 
 impl Workflow {
+    /// Whether both were made from the same thing; where that is not known of one, the name tells.
+    pub fn has_source_of(&self, other: &Workflow) -> bool {
+        match (&self.source, &other.source) {
+            (Some(source), Some(other)) => source.is_same(other),
+            _ => self.name == other.name,
+        }
+    }
+
     /// The same work with another agent in every role (`--agent`). What was meant for the first agent alone does not go
     /// over to the second.
     #[must_use]
@@ -160,6 +176,25 @@ impl Workflow {
         };
         self.roles = self.roles.into_iter().map(|(name, role)| (name, recast(role))).collect();
         self.phases.iter_mut().for_each(|phase| phase.agent = None);
+        self
+    }
+
+    /// Whether a phase has no agent that anybody named, and no script that would be played instead.
+    pub fn lacks_agent(&self) -> bool {
+        let lacks = |role: &Role| {
+            role.set_by == AgentPlace::Nowhere && role.agent == AgentKind::Rehearsal && role.script.is_none()
+        };
+        self.phases.iter().filter(|phase| phase.agent.is_none()).any(|phase| lacks(&self.role_of(phase)))
+    }
+
+    /// The same work with this agent in every role of which nobody named one.
+    #[must_use]
+    pub fn with_agent_found(mut self, agent: &AgentKind) -> Self {
+        for role in self.roles.values_mut() {
+            if role.set_by == AgentPlace::Nowhere && role.script.is_none() {
+                *role = Role { set_by: AgentPlace::Found, ..role.clone().played_by(agent) };
+            }
+        }
         self
     }
 
@@ -221,6 +256,9 @@ impl Workflow {
             Some(AgentPlace::Workflow) => "`agent` at the top level of the workflow".to_owned(),
             Some(AgentPlace::CommandLine) => "`--agent` on the command line".to_owned(),
             Some(AgentPlace::Recording) => "the recording that the run was made from".to_owned(),
+            Some(AgentPlace::Found) => {
+                "nobody: it was found on this machine, and --agent names another".to_owned()
+            }
             Some(AgentPlace::Nowhere) | None => "nobody: `rehearsal` is the default".to_owned(),
         }
     }

@@ -24,6 +24,7 @@ use tokio::task::JoinSet;
 
 use crate::chaos::Chaos;
 use crate::clock;
+use crate::diff::keep_state;
 use crate::door::{Inside, Passes};
 use crate::error::Source;
 use crate::offload;
@@ -57,6 +58,8 @@ struct Effects {
     roles: BTreeMap<RoleName, Role>,
     /// Every file that an objective names; the start of a phase is measured with all of them.
     named_files: Vec<String>,
+    /// The plan whose boxes the host itself ticks: that it changes shows no work of an agent.
+    plan: Option<PathBuf>,
     own_exe: PathBuf,
     environment: BTreeMap<OsString, OsString>,
     state: StateDir,
@@ -91,12 +94,14 @@ impl Actuator {
     pub(crate) fn new(run: &baton_core::Run, parts: Parts) -> Self {
         let workflow = run.workflow();
         let objectives = workflow.phases.iter().flat_map(|phase| &phase.objectives);
+        let plan = workflow.plan.as_ref().map(|plan| PathBuf::from(&plan.path));
         let sessions = Sessions::default();
         let effects = Effects {
             run: run.id().clone(),
             task_folder: parts.task_folder,
             roles: workflow.roles.clone(),
             named_files: objectives.flat_map(|objective| objective.files.iter().cloned()).collect(),
+            plan,
             own_exe: parts.own_exe,
             environment: parts.environment,
             state: parts.state,
@@ -200,6 +205,7 @@ impl Effects {
             | Action::Land { .. }) => or_failed(self.about_trees(tree).await),
             // The notices beside them were told, and progress was projected, when they were committed.
             Action::Finish { ending } => {
+                keep_state(&self.state, &self.run, &self.trees, None).await;
                 self.archive(ending).await;
                 Outcome::Announced
             }
@@ -298,17 +304,23 @@ impl Effects {
                 // An agent may have deleted what it found; the start of the phase is then now.
                 let start = workspace.baseline(&self.named_files).await?;
                 write_baseline(path, &start).await?;
+                if tree.is_workspace() {
+                    keep_state(&self.state, &self.run, &self.trees, Some(phase)).await;
+                }
                 start
             }
         };
-        let facts = workspace.assess(&start, expected).await?;
+        let mut facts = workspace.assess(&start, expected).await?;
+        if let Some(plan) = &self.plan {
+            let is_plan = |path: &String| workspace.root().join(path) == *plan && !expected.contains(path);
+            facts.changed.retain(|file| !is_plan(&file.path));
+        }
         Ok(Outcome::Assessed { facts })
     }
 
     /// Phase ids are the user's words; a digest is a file name everywhere.
     fn baseline_path(&self, phase: &PhaseId) -> PathBuf {
-        let name = format!("baseline-{}.json", Digest::of(phase.as_str()).short());
-        self.state.sessions().join(self.run.as_str()).join(name)
+        self.state.sessions().join(self.run.as_str()).join(baseline_name(phase))
     }
 
     /// Content is unloaded once the task that it served is over (C6): it is kept, and nothing of it is at hand.
@@ -347,6 +359,11 @@ impl Effects {
         let (passed, code, findings) = (result.passed, result.code, result.findings);
         Ok(Outcome::Verified { passed, code, findings, artifact })
     }
+}
+
+/// The file that has how the workspace was when a phase began.
+pub(crate) fn baseline_name(phase: &PhaseId) -> String {
+    format!("baseline-{}.json", Digest::of(phase.as_str()).short())
 }
 
 fn or_failed(outcome: Result<Outcome, Source>) -> Outcome {

@@ -69,6 +69,11 @@ pub async fn attach(
         let first = shown.is_none();
         let seen;
         (watcher, seen) = look(watcher, first).await?;
+        let mut seen = seen;
+        if first && !live {
+            // Its report tells what it came to; what happened is in its log.
+            seen.told.retain(|(_, notice)| matches!(notice, Notice::Finished { .. }));
+        }
         let due = shown.is_none_or(|at: Instant| at.elapsed() >= REDRAW);
         let is_last = !live && !seen.more;
         if due || is_last || !seen.told.is_empty() {

@@ -12,8 +12,9 @@
 //! | `outbox.rs`, `project.rs`, `herald.rs` | what the renderer, the workspace and people elsewhere get to see |
 //! | `socket.rs`, `control.rs`, `answer.rs`, `bridge.rs` | how other commands reach the run |
 //! | `swap.rs`, `watch.rs`, `shadow.rs` | other policies, put in place or only asked while the run goes on |
-//! | `attach.rs`, `query.rs`, `dry_run.rs`, `cast.rs` | looks that change nothing |
+//! | `attach.rs`, `transcript.rs`, `query.rs`, `dry_run.rs`, `cast.rs` | looks that change nothing |
 //! | `pickup.rs` | which run the next `run` of a workflow goes on with |
+//! | `diff.rs` | what a run changed, by the states that are kept while it works |
 //! | `undo.rs` | takes back what a run landed |
 //! | `chaos.rs` | a hook for the crash tests |
 #![forbid(unsafe_code)]
@@ -29,6 +30,7 @@ mod clock;
 mod config;
 mod control;
 mod desk;
+mod diff;
 mod door;
 mod dry_run;
 mod error;
@@ -58,6 +60,7 @@ mod socket;
 mod swap;
 #[cfg(test)]
 mod testing;
+mod transcript;
 mod undo;
 mod watch;
 
@@ -67,11 +70,14 @@ pub use baton_core as core;
 pub use baton_engine as engine;
 pub use baton_inbox as inbox;
 pub use baton_store as store;
-pub use baton_workspace::{ChangeKind, MovedBack, Undoing, Undone, UndoneFile, make_repository};
+pub use baton_workspace::{
+    ChangeKind, DifferingFile, MovedBack, Undoing, Undone, UndoneFile, issue, make_repository,
+};
 pub use bridge::{McpClient, mcp};
 pub use cast::{Cast, cast};
 pub use config::{HostConfig, PolicyBundle, PolicySource, Start, Update};
 pub use control::{Control, ControlReply, control};
+pub use diff::{RunDiff, WhatChanged, diff};
 pub use door::Pass;
 pub use dry_run::{DryRun, PlannedPrompt, PlannedSession, dry_run, pins};
 pub use error::RuntimeError;
@@ -85,7 +91,8 @@ pub use project::{
     ReturnStatus, ReturnedArtifact, ReturnedError, ReturnedSplit, WorkItem, WorkItemKind, WorkItems,
     expect_free_folder, progress_of,
 };
-pub use query::{ArtifactEntry, RunRow, artifact, artifacts, journal_of, runs, view_of};
+pub use query::{ArtifactEntry, RunRow, artifact, artifacts, journal_of, runs, view_of, workflow_of};
 pub use shadow::{SHADOW_SCHEMA, ShadowAnswer, ShadowStory, shadows_of};
 pub use swap::{UsePolicy, use_policy};
+pub use transcript::{Happened, Transcript, TranscriptLine};
 pub use undo::{Undid, undo};

@@ -3,7 +3,8 @@
 
 use baton_core::action::Ending;
 use baton_core::view::{RunStatus, RunView};
-use baton_core::{Input, RunId, UnixMs, Workflow};
+use baton_core::{Input, RunId, Stamped, UnixMs, Workflow};
+use baton_store::{Entry, Journal, RunSummary};
 
 use crate::config::HostConfig;
 use crate::control::{AtWork, at_work};
@@ -25,19 +26,23 @@ pub struct Unfinished {
     pub busy: bool,
 }
 
-/// The run that the next `run` of this workflow goes on with: the newest one of that name, unless it is over or was set
-/// aside. Older ones are never fallen upon.
+/// The run that the next `run` of this workflow goes on with: the newest one that was made from the same file or sentence,
+/// unless it is over or was set aside. Older ones are never fallen upon.
 ///
 /// # Errors
 /// Those of reading the journal.
-pub async fn unfinished(config: &HostConfig, workflow: &str) -> Result<Option<Unfinished>, RuntimeError> {
+pub async fn unfinished(
+    config: &HostConfig,
+    workflow: &Workflow,
+) -> Result<Option<Unfinished>, RuntimeError> {
     let state = match query::find_state(config) {
         Err(RuntimeError::NoRuns { .. }) => return Ok(None),
         found => found?,
     };
     let journal = query::open_read_only(&state)?;
     let runs = journal.runs().map_err(query::cannot_read(&state))?;
-    let Some(newest) = runs.into_iter().rev().find(|run| run.workflow == workflow) else { return Ok(None) };
+    let of_it = |run: &RunSummary| is_of(&journal, &run.run, &run.workflow, workflow);
+    let Some(newest) = runs.into_iter().rev().find(of_it) else { return Ok(None) };
     if newest.ended {
         return Ok(None);
     }
@@ -56,7 +61,7 @@ pub async fn unfinished(config: &HostConfig, workflow: &str) -> Result<Option<Un
 ///
 /// # Errors
 /// [`RuntimeError::Busy`] while a host works there, and those of reading and writing the journal.
-pub async fn set_aside(config: &HostConfig, workflow: &str) -> Result<Vec<RunId>, RuntimeError> {
+pub async fn set_aside(config: &HostConfig, workflow: &Workflow) -> Result<Vec<RunId>, RuntimeError> {
     let state = match query::find_state(config) {
         Err(RuntimeError::NoRuns { .. }) => return Ok(Vec::new()),
         found => found?,
@@ -64,7 +69,10 @@ pub async fn set_aside(config: &HostConfig, workflow: &str) -> Result<Vec<RunId>
     let (_lock, journal) = query::open_to_write(config, &state)?;
     let runs = journal.runs().map_err(query::cannot_read(&state))?;
     let mut set_aside = Vec::new();
-    for run in runs.into_iter().filter(|run| run.workflow == workflow && !run.ended) {
+    for run in runs.into_iter().filter(|run| !run.ended) {
+        if !is_of(&journal, &run.run, &run.workflow, workflow) {
+            continue;
+        }
         // What cannot be folded is not taken up either.
         let Ok(folded) = recover::fold_run(&journal, &run.run) else { continue };
         if is_over(&folded) || folded.run.is_set_aside() {
@@ -77,6 +85,16 @@ pub async fn set_aside(config: &HostConfig, workflow: &str) -> Result<Vec<RunId>
         set_aside.push(run.run);
     }
     Ok(set_aside)
+}
+
+/// Whether a run was made from what this workflow was made from. Where its first entry cannot be read, its name tells.
+fn is_of(journal: &Journal, run: &RunId, name: &str, workflow: &Workflow) -> bool {
+    match journal.first(run) {
+        Ok(Some(Entry::Input(Stamped { input: Input::Started { workflow: began, .. }, .. }))) => {
+            began.has_source_of(workflow)
+        }
+        _ => name == workflow.name,
+    }
 }
 
 fn is_over(folded: &Folded) -> bool {
@@ -102,6 +120,10 @@ mod tests {
         }
     }
 
+    fn named(name: &str) -> Workflow {
+        Workflow { name: name.into(), ..Workflow::default() }
+    }
+
     async fn begin(place: &Place, run: &str) -> Scribe {
         let mut scribe = place.scribe(&RunId::new(run));
         scribe.take(started(&RunId::new(run))).unwrap();
@@ -115,18 +137,18 @@ mod tests {
     async fn the_newest_run_of_the_name_is_found_until_it_is_set_aside() {
         let place = Place::new(JournalOptions::default());
         let config = config(&place);
-        assert_eq!(unfinished(&config, "two-steps").await.unwrap(), None);
+        assert_eq!(unfinished(&config, &named("two-steps")).await.unwrap(), None);
         begin(&place, "r1").await;
         begin(&place, "r2").await;
-        let found = unfinished(&config, "two-steps").await.unwrap().unwrap();
+        let found = unfinished(&config, &named("two-steps")).await.unwrap().unwrap();
         assert_eq!((found.view.run.as_str(), found.busy), ("r2", false));
         assert_eq!(*found.workflow, crate::testing::workflow());
-        assert_eq!(unfinished(&config, "another").await.unwrap(), None);
+        assert_eq!(unfinished(&config, &named("another")).await.unwrap(), None);
 
-        assert_eq!(set_aside(&config, "another").await.unwrap(), []);
-        assert_eq!(set_aside(&config, "two-steps").await.unwrap(), ["r1".into(), "r2".into()]);
-        assert_eq!(unfinished(&config, "two-steps").await.unwrap(), None);
-        assert_eq!(set_aside(&config, "two-steps").await.unwrap(), [], "once is enough");
+        assert_eq!(set_aside(&config, &named("another")).await.unwrap(), []);
+        assert_eq!(set_aside(&config, &named("two-steps")).await.unwrap(), ["r1".into(), "r2".into()]);
+        assert_eq!(unfinished(&config, &named("two-steps")).await.unwrap(), None);
+        assert_eq!(set_aside(&config, &named("two-steps")).await.unwrap(), [], "once is enough");
 
         // It is kept, and goes on as it was.
         let folded = recover::fold_run(&place.journal, &"r2".into()).unwrap();
@@ -146,7 +168,7 @@ mod tests {
         scribe.take(Input::StopRequested).unwrap();
         scribe.commit().await.unwrap();
         scribe.flush().unwrap();
-        assert!(unfinished(&config(&place), "two-steps").await.unwrap().is_some());
+        assert!(unfinished(&config(&place), &named("two-steps")).await.unwrap().is_some());
         let open: Vec<_> = scribe.run().pending().iter().map(|intent| intent.id).collect();
         scribe.take(Input::Resumed).unwrap();
         for action in open {
@@ -154,7 +176,7 @@ mod tests {
             scribe.take(Input::Outcome { action, outcome: Outcome::Failed { error } }).unwrap();
         }
         let lock = place.state.lock().unwrap();
-        let busy = set_aside(&config(&place), "two-steps").await.unwrap_err();
+        let busy = set_aside(&config(&place), &named("two-steps")).await.unwrap_err();
         assert!(matches!(busy, RuntimeError::Busy { .. }), "{busy}");
         drop(lock);
     }

@@ -3,8 +3,8 @@
 use baton_core::action::Ending;
 use baton_core::input::ArtifactRef;
 use baton_core::view::{RunStatus, RunView};
-use baton_core::{RunId, SessionId, UnixMs};
-use baton_store::{ArtifactStore, HostLock, Journal, StateDir, StoreError, Version};
+use baton_core::{Input, RunId, SessionId, Stamped, UnixMs, Workflow};
+use baton_store::{ArtifactStore, Entry, HostLock, Journal, RunSummary, StateDir, StoreError, Version};
 
 use crate::clock;
 use crate::config::HostConfig;
@@ -64,6 +64,20 @@ pub fn view_of(config: &HostConfig, run: Option<&RunId>) -> Result<RunView, Runt
     let folded = recover::fold_run(&journal, &run).map_err(|error| error.in_dir(state.path()))?;
     let view = folded.run.view(folded.last.1.max(clock::wall()));
     view.ok_or(RuntimeError::NoRuns { workspace: config.workspace.clone() })
+}
+
+/// The workflow that a run began with; nothing where its first entry does not have it.
+///
+/// # Errors
+/// As for [`view_of`].
+pub fn workflow_of(config: &HostConfig, run: &RunId) -> Result<Option<Workflow>, RuntimeError> {
+    let state = find_state(config)?;
+    let journal = open_read_only(&state)?;
+    let first = journal.first(run).map_err(cannot_read(&state))?;
+    Ok(match first {
+        Some(Entry::Input(Stamped { input: Input::Started { workflow, .. }, .. })) => Some(*workflow),
+        _ => None,
+    })
 }
 
 /// The runs of the workspace, oldest first.
@@ -238,6 +252,15 @@ pub(crate) fn cannot_read(state: &StateDir) -> impl Fn(StoreError) -> RuntimeErr
     move |source| RuntimeError::State { what: "cannot read", dir: dir.clone(), source: source.into() }
 }
 
+fn is_imported(journal: &Journal, run: &RunId) -> bool {
+    match journal.first(run) {
+        Ok(Some(Entry::Input(Stamped { input: Input::Started { workflow, .. }, .. }))) => {
+            workflow.imported.is_some()
+        }
+        _ => false,
+    }
+}
+
 /// The run that was named, or the newest one.
 pub(crate) fn which_run(
     config: &HostConfig,
@@ -252,7 +275,12 @@ pub(crate) fn which_run(
     };
     let runs = journal.runs().map_err(failed)?;
     match run {
-        None => runs.last().map(|newest| newest.run.clone()).ok_or(RuntimeError::NoRuns { workspace }),
+        None => {
+            // What was imported is nobody's work here, unless there is nothing else.
+            let is_work = |run: &&RunSummary| !is_imported(journal, &run.run);
+            let newest = runs.iter().rev().find(is_work).or(runs.last());
+            newest.map(|newest| newest.run.clone()).ok_or(RuntimeError::NoRuns { workspace })
+        }
         Some(run) if runs.iter().any(|known| known.run == *run) => Ok(run.clone()),
         Some(run) => Err(RuntimeError::NoSuchRun { run: run.clone(), workspace }),
     }

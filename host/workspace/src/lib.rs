@@ -12,6 +12,7 @@ mod git;
 mod git_config;
 mod git_view;
 mod inside;
+mod issue;
 mod projection;
 mod repository;
 mod root;
@@ -31,10 +32,11 @@ pub use error::WorkspaceError;
 pub use files::{MAX_FILES, MAX_HASHED_BYTES};
 pub use git::Since;
 pub use git_config::{COMMAND_KEYS, CommandKey};
+pub use issue::{Issue, issue};
 pub use repository::make_repository;
 pub use trees::{
-    Base, ChangeKind, Committing, Differences, Landing, MAX_CONFLICTS, Merging, MovedBack, TreeError, Trees,
-    Undoing, Undone, UndoneFile, Verified,
+    Base, ChangeKind, Committing, Differences, DifferingFile, Landing, MAX_CONFLICTS, Merging, MovedBack,
+    StatesDiffer, TreeError, Trees, Undoing, Undone, UndoneFile, Verified,
 };
 pub use verify::{MAX_FINDINGS_BYTES, MAX_OUTPUT_BYTES, Verification};
 

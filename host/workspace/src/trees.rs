@@ -7,6 +7,7 @@
 //! | `trees/link.rs` | which repository a tree belongs to, whatever an agent makes of its `.git` |
 //! | `trees/place.rs` | one tree: what it holds, and what of it is the work |
 //! | `trees/snapshot.rs` | the real state of a tree as a git tree, without touching it |
+//! | `trees/states.rs` | states that the workspace passed through, and what differs between two |
 //! | `trees/grow.rs` | checkpoints and work trees: made, set aside, removed |
 //! | `trees/merge.rs` | what a tree holds into another one, and conflicts there |
 //! | `trees/change.rs` | a change of a place, written down before it is made, and finished after a crash |
@@ -35,6 +36,7 @@ mod link;
 mod merge;
 mod place;
 mod snapshot;
+mod states;
 mod undo;
 
 use std::io;
@@ -54,6 +56,7 @@ pub use commit::{Committing, Differences};
 pub use grow::Base;
 pub use land::{Landing, Verified};
 pub use merge::Merging;
+pub use states::{DifferingFile, StatesDiffer};
 pub use undo::{ChangeKind, MovedBack, Undoing, Undone, UndoneFile};
 
 /// Conflicts that are named; a session that resolves them looks for itself anyway.

@@ -104,6 +104,11 @@ impl RealAgent {
         Some(self.role.replace("PROGRAM", program.to_str().unwrap()))
     }
 
+    /// Where its program is.
+    pub(crate) fn program(&self) -> Option<PathBuf> {
+        std::env::var_os(self.variable).map(PathBuf::from)
+    }
+
     /// The role's lines with another permission.
     pub(crate) fn role_with(&self, permission: &str) -> Option<String> {
         let role = self.role()?;

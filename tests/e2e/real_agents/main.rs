@@ -16,6 +16,7 @@ mod split;
 #[path = "../support/mod.rs"]
 mod support;
 mod trouble;
+mod way_in;
 
 use agent::{
     CLAUDE, CLAUDE_ACP, CLAUDE_ACP_SUBSCRIBED, CLAUDE_SEARCHING, CLAUDE_SUBSCRIBED, CODEX, CODEX_ACP,
@@ -81,6 +82,23 @@ fn claude_finds_the_tools_by_searching() {
 #[test]
 fn claude_asks_for_a_split_and_two_of_it_do_the_parts() {
     split::split(&CLAUDE);
+}
+
+// The way in, with the agent that is found by itself.
+
+#[test]
+fn claude_works_through_a_plan() {
+    way_in::plan(&CLAUDE, "claude");
+}
+
+#[test]
+fn claude_works_through_what_init_has_written() {
+    way_in::init(&CLAUDE, "claude");
+}
+
+#[test]
+fn claude_does_what_a_sentence_says() {
+    way_in::sentence(&CLAUDE, "claude");
 }
 
 // Who logs in with a subscription is told more of a quota.

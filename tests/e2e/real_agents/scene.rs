@@ -2,9 +2,11 @@
 //! the agent's environment, and what is left of it all.
 
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::fs::{self, File};
+use std::os::unix::fs::symlink;
 use std::path::PathBuf;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use baton_runtime::core::input::{Outcome, Report};
 use baton_runtime::core::notice::Notice;
@@ -61,6 +63,8 @@ pub(crate) struct Scene<'a> {
     switches: Vec<(&'static str, &'static str)>,
     /// Variables that it lacks.
     lacking: Vec<&'static str>,
+    /// The folders in which its program is looked up, where that is not left to the role.
+    path: Option<OsString>,
 }
 
 impl<'a> Scene<'a> {
@@ -86,7 +90,7 @@ impl<'a> Scene<'a> {
         stage.write("relay.toml", workflow);
         let home = stage.path("home");
         fs::create_dir(&home).unwrap();
-        Self { agent, stage, home, switches: Vec::new(), lacking: Vec::new() }
+        Self { agent, stage, home, switches: Vec::new(), lacking: Vec::new(), path: None }
     }
 
     /// The same with nothing to write: three objectives that are only reported, by an agent that may do so little.
@@ -119,6 +123,16 @@ impl<'a> Scene<'a> {
     pub(crate) fn without(mut self, names: &[&'static str]) -> Self {
         self.lacking.extend_from_slice(names);
         self
+    }
+
+    /// The agent is found on PATH by this name.
+    pub(crate) fn on_path(self, name: &str) -> Self {
+        let bin = self.stage.path("bin");
+        fs::create_dir(&bin).unwrap();
+        symlink(self.agent.program().unwrap(), bin.join(name)).unwrap();
+        let mut folders = vec![bin];
+        folders.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()));
+        Self { path: Some(std::env::join_paths(folders).unwrap()), ..self }
     }
 
     /// Writes `pages` of filler and the file itself, reports the objective done, and says so.
@@ -157,13 +171,20 @@ impl<'a> Scene<'a> {
         self.stage.workspace.canonicalize().unwrap()
     }
 
-    /// Starts `baton` in the agent's environment.
-    pub(crate) fn start(&self, arguments: &[&str], simulator: &Simulator) -> Host {
+    /// `baton` in the agent's environment.
+    pub(crate) fn command(&self, arguments: &[&str], simulator: &Simulator) -> Command {
         let mut command = self.stage.command(arguments);
         command.envs(self.agent.environment(&self.home, simulator)).envs(self.switches.iter().copied());
         for name in &self.lacking {
             command.env_remove(name);
         }
+        command.envs(self.path.iter().map(|path| ("PATH", path)));
+        command
+    }
+
+    /// Starts `baton` in the agent's environment.
+    pub(crate) fn start(&self, arguments: &[&str], simulator: &Simulator) -> Host {
+        let mut command = self.command(arguments, simulator);
         // Not a pipe: nobody reads before the end.
         let said = self.stage.write("said", "");
         let said = File::options().append(true).open(said).unwrap();

@@ -211,7 +211,12 @@ impl Stage {
             .env("NO_COLOR", "1")
             .stdin(Stdio::null());
         let placed = [
+            "do",
             "run",
+            "save",
+            "log",
+            "runs",
+            "diff",
             "resume",
             "attach",
             "stop",

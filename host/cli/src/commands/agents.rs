@@ -9,12 +9,12 @@ use clap::{Args, ValueHint};
 use comfy_table::{ContentArrangement, Table, presets};
 use serde_json::{Value, json};
 
-use super::run::read_file;
-use crate::args::{Format, FormatArg};
+use crate::args::{Format, FormatArg, PlaceArgs};
 use crate::exit::Exit;
 use crate::out;
 use crate::render::look::{self, Look, Tone};
 use crate::render::record;
+use crate::task::Task;
 
 /// List the agents that are installed, and what each can do
 #[derive(Debug, Args)]
@@ -34,7 +34,7 @@ pub(crate) struct AgentsArgs {
 pub(crate) fn agents(args: AgentsArgs) -> anyhow::Result<Exit> {
     let configured: Vec<Role> = match &args.file {
         Some(file) => {
-            let workflow = read_file(file)?;
+            let workflow = Task::of_file(file).read(&PlaceArgs::default())?.reading.over([]);
             workflow.phases.iter().map(|phase| workflow.role_of(phase).into_owned()).collect()
         }
         None => Vec::new(),

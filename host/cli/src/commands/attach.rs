@@ -10,14 +10,17 @@ use crate::place::Place;
 
 /// Look on while a run goes on: its table and what happens, until it ends
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(
+    alias = "watch",
+    after_help = "\
 Examples:
   baton attach                     the run that goes on in this folder, else the newest
   baton attach 20260212-103000     this one
   baton attach --format jsonl      what happened last and what happens, one JSON record a line
 
 Ctrl-C leaves, and the run goes on; `baton stop` ends it. When the run ends, its report is shown, and the exit code is
-the run's.")]
+the run's."
+)]
 pub(crate) struct AttachArgs {
     /// Which run [default: the one that goes on, else the newest]
     #[arg(value_name = "RUN")]

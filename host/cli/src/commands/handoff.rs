@@ -10,10 +10,11 @@ use anyhow::Context as _;
 use baton_lab::{Known, review};
 use baton_runtime::core::decision::{Decision, Review};
 use baton_runtime::core::observation::Capability;
+use baton_runtime::core::view::RunView;
 use baton_runtime::core::workflow::BUILTIN;
 use baton_runtime::core::{ObjectiveId, PhaseId, RunId};
 use baton_runtime::engine::Router;
-use baton_runtime::{Author, HandoffEntry, Inspection, handoffs, inspect_document};
+use baton_runtime::{Author, HandoffEntry, Inspection, handoffs, inspect_document, view_of};
 use clap::{Args, Subcommand, ValueHint};
 use serde_json::{Value, json};
 
@@ -43,7 +44,8 @@ pub(crate) enum HandoffCommand {
 #[command(allow_missing_positional = true)]
 #[command(after_help = "\
 Examples:
-  baton handoff show build                      of the newest run
+  baton handoff show                            the phase with the newest handoff, of the newest run
+  baton handoff show build                      of this phase
   baton handoff show 20260212-103000 build      of this one
   baton handoff show build --format json         for programs
   baton handoff show build --diff                beside what the built-in policy writes
@@ -55,9 +57,9 @@ pub(crate) struct ShowArgs {
     /// Which run [default: the newest]
     #[arg(value_name = "RUN")]
     run: Option<String>,
-    /// Which phase of it
+    /// Which phase of it [default: the one with the newest handoff]
     #[arg(value_name = "PHASE")]
-    phase: String,
+    phase: Option<String>,
     /// The component that says how stale it is
     #[arg(long, value_name = "POLICY", default_value = "builtin:resilience", value_hint = ValueHint::FilePath)]
     policy: String,
@@ -102,8 +104,12 @@ pub(crate) fn handoff(command: HandoffCommand) -> anyhow::Result<Exit> {
 }
 
 fn show(args: ShowArgs) -> anyhow::Result<Exit> {
-    let (run, phase) = (args.run.map(RunId::new), PhaseId::new(args.phase));
+    let run = args.run.map(RunId::new);
     let place = Place::to_read(&args.place, run.as_ref())?;
+    let phase = match args.phase {
+        Some(phase) => PhaseId::new(phase),
+        None => with_newest_handoff(&view_of(&place.config, run.as_ref())?)?,
+    };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let Some(entries) = runtime.block_on(handoffs(&place.config, run.as_ref(), &phase))? else {
         return Err(Usage(format!("the run has no phase {phase}; `baton status` lists them")).into());
@@ -133,6 +139,19 @@ fn show(args: ShowArgs) -> anyhow::Result<Exit> {
         Format::Jsonl => records().try_for_each(|entry| out::data(&record::line(&entry)?))?,
     }
     Ok(Exit::Done)
+}
+
+/// The phase that left a handoff last.
+fn with_newest_handoff(view: &RunView) -> Result<PhaseId, Usage> {
+    let rows = view.phases.iter().filter_map(|row| Some((row.handoffs.first()?, row)));
+    let newest = rows.max_by_key(|(handoff, row)| {
+        // Sessions are numbered in the order in which they began.
+        let session = handoff.session.as_str().trim_start_matches(|c: char| !c.is_ascii_digit());
+        (session.parse::<u64>().unwrap_or(0), row.handoffs.len())
+    });
+    newest
+        .map(|(_, row)| row.id.clone())
+        .ok_or_else(|| Usage(format!("run {} has left no handoff yet", view.run)))
 }
 
 /// What the built-in policy writes where another one was asked.

@@ -8,16 +8,22 @@ pub(crate) mod attach;
 pub(crate) mod check;
 pub(crate) mod classify;
 pub(crate) mod completions;
+pub(crate) mod diff;
+pub(crate) mod do_;
 pub(crate) mod experiment;
 pub(crate) mod gc;
 pub(crate) mod handoff;
 pub(crate) mod import;
+pub(crate) mod init;
+pub(crate) mod log;
 pub(crate) mod mcp;
 pub(crate) mod policy;
 pub(crate) mod replay;
 pub(crate) mod report;
 pub(crate) mod resume;
 pub(crate) mod run;
+pub(crate) mod runs;
+pub(crate) mod save;
 pub(crate) mod schema;
 pub(crate) mod simulate;
 pub(crate) mod stats;
@@ -27,19 +33,27 @@ pub(crate) mod undo;
 
 use baton_runtime::core::RunId;
 use baton_runtime::core::view::RunView;
-use baton_runtime::{Control, ControlReply, RuntimeError, control};
+use baton_runtime::{Control, ControlReply, RuntimeError, control, diff as compare, workflow_of};
 
 use crate::args::Command;
 use crate::exit::{Exit, Usage};
 use crate::out;
-use crate::place::Place;
+use crate::place::{Place, shell_quoted};
+use crate::render::report::{Aside, PlanAside};
+use crate::task::boxes::Boxes;
 
 /// Does what was asked for.
 pub(crate) fn dispatch(command: Command) -> anyhow::Result<Exit> {
     match command {
+        Command::Do(args) => do_::run(args),
         Command::Run(args) => run::run(args),
+        Command::Save(args) => save::save(args),
+        Command::Init(args) => init::init(args),
         Command::Resume(args) => resume::resume(args),
         Command::Attach(args) => attach::attach(args),
+        Command::Diff(args) => diff::diff(args),
+        Command::Log(args) => log::log(args),
+        Command::Runs(args) => runs::runs(args),
         Command::Stop(args) => stop::stop(args),
         Command::Undo(args) => undo::undo(args),
         Command::Answer(args) => answer::answer(args),
@@ -104,4 +118,20 @@ fn current_is(place: &Place, run: Option<&RunId>) -> anyhow::Result<(RunView, bo
         }
         _ => Ok((view, live)),
     }
+}
+
+/// What a report tells beside the view. What cannot be looked up is left out.
+pub(crate) fn aside_of(place: &Place, view: &RunView) -> Aside {
+    let boxes = workflow_of(&place.config, &view.run).ok().flatten().and_then(Boxes::of);
+    let plan = boxes.and_then(|boxes| {
+        let path = boxes.path();
+        let name = path.strip_prefix(&place.config.workspace).unwrap_or(path);
+        let name = name.to_string_lossy().into_owned();
+        let command = format!("baton run {}{}", shell_quoted(&path.to_string_lossy()), place.flags);
+        Some(PlanAside { name, command, standing: boxes.standing()? })
+    });
+    let changed = block_on(compare(&place.config, Some(&view.run), None, &[], false, false));
+    let changed =
+        changed.ok().and_then(Result::ok).filter(|found| view.imported.is_none() && !found.is_empty());
+    Aside { plan, changed: changed.as_ref().map(diff::sum) }
 }

@@ -19,10 +19,10 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueHint};
 
-use super::run::{folder_of, read_over_layers};
 use crate::args::PlaceArgs;
 use crate::exit::Exit;
 use crate::render::words;
+use crate::task::{Task, folder_of};
 use crate::{out, policies};
 
 use attempt::TryArgs;
@@ -146,7 +146,7 @@ pub(crate) fn policy(command: PolicyCommand) -> anyhow::Result<Exit> {
 }
 
 fn lock(args: LockArgs) -> anyhow::Result<Exit> {
-    let (workflow, _) = read_over_layers(&args.file, &args.place)?;
+    let (workflow, _) = Task::of_file(&args.file).over_layers(&args.place)?;
     for (lock, pinned) in policies::lock(&workflow, &folder_of(&args.file)?, &args.place)? {
         let pinned = words::count(pinned, "component");
         out::progress(&format!("pinned {pinned} in {}", lock.display()));

@@ -4,7 +4,7 @@ use baton_runtime::core::RunId;
 use baton_runtime::view_of;
 use clap::Args;
 
-use super::is_live;
+use super::{aside_of, is_live};
 use crate::args::{Format, FormatArg, PlaceArgs};
 use crate::exit::Exit;
 use crate::out;
@@ -35,7 +35,12 @@ pub(crate) fn report(args: ReportArgs) -> anyhow::Result<Exit> {
     let live = is_live(&place, &view.run);
     let document = record::Run { place: &place, view: &view, live };
     match args.format.format {
-        Format::Text => out::data(&text::report(&look::stdout(), &text::found(&view, live), &place))?,
+        Format::Text => out::data(&text::report(
+            &look::stdout(),
+            &text::found(&view, live),
+            &place,
+            &aside_of(&place, &view),
+        ))?,
         Format::Json => out::data(&record::pretty(&document)?)?,
         Format::Jsonl => out::data(&record::line(&document)?)?,
     }

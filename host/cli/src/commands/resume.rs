@@ -12,12 +12,15 @@ use crate::place::Place;
 
 /// Take up a run that was interrupted, that crashed, or that a person has answered
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(
+    alias = "continue",
+    after_help = "\
 Examples:
   baton resume                    the newest run of this folder
   baton resume 20260212-103000    this one
 
-Workflow, policies and settings come from the journal; no file is read again.")]
+Workflow, policies and settings come from the journal; no file is read again."
+)]
 pub(crate) struct ResumeArgs {
     /// Which run [default: the newest]
     #[arg(value_name = "RUN")]
@@ -33,6 +36,6 @@ pub(crate) struct ResumeArgs {
 pub(crate) fn resume(args: ResumeArgs) -> anyhow::Result<Exit> {
     let announcement = args.host.settle()?;
     let run = args.run.map(RunId::new);
-    let place = Place::to_change(&args.place, run.as_ref())?;
+    let place = Place::to_resume(&args.place, run.as_ref())?;
     follow(&place, Start::Resume { run }, args.view, announcement)
 }

@@ -1,15 +1,13 @@
-//! `baton run`: a workflow file goes in, agents work on it, a report comes out. Where a run of it is unfinished, that one
-//! goes on (D8).
+//! `baton run`: a workflow file or a plan goes in, agents work on it, a report comes out. Where a run of it is unfinished, that
+//! one goes on (D8). `baton do` is the same with a sentence.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::{fs, io};
 
 use baton_lab::experiment::enrol::without_arms;
 use baton_runtime::agents::check_script;
 use baton_runtime::core::Workflow;
-use baton_runtime::core::workflow::AgentKind;
-use baton_runtime::core::workflow::file::{self, Reading};
+use baton_runtime::core::workflow::{AgentKind, Source};
 use baton_runtime::{PolicyBundle, RuntimeError, Start, Unfinished, dry_run, set_aside, unfinished};
 use clap::{Args, ValueHint};
 
@@ -18,47 +16,67 @@ use crate::args::{Format, PlaceArgs, ViewArgs};
 use crate::exit::{Exit, Usage};
 use crate::follow::follow;
 use crate::launch::{HostArgs, Launch, launch};
-use crate::layers::{Layers, placed};
-use crate::place::{Place, shell_quoted};
+use crate::layers::placed;
+use crate::place::Place;
 use crate::policies::Pinning;
-use crate::render::found::Found;
+use crate::render::found::{BoxesChanged, Found};
 use crate::render::{look, plan, record, report};
+use crate::task::Task;
+use crate::task::found::expect_agent;
 use crate::{enrolment, out, policies};
 
-/// Run a workflow, or go on with the run of it that is unfinished
+/// Run a workflow or a plan, or go on with the run of it that is unfinished
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   baton run workflow.toml
+  baton run PLAN.md                            a plan: its boxes are ticked as they are done
   baton run workflow.toml --agent claude       the same work with Claude Code
   baton run workflow.toml --dry-run            what would be spawned, with which prompts
-  baton run workflow.toml --fresh              in the background; `baton attach` looks on
+  baton run workflow.toml --background         in the background; `baton attach` looks on
   baton run workflow.toml --restart            anew, although a run of it is unfinished
+  baton run workflow.toml --new                a run of its own, beside one that is unfinished
   baton run workflow.toml --no-experiment      in no `baton experiment`
   baton run workflow.toml --format jsonl       one JSON record a line, for programs
 
 A run that was interrupted, that crashed or that a person has answered goes on by itself, with the workflow that it
-began with. Runs in the modes swarm and thorough work in the background, unless --inline is given.")]
+began with. Runs in the modes swarm and thorough work in the background, unless --inline is given.
+
+In a plan (Markdown) the headings are phases, the boxes (`- [ ]`) objectives, paths in code spans files that must exist, and
+a line `verify: COMMAND` is a check.")]
 pub(crate) struct RunArgs {
-    /// The workflow file; `baton schema` describes it
-    #[arg(value_name = "WORKFLOW.toml", value_hint = ValueHint::FilePath)]
+    /// The workflow file (`baton schema` describes it), or a plan in Markdown
+    #[arg(value_name = "WORKFLOW.toml|PLAN.md", value_hint = ValueHint::FilePath)]
     file: PathBuf,
+    #[command(flatten)]
+    options: RunOptions,
+}
+
+/// How a run is begun, whatever it is made from.
+#[derive(Debug, Args)]
+pub(crate) struct RunOptions {
     /// Use this agent in every role, whatever the file says: claude, codex, rehearsal, acp:COMMAND (any agent that
-    /// speaks ACP), process:COMMAND (any program)
+    /// speaks ACP), process:COMMAND (any program) [default: the file's, else the first that is installed]
     #[arg(long)]
     agent: Option<AgentKind>,
+    /// What the rehearsal agent plays
+    #[arg(long, value_name = "SCRIPT.toml", value_hint = ValueHint::FilePath)]
+    script: Option<PathBuf>,
     /// Show what would be spawned, and start nothing
     #[arg(long)]
     dry_run: bool,
     /// Work in the background, in a process of its own [default for the modes swarm and thorough]
-    #[arg(long, visible_alias = "isolated", conflicts_with = "inline")]
-    fresh: bool,
+    #[arg(long, visible_aliases = ["detach", "fresh", "isolated"], conflicts_with = "inline")]
+    background: bool,
     /// Work in the foreground, whatever the mode [default for the other modes]
     #[arg(long)]
     inline: bool,
     /// Begin anew where a run of this workflow is unfinished; that one is kept, and `baton resume` goes on with it
     #[arg(long)]
     restart: bool,
+    /// Begin a run of its own, and leave one that is unfinished as it is: for batches
+    #[arg(long, conflicts_with = "restart")]
+    new: bool,
     /// Take part in no experiment: only the policies of your own files decide
     #[arg(long)]
     no_experiment: bool,
@@ -74,19 +92,24 @@ pub(crate) struct RunArgs {
 }
 
 pub(crate) fn run(args: RunArgs) -> anyhow::Result<Exit> {
+    begin(&Task::of_file(&args.file), args.options)
+}
+
+/// Begins a run of the task, or goes on with the one that is unfinished.
+pub(crate) fn begin(task: &Task, args: RunOptions) -> anyhow::Result<Exit> {
     let is_launched = args.host.is_launched();
     let announcement = args.host.clone().settle()?;
-    let workflow = read_for(&args.file, args.agent.as_ref(), &args.place)?;
+    let workflow = task.for_run(args.agent.as_ref(), args.script.as_deref(), &args.place)?;
     // Whoever launched this host has looked for an unfinished run already.
-    let looks = !args.dry_run && !is_launched;
+    let looks = !args.dry_run && !is_launched && !args.new;
     if looks
         && !args.restart
-        && let Some((place, found)) = find(&args, &workflow)?
+        && let Some((place, found)) = find(task, &args, &workflow)?
     {
-        return go_on(&args, &workflow, &place, &found);
+        return go_on(task, &args, &workflow, &place, &found);
     }
     let pinning = if args.dry_run { Pinning::Leave } else { Pinning::Write };
-    let mut policies = bundle(&args.file, &workflow, &args.place, pinning)?;
+    let mut policies = bundle(&task.base()?, &workflow, &args.place, pinning)?;
     if looks && args.restart {
         set_earlier_aside(&args.place, &workflow)?;
     }
@@ -95,8 +118,11 @@ pub(crate) fn run(args: RunArgs) -> anyhow::Result<Exit> {
         Some(json) => serde_json::from_str(json).map_err(|error| Usage(format!("--inherits: {error}")))?,
         None => enrolment::inherited(&args.place, &workflow)?,
     };
+    if !args.dry_run {
+        expect_agent(&workflow)?;
+    }
     let place = Place::for_workflow(&args.place, &workflow, args.dry_run)?;
-    let way = Launch::of(args.fresh, args.inline || is_launched, workflow.mode);
+    let way = Launch::of(args.background, args.inline || is_launched, workflow.mode);
     if args.dry_run {
         let experiments = if args.no_experiment { Vec::new() } else { enrolment::foresee(&place, &workflow) };
         return show_plan(&place, workflow, &policies, way, args.view, &experiments);
@@ -111,9 +137,12 @@ pub(crate) fn run(args: RunArgs) -> anyhow::Result<Exit> {
         let start = Start::New { workflow: Box::new(workflow), policies, assignments };
         return follow(&place, start, args.view, announcement).map_err(placed);
     }
-    let mut arguments: Vec<OsString> = vec!["run".into(), std::path::absolute(&args.file)?.into()];
+    let mut arguments: Vec<OsString> = task.arguments()?;
     if let Some(agent) = args.agent {
         arguments.extend(["--agent".into(), String::from(agent).into()]);
+    }
+    if let Some(script) = args.script {
+        arguments.extend(["--script".into(), std::path::absolute(script)?.into()]);
     }
     // Which arm it gets is drawn once, by the host that begins it.
     if args.no_experiment {
@@ -157,12 +186,12 @@ fn with(mut plan: serde_json::Value, experiments: &[String]) -> serde_json::Valu
 
 /// The run that this invocation goes on with. Where each run has a folder of its own, one that a host works on is left
 /// to it; in a folder that they share, nothing else can be begun meanwhile.
-fn find(args: &RunArgs, workflow: &Workflow) -> anyhow::Result<Option<(Place, Unfinished)>> {
+fn find(task: &Task, args: &RunOptions, workflow: &Workflow) -> anyhow::Result<Option<(Place, Unfinished)>> {
     let apart = Place::is_fresh(&args.place, workflow);
     for place in Place::of_earlier(&args.place, workflow)? {
-        let found = block_on(unfinished(&place.config, &workflow.name))?.map_err(|error| {
+        let found = block_on(unfinished(&place.config, workflow))?.map_err(|error| {
             let broken = matches!(error, RuntimeError::BrokenJournal { .. });
-            let restart = restart(&args.file, &place);
+            let restart = restart(task, &place);
             let error = anyhow::Error::from(error);
             match broken {
                 true => error.context(format!(
@@ -182,25 +211,42 @@ fn find(args: &RunArgs, workflow: &Workflow) -> anyhow::Result<Option<(Place, Un
 /// Whether the files say something else than what the run began with. How many agents work at once is this machine's to say,
 /// where the workflow does not; and a line that moved says the same.
 fn has_changed(began_with: &Workflow, now: &Workflow) -> bool {
+    if let Some(Source::Plan { .. }) = &began_with.source {
+        // Its boxes are told by themselves.
+        return false;
+    }
     // What an experiment laid over it when it began stands in no file.
     let (mut before, mut now) = (without_arms(began_with.clone()), now.clone());
     if now.limits.agents == 0 {
         now.limits.agents = before.limits.agents;
     }
+    (before.source, now.source) = (None, None);
+    (before.plan, now.plan) = (None, None);
     before.policies = before.policies.without_places();
     now.policies = now.policies.without_places();
     before != now
 }
 
 /// Goes on with it, or shows the question that it waits for.
-fn go_on(args: &RunArgs, workflow: &Workflow, place: &Place, run: &Unfinished) -> anyhow::Result<Exit> {
+fn go_on(
+    task: &Task,
+    args: &RunOptions,
+    workflow: &Workflow,
+    place: &Place,
+    run: &Unfinished,
+) -> anyhow::Result<Exit> {
     let resume = Start::Resume { run: Some(run.view.run.clone()) };
     if run.busy {
         // The runtime says best who works there.
         return follow(place, resume, args.view, None);
     }
-    let restart = restart(&args.file, place);
-    let found = Found { run, changed: has_changed(&run.workflow, workflow), restart: &restart };
+    let restart = restart(task, place);
+    let found = Found {
+        run,
+        changed: has_changed(&run.workflow, workflow),
+        boxes: BoxesChanged::between(run, workflow),
+        restart: &restart,
+    };
     found.lines(&look::stderr()).iter().for_each(|line| out::progress(line));
     if args.view.format.format == Format::Jsonl {
         out::data(&record::line(&found.json())?)?;
@@ -216,7 +262,7 @@ fn go_on(args: &RunArgs, workflow: &Workflow, place: &Place, run: &Unfinished) -
         }
         return Ok(Exit::Paused);
     }
-    let way = Launch::of(args.fresh, args.inline, run.workflow.mode);
+    let way = Launch::of(args.background, args.inline, run.workflow.mode);
     if way == Launch::Inline {
         return follow(place, resume, args.view, None);
     }
@@ -227,7 +273,7 @@ fn go_on(args: &RunArgs, workflow: &Workflow, place: &Place, run: &Unfinished) -
 fn set_earlier_aside(args: &PlaceArgs, workflow: &Workflow) -> anyhow::Result<()> {
     let apart = Place::is_fresh(args, workflow);
     for place in Place::of_earlier(args, workflow)? {
-        let runs = match block_on(set_aside(&place.config, &workflow.name))? {
+        let runs = match block_on(set_aside(&place.config, workflow))? {
             // It goes on in its own folder.
             Err(RuntimeError::Busy { .. }) if apart => continue,
             runs => runs?,
@@ -243,8 +289,8 @@ fn set_earlier_aside(args: &PlaceArgs, workflow: &Workflow) -> anyhow::Result<()
 }
 
 /// "baton run w.toml --restart".
-fn restart(file: &Path, place: &Place) -> String {
-    format!("baton run {} --restart{}", shell_quoted(&file.to_string_lossy()), place.flags)
+fn restart(task: &Task, place: &Place) -> String {
+    format!("{} --restart{}", task.command(), place.flags)
 }
 
 // --- reading the workflow ---------------------------------------------------------------------------------------------
@@ -252,33 +298,15 @@ fn restart(file: &Path, place: &Place) -> String {
 /// Reads a workflow file over the layers beneath it, and what they name: policies, and the scripts that rehearsals play.
 /// Paths in a file start from its folder.
 pub(crate) fn read(path: &Path, place: &PlaceArgs) -> anyhow::Result<(Workflow, PolicyBundle)> {
-    let workflow = read_for(path, None, place)?;
-    let policies = bundle(path, &workflow, place, Pinning::Leave)?;
+    let task = Task::of_file(path);
+    let (workflow, _) = task.over_layers(place)?;
+    let policies = bundle(&task.base()?, &workflow, place, Pinning::Leave)?;
     Ok((workflow, policies))
-}
-
-/// Reads the file and the layers beneath it, with another agent where one is named.
-fn read_for(path: &Path, agent: Option<&AgentKind>, place: &PlaceArgs) -> anyhow::Result<Workflow> {
-    let (workflow, _) = read_over_layers(path, place)?;
-    let Some(agent) = agent else { return Ok(workflow) };
-    // A path on the command line starts from where the person is, and the agent is started elsewhere.
-    let absolute = |path: &str| {
-        std::path::absolute(path).map_or_else(|_| path.to_owned(), |path| path.to_string_lossy().into_owned())
-    };
-    Ok(workflow.with_agent(agent.clone().with_program(absolute)))
-}
-
-/// Reads and checks the file and the layers beneath it.
-pub(crate) fn read_over_layers(path: &Path, place: &PlaceArgs) -> anyhow::Result<(Workflow, Layers)> {
-    let reading = read_reading(path)?;
-    let folder = Place::folder(place, reading.workflow())?;
-    let layers = Layers::read(folder.as_deref())?;
-    Ok((layers.beneath(reading), layers))
 }
 
 /// What a new run of it needs beside it.
 fn bundle(
-    path: &Path,
+    base: &Path,
     workflow: &Workflow,
     place: &PlaceArgs,
     pinning: Pinning,
@@ -286,27 +314,5 @@ fn bundle(
     for script in workflow.roles.values().filter_map(|role| role.script.as_deref()) {
         check_script(Path::new(script)).map_err(|error| Usage(error.to_string()))?;
     }
-    policies::bundle(workflow, &folder_of(path)?, place, pinning).map_err(placed(&workflow.policies))
-}
-
-/// Reads and checks the file alone.
-pub(crate) fn read_file(path: &Path) -> anyhow::Result<Workflow> {
-    Ok(read_reading(path)?.over([]))
-}
-
-fn read_reading(path: &Path) -> anyhow::Result<Reading> {
-    let text = fs::read_to_string(path).map_err(|error| unreadable(path, &error))?;
-    let base = folder_of(path)?;
-    let mut read = |path: &str| fs::read_to_string(path).map_err(|error| error.to_string());
-    Ok(file::read(&text, &path.display().to_string(), &base.to_string_lossy(), &mut read)?)
-}
-
-/// The folder that a file lies in, absolute.
-pub(crate) fn folder_of(path: &Path) -> anyhow::Result<PathBuf> {
-    let whole = std::path::absolute(path).map_err(|error| unreadable(path, &error))?;
-    Ok(whole.parent().unwrap_or(Path::new("/")).to_owned())
-}
-
-fn unreadable(path: &Path, error: &io::Error) -> Usage {
-    Usage(format!("the workflow {} cannot be read: {error}", path.display()))
+    policies::bundle(workflow, base, place, pinning).map_err(placed(&workflow.policies))
 }

@@ -1,8 +1,10 @@
 //! What `baton run` says of the unfinished run that it finds (D8): for people and programs. Decides nothing.
 
 use baton_runtime::Unfinished;
-use baton_runtime::core::PhaseId;
+use baton_runtime::core::observation::ObjectiveStatus;
 use baton_runtime::core::view::{PhaseStatus, RunStatus, RunView};
+use baton_runtime::core::workflow::{PlanBox, TickedPlan};
+use baton_runtime::core::{PhaseId, Workflow};
 use serde_json::{Value, json};
 
 use super::look::{Look, Tone};
@@ -17,8 +19,65 @@ pub(crate) struct Found<'a> {
     pub(crate) run: &'a Unfinished,
     /// The workflow, or a file beneath it, says something else since it began.
     pub(crate) changed: bool,
+    /// What is different in the plan that it was made from.
+    pub(crate) boxes: BoxesChanged,
     /// What to type to begin anew instead.
     pub(crate) restart: &'a str,
+}
+
+/// How the boxes of a plan differ from what a run of it began with.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct BoxesChanged {
+    /// Boxes that are open, and no objective of the run.
+    pub(crate) new: Vec<String>,
+    /// Objectives that are open, and no open box any more.
+    pub(crate) gone: Vec<String>,
+}
+
+impl BoxesChanged {
+    /// What a person has changed since. Empty for what is no plan.
+    pub(crate) fn between(run: &Unfinished, now: &Workflow) -> Self {
+        let (Some(TickedPlan { boxes: before, .. }), Some(TickedPlan { boxes: now, .. })) =
+            (&run.workflow.plan, &now.plan)
+        else {
+            return Self::default();
+        };
+        let is_done = |one: &&PlanBox| {
+            let objectives = run.view.phases.iter().flat_map(|phase| &phase.objectives);
+            objectives.filter(|row| row.id == one.objective).any(|row| row.status == ObjectiveStatus::Done)
+        };
+        let lacks = |boxes: &[PlanBox], one: &PlanBox| !boxes.iter().any(|other| other.line == one.line);
+        let lines = |boxes: Vec<&PlanBox>| boxes.into_iter().map(|one| one.line.clone()).collect();
+        Self {
+            new: lines(now.iter().filter(|one| lacks(before, one)).collect()),
+            gone: lines(before.iter().filter(|one| !is_done(one) && lacks(now, one)).collect()),
+        }
+    }
+
+    fn lines(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        if !self.new.is_empty() {
+            lines.push(format!(
+                "  New in the plan: {}. The same command takes that up when this run is over.",
+                quoted(&self.new)
+            ));
+        }
+        if !self.gone.is_empty() {
+            lines.push(format!(
+                "  No longer open in the plan: {}. The run keeps to what it began with.",
+                quoted(&self.gone)
+            ));
+        }
+        lines
+    }
+}
+
+fn quoted(lines: &[String]) -> String {
+    let shown: Vec<String> = lines.iter().take(NAMED).map(|line| format!("\"{line}\"")).collect();
+    match lines.len().checked_sub(NAMED) {
+        None | Some(0) => shown.join(", "),
+        Some(more) => format!("{} and {more} more", shown.join(", ")),
+    }
 }
 
 impl Found<'_> {
@@ -54,6 +113,7 @@ impl Found<'_> {
                 "  The workflow, or a file beneath it, has changed since: the run keeps to what it began with.".to_owned(),
             );
         }
+        lines.extend(self.boxes.lines().into_iter().map(|line| look.wrap(&line, 4)));
         let then = match self.waits() {
             true => "It waits for a person, as below;",
             false => "Going on with it;",
@@ -78,7 +138,7 @@ impl Found<'_> {
             "phases_done": closed,
             "phases_open": open,
             "questions": view.questions,
-            "changed": self.changed,
+            "changed": self.changed || self.boxes != BoxesChanged::default(),
             "goes_on": !self.waits(),
         })
     }
@@ -120,13 +180,19 @@ mod tests {
     fn what_is_found_is_said() {
         let said = |view: RunView, changed| {
             let run = unfinished(view);
-            let found = Found { run: &run, changed, restart: "baton run quickstart.toml --restart" };
+            let found = Found {
+                run: &run,
+                changed,
+                boxes: BoxesChanged::default(),
+                restart: "baton run quickstart.toml --restart",
+            };
             found.lines(&Look::bare(100)).join("\n")
         };
         let texts = [said(samples::running(), true), said(samples::paused(), false)];
         insta::assert_snapshot!("found", texts.join("\n\n"));
         let run = unfinished(samples::paused());
-        insta::assert_json_snapshot!("found_json", Found { run: &run, changed: false, restart: "" }.json());
+        let found = Found { run: &run, changed: false, boxes: BoxesChanged::default(), restart: "" };
+        insta::assert_json_snapshot!("found_json", found.json());
     }
 
     #[test]

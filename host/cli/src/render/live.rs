@@ -5,19 +5,20 @@ use std::time::Instant;
 
 use baton_runtime::Update;
 use baton_runtime::core::notice::Notice;
-use baton_runtime::core::view::RunView;
+use baton_runtime::core::view::{RunStatus, RunView};
 use baton_runtime::core::{DurationMs, SessionId};
 use baton_runtime::store::secrets::mask;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use super::look::{self, Look};
+use super::look::{self, Look, Tone};
 use super::plain::Plain;
 use super::table::{Ages, table_within};
+use super::{notice, words};
 use crate::out;
 use crate::place::Place;
 
 /// Lines of the terminal that the table leaves free: the one above it, the cursor's, and what just happened.
-const LINES_FREE: usize = 4;
+const LINES_FREE: usize = 5;
 /// However small the terminal is: the header, one phase, and how many more there are.
 const LINES_MIN: usize = 3;
 
@@ -27,6 +28,8 @@ pub(crate) struct Live {
     screen: MultiProgress,
     below: ProgressBar,
     view: Option<RunView>,
+    /// When the view came, since time goes on while nothing happens.
+    shown_at: Option<Instant>,
     /// When a session last did something, as this terminal saw it.
     active: BTreeMap<SessionId, Instant>,
 }
@@ -39,7 +42,7 @@ impl Live {
         below.set_style(
             ProgressStyle::with_template("{msg}").unwrap_or_else(|_| ProgressStyle::default_spinner()),
         );
-        Self { plain: Plain::new(look), screen, below, view: None, active: BTreeMap::new() }
+        Self { plain: Plain::new(look), screen, below, view: None, shown_at: None, active: BTreeMap::new() }
     }
 
     pub(crate) fn show(&mut self, update: &Update, place: &Place) {
@@ -58,7 +61,8 @@ impl Live {
         for line in self.plain.lines(&scrolling, place) {
             self.say(&line);
         }
-        self.view = Some(scrolling.view);
+        self.view = Some(from_workspace(scrolling.view, place));
+        self.shown_at = Some(Instant::now());
         self.redraw();
     }
 
@@ -71,7 +75,10 @@ impl Live {
             // Looked up anew, since a terminal may have been made larger or smaller.
             let look = look::stderr();
             let lines_max = usize::from(look.height).saturating_sub(LINES_FREE).max(LINES_MIN);
-            let table = format!("\n{}", table_within(view, &look, &ages, lines_max));
+            let since = self.shown_at.map_or(DurationMs(0), |at| age(&at));
+            let sum = summary(view, since);
+            let table =
+                format!("\n{}\n{}", look.paint(Tone::Dim, &sum), table_within(view, &look, &ages, lines_max));
             self.below.set_message(self.shown(&table));
             self.below.tick();
         }
@@ -93,6 +100,23 @@ impl Live {
         self.below.finish_and_clear();
         let _ = self.screen.clear();
     }
+}
+
+/// "1m 12s, 5 of 8 objectives, 151k tokens, $1.20".
+fn summary(view: &RunView, since: DurationMs) -> String {
+    let is_running = view.status == RunStatus::Running;
+    let elapsed = DurationMs((view.active_ms.0 + if is_running { since.0 } else { 0 }) / 1000 * 1000);
+    let (done, objectives) = view.objectives();
+    format!("{elapsed}, {done} of {}, {}", words::count(objectives, "objective"), words::billed(&view.billed))
+}
+
+/// What sessions did last, with the paths of files as they are from the workspace.
+fn from_workspace(mut view: RunView, place: &Place) -> RunView {
+    let workspace = place.config.workspace.to_string_lossy();
+    for session in view.phases.iter_mut().flat_map(|phase| &mut phase.sessions) {
+        session.last = notice::from_workspace(&session.last, &workspace);
+    }
+    view
 }
 
 fn in_the_table(notice: &Notice) -> bool {

@@ -7,6 +7,7 @@ pub(crate) mod found;
 pub(crate) mod handoff;
 pub(crate) mod import;
 pub(crate) mod live;
+pub(crate) mod log;
 pub(crate) mod look;
 pub(crate) mod notice;
 pub(crate) mod page;

@@ -38,6 +38,7 @@ pub(crate) struct Said {
 /// Puts a notice into words. `run` and `place` give the commands that a person may type next.
 pub(crate) fn say(notice: &Notice, run: &str, place: &Place, look: &Look) -> Said {
     let mut more = Vec::new();
+    let workspace = place.config.workspace.to_string_lossy();
     let (word, tone, text) = match notice {
         Notice::PhaseStarted { title, objectives, .. } => {
             ("phase", Tone::Strong, format!("{title} ({})", count(*objectives, "objective")))
@@ -75,7 +76,12 @@ pub(crate) fn say(notice: &Notice, run: &str, place: &Place, look: &Look) -> Sai
             let context = context.trim_start_matches("context ");
             ("context", Tone::Dim, format!("{context}, {}", turns(*used, *max_turns)))
         }
-        Notice::Activity { what, .. } => ("works", Tone::Dim, what.clone()),
+        Notice::Activity { what, .. } => ("works", Tone::Dim, from_workspace(what, &workspace)),
+        Notice::CommandFailed { command, said, .. } => {
+            let said = if said.is_empty() { String::new() } else { format!(": {}", one_line(said)) };
+            ("failed", Tone::Warn, from_workspace(&format!("$ {command}{said}"), &workspace))
+        }
+        Notice::Said { text, .. } => ("says", Tone::Plain, from_workspace(text, &workspace)),
         Notice::Warned { occupancy, message, .. } => {
             let context = context_in_full(occupancy.used_tokens, occupancy.window_tokens, occupancy.source);
             ("warning", Tone::Warn, format!("{context}: {} The work goes on.", sentence(message)))
@@ -312,6 +318,8 @@ fn about(notice: &Notice) -> (Option<PhaseId>, Option<SessionId>) {
         | Notice::Prompted { phase, session, .. }
         | Notice::Turn { phase, session, .. }
         | Notice::Activity { phase, session, .. }
+        | Notice::CommandFailed { phase, session, .. }
+        | Notice::Said { phase, session, .. }
         | Notice::Warned { phase, session, .. }
         | Notice::OutputOmitted { phase, session, .. }
         | Notice::Compacting { phase, session, .. }
@@ -378,8 +386,16 @@ fn changed(pins: &[Pin], was: &[String], cause: ChangeCause) -> String {
     format!("{} from now on{instead}{why}", said.join(", "))
 }
 
+/// A text with the paths of files below the workspace as they are from there.
+pub(crate) fn from_workspace(text: &str, workspace: &str) -> String {
+    match workspace {
+        "" | "/" => text.to_owned(),
+        folder => text.replace(&format!("{}/", folder.trim_end_matches('/')), ""),
+    }
+}
+
 /// What a prompt is for.
-fn prompted(kind: BriefKind, focus: &str) -> String {
+pub(crate) fn prompted(kind: BriefKind, focus: &str) -> String {
     match kind {
         BriefKind::First => format!("first: {focus}"),
         BriefKind::Next => format!("next: {focus}"),

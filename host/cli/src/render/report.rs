@@ -4,7 +4,7 @@ use baton_runtime::core::PhaseId;
 use baton_runtime::core::action::Ending;
 use baton_runtime::core::input::Choice;
 use baton_runtime::core::view::{
-    ObjectiveRow, Origin, PhaseRow, PhaseStatus, QuestionRow, RunStatus, RunView, SessionRow,
+    ObjectiveRow, Origin, PhaseRow, PhaseStatus, QuestionRow, RunStatus, RunView, SessionRow, SourceRow,
 };
 
 use super::import;
@@ -12,6 +12,27 @@ use super::look::{Look, Tone};
 use super::table::{Ages, table};
 use super::words;
 use crate::place::Place;
+use crate::task::boxes::Standing;
+
+/// What a report tells beside the view: it is looked up where the run works.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Aside {
+    /// The plan that it was made from, and how its boxes are.
+    pub(crate) plan: Option<PlanAside>,
+    /// What it changed in the workspace: "3 files, +120 −7"; nothing where it changed nothing, or nobody knows.
+    pub(crate) changed: Option<String>,
+}
+
+/// A plan as it is now.
+#[derive(Clone, Debug)]
+pub(crate) struct PlanAside {
+    /// Its path, for people.
+    pub(crate) name: String,
+    /// What to type to go on with it.
+    pub(crate) command: String,
+    /// Its boxes.
+    pub(crate) standing: Standing,
+}
 
 /// The run as it is found, where it is known whether a host works on it.
 pub(crate) fn found(view: &RunView, live: Option<bool>) -> RunView {
@@ -19,15 +40,15 @@ pub(crate) fn found(view: &RunView, live: Option<bool>) -> RunView {
 }
 
 /// Everything: for the end of a run and for `baton report`.
-pub(crate) fn report(look: &Look, view: &RunView, place: &Place) -> String {
+pub(crate) fn report(look: &Look, view: &RunView, place: &Place, aside: &Aside) -> String {
     let mut text = status(look, view, place);
     for phase in &view.phases {
         text.push('\n');
         text.push_str(&phase_section(look, phase, view));
     }
     text.push('\n');
-    text.push_str(&totals(view, place));
-    text.push_str(&next(look, view, place));
+    text.push_str(&totals(view, place, aside));
+    text.push_str(&next(look, view, place, aside));
     text
 }
 
@@ -166,14 +187,21 @@ fn session_line(session: &SessionRow, continuations: u32, run: RunStatus) -> Str
     )
 }
 
-fn totals(view: &RunView, place: &Place) -> String {
+fn totals(view: &RunView, place: &Place, aside: &Aside) -> String {
     let quota = match view.quota_wait_ms.0 {
         0 => String::new(),
         _ => format!(", and {} of waiting for a provider, which does not count", view.quota_wait_ms),
     };
     let (done, objectives) = view.objectives();
+    let plan = aside.plan.as_ref().map(|plan| {
+        let Standing { ticked, all, beyond } = plan.standing;
+        let new = if beyond > 0 { format!(", {beyond} new") } else { String::new() };
+        format!("Plan       {}: {ticked} of {all} boxes ticked{new}\n", plan.name)
+    });
+    let plan = plan.unwrap_or_default();
+    let changed = aside.changed.as_ref().map(|changed| format!("Changed    {changed}\n")).unwrap_or_default();
     format!(
-        "Done       {done} of {}\nTime       {}{quota}\nBilled     {}\nWorkspace  {}\n",
+        "Done       {done} of {}\n{plan}{changed}Time       {}{quota}\nBilled     {}\nWorkspace  {}\n",
         words::count(objectives, "objective"),
         view.active_ms,
         words::billed(&view.billed),
@@ -182,11 +210,15 @@ fn totals(view: &RunView, place: &Place) -> String {
 }
 
 /// What to type next.
-fn next(look: &Look, view: &RunView, place: &Place) -> String {
+fn next(look: &Look, view: &RunView, place: &Place, aside: &Aside) -> String {
     let (run, flags) = (&view.run, &place.flags);
     let resume = format!("baton resume {run}{flags}");
-    let artifacts = format!("baton artifacts ls {run}{flags}");
-    let commands = match view.status {
+    // Whoever comes back looks at the work first.
+    let artifacts = match aside.changed {
+        Some(_) => format!("baton diff {run}{flags}"),
+        None => format!("baton artifacts ls {run}{flags}"),
+    };
+    let mut commands = match view.status {
         // Nobody can go on with it, and it left nothing in a workspace.
         _ if view.imported.is_some() => vec![format!("baton replay {run} --verify{flags}"), artifacts],
         RunStatus::Ended(Ending::Done | Ending::Unfinished)
@@ -206,6 +238,13 @@ fn next(look: &Look, view: &RunView, place: &Place) -> String {
             None => vec![resume],
         },
     };
+    let is_over = matches!(view.status, RunStatus::Ended(Ending::Done | Ending::Unfinished));
+    if let Some(plan) = aside.plan.as_ref().filter(|plan| is_over && plan.standing.beyond > 0) {
+        commands.insert(0, plan.command.clone());
+    }
+    if is_over && matches!(view.source, Some(SourceRow::Sentence { .. })) {
+        commands.push(format!("baton save{flags}   keeps it as a workflow"));
+    }
     let mut text = String::new();
     for (index, command) in commands.iter().enumerate() {
         let label = if index == 0 { "Next" } else { "" };
@@ -224,7 +263,7 @@ mod tests {
         // A7
         insta::assert_snapshot!(
             "report_finished",
-            report(&Look::bare(100), &samples::finished(), &samples::place())
+            report(&Look::bare(100), &samples::finished(), &samples::place(), &Aside::default())
         );
     }
 
@@ -233,7 +272,10 @@ mod tests {
     fn a_split_run_tells_its_parts_in_the_same_table() {
         let view = samples::split_and_done();
         assert_eq!(view.objectives(), (5, 5), "each once");
-        insta::assert_snapshot!("report_split", report(&Look::bare(120), &view, &samples::place()));
+        insta::assert_snapshot!(
+            "report_split",
+            report(&Look::bare(120), &view, &samples::place(), &Aside::default())
+        );
         assert_eq!(samples::split().objectives(), (3, 5), "what parts have done counts while they work");
     }
 
@@ -245,14 +287,14 @@ mod tests {
         );
         insta::assert_snapshot!(
             "report_paused",
-            report(&Look::bare(100), &samples::paused(), &samples::place())
+            report(&Look::bare(100), &samples::paused(), &samples::place(), &Aside::default())
         );
     }
 
     #[test]
     fn an_interrupted_run_tells_how_to_go_on() {
         let view = RunView { status: RunStatus::Ended(Ending::Interrupted), ..samples::running() };
-        let text = report(&Look::bare(100), &view, &samples::place());
+        let text = report(&Look::bare(100), &view, &samples::place(), &Aside::default());
         assert!(text.contains("Next       baton resume r-7f --state-dir /srv/state\n"), "{text}");
     }
 

@@ -219,6 +219,7 @@ pub(crate) fn running() -> RunView {
         set_aside: false,
         assignments: Vec::new(),
         imported: None,
+        source: None,
     }
 }
 

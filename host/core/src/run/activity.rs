@@ -16,6 +16,10 @@ const READS: usize = 10;
 const READS_COUNTED: usize = 64;
 /// A longer path is not counted: no document has room for it.
 const PATH_BYTES: usize = 240;
+/// What is told of the words of an agent or a tool is a line; all of it is in the log.
+const LINE_CHARS: usize = 160;
+/// The same for what is kept of it.
+const LINE_BYTES: usize = 1024;
 /// An id of a call is a few characters; a longer one is cut.
 const CALL_BYTES: usize = 128;
 
@@ -35,7 +39,8 @@ struct Command {
 }
 
 impl Activity {
-    pub(super) fn observe(&mut self, event: &AgentEvent) {
+    /// Takes an event in. Gives the command that failed by it, where one did.
+    pub(super) fn observe(&mut self, event: &AgentEvent) -> Option<String> {
         match event {
             AgentEvent::ToolCall { id, reads, command, .. } => {
                 if let Some(path) = reads.as_deref().and_then(file_of) {
@@ -44,9 +49,10 @@ impl Activity {
                 if let Some(line) = command {
                     self.ran(id, line);
                 }
+                None
             }
             AgentEvent::ToolOutput { id, failed, .. } => self.returned(id, *failed),
-            _ => {}
+            _ => None,
         }
     }
 
@@ -77,13 +83,13 @@ impl Activity {
         self.commands.push_back(Command { seen, call: short(id, CALL_BYTES) });
     }
 
-    fn returned(&mut self, id: &str, failed: Option<bool>) {
+    fn returned(&mut self, id: &str, failed: Option<bool>) -> Option<String> {
         let id = short(id, CALL_BYTES);
         let open = self.commands.iter_mut().rev().find(|command| !id.is_empty() && command.call == id);
-        if let Some(command) = open {
-            command.seen.failed = failed;
-            command.call.clear();
-        }
+        let command = open?;
+        command.seen.failed = failed;
+        command.call.clear();
+        (failed == Some(true)).then(|| command.seen.line.clone())
     }
 
     fn read(&mut self, path: &str) {
@@ -97,6 +103,24 @@ impl Activity {
         }
         self.reads.push(FileReadView { path: path.to_owned(), times: 1 });
     }
+}
+
+/// A text on one line, without the white space between its words.
+pub(super) fn line_of(text: &str) -> String {
+    short(&text.split_whitespace().collect::<Vec<_>>().join(" "), LINE_BYTES)
+}
+
+/// The end of a text on one line, from the beginning of a sentence or at least of a word.
+pub(super) fn end_of(text: &str) -> String {
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let beyond = words.chars().count().saturating_sub(LINE_CHARS);
+    if beyond == 0 {
+        return words;
+    }
+    let end: String = words.chars().skip(beyond + 1).collect();
+    let sentence = end.find(". ").map(|at| at + 2).filter(|at| *at < end.len() / 2);
+    let from = sentence.or_else(|| end.find(' ').map(|at| at + 1)).unwrap_or(0);
+    format!("…{}", end.get(from..).unwrap_or_default())
 }
 
 fn short(text: &str, limit: usize) -> String {

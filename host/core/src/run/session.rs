@@ -15,6 +15,7 @@ use crate::time::{DurationMs, UnixMs};
 use crate::view::QuotaRow;
 use crate::workflow::AgentKind;
 
+use super::activity::{end_of, line_of};
 use super::history::{PAST_COMPACTIONS, TURNS_TAKEN, keep_newest};
 use super::judge::AtWork;
 
@@ -247,6 +248,11 @@ impl Session {
         }
     }
 
+    /// The end of what it said for its prompt, in a line.
+    pub(super) fn last_words(&self) -> String {
+        end_of(&self.answer_tail)
+    }
+
     /// Turns since the last compaction, where there was one.
     pub(super) fn turns_since_compaction(&self) -> Option<u32> {
         self.compacted_at_turn.map(|at| self.turns - at)
@@ -267,14 +273,15 @@ impl Session {
                 self.answer_tail.push_str(text);
                 keep_tail(&mut self.answer_tail, ANSWER_TAIL_BYTES);
             }
-            AgentEvent::ToolCall { name, reads, writes, .. } => {
+            AgentEvent::ToolCall { name, reads, writes, command, .. } => {
                 self.turn.tool_calls += 1;
                 if let Some(target) = reads {
                     self.count_read(target);
                 }
-                self.last = match writes.as_ref().or(reads.as_ref()) {
-                    Some(target) => format!("{name} {target}"),
-                    None => name.clone(),
+                self.last = match (command, writes.as_ref().or(reads.as_ref())) {
+                    (Some(command), _) => format!("$ {}", line_of(command)),
+                    (None, Some(target)) => format!("{name} {target}"),
+                    (None, None) => name.clone(),
                 };
                 cut(&mut self.last, LAST_BYTES);
             }

@@ -8,6 +8,7 @@ use crate::observation::{Attempt, Capability, SessionState};
 use crate::time::UnixMs;
 use crate::view::{
     HandoffRow, ObjectiveRow, PhaseRow, PhaseStatus, QuestionRow, QuotaRow, RunStatus, RunView, SessionRow,
+    SourceRow,
 };
 use crate::workflow::{AgentKind, paths};
 
@@ -55,6 +56,7 @@ impl Run {
             set_aside: self.set_aside,
             assignments: self.assignments.clone(),
             imported: self.workflow.imported.clone(),
+            source: self.workflow.source.as_ref().map(SourceRow::from),
         })
     }
 

@@ -152,7 +152,13 @@ impl Run {
                 }
             }
             AgentEvent::CompactionFailed { text } => self.compaction_failed(p, text),
-            AgentEvent::PromptEnded { .. } => self.prompt_ended(p),
+            AgentEvent::PromptEnded { .. } => {
+                let text = session.last_words();
+                if !text.is_empty() {
+                    self.tell(Notice::Said { phase, session: id, text });
+                }
+                self.prompt_ended(p);
+            }
             AgentEvent::Omitted { events, text_bytes } => {
                 let (events, text_bytes) = (*events, *text_bytes);
                 self.notify(Notice::OutputOmitted { phase, session: id, events, text_bytes });

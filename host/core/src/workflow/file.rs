@@ -8,6 +8,7 @@
 
 mod check;
 mod conform;
+mod derive;
 mod graph;
 mod limits;
 mod modes;

@@ -23,6 +23,8 @@ pub enum AgentPlace {
     CommandLine,
     /// The recording that the run was made from.
     Recording,
+    /// Nobody names one: it was found on this machine.
+    Found,
 }
 
 /// What an agent may do without asking. Never silently everything.

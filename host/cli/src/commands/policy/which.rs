@@ -10,13 +10,13 @@ use baton_runtime::core::{PhaseId, RoleName, RunId, Workflow};
 use clap::{Args, ValueHint};
 
 use crate::args::{Format, FormatArg, PlaceArgs};
-use crate::commands::run::{folder_of, read_over_layers};
 use crate::exit::{Exit, Usage};
 use crate::layers::{Layers, placed};
 use crate::place::Place;
 use crate::policies::Pinning;
 use crate::render::which::{Of, Which};
 use crate::render::{look, record};
+use crate::task::{Task, folder_of};
 use crate::{enrolment, out, policies};
 
 use gather::{Gatherer, effective};
@@ -69,7 +69,7 @@ pub(super) fn which(args: WhichArgs) -> anyhow::Result<Exit> {
 
 /// What would decide in a run of a workflow.
 fn of_file(args: &WhichArgs, file: &std::path::Path) -> anyhow::Result<Which> {
-    let (workflow, layers) = read_over_layers(file, &args.place)?;
+    let (workflow, layers) = Task::of_file(file).over_layers(&args.place)?;
     let place = Place::for_workflow(&args.place, &workflow, true)?;
     let bundle = policies::bundle(&workflow, &folder_of(file)?, &args.place, Pinning::Leave)
         .map_err(placed(&workflow.policies))?;

@@ -5,13 +5,14 @@
 
 use std::path::Path;
 
+use super::derive::derive;
 use super::limits::notify;
 use super::policies::Choices;
 use super::problem::Problems;
 use super::shape::{At, PhaseShape, WorkflowShape};
 use super::values::{ID_RULE, is_id};
 use crate::workflow::{
-    AgentKind, AgentPlace, EXECUTOR, Layer, Limits, PoliciesSaid, Role, Workflow, WorkspaceChoice,
+    AgentKind, AgentPlace, EXECUTOR, Layer, Limits, PoliciesSaid, Role, TickedPlan, Workflow, WorkspaceChoice,
 };
 
 /// Gives the text of a file that the workflow names, or says why not.
@@ -25,6 +26,7 @@ pub(super) fn check(
     read: &mut Reader<'_>,
     problems: &mut Problems<'_>,
 ) -> (Workflow, PoliciesSaid) {
+    derive(&mut shape, problems);
     let mut choices = Choices::new(base, read, problems);
     let said = choices.said(Layer::Workflow, std::mem::take(&mut shape.policies));
     let policies = choices.scoped(&mut shape);
@@ -68,6 +70,8 @@ pub(super) fn check(
         providers,
         notify: notify(shape.notify),
         imported: None,
+        source: None,
+        plan: shape.plan.map(|plan| TickedPlan { path: join(base, plan.get()), boxes: Vec::new() }),
     };
     (workflow, said)
 }

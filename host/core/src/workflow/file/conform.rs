@@ -58,7 +58,10 @@ impl Place {
             Some(id) => format!("`{id}`"),
             None => format!("number {}", index + 1),
         };
-        let kind = self.key.strip_suffix('s').unwrap_or(&self.key);
+        let kind = match self.key.as_str() {
+            "do" => "objective",
+            key => key.strip_suffix('s').unwrap_or(key),
+        };
         let comma = if self.items.is_empty() { "" } else { ", " };
         let mut place = self.inside();
         place.items = format!("{}{comma}{kind} {name}", self.items);
@@ -146,10 +149,11 @@ impl<'a> Walk<'a, '_> {
                 self.value(value, &schema["additionalProperties"], &place.under(name));
             } else {
                 let what = format!("unknown key `{name}` {}", place.describe());
+                let instead = schema["x-instead"][name].as_str();
                 // Sorted, since the order of a JSON object hangs on what else is built into the program.
                 let names: BTreeSet<&str> =
                     known.into_iter().flatten().map(|(name, _)| name.as_str()).collect();
-                let hint = suggest(name, names);
+                let hint = instead.map_or_else(|| suggest(name, names), str::to_owned);
                 self.problems.at(key.span(), name, what, hint);
             }
         }
@@ -157,9 +161,11 @@ impl<'a> Walk<'a, '_> {
             if !table.contains_key(name) {
                 let schema = known.and_then(|known| known.get(name)).unwrap_or(&Value::Null);
                 let what = format!("`{name}` is missing {}", place.describe());
-                let hint = match self.choices(schema).iter().find_map(|choice| choice["type"].as_str()) {
-                    Some("array") => format!("add `[[{}]]`", place.under(name).inside().header),
-                    Some("integer" | "number") => format!("add `{name} = …`, a number"),
+                let kind = self.choices(schema).iter().find_map(|choice| choice["type"].as_str());
+                let hint = match (schema["x-hint"].as_str(), kind) {
+                    (Some(hint), _) => hint.to_owned(),
+                    (None, Some("array")) => format!("add `[[{}]]`", place.under(name).inside().header),
+                    (None, Some("integer" | "number")) => format!("add `{name} = …`, a number"),
                     _ => format!("add `{name} = \"…\"`"),
                 };
                 self.problems.at(span.clone(), name, what, hint);

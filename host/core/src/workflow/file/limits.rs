@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::check::Checker;
 use super::problem::suggest;
-use super::shape::{At, LimitsShape, NotifyShape};
+use super::shape::{At, LimitsShape, NotifyShape, SpanText};
 use super::values::{ID_RULE, duration, is_id, microusd};
 use crate::ids::RoleName;
 use crate::time::DurationMs;
@@ -77,7 +77,7 @@ impl Checker<'_, '_> {
         Some(provider.get().clone())
     }
 
-    pub(super) fn wall_time(&mut self, place: &str, text: Option<&At<String>>) -> Option<DurationMs> {
+    pub(super) fn wall_time(&mut self, place: &str, text: Option<&At<SpanText>>) -> Option<DurationMs> {
         self.duration("wall_time", place, text, WALL_TIME_MIN, WALL_TIME_MAX)
     }
 
@@ -85,12 +85,12 @@ impl Checker<'_, '_> {
         &mut self,
         key: &str,
         place: &str,
-        text: Option<&At<String>>,
+        text: Option<&At<SpanText>>,
         min: DurationMs,
         max: DurationMs,
     ) -> Option<DurationMs> {
         let text = text?;
-        let found = duration(text.get());
+        let found = duration(&text.get().0);
         match found {
             Some(span) if (min..=max).contains(&span) => {}
             Some(_) => {
@@ -98,7 +98,7 @@ impl Checker<'_, '_> {
                 self.problems.at(text.span(), key, what, "");
             }
             None => {
-                let what = format!("`{key}` {place} cannot be \"{}\"", text.get().escape_debug());
+                let what = format!("`{key}` {place} cannot be \"{}\"", text.get().0.escape_debug());
                 let hint = "write a whole number and its unit: \"90s\", \"30m\", \"2h\"";
                 self.problems.at(text.span(), key, what, hint);
             }

@@ -2,6 +2,7 @@
 //!
 //! The doc comments are what an editor shows for a key, so they speak to the author of a workflow.
 
+mod forms;
 mod limits;
 mod modes;
 mod policies;
@@ -14,6 +15,8 @@ use std::ops::Range;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Deserialize;
 
+pub(super) use forms::SpanText;
+use forms::{ObjectiveForm, OneOrMany, Words, commands, one_or_many, texts};
 pub(super) use limits::{CONTINUATIONS_MAX, LimitsShape, NotifyShape};
 use limits::{COST_USD_MAX, COST_USD_MIN, TOKENS_MAX};
 pub(super) use modes::{ModeShape, ModesShape};
@@ -80,6 +83,23 @@ impl<T> At<T> {
     }
 }
 
+impl At<String> {
+    /// Stands for what the file does not say, until it is derived.
+    fn unsaid() -> Self {
+        At(toml::Spanned::new(0..0, String::new()))
+    }
+
+    /// What was made of other things, with the place of what it is the name of.
+    pub(super) fn derived(span: Range<usize>, text: String) -> Self {
+        At(toml::Spanned::new(span, text))
+    }
+
+    /// Whether the file does not say it. What it says has quotation marks, and so a length.
+    pub(super) fn is_unsaid(&self) -> bool {
+        self.span().is_empty()
+    }
+}
+
 impl<T: JsonSchema> JsonSchema for At<T> {
     fn inline_schema() -> bool {
         T::inline_schema()
@@ -98,15 +118,38 @@ impl<T: JsonSchema> JsonSchema for At<T> {
     }
 }
 
+/// The smallest workflow, for whoever has none yet.
+const SMALLEST: &str = "the smallest workflow has one phase:\n    [[phases]]\n    title = \"Move the parser\"\n    \
+                        do = [\"Create crates/parser\", \"Port its tests\"]\n    verify = \"cargo test\"";
+
 /// A workflow of Baton: phases with objectives, who works on them, within which limits, judged by which policies.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(title = "Baton workflow", rename = "Workflow")]
+#[schemars(extend("x-instead" = {
+    "title": "the workflow has a `name`, and a `goal` that every agent reads",
+    "id": "name = \"parser\"",
+    "description": "goal = \"The parser in its own crate.\"",
+    "prompt": "goal = \"…\" for what the whole run is for, and `do` in a phase for what is to be done",
+    "do": "what is to be done stands in a phase: [[phases]], and below it do = [\"…\", \"…\"]",
+    "objectives": "what is to be done stands in a phase: [[phases]], and below it do = [\"…\", \"…\"]",
+    "tasks": "[[phases]], and below it title = \"…\" and do = [\"…\", \"…\"]",
+    "steps": "[[phases]], and below it title = \"…\" and do = [\"…\", \"…\"]",
+    "stages": "[[phases]], and below it title = \"…\" and do = [\"…\", \"…\"]",
+    "verify": "a command that checks a phase stands in it: [[phases]], and below it verify = \"…\"",
+    "model": "[roles.executor], and below it model = \"…\"",
+    "permission": "[roles.executor], and below it permission = \"edit\"",
+    "max_turns": "[roles.executor], and below it max_turns = 200",
+    "cost_usd": "[limits], and below it cost_usd = 10.0",
+    "wall_time": "[limits], and below it wall_time = \"2h\"",
+}))]
 pub(super) struct WorkflowShape {
-    /// Short name, fit for a file name.
+    /// Short name, fit for a file name. Default: the name of this file.
+    #[serde(default = "At::unsaid")]
     #[schemars(pattern(r"^[A-Za-z0-9._-]{1,40}$"))]
     pub(super) name: At<String>,
-    /// What the whole run is for, one sentence. Every agent reads it.
+    /// What the whole run is for, one sentence. Every agent reads it. Default: the titles of the phases.
+    #[serde(default = "At::unsaid")]
     #[schemars(length(min = 1, max = TEXT_CHARS_MAX))]
     pub(super) goal: At<String>,
     /// How much effort is spent; chooses the column of the table of turns. Default: standard.
@@ -128,6 +171,9 @@ pub(super) struct WorkflowShape {
     /// file. Default: the folder that `baton` is called in. `--workspace` wins.
     #[schemars(length(min = 1))]
     pub(super) workspace: Option<At<String>>,
+    /// A plan in Markdown, relative to this file: a box (`- [ ]`) with the words of an objective is ticked when that is done.
+    #[schemars(length(min = 1))]
+    pub(super) plan: Option<At<String>>,
     /// Who works. `executor` and the roles of the table of turns exist without being named here.
     #[serde(default)]
     pub(super) roles: BTreeMap<String, At<RoleShape>>,
@@ -143,8 +189,8 @@ pub(super) struct WorkflowShape {
     /// Commands that make the workspace ready for work: setup = ["npm ci"]. They stand in the `init.sh` of the task folder
     /// as they are, so write no secret into them. Baton itself runs them in the work trees that it makes for parts of a
     /// split, and nowhere else.
-    #[serde(default)]
-    #[schemars(length(max = SETUP_MAX), inner(length(min = 1, max = TEXT_CHARS_MAX)))]
+    #[serde(default, deserialize_with = "texts")]
+    #[schemars(with = "OneOrMany<Words, 0, SETUP_MAX>")]
     pub(super) setup: Vec<String>,
     /// Who is told when something happens that a person wants to know.
     #[serde(default)]
@@ -158,7 +204,7 @@ pub(super) struct WorkflowShape {
     #[schemars(length(max = MODE_FILES_MAX), inner(length(min = 1)))]
     pub(super) mode_files: Vec<At<String>>,
     /// The steps, each with objectives. A phase begins when those it depends on are done.
-    #[schemars(length(min = 1, max = PHASES_MAX))]
+    #[schemars(length(min = 1, max = PHASES_MAX), extend("x-hint" = SMALLEST))]
     pub(super) phases: Vec<At<PhaseShape>>,
 }
 
@@ -266,15 +312,39 @@ pub(super) struct PathsShape {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Phase")]
+#[schemars(extend("x-instead" = {
+    "name": "title = \"Move the parser\" says what a phase is about; its id is made of it",
+    "prompt": "do = [\"Create crates/parser\", \"Port its tests\"] says what is to be done",
+    "description": "title = \"…\" says what a phase is about, and do = [\"…\", \"…\"] what is to be done",
+    "goal": "title = \"…\" says what a phase is about; `goal` stands at the top of the file",
+    "objective": "do = [\"…\", \"…\"] says what is to be done",
+    "task": "do = [\"…\", \"…\"] says what is to be done",
+    "tasks": "do = [\"…\", \"…\"] says what is to be done",
+    "steps": "do = [\"…\", \"…\"] says what is to be done",
+    "todo": "do = [\"…\", \"…\"] says what is to be done",
+    "files": "files belong to an objective: do = [{ description = \"…\", files = [\"src/a.rs\"] }]",
+    "check": "verify = \"cargo test\" is the command that must exit 0",
+    "test": "verify = \"cargo test\" is the command that must exit 0",
+    "command": "verify = \"cargo test\" is the command that must exit 0",
+    "needs": "depends_on = [\"survey\"]",
+    "requires": "depends_on = [\"survey\"]",
+    "after": "depends_on = [\"survey\"]",
+    "model": "give the phase a role, and say in [roles.NAME]: model = \"…\"",
+    "permission": "give the phase a role, and say in [roles.NAME]: permission = \"edit\"",
+    "max_turns": "give the phase a role, and say in [roles.NAME]: max_turns = 200",
+    "timeout": "wall_time = \"30m\"",
+}))]
 pub(super) struct PhaseShape {
-    /// Unique in the workflow.
+    /// Unique in the workflow. Default: some words of the title.
+    #[serde(default = "At::unsaid")]
     #[schemars(pattern(r"^[A-Za-z0-9._-]{1,40}$"))]
     pub(super) id: At<String>,
-    /// What it is about. Default: the id.
+    /// What it is about. Default: the id, or what is to be done first.
     #[schemars(length(min = 1, max = 200))]
     pub(super) title: Option<String>,
-    /// Phases that must be done before.
-    #[serde(default)]
+    /// Phases that must be done before, by their ids; a phase that has none is named by its title.
+    #[serde(default, deserialize_with = "one_or_many")]
+    #[schemars(with = "OneOrMany<String, 0, PHASES_MAX>")]
     pub(super) depends_on: Vec<At<String>>,
     /// Who works on it. Default: executor.
     pub(super) role: Option<At<String>>,
@@ -283,8 +353,9 @@ pub(super) struct PhaseShape {
     #[schemars(with = "Option<AgentKind>")]
     pub(super) agent: Option<At<String>>,
     /// Command that must exit 0 in the workspace when the objectives are done; run by `sh -c`. Of a phase that was split, it
-    /// is run where the parts came together.
-    #[schemars(length(min = 1, max = TEXT_CHARS_MAX))]
+    /// is run where the parts came together. Of a list, all must exit 0.
+    #[serde(default, deserialize_with = "commands")]
+    #[schemars(with = "OneOrMany<Words, 1, SETUP_MAX>")]
     pub(super) verify: Option<String>,
     /// Who says whether it is good enough once the commands have passed: a role, or a role with the score of 100 that
     /// satisfies it: { role = "reviewer-deep", score = 80 }. Default of the score: 70. A part of a split is reviewed for itself
@@ -301,8 +372,9 @@ pub(super) struct PhaseShape {
     #[serde(default)]
     pub(super) split: SplitTime,
     /// Wall time of this phase ("90s", "30m", "2h").
-    #[schemars(pattern(r"^[0-9]+(ms|s|m|h)$"))]
-    pub(super) wall_time: Option<At<String>>,
+    #[serde(default)]
+    #[schemars(with = "forms::SpanForm")]
+    pub(super) wall_time: Option<At<SpanText>>,
     /// Billed tokens of this phase.
     #[schemars(range(min = 1, max = TOKENS_MAX))]
     pub(super) tokens: Option<u64>,
@@ -313,8 +385,8 @@ pub(super) struct PhaseShape {
     #[schemars(range(min = 0, max = CONTINUATIONS_MAX))]
     pub(super) continuations: Option<u32>,
     /// Further commands that make the workspace ready for this phase, after those of the whole workflow.
-    #[serde(default)]
-    #[schemars(length(max = SETUP_MAX), inner(length(min = 1, max = TEXT_CHARS_MAX)))]
+    #[serde(default, deserialize_with = "texts")]
+    #[schemars(with = "OneOrMany<Words, 0, SETUP_MAX>")]
     pub(super) setup: Vec<String>,
     /// Files of the codebase to read before the work, with the sections to focus on:
     /// context = [{ file = "docs/design.md", sections = ["Parser", "Errors"] }]. Prompts name them; nothing is embedded.
@@ -323,8 +395,14 @@ pub(super) struct PhaseShape {
     pub(super) context: Vec<ContextShape>,
     /// Which policy decides what about this phase, with every part that it is split into.
     pub(super) policies: Option<ScopedPoliciesShape>,
-    /// What is to be done, at least one thing.
-    #[schemars(length(min = 1, max = OBJECTIVES_MAX))]
+    /// What is to be done, at least one thing: do = ["Create crates/parser", "Port its tests"]. An objective that has files or a
+    /// check of its own is a table: do = [{ description = "Create crates/parser", files = ["crates/parser/Cargo.toml"] }]
+    #[serde(default, rename = "do", deserialize_with = "one_or_many")]
+    #[schemars(with = "OneOrMany<ObjectiveForm, 1, OBJECTIVES_MAX>")]
+    pub(super) to_do: Vec<At<ObjectiveShape>>,
+    /// The same as `do`, for tables of their own: `[[phases.objectives]]`.
+    #[serde(default, deserialize_with = "one_or_many")]
+    #[schemars(with = "OneOrMany<ObjectiveForm, 1, OBJECTIVES_MAX>")]
     pub(super) objectives: Vec<At<ObjectiveShape>>,
 }
 
@@ -344,22 +422,50 @@ pub(super) struct ContextShape {
 
 /// One thing to get done.
 #[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, remote = "Self")]
 #[schemars(rename = "Objective")]
+#[schemars(extend("x-instead" = {
+    "name": "`id` names an objective, and may be left out; `description` says what is to be done",
+    "title": "description = \"…\" says what is to be done",
+    "prompt": "description = \"…\" says what is to be done",
+    "do": "description = \"…\" says what is to be done",
+    "text": "description = \"…\" says what is to be done",
+    "task": "description = \"…\" says what is to be done",
+    "goal": "description = \"…\" says what is to be done",
+    "check": "verify = \"cargo test\" is the command that must exit 0",
+    "test": "verify = \"cargo test\" is the command that must exit 0",
+    "command": "verify = \"cargo test\" is the command that must exit 0",
+    "depends_on": "phases depend on phases: put the objective into a phase of its own",
+}))]
 pub(super) struct ObjectiveShape {
-    /// Unique in the workflow.
+    /// Unique in the workflow. Default: some words of the description.
+    #[serde(default = "At::unsaid")]
     #[schemars(pattern(r"^[A-Za-z0-9._-]{1,40}$"))]
     pub(super) id: At<String>,
     /// What is to be done. It never changes during a run.
     #[schemars(length(min = 1, max = TEXT_CHARS_MAX))]
     pub(super) description: String,
     /// Files that must exist afterwards, relative to the workspace.
-    #[serde(default)]
-    #[schemars(length(max = FILES_MAX))]
+    #[serde(default, deserialize_with = "one_or_many")]
+    #[schemars(with = "OneOrMany<String, 0, FILES_MAX>")]
     pub(super) files: Vec<At<String>>,
-    /// Command that must exit 0 when it is done; run by `sh -c`, whichever phase or part of one holds the objective.
-    #[schemars(length(min = 1, max = TEXT_CHARS_MAX))]
+    /// Command that must exit 0 when it is done; run by `sh -c`, whichever phase or part of one holds the objective. Of a list,
+    /// all must exit 0.
+    #[serde(default, deserialize_with = "commands")]
+    #[schemars(with = "OneOrMany<Words, 1, SETUP_MAX>")]
     pub(super) verify: Option<String>,
+}
+
+impl ObjectiveShape {
+    /// One that is written as its description alone.
+    fn of(description: &str) -> Self {
+        Self { id: At::unsaid(), description: description.to_owned(), files: Vec::new(), verify: None }
+    }
+
+    /// One that is written as a table.
+    fn of_table<'de, D: serde::Deserializer<'de>>(table: D) -> Result<Self, D::Error> {
+        Self::deserialize(table)
+    }
 }
 
 /// A reviewer: a role, or a table with the score that satisfies it.

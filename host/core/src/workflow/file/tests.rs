@@ -1,5 +1,6 @@
 //! Broken workflow files, one a test, and whole ones. Each message is compared in full: it is what people read.
 
+mod forms;
 mod modes;
 mod phases;
 mod policies;

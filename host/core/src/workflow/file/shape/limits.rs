@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::forms::{SpanForm, SpanText};
 use super::{At, TEXT_CHARS_MAX};
 
 /// A million million tokens: beyond it somebody mistyped.
@@ -30,10 +31,19 @@ pub(crate) const SPLIT_FAN_OUT_MAX: usize = super::OBJECTIVES_MAX;
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Limits")]
+#[schemars(extend("x-instead" = {
+    "timeout": "wall_time = \"2h\"",
+    "time": "wall_time = \"2h\"",
+    "cost": "cost_usd = 10.0",
+    "budget": "cost_usd = 10.0",
+    "max_turns": "[roles.executor], and below it max_turns = 200",
+    "turns": "[roles.executor], and below it max_turns = 200",
+}))]
 pub(crate) struct LimitsShape {
     /// Wall time ("90s", "30m", "2h"); waits for a provider's quota do not count. Default: none.
-    #[schemars(pattern(r"^[0-9]+(ms|s|m|h)$"))]
-    pub(crate) wall_time: Option<At<String>>,
+    #[serde(default)]
+    #[schemars(with = "SpanForm")]
+    pub(crate) wall_time: Option<At<SpanText>>,
     /// Billed tokens, input and output. Default: none.
     #[schemars(range(min = 1, max = TOKENS_MAX))]
     pub(crate) tokens: Option<u64>,
@@ -72,11 +82,13 @@ pub(crate) struct LimitsShape {
     #[schemars(range(min = 2, max = SPLIT_FAN_OUT_MAX))]
     pub(crate) split_fan_out: Option<u32>,
     /// Silence after which a session is looked at ("100ms" to "1h"). Default: 60s.
-    #[schemars(pattern(r"^[0-9]+(ms|s|m|h)$"))]
-    pub(crate) heartbeat: Option<At<String>>,
+    #[serde(default)]
+    #[schemars(with = "SpanForm")]
+    pub(crate) heartbeat: Option<At<SpanText>>,
     /// First wait before a retry ("0s" to "5m"); doubles each time. Default: 5s.
-    #[schemars(pattern(r"^[0-9]+(ms|s|m|h)$"))]
-    pub(crate) backoff: Option<At<String>>,
+    #[serde(default)]
+    #[schemars(with = "SpanForm")]
+    pub(crate) backoff: Option<At<SpanText>>,
 }
 
 /// Agents at a time.

@@ -1,0 +1,224 @@
+//! `baton init`: looks at a folder and writes a workflow for it. Asks little, starts no agent.
+
+use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
+use std::path::{Path, PathBuf};
+
+use baton_runtime::core::workflow::AgentKind;
+use baton_runtime::issue;
+use clap::{Args, ValueHint};
+use serde_json::json;
+
+use super::block_on;
+use crate::args::{Format, FormatArg, PlaceArgs};
+use crate::exit::{Exit, Usage};
+use crate::files::write_new;
+use crate::out;
+use crate::place::shell_quoted;
+use crate::render::record;
+use crate::task::plan::{self, Plan};
+use crate::task::{Draft, Task, found};
+
+/// Characters of an objective that is made of an issue; a workflow takes no more.
+const ISSUE_CHARS_MAX: usize = 7000;
+
+/// Write a workflow for this folder: from its plan, from a sentence, or from an issue
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  baton init                                        from PLAN.md, TODO.md or ROADMAP.md, if one is here
+  baton init 'Move the parser into its own crate'   from a sentence
+  baton init --from-issue 42                        from an issue on GitHub, by `gh`
+  baton init --plan docs/next.md --agent codex --check 'make test'
+
+It looks for the command that runs the tests of the project and for the agents that are installed. On a terminal it asks where
+it is not sure; --yes asks nothing. Of an issue it takes no command, since a stranger may have written it.")]
+pub(crate) struct InitArgs {
+    /// What is to be done
+    #[arg(value_name = "SENTENCE", conflicts_with_all = ["plan", "from_issue"])]
+    sentence: Vec<String>,
+    /// The plan, in Markdown
+    #[arg(long, value_name = "PLAN.md", value_hint = ValueHint::FilePath, conflicts_with = "from_issue")]
+    plan: Option<PathBuf>,
+    /// The number of an issue of this repository
+    #[arg(long, value_name = "NUMBER")]
+    from_issue: Option<u64>,
+    /// Command that must exit 0 when a phase is done [default: the one that runs the project's tests]
+    #[arg(long, value_name = "COMMAND")]
+    check: Option<String>,
+    /// Who works [default: the first that is installed]
+    #[arg(long)]
+    agent: Option<AgentKind>,
+    /// The file to write
+    #[arg(long, value_name = "FILE", default_value = "workflow.toml", value_hint = ValueHint::FilePath)]
+    out: PathBuf,
+    /// Replace the file if it is there
+    #[arg(long)]
+    force: bool,
+    /// Ask nothing
+    #[arg(long, short)]
+    yes: bool,
+    #[command(flatten)]
+    format: FormatArg,
+}
+
+pub(crate) fn init(args: InitArgs) -> anyhow::Result<Exit> {
+    if args.out.exists() && !args.force {
+        let out = args.out.display();
+        return Err(Usage(format!(
+            "{out} is there already: `baton run {out}` runs it, --out names another file, --force replaces it"
+        ))
+        .into());
+    }
+    let folder = std::env::current_dir()?;
+    let asks = !args.yes && io::stdin().is_terminal() && io::stderr().is_terminal();
+    let mut remarks = Vec::new();
+    let mut draft = draft(&args, &folder, asks, &mut remarks)?;
+    let agent = agent(&args, asks, &mut remarks)?;
+    let check = check(&args, &folder, asks)?;
+    for phase in draft.phases.iter_mut().filter(|phase| phase.verify.is_none()) {
+        phase.verify.clone_from(&check);
+    }
+    if draft.phases.iter().any(|phase| phase.verify.is_none()) {
+        remarks.push(
+            "no command that checks the work was found: --check names one, else the agent's report is enough"
+                .to_owned(),
+        );
+    }
+    let text = draft.text(agent.map(String::from).as_deref());
+    write_new(&args.out, text.as_bytes(), args.force)?;
+    // Held to everything that a run would hold it to.
+    Task::of_file(&args.out).read(&PlaceArgs::default())?;
+    let phases = draft.phases.len();
+    let objectives: usize = draft.phases.iter().map(|phase| phase.objectives.len()).sum();
+    let next = format!("baton run {}", shell_quoted(&args.out.to_string_lossy()));
+    let document = json!({
+        "schema": record::SCHEMA,
+        "record": "initialised",
+        "file": std::path::absolute(&args.out)?.to_string_lossy(),
+        "made_from": draft.made_from,
+        "phases": phases,
+        "objectives": objectives,
+        "remarks": remarks,
+        "next": next,
+    });
+    match args.format.format {
+        Format::Text => {
+            let remarks: String = remarks.iter().map(|remark| format!("\n{remark}")).collect();
+            out::data(&format!(
+                "{text}\n{} is written: phases {phases}, objectives {objectives}{remarks}\nNext       {next}\n",
+                args.out.display()
+            ))?;
+        }
+        Format::Json => out::data(&record::pretty(&document)?)?,
+        Format::Jsonl => out::data(&record::line(&document)?)?,
+    }
+    Ok(Exit::Done)
+}
+
+/// What is to be done, from the first place that says it.
+fn draft(args: &InitArgs, folder: &Path, asks: bool, remarks: &mut Vec<String>) -> anyhow::Result<Draft> {
+    if let Some(number) = args.from_issue {
+        return of_issue(folder, number, remarks);
+    }
+    if !args.sentence.is_empty() {
+        return Ok(Draft::of_sentence(&args.sentence.join(" "), &[])?);
+    }
+    if let Some(path) = &args.plan {
+        let read = |path: &Path| std::fs::read_to_string(path);
+        let text = read(path).map_err(|error| Usage(format!("the plan {}: {error}", path.display())))?;
+        return Draft::of_plan(&plan::read(&text), path, folder);
+    }
+    for path in found::plans(folder) {
+        let Some(plan) = std::fs::read_to_string(&path).ok().map(|text| plan::read(&text)) else { continue };
+        let open = plan.boxes().filter(|(_, item)| !item.ticked).count();
+        let name = path.strip_prefix(folder).unwrap_or(&path).to_owned();
+        if open == 0 {
+            remarks.push(format!("{} has no open box (`- [ ] …`)", name.display()));
+            continue;
+        }
+        return Draft::of_plan(&plan, &name, folder);
+    }
+    if asks {
+        let sentence = ask("What is to be done, in a sentence?", "")?;
+        return Ok(Draft::of_sentence(&sentence, &[])?);
+    }
+    let seen = remarks.iter().map(|remark| format!("\n    {remark}")).collect::<String>();
+    Err(Usage(format!(
+        "nothing here says what is to be done: baton init 'Move the parser into its own crate', or write a PLAN.md with boxes, \
+         `- [ ] Create crates/parser`{seen}"
+    ))
+    .into())
+}
+
+/// An issue is a stranger's: what it says is to be done, no command of it is taken.
+fn of_issue(folder: &Path, number: u64, remarks: &mut Vec<String>) -> anyhow::Result<Draft> {
+    let issue = block_on(issue(folder, number))?.map_err(Usage)?;
+    let mut plan = plan::read(&issue.body);
+    let mut dropped = 0;
+    let mut drop_check = |check: &mut Option<String>| dropped += usize::from(check.take().is_some());
+    drop_check(&mut plan.verify);
+    for section in &mut plan.sections {
+        drop_check(&mut section.verify);
+        section.boxes.iter_mut().for_each(|item| drop_check(&mut item.verify));
+    }
+    if dropped > 0 {
+        remarks
+            .push(format!("checks that issue {number} names are left out: --check names one that you trust"));
+    }
+    let title = issue.title.trim().to_owned();
+    let has_open = |plan: &Plan| plan.boxes().any(|(_, item)| !item.ticked);
+    let mut draft = match has_open(&plan) {
+        true => Draft::of_boxes(&plan, &issue.url, None)?,
+        false => {
+            let body: String = issue.body.trim().chars().take(ISSUE_CHARS_MAX).collect();
+            Draft::of_sentence(&format!("{title}\n\n{body}"), &[])?
+        }
+    };
+    draft.made_from = issue.url.chars().filter(|c| !c.is_control()).collect();
+    draft.name = Some(format!("issue-{number}"));
+    draft.goal = (!title.is_empty()).then_some(title);
+    Ok(draft)
+}
+
+fn agent(args: &InitArgs, asks: bool, remarks: &mut Vec<String>) -> anyhow::Result<Option<AgentKind>> {
+    if let Some(agent) = &args.agent {
+        return Ok(Some(agent.clone()));
+    }
+    let found = found::agents();
+    let names: Vec<String> = found.iter().cloned().map(String::from).collect();
+    match (found.as_slice(), asks) {
+        ([], _) => {
+            remarks.push("no agent is installed here: `baton agents` says how to get one".to_owned());
+            Ok(None)
+        }
+        ([first, _, ..], true) => {
+            let said = ask(&format!("Who works: {}?", names.join(", ")), &String::from(first.clone()))?;
+            Ok(Some(said.parse().map_err(|error| Usage(format!("{error}")))?))
+        }
+        ([first, ..], _) => Ok(Some(first.clone())),
+    }
+}
+
+fn check(args: &InitArgs, folder: &Path, asks: bool) -> anyhow::Result<Option<String>> {
+    if let Some(check) = &args.check {
+        return Ok(Some(check.clone()).filter(|check| !check.trim().is_empty()));
+    }
+    let found = found::check(folder);
+    if !asks {
+        return Ok(found);
+    }
+    let said = ask("Which command checks the work (- for none)?", found.as_deref().unwrap_or("-"))?;
+    Ok(Some(said).filter(|said| said != "-"))
+}
+
+/// One line from the person; nothing typed is the default.
+fn ask(question: &str, default: &str) -> anyhow::Result<String> {
+    let shown = if default.is_empty() { String::new() } else { format!(" [{default}]") };
+    let mut stderr = io::stderr().lock();
+    write!(stderr, "{question}{shown} ")?;
+    stderr.flush()?;
+    let mut line = String::new();
+    io::stdin().lock().read_line(&mut line)?;
+    let said = line.trim();
+    Ok(if said.is_empty() { default.to_owned() } else { said.to_owned() })
+}

@@ -1,0 +1,148 @@
+//! `baton log`: what the agents of a run said, ran, were refused and changed. Reads the journal; changes nothing.
+
+use std::time::Duration;
+
+use baton_runtime::core::view::RunStatus;
+use baton_runtime::core::{PhaseId, RunId, SessionId};
+use baton_runtime::store::secrets::mask;
+use baton_runtime::{Transcript, TranscriptLine, view_of};
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::is_live;
+use crate::args::{Format, FormatArg, PlaceArgs};
+use crate::exit::{Exit, Usage};
+use crate::out;
+use crate::place::Place;
+use crate::render::log::Log;
+use crate::render::{look, record};
+
+/// How often a run that goes on is looked at.
+const LOOK: Duration = Duration::from_millis(300);
+
+/// Show what the agents said, which commands they ran, what they were refused and what changed
+#[derive(Debug, Args)]
+#[command(aliases = ["logs", "transcript"], after_help = "\
+Examples:
+  baton log                        the newest run of this folder
+  baton log -f                     and what happens from now on, until it ends
+  baton log build                  phase build alone
+  baton log s3 --prompts           session s3, with the prompts that it was given
+  baton log --run 20260212-103000 --format jsonl")]
+pub(crate) struct LogArgs {
+    /// A session (s3) or a phase [default: all of them]; or a run
+    #[arg(value_name = "SESSION|PHASE")]
+    of: Option<String>,
+    /// Which run [default: the newest]
+    #[arg(long, value_name = "RUN")]
+    run: Option<String>,
+    /// Go on until the run ends
+    #[arg(long, short)]
+    follow: bool,
+    /// Show whole prompts
+    #[arg(long)]
+    prompts: bool,
+    #[command(flatten)]
+    place: PlaceArgs,
+    #[command(flatten)]
+    format: FormatArg,
+}
+
+/// What of a run is shown.
+enum Part {
+    All,
+    Session(SessionId),
+    Phases(Vec<PhaseId>),
+}
+
+impl Part {
+    fn has(&self, line: &TranscriptLine) -> bool {
+        match self {
+            Part::All => true,
+            Part::Session(session) => line.session.as_ref() == Some(session),
+            Part::Phases(phases) => line.phase.as_ref().is_some_and(|phase| phases.contains(phase)),
+        }
+    }
+}
+
+pub(crate) fn log(args: LogArgs) -> anyhow::Result<Exit> {
+    let mut run = args.run.map(RunId::new);
+    let place = Place::to_read(&args.place, run.as_ref())?;
+    let mut of = args.of.as_deref();
+    if let (Some(word), None) = (of, &run)
+        && view_of(&place.config, Some(&RunId::new(word))).is_ok()
+    {
+        run = Some(RunId::new(word));
+        of = None;
+    }
+    let mut transcript = Transcript::open(&place.config, run.as_ref())?;
+    let run = transcript.run().clone();
+    let part = of.map_or(Ok(Part::All), |word| part(&place, &run, word))?;
+    let workspace = place.config.workspace.to_string_lossy().into_owned();
+    let log = Log { look: look::stdout(), prompts: args.prompts, workspace };
+    let mut document: Vec<Value> = Vec::new();
+    loop {
+        // Asked before the look: what a host wrote until it left is then read.
+        let goes_on = args.follow && goes_on(&place, &run)?;
+        let (lines, more) = transcript.look(!goes_on)?;
+        for line in lines.iter().filter(|line| part.has(line)) {
+            match args.format.format {
+                Format::Text => out::data(&mask(&log.text(line)))?,
+                Format::Jsonl => out::data(&mask(&record::line(&of_line(&run, line))?))?,
+                Format::Json => document.push(serde_json::to_value(line)?),
+            }
+        }
+        if !more && !goes_on {
+            break;
+        }
+        if !more {
+            std::thread::sleep(LOOK);
+        }
+    }
+    if args.format.format == Format::Json {
+        let all = json!({ "schema": record::SCHEMA, "record": "log", "run": run, "lines": document });
+        out::data(&mask(&record::pretty(&all)?))?;
+    }
+    Ok(Exit::Done)
+}
+
+fn of_line(run: &RunId, line: &TranscriptLine) -> Value {
+    let mut value = serde_json::to_value(line).unwrap_or_default();
+    value["schema"] = record::SCHEMA.into();
+    value["record"] = "log-line".into();
+    value["run"] = json!(run);
+    value
+}
+
+/// Whether anything may still come.
+fn goes_on(place: &Place, run: &RunId) -> anyhow::Result<bool> {
+    Ok(view_of(&place.config, Some(run))?.status == RunStatus::Running && is_live(place, run) == Some(true))
+}
+
+/// What a word means in a run: a session, or a phase with its parts.
+fn part(place: &Place, run: &RunId, word: &str) -> anyhow::Result<Part> {
+    let view = view_of(&place.config, Some(run))?;
+    let sessions = || view.phases.iter().flat_map(|phase| &phase.sessions);
+    if let Some(session) = sessions().find(|session| session.id.as_str() == word) {
+        return Ok(Part::Session(session.id.clone()));
+    }
+    let mut phases: Vec<PhaseId> = Vec::new();
+    // Parts stand behind the phase that they are parts of.
+    for phase in &view.phases {
+        let is_part = phase.parent.as_ref().is_some_and(|parent| phases.contains(parent));
+        if phase.id.as_str() == word || is_part {
+            phases.push(phase.id.clone());
+        }
+    }
+    if !phases.is_empty() {
+        return Ok(Part::Phases(phases));
+    }
+    let known: Vec<&str> = view.phases.iter().map(|phase| phase.id.as_str()).collect();
+    let sessions: Vec<&str> = sessions().map(|session| session.id.as_str()).collect();
+    let sessions = if sessions.is_empty() { "none yet".to_owned() } else { sessions.join(", ") };
+    Err(Usage(format!(
+        "run {run} has no session and no phase {word}; sessions: {sessions}; phases: {}",
+        known.join(", ")
+    ))
+    .into())
+}

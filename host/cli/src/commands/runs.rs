@@ -1,0 +1,188 @@
+//! `baton runs`: every run of this folder, or of all, the newest first. Reads journals; changes nothing.
+
+use std::path::{Path, PathBuf};
+
+use baton_runtime::core::view::{RunView, SourceRow};
+use baton_runtime::store::StateDir;
+use baton_runtime::{HostConfig, RuntimeError, runs as rows_of, view_of};
+use clap::Args;
+use comfy_table::{ContentArrangement, Table, presets};
+use serde_json::{Value, json};
+
+use super::current;
+use crate::args::{Format, FormatArg, PlaceArgs};
+use crate::exit::Exit;
+use crate::out;
+use crate::place::{Place, state_root};
+use crate::render::look::{self, Look};
+use crate::render::{record, words};
+
+/// Characters of what a run is made from.
+const TASK_CHARS: usize = 48;
+
+/// List the runs of this folder, the newest first
+#[derive(Debug, Args)]
+#[command(aliases = ["list", "ls", "history"], after_help = "\
+Examples:
+  baton runs                    of this folder
+  baton runs --all              of every folder
+  baton runs --all -n 5         the newest five
+  baton runs --format jsonl     for programs")]
+pub(crate) struct RunsArgs {
+    /// Of every folder that Baton has worked in
+    #[arg(long, conflicts_with = "workspace")]
+    all: bool,
+    /// Only the newest
+    #[arg(long, short = 'n', value_name = "NUMBER")]
+    newest: Option<usize>,
+    #[command(flatten)]
+    place: PlaceArgs,
+    #[command(flatten)]
+    format: FormatArg,
+}
+
+/// A run, and where it worked.
+struct ListedRun {
+    view: RunView,
+    folder: PathBuf,
+    live: Option<bool>,
+}
+
+pub(crate) fn runs(args: RunsArgs) -> anyhow::Result<Exit> {
+    let mut listed = Vec::new();
+    if args.all {
+        let root = state_root(&args.place)?;
+        for state in StateDir::all_below(&root)? {
+            let workspace = state.workspace().to_owned();
+            // Its state is found by its folder; one that is gone cannot be asked for its runs.
+            if workspace.is_dir() {
+                let place = PlaceArgs { workspace: Some(workspace), ..args.place.clone() };
+                listed.extend(of(&Place::here(&place)?)?);
+            }
+        }
+    } else {
+        listed = of(&Place::here(&args.place)?)?;
+    }
+    listed.sort_by_key(|run| std::cmp::Reverse(run.view.started_at));
+    listed.truncate(args.newest.unwrap_or(usize::MAX));
+    let home = std::env::var_os("HOME").map(PathBuf::from);
+    match args.format.format {
+        Format::Text if listed.is_empty() => {
+            let place = Place::here(&args.place)?;
+            out::data(&format!(
+                "nothing has run in {}; `baton runs --all` lists the runs of every folder\n",
+                place.config.workspace.display()
+            ))?;
+        }
+        Format::Text => out::data(&text(&look::stdout(), &listed, args.all, home.as_deref()))?,
+        Format::Json => {
+            let rows: Vec<Value> = listed.iter().map(row).collect();
+            out::data(&record::pretty(
+                &json!({ "schema": record::SCHEMA, "record": "runs", "runs": rows }),
+            )?)?;
+        }
+        Format::Jsonl => listed.iter().try_for_each(|run| out::data(&record::line(&row(run))?))?,
+    }
+    Ok(Exit::Done)
+}
+
+/// The runs of a folder; none where nothing has run.
+fn of(place: &Place) -> anyhow::Result<Vec<ListedRun>> {
+    let config: &HostConfig = &place.config;
+    let rows = match rows_of(config) {
+        Err(RuntimeError::NoRuns { .. }) => return Ok(Vec::new()),
+        rows => rows?,
+    };
+    let live = current(place).ok().map(|(view, live)| live.then_some(view.run));
+    rows.iter()
+        .map(|row| {
+            let view = view_of(config, Some(&row.run))?;
+            let live = live.as_ref().map(|live| live.as_ref() == Some(&row.run));
+            Ok(ListedRun { view, folder: config.workspace.clone(), live })
+        })
+        .collect()
+}
+
+fn row(run: &ListedRun) -> Value {
+    let (done, objectives) = run.view.objectives();
+    json!({
+        "schema": record::SCHEMA,
+        "record": "run-row",
+        "run": run.view.run,
+        "workflow": run.view.workflow,
+        "source": run.view.source,
+        "workspace": run.folder.to_string_lossy(),
+        "started_at_ms": run.view.started_at,
+        "active_ms": run.view.active_ms,
+        "status": run.view.status,
+        "live": run.live,
+        "done": done,
+        "objectives": objectives,
+        "billed": run.view.billed,
+        "set_aside": run.view.set_aside,
+        "imported": run.view.imported.is_some(),
+    })
+}
+
+fn text(look: &Look, runs: &[ListedRun], with_folder: bool, home: Option<&Path>) -> String {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).force_no_tty().set_width(look.width);
+    table.set_content_arrangement(ContentArrangement::Disabled);
+    let mut header = vec!["RUN", "BEGAN", "STATUS", "DONE", "TIME", "BILLED", "WHAT"];
+    if with_folder {
+        header.push("FOLDER");
+    }
+    table.set_header(header);
+    for run in runs {
+        let (word, _) = words::run(words::found(run.view.status, run.live));
+        let (done, objectives) = run.view.objectives();
+        let mut status = word.to_owned();
+        if run.view.set_aside {
+            status.push_str(", set aside");
+        }
+        if run.view.imported.is_some() {
+            "imported".clone_into(&mut status);
+        }
+        let mut cells = vec![
+            run.view.run.to_string(),
+            look.day_and_time(run.view.started_at),
+            status,
+            format!("{done}/{objectives}"),
+            run.view.active_ms.to_string(),
+            words::billed(&run.view.billed),
+            task(&run.view),
+        ];
+        if with_folder {
+            cells.push(short(&run.folder, home));
+        }
+        table.add_row(cells);
+    }
+    for column in table.column_iter_mut() {
+        column.set_padding((0, 2));
+    }
+    table.lines().map(|line| line.trim_end().to_owned() + "\n").collect()
+}
+
+/// The sentence, or the file that it was made from.
+fn task(view: &RunView) -> String {
+    let text = match &view.source {
+        Some(SourceRow::Sentence { text }) => text.lines().next().unwrap_or_default().to_owned(),
+        Some(SourceRow::Plan { path } | SourceRow::File { path }) => {
+            let name = Path::new(path).file_name().map(|name| name.to_string_lossy().into_owned());
+            name.unwrap_or_else(|| view.workflow.clone())
+        }
+        None => view.workflow.clone(),
+    };
+    match text.chars().count() > TASK_CHARS {
+        true => format!("{}…", text.chars().take(TASK_CHARS).collect::<String>().trim_end()),
+        false => text,
+    }
+}
+
+fn short(folder: &Path, home: Option<&Path>) -> String {
+    match home.and_then(|home| folder.strip_prefix(home).ok()) {
+        Some(below) if below.as_os_str().is_empty() => "~".to_owned(),
+        Some(below) => format!("~/{}", below.display()),
+        None => folder.display().to_string(),
+    }
+}

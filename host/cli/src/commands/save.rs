@@ -1,0 +1,72 @@
+//! `baton save`: keeps what a run was made from as a workflow file. Starts nothing.
+
+use std::path::PathBuf;
+
+use baton_runtime::core::RunId;
+use baton_runtime::core::workflow::Source;
+use baton_runtime::{view_of, workflow_of};
+use clap::{Args, ValueHint};
+use serde_json::json;
+
+use crate::args::{Format, FormatArg, PlaceArgs};
+use crate::exit::{Exit, Usage};
+use crate::files::write_new;
+use crate::out;
+use crate::place::{Place, shell_quoted};
+use crate::render::record;
+
+/// Keep what a run was made from as a workflow file
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  baton save                          the newest run of this folder, as workflow.toml
+  baton save port.toml --run 20260212-103000
+  baton save - | less                 to standard output")]
+pub(crate) struct SaveArgs {
+    /// The file to write; - for standard output
+    #[arg(value_name = "WORKFLOW.toml", default_value = "workflow.toml", value_hint = ValueHint::FilePath)]
+    file: PathBuf,
+    /// Which run [default: the newest]
+    #[arg(long, value_name = "RUN")]
+    run: Option<String>,
+    /// Replace the file if it is there
+    #[arg(long)]
+    force: bool,
+    #[command(flatten)]
+    place: PlaceArgs,
+    #[command(flatten)]
+    format: FormatArg,
+}
+
+pub(crate) fn save(args: SaveArgs) -> anyhow::Result<Exit> {
+    let run = args.run.map(RunId::new);
+    let place = Place::to_read(&args.place, run.as_ref())?;
+    let run = view_of(&place.config, run.as_ref())?.run;
+    let text = match workflow_of(&place.config, &run)?.and_then(|workflow| workflow.source) {
+        Some(Source::Plan { workflow, .. } | Source::Sentence { workflow, .. }) => workflow,
+        Some(Source::File { path }) => {
+            return Err(Usage(format!("run {run} was made from a workflow file already: {path}")).into());
+        }
+        None => return Err(Usage(format!("it is not known what run {run} was made from")).into()),
+    };
+    if args.file.as_os_str() == "-" {
+        out::data(&text)?;
+        return Ok(Exit::Done);
+    }
+    write_new(&args.file, text.as_bytes(), args.force)?;
+    let file = args.file.display();
+    let next = format!("baton run {}", shell_quoted(&args.file.to_string_lossy()));
+    let document = json!({
+        "schema": record::SCHEMA,
+        "record": "saved",
+        "run": run,
+        "file": std::path::absolute(&args.file)?.to_string_lossy(),
+        "next": next,
+    });
+    match args.format.format {
+        Format::Text => out::data(&format!("{file} has what run {run} was made from\nNext       {next}\n"))?,
+        Format::Json => out::data(&record::pretty(&document)?)?,
+        Format::Jsonl => out::data(&record::line(&document)?)?,
+    }
+    Ok(Exit::Done)
+}

@@ -1,0 +1,257 @@
+//! The transcript of a run in lines: what agents said, ran, read, wrote and were refused. Decides nothing.
+
+use baton_runtime::core::facts::Exit;
+use baton_runtime::{Happened, TranscriptLine};
+
+use super::look::{Look, Tone};
+use super::notice;
+use super::words;
+
+/// Lines of what a command printed; `--format json` has all that is kept.
+const OUTPUT_LINES: usize = 4;
+/// Files that are named in a line.
+const FILES_NAMED: usize = 8;
+/// Width of the columns.
+const PHASE_WIDTH: usize = 12;
+const SESSION_WIDTH: usize = 4;
+const WORD_WIDTH: usize = 8;
+/// How agents begin what they return for a call that nobody allowed.
+const REFUSALS: [&str; 4] = [
+    "Claude requested permissions",
+    "This command requires approval",
+    "Permission to use",
+    "The user doesn't want to proceed",
+];
+
+/// How a log is laid out.
+pub(crate) struct Log {
+    pub(crate) look: Look,
+    /// Whole prompts are shown.
+    pub(crate) prompts: bool,
+    /// Paths below it are shown from there.
+    pub(crate) workspace: String,
+}
+
+struct LogLine {
+    word: &'static str,
+    tone: Tone,
+    text: String,
+    /// Further lines, quoted.
+    more: Vec<String>,
+}
+
+impl Log {
+    /// One line, with those that belong to it.
+    pub(crate) fn text(&self, line: &TranscriptLine) -> String {
+        let said = self.say(&line.what);
+        let phase = line.phase.as_ref().map_or("", |phase| phase.as_str());
+        let session = line.session.as_ref().map_or("", |session| session.as_str());
+        // A narrow terminal has room for the time or for the words.
+        let head = match self.look.width < NARROW {
+            true => format!("{:SESSION_WIDTH$} ", session),
+            false => {
+                format!("{}  {phase:PHASE_WIDTH$}  {session:SESSION_WIDTH$}  ", self.look.clock(line.at))
+            }
+        };
+        let indent = head.chars().count() + WORD_WIDTH + 2;
+        let word = self.look.paint(said.tone, &format!("{:WORD_WIDTH$}", said.word));
+        let mut text = format!(
+            "{}{word}  {}\n",
+            self.look.paint(Tone::Dim, &head),
+            self.look.wrap(&self.short(&said.text), indent)
+        );
+        for more in &said.more {
+            let more = self.look.wrap(&self.short(more), indent + 2);
+            text.push_str(&format!("{:indent$}{} {more}\n", "", self.look.paint(Tone::Dim, "|")));
+        }
+        text
+    }
+
+    fn short(&self, text: &str) -> String {
+        notice::from_workspace(text, &self.workspace)
+    }
+
+    fn say(&self, what: &Happened) -> LogLine {
+        let line = |word, tone, text: String| LogLine { word, tone, text, more: Vec::new() };
+        match what {
+            Happened::Started { agent, continuation: 0 } => {
+                line("agent", Tone::Strong, format!("{agent} starts"))
+            }
+            Happened::Started { agent, continuation } => {
+                line("agent", Tone::Relay, format!("{agent} takes over: continuation {continuation}"))
+            }
+            Happened::Prompted { prompt, focus, text } => {
+                let what = notice::prompted(*prompt, &words::list(focus));
+                let more = if self.prompts { text.lines().map(str::to_owned).collect() } else { Vec::new() };
+                LogLine { word: "prompt", tone: Tone::Dim, text: what, more }
+            }
+            Happened::Said { text } => line("says", Tone::Plain, text.trim().to_owned()),
+            Happened::Called { tool, command, reads, writes, failed, returned, output } => {
+                called(tool, [command, reads, writes], *failed, *returned, output)
+            }
+            Happened::Asks { title } => line("asks", Tone::Warn, title.clone()),
+            Happened::Signal { code, text } => {
+                let both = if text.is_empty() { code.clone() } else { format!("{code}: {text}") };
+                line("signal", Tone::Warn, both)
+            }
+            Happened::Compacted => line("compact", Tone::Relay, "the context was made shorter".to_owned()),
+            Happened::Answered { stop_reason, is_error: true } => {
+                line("ended", Tone::Warn, format!("the prompt, with an error: {stop_reason}"))
+            }
+            Happened::Answered { stop_reason, .. } => {
+                line("ended", Tone::Dim, format!("the prompt: {stop_reason}"))
+            }
+            Happened::Changed { files, beyond } => {
+                let rest = u32::try_from(files.len().saturating_sub(FILES_NAMED)).unwrap_or(u32::MAX);
+                let rest = rest.saturating_add(*beyond);
+                let named = words::list(&files[..files.len().min(FILES_NAMED)]);
+                let rest = if rest > 0 { format!(" and {rest} more") } else { String::new() };
+                line("changed", Tone::Good, format!("{named}{rest}"))
+            }
+            Happened::Checked { command, passed: true, .. } => {
+                line("check", Tone::Good, format!("$ {command}  exit 0"))
+            }
+            Happened::Checked { command, code, findings, .. } => {
+                let how = code.map_or("ended by a signal".to_owned(), |code| format!("exit {code}"));
+                let text = format!("$ {command}  {how}");
+                LogLine { word: "check", tone: Tone::Bad, text, more: last_lines(findings) }
+            }
+            Happened::Ended { exit } => line("gone", Tone::Dim, gone(exit)),
+        }
+    }
+}
+
+/// Below this width a line has no room for the time and the phase.
+const NARROW: u16 = 70;
+
+fn gone(exit: &Exit) -> String {
+    match (exit.code, exit.signal) {
+        (Some(code), _) => format!("its process ended with {code}"),
+        (None, Some(signal)) if exit.by_host => format!("its process was ended (signal {signal})"),
+        (None, Some(signal)) => format!("its process was ended by signal {signal}"),
+        (None, None) => "its process is gone".to_owned(),
+    }
+}
+
+fn called(
+    tool: &str,
+    [command, reads, writes]: [&Option<String>; 3],
+    failed: Option<bool>,
+    returned: bool,
+    output: &str,
+) -> LogLine {
+    let (word, text) = match (command, writes, reads) {
+        (Some(command), ..) => ("ran", format!("$ {command}")),
+        (None, Some(path), _) => ("wrote", path.clone()),
+        (None, None, Some(path)) => ("read", path.clone()),
+        (None, None, None) => ("tool", tool.to_owned()),
+    };
+    let is_refused =
+        failed == Some(true) && REFUSALS.iter().any(|words| output.trim_start().starts_with(words));
+    if is_refused {
+        return LogLine { word: "refused", tone: Tone::Warn, text, more: first_lines(output) };
+    }
+    match failed {
+        Some(true) => {
+            let how = exit_code(output).map_or("failed".to_owned(), |code| format!("exit {code}"));
+            LogLine { word, tone: Tone::Bad, text: format!("{text}  {how}"), more: first_lines(output) }
+        }
+        Some(false) if command.is_some() => {
+            LogLine { word, tone: Tone::Plain, text: format!("{text}  exit 0"), more: Vec::new() }
+        }
+        None if !returned => {
+            LogLine { word, tone: Tone::Dim, text: format!("{text}  (has not returned)"), more: Vec::new() }
+        }
+        _ => LogLine { word, tone: Tone::Plain, text, more: Vec::new() },
+    }
+}
+
+/// The code that agents write before what a command printed.
+fn exit_code(output: &str) -> Option<i32> {
+    let rest = output.trim_start().strip_prefix("Exit code ")?;
+    rest.split_whitespace().next()?.parse().ok()
+}
+
+fn first_lines(text: &str) -> Vec<String> {
+    let lines = text.trim().lines().filter(|line| !line.trim().is_empty());
+    lines.take(OUTPUT_LINES).map(str::to_owned).collect()
+}
+
+fn last_lines(text: &str) -> Vec<String> {
+    let lines: Vec<&str> = text.trim().lines().filter(|line| !line.trim().is_empty()).collect();
+    lines[lines.len().saturating_sub(OUTPUT_LINES)..].iter().map(|line| (*line).to_owned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use baton_runtime::core::observation::BriefKind;
+    use baton_runtime::core::{Seq, UnixMs};
+
+    fn lines() -> Vec<TranscriptLine> {
+        let call = |command: Option<&str>, writes: Option<&str>, failed, output: &str| Happened::Called {
+            tool: "Bash".into(),
+            command: command.map(Into::into),
+            reads: None,
+            writes: writes.map(Into::into),
+            failed,
+            returned: failed.is_some(),
+            output: output.into(),
+        };
+        let happened = [
+            Happened::Started { agent: "claude".into(), continuation: 0 },
+            Happened::Prompted {
+                prompt: BriefKind::First,
+                focus: vec!["parser".into()],
+                text: "# Phase\nDo.".into(),
+            },
+            Happened::Said {
+                text: "I will look at what is there before anything is changed, and then move the parser."
+                    .into(),
+            },
+            call(Some("cargo test -q"), None, Some(true), "Exit code 101\nerror[E0433]: no `lexer`\n"),
+            call(
+                Some("git push"),
+                None,
+                Some(true),
+                "Claude requested permissions to use Bash, but you haven't granted it yet.",
+            ),
+            call(Some("cargo test -q"), None, Some(false), "ok"),
+            call(None, Some("/home/ada/app/src/a.rs"), Some(false), ""),
+            call(Some("sleep 100"), None, None, ""),
+            Happened::Changed { files: vec!["src/a.rs".into(), "-src/b.rs".into()], beyond: 3 },
+            Happened::Checked {
+                command: "cargo test".into(),
+                passed: false,
+                code: Some(101),
+                findings: "a\nb\n".into(),
+            },
+            Happened::Answered { stop_reason: "end_turn".into(), is_error: false },
+            Happened::Ended { exit: Exit { code: Some(0), signal: None, by_host: true } },
+        ];
+        happened
+            .into_iter()
+            .enumerate()
+            .map(|(n, what)| TranscriptLine {
+                seq: Seq(n as u64),
+                at: UnixMs(1_770_892_200_000),
+                phase: Some("extract".into()),
+                session: Some("s1".into()),
+                what,
+            })
+            .collect()
+    }
+
+    #[test]
+    fn a_transcript_has_a_line_for_everything() {
+        let text = |width, prompts| {
+            let look = Look { wrap: true, ..Look::bare(width) };
+            let log = Log { look, prompts, workspace: "/home/ada/app".into() };
+            lines().iter().map(|line| log.text(line)).collect::<String>()
+        };
+        insta::assert_snapshot!(text(100, true));
+        let narrow = text(60, false);
+        assert!(narrow.lines().all(|line| line.chars().count() <= 60), "{narrow}");
+        insta::assert_snapshot!(narrow);
+    }
+}

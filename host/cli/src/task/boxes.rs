@@ -1,0 +1,270 @@
+//! Ticks the boxes of a plan as their objectives are done. The plan is a person's, who may edit it meanwhile: one byte of it
+//! changes, found anew each time, and what was written since it was read is never written over.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+
+use baton_runtime::core::observation::ObjectiveStatus;
+use baton_runtime::core::view::{Origin, RunView};
+use baton_runtime::core::workflow::{PlanBox, TickedPlan};
+use baton_runtime::core::{ObjectiveId, Workflow};
+use rustix::fs::{CWD, OFlags, RenameFlags, renameat_with};
+
+use super::plan::{self, Item};
+
+/// Times that a plan is read anew because somebody wrote it meanwhile.
+const TRIES: u32 = 5;
+/// A plan that has grown beyond this is left alone.
+const PLAN_BYTES_MAX: u64 = 4 << 20;
+
+/// The boxes of a run that was made from a plan.
+pub(crate) struct Boxes {
+    path: PathBuf,
+    boxes: Vec<PlanBox>,
+    /// Objectives that were done when it was last looked at.
+    done: BTreeSet<ObjectiveId>,
+    /// What was said already.
+    said: BTreeSet<String>,
+}
+
+/// How the plan stands at the end of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Standing {
+    pub(crate) ticked: usize,
+    pub(crate) all: usize,
+    /// Boxes that are open and no objective of the run.
+    pub(crate) beyond: usize,
+}
+
+impl Boxes {
+    /// The boxes of a run, where it has any.
+    pub(crate) fn of(workflow: Workflow) -> Option<Self> {
+        let TickedPlan { path, boxes } = workflow.plan?;
+        Some(Self { path: path.into(), boxes, done: BTreeSet::new(), said: BTreeSet::new() })
+    }
+
+    /// The plan.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Ticks what is done since the last look, and opens what is open again. Gives what a person should know, once.
+    pub(crate) fn heed(&mut self, view: &RunView) -> Vec<String> {
+        let of_workflow = view.phases.iter().filter(|phase| phase.origin == Origin::Workflow);
+        let objectives = of_workflow.flat_map(|phase| &phase.objectives);
+        let is_done = |status| status == ObjectiveStatus::Done;
+        let done: BTreeSet<ObjectiveId> =
+            objectives.filter(|one| is_done(one.status)).map(|one| one.id.clone()).collect();
+        if done == self.done {
+            return Vec::new();
+        }
+        let changed = |one: &&PlanBox| done.contains(&one.objective) != self.done.contains(&one.objective);
+        let wanted: Vec<(PlanBox, bool)> = self
+            .boxes
+            .iter()
+            .filter(changed)
+            .map(|one| (one.clone(), done.contains(&one.objective)))
+            .collect();
+        self.done = done;
+        let name = self.path.display();
+        let mut told = match set(&self.path, &wanted) {
+            Ok(missing) => missing
+                .into_iter()
+                .map(|line| format!("{name} no longer has the box \"{line}\"; its objective is done"))
+                .collect(),
+            Err(error) => vec![format!("the boxes of {name} are not ticked: {error}")],
+        };
+        told.retain(|line| self.said.insert(line.clone()));
+        told
+    }
+
+    /// The plan as it is now; nothing where it cannot be read.
+    pub(crate) fn standing(&self) -> Option<Standing> {
+        let plan = plan::read(&String::from_utf8(read(&self.path).ok()?).ok()?);
+        let is_ours = |heading: &str, item: &Item| {
+            self.boxes
+                .iter()
+                .any(|one| one.line == item.line && (one.heading == heading || one.heading.is_empty()))
+        };
+        Some(Standing {
+            ticked: plan.boxes().filter(|(_, item)| item.ticked).count(),
+            all: plan.boxes().count(),
+            beyond: plan.boxes().filter(|(heading, item)| !item.ticked && !is_ours(heading, item)).count(),
+        })
+    }
+}
+
+/// Sets the marks, and gives the lines of boxes that are gone.
+fn set(path: &Path, wanted: &[(PlanBox, bool)]) -> io::Result<Vec<String>> {
+    for _ in 0..TRIES {
+        let before = read(path)?;
+        let text = std::str::from_utf8(&before)
+            .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8 any more"))?;
+        let mut after = before.clone();
+        let missing = mark(text, &mut after, wanted);
+        if after == before || put(path, &before, &after)? {
+            return Ok(missing);
+        }
+    }
+    Err(io::Error::new(io::ErrorKind::ResourceBusy, "it is written all the time"))
+}
+
+/// Marks boxes in a copy of the text; gives the lines of those that are not there.
+fn mark(text: &str, copy: &mut [u8], wanted: &[(PlanBox, bool)]) -> Vec<String> {
+    let plan = plan::read(text);
+    let mut taken: BTreeSet<usize> = BTreeSet::new();
+    let mut missing = Vec::new();
+    for (one, ticked) in wanted {
+        let like = |strict: bool| -> Vec<&Item> {
+            plan.boxes()
+                .filter(|(heading, item)| item.line == one.line && (!strict || *heading == one.heading))
+                .map(|(_, item)| item)
+                .collect()
+        };
+        let mut found = like(true);
+        if found.is_empty() {
+            // The heading may have another name by now; a line that stands once is known by itself.
+            found = like(false);
+            found.truncate(if found.len() == 1 { 1 } else { 0 });
+        }
+        let open = found.iter().find(|item| item.ticked != *ticked && taken.insert(item.mark));
+        match open {
+            Some(item) => copy[item.mark] = if *ticked { b'x' } else { b' ' },
+            None if found.is_empty() => missing.push(one.line.clone()),
+            // Somebody was first.
+            None => {}
+        }
+    }
+    missing
+}
+
+/// The bytes of a plan that is a file of its own: nothing that an agent has put there instead is followed.
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let other = |what: &str| io::Error::new(io::ErrorKind::InvalidInput, what.to_owned());
+    if fs::canonicalize(path)? != path {
+        return Err(other("a link leads elsewhere since the run began"));
+    }
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits();
+    let file = OpenOptions::new().read(true).custom_flags(i32::try_from(flags).unwrap_or(0)).open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(other("it is no file any more"));
+    }
+    let mut bytes = Vec::new();
+    file.take(PLAN_BYTES_MAX + 1).read_to_end(&mut bytes)?;
+    match bytes.len() as u64 > PLAN_BYTES_MAX {
+        true => Err(other("it has become too large")),
+        false => Ok(bytes),
+    }
+}
+
+/// Puts new bytes in place of the old ones; false where somebody has written meanwhile, whose words then stay.
+fn put(path: &Path, before: &[u8], after: &[u8]) -> io::Result<bool> {
+    let beside = beside(path);
+    let permissions = fs::metadata(path)?.permissions();
+    let mut file: File =
+        OpenOptions::new().write(true).create_new(true).mode(permissions.mode() & 0o7777).open(&beside)?;
+    let written =
+        file.write_all(after).and_then(|()| file.set_permissions(permissions)).and_then(|()| file.sync_all());
+    drop(file);
+    let done = written.and_then(|()| exchange(path, &beside, before));
+    // What is beside now is what was read, or what was not put in place.
+    let _ = fs::remove_file(&beside);
+    done
+}
+
+/// Both names change their files at once, so that nothing that was saved in between is gone: it is then beside, and put back.
+fn exchange(path: &Path, beside: &Path, before: &[u8]) -> io::Result<bool> {
+    if fs::read(path)? != before {
+        return Ok(false);
+    }
+    let swap = || renameat_with(CWD, path, CWD, beside, RenameFlags::EXCHANGE);
+    match swap() {
+        Ok(()) => {}
+        // A file system that cannot do so: the look just now has to be enough.
+        Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS) => {
+            fs::rename(beside, path)?;
+            return Ok(true);
+        }
+        Err(error) => return Err(error.into()),
+    }
+    if fs::read(beside)? == before {
+        return Ok(true);
+    }
+    swap()?;
+    Ok(false)
+}
+
+fn beside(path: &Path) -> PathBuf {
+    let mut name = OsString::from(".");
+    name.push(path.file_name().unwrap_or_default());
+    name.push(format!(".baton-{}", std::process::id()));
+    path.with_file_name(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn one(heading: &str, line: &str) -> PlanBox {
+        PlanBox { objective: line.into(), heading: heading.into(), line: line.into() }
+    }
+
+    fn plan(text: &str) -> (tempfile::TempDir, PathBuf) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = fs::canonicalize(folder.path()).unwrap().join("PLAN.md");
+        fs::write(&path, text).unwrap();
+        (folder, path)
+    }
+
+    #[test]
+    fn one_byte_changes_and_everything_else_stays() {
+        let text = "# P\r\n\r\n## A\r\n\r\n* [ ] One\r\n* [ ] Two  \r\n\r\n## B\r\n1. [ ] One\r\n";
+        let (_folder, path) = plan(text);
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+        assert_eq!(set(&path, &[(one("B", "One"), true)]).unwrap(), Vec::<String>::new());
+        assert_eq!(fs::read_to_string(&path).unwrap(), text.replace("1. [ ]", "1. [x]"));
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o640);
+        set(&path, &[(one("B", "One"), false)]).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), text);
+        assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1, "nothing is left beside it");
+    }
+
+    #[test]
+    fn what_a_person_has_changed_is_found_again_or_told() {
+        let (_folder, path) = plan("New words.\n\n## Other name\n- [ ] New\n- [ ] One\n- [x] Two\n");
+        let wanted = [(one("A", "One"), true), (one("A", "Two"), true), (one("A", "Gone"), true)];
+        assert_eq!(set(&path, &wanted).unwrap(), ["Gone"]);
+        let now = fs::read_to_string(&path).unwrap();
+        assert_eq!(now, "New words.\n\n## Other name\n- [ ] New\n- [x] One\n- [x] Two\n");
+    }
+
+    #[test]
+    fn boxes_with_the_same_words_are_ticked_one_each() {
+        let (_folder, path) = plan("- [ ] Test\n- [ ] Test\n- [ ] Test\n");
+        set(&path, &[(one("", "Test"), true), (one("", "Test"), true)]).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "- [x] Test\n- [x] Test\n- [ ] Test\n");
+    }
+
+    #[test]
+    fn words_that_were_saved_meanwhile_are_put_back() {
+        let (_folder, path) = plan("- [ ] One\n");
+        assert!(!put(&path, b"something older", b"- [x] One\n").unwrap());
+        assert_eq!(fs::read_to_string(&path).unwrap(), "- [ ] One\n");
+        assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_link_that_an_agent_puts_there_is_not_followed() {
+        let (_folder, path) = plan("- [ ] One\n");
+        let victim = path.with_file_name("victim.md");
+        fs::rename(&path, &victim).unwrap();
+        std::os::unix::fs::symlink(&victim, &path).unwrap();
+        let refused = set(&path, &[(one("", "One"), true)]).unwrap_err();
+        assert!(refused.to_string().contains("link"), "{refused}");
+        assert_eq!(fs::read_to_string(&victim).unwrap(), "- [ ] One\n");
+    }
+}

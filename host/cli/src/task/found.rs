@@ -1,0 +1,148 @@
+//! What is found on this machine and in a folder: agents, plans, and the command that runs its tests. Starts nothing and
+//! writes nothing.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use baton_runtime::agents::find_program;
+use baton_runtime::core::Workflow;
+use baton_runtime::core::workflow::{AgentKind, Role};
+use serde_json::Value;
+
+use crate::exit::Usage;
+
+/// Agents in the order in which they are taken where nobody names one.
+const AGENTS: [&str; 4] = ["claude", "codex", "acp:opencode acp", "acp:gemini --acp"];
+/// Files that people write a plan into, the likeliest first.
+const PLANS: [&str; 8] =
+    ["PLAN.md", "plan.md", "TODO.md", "todo.md", "TASKS.md", "ROADMAP.md", "docs/PLAN.md", "docs/plan.md"];
+/// A file of a project that is larger than this is not one that people write.
+const FILE_BYTES_MAX: u64 = 1 << 20;
+
+/// The agents that are installed, the first one first.
+pub(crate) fn agents() -> Vec<AgentKind> {
+    let path = std::env::var_os("PATH");
+    let kinds = AGENTS.iter().filter_map(|agent| agent.parse::<AgentKind>().ok());
+    kinds.filter(|kind| find_program(kind, &Role::of(kind.clone()), path.as_deref()).is_ok()).collect()
+}
+
+/// The workflow with an agent in every role of which nobody named one, if any is installed.
+pub(crate) fn with_an_agent(workflow: Workflow) -> Workflow {
+    if !workflow.lacks_agent() {
+        return workflow;
+    }
+    match agents().first() {
+        Some(agent) => workflow.with_agent_found(agent),
+        None => workflow,
+    }
+}
+
+/// Nothing begins that nobody could work on.
+pub(crate) fn expect_agent(workflow: &Workflow) -> Result<(), Usage> {
+    match workflow.lacks_agent() {
+        false => Ok(()),
+        true => Err(Usage(
+            "no agent is named, and none is installed here: `npm install -g @anthropic-ai/claude-code` or \
+             `npm install -g @openai/codex`, or name one with --agent (`baton agents` lists those that Baton knows)"
+                .into(),
+        )),
+    }
+}
+
+/// The plans of a folder, the likeliest first. One file that is there under two names is one.
+pub(crate) fn plans(folder: &Path) -> Vec<PathBuf> {
+    let mut seen: Vec<PathBuf> = Vec::new();
+    let there = PLANS.iter().map(|name| folder.join(name)).filter(|path| path.is_file());
+    there
+        .filter(|path| {
+            let real = fs::canonicalize(path).unwrap_or_else(|_| path.clone());
+            let is_new = !seen.contains(&real);
+            seen.push(real);
+            is_new
+        })
+        .collect()
+}
+
+/// The command that most likely runs the tests of a project.
+pub(crate) fn check(folder: &Path) -> Option<String> {
+    let has = |name: &str| folder.join(name).is_file();
+    let read = |name: &str| {
+        let path = folder.join(name);
+        let is_small = fs::metadata(&path).is_ok_and(|told| told.is_file() && told.len() <= FILE_BYTES_MAX);
+        is_small.then(|| fs::read_to_string(path).ok()).flatten()
+    };
+    if let Some(manifest) = read("Cargo.toml") {
+        let is_workspace = manifest.lines().any(|line| line.trim() == "[workspace]");
+        return Some(if is_workspace { "cargo test --workspace" } else { "cargo test" }.to_owned());
+    }
+    if let Some(package) = read("package.json").and_then(|text| serde_json::from_str::<Value>(&text).ok())
+        && let Some(script) = package["scripts"]["test"].as_str()
+        && !script.contains("no test specified")
+    {
+        let by = [("pnpm-lock.yaml", "pnpm test"), ("yarn.lock", "yarn test"), ("bun.lock", "bun run test")];
+        let by = by.into_iter().find(|(lock, _)| has(lock)).map_or("npm test", |(_, command)| command);
+        return Some(by.to_owned());
+    }
+    if has("go.mod") {
+        return Some("go test ./...".to_owned());
+    }
+    let of_target = |name: &str, command: &str| {
+        let makes = read(name)?.lines().any(|line| line == "test:" || line.starts_with("test: "));
+        makes.then(|| command.to_owned())
+    };
+    if let Some(found) = of_target("Makefile", "make test").or_else(|| of_target("justfile", "just test")) {
+        return Some(found);
+    }
+    if has("pytest.ini")
+        || has("tox.ini")
+        || read("pyproject.toml").is_some_and(|text| text.contains("pytest"))
+    {
+        return Some("python3 -m pytest -q".to_owned());
+    }
+    if has("pyproject.toml") || has("setup.py") {
+        return Some("python3 -m unittest -q".to_owned());
+    }
+    let others = [
+        ("mix.exs", "mix test"),
+        ("build.gradle", "./gradlew test"),
+        ("build.gradle.kts", "./gradlew test"),
+        ("pom.xml", "mvn -q test"),
+        ("Gemfile", "bundle exec rake test"),
+        ("Package.swift", "swift test"),
+    ];
+    others.into_iter().find(|(name, _)| has(name)).map(|(_, command)| command.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tests_of_a_project_are_found_by_its_files() {
+        let cases = [
+            ("Cargo.toml", "[package]\n", Some("cargo test")),
+            ("Cargo.toml", "[workspace]\n", Some("cargo test --workspace")),
+            ("package.json", r#"{"scripts":{"test":"vitest"}}"#, Some("npm test")),
+            ("package.json", r#"{"scripts":{"test":"echo \"Error: no test specified\" && exit 1"}}"#, None),
+            ("package.json", "no json", None),
+            ("Makefile", "all: x\ntest: x\n\tsh t\n", Some("make test")),
+            ("Makefile", "all: test\n", None),
+            ("pyproject.toml", "[tool.pytest.ini_options]\n", Some("python3 -m pytest -q")),
+            ("go.mod", "module x\n", Some("go test ./...")),
+            ("notes.txt", "", None),
+        ];
+        for (name, text, expected) in cases {
+            let folder = tempfile::tempdir().unwrap();
+            fs::write(folder.path().join(name), text).unwrap();
+            assert_eq!(check(folder.path()).as_deref(), expected, "{name}: {text}");
+        }
+    }
+
+    #[test]
+    fn a_plan_that_has_two_names_is_found_once() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("TODO.md"), "- [ ] a\n").unwrap();
+        std::os::unix::fs::symlink("TODO.md", folder.path().join("PLAN.md")).unwrap();
+        assert_eq!(plans(folder.path()), [folder.path().join("PLAN.md")]);
+    }
+}

@@ -1,0 +1,246 @@
+//! What a run is made from: a workflow file, a plan in Markdown, or a sentence. Each becomes the text of a workflow, which is
+//! read like any other; so whatever holds for a workflow holds for all three.
+
+pub(crate) mod boxes;
+pub(crate) mod found;
+pub(crate) mod plan;
+mod writing;
+
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use baton_runtime::core::Workflow;
+use baton_runtime::core::workflow::file::{self, FILE_BYTES_MAX, Reading};
+use baton_runtime::core::workflow::{AgentKind, Objective, Phase, PlanBox, Source, paths};
+
+use crate::args::PlaceArgs;
+use crate::exit::Usage;
+use crate::layers::Layers;
+use crate::place::{Place, shell_quoted};
+use plan::Plan;
+pub(crate) use writing::{AllTicked, Draft};
+
+/// What a person points at.
+#[derive(Clone, Debug)]
+pub(crate) enum Task {
+    /// A workflow file.
+    File(PathBuf),
+    /// A plan in Markdown.
+    Plan(PathBuf),
+    /// A sentence, and the commands that must exit 0 when it is done.
+    Sentence { text: String, checks: Vec<String> },
+}
+
+/// A task that was read, without the layers beneath it.
+pub(crate) struct Read {
+    pub(crate) reading: Reading,
+    /// What was made of it; nothing for a workflow file, which is one.
+    draft: Option<Draft>,
+    /// The plan that it was made of, without links.
+    plan: Option<PathBuf>,
+}
+
+impl Task {
+    /// The task that a file holds: a plan, where its name says that it is Markdown.
+    pub(crate) fn of_file(path: &Path) -> Self {
+        let ending = path.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase());
+        match ending.as_deref() {
+            Some("md" | "markdown" | "mdown") => Task::Plan(path.to_owned()),
+            _ => Task::File(path.to_owned()),
+        }
+    }
+
+    /// What to type for it: "baton run w.toml".
+    pub(crate) fn command(&self) -> String {
+        match self {
+            Task::File(path) | Task::Plan(path) => {
+                format!("baton run {}", shell_quoted(&path.to_string_lossy()))
+            }
+            Task::Sentence { text, checks } => {
+                let checks = checks.iter().map(|check| format!(" --check {}", shell_quoted(check)));
+                format!("baton do {}{}", shell_quoted(text), checks.collect::<String>())
+            }
+        }
+    }
+
+    /// The same for a process that is started elsewhere.
+    pub(crate) fn arguments(&self) -> anyhow::Result<Vec<OsString>> {
+        Ok(match self {
+            Task::File(path) | Task::Plan(path) => vec!["run".into(), std::path::absolute(path)?.into()],
+            Task::Sentence { text, checks } => {
+                let checks = checks.iter().map(|check| OsString::from(format!("--check={check}")));
+                ["do".into(), text.into()].into_iter().chain(checks).collect()
+            }
+        })
+    }
+
+    /// The folder that paths in it start from, absolute.
+    pub(crate) fn base(&self) -> anyhow::Result<PathBuf> {
+        match self {
+            Task::File(path) | Task::Plan(path) => folder_of(path),
+            Task::Sentence { .. } => Ok(std::env::current_dir()?),
+        }
+    }
+
+    /// Reads it alone.
+    pub(crate) fn read(&self, place: &PlaceArgs) -> anyhow::Result<Read> {
+        match self {
+            Task::File(path) => {
+                let text = text_of(path)?;
+                let base = folder_of(path)?;
+                let mut beside = |path: &str| fs::read_to_string(path).map_err(|error| error.to_string());
+                let origin = path.display().to_string();
+                let reading = file::read(&text, &origin, &base.to_string_lossy(), &mut beside)?;
+                Ok(Read { reading, draft: None, plan: None })
+            }
+            Task::Plan(path) => {
+                let plan = plan::read(&text_of(path)?);
+                let real = fs::canonicalize(path).map_err(|error| unreadable(path, &error))?;
+                let workspace = Place::here(place)?.config.workspace;
+                let draft = Draft::of_plan(&plan, path, &workspace)?;
+                self.drafted(draft, Some(real))
+            }
+            Task::Sentence { text, checks } => self.drafted(Draft::of_sentence(text, checks)?, None),
+        }
+    }
+
+    fn drafted(&self, draft: Draft, plan: Option<PathBuf>) -> anyhow::Result<Read> {
+        let origin = match self {
+            Task::File(path) | Task::Plan(path) => path.display().to_string(),
+            Task::Sentence { .. } => "the sentence".to_owned(),
+        };
+        let base = self.base()?;
+        let mut nothing = |_: &str| Err("nothing is read from files here".to_owned());
+        // Relative to where it is saved, which is where the person is; paths in it start from the folder of the plan.
+        let text = match &plan {
+            Some(plan) => {
+                Draft { plan: Some(plan.to_string_lossy().into_owned()), ..draft.clone() }.text(None)
+            }
+            None => draft.text(None),
+        };
+        let reading = file::read(&text, &origin, &base.to_string_lossy(), &mut nothing)?;
+        Ok(Read { reading, draft: Some(draft), plan })
+    }
+
+    /// Reads it and the layers beneath it.
+    pub(crate) fn over_layers(&self, place: &PlaceArgs) -> anyhow::Result<(Workflow, Layers)> {
+        let read = self.read(place)?;
+        let folder = Place::folder(place, read.reading.workflow())?;
+        let layers = Layers::read(folder.as_deref())?;
+        Ok((layers.beneath(read.reading), layers))
+    }
+
+    /// Reads it for a run: over the layers beneath it, with the agent that is named or found, and with what it was made from.
+    pub(crate) fn for_run(
+        &self,
+        agent: Option<&AgentKind>,
+        script: Option<&Path>,
+        place: &PlaceArgs,
+    ) -> anyhow::Result<Workflow> {
+        let Read { reading, draft, plan } = self.read(place)?;
+        let folder = Place::folder(place, reading.workflow())?;
+        let workflow = Layers::read(folder.as_deref())?.beneath(reading);
+        let mut workflow = match agent {
+            Some(agent) => workflow.with_agent(absolute_program(agent)),
+            None => found::with_an_agent(workflow),
+        };
+        if let Some(script) = script {
+            let script = std::path::absolute(script)?.to_string_lossy().into_owned();
+            for role in workflow.roles.values_mut().filter(|role| role.agent == AgentKind::Rehearsal) {
+                role.script = Some(script.clone());
+            }
+        }
+        if let Some(ticked) = &mut workflow.plan {
+            let real = fs::canonicalize(&ticked.path)
+                .map_err(|error| unreadable(Path::new(&ticked.path), &error))?;
+            let plan = plan::read(&text_of(&real)?);
+            ticked.path = real.to_string_lossy().into_owned();
+            ticked.boxes = boxes_of(&plan, &workflow.phases);
+        }
+        let played = workflow.phases.first().map(|phase| String::from(workflow.role_of(phase).agent.clone()));
+        let as_file = |draft: &Draft| draft.text(played.as_deref());
+        workflow.source = Some(match (self, draft, plan) {
+            (Task::Sentence { text, .. }, Some(draft), _) => {
+                Source::Sentence { text: text.clone(), workflow: as_file(&draft) }
+            }
+            (_, Some(draft), Some(real)) => {
+                Source::Plan { path: real.to_string_lossy().into_owned(), workflow: as_file(&draft) }
+            }
+            (Task::File(path) | Task::Plan(path), ..) => {
+                let real = fs::canonicalize(path).map_err(|error| unreadable(path, &error))?;
+                Source::File { path: real.to_string_lossy().into_owned() }
+            }
+            (Task::Sentence { text, .. }, None, _) => {
+                Source::Sentence { text: text.clone(), workflow: String::new() }
+            }
+        });
+        Ok(workflow)
+    }
+}
+
+/// The boxes that are open, each with the objective that has its words. Both are in the same order, but for what a person has
+/// put in or taken out of one of them.
+fn boxes_of(plan: &Plan, phases: &[Phase]) -> Vec<PlanBox> {
+    let mut objectives: Vec<&Objective> = phases.iter().flat_map(|phase| &phase.objectives).collect();
+    let mut boxes = Vec::new();
+    for (heading, item) in plan.boxes().filter(|(_, item)| !item.ticked) {
+        let first_line =
+            |one: &&Objective| one.description.lines().next().unwrap_or_default().trim() == item.line;
+        if let Some(at) = objectives.iter().position(first_line) {
+            let objective = objectives.remove(at).id.clone();
+            boxes.push(PlanBox { objective, heading: heading.to_owned(), line: item.line.clone() });
+        }
+    }
+    boxes
+}
+
+/// A path on the command line starts from where the person is, and the agent is started elsewhere.
+fn absolute_program(agent: &AgentKind) -> AgentKind {
+    let absolute = |path: &str| {
+        std::path::absolute(path).map_or_else(|_| path.to_owned(), |path| path.to_string_lossy().into_owned())
+    };
+    agent.clone().with_program(absolute)
+}
+
+/// The folder that a file lies in, absolute.
+pub(crate) fn folder_of(path: &Path) -> anyhow::Result<PathBuf> {
+    let whole = std::path::absolute(path).map_err(|error| unreadable(path, &error))?;
+    Ok(whole.parent().unwrap_or(Path::new("/")).to_owned())
+}
+
+/// The text of a task file. What is no file of a reasonable size is not read.
+fn text_of(path: &Path) -> anyhow::Result<String> {
+    let told = fs::metadata(path).map_err(|error| unreadable(path, &error))?;
+    if told.is_dir() {
+        return Err(unreadable(path, &io::Error::from(io::ErrorKind::IsADirectory)).into());
+    }
+    if told.len() > FILE_BYTES_MAX as u64 {
+        let (name, bytes) = (path.display(), told.len());
+        return Err(Usage(format!(
+            "{name} has {bytes} bytes, and a task may have {FILE_BYTES_MAX}: is this the right file?"
+        ))
+        .into());
+    }
+    Ok(fs::read_to_string(path).map_err(|error| unreadable(path, &error))?)
+}
+
+fn unreadable(path: &Path, error: &io::Error) -> Usage {
+    let name = path.to_string_lossy();
+    let hint = match error.kind() {
+        io::ErrorKind::NotFound if name.contains(' ') => {
+            format!("\n    if it is what is to be done: baton do {}", shell_quoted(&name))
+        }
+        io::ErrorKind::NotFound => "\n    `baton init` writes one for this folder; \
+             `baton do 'What is to be done' --check 'make test'` needs none"
+            .to_owned(),
+        _ => String::new(),
+    };
+    Usage(format!("the workflow {name} cannot be read: {error}{hint}"))
+}
+
+/// The name of a workflow that is made of words.
+pub(crate) fn name_of(words: &str) -> String {
+    paths::slug(words)
+}

@@ -1,0 +1,388 @@
+//! A plan in Markdown: headings are phases, boxes are objectives, paths in code spans are files, a line `verify: …` is a
+//! check. Reads text, and says where each box is; opens nothing.
+
+use std::ops::Range;
+use std::path::Path;
+
+use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
+
+/// Endings by which a word in a code span is known to be a file, where no folder stands before it.
+const ENDINGS: [&str; 45] = [
+    "c", "cc", "cfg", "cpp", "cs", "css", "csv", "dart", "ex", "exs", "go", "h", "hpp", "hs", "html", "ini",
+    "java", "js", "json", "jsx", "kt", "lock", "lua", "md", "mjs", "ml", "nix", "org", "php", "pl", "proto",
+    "py", "rb", "rs", "rst", "scala", "sh", "sql", "swift", "tex", "toml", "ts", "tsx", "txt", "yaml",
+];
+/// Words before a path that is only read.
+const READING: [&str; 17] = [
+    "against",
+    "by",
+    "following",
+    "follow",
+    "from",
+    "like",
+    "of",
+    "per",
+    "read",
+    "reads",
+    "see",
+    "than",
+    "under",
+    "using",
+    "via",
+    "with",
+    "without",
+];
+/// Words by which a box begins whose paths are gone when it is done.
+const REMOVING: [&str; 5] = ["delete", "deletes", "drop", "remove", "removes"];
+/// Words by which a box begins whose first path is gone when it is done.
+const MOVING: [&str; 6] = ["extract", "move", "moves", "rename", "renames", "replace"];
+/// Words before the place that something is moved to.
+const TO: [&str; 3] = ["as", "into", "to"];
+
+/// What a plan says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Plan {
+    /// Its first heading, where that has no boxes of its own.
+    pub(crate) title: Option<String>,
+    /// The headings that have boxes, in order, and first the boxes that stand under none.
+    pub(crate) sections: Vec<Section>,
+    /// The check of every section that has none.
+    pub(crate) verify: Option<String>,
+}
+
+/// A heading with boxes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Section {
+    /// The heading; empty where there is none.
+    pub(crate) heading: String,
+    /// Its boxes.
+    pub(crate) boxes: Vec<Item>,
+    /// Its check.
+    pub(crate) verify: Option<String>,
+    /// Something else stands under the heading, which whoever works on it should read.
+    pub(crate) has_words: bool,
+}
+
+/// A box.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Item {
+    /// What is to be done, all of it.
+    pub(crate) text: String,
+    /// Its first line.
+    pub(crate) line: String,
+    /// It is ticked.
+    pub(crate) ticked: bool,
+    /// Where its mark is: the byte between the brackets.
+    pub(crate) mark: usize,
+    /// Files that must exist when it is done.
+    pub(crate) files: Vec<String>,
+    /// Its own check.
+    pub(crate) verify: Option<String>,
+}
+
+impl Plan {
+    /// All boxes, each with its heading.
+    pub(crate) fn boxes(&self) -> impl Iterator<Item = (&str, &Item)> {
+        self.sections
+            .iter()
+            .flat_map(|section| section.boxes.iter().map(move |item| (section.heading.as_str(), item)))
+    }
+}
+
+/// Reads a plan.
+pub(crate) fn read(text: &str) -> Plan {
+    let scan = Scan::of(text);
+    let mut plan = Plan::default();
+    for (index, found) in scan.sections.iter().enumerate() {
+        let mut section = Section { heading: found.heading.clone(), ..Section::default() };
+        let inside: Vec<&FoundBox> = scan.boxes.iter().filter(|one| one.section == index).collect();
+        let outside = scan.outside(found.body.clone(), &inside);
+        let mut words = String::new();
+        for line in outside.iter().flat_map(|range| text.get(range.clone()).unwrap_or_default().lines()) {
+            match check_of(line) {
+                Some(check) => section.verify = Some(joined(section.verify.take(), check)),
+                None => words.push_str(line.trim()),
+            }
+        }
+        section.has_words = !words.trim_matches(['-', '*', '_', '=', ' ']).is_empty();
+        section.boxes = inside.iter().map(|one| scan.item(text, one)).collect();
+        if section.boxes.is_empty() {
+            if index <= 1 && plan.title.is_none() && !section.heading.is_empty() {
+                plan.title = Some(section.heading);
+            }
+            // What stands before the first phase holds for every phase.
+            if plan.sections.is_empty()
+                && let Some(check) = section.verify
+            {
+                plan.verify = Some(joined(plan.verify.take(), &check));
+            }
+            continue;
+        }
+        plan.sections.push(section);
+    }
+    plan
+}
+
+fn joined(before: Option<String>, check: &str) -> String {
+    match before {
+        Some(before) => format!("{before} && {check}"),
+        None => check.to_owned(),
+    }
+}
+
+/// The command of a line "verify: …".
+fn check_of(line: &str) -> Option<&str> {
+    let line = line.trim().trim_start_matches(['-', '+', '>', ' ']);
+    let line = line.trim_start_matches(['*', '_', ' ']);
+    let word = line.get(..6).filter(|word| word.eq_ignore_ascii_case("verify"))?;
+    let rest = line[word.len()..].trim_start_matches(['*', '_']).strip_prefix(':')?;
+    let rest = rest.trim_start_matches(['*', '_']).trim();
+    let command = rest.strip_prefix('`').and_then(|rest| rest.strip_suffix('`')).unwrap_or(rest).trim();
+    (!command.is_empty()).then_some(command)
+}
+
+struct FoundSection {
+    heading: String,
+    body: Range<usize>,
+}
+
+struct FoundBox {
+    section: usize,
+    ticked: bool,
+    mark: usize,
+    /// The item without its box.
+    text: Range<usize>,
+    /// Code spans of its own: where each is, and what it says.
+    spans: Vec<(usize, String)>,
+}
+
+/// Where everything is.
+struct Scan {
+    sections: Vec<FoundSection>,
+    boxes: Vec<FoundBox>,
+    /// Code blocks: nothing in them is a check.
+    blocks: Vec<Range<usize>>,
+}
+
+impl Scan {
+    fn of(text: &str) -> Self {
+        let mut scan = Self {
+            sections: vec![FoundSection { heading: String::new(), body: 0..text.len() }],
+            boxes: Vec::new(),
+            blocks: Vec::new(),
+        };
+        let mut items: Vec<(Range<usize>, Option<usize>)> = Vec::new();
+        let mut heading: Option<String> = None;
+        for (event, range) in Parser::new_ext(text, Options::ENABLE_TASKLISTS).into_offset_iter() {
+            match event {
+                Event::Start(Tag::Heading { .. }) if items.is_empty() => {
+                    heading = Some(String::new());
+                    if let Some(last) = scan.sections.last_mut() {
+                        last.body.end = range.start;
+                    }
+                    scan.sections.push(FoundSection { heading: String::new(), body: range.end..text.len() });
+                }
+                Event::End(TagEnd::Heading(_)) if items.is_empty() => {
+                    if let (Some(said), Some(last)) = (heading.take(), scan.sections.last_mut()) {
+                        last.heading = said.trim().to_owned();
+                    }
+                }
+                Event::Start(Tag::Item) => items.push((range, None)),
+                Event::End(TagEnd::Item) => drop(items.pop()),
+                Event::Start(Tag::CodeBlock(_)) => scan.blocks.push(range),
+                Event::TaskListMarker(ticked) => {
+                    if let Some((item, own)) = items.last_mut() {
+                        *own = Some(scan.boxes.len());
+                        scan.boxes.push(FoundBox {
+                            section: scan.sections.len().saturating_sub(1),
+                            ticked,
+                            mark: range.start + 1,
+                            text: range.end..item.end,
+                            spans: Vec::new(),
+                        });
+                    }
+                }
+                Event::Code(code) => match &mut heading {
+                    Some(heading) => heading.push_str(&code),
+                    None => {
+                        let own = items.iter().rev().find_map(|(_, own)| *own);
+                        if let Some(found) = own.and_then(|own| scan.boxes.get_mut(own)) {
+                            found.spans.push((range.start, code.into_string()));
+                        }
+                    }
+                },
+                Event::Text(words) => {
+                    if let Some(heading) = &mut heading {
+                        heading.push_str(&words);
+                    }
+                }
+                _ => {}
+            }
+        }
+        scan
+    }
+
+    /// What of a range is in no box and in no code block.
+    fn outside(&self, body: Range<usize>, boxes: &[&FoundBox]) -> Vec<Range<usize>> {
+        let mut holes: Vec<Range<usize>> =
+            boxes.iter().map(|one| one.mark.saturating_sub(1)..one.text.end).collect();
+        holes.extend(self.blocks.iter().cloned());
+        without(body, holes)
+    }
+
+    fn item(&self, text: &str, found: &FoundBox) -> Item {
+        // A box within it is an objective of its own; the bullet before that box goes with it.
+        let nested =
+            self.boxes.iter().filter(|other| other.mark > found.mark && found.text.contains(&other.mark));
+        let line_start = |at: usize| text[..at].rfind('\n').map_or(0, |newline| newline + 1);
+        let holes = nested.map(|other| line_start(other.mark)..other.text.end).collect();
+        let mut lines: Vec<&str> = Vec::new();
+        let mut verify = None;
+        for range in without(found.text.clone(), holes) {
+            let in_block = |line: &str| {
+                let at = line.as_ptr() as usize - text.as_ptr() as usize;
+                self.blocks.iter().any(|block| block.contains(&at))
+            };
+            for line in text.get(range).unwrap_or_default().lines() {
+                match check_of(line) {
+                    Some(check) if !in_block(line) => verify = Some(joined(verify, check)),
+                    _ => lines.push(line),
+                }
+            }
+        }
+        let whole = dedented(&lines);
+        let line = whole.lines().next().unwrap_or_default().trim().to_owned();
+        let files = files_of(&line, text, found);
+        Item { text: whole, line, ticked: found.ticked, mark: found.mark, files, verify }
+    }
+}
+
+/// A range without others.
+fn without(whole: Range<usize>, mut holes: Vec<Range<usize>>) -> Vec<Range<usize>> {
+    holes.sort_by_key(|hole| hole.start);
+    let mut left = Vec::new();
+    let mut at = whole.start;
+    for hole in holes {
+        if hole.start > at && hole.start < whole.end {
+            left.push(at..hole.start);
+        }
+        at = at.max(hole.end);
+    }
+    if at < whole.end {
+        left.push(at..whole.end);
+    }
+    left
+}
+
+/// Lines of an item, the first as it is and the others without the margin that they have in common.
+fn dedented(lines: &[&str]) -> String {
+    let margin = |line: &&&str| line.len() - line.trim_start().len();
+    let rest = || lines.iter().skip(1).filter(|line| !line.trim().is_empty());
+    let margin = rest().map(|line| margin(&line)).min().unwrap_or_default();
+    let mut text = lines.first().map_or("", |line| line.trim()).to_owned();
+    for line in lines.iter().skip(1) {
+        text.push('\n');
+        text.push_str(line.get(margin..).unwrap_or_default().trim_end());
+    }
+    text.trim().to_owned()
+}
+
+/// The paths in code spans that must be there when the box is done: not what is only read, nor what is taken away.
+fn files_of(line: &str, text: &str, found: &FoundBox) -> Vec<String> {
+    let first = line.split_whitespace().next().unwrap_or_default().to_lowercase();
+    if REMOVING.contains(&first.as_str()) {
+        return Vec::new();
+    }
+    let moves = MOVING.contains(&first.as_str());
+    let mut files: Vec<String> = Vec::new();
+    for (at, span) in &found.spans {
+        let before = text.get(found.text.start..*at).unwrap_or_default();
+        let word = before.split_whitespace().next_back().unwrap_or_default();
+        let word = word.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
+        let is_meant = if moves { TO.contains(&word.as_str()) } else { !READING.contains(&word.as_str()) };
+        let path = span.trim().trim_start_matches("./");
+        if is_meant && is_file(path) && !files.iter().any(|known| known == path) {
+            files.push(path.to_owned());
+        }
+    }
+    files
+}
+
+/// Whether a word can only be a file of the workspace.
+fn is_file(word: &str) -> bool {
+    let plain = |c: char| c.is_alphanumeric() || "/._-+@".contains(c);
+    let parts_are_plain = word.split('/').all(|part| !matches!(part, "" | "." | ".." | ".git" | ".baton"));
+    if word.is_empty() || !word.chars().all(plain) || !parts_are_plain {
+        return false;
+    }
+    let Some(ending) = Path::new(word).extension().and_then(|ending| ending.to_str()) else { return false };
+    let starts_well = ending.starts_with(|c: char| c.is_ascii_alphabetic());
+    match word.contains('/') {
+        true => starts_well && ending.len() <= 8,
+        false => ENDINGS.contains(&ending) || ending == "yml",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PLAN: &str = "# Split the parser\n\nWhy: it is slow.\n\nverify: `cargo check`\n\n## Survey\n\n- [x] Read `src/parser.rs`\n\
+                        - [ ] Write `notes/plan.md`, see `docs/design.md`\n\n## Move\n\nMind the callers.\n\n\
+                        - [ ] Create `crates/parser/Cargo.toml`\n      with the code of\n      the old one\n\
+                        \x20 verify: cargo test -p parser\n  - [ ] Move `src/a.rs` to `crates/parser/src/a.rs`\n\
+                        1. [ ] Remove `src/parser.rs`\n\n```\n- [ ] not a box\nverify: no\n```\n\n**Verify:** `cargo test`\n";
+
+    #[test]
+    fn headings_boxes_files_and_checks_are_read() {
+        let plan = read(PLAN);
+        insta::assert_debug_snapshot!(plan);
+        for (_, item) in plan.boxes() {
+            let mark = &PLAN[item.mark - 1..item.mark + 2];
+            assert_eq!(mark, if item.ticked { "[x]" } else { "[ ]" });
+        }
+    }
+
+    #[test]
+    fn boxes_need_no_heading_and_words_are_no_boxes() {
+        let plan = read("- [ ] One\n- two\n* [X] Three\n");
+        assert_eq!(plan.sections.len(), 1);
+        assert_eq!(plan.sections[0].heading, "");
+        let boxes: Vec<(&str, bool)> =
+            plan.boxes().map(|(_, item)| (item.line.as_str(), item.ticked)).collect();
+        assert_eq!(boxes, [("One", false), ("Three", true)]);
+        assert_eq!(read("# A\n\nJust words.\n").sections, []);
+        assert_eq!(read("").sections, []);
+    }
+
+    #[test]
+    fn only_what_can_be_a_file_is_one() {
+        for yes in ["src/a.rs", "README.md", "a/b.c/d.weird", "Cargo.toml", ".github/workflows/ci.yml"] {
+            assert!(is_file(yes), "{yes}");
+        }
+        for no in [
+            "and/or",
+            "self.name",
+            "a b.rs",
+            "../x.rs",
+            "/etc/x.conf",
+            "src/",
+            "v1.2",
+            "src/*.rs",
+            "f()",
+            ".git/config.x",
+        ] {
+            assert!(!is_file(no), "{no}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_text_makes_the_reader_panic(text in "([-#*`> \\[\\]xé\n:]|verify:|- \\[ \\] |\n\n){0,60}") {
+            for (_, item) in read(&text).boxes() {
+                let mark = text.as_bytes().get(item.mark).copied();
+                proptest::prop_assert!(matches!(mark, Some(b' ' | b'x' | b'X')), "{:?}", item);
+            }
+        }
+    }
+}

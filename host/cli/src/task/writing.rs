@@ -1,0 +1,219 @@
+//! A workflow as text, made of a plan, a sentence or what was found in a folder. What it writes is the smallest form, for
+//! people who go on with it.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use toml::Value;
+
+use super::plan::{Item, Plan, Section};
+use crate::exit::Usage;
+
+/// Characters of a title; a heading may have more.
+const TITLE_CHARS_MAX: usize = 200;
+/// Characters of a heading that a prompt can name.
+const SECTION_CHARS_MAX: usize = 120;
+/// Bytes of a path that a prompt can name.
+const CONTEXT_PATH_MAX: usize = 120;
+
+/// A workflow that is about to be written.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Draft {
+    /// What it was made from, for its first line.
+    pub(crate) made_from: String,
+    pub(crate) name: Option<String>,
+    pub(crate) goal: Option<String>,
+    /// The plan whose boxes are ticked, relative to where it is written.
+    pub(crate) plan: Option<String>,
+    pub(crate) phases: Vec<DraftPhase>,
+}
+
+/// A phase of it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct DraftPhase {
+    pub(crate) title: Option<String>,
+    pub(crate) objectives: Vec<DraftObjective>,
+    pub(crate) verify: Option<String>,
+    /// The file, and the heading in it, that say more.
+    pub(crate) context: Option<(String, String)>,
+}
+
+/// An objective of it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct DraftObjective {
+    pub(crate) description: String,
+    pub(crate) files: Vec<String>,
+    pub(crate) verify: Option<String>,
+}
+
+impl Draft {
+    /// One phase with one objective.
+    pub(crate) fn of_sentence(sentence: &str, checks: &[String]) -> Result<Draft, Usage> {
+        let sentence = sentence.trim();
+        if sentence.is_empty() {
+            return Err(Usage(
+                "there is nothing to do: baton do 'Move the parser into its own crate'".into(),
+            ));
+        }
+        let objective = DraftObjective { description: sentence.to_owned(), ..DraftObjective::default() };
+        let verify = (!checks.is_empty()).then(|| all_of(checks));
+        let phase = DraftPhase { objectives: vec![objective], verify, ..DraftPhase::default() };
+        Ok(Draft {
+            made_from: "a sentence".to_owned(),
+            name: Some(super::name_of(sentence)),
+            goal: None,
+            plan: None,
+            phases: vec![phase],
+        })
+    }
+
+    /// What of a plan is not ticked. Paths start from `workspace`, where the plan is named if it lies there.
+    pub(crate) fn of_plan(plan: &Plan, path: &Path, workspace: &Path) -> anyhow::Result<Draft> {
+        let within = std::path::absolute(path)?
+            .strip_prefix(workspace)
+            .ok()
+            .map(|path| path.to_string_lossy().into_owned());
+        let within = within.filter(|path| path.len() <= CONTEXT_PATH_MAX);
+        let draft = Draft::of_boxes(plan, &path.display().to_string(), within.as_deref())?;
+        Ok(Draft { plan: Some(within_or(path, workspace)?), ..draft })
+    }
+
+    /// What of the boxes of a text is not ticked. `file` is where the text lies in the workspace.
+    pub(crate) fn of_boxes(plan: &Plan, name: &str, file: Option<&str>) -> anyhow::Result<Draft> {
+        let (ticked, all) = plan
+            .boxes()
+            .fold((0, 0), |(ticked, all), (_, item)| (ticked + usize::from(item.ticked), all + 1));
+        if all == 0 {
+            return Err(Usage(format!(
+                "{name} has no boxes: write what is to be done as `- [ ] Create crates/parser`, below headings that \
+                 become the phases"
+            ))
+            .into());
+        }
+        if ticked == all {
+            return Err(AllTicked(format!("every box of {name} is ticked: nothing is left to do")).into());
+        }
+        let phase = |section: &Section| {
+            let objectives: Vec<DraftObjective> =
+                section.boxes.iter().filter(|item| !item.ticked).map(objective).collect();
+            let heading = section.heading.as_str();
+            let can_be_named = section.has_words
+                && !heading.is_empty()
+                && heading.chars().count() <= SECTION_CHARS_MAX
+                && !heading.chars().any(char::is_control);
+            (!objectives.is_empty()).then(|| DraftPhase {
+                title: (!heading.is_empty()).then(|| heading.chars().take(TITLE_CHARS_MAX).collect()),
+                objectives,
+                verify: section.verify.clone().or_else(|| plan.verify.clone()),
+                context: file.filter(|_| can_be_named).map(|file| (file.to_owned(), heading.to_owned())),
+            })
+        };
+        Ok(Draft {
+            made_from: name.to_owned(),
+            name: None,
+            goal: plan.title.clone(),
+            plan: None,
+            phases: plan.sections.iter().filter_map(phase).collect(),
+        })
+    }
+
+    /// The text, with the agent where one is to be named.
+    pub(crate) fn text(&self, agent: Option<&str>) -> String {
+        let mut text =
+            format!("# Made from {} by Baton; `baton schema` describes every key.\n", self.made_from);
+        let said = [
+            ("name", self.name.as_deref()),
+            ("goal", self.goal.as_deref()),
+            ("agent", agent),
+            ("plan", self.plan.as_deref()),
+        ];
+        for (key, value) in said {
+            if let Some(value) = value {
+                let _ = writeln!(text, "{key} = {}", quoted(value));
+            }
+        }
+        for phase in &self.phases {
+            text.push_str("\n[[phases]]\n");
+            if let Some(title) = &phase.title {
+                let _ = writeln!(text, "title = {}", quoted(title));
+            }
+            match phase.objectives.as_slice() {
+                [only] => {
+                    let _ = writeln!(text, "do = [{}]", only.text());
+                }
+                several => {
+                    let lines = several.iter().map(|one| format!("    {},\n", one.text()));
+                    let _ = write!(text, "do = [\n{}]\n", lines.collect::<String>());
+                }
+            }
+            if let Some(verify) = &phase.verify {
+                let _ = writeln!(text, "verify = {}", quoted(verify));
+            }
+            if let Some((file, section)) = &phase.context {
+                let _ = writeln!(
+                    text,
+                    "context = [{{ file = {}, sections = [{}] }}]",
+                    quoted(file),
+                    quoted(section)
+                );
+            }
+        }
+        text
+    }
+}
+
+impl DraftObjective {
+    fn text(&self) -> String {
+        if self.files.is_empty() && self.verify.is_none() {
+            return quoted(&self.description);
+        }
+        let mut table = format!("{{ description = {}", quoted(&self.description));
+        if !self.files.is_empty() {
+            let files: Vec<String> = self.files.iter().map(|file| quoted(file)).collect();
+            let _ = write!(table, ", files = [{}]", files.join(", "));
+        }
+        if let Some(verify) = &self.verify {
+            let _ = write!(table, ", verify = {}", quoted(verify));
+        }
+        table + " }"
+    }
+}
+
+/// A path as it is written in a file of a folder: relative to it where it lies there.
+fn within_or(path: &Path, folder: &Path) -> anyhow::Result<String> {
+    let whole = std::path::absolute(path)?;
+    Ok(whole.strip_prefix(folder).unwrap_or(&whole).to_string_lossy().into_owned())
+}
+
+fn objective(item: &Item) -> DraftObjective {
+    DraftObjective { description: item.text.clone(), files: item.files.clone(), verify: item.verify.clone() }
+}
+
+/// Commands that must all exit 0, as one.
+pub(crate) fn all_of(commands: &[String]) -> String {
+    match commands {
+        [only] => only.clone(),
+        several => several.iter().map(|one| format!("({one})")).collect::<Vec<_>>().join(" && "),
+    }
+}
+
+/// A text as TOML, on one line.
+fn quoted(text: &str) -> String {
+    let one_line: String = text.chars().filter(|c| *c != '\r').collect();
+    let value = Value::String(one_line.clone()).to_string();
+    match value.contains('\n') {
+        false => value,
+        // What the library would spread over lines.
+        true => {
+            let escaped =
+                one_line.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n").replace('\t', "\\t");
+            let plain: String = escaped.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+            format!("\"{plain}\"")
+        }
+    }
+}
+
+/// Nothing is left of a plan; that is no mistake.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct AllTicked(String);

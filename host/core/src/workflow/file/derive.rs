@@ -1,0 +1,189 @@
+//! What a workflow file need not say: names, ids, titles and the goal, made of what it says. Opens no file.
+//!
+//! The same file always gives the same ids: a run that goes on is known by them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use super::problem::Problems;
+use super::shape::{At, ObjectiveShape, PhaseShape, WorkflowShape};
+use super::values::is_id;
+
+/// Characters of an id that is derived: it is a column of a table, and a word that people type.
+const DERIVED_CHARS_MAX: usize = 24;
+/// Characters of a title that is made of what is to be done first.
+const TITLE_CHARS_MAX: usize = 72;
+/// Words that tell two ids apart in no language that people write ids in.
+const FILLING: [&str; 6] = ["a", "an", "the", "its", "own", "their"];
+/// How a workflow is called whose file has a name that cannot be an id.
+const NAMELESS: &str = "workflow";
+
+/// Fills in what the file does not say.
+pub(super) fn derive(shape: &mut WorkflowShape, problems: &mut Problems<'_>) {
+    if shape.name.is_unsaid() {
+        let name = name_of(problems.origin());
+        shape.name = shape.name.with(name);
+    }
+    for phase in &mut shape.phases {
+        gather(phase, problems);
+    }
+    let titles = titles(&shape.phases);
+    ids_of_phases(&mut shape.phases);
+    ids_of_objectives(&mut shape.phases);
+    by_title(&mut shape.phases, &titles);
+    if shape.goal.is_unsaid() {
+        let goal = titles.into_iter().flatten().collect::<Vec<_>>().join("; ");
+        shape.goal = shape.goal.with(goal);
+    }
+}
+
+/// What the file is called, without its ending.
+fn name_of(origin: &str) -> String {
+    let stem = Path::new(origin).file_stem().map(|stem| stem.to_string_lossy().into_owned());
+    let stem = stem.filter(|stem| is_id(stem));
+    stem.unwrap_or_else(|| NAMELESS.to_owned())
+}
+
+/// `do` and `objectives` are one list.
+fn gather(phase: &mut At<PhaseShape>, problems: &mut Problems<'_>) {
+    let span = phase.span();
+    let phase = phase.get_mut();
+    let place = match (phase.id.is_unsaid(), &phase.title) {
+        (false, _) => format!("phase `{}`", phase.id.get()),
+        (true, Some(title)) => format!("phase \"{}\"", title.escape_debug()),
+        (true, None) => "a phase".to_owned(),
+    };
+    match (phase.to_do.is_empty(), phase.objectives.is_empty()) {
+        (false, true) => phase.objectives = std::mem::take(&mut phase.to_do),
+        (true, false) => {}
+        (true, true) => {
+            let what = format!("{place} has nothing to do");
+            problems.at(span, "do", what, "add do = [\"Create crates/parser\", \"Port its tests\"]");
+        }
+        (false, false) => {
+            let what = format!("{place} has both `do` and `objectives`");
+            problems.at(phase.to_do[0].span(), "do", what, "they are the same list: write one of them");
+        }
+    }
+}
+
+/// The title of each phase that has one, or whose id is to be made of what is to be done first.
+fn titles(phases: &[At<PhaseShape>]) -> Vec<Option<String>> {
+    let of = |phase: &PhaseShape| {
+        let said =
+            phase.title.as_ref().map(|title| title.trim().to_owned()).filter(|title| !title.is_empty());
+        let first = || phase.objectives.first().map(|one| first_line(&one.get().description));
+        said.or_else(first)
+    };
+    phases.iter().map(|phase| of(phase.get())).collect()
+}
+
+/// The first line, cut between two words.
+fn first_line(text: &str) -> String {
+    let line = text.trim().lines().next().unwrap_or_default().trim();
+    if line.chars().count() <= TITLE_CHARS_MAX {
+        return line.to_owned();
+    }
+    let mut cut: String = line.chars().take(TITLE_CHARS_MAX).collect();
+    if let Some(space) = cut.rfind(' ') {
+        cut.truncate(space);
+    }
+    format!("{}…", cut.trim_end())
+}
+
+fn ids_of_phases(phases: &mut [At<PhaseShape>]) {
+    let mut taken: BTreeSet<String> = said(phases.iter().map(|phase| &phase.get().id));
+    for (index, phase) in phases.iter_mut().enumerate() {
+        let span = phase.span();
+        let phase = phase.get_mut();
+        if !phase.id.is_unsaid() {
+            continue;
+        }
+        let title = phase.title.clone().or_else(|| {
+            let title = phase.objectives.first().map(|one| first_line(&one.get().description));
+            phase.title.clone_from(&title);
+            title
+        });
+        let id = unused(words(&title.unwrap_or_default()), &format!("phase-{}", index + 1), &mut taken);
+        phase.id = At::derived(span, id);
+    }
+}
+
+fn ids_of_objectives(phases: &mut [At<PhaseShape>]) {
+    let objectives = |phases: &[At<PhaseShape>]| -> BTreeSet<String> {
+        said(phases.iter().flat_map(|phase| &phase.get().objectives).map(|one| &one.get().id))
+    };
+    let mut taken = objectives(phases);
+    for phase in phases {
+        let phase = phase.get_mut();
+        let mut above: String = phase.id.get().chars().take(DERIVED_CHARS_MAX).collect();
+        above.truncate(above.trim_end_matches('-').len());
+        for (index, objective) in phase.objectives.iter_mut().enumerate() {
+            let span = objective.span();
+            let objective: &mut ObjectiveShape = objective.get_mut();
+            if objective.id.is_unsaid() {
+                let id = unused(words(&objective.description), &format!("{above}-{}", index + 1), &mut taken);
+                objective.id = At::derived(span, id);
+            }
+        }
+    }
+}
+
+/// The ids that the file says.
+fn said<'a>(ids: impl Iterator<Item = &'a At<String>>) -> BTreeSet<String> {
+    ids.filter(|id| !id.is_unsaid()).map(|id| id.get().clone()).collect()
+}
+
+/// Where a phase has no id, those that wait for it know it by its title.
+fn by_title(phases: &mut [At<PhaseShape>], titles: &[Option<String>]) {
+    let ids: BTreeSet<String> = phases.iter().map(|phase| phase.get().id.get().clone()).collect();
+    let mut known: BTreeMap<&str, Option<String>> = BTreeMap::new();
+    for (phase, title) in phases.iter().zip(titles) {
+        let Some(title) = title else { continue };
+        // Two with the same title are told apart by their ids alone.
+        known
+            .entry(title)
+            .and_modify(|one| *one = None)
+            .or_insert_with(|| Some(phase.get().id.get().clone()));
+    }
+    for phase in phases {
+        for name in &mut phase.get_mut().depends_on {
+            if ids.contains(name.get()) {
+                continue;
+            }
+            if let Some(Some(id)) = known.get(name.get().trim()) {
+                *name = name.with(id.clone());
+            }
+        }
+    }
+}
+
+/// The first words of a text as an id; empty where it has none.
+fn words(text: &str) -> String {
+    let mut id = String::new();
+    let words = text.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    for word in words.map(str::to_ascii_lowercase).filter(|word| !FILLING.contains(&word.as_str())) {
+        let dash = usize::from(!id.is_empty());
+        if id.len() + dash + word.len() > DERIVED_CHARS_MAX {
+            break;
+        }
+        if dash == 1 {
+            id.push('-');
+        }
+        id.push_str(&word);
+    }
+    id
+}
+
+/// This id, or it with a number where it is in use.
+fn unused(id: String, instead: &str, taken: &mut BTreeSet<String>) -> String {
+    let id = if id.is_empty() { instead.to_owned() } else { id };
+    let mut free = id.clone();
+    let mut number = 1_u32;
+    while taken.contains(&free) {
+        number += 1;
+        free = format!("{id}-{number}");
+    }
+    taken.insert(free.clone());
+    free
+}

@@ -1,0 +1,69 @@
+//! What a run was made from: how a later command knows that it means the same work.
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::ObjectiveId;
+
+/// What a run was made from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "from")]
+pub enum Source {
+    /// A workflow file.
+    File {
+        /// Where it is, absolute and without links.
+        path: String,
+    },
+    /// A plan in Markdown.
+    Plan {
+        /// Where it is, absolute and without links.
+        path: String,
+        /// The same work as a workflow file.
+        workflow: String,
+    },
+    /// A sentence on the command line.
+    Sentence {
+        /// The sentence.
+        text: String,
+        /// The same work as a workflow file.
+        workflow: String,
+    },
+}
+
+/// A plan whose boxes are ticked as objectives are done.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TickedPlan {
+    /// Where it is, absolute; without links once its boxes are known.
+    pub path: String,
+    /// Its boxes that were open when the run began.
+    #[serde(default)]
+    pub boxes: Vec<PlanBox>,
+}
+
+/// A box of a plan, and the objective that was made of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlanBox {
+    /// The objective.
+    pub objective: ObjectiveId,
+    /// The heading that it stands under; empty where there is none.
+    pub heading: String,
+    /// Its first line, without the box.
+    pub line: String,
+}
+
+impl Source {
+    /// Whether both are the same file, or the same sentence; what stands in a file may have changed.
+    pub fn is_same(&self, other: &Source) -> bool {
+        match (self, other) {
+            (Source::Sentence { text, .. }, Source::Sentence { text: other, .. }) => text == other,
+            _ => self.path().is_some() && self.path() == other.path(),
+        }
+    }
+
+    /// The file, where it is one.
+    pub fn path(&self) -> Option<&str> {
+        match self {
+            Source::File { path } | Source::Plan { path, .. } => Some(path),
+            Source::Sentence { .. } => None,
+        }
+    }
+}

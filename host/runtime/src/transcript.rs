@@ -1,0 +1,343 @@
+//! What the agents of a run said and did, read from its journal in order: for people who look on or look back. Changes
+//! nothing, and judges nothing.
+
+use std::collections::BTreeMap;
+
+use baton_core::facts::{AgentEvent, Exit, WorkspaceFacts};
+use baton_core::observation::BriefKind;
+use baton_core::{
+    Action, ActionId, Digest, Input, Intent, ObjectiveId, Outcome, PhaseId, RunId, Seq, SessionId, Stamped,
+    UnixMs,
+};
+use baton_store::{Entry, Journal, StateDir};
+use serde::Serialize;
+
+use crate::config::HostConfig;
+use crate::error::RuntimeError;
+use crate::query;
+
+/// Entries of one look: whoever follows a run that goes on sees something soon.
+const ENTRIES: usize = 5000;
+/// Bytes of a message that are kept together; a longer one comes in several pieces.
+const MESSAGE_BYTES: usize = 32 * 1024;
+
+/// One thing that happened.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TranscriptLine {
+    /// Where it stands in the journal.
+    pub seq: Seq,
+    /// When.
+    pub at: UnixMs,
+    /// In which phase.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub phase: Option<PhaseId>,
+    /// In which session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session: Option<SessionId>,
+    /// What.
+    #[serde(flatten)]
+    pub what: Happened,
+}
+
+/// What happened.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Happened {
+    /// An agent was started.
+    Started {
+        /// Which.
+        agent: String,
+        /// 0 for the first session of a phase.
+        continuation: u32,
+    },
+    /// It was given a prompt.
+    Prompted {
+        /// What it is for.
+        prompt: BriefKind,
+        /// About which objectives.
+        focus: Vec<ObjectiveId>,
+        /// All of it.
+        text: String,
+    },
+    /// It said something.
+    Said {
+        /// Its words.
+        text: String,
+    },
+    /// It called a tool that returned, or that has not by the end of its session.
+    Called {
+        /// The tool, as the agent names it.
+        tool: String,
+        /// The command that it ran, where it is one.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        command: Option<String>,
+        /// What it read.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reads: Option<String>,
+        /// What it wrote.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        writes: Option<String>,
+        /// Whether it failed or was refused; absent where nobody says it.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        failed: Option<bool>,
+        /// Whether it has returned.
+        returned: bool,
+        /// The beginning of what it returned.
+        #[serde(skip_serializing_if = "String::is_empty")]
+        output: String,
+    },
+    /// It waits for somebody to allow something.
+    Asks {
+        /// What it wants to do.
+        title: String,
+    },
+    /// It told of an error or a limit.
+    Signal {
+        /// Its code.
+        code: String,
+        /// Its words.
+        text: String,
+    },
+    /// Its context was made shorter.
+    Compacted,
+    /// Its prompt ended.
+    Answered {
+        /// Its own reason.
+        stop_reason: String,
+        /// It calls it an error.
+        is_error: bool,
+    },
+    /// Files that are different since the last look.
+    Changed {
+        /// Paths, relative to where it works; those that are gone have a minus before them.
+        files: Vec<String>,
+        /// How many more there are.
+        beyond: u32,
+    },
+    /// A check ran.
+    Checked {
+        /// The command.
+        command: String,
+        /// It exited 0.
+        passed: bool,
+        /// With this code, where it exited.
+        code: Option<i32>,
+        /// The end of what it printed, where it did not pass.
+        findings: String,
+    },
+    /// Its process is gone.
+    Ended {
+        /// How.
+        exit: Exit,
+    },
+}
+
+/// Reads the transcript of a run, as far as it is written.
+pub struct Transcript {
+    state: StateDir,
+    journal: Journal,
+    run: RunId,
+    at: Seq,
+    phases: BTreeMap<SessionId, PhaseId>,
+    /// What each agent is in the middle of saying.
+    saying: BTreeMap<SessionId, (Seq, UnixMs, String)>,
+    /// Calls that have not returned, by session and the agent's id.
+    calls: BTreeMap<(SessionId, String), TranscriptLine>,
+    /// Intents whose outcome says something.
+    open: BTreeMap<ActionId, Action>,
+    /// Changed files as they were at the last look, by phase.
+    known: BTreeMap<PhaseId, BTreeMap<String, (Option<Digest>, bool)>>,
+}
+
+impl Transcript {
+    /// Of a run of the workspace, the newest where none is named.
+    ///
+    /// # Errors
+    /// [`RuntimeError::NoRuns`], [`RuntimeError::NoSuchRun`], and those of reading the journal.
+    pub fn open(config: &HostConfig, run: Option<&RunId>) -> Result<Self, RuntimeError> {
+        let state = query::find_state(config)?;
+        let journal = query::open_read_only(&state)?;
+        let run = query::which_run(config, &journal, run)?;
+        Ok(Self {
+            state,
+            journal,
+            run,
+            at: Seq(0),
+            phases: BTreeMap::new(),
+            saying: BTreeMap::new(),
+            calls: BTreeMap::new(),
+            open: BTreeMap::new(),
+            known: BTreeMap::new(),
+        })
+    }
+
+    /// Which run it is of.
+    pub fn run(&self) -> &RunId {
+        &self.run
+    }
+
+    /// What came since the last look, and whether there is more by now. With `all`, what an agent is in the middle of is told too.
+    ///
+    /// # Errors
+    /// Those of reading the journal.
+    pub fn look(&mut self, all: bool) -> Result<(Vec<TranscriptLine>, bool), RuntimeError> {
+        let entries = self.journal.read_after(&self.run, self.at).map_err(query::cannot_read(&self.state))?;
+        let mut lines = Vec::new();
+        let mut more = false;
+        for (n, entry) in entries.enumerate() {
+            let entry = entry.map_err(query::cannot_read(&self.state))?;
+            self.at = entry.seq();
+            self.take(entry, &mut lines);
+            if n + 1 == ENTRIES {
+                more = true;
+                break;
+            }
+        }
+        if all && !more {
+            let sessions: Vec<SessionId> = self.saying.keys().cloned().collect();
+            sessions.iter().for_each(|session| self.said(session, &mut lines));
+            lines.extend(std::mem::take(&mut self.calls).into_values());
+            lines.sort_by_key(|line| line.seq);
+        }
+        Ok((lines, more))
+    }
+
+    fn take(&mut self, entry: Entry, lines: &mut Vec<TranscriptLine>) {
+        match entry {
+            Entry::Intent { seq, at, intent } => self.intent(seq, at, intent, lines),
+            Entry::Input(Stamped { seq, at, input }) => self.input(seq, at, input, lines),
+        }
+    }
+
+    fn intent(&mut self, seq: Seq, at: UnixMs, intent: Intent, lines: &mut Vec<TranscriptLine>) {
+        match intent.action {
+            Action::Spawn(spec) => {
+                self.phases.insert(spec.session.clone(), spec.phase);
+                let what = Happened::Started { agent: spec.agent.into(), continuation: spec.continuation };
+                lines.push(self.line(seq, at, spec.session, what));
+            }
+            Action::Prompt { session, kind, focus, text, .. } => {
+                self.said(&session, lines);
+                let text = text.body().unwrap_or_default().to_owned();
+                lines.push(self.line(seq, at, session, Happened::Prompted { prompt: kind, focus, text }));
+            }
+            action @ (Action::Verify { .. } | Action::Assess { .. }) => {
+                self.open.insert(intent.id, action);
+            }
+            _ => {}
+        }
+    }
+
+    fn input(&mut self, seq: Seq, at: UnixMs, input: Input, lines: &mut Vec<TranscriptLine>) {
+        match input {
+            Input::Agent { session, event } => self.event(seq, at, session, event, lines),
+            Input::SessionEnded { session, exit } => {
+                self.said(&session, lines);
+                let (gone, left) =
+                    std::mem::take(&mut self.calls).into_iter().partition(|((of, _), _)| *of == session);
+                self.calls = left;
+                lines.extend(BTreeMap::into_values(gone));
+                lines.push(self.line(seq, at, session, Happened::Ended { exit }));
+            }
+            Input::Outcome { action, outcome } => {
+                let what = match (self.open.remove(&action), outcome) {
+                    (
+                        Some(Action::Verify { phase, command, .. }),
+                        Outcome::Verified { passed, code, findings, .. },
+                    ) => {
+                        let findings = if passed { String::new() } else { findings };
+                        Some((phase, Happened::Checked { command, passed, code, findings }))
+                    }
+                    (Some(Action::Assess { phase, .. }), Outcome::Assessed { facts }) => {
+                        self.changed(&phase, facts).map(|what| (phase, what))
+                    }
+                    _ => None,
+                };
+                if let Some((phase, what)) = what {
+                    lines.push(TranscriptLine { seq, at, phase: Some(phase), session: None, what });
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn event(
+        &mut self,
+        seq: Seq,
+        at: UnixMs,
+        session: SessionId,
+        event: AgentEvent,
+        lines: &mut Vec<TranscriptLine>,
+    ) {
+        let what = match event {
+            AgentEvent::Text { text } => {
+                let saying = self.saying.entry(session.clone()).or_insert_with(|| (seq, at, String::new()));
+                saying.2.push_str(&text);
+                if saying.2.len() > MESSAGE_BYTES {
+                    self.said(&session, lines);
+                }
+                return;
+            }
+            AgentEvent::ToolCall { id, name, reads, writes, command } => {
+                self.said(&session, lines);
+                let what = Happened::Called {
+                    tool: name,
+                    command,
+                    reads,
+                    writes,
+                    failed: None,
+                    returned: false,
+                    output: String::new(),
+                };
+                let line = self.line(seq, at, session.clone(), what);
+                if let Some(before) = self.calls.insert((session, id), line) {
+                    lines.push(before);
+                }
+                return;
+            }
+            AgentEvent::ToolOutput { id, text, failed: how, .. } => {
+                if let Some(mut line) = self.calls.remove(&(session, id)) {
+                    if let Happened::Called { failed, returned, output, .. } = &mut line.what {
+                        (*failed, *returned, *output) = (how, true, text);
+                    }
+                    lines.push(line);
+                }
+                return;
+            }
+            AgentEvent::Signal(signal) => Happened::Signal { code: signal.code, text: signal.text },
+            AgentEvent::ApprovalRequested { title } => Happened::Asks { title },
+            AgentEvent::Compacted { .. } => Happened::Compacted,
+            AgentEvent::PromptEnded { stop_reason, is_error } => Happened::Answered { stop_reason, is_error },
+            _ => return,
+        };
+        self.said(&session, lines);
+        lines.push(self.line(seq, at, session, what));
+    }
+
+    /// What an agent has said until now is a message.
+    fn said(&mut self, session: &SessionId, lines: &mut Vec<TranscriptLine>) {
+        if let Some((seq, at, text)) = self.saying.remove(session)
+            && !text.trim().is_empty()
+        {
+            lines.push(self.line(seq, at, session.clone(), Happened::Said { text }));
+        }
+    }
+
+    /// What differs from the last look at the files of a phase.
+    fn changed(&mut self, phase: &PhaseId, facts: WorkspaceFacts) -> Option<Happened> {
+        let now: BTreeMap<String, (Option<Digest>, bool)> =
+            facts.changed.into_iter().map(|file| (file.path, (file.digest, file.exists))).collect();
+        let known = self.known.entry(phase.clone()).or_default();
+        let files: Vec<String> = now
+            .iter()
+            .filter(|(path, state)| known.get(*path) != Some(state))
+            .map(|(path, (_, exists))| if *exists { path.clone() } else { format!("-{path}") })
+            .collect();
+        *known = now;
+        (!files.is_empty()).then_some(Happened::Changed { files, beyond: facts.changed_beyond })
+    }
+
+    fn line(&self, seq: Seq, at: UnixMs, session: SessionId, what: Happened) -> TranscriptLine {
+        TranscriptLine { seq, at, phase: self.phases.get(&session).cloned(), session: Some(session), what }
+    }
+}
