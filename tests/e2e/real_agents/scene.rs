@@ -204,7 +204,7 @@ impl<'a> Scene<'a> {
     }
 
     /// Runs a command of `baton` in the agent's environment, and gives its exit code with what it printed.
-    pub(crate) fn command(&self, arguments: &[&str], simulator: &Simulator) -> (Option<i32>, String) {
+    pub(crate) fn ended(&self, arguments: &[&str], simulator: &Simulator) -> (Option<i32>, String) {
         let mut host = self.start(arguments, simulator);
         until("baton ends", || host.0.try_wait().unwrap().is_some());
         let said = fs::read_to_string(self.stage.path("said")).unwrap();

@@ -40,9 +40,9 @@ pub(crate) struct Unready {
 pub(crate) fn known_before(agent: &RealAgent, permission: &str, unready: &Unready) {
     let Some(scene) = unready.scene(agent, permission) else { return };
     let simulator = Simulator::start(Script::new()).unwrap();
-    let (code, checked) = scene.command(&["check", "relay.toml"], &simulator);
+    let (code, checked) = scene.ended(&["check", "relay.toml"], &simulator);
     assert_eq!(code, Some(2), "{checked}");
-    let (code, said) = scene.command(&["run", "relay.toml"], &simulator);
+    let (code, said) = scene.ended(&["run", "relay.toml"], &simulator);
     assert_eq!(code, Some(5), "{said}");
     for (wanted, said) in
         [unready.says, unready.mended_by].iter().flat_map(|wanted| [(wanted, &checked), (wanted, &said)])
@@ -57,7 +57,7 @@ pub(crate) fn known_before(agent: &RealAgent, permission: &str, unready: &Unread
 pub(crate) fn asks_once(agent: &RealAgent, permission: &str, unready: &Unready) {
     let Some(scene) = unready.scene(agent, permission) else { return };
     let simulator = Simulator::start(Script::new()).unwrap();
-    let (code, said) = scene.command(&["run", "relay.toml"], &simulator);
+    let (code, said) = scene.ended(&["run", "relay.toml"], &simulator);
     assert_eq!(code, Some(5), "{said}");
     let run = Run::read(&scene.stage);
     let phase = run.phase();

@@ -180,6 +180,7 @@ fn who_reports_done_and_says_otherwise_is_asked_which_holds() {
         "I prioritised hello given the space I had.",
         "hello is written. A follow-up can cover the others.",
         "I have produced a first cut; the test awaits.",
+        "This is a first version of the scripts.",
     ] {
         let row = scripts(text);
         let first = reported(&row, 0);
@@ -192,6 +193,7 @@ fn who_reports_done_and_says_otherwise_is_asked_which_holds() {
         "I wrote both scripts. I have not committed the change.",
         "Both scripts are written. I didn't run the linter because there is none.",
         "Both are written. I didn't change anything else.",
+        "Both are written, and CHANGELOG.md records the first version.",
     ] {
         let row = scripts(text);
         let done = reported(&row, 0);
