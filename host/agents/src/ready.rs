@@ -80,6 +80,11 @@ impl Own<'_> {
     }
 }
 
+/// Whether a program has the agent's own name.
+fn is_named(program: &Path, name: &str) -> bool {
+    program.file_name() == Some(OsStr::new(name))
+}
+
 async fn claude(role: &Role, program: &Path, own: &Own<'_>) -> Option<Unready> {
     let is_sandbox =
         ["IS_SANDBOX", "CLAUDE_CODE_BUBBLEWRAP"].iter().any(|name| own.get(name) == Some("1".as_ref()));
@@ -97,7 +102,10 @@ async fn claude(role: &Role, program: &Path, own: &Own<'_>) -> Option<Unready> {
     if logged_in {
         return None;
     }
-    // Versions that do not know the command would take it for a prompt.
+    // A program of somebody's own may take anything for a prompt, and so do versions that do not know the command.
+    if !is_named(program, "claude") {
+        return None;
+    }
     let help = query::ask(program, &["--help"], &own.environment, LOGIN_TIME).await;
     if !help.lines().any(|line| line.trim_start().starts_with("auth ")) {
         return None;
@@ -132,6 +140,9 @@ async fn codex(role: &Role, program: &Path, own: &Own<'_>) -> Option<Unready> {
     }
     if own.has_one_of(&CODEX_KEYS) || folder.join("auth.json").exists() || folder.join("config.toml").exists()
     {
+        return None;
+    }
+    if !is_named(program, "codex") {
         return None;
     }
     let status = query::ask_both(program, &["login", "status"], &own.environment, LOGIN_TIME).await;
