@@ -407,6 +407,15 @@ fn what_a_command_sets_is_laid_over_what_is_in_force() {
         .expect(0);
     assert_eq!(set(&stage, "splitting", "max-objectives"), 40);
     assert_eq!(set(&stage, "splitting", "compact-percent"), 60.0);
+    // A file of rules is as it is now.
+    let rules = ["rules:house.toml", "--decides", "splitting"];
+    stage.write("house.toml", "never-split = [\"one\"]\nobjectives-at-most = 9\n");
+    use_policy(&stage, &rules).expect(0);
+    assert_eq!(set(&stage, "splitting", "never-split")[0], "one");
+    stage.write("house.toml", "objectives-at-most = 9\n");
+    use_policy(&stage, &rules).expect(0);
+    assert_eq!(set(&stage, "splitting", "never-split").as_array().map_or(0, Vec::len), 0);
+    assert_eq!(set(&stage, "splitting", "objectives-at-most"), 9);
     for phase in ["one", "two", "three"] {
         let_go(&stage, phase);
     }

@@ -43,6 +43,9 @@ pub struct UsePolicy {
     /// What is set for it.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub settings: BTreeMap<String, GivenSetting>,
+    /// That is all that is set for it, as in a file of rules. Otherwise it is laid over what is set where it decides already.
+    #[serde(default)]
+    pub is_whole: bool,
     /// What it may have beyond the usual.
     #[serde(default)]
     pub grants: Grants,
@@ -170,7 +173,10 @@ pub(crate) fn load_over(
     deciding: &Deciding,
     wanted: UsePolicy,
 ) -> Result<Vec<Pin>, RuntimeError> {
-    let in_force = deciding.settings_of(&wanted.digest, journal)?;
+    let in_force = match wanted.is_whole {
+        true => InForce::new(),
+        false => deciding.settings_of(&wanted.digest, journal)?,
+    };
     load(bench, journal, &[Wanted { in_force, ..wanted.read()? }])
 }
 

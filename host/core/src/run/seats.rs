@@ -291,13 +291,26 @@ impl Run {
             return;
         }
         let (faults, because) = (seat.faults_in_row, record.fault.to_string());
-        let Some(back) = seat.behind.pop() else { return };
-        let from = std::mem::replace(&mut seat.pin, back);
+        let failed = |link: &PinnedLink| {
+            link.component == record.component
+                && record.settings.as_ref().is_none_or(|settings| *settings == link.settings)
+        };
+        // Behind the first policy of a phase stands whoever decides in the run, and that may be the one that fails.
+        while seat.behind.last().is_some_and(|pin| failed(&pin.first())) {
+            seat.behind.pop();
+        }
+        let policy = match seat.behind.pop() {
+            Some(back) => std::mem::replace(&mut seat.pin, back).policy,
+            // Whoever stands before it did nothing wrong.
+            None if !failed(&seat.pin.first()) => record.policy.clone(),
+            None => return,
+        };
+        seat.pin.then.retain(|link| !failed(link));
         seat.proven = true;
         seat.faults_in_row = 0;
         let to = Box::new(seat.pin.clone());
         self.seats.changes += 1;
-        self.notify(Notice::PolicyTakenBack { policy: from.policy, to, faults, because });
+        self.notify(Notice::PolicyTakenBack { policy, to, faults, because });
     }
 }
 

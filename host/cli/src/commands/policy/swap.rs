@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use baton_runtime::core::grants::{Grants, Wants};
 use baton_runtime::core::input::Pin;
 use baton_runtime::core::observation::Capability;
+use baton_runtime::core::workflow::rules::RULES_FILE;
 use baton_runtime::core::workflow::{GivenSetting, Scope};
 use baton_runtime::core::{Digest, PhaseId, RoleName, RunId};
 use baton_runtime::{Control, ControlReply, UsePolicy, use_policy as put_in_place};
@@ -108,6 +109,8 @@ pub(super) fn use_policy(args: UseArgs) -> anyhow::Result<Exit> {
             let named = policies::named(reference, &RegistryArgs::of(&args.place))?;
             let settings = named.settings(&args.settings.iter().cloned().collect());
             let is_fallback = named.is_fallback();
+            // A file of rules is as it is now: what was taken out of it is gone.
+            let is_whole = reference.starts_with(RULES_FILE);
             if !named.built_in {
                 let engine = policies::engine(&args.place)?;
                 // What cannot even be loaded the host refuses, and journals that.
@@ -123,6 +126,7 @@ pub(super) fn use_policy(args: UseArgs) -> anyhow::Result<Exit> {
                 file: None,
                 digest: Digest::of(&bytes),
                 settings,
+                is_whole,
                 grants: granted(&args.grants)?,
                 scope,
                 decides,

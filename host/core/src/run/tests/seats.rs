@@ -312,3 +312,23 @@ fn what_was_rolled_back_comes_back_in_no_narrower_scope() {
     assert_eq!(decides, ["trapper", "resilience"]);
     assert_eq!(behind, [["resilience"]]);
 }
+
+#[test]
+fn a_policy_that_fails_in_the_run_is_taken_out_of_the_chain_of_a_phase() {
+    // M3: who stands before it did nothing wrong, and it does not come back in the place of that one.
+    let mut world = at_work(workflow(&[("1", &["a", "b"])]), &[pin("built-in", Scope::Run)]);
+    for put in [pin("house", Scope::Run), pin("rules", in_phase("1"))] {
+        let pin = world.run.with_rest(put, ChangeCause::Command);
+        apply(&mut world, Input::PolicyChanged { pins: vec![pin], cause: ChangeCause::Command });
+    }
+    let fails = || {
+        let mut label = by("built-in", &["house"]);
+        label.faults[0].by = DecidedBy::Next;
+        label.by = DecidedBy::Next;
+        label
+    };
+    (1..=3).for_each(|n| drop(answer(&mut world, n, fails())));
+    let seat = world.run.seats().find(|seat| seat.pin.scope == in_phase("1")).unwrap();
+    assert_eq!(links(seat.pin), ["rules", "built-in"]);
+    assert_eq!((seat.behind.len(), seat.faults_in_row), (0, 0));
+}
