@@ -72,7 +72,7 @@ impl Offloading for AutoLoop {
 impl Completion for AutoLoop {
     fn decide(_: &impl Host, o: completion::Observation) -> Option<completion::Decision> {
         let done = o.session.objectives.into_iter().map(|objective| objective.id).collect();
-        Some(completion::Decision { done, evidence: Vec::new(), reason: o.assessment.reason })
+        Some(completion::Decision { done, evidence: Vec::new(), reason: reason_of(o.assessment) })
     }
 }
 
@@ -90,7 +90,7 @@ impl Recovery for AutoLoop {
             }
             _ => Action::Retry,
         };
-        Some(recovery::Decision::new(action, o.assessment.reason))
+        Some(recovery::Decision::new(action, reason_of(o.assessment)))
     }
 }
 
@@ -161,6 +161,14 @@ impl Settings for AutoLoop {
 }
 
 export_policy!(AutoLoop: compaction, offloading, exhaustion, completion, recovery, settings);
+
+/// Another policy of a chain may have assessed the session, and said no reason.
+fn reason_of(assessment: Assessment) -> String {
+    match assessment.reason.is_empty() {
+        true => "the session was assessed without a reason".to_owned(),
+        false => assessment.reason,
+    }
+}
 
 fn plain(verdict: Verdict, reason: &str) -> Assessment {
     Assessment { verdict, evidence: Vec::new(), warning: None, reason: reason.into() }

@@ -16,7 +16,9 @@ const PHASE_WIDTH: usize = 12;
 const SESSION_WIDTH: usize = 4;
 const WORD_WIDTH: usize = 8;
 /// How agents begin what they return for a call that nobody allowed.
-const REFUSALS: [&str; 4] = [
+const REFUSALS: [&str; 5] = [
+    // Baton itself, asked by an agent.
+    "the role of this session does not allow",
     "Claude requested permissions",
     "This command requires approval",
     "Permission to use",

@@ -47,7 +47,7 @@ pub(super) fn cause<H: Host>(
     let says = |signal: &Signal| {
         WORDS.iter().find_map(|(cause, codes, phrases)| {
             let coded = signal.code.as_deref().is_some_and(|code| codes.contains(&code));
-            let said = || !host.find_any(o.window, signal.text, &host.texts(phrases), 1).is_empty();
+            let said = || !host.find_setting(o.window, signal.text, phrases, 1).is_empty();
             (coded || said()).then(|| cause.clone())
         })
     };
