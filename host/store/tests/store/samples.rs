@@ -176,7 +176,7 @@ fn actions(session: &SessionId, phase: &PhaseId) -> Vec<Action> {
             agent: AgentKind::Rehearsal,
             continuation: 1,
             max_turns: 27,
-            turn_ceiling: 250,
+            turn_ceiling: 0,
             checks: Vec::new(),
             conversation: None,
             tree: Tree::workspace(),
