@@ -12,7 +12,7 @@ use baton_registry::{
 use baton_runtime::core::observation::Capability;
 use baton_runtime::core::workflow::file::rules_file;
 use baton_runtime::core::workflow::rules::{RULES, RULES_FILE};
-use baton_runtime::core::workflow::{GivenSetting, Layer};
+use baton_runtime::core::workflow::{GivenSetting, Layer, lay_over};
 use baton_runtime::core::{Digest, Workflow};
 use baton_runtime::engine::{
     BUILT_IN_NAMES, BUILTIN_NAME, Configured, Engine, EngineConfig, Grants, Router, built_in,
@@ -49,10 +49,7 @@ impl Named {
     /// What is set for it: by its file of rules, and over that by the command line.
     pub(crate) fn settings(&self, given: &BTreeMap<String, GivenSetting>) -> BTreeMap<String, GivenSetting> {
         let mut settings = self.rules.clone();
-        for (key, closer) in given {
-            let under = settings.get(key).and_then(|rules| rules.under(closer));
-            settings.insert(key.clone(), under.unwrap_or_else(|| closer.clone()));
-        }
+        lay_over(&mut settings, given);
         settings
     }
 }

@@ -16,7 +16,7 @@ pub use imported::{Imported, ImportedFile};
 pub use paths::Paths;
 pub use policies::{
     BREAKER_FAULTS, BUILTIN, Candidate, GivenSetting, Layer, ListEdit, Origin, Policies, PoliciesSaid,
-    PolicyChoice, PolicyLayer, Scope, SettingValue,
+    PolicyChoice, PolicyLayer, Scope, SettingValue, lay_over,
 };
 pub use role::{AgentPlace, Permission, PromptWay, Role, RoleServer};
 pub use source::{PlanBox, Source, TickedPlan};

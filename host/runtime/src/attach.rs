@@ -67,9 +67,8 @@ pub async fn attach(
             asked = Instant::now();
         }
         let first = shown.is_none();
-        let seen;
+        let mut seen;
         (watcher, seen) = look(watcher, first).await?;
-        let mut seen = seen;
         if first && !live {
             // Its report tells what it came to; what happened is in its log.
             seen.told.retain(|(_, notice)| matches!(notice, Notice::Finished { .. }));

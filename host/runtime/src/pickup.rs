@@ -3,8 +3,8 @@
 
 use baton_core::action::Ending;
 use baton_core::view::{RunStatus, RunView};
-use baton_core::{Input, RunId, Stamped, UnixMs, Workflow};
-use baton_store::{Entry, Journal, RunSummary};
+use baton_core::{Input, RunId, UnixMs, Workflow};
+use baton_store::{Journal, RunSummary};
 
 use crate::config::HostConfig;
 use crate::control::{AtWork, at_work};
@@ -89,11 +89,9 @@ pub async fn set_aside(config: &HostConfig, workflow: &Workflow) -> Result<Vec<R
 
 /// Whether a run was made from what this workflow was made from. Where its first entry cannot be read, its name tells.
 fn is_of(journal: &Journal, run: &RunId, name: &str, workflow: &Workflow) -> bool {
-    match journal.first(run) {
-        Ok(Some(Entry::Input(Stamped { input: Input::Started { workflow: began, .. }, .. }))) => {
-            began.has_source_of(workflow)
-        }
-        _ => name == workflow.name,
+    match query::begun_with(journal.first(run).ok().flatten()) {
+        Some(began) => began.has_source_of(workflow),
+        None => name == workflow.name,
     }
 }
 

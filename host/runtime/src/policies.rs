@@ -12,7 +12,7 @@ use baton_core::decision::{Decision, Fault, Label};
 use baton_core::grants::Grants;
 use baton_core::input::{Pin, PinnedLink};
 use baton_core::observation::{Capability, Question};
-use baton_core::workflow::{BUILTIN, Candidate, GivenSetting, Origin, PolicyChoice, Scope};
+use baton_core::workflow::{BUILTIN, Candidate, GivenSetting, Origin, PolicyChoice, Scope, lay_over};
 use baton_core::{Digest, RoleName, Run, Workflow};
 use baton_engine::{
     BUILT_IN_NAMES, BUILTIN_NAME, Chain, Configured, Decided, Engine, EngineConfig, Grants as Granted,
@@ -180,9 +180,9 @@ impl Bench {
             return Err(refused(reference, cannot_decide(&policy, *not)));
         }
         let seated = |capability| {
-            let settings = laid_over(in_force.get(&capability), settings);
-            let configured =
-                self.configure(&policy, grants, &settings).map_err(|why| refused(reference, why))?;
+            let mut laid = in_force.get(&capability).cloned().unwrap_or_default();
+            lay_over(&mut laid, settings);
+            let configured = self.configure(&policy, grants, &laid).map_err(|why| refused(reference, why))?;
             Ok(Seated {
                 pin: pin_of(&configured, capability, scope.clone(), grants.clone(), from.clone()),
                 blobs: vec![[bytes.to_vec(), canonical(&configured)]],
@@ -253,19 +253,6 @@ impl Bench {
     }
 }
 
-/// Settings with closer ones over them.
-fn laid_over(
-    farther: Option<&BTreeMap<String, GivenSetting>>,
-    closer: &BTreeMap<String, GivenSetting>,
-) -> BTreeMap<String, GivenSetting> {
-    let mut settings = farther.cloned().unwrap_or_default();
-    for (key, closer) in closer {
-        let laid = settings.get(key).and_then(|farther| farther.under(closer));
-        settings.insert(key.clone(), laid.unwrap_or_else(|| closer.clone()));
-    }
-    settings
-}
-
 /// A component that somebody wants in place.
 #[derive(Clone, Debug)]
 pub(crate) struct Wanted {
@@ -332,8 +319,7 @@ fn beneath<'p>(
 ) -> Option<&'p Pin> {
     let pinned =
         |scope: &Scope| pins.iter().rev().find(|pin| pin.capability == capability && pin.scope == *scope);
-    let role = role_of(workflow, scope).map(|role| Scope::Role { role: role.clone() });
-    role.as_ref().and_then(pinned).or_else(|| pinned(&Scope::Run))
+    scope.wider(workflow).find_map(|wider| pinned(&wider))
 }
 
 /// The role of the phase that a scope is, if it is one.

@@ -73,11 +73,15 @@ pub fn view_of(config: &HostConfig, run: Option<&RunId>) -> Result<RunView, Runt
 pub fn workflow_of(config: &HostConfig, run: &RunId) -> Result<Option<Workflow>, RuntimeError> {
     let state = find_state(config)?;
     let journal = open_read_only(&state)?;
-    let first = journal.first(run).map_err(cannot_read(&state))?;
-    Ok(match first {
-        Some(Entry::Input(Stamped { input: Input::Started { workflow, .. }, .. })) => Some(*workflow),
+    Ok(begun_with(journal.first(run).map_err(cannot_read(&state))?).map(|workflow| *workflow))
+}
+
+/// The workflow of the first entry of a run; nothing where it does not have it.
+pub(crate) fn begun_with(first: Option<Entry>) -> Option<Box<Workflow>> {
+    match first? {
+        Entry::Input(Stamped { input: Input::Started { workflow, .. }, .. }) => Some(workflow),
         _ => None,
-    })
+    }
 }
 
 /// The runs of the workspace, oldest first.
@@ -253,12 +257,8 @@ pub(crate) fn cannot_read(state: &StateDir) -> impl Fn(StoreError) -> RuntimeErr
 }
 
 fn is_imported(journal: &Journal, run: &RunId) -> bool {
-    match journal.first(run) {
-        Ok(Some(Entry::Input(Stamped { input: Input::Started { workflow, .. }, .. }))) => {
-            workflow.imported.is_some()
-        }
-        _ => false,
-    }
+    let first = journal.first(run).ok().flatten();
+    begun_with(first).is_some_and(|workflow| workflow.imported.is_some())
 }
 
 /// The run that was named, or the newest one.

@@ -68,7 +68,7 @@ impl Seats {
     /// Who decides in the next wider scope.
     fn wider(&self, scope: &Scope, capability: Capability, workflow: &Workflow) -> Option<&Pin> {
         let seat = |scope| self.seats.get(&(scope, capability)).map(|seat| &seat.pin);
-        wider_scopes(scope, workflow).find_map(seat)
+        scope.wider(workflow).find_map(seat)
     }
 
     /// Who decides in a scope now: somebody who was pinned there, or else in the next wider one.
@@ -82,7 +82,7 @@ impl Seats {
     fn forget_in_narrower(&mut self, gone: &Pin, back: &Pin, workflow: &Workflow) {
         let is_gone = |link: &PinnedLink| *link == gone.first() && !back.links().any(|kept| kept == *link);
         for ((scope, capability), seat) in &mut self.seats {
-            let is_narrower = wider_scopes(scope, workflow).any(|wider| wider == gone.scope);
+            let is_narrower = scope.wider(workflow).any(|wider| wider == gone.scope);
             if *capability != gone.capability || !is_narrower {
                 continue;
             }
@@ -133,18 +133,6 @@ impl Seats {
             }
         }
     }
-}
-
-/// The scopes around one, the next wider one first.
-fn wider_scopes(scope: &Scope, workflow: &Workflow) -> impl Iterator<Item = Scope> {
-    let role = match scope {
-        Scope::Phase { phase } => {
-            workflow.phases.iter().find(|spec| spec.id == *phase).map(|spec| spec.role.clone())
-        }
-        _ => None,
-    };
-    let run = matches!(scope, Scope::Phase { .. } | Scope::Role { .. }).then_some(Scope::Run);
-    role.map(|role| Scope::Role { role }).into_iter().chain(run)
 }
 
 impl Run {

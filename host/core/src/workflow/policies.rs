@@ -12,8 +12,9 @@ use serde::{Deserialize, Serialize};
 use crate::grants::Grants;
 use crate::ids::{PhaseId, RoleName};
 use crate::observation::{Capability, is_default};
+use crate::workflow::Workflow;
 
-pub use given::{GivenSetting, ListEdit};
+pub use given::{GivenSetting, ListEdit, lay_over};
 
 /// How a workflow names the component that is part of the host.
 pub const BUILTIN: &str = "builtin:resilience";
@@ -174,6 +175,21 @@ pub enum Scope {
     },
 }
 
+impl Scope {
+    /// The scopes around it, the next wider one first.
+    pub fn wider(&self, workflow: &Workflow) -> impl Iterator<Item = Scope> + use<> {
+        let role = match self {
+            Scope::Phase { phase } => {
+                workflow.phases.iter().find(|known| known.id == *phase).map(|phase| &phase.role)
+            }
+            _ => None,
+        };
+        let role = role.map(|role| Scope::Role { role: role.clone() });
+        let run = matches!(self, Scope::Phase { .. } | Scope::Role { .. }).then_some(Scope::Run);
+        role.into_iter().chain(run)
+    }
+}
+
 /// A component that may decide, with everything that was laid over it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Candidate {
@@ -321,11 +337,7 @@ impl Candidate {
     }
 
     fn set(&mut self, choice: &PolicyChoice) {
-        for (key, given) in &choice.settings {
-            // An edit of what is no list is refused with the policy that has the setting, which is not here.
-            let under = self.settings.get(key).and_then(|farther| farther.under(given));
-            self.settings.insert(key.clone(), under.unwrap_or_else(|| given.clone()));
-        }
+        lay_over(&mut self.settings, &choice.settings);
         self.set_by.extend(choice.settings.keys().map(|key| (key.clone(), choice.from.clone())));
     }
 }

@@ -1,5 +1,6 @@
 //! A setting as people write it: a value, or what to change in the list that a policy has already.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use schemars::JsonSchema;
@@ -49,6 +50,15 @@ impl GivenSetting {
             }
             (GivenSetting::Value(_), GivenSetting::Edit(_)) => None,
         }
+    }
+}
+
+/// Lays settings of a closer layer over those that are here. An edit of what is no list stands in its place, and is refused with the
+/// policy that has the setting.
+pub fn lay_over(settings: &mut BTreeMap<String, GivenSetting>, closer: &BTreeMap<String, GivenSetting>) {
+    for (key, given) in closer {
+        let under = settings.get(key).and_then(|farther| farther.under(given));
+        settings.insert(key.clone(), under.unwrap_or_else(|| given.clone()));
     }
 }
 
