@@ -1,16 +1,14 @@
 //! A run that a person interrupts goes on in the agent's own conversation; where that is gone, from a handoff.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-
 use baton_runtime::core::Input;
 use baton_runtime::core::facts::AgentEvent;
 use baton_runtime::core::notice::Notice;
 use baton_runtime::core::observation::BriefKind;
 use baton_runtime::store::{Entry, Journal};
-use baton_simulator::{Answered, Request, Script, Simulator, Turn};
+use baton_simulator::{Answered, Request, Simulator};
 
 use crate::agent::RealAgent;
+use crate::scenario::hanging_once;
 use crate::scene::{MESSAGE_SCALE, Scene, asked, count};
 use crate::support::until;
 
@@ -18,21 +16,7 @@ use crate::support::until;
 pub(crate) fn interrupted(agent: &RealAgent, forgets: bool) {
     // N2, C13
     let Some(scene) = Scene::of(agent, "") else { return };
-    let hung = Arc::new(AtomicBool::new(false));
-    let mut beta = scene.turns("beta", 0);
-    beta.insert(
-        1,
-        Turn::computed(move |_| match hung.swap(true, Ordering::SeqCst) {
-            false => Turn::hang(),
-            true => Turn::say("It was written before."),
-        }),
-    );
-    let script = Script::new()
-        .on("- [alpha]", scene.turns("alpha", 1))
-        .on("- [beta]", beta)
-        .on("- [gamma]", scene.turns("gamma", 0))
-        .message_scale(MESSAGE_SCALE);
-    let simulator = Simulator::start(script).unwrap();
+    let simulator = Simulator::start(hanging_once(&scene, 1).message_scale(MESSAGE_SCALE)).unwrap();
     let host = scene.start(&["run", "relay.toml"], &simulator);
     until("the model hangs", || count(&simulator, &Answered::Hung) > 0);
     host.interrupt();

@@ -202,9 +202,8 @@ pub(crate) fn compaction(agent: &RealAgent) {
     assert!(size("beta") < size("alpha"), "{:#?}", asked(&simulator));
 }
 
-/// The host is killed while the agent works; the agent dies with it, and another host finishes.
-pub(crate) fn kill(agent: &RealAgent) {
-    let Some(scene) = Scene::of(agent, "") else { return };
+/// The model hangs in the middle of the second objective, once; the first has so many pages.
+pub(crate) fn hanging_once(scene: &Scene<'_>, pages: usize) -> Script {
     let hung = Arc::new(AtomicBool::new(false));
     let mut beta = scene.turns("beta", 0);
     beta.insert(
@@ -214,11 +213,16 @@ pub(crate) fn kill(agent: &RealAgent) {
             true => Turn::say("It was written before."),
         }),
     );
-    let script = Script::new()
-        .on("- [alpha]", scene.turns("alpha", 0))
+    Script::new()
+        .on("- [alpha]", scene.turns("alpha", pages))
         .on("- [beta]", beta)
-        .on("- [gamma]", scene.turns("gamma", 0));
-    let simulator = Simulator::start(script).unwrap();
+        .on("- [gamma]", scene.turns("gamma", 0))
+}
+
+/// The host is killed while the agent works; the agent dies with it, and another host finishes.
+pub(crate) fn kill(agent: &RealAgent) {
+    let Some(scene) = Scene::of(agent, "") else { return };
+    let simulator = Simulator::start(hanging_once(&scene, 0)).unwrap();
     let host = scene.start(&["run", "relay.toml"], &simulator);
     until("the model hangs", || count(&simulator, &Answered::Hung) > 0);
     host.kill();
