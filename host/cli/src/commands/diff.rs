@@ -2,11 +2,11 @@
 
 use baton_runtime::core::{PhaseId, RunId};
 use baton_runtime::store::secrets::mask;
-use baton_runtime::{RunDiff, WhatChanged, diff as compare, view_of};
+use baton_runtime::{RunDiff, WhatChanged, diff as compare};
 use clap::Args;
 use serde_json::json;
 
-use super::block_on;
+use super::{block_on, meant};
 use crate::args::{Format, FormatArg, PlaceArgs};
 use crate::exit::Exit;
 use crate::out;
@@ -46,14 +46,10 @@ pub(crate) struct DiffArgs {
 }
 
 pub(crate) fn diff(args: DiffArgs) -> anyhow::Result<Exit> {
-    let mut run = args.run.map(RunId::new);
+    let run = args.run.map(RunId::new);
     let place = Place::to_read(&args.place, run.as_ref())?;
     let mut of = args.of;
-    if let (Some(word), None) = (&of, &run)
-        && view_of(&place.config, Some(&RunId::new(word.as_str()))).is_ok()
-    {
-        run = of.take().map(RunId::new);
-    }
+    let run = meant(&place, run, &mut of);
     let phase = of.map(PhaseId::new);
     let is_text = args.format.format == Format::Text;
     let colour = is_text && look::stdout().colour;

@@ -9,7 +9,7 @@ use baton_runtime::{Transcript, TranscriptLine, view_of};
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::is_live;
+use super::{is_live, meant};
 use crate::args::{Format, FormatArg, PlaceArgs};
 use crate::exit::{Exit, Usage};
 use crate::out;
@@ -66,18 +66,13 @@ impl Part {
 }
 
 pub(crate) fn log(args: LogArgs) -> anyhow::Result<Exit> {
-    let mut run = args.run.map(RunId::new);
+    let run = args.run.map(RunId::new);
     let place = Place::to_read(&args.place, run.as_ref())?;
-    let mut of = args.of.as_deref();
-    if let (Some(word), None) = (of, &run)
-        && view_of(&place.config, Some(&RunId::new(word))).is_ok()
-    {
-        run = Some(RunId::new(word));
-        of = None;
-    }
+    let mut of = args.of;
+    let run = meant(&place, run, &mut of);
     let mut transcript = Transcript::open(&place.config, run.as_ref())?;
     let run = transcript.run().clone();
-    let part = of.map_or(Ok(Part::All), |word| part(&place, &run, word))?;
+    let part = of.map_or(Ok(Part::All), |word| part(&place, &run, &word))?;
     let workspace = place.config.workspace.to_string_lossy().into_owned();
     let log = Log { look: look::stdout(), prompts: args.prompts, workspace };
     let mut document: Vec<Value> = Vec::new();

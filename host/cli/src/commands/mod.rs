@@ -33,7 +33,7 @@ pub(crate) mod undo;
 
 use baton_runtime::core::RunId;
 use baton_runtime::core::view::RunView;
-use baton_runtime::{Control, ControlReply, RuntimeError, control, diff as compare, workflow_of};
+use baton_runtime::{Control, ControlReply, RuntimeError, control, diff as compare, view_of, workflow_of};
 
 use crate::args::Command;
 use crate::exit::{Exit, Usage};
@@ -117,6 +117,15 @@ fn current_is(place: &Place, run: Option<&RunId>) -> anyhow::Result<(RunView, bo
             Err(Usage(why).into())
         }
         _ => Ok((view, live)),
+    }
+}
+
+/// The run that is meant: the one that was named as such, or else the one that the first word names, which is then no phase and no session.
+pub(crate) fn meant(place: &Place, run: Option<RunId>, word: &mut Option<String>) -> Option<RunId> {
+    let is_run = |word: &String| view_of(&place.config, Some(&RunId::new(word.as_str()))).is_ok();
+    match run {
+        None if word.as_ref().is_some_and(is_run) => word.take().map(RunId::new),
+        run => run,
     }
 }
 
