@@ -107,6 +107,15 @@ fn a_policy_is_put_in_place_by_command_and_taken_back() {
     let_go(&stage, "three");
     Ended::from(host.wait_with_output().unwrap()).expect(0);
 
+    let (workspace, state) =
+        (stage.workspace.display().to_string(), stage.state_root().display().to_string());
+    let log = stage.baton(&["log", "--workspace", &workspace, "--state-dir", &state]).expect(0).stdout;
+    for told in
+        ["decides prompting, splitting from now on, instead of resilience", "instead of mine; rolled back"]
+    {
+        assert!(log.contains(told), "{log}");
+    }
+
     let mine = ("mine".to_owned(), Digest::of(&mine));
     assert_eq!(deciders(&stage, Capability::Prompting), [built_in(), mine.clone(), built_in()]);
     assert_eq!(deciders(&stage, Capability::Splitting), [built_in(), mine]);
@@ -329,15 +338,18 @@ fn a_rollback_takes_back_what_was_put_in_place_and_nothing_else() {
     let host = stage.start(&["run", "job.toml"]);
     reached(&stage, "one");
     use_policy(&stage, &["--rollback"]).expect(2).says(&["nothing was put in place"]);
-    // Twice in a row, before the first of them has decided anything.
+    // Twice in a row, before the first of them has decided anything: each is a step.
     use_policy(&stage, &["mine.wasm", "--decides", "prompting"]).expect(0);
     use_policy(&stage, &["builtin:resilience", "--decides", "prompting"]).expect(0);
+    use_policy(&stage, &["--rollback"]).expect(0).says(&["mine@", "decides prompting in run"]);
     use_policy(&stage, &["--rollback"]).expect(0).says(&["own@", "decides prompting in run"]);
     use_policy(&stage, &["--rollback"]).expect(2).says(&["nothing was put in place"]);
     use_policy(&stage, &["mine.wasm", "--phase", "three"]).expect(0);
-    use_policy(&stage, &["--rollback", "--phase", "three", "--decides", "prompting"])
-        .expect(0)
-        .says(&["own@"]);
+    use_policy(&stage, &["--rollback", "--phase", "three", "--decides", "prompting"]).expect(0).says(&[
+        "own@",
+        "in phase three",
+        "as in the rest of the run",
+    ]);
     for phase in ["one", "two", "three"] {
         let_go(&stage, phase);
     }
@@ -382,8 +394,13 @@ fn what_a_policy_abstains_from_is_decided_as_before() {
     );
 }
 
-/// The value that decides somewhere in the run, as `policy which` says it.
+/// The value that decides somewhere in the run.
 fn set(stage: &Stage, seat: &str, setting: &str) -> serde_json::Value {
+    seat_setting(stage, seat, setting)["value"].clone()
+}
+
+/// What `policy which` says of a setting of whoever decides something.
+fn seat_setting(stage: &Stage, seat: &str, setting: &str) -> serde_json::Value {
     let (workspace, state) =
         (stage.workspace.display().to_string(), stage.state_root().display().to_string());
     let which =
@@ -391,7 +408,7 @@ fn set(stage: &Stage, seat: &str, setting: &str) -> serde_json::Value {
     let which: serde_json::Value = serde_json::from_str(&stage.baton(&which).expect(0).stdout).unwrap();
     let seats = which["seats"].as_array().unwrap();
     let found = seats.iter().find(|found| found["decision"] == seat).expect("who decides it");
-    found["settings"][setting]["value"].clone()
+    found["settings"][setting].clone()
 }
 
 // M3, M4
@@ -403,6 +420,12 @@ fn what_a_command_sets_is_laid_over_what_is_in_force() {
     use_policy(&stage, &["builtin:resilience", "--set", "compact-percent=60"]).expect(0);
     assert_eq!(set(&stage, "splitting", "max-objectives"), 50);
     assert_eq!(set(&stage, "compaction", "compact-percent"), 60.0);
+    // Each is said to be set by whoever set it.
+    let layer = |seat: &str, setting: &str| seat_setting(&stage, seat, setting)["from"]["layer"].clone();
+    assert_eq!(
+        (layer("splitting", "max-objectives"), layer("splitting", "compact-percent")),
+        ("workflow".into(), "command".into())
+    );
     use_policy(&stage, &["builtin:resilience", "--decides", "splitting", "--set", "max-objectives=40"])
         .expect(0);
     assert_eq!(set(&stage, "splitting", "max-objectives"), 40);
@@ -416,6 +439,56 @@ fn what_a_command_sets_is_laid_over_what_is_in_force() {
     use_policy(&stage, &rules).expect(0);
     assert_eq!(set(&stage, "splitting", "never-split").as_array().map_or(0, Vec::len), 0);
     assert_eq!(set(&stage, "splitting", "objectives-at-most"), 9);
+    for phase in ["one", "two", "three"] {
+        let_go(&stage, phase);
+    }
+    Ended::from(host.wait_with_output().unwrap()).expect(0);
+}
+
+// M3
+#[test]
+fn a_phase_with_a_policy_of_its_own_is_named_and_follows_the_run_again_after_a_rollback() {
+    let stage = standing("");
+    for name in ["mine", "other"] {
+        stage.write(&format!("{name}.wasm"), marked(name));
+    }
+    let host = stage.start(&["run", "job.toml"]);
+    reached(&stage, "one");
+    use_policy(&stage, &["mine.wasm", "--decides", "prompting", "--phase", "two"]).expect(0);
+    use_policy(&stage, &["mine.wasm", "--decides", "prompting", "--phase", "three"]).expect(0);
+    use_policy(&stage, &["other.wasm", "--decides", "prompting,handoff"]).expect(0).says(&[
+        "other@",
+        "not in phase three, which has a policy of its own for prompting",
+        "not in phase two, which has a policy of its own for prompting",
+    ]);
+    use_policy(&stage, &["--rollback", "--phase", "three"]).expect(0).says(&["other@"]);
+    for phase in ["one", "two", "three"] {
+        let_go(&stage, phase);
+    }
+    Ended::from(host.wait_with_output().unwrap()).expect(0);
+    let of = |name: &str| (name.to_owned(), Digest::of(marked(name)));
+    assert_eq!(deciders(&stage, Capability::Prompting), [built_in(), of("mine"), of("other")]);
+}
+
+// M3, M4
+#[test]
+fn another_build_of_a_policy_keeps_what_was_set_for_it() {
+    let stage =
+        standing("[policies]\nall = { component = \"mine.wasm\", settings = { compact-percent = 60 } }\n");
+    stage.write("mine.wasm", marked("first"));
+    let host = stage.start(&["run", "job.toml"]);
+    reached(&stage, "one");
+    stage.write("mine.wasm", marked("second"));
+    use_policy(&stage, &["mine.wasm", "--set", "max-objectives=40"]).expect(0);
+    assert_eq!(set(&stage, "compaction", "compact-percent"), 60.0);
+    assert_eq!(set(&stage, "splitting", "max-objectives"), 40);
+    // Another policy under the same name, which knows nothing of that.
+    let guest = guests::Guest::new("prompting-policy").body("compose", "unreachable");
+    stage.write("mine.wasm", guest.build());
+    use_policy(&stage, &["mine.wasm", "--decides", "prompting", "--unchecked"])
+        .expect(0)
+        .says(&["the new component has no setting compact-percent, max-objectives"]);
+    use_policy(&stage, &["--rollback", "--decides", "prompting"]).expect(0);
     for phase in ["one", "two", "three"] {
         let_go(&stage, phase);
     }

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use baton_core::input::{ArtifactRef, Choice, Pin};
+use baton_core::input::{ArtifactRef, Choice};
 use baton_core::observation::Capability;
 use baton_core::view::RunView;
 use baton_core::workflow::Scope;
@@ -19,7 +19,7 @@ use crate::door::Pass;
 use crate::error::RuntimeError;
 use crate::query;
 use crate::socket::{MESSAGE_BYTES, REPLY_BYTES, reachable};
-use crate::swap::{self, OfflineChange, UsePolicy};
+use crate::swap::{self, OfflineChange, PolicyChange, UsePolicy};
 
 /// A host answers at once; one that does not within this hangs.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -125,11 +125,8 @@ pub enum ControlReply {
     },
     /// To `stop`: the host has heard, and is ending its agents.
     Stopping,
-    /// To `use-policy` and `roll-back-policy`: these decide from now on.
-    Changed {
-        /// Who, where.
-        pins: Vec<Pin>,
-    },
+    /// To `use-policy` and `roll-back-policy`: who decides from now on.
+    Changed(PolicyChange),
     /// To `use-policy`: the component or its settings are refused, and nothing has changed.
     PolicyRefused {
         /// Which, as it was named.

@@ -282,7 +282,7 @@ impl Host {
             })
         };
         run.seats()
-            .flat_map(|seat| seat.behind.iter().map(|pin| (pin, false)).chain([(seat.pin, true)]))
+            .flat_map(|seat| seat.behind.into_iter().map(|pin| (pin, false)).chain([(seat.pin, true)]))
             .flat_map(|(pin, in_place)| pin.links().map(move |link| (link, in_place)))
             .map(|(link, in_place)| {
                 let (component, settings) = (blob(&link, &link.component)?, blob(&link, &link.settings)?);

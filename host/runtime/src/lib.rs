@@ -93,6 +93,6 @@ pub use project::{
 };
 pub use query::{ArtifactEntry, RunRow, artifact, artifacts, journal_of, runs, view_of, workflow_of};
 pub use shadow::{SHADOW_SCHEMA, ShadowAnswer, ShadowStory, shadows_of};
-pub use swap::{UsePolicy, use_policy};
+pub use swap::{OwnPolicies, PolicyChange, UsePolicy, use_policy};
 pub use transcript::{Happened, Transcript, TranscriptLine};
 pub use undo::{Undid, undo};

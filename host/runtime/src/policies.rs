@@ -4,7 +4,7 @@
 
 mod artifacts;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -12,7 +12,9 @@ use baton_core::decision::{Decision, Fault, Label};
 use baton_core::grants::Grants;
 use baton_core::input::{Pin, PinnedLink};
 use baton_core::observation::{Capability, Question};
-use baton_core::workflow::{BUILTIN, Candidate, GivenSetting, Origin, PolicyChoice, Scope, lay_over};
+use baton_core::workflow::{
+    BUILTIN, Candidate, GivenSetting, Origin, PolicyChoice, Scope, SettingValue, lay_over,
+};
 use baton_core::{Digest, RoleName, Run, Workflow};
 use baton_engine::{
     BUILT_IN_NAMES, BUILTIN_NAME, Chain, Configured, Decided, Engine, EngineConfig, Grants as Granted,
@@ -139,7 +141,7 @@ impl Bench {
 
     /// Puts in place what the run is pinned to. Everything is loaded already, so this takes no time.
     pub(crate) fn follow(&self, run: &Run) {
-        run.seats().for_each(|seat| self.put(seat.pin, seat.behind.last()));
+        run.seats().for_each(|seat| self.put(seat.pin, seat.proven));
     }
 
     fn put(&self, pin: &Pin, behind: Option<&Pin>) {
@@ -189,6 +191,49 @@ impl Bench {
             })
         };
         able.into_iter().map(seated).collect()
+    }
+
+    /// What is set for a policy otherwise than by default. Blocking.
+    pub(crate) fn set_otherwise(
+        &self,
+        link: &PinnedLink,
+        component: &[u8],
+        settings: &[u8],
+    ) -> Result<BTreeMap<String, GivenSetting>, RuntimeError> {
+        let refused = |why: String| refused(&link.policy, why);
+        let values: BTreeMap<String, SettingValue> = serde_json::from_slice(settings)
+            .map_err(|error| refused(format!("its journaled settings: {error}")))?;
+        let policy = self.policy(&link.policy, component, &link.grants).map_err(refused)?;
+        let schema = policy.schema().map_err(|fault| refused(fault.to_string()))?;
+        let is_default = |(key, value): &(String, SettingValue)| {
+            schema.iter().any(|setting| setting.key == *key && setting.default == *value)
+        };
+        let set = values.into_iter().filter(|set| !is_default(set));
+        Ok(set.map(|(key, value)| (key, GivenSetting::Value(value))).collect())
+    }
+
+    /// Takes out of what is in force the settings that a component does not have, and names them. Blocking.
+    pub(crate) fn keep_what_it_has(
+        &self,
+        wanted: &Wanted,
+        in_force: &mut InForce,
+    ) -> Result<Vec<String>, RuntimeError> {
+        let Wanted { source, reference, grants, .. } = wanted;
+        let refused = |why: String| refused(reference, why);
+        let bytes = source.bytes.as_deref().unwrap_or(builtin_bytes());
+        let policy = self.policy(&source.name, bytes, grants).map_err(refused)?;
+        let schema = policy.schema().map_err(|fault| refused(fault.to_string()))?;
+        let mut dropped = BTreeSet::new();
+        for settings in in_force.values_mut() {
+            settings.retain(|key, _| {
+                let has = schema.iter().any(|setting| setting.key == *key);
+                if !has {
+                    dropped.insert(key.clone());
+                }
+                has
+            });
+        }
+        Ok(dropped.into_iter().collect())
     }
 
     /// That a component which was named as a layer asks the next policy, whatever else it decides.

@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 use baton_core::grants::Grants;
 use baton_core::input::{ChangeCause, Pin, PinnedLink};
 use baton_core::observation::Capability;
-use baton_core::run::SeatView;
 use baton_core::workflow::{GivenSetting, Layer, Origin, Scope};
 use baton_core::{Digest, Input, Run, RunId};
 use baton_engine::limits::COMPONENT_BYTES;
@@ -57,6 +56,48 @@ pub struct UsePolicy {
     pub decides: Vec<Capability>,
 }
 
+/// What a change of policies came to.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct PolicyChange {
+    /// Who decides from now on, where.
+    pub pins: Vec<Pin>,
+    /// The scope has no policy of its own any more: what decides in the next wider one decides there, also after later changes.
+    #[serde(default)]
+    pub follows: bool,
+    /// Narrower scopes with a policy of their own, which this does not reach.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub apart: Vec<OwnPolicies>,
+    /// Settings that were in force and that the new component does not have.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dropped: Vec<String>,
+}
+
+/// A scope with policies of its own.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct OwnPolicies {
+    /// Where.
+    pub scope: Scope,
+    /// What they decide.
+    pub decides: Vec<Capability>,
+}
+
+impl PolicyChange {
+    /// After the run has taken the pins.
+    pub(crate) fn of(run: &Run, pins: Vec<Pin>, dropped: Vec<String>) -> Self {
+        let is_pinned =
+            |pin: &Pin| run.pins().any(|own| (&own.scope, own.capability) == (&pin.scope, pin.capability));
+        let follows = !pins.iter().any(is_pinned);
+        let mut apart: BTreeMap<Scope, Vec<Capability>> = BTreeMap::new();
+        for pin in &pins {
+            for scope in run.narrower(&pin.scope, pin.capability) {
+                apart.entry(scope.clone()).or_default().push(pin.capability);
+            }
+        }
+        let apart = apart.into_iter().map(|(scope, decides)| OwnPolicies { scope, decides }).collect();
+        Self { pins, follows, apart, dropped }
+    }
+}
+
 /// Puts a policy in place of others, in a live run or in one that nobody works on now. `bytes` is its component; absent for the
 /// one that stands behind every other. It decides from the next question on; what is being decided meanwhile is decided as before.
 ///
@@ -67,7 +108,7 @@ pub async fn use_policy(
     config: &HostConfig,
     mut wanted: UsePolicy,
     bytes: Option<&[u8]>,
-) -> Result<Vec<Pin>, RuntimeError> {
+) -> Result<PolicyChange, RuntimeError> {
     let state = query::find_state(config)?;
     let handed = match bytes {
         Some(bytes) => Some(hand_over(state.path(), bytes)?),
@@ -75,7 +116,7 @@ pub async fn use_policy(
     };
     wanted.file = handed.as_ref().map(|file| file.path().to_owned());
     match control(config, Control::UsePolicy(Box::new(wanted))).await? {
-        ControlReply::Changed { pins } => Ok(pins),
+        ControlReply::Changed(change) => Ok(change),
         ControlReply::PolicyRefused { policy, why } => Err(RuntimeError::PolicyRefused { policy, why }),
         ControlReply::Refused { why } => Err(RuntimeError::Refused(why)),
         _ => Err(RuntimeError::Refused("the host answered something else; is it an older one?".to_owned())),
@@ -148,36 +189,51 @@ impl Deciding {
         Self(Capability::ALL.into_iter().filter_map(links).collect())
     }
 
-    /// The settings that a component has where it decides already, so that a command which sets one of them leaves the others as they are.
-    /// Blocking.
-    fn settings_of(&self, component: &Digest, journal: &Journal) -> Result<InForce, RuntimeError> {
-        let mut in_force = InForce::new();
-        for (capability, links) in &self.0 {
-            let Some(link) = links.iter().find(|link| link.component == *component) else { continue };
-            let kept = journal.blob(&link.settings).map_err(|source| RuntimeError::State {
+    /// What is set for a component where it, or an earlier version of the same name, decides already, so that a command which sets one
+    /// thing leaves the others as they are. Blocking.
+    fn settings_of(
+        &self,
+        wanted: &UsePolicy,
+        bench: &Bench,
+        journal: &Journal,
+    ) -> Result<InForce, RuntimeError> {
+        let blob = |digest: &Digest| {
+            journal.blob(digest).map_err(|source| RuntimeError::State {
                 what: "cannot read the settings of a policy",
                 dir: journal.path().to_owned(),
                 source: source.into(),
-            })?;
-            let settings = kept.and_then(|kept| serde_json::from_slice(&kept).ok());
-            in_force.extend(settings.map(|settings| (*capability, settings)));
+            })
+        };
+        let mut in_force = InForce::new();
+        for (capability, links) in &self.0 {
+            let same = links.iter().find(|link| link.component == wanted.digest);
+            let Some(link) = same.or_else(|| links.iter().find(|link| link.policy == wanted.name)) else {
+                continue;
+            };
+            let (component, settings) = (blob(&link.component)?, blob(&link.settings)?);
+            if let (Some(component), Some(settings)) = (component, settings) {
+                in_force.insert(*capability, bench.set_otherwise(link, &component, &settings)?);
+            }
         }
         Ok(in_force)
     }
 }
 
-/// Reads and loads what a person wants, with the settings that it has where it decides already. Blocking.
+/// Reads and loads what a person wants, with the settings that it has where it decides already, and names those of them that it does not
+/// have. Blocking.
 pub(crate) fn load_over(
     bench: &Bench,
     journal: &Journal,
     deciding: &Deciding,
     wanted: UsePolicy,
-) -> Result<Vec<Pin>, RuntimeError> {
-    let in_force = match wanted.is_whole {
+) -> Result<(Vec<Pin>, Vec<String>), RuntimeError> {
+    let mut in_force = match wanted.is_whole {
         true => InForce::new(),
-        false => deciding.settings_of(&wanted.digest, journal)?,
+        false => deciding.settings_of(&wanted, bench, journal)?,
     };
-    load(bench, journal, &[Wanted { in_force, ..wanted.read()? }])
+    let wanted = wanted.read()?;
+    let dropped = bench.keep_what_it_has(&wanted, &mut in_force)?;
+    Ok((load(bench, journal, &[Wanted { in_force, ..wanted }])?, dropped))
 }
 
 fn is_meant(run: &Run, asked: Option<&RunId>) -> Result<(), String> {
@@ -235,9 +291,9 @@ pub(crate) fn behind(
     decides: &[Capability],
 ) -> Result<Vec<Pin>, String> {
     is_meant(run, asked)?;
-    let is_named = |pin: &Pin| decides.is_empty() || decides.contains(&pin.capability);
-    let here = |seat: &SeatView<'_>| seat.is_swapped && seat.pin.scope == *scope && is_named(seat.pin);
-    let pins: Vec<Pin> = run.seats().filter(here).filter_map(|seat| seat.behind.last().cloned()).collect();
+    let is_named = |capability: &Capability| decides.is_empty() || decides.contains(capability);
+    let named = Capability::ALL.into_iter().filter(is_named);
+    let pins: Vec<Pin> = named.filter_map(|capability| run.step_back(scope, capability)).collect();
     if pins.is_empty() {
         let place = match scope {
             Scope::Run => "in this run".to_owned(),
@@ -260,7 +316,7 @@ pub(crate) async fn offline(
     let id = query::which_run(config, &journal, change.run())?;
     let folded = recover::fold_run(&journal, &id).map_err(|error| error.in_dir(state.path()))?;
     let artifacts = ArtifactStore::open(&state).map_err(query::cannot_read(&state))?;
-    let (cause, pins) = match change {
+    let (cause, pins, dropped) = match change {
         OfflineChange::Use(wanted) => {
             wanted.check(&folded.run).map_err(RuntimeError::Refused)?;
             let (cache, artifacts) = (state.aot_cache(), RunArtifacts::of(artifacts, id.clone()));
@@ -271,15 +327,13 @@ pub(crate) async fn offline(
                 let bench = policies::restore(cache, artifacts, nothing)?;
                 load_over(&bench, &keeper, &deciding, wanted)
             });
-            let loaded = loaded.await.map_err(|join| RuntimeError::Refused(join.to_string()))?;
-            (
-                ChangeCause::Command,
-                loaded?.into_iter().map(|pin| folded.run.with_rest(pin, ChangeCause::Command)).collect(),
-            )
+            let (pins, dropped) = loaded.await.map_err(|join| RuntimeError::Refused(join.to_string()))??;
+            let cause = ChangeCause::Command;
+            (cause, pins.into_iter().map(|pin| folded.run.with_rest(pin, cause)).collect(), dropped)
         }
         OfflineChange::RollBack { run, scope, decides } => {
             let pins = behind(&folded.run, run.as_ref(), &scope, &decides).map_err(RuntimeError::Refused)?;
-            (ChangeCause::Rollback, pins)
+            (ChangeCause::Rollback, pins, Vec::new())
         }
     };
     let mut scribe = Scribe::new(folded, id, journal);
@@ -289,7 +343,7 @@ pub(crate) async fn offline(
     }
     scribe.commit().await?;
     scribe.flush()?;
-    Ok(ControlReply::Changed { pins })
+    Ok(ControlReply::Changed(PolicyChange::of(scribe.run(), pins, dropped)))
 }
 
 /// What can be changed without a host.

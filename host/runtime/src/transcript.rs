@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use baton_core::facts::{AgentEvent, Exit, WorkspaceFacts};
+use baton_core::notice::Notice;
 use baton_core::observation::BriefKind;
 use baton_core::{
     Action, ActionId, Digest, Input, Intent, ObjectiveId, Outcome, PhaseId, RunId, Seq, SessionId, Stamped,
@@ -125,6 +126,11 @@ pub enum Happened {
         /// The end of what it printed, where it did not pass.
         findings: String,
     },
+    /// Who decides has changed, or a policy failed.
+    Policies {
+        /// As it was told.
+        notice: Box<Notice>,
+    },
     /// Its process is gone.
     Ended {
         /// How.
@@ -220,6 +226,15 @@ impl Transcript {
                 self.said(&session, lines);
                 let text = text.body().unwrap_or_default().to_owned();
                 lines.push(self.line(seq, at, session, Happened::Prompted { prompt: kind, focus, text }));
+            }
+            Action::Notify(
+                notice @ (Notice::PolicyChanged { .. }
+                | Notice::PolicyTakenBack { .. }
+                | Notice::PolicyRefused { .. }
+                | Notice::FellBack { .. }),
+            ) => {
+                let what = Happened::Policies { notice: Box::new(notice) };
+                lines.push(TranscriptLine { seq, at, phase: None, session: None, what });
             }
             action @ (Action::Verify { .. } | Action::Assess { .. }) => {
                 self.open.insert(intent.id, action);

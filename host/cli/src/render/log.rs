@@ -118,6 +118,10 @@ impl Log {
                 let text = format!("$ {command}  {how}");
                 LogLine { word: "check", tone: Tone::Bad, text, more: last_lines(findings) }
             }
+            Happened::Policies { notice } => {
+                let (tone, text) = notice::about_policies(notice).unwrap_or((Tone::Plain, String::new()));
+                line("policy", tone, text)
+            }
             Happened::Ended { exit } => line("gone", Tone::Dim, gone(exit)),
         }
     }

@@ -245,38 +245,14 @@ pub(crate) fn say(notice: &Notice, run: &str, place: &Place, look: &Look) -> Sai
             ("verify", Tone::Bad, format!("the verification {how} (attempt {attempt})"))
         }
         Notice::PhaseDone { .. } => ("phase", Tone::Good, "done".to_owned()),
-        Notice::FellBack { capability, by, because } => {
-            let by = match by {
-                DecidedBy::Configured => "the configured policy",
-                DecidedBy::Next => "the next policy of its chain",
-                DecidedBy::LastGood => "the policy that last decided without a fault",
-                DecidedBy::BuiltIn => "the built-in policy",
-                DecidedBy::Native => "the host itself, which keeps going or pauses",
-                DecidedBy::Recording => "the recording that the run was made from",
-            };
-            ("policy", Tone::Warn, format!("{capability} was decided by {by}: {because}"))
+        Notice::FellBack { .. }
+        | Notice::PolicyWants { .. }
+        | Notice::PolicyChanged { .. }
+        | Notice::PolicyTakenBack { .. }
+        | Notice::PolicyRefused { .. } => {
+            let (tone, text) = about_policies(notice).unwrap_or((Tone::Plain, String::new()));
+            ("policy", tone, text)
         }
-        Notice::PolicyWants { policy, wants, granted, refused } => {
-            let tone = if refused.is_empty() { Tone::Relay } else { Tone::Warn };
-            let not = if refused.is_empty() { String::new() } else { format!("; refused: {refused}") };
-            ("policy", tone, format!("{policy} asks for {wants}; granted: {granted}{not}"))
-        }
-        Notice::PolicyChanged { pins, was, cause } => ("policy", Tone::Relay, changed(pins, was, *cause)),
-        Notice::PolicyTakenBack { policy, to, faults, because } => (
-            "policy",
-            Tone::Warn,
-            format!(
-                "{policy} is taken back after {faults} faults in a row ({}); {} decides {} again",
-                one_line(because),
-                to.policy,
-                to.capability
-            ),
-        ),
-        Notice::PolicyRefused { policy, why } => (
-            "policy",
-            Tone::Warn,
-            format!("{policy} was not put in place, nothing has changed: {}", one_line(why)),
-        ),
         Notice::ReportRefused { file, why } => ("report", Tone::Warn, format!("{file} was not taken: {why}")),
         Notice::NotTold { event, why } => {
             ("notify", Tone::Warn, format!("nobody was told of `{event}`: {}", one_line(why)))
@@ -361,6 +337,42 @@ fn about(notice: &Notice) -> (Option<PhaseId>, Option<SessionId>) {
         | Notice::Resumed { .. }
         | Notice::Finished { .. } => (None, None),
     }
+}
+
+/// What a notice says about who decides, where it is about that.
+pub(crate) fn about_policies(notice: &Notice) -> Option<(Tone, String)> {
+    Some(match notice {
+        Notice::FellBack { capability, by, because } => {
+            let by = match by {
+                DecidedBy::Configured => "the configured policy",
+                DecidedBy::Next => "the next policy of its chain",
+                DecidedBy::LastGood => "the policy that last decided without a fault",
+                DecidedBy::BuiltIn => "the built-in policy",
+                DecidedBy::Native => "the host itself, which keeps going or pauses",
+                DecidedBy::Recording => "the recording that the run was made from",
+            };
+            (Tone::Warn, format!("{capability} was decided by {by}: {because}"))
+        }
+        Notice::PolicyWants { policy, wants, granted, refused } => {
+            let tone = if refused.is_empty() { Tone::Relay } else { Tone::Warn };
+            let not = if refused.is_empty() { String::new() } else { format!("; refused: {refused}") };
+            (tone, format!("{policy} asks for {wants}; granted: {granted}{not}"))
+        }
+        Notice::PolicyChanged { pins, was, cause } => (Tone::Relay, changed(pins, was, *cause)),
+        Notice::PolicyTakenBack { policy, to, faults, because } => (
+            Tone::Warn,
+            format!(
+                "{policy} is taken back after {faults} faults in a row ({}); {} decides {} again",
+                one_line(because),
+                to.policy,
+                to.capability
+            ),
+        ),
+        Notice::PolicyRefused { policy, why } => {
+            (Tone::Warn, format!("{policy} was not put in place, nothing has changed: {}", one_line(why)))
+        }
+        _ => return None,
+    })
 }
 
 /// Who decides what from now on, and instead of whom.

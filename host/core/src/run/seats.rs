@@ -29,26 +29,47 @@ pub(super) struct Seats {
 #[derive(Clone, Debug, PartialEq)]
 struct Seat {
     pin: Pin,
-    /// It is good enough to come back: the run began with it, or it has decided without a fault.
+    /// It is good enough to come back by itself: the run began with it, or it has decided without a fault.
     proven: bool,
-    /// Who decided here before anybody was put in place.
-    began: Option<Pin>,
     faults_in_row: u32,
-    /// What is taken where it is taken back, the newest last.
-    behind: Vec<Pin>,
+    /// What others were put in the place of, the newest last.
+    behind: Vec<Replaced>,
+    /// How many of those stood there when the run began; nobody put anything in their place, so there is no way back to them.
+    began: usize,
+    /// The run began without a policy of this scope's own: after the last step back the next wider scope decides here again.
+    follows: bool,
+}
+
+/// What another was put in the place of.
+#[derive(Clone, Debug, PartialEq)]
+struct Replaced {
+    pin: Pin,
+    proven: bool,
+}
+
+impl Seat {
+    /// There is a way back.
+    fn is_swapped(&self) -> bool {
+        self.follows || self.behind.len() > self.began
+    }
+
+    /// The next step back leaves this scope to the next wider one.
+    fn leaves(&self) -> bool {
+        self.follows && self.behind.len() <= 1
+    }
 }
 
 /// Who decides one thing in one scope, for people and for the host.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct SeatView<'a> {
     /// Who decides.
     pub pin: &'a Pin,
-    /// Who is taken where it is taken back, the newest last.
-    pub behind: &'a [Pin],
+    /// What it stands in the place of, the newest last.
+    pub behind: Vec<&'a Pin>,
+    /// The newest of those that has decided without a fault: who is asked where this one fails.
+    pub proven: Option<&'a Pin>,
     /// Faults since it last decided.
     pub faults_in_row: u32,
-    /// It was put in place while the run went on, and can be rolled back.
-    pub is_swapped: bool,
 }
 
 impl Seats {
@@ -56,11 +77,13 @@ impl Seats {
     pub(super) fn from_pins(pins: &[Pin], workflow: &Workflow) -> Self {
         let mut seats = Self::default();
         for pin in pins {
-            seats.put(pin, true, workflow);
+            seats.put(pin, workflow);
         }
         for seat in seats.seats.values_mut() {
             seat.proven = true;
-            seat.began = Some(seat.pin.clone());
+            seat.behind.iter_mut().for_each(|replaced| replaced.proven = true);
+            seat.began = seat.behind.len();
+            seat.follows = false;
         }
         seats
     }
@@ -77,24 +100,22 @@ impl Seats {
         here.or_else(|| self.wider(scope, capability, workflow))
     }
 
-    /// What a person took back in a scope stands in no narrower one either, as what is asked next or as what comes back: there stands what
-    /// came in its place.
+    /// What a person took back in a scope stands in no narrower one that follows it either, as what is asked next or as what comes back:
+    /// there stands what came in its place.
     fn forget_in_narrower(&mut self, gone: &Pin, back: &Pin, workflow: &Workflow) {
         let is_gone = |link: &PinnedLink| *link == gone.first() && !back.links().any(|kept| kept == *link);
         for ((scope, capability), seat) in &mut self.seats {
             let is_narrower = scope.wider(workflow).any(|wider| wider == gone.scope);
-            if *capability != gone.capability || !is_narrower {
+            if *capability != gone.capability || !is_narrower || !seat.follows {
                 continue;
             }
-            for pin in seat.behind.iter_mut().chain(&mut seat.began) {
+            for Replaced { pin, .. } in &mut seat.behind {
                 if pin.first() == gone.first() {
                     *pin = Pin { scope: scope.clone(), ..back.clone() };
                 }
                 pin.then.retain(|link| !is_gone(link));
             }
             seat.pin.then.retain(|link| !is_gone(link));
-            seat.behind.dedup_by(|one, other| one.is_same_as(other));
-            seat.behind.retain(|pin| !pin.is_same_as(&seat.pin));
         }
     }
 
@@ -102,36 +123,54 @@ impl Seats {
         (pin.scope.clone(), pin.capability)
     }
 
-    /// `keep` tells whether the one before is good enough to come back. Behind the first one of a narrow scope stands whoever
-    /// decided there until then.
-    fn put(&mut self, pin: &Pin, keep: bool, workflow: &Workflow) {
+    /// Behind the first one of a narrow scope stands whoever decided there until then.
+    fn put(&mut self, pin: &Pin, workflow: &Workflow) {
         self.changes += 1;
-        let behind = match self.wider(&pin.scope, pin.capability, workflow) {
-            Some(wider) if !wider.is_same_as(pin) => vec![Pin { scope: pin.scope.clone(), ..wider.clone() }],
-            _ => Vec::new(),
-        };
-        let began = behind.first().cloned();
-        let seat = Seat { pin: pin.clone(), proven: false, began, faults_in_row: 0, behind };
         match self.seats.get_mut(&Self::key(pin)) {
             // It decides already; perhaps somebody else has chosen it now.
-            Some(old) if old.pin.is_same_as(pin) => old.pin = pin.clone(),
-            Some(old) => {
-                let before = std::mem::replace(old, seat);
-                old.behind = before.behind;
-                old.began = before.began;
-                // Whoever comes back does not stand behind itself.
-                old.behind.retain(|other| !other.is_same_as(pin));
-                if keep {
-                    old.behind.push(before.pin);
-                }
-                let over = old.behind.len().saturating_sub(BEHIND);
-                // The first of them is what the run began with; that one stays.
-                old.behind.drain(1.min(over)..over + 1.min(over));
+            Some(seat) if seat.pin.is_same_as(pin) => seat.pin = pin.clone(),
+            Some(seat) => {
+                let replaced = std::mem::replace(&mut seat.pin, pin.clone());
+                seat.behind.push(Replaced { pin: replaced, proven: seat.proven });
+                (seat.proven, seat.faults_in_row) = (false, 0);
+                // What the run began with stays, and so does the first of a scope that had none of its own.
+                let over = seat.behind.len().saturating_sub(BEHIND);
+                let first = (seat.began + 1).min(BEHIND);
+                seat.behind.drain(first..first + over);
             }
             None => {
-                self.seats.insert(Self::key(pin), seat);
+                let wider = self.wider(&pin.scope, pin.capability, workflow);
+                let until_then = |wider: &Pin| Replaced {
+                    pin: Pin { scope: pin.scope.clone(), ..wider.clone() },
+                    proven: true,
+                };
+                let behind = wider.map(until_then).into_iter().collect();
+                let pin = pin.clone();
+                let seat = Seat { pin, proven: false, faults_in_row: 0, behind, began: 0, follows: true };
+                self.seats.insert((seat.pin.scope.clone(), seat.pin.capability), seat);
             }
         }
+    }
+
+    /// One step back, to this pin.
+    fn take_back(&mut self, pin: &Pin, workflow: &Workflow) {
+        let Some(seat) = self.seats.get_mut(&Self::key(pin)) else { return self.put(pin, workflow) };
+        self.changes += 1;
+        if seat.leaves() {
+            self.seats.remove(&Self::key(pin));
+        } else {
+            seat.proven = seat.behind.pop().is_some_and(|replaced| replaced.proven);
+            seat.pin = pin.clone();
+            seat.faults_in_row = 0;
+        }
+    }
+
+    /// Who decides after one step back, where there is one.
+    fn back(&self, scope: &Scope, capability: Capability, workflow: &Workflow) -> Option<Pin> {
+        let seat = self.seats.get(&(scope.clone(), capability)).filter(|seat| seat.is_swapped())?;
+        let wider = || self.wider(scope, capability, workflow).filter(|_| seat.leaves());
+        let pin = wider().or_else(|| seat.behind.last().map(|replaced| &replaced.pin))?;
+        Some(Pin { scope: scope.clone(), ..pin.clone() })
     }
 }
 
@@ -145,10 +184,24 @@ impl Run {
     pub fn seats(&self) -> impl Iterator<Item = SeatView<'_>> {
         self.seats.seats.values().map(|seat| SeatView {
             pin: &seat.pin,
-            behind: &seat.behind,
+            behind: seat.behind.iter().map(|replaced| &replaced.pin).collect(),
+            proven: seat.behind.iter().rev().find(|replaced| replaced.proven).map(|replaced| &replaced.pin),
             faults_in_row: seat.faults_in_row,
-            is_swapped: seat.began.as_ref().is_some_and(|began| !began.is_same_as(&seat.pin)),
         })
+    }
+
+    /// Who would decide in a scope after one step back. Absent where nobody was put in place there. Where the scope had no policy of its own,
+    /// the last step back leaves it to the next wider scope, as that is now.
+    pub fn step_back(&self, scope: &Scope, capability: Capability) -> Option<Pin> {
+        self.seats.back(scope, capability, &self.workflow)
+    }
+
+    /// The narrower scopes that have a policy of their own for this, which a change in `scope` does not reach.
+    pub fn narrower(&self, scope: &Scope, capability: Capability) -> impl Iterator<Item = &Scope> {
+        let is_narrower = move |(other, decides): &&(Scope, Capability)| {
+            *decides == capability && other.wider(&self.workflow).any(|wider| wider == *scope)
+        };
+        self.seats.seats.keys().filter(is_narrower).map(|(scope, _)| scope)
     }
 
     /// The pin with the chain that decided there until now behind it, so that what it abstains from is decided as before. It takes the place
@@ -228,28 +281,22 @@ impl Run {
     /// A person, or a file that changed, has put others in place.
     pub(super) fn change_pins(&mut self, pins: &[Pin], cause: ChangeCause) {
         self.tell_wants(pins);
-        let (mut was, mut changed) = (Vec::new(), Vec::new());
+        let (mut was, mut changed): (Vec<String>, Vec<Pin>) = (Vec::new(), Vec::new());
         for pin in pins {
-            let before = self.seats.seats.get(&Seats::key(pin)).map(|seat| (seat.pin.clone(), seat.proven));
-            let wider = self.seats.wider(&pin.scope, pin.capability, &self.workflow).cloned();
-            let proven = before.as_ref().is_some_and(|(_, proven)| *proven);
-            let before = before.map(|(pin, _)| pin).or(wider);
-            self.seats.put(pin, proven && cause != ChangeCause::Rollback, &self.workflow);
-            if cause == ChangeCause::Rollback
-                && let Some(seat) = self.seats.seats.get_mut(&Seats::key(pin))
-            {
-                // What comes back was good before.
-                seat.proven = true;
+            let before = self.in_force(&pin.scope, pin.capability).cloned();
+            if cause == ChangeCause::Rollback {
+                self.seats.take_back(pin, &self.workflow);
                 if let Some(gone) = &before {
                     self.seats.forget_in_narrower(gone, pin, &self.workflow);
                 }
+            } else {
+                self.seats.put(pin, &self.workflow);
             }
             if before.as_ref().is_none_or(|before| !before.is_same_as(pin)) {
-                was.extend(before.map(|before| before.policy));
+                was.extend(before.map(|before| before.policy).filter(|policy| !was.contains(policy)));
                 changed.push(pin.clone());
             }
         }
-        was.dedup();
         if !changed.is_empty() {
             self.notify(Notice::PolicyChanged { pins: changed, was, cause });
         }
@@ -259,6 +306,7 @@ impl Run {
     pub(super) fn judge_the_judge(&mut self, scope: &Scope, label: &Label) {
         let most = self.workflow.policies.breaker;
         let key = (scope.clone(), label.capability);
+        let wider = self.seats.wider(scope, label.capability, &self.workflow).cloned();
         let Some(seat) = self.seats.seats.get_mut(&key) else { return };
         // Answers of one that has been replaced meanwhile say nothing about this one.
         let is_own = |by: DecidedBy, component: &Digest| match by {
@@ -283,16 +331,25 @@ impl Run {
             link.component == record.component
                 && record.settings.as_ref().is_none_or(|settings| *settings == link.settings)
         };
-        // Behind the first policy of a phase stands whoever decides in the run, and that may be the one that fails.
-        while seat.behind.last().is_some_and(|pin| failed(&pin.first())) {
+        // Behind the first policy of a phase stands whoever decides in the run, and that may be the one that fails. What was put in place and
+        // never decided is nothing to go back to by itself.
+        while seat.behind.last().is_some_and(|last| !last.proven || failed(&last.pin.first())) {
             seat.behind.pop();
         }
+        let wider = wider.filter(|wider| seat.leaves() && !seat.behind.is_empty() && !failed(&wider.first()));
+        if let Some(wider) = wider {
+            let (policy, to) = (seat.pin.policy.clone(), Box::new(Pin { scope: scope.clone(), ..wider }));
+            self.seats.seats.remove(&key);
+            self.seats.changes += 1;
+            return self.notify(Notice::PolicyTakenBack { policy, to, faults, because });
+        }
         let policy = match seat.behind.pop() {
-            Some(back) => std::mem::replace(&mut seat.pin, back).policy,
+            Some(back) => std::mem::replace(&mut seat.pin, back.pin).policy,
             // Whoever stands before it did nothing wrong.
             None if !failed(&seat.pin.first()) => record.policy.clone(),
             None => return,
         };
+        seat.began = seat.began.min(seat.behind.len());
         seat.pin.then.retain(|link| !failed(link));
         seat.proven = true;
         seat.faults_in_row = 0;
@@ -322,22 +379,30 @@ mod tests {
 
     fn behind(seats: &Seats) -> Vec<&str> {
         let seat = &seats.seats[&(Scope::Run, Capability::Splitting)];
-        seat.behind.iter().map(|pin| pin.policy.as_str()).collect()
+        seat.behind.iter().map(|replaced| replaced.pin.policy.as_str()).collect()
     }
 
     #[test]
-    fn what_was_good_stands_behind_and_the_first_one_stays() {
+    fn every_step_of_a_person_stands_behind_and_the_first_one_stays() {
         // M3
         let workflow = Workflow::default();
         let mut seats = Seats::from_pins(&[pin("built-in"), pin("a")], &workflow);
+        let back =
+            |seats: &Seats| seats.back(&Scope::Run, Capability::Splitting, &workflow).map(|pin| pin.policy);
         assert_eq!(behind(&seats), ["built-in"]);
-        seats.put(&pin("b"), false, &workflow);
-        assert_eq!(behind(&seats), ["built-in"], "one that never decided is nothing to go back to");
-        seats.put(&pin("built-in"), true, &workflow);
-        assert_eq!(behind(&seats), ["b"], "whoever comes back does not stand behind itself");
-        for n in 0..20 {
-            seats.put(&pin(&n.to_string()), true, &workflow);
+        assert_eq!(back(&seats), None, "nobody put it in place");
+        for policy in ["b", "c", "b"] {
+            seats.put(&pin(policy), &workflow);
         }
-        assert_eq!(behind(&seats), ["b", "12", "13", "14", "15", "16", "17", "18"]);
+        assert_eq!(behind(&seats), ["built-in", "a", "b", "c"]);
+        for policy in ["c", "b", "a"] {
+            assert_eq!(back(&seats).as_deref(), Some(policy));
+            seats.take_back(&pin(policy), &workflow);
+        }
+        assert_eq!(back(&seats), None);
+        for n in 0..20 {
+            seats.put(&pin(&n.to_string()), &workflow);
+        }
+        assert_eq!(behind(&seats), ["built-in", "a", "13", "14", "15", "16", "17", "18"]);
     }
 }

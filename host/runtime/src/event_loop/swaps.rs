@@ -11,7 +11,7 @@ use tokio::sync::{mpsc, oneshot};
 use crate::control::ControlReply;
 use crate::error::RuntimeError;
 use crate::policies::Bench;
-use crate::swap::{self, Deciding, UsePolicy};
+use crate::swap::{self, Deciding, PolicyChange, UsePolicy};
 use crate::watch::Changed;
 
 use super::{EventLoop, RESULTS};
@@ -20,7 +20,8 @@ use super::{EventLoop, RESULTS};
 pub(super) struct Loaded {
     reference: String,
     cause: ChangeCause,
-    result: Result<Vec<Pin>, RuntimeError>,
+    /// What decides from now on, and the settings that it does not have any more.
+    result: Result<(Vec<Pin>, Vec<String>), RuntimeError>,
     reply: Option<oneshot::Sender<ControlReply>>,
 }
 
@@ -60,7 +61,7 @@ impl EventLoop {
         for changed in self.watch.look(self.scribe.run()) {
             let Changed { reference, wanted } = changed;
             self.load(ChangeCause::File, None, reference, move |bench, journal| {
-                swap::load(bench, journal, &wanted?)
+                Ok((swap::load(bench, journal, &wanted?)?, Vec::new()))
             });
         }
     }
@@ -70,7 +71,7 @@ impl EventLoop {
         cause: ChangeCause,
         reply: Option<oneshot::Sender<ControlReply>>,
         reference: String,
-        load: impl FnOnce(&Bench, &Journal) -> Result<Vec<Pin>, RuntimeError> + Send + 'static,
+        load: impl FnOnce(&Bench, &Journal) -> Result<(Vec<Pin>, Vec<String>), RuntimeError> + Send + 'static,
     ) {
         self.swaps.under_way += 1;
         let (bench, loaded) = (self.bench.clone(), self.swaps.loaded.0.clone());
@@ -85,22 +86,22 @@ impl EventLoop {
     pub(super) fn take_loaded(&mut self, loaded: Loaded) -> Result<(), RuntimeError> {
         self.swaps.under_way -= 1;
         let Loaded { reference, cause, result, reply } = loaded;
-        let (input, answer) = match result {
-            Ok(pins) => {
+        let answer = match result {
+            Ok((pins, dropped)) => {
                 let run = self.scribe.run();
                 let pins: Vec<Pin> = pins.into_iter().map(|pin| run.with_rest(pin, cause)).collect();
-                (Input::PolicyChanged { pins: pins.clone(), cause }, ControlReply::Changed { pins })
+                self.take_own(Input::PolicyChanged { pins: pins.clone(), cause })?;
+                ControlReply::Changed(PolicyChange::of(self.scribe.run(), pins, dropped))
             }
             Err(error) => {
                 let (policy, why) = match error {
                     RuntimeError::PolicyRefused { policy, why } => (policy, why),
                     other => (reference, other.to_string()),
                 };
-                let refused = Input::PolicyRefused { policy: policy.clone(), why: why.clone() };
-                (refused, ControlReply::PolicyRefused { policy, why })
+                self.take_own(Input::PolicyRefused { policy: policy.clone(), why: why.clone() })?;
+                ControlReply::PolicyRefused { policy, why }
             }
         };
-        self.take_own(input)?;
         self.replies.extend(reply.map(|reply| (reply, answer)));
         Ok(())
     }
@@ -115,7 +116,7 @@ impl EventLoop {
         let pins = swap::behind(self.scribe.run(), run, scope, decides)?;
         let input = Input::PolicyChanged { pins: pins.clone(), cause: ChangeCause::Rollback };
         self.scribe.take(input).map_err(|illegal| illegal.to_string())?;
-        Ok(ControlReply::Changed { pins })
+        Ok(ControlReply::Changed(PolicyChange::of(self.scribe.run(), pins, Vec::new())))
     }
 
     /// After the commit, before anything is asked that follows from it.

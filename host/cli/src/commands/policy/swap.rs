@@ -4,12 +4,13 @@
 use std::fmt::Write as _;
 
 use baton_runtime::core::grants::{Grants, Wants};
-use baton_runtime::core::input::Pin;
 use baton_runtime::core::observation::Capability;
 use baton_runtime::core::workflow::rules::RULES_FILE;
 use baton_runtime::core::workflow::{GivenSetting, Scope};
 use baton_runtime::core::{Digest, PhaseId, RoleName, RunId};
-use baton_runtime::{Control, ControlReply, UsePolicy, use_policy as put_in_place};
+use baton_runtime::{
+    Control, ControlReply, OwnPolicies, PolicyChange, UsePolicy, use_policy as put_in_place,
+};
 use clap::Args;
 use clap::ValueHint;
 use serde_json::json;
@@ -23,7 +24,7 @@ use crate::fitness::FitnessArgs;
 use crate::place::Place;
 use crate::policies::Named;
 use crate::registries::RegistryArgs;
-use crate::render::{record, words};
+use crate::render::{self, record, words};
 use crate::{fitness, out, policies};
 
 /// Version of the records of `--format json`.
@@ -100,9 +101,9 @@ pub(super) fn use_policy(args: UseArgs) -> anyhow::Result<Exit> {
     };
     let decides: Vec<Capability> = args.decides.iter().map(|decides| decides.capability()).collect();
     let run = Some(view.run.clone());
-    let pins = match &args.policy {
+    let change = match &args.policy {
         None => match ask_host(&place, Control::RollBackPolicy { run, scope, decides })? {
-            ControlReply::Changed { pins } => pins,
+            ControlReply::Changed(change) => change,
             _ => anyhow::bail!("the host answered another question than it was asked"),
         },
         Some(reference) => {
@@ -136,15 +137,16 @@ pub(super) fn use_policy(args: UseArgs) -> anyhow::Result<Exit> {
         }
     };
     match args.format.format {
-        Format::Text => out::progress(&said(&pins, view.run.as_str(), live, &place.flags)),
-        Format::Json => out::data(&record::pretty(&record(&pins, &view.run, live))?)?,
-        Format::Jsonl => out::data(&record::line(&record(&pins, &view.run, live))?)?,
+        Format::Text => out::progress(&said(&change, view.run.as_str(), live, &place.flags)),
+        Format::Json => out::data(&record::pretty(&record(&change, &view.run, live))?)?,
+        Format::Jsonl => out::data(&record::line(&record(&change, &view.run, live))?)?,
     }
     Ok(Exit::Done)
 }
 
 /// Who decides what from now on, a line each.
-fn said(pins: &[Pin], run: &str, live: bool, flags: &str) -> String {
+fn said(change: &PolicyChange, run: &str, live: bool, flags: &str) -> String {
+    let PolicyChange { pins, follows, apart, dropped } = change;
     let mut text = String::new();
     for group in pins.chunk_by(|a, b| a.component == b.component && a.scope == b.scope) {
         let Some(pin) = group.first() else { continue };
@@ -155,6 +157,7 @@ fn said(pins: &[Pin], run: &str, live: bool, flags: &str) -> String {
             Scope::Phase { phase } => format!("phase {phase}, run {run}"),
             Scope::Shadow { .. } => format!("the shadow of run {run}"),
         };
+        let place = if *follows { format!("{place}, as in the rest of the run") } else { place };
         let (policy, digest) = (&pin.policy, pin.component.short());
         let _ = writeln!(text, "{policy}@{digest} decides {} in {place}", words::list(&decides));
         let refused = pin.grants.lacks(&pin.wants);
@@ -166,6 +169,17 @@ fn said(pins: &[Pin], run: &str, live: bool, flags: &str) -> String {
                 pin.wants, pin.grants
             );
         }
+    }
+    for OwnPolicies { scope, decides } in apart {
+        let (scope, decides) = (render::which::scope(scope), words::list(decides));
+        let _ = writeln!(text, "not in {scope}, which has a policy of its own for {decides}");
+    }
+    if !dropped.is_empty() {
+        let _ = writeln!(
+            text,
+            "the new component has no setting {}: what was set there is left out",
+            words::list(dropped)
+        );
     }
     text.push_str(&match live {
         true => "from the next decision on".to_owned(),
@@ -183,8 +197,11 @@ fn flags_of(refused: &Wants) -> String {
     format!("`{}`", flags.join(" "))
 }
 
-fn record(pins: &[Pin], run: &RunId, live: bool) -> serde_json::Value {
-    json!({ "schema": SCHEMA, "run": run, "live": live, "pins": pins })
+fn record(change: &PolicyChange, run: &RunId, live: bool) -> serde_json::Value {
+    let PolicyChange { pins, follows, apart, dropped } = change;
+    json!({
+        "schema": SCHEMA, "run": run, "live": live, "pins": pins, "follows": follows, "apart": apart, "dropped": dropped,
+    })
 }
 
 fn grant(given: &str) -> Result<Grant, String> {
@@ -215,6 +232,11 @@ fn granted(given: &[Grant]) -> anyhow::Result<Grants> {
 mod tests {
     use super::*;
     use crate::render::samples::pin;
+    use baton_runtime::core::input::Pin;
+
+    fn of(pins: impl Into<Vec<Pin>>) -> PolicyChange {
+        PolicyChange { pins: pins.into(), ..PolicyChange::default() }
+    }
 
     #[test]
     fn what_is_granted_is_read_and_held_to_its_bounds() {
@@ -237,17 +259,17 @@ mod tests {
         // M6
         let mut js = pin("js", Capability::Compaction, Scope::Run);
         js.wants.fuel = Some(200_000_000);
-        let text = said(std::slice::from_ref(&js), "r", true, "");
+        let text = said(&of([js.clone()]), "r", true, "");
         let refused = "js asks for fuel 200000000; granted: nothing; refused: fuel 200000000. To grant it, repeat the command \
                        with `--grant fuel=200000000`\n";
         assert!(text.contains(refused), "{text}");
         js.wants.artifacts = vec!["reports/*".to_owned()];
         js.wants.memory_mib = Some(128);
         js.grants.fuel = Some(200_000_000);
-        let text = said(std::slice::from_ref(&js), "r", true, "");
+        let text = said(&of([js.clone()]), "r", true, "");
         assert!(text.contains("`--grant 'artifacts=reports/*' --grant memory_mib=128`"), "{text}");
         js.grants = js.wants.clone();
-        assert!(!said(&[js], "r", true, "").contains("refused"));
+        assert!(!said(&of([js]), "r", true, "").contains("refused"));
     }
 
     #[test]
@@ -259,7 +281,16 @@ mod tests {
             pin("my-split", Capability::Handoff, build),
             pin("resilience", Capability::Exhaustion, Scope::Run),
         ];
-        insta::assert_snapshot!("use_live", said(&pins, "20260212-103000", true, ""));
-        insta::assert_snapshot!("use_later", said(&pins[2..], "20260212-103000", false, " --workspace w"));
+        insta::assert_snapshot!("use_live", said(&of(pins.clone()), "20260212-103000", true, ""));
+        let apart = OwnPolicies { scope: pins[0].scope.clone(), decides: vec![Capability::Exhaustion] };
+        let dropped = vec!["max-objectives".to_owned()];
+        let change = PolicyChange { apart: vec![apart], dropped, ..of(pins[2..].to_vec()) };
+        insta::assert_snapshot!("use_apart", said(&change, "20260212-103000", true, ""));
+        let change = PolicyChange { follows: true, ..of(pins[..1].to_vec()) };
+        insta::assert_snapshot!("use_follows", said(&change, "20260212-103000", true, ""));
+        insta::assert_snapshot!(
+            "use_later",
+            said(&of(pins[2..].to_vec()), "20260212-103000", false, " --workspace w")
+        );
     }
 }

@@ -302,7 +302,7 @@ fn what_was_rolled_back_comes_back_in_no_narrower_scope() {
     put(&mut run, pin("trapper", in_phase("1")));
     let seat = |run: &Run| {
         let seat = run.seats().find(|seat| seat.pin.scope == in_phase("1")).unwrap();
-        (links(seat.pin), seat.behind.iter().map(links).collect::<Vec<_>>())
+        (links(seat.pin), seat.behind.into_iter().map(links).collect::<Vec<_>>())
     };
     let (decides, behind) = seat(&run);
     assert_eq!(decides, ["trapper", "house", "resilience"]);
@@ -311,6 +311,57 @@ fn what_was_rolled_back_comes_back_in_no_narrower_scope() {
     let (decides, behind) = seat(&run);
     assert_eq!(decides, ["trapper", "resilience"]);
     assert_eq!(behind, [["resilience"]]);
+}
+
+/// Takes one step back, as a person does.
+fn step_back(run: &mut Run, scope: Scope) -> bool {
+    let back = run.step_back(&scope, ASKED);
+    let is_back = back.is_some();
+    run.change_pins(&Vec::from_iter(back), ChangeCause::Rollback);
+    is_back
+}
+
+#[test]
+fn a_phase_follows_the_run_again_after_the_last_step_back() {
+    // M3
+    let begins_with = |pins: &[Pin]| at_work(workflow(&[("1", &["a"])]), pins).run;
+    let mut run = begins_with(&[pin("resilience", Scope::Run)]);
+    let put = |run: &mut Run, pin: Pin| {
+        let pin = run.with_rest(pin, ChangeCause::Command);
+        run.change_pins(&[pin], ChangeCause::Command);
+    };
+    let decides = |run: &Run| links(run.pin_for(0, ASKED).unwrap());
+    put(&mut run, pin("team", in_phase("1")));
+    put(&mut run, pin("house", Scope::Run));
+    assert_eq!(decides(&run), ["team", "resilience"]);
+    assert_eq!(run.narrower(&Scope::Run, ASKED).collect::<Vec<_>>(), [&in_phase("1")]);
+    assert!(step_back(&mut run, in_phase("1")));
+    assert_eq!(decides(&run), ["house", "resilience"], "as in the run now, not as it was then");
+    assert_eq!(run.narrower(&Scope::Run, ASKED).count(), 0);
+    put(&mut run, pin("later", Scope::Run));
+    assert_eq!(decides(&run), ["later", "house", "resilience"]);
+    assert!(!step_back(&mut run, in_phase("1")), "nothing was put in place there");
+    // What the phase has by its workflow stays its own.
+    let own = Pin { scope: in_phase("1"), ..chain("own", &["house", "resilience"]) };
+    let mut run = begins_with(&[pin("resilience", Scope::Run), own]);
+    put(&mut run, pin("house", Scope::Run));
+    assert!(step_back(&mut run, Scope::Run));
+    assert_eq!(decides(&run), ["own", "house", "resilience"]);
+    put(&mut run, pin("team", in_phase("1")));
+    assert!(step_back(&mut run, in_phase("1")));
+    assert!(!step_back(&mut run, in_phase("1")));
+    assert_eq!(decides(&run), ["own", "house", "resilience"]);
+}
+
+#[test]
+fn a_phase_follows_the_run_again_where_its_policy_keeps_failing() {
+    // M3
+    let mut world = at_work(workflow(&[("1", &["a", "b"])]), &[pin("built-in", Scope::Run)]);
+    let put = world.run.with_rest(pin("mine", in_phase("1")), ChangeCause::Command);
+    apply(&mut world, Input::PolicyChanged { pins: vec![put], cause: ChangeCause::Command });
+    (1..=3).for_each(|n| drop(answer(&mut world, n, by("built-in", &["mine"]))));
+    assert_eq!(deciding(&world), ["built-in"], "the phase has none of its own");
+    assert_eq!(ask(&mut world, 4).1, Scope::Run);
 }
 
 #[test]

@@ -77,16 +77,16 @@ impl Gatherer {
             seats.entry((pin.scope.clone(), pin.capability)).or_default().push(pin);
         }
         let seats = seats.into_values().filter_map(|mut pins| pins.pop().map(|pin| (pin, pins)));
-        seats.map(|(pin, behind)| self.seat(workflow, &pin, &behind, 0)).collect()
+        seats.map(|(pin, behind)| self.seat(workflow, &pin, &behind.iter().collect::<Vec<_>>(), 0)).collect()
     }
 
     /// Who decides in a run.
     pub(super) fn seats_of(&self, run: &Run) -> anyhow::Result<Vec<Seat>> {
         let workflow = run.workflow();
-        run.seats().map(|seat| self.seat(workflow, seat.pin, seat.behind, seat.faults_in_row)).collect()
+        run.seats().map(|seat| self.seat(workflow, seat.pin, &seat.behind, seat.faults_in_row)).collect()
     }
 
-    fn seat(&self, workflow: &Workflow, pin: &Pin, behind: &[Pin], faults: u32) -> anyhow::Result<Seat> {
+    fn seat(&self, workflow: &Workflow, pin: &Pin, behind: &[&Pin], faults: u32) -> anyhow::Result<Seat> {
         let behind = behind.iter().rev().map(|pin| Stands {
             policy: pin.policy.clone(),
             component: pin.component.clone(),
@@ -125,9 +125,10 @@ impl Gatherer {
             Ok(policy) => {
                 decides.asked = policy.wants().clone();
                 decides.asks_next = policy.asks_next().to_vec();
-                let said = said(workflow, pin, &link, &policy);
+                let values = self.values(&link)?;
+                let said = said(workflow, pin, &link, &policy, values.as_ref());
                 decides.from = said.from.clone();
-                decides.set = self.set(&link, &policy, &said)?;
+                decides.set = set(&policy, &said, values)?;
             }
             // What it once decided stands, whatever this host thinks of it now.
             Err(error) => out::progress(&format!("what is set for it cannot be told: {error}")),
@@ -147,26 +148,33 @@ impl Gatherer {
         }
     }
 
-    /// What is set otherwise than by default, and by which layer.
-    fn set(&self, link: &PinnedLink, policy: &Policy, said: &Said) -> anyhow::Result<Vec<Set>> {
-        let values = match &self.from {
-            From::Journal(journal) => match journal.blob(&link.settings)? {
-                Some(settings) => serde_json::from_slice(&settings)?,
-                None => return Ok(Vec::new()),
-            },
-            From::Bundle(_) => policy.configure(&said.settings)?.settings().clone(),
-        };
-        // A policy that answered this when it was loaded answers it again.
-        let schema = policy.schema().unwrap_or_default();
-        let differing =
-            schema.iter().filter_map(|setting| differs(setting, &values, &said.set_by, &said.from));
-        Ok(differing.collect())
+    /// Its settings as a journal has them.
+    fn values(&self, link: &PinnedLink) -> anyhow::Result<Option<BTreeMap<String, SettingValue>>> {
+        let From::Journal(journal) = &self.from else { return Ok(None) };
+        Ok(journal.blob(&link.settings)?.map(|settings| serde_json::from_slice(&settings)).transpose()?)
     }
+}
+
+/// What is set otherwise than by default, and by which layer.
+fn set(
+    policy: &Policy,
+    said: &Said,
+    journaled: Option<BTreeMap<String, SettingValue>>,
+) -> anyhow::Result<Vec<Set>> {
+    let values = match journaled {
+        Some(values) => values,
+        None => policy.configure(&said.settings)?.settings().clone(),
+    };
+    // A policy that answered this when it was loaded answers it again.
+    let schema = policy.schema().unwrap_or_default();
+    let differing = schema.iter().filter_map(|setting| differs(setting, &values, &said.set_by, &said.from));
+    Ok(differing.collect())
 }
 
 /// What layers set for a policy.
 struct Said {
     from: Origin,
+    is_built_in: bool,
     settings: BTreeMap<String, GivenSetting>,
     set_by: BTreeMap<String, Origin>,
 }
@@ -187,40 +195,76 @@ fn differs(
     })
 }
 
-/// What the layers say of a policy that is pinned. Two that are named in one line are told apart by what is pinned.
-fn said(workflow: &Workflow, pin: &Pin, link: &PinnedLink, policy: &Policy) -> Said {
-    let is_pinned = |said: &Said| {
-        policy.configure(&said.settings).is_ok_and(|found| *found.settings_digest() == link.settings)
+/// What the layers say of a policy that is pinned. Two that are named in one line are told apart by what is pinned. What a command set
+/// was laid over what the layers say.
+fn said(
+    workflow: &Workflow,
+    pin: &Pin,
+    link: &PinnedLink,
+    policy: &Policy,
+    values: Option<&BTreeMap<String, SettingValue>>,
+) -> Said {
+    let configured = |said: &Said| policy.configure(&said.settings).ok();
+    let is_pinned =
+        |said: &Said| configured(said).is_some_and(|found| *found.settings_digest() == link.settings);
+    if let Some(said) = named(workflow, pin, link).into_iter().find(is_pinned) {
+        return said;
+    }
+    let mut laid = Said {
+        from: pin.from.clone(),
+        is_built_in: link.component == Digest::of(builtin_bytes()),
+        settings: BTreeMap::new(),
+        set_by: BTreeMap::new(),
     };
-    let nobody = || Said { from: pin.from.clone(), settings: BTreeMap::new(), set_by: BTreeMap::new() };
-    named(workflow, pin, link).into_iter().find(is_pinned).unwrap_or_else(nobody)
+    let layers = said_by_layers(workflow, pin);
+    for under in layers.into_iter().filter(|said| said.is_built_in == laid.is_built_in) {
+        let Some(found) = configured(&under) else { continue };
+        let is_unchanged = |(key, _): &(String, Origin)| {
+            values.is_some_and(|values| values.get(key) == found.settings().get(key))
+        };
+        laid.set_by.extend(under.set_by.into_iter().filter(is_unchanged));
+    }
+    laid
 }
 
 /// What the layers say of whoever they put there: the first by the same word as the pin, those behind it by any.
 fn named(workflow: &Workflow, pin: &Pin, link: &PinnedLink) -> Vec<Said> {
     let is_first = pin.first() == *link;
     let is_built_in = link.component == Digest::of(builtin_bytes());
+    if let Scope::Shadow { .. } = &pin.scope {
+        let shadows = workflow.policies.shadow.iter().filter(|choice| choice.from == pin.from);
+        return shadows.map(said_of_shadow).collect();
+    }
+    let is_named = |said: &Said| match is_first {
+        true => said.from == pin.from,
+        false => said.is_built_in == is_built_in,
+    };
+    said_by_layers(workflow, pin).into_iter().filter(is_named).collect()
+}
+
+/// What every layer says of what decides where a pin does.
+fn said_by_layers(workflow: &Workflow, pin: &Pin) -> Vec<Said> {
     let role = match &pin.scope {
         Scope::Phase { phase } => role_of(workflow, phase.as_str()),
-        Scope::Shadow { .. } => {
-            let shadows = workflow.policies.shadow.iter().filter(|choice| choice.from == pin.from);
-            return shadows.map(said_of_shadow).collect();
-        }
-        Scope::Run | Scope::Role { .. } => None,
+        Scope::Run | Scope::Role { .. } | Scope::Shadow { .. } => None,
     };
-    let found = workflow.policies.candidates(&pin.scope, role, pin.capability).into_iter();
-    found
-        .filter(|candidate| match is_first {
-            true => candidate.from == pin.from,
-            false => (candidate.component == BUILTIN) == is_built_in,
-        })
-        .map(|Candidate { from, settings, set_by, .. }| Said { from, settings, set_by })
-        .collect()
+    let of = |Candidate { component, from, settings, set_by, .. }| Said {
+        from,
+        is_built_in: component == BUILTIN,
+        settings,
+        set_by,
+    };
+    workflow.policies.candidates(&pin.scope, role, pin.capability).into_iter().map(of).collect()
 }
 
 fn said_of_shadow(choice: &PolicyChoice) -> Said {
     let set_by = choice.settings.keys().map(|key| (key.clone(), choice.from.clone()));
-    Said { from: choice.from.clone(), settings: choice.settings.clone(), set_by: set_by.collect() }
+    Said {
+        from: choice.from.clone(),
+        is_built_in: choice.component.as_deref() == Some(BUILTIN),
+        settings: choice.settings.clone(),
+        set_by: set_by.collect(),
+    }
 }
 
 fn role_of<'w>(workflow: &'w Workflow, phase: &str) -> Option<&'w RoleName> {
