@@ -107,9 +107,7 @@ fn a_policy_is_put_in_place_by_command_and_taken_back() {
     let_go(&stage, "three");
     Ended::from(host.wait_with_output().unwrap()).expect(0);
 
-    let (workspace, state) =
-        (stage.workspace.display().to_string(), stage.state_root().display().to_string());
-    let log = stage.baton(&["log", "--workspace", &workspace, "--state-dir", &state]).expect(0).stdout;
+    let log = stage.baton(&["log"]).expect(0).stdout;
     for told in
         ["decides prompting, splitting from now on, instead of resilience", "instead of mine; rolled back"]
     {
@@ -197,19 +195,19 @@ fn a_file_that_changes_is_swapped_in_and_a_broken_one_is_not() {
 #[test]
 fn what_a_policy_is_refused_is_printed_with_the_flag_that_grants_it() {
     let stage = standing("");
-    let (name, wants) = (b"baton:wants", r#"{"schema":1,"fuel":40000000}"#);
+    let (name, wants) = (b"baton:wants", r#"{"schema":1,"fuel":80000000}"#);
     let size = u8::try_from(1 + name.len() + wants.len()).unwrap();
     stage.write("hungry.wasm", [builtin_bytes(), &[0, size, 11], name, wants.as_bytes()].concat());
     let host = stage.start(&["run", "job.toml"]);
     reached(&stage, "one");
     let refused = use_policy(&stage, &["hungry.wasm", "--decides", "compaction"]).expect(0);
     refused.says(&[
-        "hungry asks for fuel 40000000; granted: nothing; refused: fuel 40000000.",
-        "`--grant fuel=40000000`",
+        "hungry asks for fuel 80000000; granted: nothing; refused: fuel 80000000.",
+        "`--grant fuel=80000000`",
         "from the next decision on",
     ]);
     let granted =
-        use_policy(&stage, &["hungry.wasm", "--decides", "compaction", "--grant", "fuel=40000000"]).expect(0);
+        use_policy(&stage, &["hungry.wasm", "--decides", "compaction", "--grant", "fuel=80000000"]).expect(0);
     assert!(!granted.stderr.contains("refused"), "{}", granted.stderr);
     ["one", "two", "three"].iter().for_each(|phase| let_go(&stage, phase));
     Ended::from(host.wait_with_output().unwrap()).expect(0);

@@ -7,8 +7,8 @@ use baton_core::facts::{AgentEvent, Exit, WorkspaceFacts};
 use baton_core::notice::Notice;
 use baton_core::observation::BriefKind;
 use baton_core::{
-    Action, ActionId, Digest, Input, Intent, ObjectiveId, Outcome, PhaseId, RunId, Seq, SessionId, Stamped,
-    UnixMs,
+    Action, ActionId, Digest, Input, Intent, ObjectiveId, Outcome, PhaseId, Run, RunId, Seq, SessionId,
+    Stamped, UnixMs,
 };
 use baton_store::{Entry, Journal, StateDir};
 use serde::Serialize;
@@ -151,6 +151,8 @@ pub struct Transcript {
     calls: BTreeMap<(SessionId, String), TranscriptLine>,
     /// Intents whose outcome says something.
     open: BTreeMap<ActionId, Action>,
+    /// The run up to there, as long as it can be followed.
+    folded: Option<Run>,
     /// Changed files as they were at the last look, by phase.
     known: BTreeMap<PhaseId, BTreeMap<String, (Option<Digest>, bool)>>,
 }
@@ -173,6 +175,7 @@ impl Transcript {
             saying: BTreeMap::new(),
             calls: BTreeMap::new(),
             open: BTreeMap::new(),
+            folded: Some(Run::new()),
             known: BTreeMap::new(),
         })
     }
@@ -211,7 +214,11 @@ impl Transcript {
     fn take(&mut self, entry: Entry, lines: &mut Vec<TranscriptLine>) {
         match entry {
             Entry::Intent { seq, at, intent } => self.intent(seq, at, intent, lines),
-            Entry::Input(Stamped { seq, at, input }) => self.input(seq, at, input, lines),
+            Entry::Input(stamped) => {
+                self.policies(&stamped, lines);
+                let Stamped { seq, at, input } = stamped;
+                self.input(seq, at, input, lines);
+            }
         }
     }
 
@@ -227,19 +234,33 @@ impl Transcript {
                 let text = text.body().unwrap_or_default().to_owned();
                 lines.push(self.line(seq, at, session, Happened::Prompted { prompt: kind, focus, text }));
             }
-            Action::Notify(
-                notice @ (Notice::PolicyChanged { .. }
-                | Notice::PolicyTakenBack { .. }
-                | Notice::PolicyRefused { .. }
-                | Notice::FellBack { .. }),
-            ) => {
-                let what = Happened::Policies { notice: Box::new(notice) };
-                lines.push(TranscriptLine { seq, at, phase: None, session: None, what });
-            }
             action @ (Action::Verify { .. } | Action::Assess { .. }) => {
                 self.open.insert(intent.id, action);
             }
             _ => {}
+        }
+    }
+
+    /// What is told of policies follows from the inputs, and is not written down.
+    fn policies(&mut self, stamped: &Stamped, lines: &mut Vec<TranscriptLine>) {
+        let Some(folded) = &mut self.folded else { return };
+        let Ok(intents) = folded.apply(stamped) else {
+            // A journal that cannot be folded is for `replay` to tell; what agents did can still be read.
+            self.folded = None;
+            return;
+        };
+        for intent in intents {
+            if let Action::Notify(
+                notice @ (Notice::PolicyChanged { .. }
+                | Notice::PolicyTakenBack { .. }
+                | Notice::PolicyRefused { .. }
+                | Notice::FellBack { .. }),
+            ) = intent.action
+            {
+                let what = Happened::Policies { notice: Box::new(notice) };
+                let (seq, at) = (stamped.seq, stamped.at);
+                lines.push(TranscriptLine { seq, at, phase: None, session: None, what });
+            }
         }
     }
 
