@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::args::PlaceArgs;
 use crate::files::write_whole;
 use crate::policies::refused;
+use crate::render::asking::Asking;
 use crate::{out, place};
 
 /// Questions that are put to it: enough for what is broken in general, and not the whole of `baton policy check`.
@@ -74,7 +75,9 @@ pub(crate) fn require(
         Some(kept) => found = kept,
         None => {
             let plan = Plan { questions: QUESTIONS, ..Plan::default() };
-            let report = conformance::check(engine, policy, plan, |_| {});
+            let mut asking = Asking::new(plan.questions, None);
+            let report = conformance::check(engine, policy, plan, |asked| asking.at(asked));
+            asking.end();
             found.broken = report.broken().map(|rule| rule.name.clone()).collect();
             if found.broken.is_empty() && !report.is_fit() {
                 found.broken.push("answers-in-time".to_owned());

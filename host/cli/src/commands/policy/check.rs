@@ -21,6 +21,7 @@ use crate::args::{Format, FormatArg};
 use crate::exit::Exit;
 use crate::policies::{Named, refused};
 use crate::registries::RegistryArgs;
+use crate::render::asking::Asking;
 use crate::render::look::{self, Look, Tone};
 use crate::render::{record, words};
 use crate::{out, policies};
@@ -138,9 +139,9 @@ fn look_into(args: &CheckArgs, plan: Plan) -> anyhow::Result<Checked> {
     let configured = configured.over_built_in().map_err(|error| refused(reference, &error))?;
     let goldens = args.golden.as_deref().map(|folder| golden::replay(folder, args.update, &policy, load));
     let goldens = goldens.transpose()?;
-    let progress = Progress::new(plan.questions);
-    let report = conformance::check(&engine, &configured, plan, |asked| progress.0.set_position(asked));
-    progress.0.finish_and_clear();
+    let mut asking = Asking::new(plan.questions, Some("`--questions 500`"));
+    let report = conformance::check(&engine, &configured, plan, |asked| asking.at(asked));
+    asking.end();
     Ok(Checked {
         bytes: bytes.len(),
         decides: policy.decides().iter().map(|capability| capability.name()).collect(),
@@ -155,17 +156,6 @@ fn look_into(args: &CheckArgs, plan: Plan) -> anyhow::Result<Checked> {
         rules,
         name,
     })
-}
-
-/// A bar on a terminal, nothing elsewhere.
-struct Progress(indicatif::ProgressBar);
-
-impl Progress {
-    fn new(questions: u64) -> Self {
-        let bar = indicatif::ProgressBar::new(questions);
-        bar.set_message("questions");
-        Self(bar)
-    }
 }
 
 fn save(path: &std::path::Path, report: &Report) -> anyhow::Result<()> {
