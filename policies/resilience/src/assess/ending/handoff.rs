@@ -1,6 +1,9 @@
 //! What a handoff says of work that its session reported as done (A11, C23). A session may hand over once it has finished one
 //! objective while others are open: so only words about what it finished count, and not those about the others.
 
+use std::collections::BTreeSet;
+use std::ops::Range;
+
 use baton_sdk::Host;
 use baton_sdk::handoff::ReportedHandoff;
 use baton_sdk::splitting::Request;
@@ -94,6 +97,8 @@ struct Reader<'o> {
     topic: Topic,
     done: Vec<&'o Objective>,
     others: &'o [String],
+    /// Those in lower case as `ids.rs` writes them, each once.
+    other_names: BTreeSet<String>,
     /// What a text is about before it names anything: what was reported as done, where nothing else was asked for.
     unnamed: About,
 }
@@ -102,7 +107,8 @@ impl<'o> Reader<'o> {
     fn new(host: &impl Host, done: &[&'o Objective], others: &'o [String]) -> Self {
         let (lexicon, work) = (Lexicon::without_context(host), Work::of(host));
         let unnamed = About::Done { is_named: false };
-        Self { lexicon, work, topic: Topic::of(done), done: done.to_vec(), others, unnamed }
+        let other_names = others.iter().map(|id| as_name(id)).collect();
+        Self { lexicon, work, topic: Topic::of(done), done: done.to_vec(), others, other_names, unnamed }
     }
 
     /// The first sentence of a text that leaves work. `is_next` where it is what is to be done next.
@@ -130,11 +136,11 @@ impl<'o> Reader<'o> {
         let mut stretches: Vec<(usize, About)> = vec![(0, before)];
         for (at, clause) in clauses(sentence) {
             // "Write tests.txt for the parser and the printer" is one step.
-            let begins = words(clause);
+            let said = words(clause);
             let goes_on = at > 0
                 && is_next
-                && begins.first().is_some_and(|word| THINGS.contains(&word.as_str()) || self.is_thing(word));
-            let Some(of) = self.about(clause, is_next).filter(|_| !goes_on) else { continue };
+                && said.first().is_some_and(|word| THINGS.contains(&word.as_str()) || self.is_thing(word));
+            let Some(of) = self.about(clause, &said, is_next).filter(|_| !goes_on) else { continue };
             match stretches.last_mut() {
                 Some((start, last)) if *start == at => *last = of,
                 Some((_, last)) if *last == of => {}
@@ -147,20 +153,20 @@ impl<'o> Reader<'o> {
 
     /// Whether a word is the name of an objective, or of a file.
     fn is_thing(&self, word: &String) -> bool {
-        word == QUOTE || self.topic.ids.contains(word) || self.others.iter().any(|id| as_name(id) == *word)
+        word == QUOTE || self.topic.ids.contains(word) || self.other_names.contains(word)
     }
 
     /// What a clause names. "Write tests.txt for the parser" is the next step of the tests.
-    fn about(&self, clause: &str, is_next: bool) -> Option<About> {
+    fn about(&self, clause: &str, said: &[String], is_next: bool) -> Option<About> {
         let of_id = |id: &String, word: &str| id.len() >= ID_BYTES && word.contains(id.as_str());
         let is_own = |word: &str| {
             self.topic.code.iter().any(|own| own == word) || self.topic.ids.iter().any(|id| of_id(id, word))
         };
         let named: Vec<String> = code_in(clause).map(base_name).collect();
-        let said = clause.to_lowercase();
-        let is_done = self.topic.ids.iter().any(|id| has_id(&said, id));
-        let is_other = self.others.iter().any(|id| has_id(&said, &as_name(id)))
-            || has(&words(clause), &PLANNED)
+        let ids = Ids::of(clause);
+        let is_done = self.topic.ids.iter().any(|id| ids.have(id));
+        let is_other = self.other_names.iter().any(|id| ids.have(id))
+            || has(said, &PLANNED)
             || named.iter().any(|word| !is_own(word));
         let is_done = is_done || named.iter().any(|word| is_own(word));
         if is_done && !(is_next && is_other) {
@@ -234,17 +240,47 @@ fn clauses(sentence: &str) -> Vec<(usize, &str)> {
     clauses
 }
 
-/// Whether a text in lower case names an objective. "a" and "2" are words of any sentence: such an id has to be told as one.
-fn has_id(text: &str, id: &str) -> bool {
-    match id.len() < 2 || id.bytes().all(|byte| byte.is_ascii_digit()) {
-        true => ["objective ", "`", "\""].into_iter().any(|mark| has_word(text, &format!("{mark}{id}"))),
-        false => has_word(text, id),
+/// What a text names objectives by.
+struct Ids {
+    /// In lower case.
+    text: String,
+    /// Where its words stand in it.
+    words: Vec<Range<usize>>,
+}
+
+impl Ids {
+    fn of(text: &str) -> Self {
+        let text = text.to_lowercase();
+        let (mut words, mut start) = (Vec::new(), 0);
+        for (at, mark) in text.match_indices(|c| !is_inside(c)).chain([(text.len(), "")]) {
+            if at > start {
+                words.push(start..at);
+            }
+            start = at + mark.len();
+        }
+        Self { text, words }
     }
+
+    /// Whether it names an objective. "a" and "2" are words of any sentence: such an id has to be told as one.
+    fn have(&self, id: &str) -> bool {
+        if id.chars().all(is_inside) && !self.words.iter().any(|word| self.text[word.clone()] == *id) {
+            return false;
+        }
+        match id.len() < 2 || id.bytes().all(|byte| byte.is_ascii_digit()) {
+            true => {
+                ["objective ", "`", "\""].into_iter().any(|mark| has_word(&self.text, &format!("{mark}{id}")))
+            }
+            false => has_word(&self.text, id),
+        }
+    }
+}
+
+fn is_inside(c: char) -> bool {
+    c.is_alphanumeric() || matches!(c, '-' | '_')
 }
 
 /// Whether a text has this word, not as a part of a longer one.
 fn has_word(text: &str, word: &str) -> bool {
-    let is_inside = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_');
     !word.is_empty()
         && text.match_indices(word).any(|(at, _)| {
             let (before, after) = (&text[..at], &text[at + word.len()..]);

@@ -18,18 +18,31 @@ fn is_compound(id: &str) -> bool {
 
 /// The text, byte for byte as long, in which each id that is made of several words is one word, which no list has.
 pub(super) fn as_names<'i>(text: &str, ids: impl IntoIterator<Item = &'i str>) -> String {
+    named(text, &compounds(ids))
+}
+
+/// The ids that are made of several words, in lower case.
+pub(super) fn compounds<'i>(ids: impl IntoIterator<Item = &'i str>) -> Vec<String> {
+    ids.into_iter().filter(|id| is_compound(id)).map(str::to_ascii_lowercase).collect()
+}
+
+/// The same for many texts: ids as [`compounds`] gives them.
+pub(super) fn named(text: &str, compounds: &[String]) -> String {
+    let mut named = text.to_owned();
+    let mut can_be = compounds.iter().filter(|id| id.len() <= text.len()).peekable();
+    if can_be.peek().is_none() {
+        return named;
+    }
     let is_inside =
         |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_') || !byte.is_ascii();
     let said = text.to_ascii_lowercase();
-    let mut named = text.to_owned();
-    for id in ids.into_iter().filter(|id| is_compound(id)) {
-        let id = id.to_ascii_lowercase();
-        for (at, _) in said.match_indices(&id) {
+    for id in can_be {
+        for (at, _) in said.match_indices(id.as_str()) {
             let end = at + id.len();
             let is_part = said.as_bytes()[..at].last().is_some_and(is_inside)
                 || said.as_bytes().get(end).is_some_and(is_inside);
             if !is_part {
-                named.replace_range(at..end, &as_name(&id));
+                named.replace_range(at..end, &as_name(id));
             }
         }
     }

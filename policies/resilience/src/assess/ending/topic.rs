@@ -4,7 +4,7 @@ use baton_sdk::types::Objective;
 
 use super::claim::is_mark;
 use super::classes::NUMBERS;
-use super::ids::{as_name, as_names, ids_of};
+use super::ids::{as_name, compounds, ids_of, named};
 use super::words::{QUOTE, words};
 
 /// Bytes of a description that are read, and of a word that says what it is about.
@@ -72,7 +72,8 @@ impl Topic {
         let files = objectives.iter().flat_map(|objective| &objective.expected_files);
         let in_code = texts.flat_map(code_in);
         let code = in_code.chain(files.map(|file| &file.path[..])).map(base_name);
-        let code = code.map(|name| as_names(&name, ids_of(objectives, &[]))).collect();
+        let compounds = compounds(ids_of(objectives, &[]));
+        let code = code.map(|name| named(&name, &compounds)).collect();
         let ids = objectives.iter().map(|objective| as_name(&objective.id)).collect();
         Self { ids, words, code, amount }
     }

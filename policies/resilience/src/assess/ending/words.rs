@@ -239,6 +239,15 @@ fn word_end(text: &str, start: usize) -> usize {
 }
 
 fn put(word: &str, called: bool, words: &mut Vec<String>) {
+    // Most words are letters and nothing else.
+    if !called && word.bytes().all(|byte| byte.is_ascii_alphabetic()) {
+        let lower = word.to_ascii_lowercase();
+        match in_two(&lower) {
+            Some((first, second)) => words.extend([first.to_owned(), second.to_owned()]),
+            None => words.push(lower),
+        }
+        return;
+    }
     let lower = word.to_lowercase().replace('’', "'");
     if let Some(share) = lower.split_once('/').and_then(|(part, whole)| share(part, whole)) {
         words.extend(share);
@@ -267,32 +276,10 @@ fn share(part: &str, whole: &str) -> Option<Vec<String>> {
 
 /// "can't" is "can not", "i've" is "i have"; a possessive loses its ending.
 fn written_out(word: &str, words: &mut Vec<String>) {
-    const WHOLE: [(&str, &str, &str); 20] = [
-        ("cannot", "can", "not"),
-        ("can't", "can", "not"),
-        ("cant", "can", "not"),
-        ("won't", "will", "not"),
-        ("wont", "will", "not"),
-        ("couldnt", "could", "not"),
-        ("didnt", "did", "not"),
-        ("doesnt", "does", "not"),
-        ("dont", "do", "not"),
-        ("isnt", "is", "not"),
-        ("wasnt", "was", "not"),
-        ("havent", "have", "not"),
-        ("hasnt", "has", "not"),
-        ("im", "i", "am"),
-        ("ive", "i", "have"),
-        ("it's", "it", "is"),
-        ("that's", "that", "is"),
-        ("there's", "there", "is"),
-        ("here's", "here", "is"),
-        ("what's", "what", "is"),
-    ];
     const ENDINGS: [(&str, &str); 6] =
         [("n't", "not"), ("'ve", "have"), ("'m", "am"), ("'ll", "will"), ("'d", "would"), ("'re", "are")];
-    if let Some((_, first, second)) = WHOLE.iter().find(|(whole, ..)| *whole == word) {
-        words.extend([(*first).to_owned(), (*second).to_owned()]);
+    if let Some((first, second)) = in_two(word) {
+        words.extend([first.to_owned(), second.to_owned()]);
         return;
     }
     for (ending, second) in ENDINGS {
@@ -302,6 +289,30 @@ fn written_out(word: &str, words: &mut Vec<String>) {
         }
     }
     words.push(word.strip_suffix("'s").unwrap_or(word).to_owned());
+}
+
+/// The two words of a contraction that has no regular ending, or is written without its apostrophe.
+fn in_two(word: &str) -> Option<(&'static str, &'static str)> {
+    Some(match word {
+        "cannot" | "can't" | "cant" => ("can", "not"),
+        "won't" | "wont" => ("will", "not"),
+        "couldnt" => ("could", "not"),
+        "didnt" => ("did", "not"),
+        "doesnt" => ("does", "not"),
+        "dont" => ("do", "not"),
+        "isnt" => ("is", "not"),
+        "wasnt" => ("was", "not"),
+        "havent" => ("have", "not"),
+        "hasnt" => ("has", "not"),
+        "im" => ("i", "am"),
+        "ive" => ("i", "have"),
+        "it's" => ("it", "is"),
+        "that's" => ("that", "is"),
+        "there's" => ("there", "is"),
+        "here's" => ("here", "is"),
+        "what's" => ("what", "is"),
+        _ => return None,
+    })
 }
 
 #[cfg(test)]
