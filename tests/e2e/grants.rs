@@ -100,14 +100,14 @@ fn what_is_not_granted_is_refused_before_anything_begins() {
 fn what_is_asked_for_granted_and_refused_is_told_first() {
     let grants = "grants = { artifacts = [\"verifications/*\"] }";
     let stage = stage(&format!("[policies]\ncompaction = {{ component = \"reader.wasm\", {grants} }}"));
-    let wants = r#"{"schema":1,"artifacts":["verifications/*"],"fuel":40000000}"#;
+    let wants = r#"{"schema":1,"artifacts":["verifications/*"],"fuel":80000000}"#;
     stage.write("reader.wasm", wanting(reader("verifications/phase-one.log"), wants));
     let ran = stage.baton(&["run", "job.toml"]).expect(0);
     let told = ran
         .stderr
-        .find("reader asks for artifacts verifications/*; fuel 40000000; granted: artifacts verifications/*");
+        .find("reader asks for artifacts verifications/*; fuel 80000000; granted: artifacts verifications/*");
     let told = told.unwrap_or_else(|| panic!("{}", ran.stderr));
-    assert!(ran.stderr.contains("refused: fuel 40000000"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("refused: fuel 80000000"), "{}", ran.stderr);
     assert!(told < ran.stderr.find("rehearsal starts").unwrap());
 
     stage.write("reader.wasm", wanting(reader("x"), r#"{"schema":1,"network":true}"#));

@@ -141,7 +141,7 @@ fn what_somebody_changed_in_a_journal_is_found() {
 
 #[test]
 fn artifacts_are_shown_again_with_the_grants_of_then() {
-    let grants = "grants = { artifacts = [\"verifications/*\"], fuel = 40000000 }";
+    let grants = "grants = { artifacts = [\"verifications/*\"], fuel = 80000000 }";
     let policies = format!("[policies]\ncompaction = {{ component = \"reader.wasm\", {grants} }}");
     let stage = job(&policies, "echo all is well");
     stage.write("reader.wasm", reader("verifications/phase-one.log"));

@@ -58,8 +58,8 @@ pub struct Limits {
     pub log_bytes: u32,
 }
 
-/// A hundred times what a realistic decision uses (some 200,000), and still only a few ms.
-pub const FUEL: u64 = 20_000_000;
+/// Two hundred times what a realistic decision uses (some 200,000), and still only some ten ms.
+pub const FUEL: u64 = 40_000_000;
 
 /// Fuel ends what computes too long. This is for what fuel does not see (a machine that swaps, a call of the host), and so
 /// long that a loaded machine does not end an honest decision.

@@ -82,7 +82,7 @@ mod tests {
     #[test]
     fn what_is_wanted_is_read() {
         // M6
-        let json = br#"{"schema":1,"artifacts":["reports/*"],"fuel":40000000,"memory_mib":128}"#;
+        let json = br#"{"schema":1,"artifacts":["reports/*"],"fuel":80000000,"memory_mib":128}"#;
         let wants = read(&component(&[("other", b"x"), (SECTION, json)])).unwrap();
         assert_eq!(
             wants,

@@ -3,7 +3,7 @@
 //!
 //! ```toml
 //! [package.metadata.baton]
-//! wants = { artifacts = ["reports/*"], fuel = 40_000_000, memory_mib = 128 }
+//! wants = { artifacts = ["reports/*"], fuel = 80000000, memory_mib = 128 }
 //! ```
 
 use std::borrow::Cow;
@@ -87,9 +87,9 @@ impl Wants {
 /// use baton_build::{Wants, stamp};
 ///
 /// let empty = [0, b'a', b's', b'm', 0x0d, 0, 1, 0];
-/// let wants = Wants { fuel: Some(40_000_000), ..Wants::default() };
+/// let wants = Wants { fuel: Some(80_000_000), ..Wants::default() };
 /// let stamped = stamp(&empty, &wants)?;
-/// assert!(stamped.ends_with(br#"{"schema":1,"fuel":40000000}"#));
+/// assert!(stamped.ends_with(br#"{"schema":1,"fuel":80000000}"#));
 /// assert_eq!(stamp(&stamped, &wants)?, stamped);
 /// assert_eq!(stamp(&stamped, &Wants::default())?, empty);
 /// # Ok::<(), baton_build::Error>(())
@@ -157,12 +157,12 @@ mod tests {
         assert_eq!(of(""), Ok(Wants::default()));
         assert_eq!(of("[package.metadata.other]\nwants = 1"), Ok(Wants::default()));
         let all = of("[package.metadata.baton]\n\
-            wants = { artifacts = [\"reports/*\"], fuel = 40_000_000, memory_mib = 128 }");
+            wants = { artifacts = [\"reports/*\"], fuel = 80000000, memory_mib = 128 }");
         let wants =
-            Wants { artifacts: vec!["reports/*".into()], fuel: Some(40_000_000), memory_mib: Some(128) };
+            Wants { artifacts: vec!["reports/*".into()], fuel: Some(80_000_000), memory_mib: Some(128) };
         assert_eq!(
             wants.section(),
-            r#"{"schema":1,"artifacts":["reports/*"],"fuel":40000000,"memory_mib":128}"#
+            r#"{"schema":1,"artifacts":["reports/*"],"fuel":80000000,"memory_mib":128}"#
         );
         assert_eq!(all, Ok(wants));
         for (metadata, said) in [

@@ -47,13 +47,13 @@ fn computing() -> Vec<Attack> {
         .map(|function| format!("(func $f{function} (call $f{}) (call $f{}))", (function + 1) % 20, function))
         .collect::<String>();
     vec![
-        faults("loops", &deciding("(loop $again (br $again)) unreachable"), "OutOfFuel", "20000000 units of fuel"),
+        faults("loops", &deciding("(loop $again (br $again)) unreachable"), "OutOfFuel", "40000000 units of fuel"),
         // Filling memory is paid for by the byte.
         faults(
             "fills-its-memory-again-and-again",
             &deciding("(loop $again (memory.fill (i32.const 0) (i32.const 0) (i32.const 60000)) (br $again)) unreachable"),
             "OutOfFuel",
-            "20000000 units of fuel",
+            "40000000 units of fuel",
         ),
         faults("traps", &deciding("unreachable"), "Trap", "unreachable"),
         faults("divides-by-zero", &deciding("(i32.div_u (i32.const 1) (i32.const 0))"), "Trap", "divide by zero"),
@@ -197,7 +197,7 @@ fn afterwards() -> Vec<Attack> {
             "loops-after-it-answered",
             &good().after_return("(loop $again (br $again))"),
             "OutOfFuel",
-            "20000000 units of fuel",
+            "40000000 units of fuel",
         ),
         faults(
             "calls-the-host-after-it-answered",
@@ -216,7 +216,7 @@ fn afterwards() -> Vec<Attack> {
             "loops-while-it-hands-out-memory",
             &good().realloc("(loop $again (br $again)) unreachable"),
             "OutOfFuel",
-            "20000000 units of fuel",
+            "40000000 units of fuel",
         ),
         faults("traps-while-it-hands-out-memory", &good().realloc("unreachable"), "Trap", "unreachable"),
         faults(

@@ -30,7 +30,7 @@ pub(crate) fn attacks() -> Vec<Attack> {
 
 fn floods() -> Vec<Attack> {
     let flooding = |interface, name, call: &str| Guest::deciding(&flood(call)).import(interface, name);
-    let fuel = "20000000 units of fuel";
+    let fuel = "40000000 units of fuel";
     let log = "(call $write (i32.const 2) (i32.const 1024) (i32.const 3))";
     vec![
         faults("floods-the-log", &flooding("log", "write", log).data(1024, "hey"), "OutOfFuel", fuel),
@@ -133,7 +133,7 @@ fn searches() -> Vec<Attack> {
                 raw::data(2048, &entry.repeat(1000))
             }),
             "OutOfFuel",
-            "20000000 units of fuel",
+            "40000000 units of fuel",
         ),
         faults("searches-for-patterns-out-of-bounds", &searching(0x7fff_fff0, 9), "Invalid", "out of bounds"),
         faults(

@@ -53,7 +53,7 @@ fn schemas() -> Vec<Attack> {
             "loops-when-asked-what-can-be-set",
             &schema("(loop $again (br $again)) unreachable"),
             "Trial",
-            "it used up its 20000000 units of fuel",
+            "it used up its 40000000 units of fuel",
         ),
         refused("has-a-million-settings", &schema(&pointing(64, 1_000_000)), "Trial", "out of bounds"),
         refused(

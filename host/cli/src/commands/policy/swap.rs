@@ -40,7 +40,7 @@ Examples:
   baton policy use my-split.wasm --decides splitting   this alone
   baton policy use builtin:resilience --set compact-percent=60 --phase build
   baton policy use rules:house.toml                    a file of rules, as it is now
-  baton policy use reader.wasm --grant 'artifacts=reports/*' --grant fuel=40000000
+  baton policy use reader.wasm --grant 'artifacts=reports/*' --grant fuel=80000000
   baton policy use --rollback --decides splitting      back to the one before
 
 The component is loaded, held to the contract and tried, its settings are validated, and it is asked some hundred generated \

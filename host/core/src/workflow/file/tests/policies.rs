@@ -28,7 +28,7 @@ fn every_choice_knows_where_it_was_written() {
                [policies]\nshadow = [\"next.wasm\", { component = \"other.wasm\", settings = { a = 1 } }]\n\
                watch = true\nbreaker = 5\ncompaction = \"oci://registry.example/team/compact:1\"\n\
                [policies.handoff]\ncomponent = \"own.wasm\"\n\
-               grants = { artifacts = [\"reports/*\"], fuel = 40_000_000, memory_mib = 128 }\n\
+               grants = { artifacts = [\"reports/*\"], fuel = 80000000, memory_mib = 128 }\n\
                [policies.settings]\ncompact_at_percent = 75";
     let end = "[phases.policies]\nsplitting = { settings = { b = 2 } }\n[[phases]]\nid = \"short\"\n\
                policies = { all = \"builtin:resilience\" }\nobjectives = [{ id = \"o\", description = \"Do.\" }]";
