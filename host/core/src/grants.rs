@@ -162,7 +162,7 @@ mod tests {
             Wants { artifacts: vec!["a".into(), "b*".into()], fuel: Some(30_000_000), memory_mib: Some(96) };
         assert_eq!(Grants::default().lacks(&wants), wants);
         assert!(wants.lacks(&wants).is_empty());
-        let some = Grants { artifacts: vec!["a".into()], fuel: Some(40_000_000), memory_mib: Some(80) };
+        let some = Grants { artifacts: vec!["a".into()], fuel: Some(80_000_000), memory_mib: Some(80) };
         let lacks = Wants { artifacts: vec!["b*".into()], fuel: None, memory_mib: Some(96) };
         assert_eq!(some.lacks(&wants), lacks);
     }

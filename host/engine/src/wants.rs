@@ -86,7 +86,7 @@ mod tests {
         let wants = read(&component(&[("other", b"x"), (SECTION, json)])).unwrap();
         assert_eq!(
             wants,
-            Wants { artifacts: vec!["reports/*".into()], fuel: Some(40_000_000), memory_mib: Some(128) }
+            Wants { artifacts: vec!["reports/*".into()], fuel: Some(80_000_000), memory_mib: Some(128) }
         );
         assert_eq!(read(&component(&[])).unwrap(), Wants::default());
         // Modules within, with sections of their own, are stepped over.

@@ -128,8 +128,8 @@ fn searches() -> Vec<Attack> {
         ),
         faults(
             "searches-for-more-patterns-than-it-can-pay",
-            &searching(2048, 1000).data(1024, &"x".repeat(16)).item(&{
-                let entry = raw::words(&[1024, 16]);
+            &searching(2048, 1000).data(1024, &"x".repeat(32)).item(&{
+                let entry = raw::words(&[1024, 32]);
                 raw::data(2048, &entry.repeat(1000))
             }),
             "OutOfFuel",

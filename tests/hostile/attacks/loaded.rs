@@ -356,7 +356,7 @@ fn starts() -> Vec<Attack> {
             "never-ends-to-start",
             &good().starting_with("(loop $again (br $again))"),
             "Trial",
-            "failed when it was tried: it used up its 40000000 units of fuel",
+            "failed when it was tried: it used up its 20000000 units of fuel",
         ),
         refused("traps-when-it-starts", &good().starting_with("unreachable"), "Trial", "it trapped"),
         refused(

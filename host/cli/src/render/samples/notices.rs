@@ -179,9 +179,9 @@ fn notices() -> Vec<Notice> {
         },
         Notice::PolicyWants {
             policy: "reader".into(),
-            wants: Wants { artifacts: vec!["reports/*".into()], fuel: Some(40_000_000), memory_mib: None },
+            wants: Wants { artifacts: vec!["reports/*".into()], fuel: Some(80_000_000), memory_mib: None },
             granted: Grants { artifacts: vec!["reports/*".into()], ..Grants::default() },
-            refused: Wants { fuel: Some(40_000_000), ..Wants::default() },
+            refused: Wants { fuel: Some(80_000_000), ..Wants::default() },
         },
         Notice::PolicyChanged {
             pins: vec![

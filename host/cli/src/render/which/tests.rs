@@ -42,7 +42,7 @@ fn which(of: Of) -> Which {
         from: at(Layer::Workflow, "flow.toml", 9),
     }];
     let mut reader = decides("reader", at(Layer::Phase, "flow.toml", 21));
-    reader.asked = Wants { artifacts: vec!["reports/*".into()], fuel: Some(40_000_000), memory_mib: None };
+    reader.asked = Wants { artifacts: vec!["reports/*".into()], fuel: Some(80_000_000), memory_mib: None };
     reader.granted = Grants { artifacts: vec!["reports/*".into()], ..Grants::default() };
     let behind = || vec![stands("resilience", Origin::default())];
     let phase = Scope::Phase { phase: "build".into() };

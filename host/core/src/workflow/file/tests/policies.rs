@@ -43,7 +43,7 @@ fn every_choice_knows_where_it_was_written() {
     let handoff = &layer.by_capability[&Capability::Handoff];
     assert_eq!((handoff.component.as_deref(), place(handoff).2), (Some("/home/ada/own.wasm"), 12));
     let grants =
-        Grants { artifacts: vec!["reports/*".into()], fuel: Some(40_000_000), memory_mib: Some(128) };
+        Grants { artifacts: vec!["reports/*".into()], fuel: Some(80_000_000), memory_mib: Some(128) };
     assert_eq!(handoff.grants, grants);
 
     let role = policies.roles[&RoleName::from("executor")].all.as_ref().unwrap();
