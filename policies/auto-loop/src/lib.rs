@@ -138,23 +138,23 @@ impl Settings for AutoLoop {
                 "compact-percent",
                 70.0,
                 1.0..=99.0,
-                "Compact from this occupancy, in percent, before the next iteration (B1).",
+                "Compact from this occupancy, in percent, before the next iteration.",
             ),
             schema::text(
                 "compact-instructions",
                 "Keep where the loop is (iteration and step), the status of every objective, and a summary of the task.",
-                "What a compaction has to keep, so that the loop goes on (B2, B3).",
+                "What a compaction has to keep, so that the loop goes on.",
             ),
             schema::texts(
                 "quota-phrases",
                 &["rate limit", "rate_limit", "quota exceeded", "usage limit", "too many requests"],
-                "Messages with one of these, in any case, are about a quota (B4).",
+                "Messages with one of these, in any case, are about a quota.",
             ),
             schema::integer(
                 "stall-ms",
                 600_000,
                 1_000..=86_400_000,
-                "A session at work that says nothing for so long, in ms, is stalled; never while it waits for a quota (B5).",
+                "A session at work that says nothing for so long, in ms, is stalled; never while it waits for a quota.",
             ),
         ]
     }

@@ -81,7 +81,7 @@ impl Settings for Manager {
             "high-percent",
             85.0,
             1.0..=100.0,
-            "From this occupancy, in percent, the reason says that it is high (D5).",
+            "From this occupancy, in percent, the reason says that it is high.",
         )]
     }
 }

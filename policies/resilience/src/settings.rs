@@ -25,30 +25,30 @@ fn judging() -> Vec<Setting> {
             "min-answer-bytes",
             50,
             0..=10_000,
-            "An answer shorter than this, in bytes, is cut off or empty, unless files changed (A4).",
+            "An answer shorter than this, in bytes, is cut off or empty, unless files changed.",
         ),
         choice(
             "accept",
             "judged",
             &["judged", "checked", "reported", "answer"],
-            "The weakest evidence that makes an objective done, where the workflow does not say: a check that passed, a report of the agent, or its answer. `judged` takes a report, changed files or, from a role that may not edit, the answer (A11).",
+            "The weakest evidence that makes an objective done, where the workflow does not say: a check that passed, a report of the agent, or its answer. `judged` takes a report, changed files or, from a role that may not edit, the answer.",
         ),
         integer(
             "max-asks",
             1,
             0..=10,
-            "How often a session is asked for what is missing before a new session or a person decides (A11).",
+            "How often a session is asked for what is missing before a new session or a person decides.",
         ),
         texts(
             "after-failed-report",
             &["new-session", "ask"],
-            "What follows when an agent reports an objective as failed, the first time, the second and so on: `new-session`, `role:NAME` for the agent of another role, `split`, or `ask` a person (A11).",
+            "What follows when an agent reports an objective as failed, the first time, the second and so on: `new-session`, `role:NAME` for the agent of another role, `split`, or `ask` a person.",
         ),
         integer(
             "stall-ms",
             300_000,
             1_000..=86_400_000,
-            "A session at work that says nothing for so long, in ms, is stalled. Waits for a quota or a person never are (B4).",
+            "A session at work that says nothing for so long, in ms, is stalled. Waits for a quota or a person never are.",
         ),
         integer(
             "max-nudges",
@@ -60,7 +60,7 @@ fn judging() -> Vec<Setting> {
             "warn-percent",
             85.0,
             0.0..=HIGHEST_PERCENT,
-            "From this occupancy, in percent, a person is warned; nothing is stopped (D5).",
+            "From this occupancy, in percent, a person is warned; nothing is stopped.",
         ),
     ]
 }
@@ -71,19 +71,19 @@ fn room() -> Vec<Setting> {
             "compact-percent",
             70.0,
             1.0..=HIGHEST_PERCENT,
-            "From this occupancy, in percent, the agent compacts before the next prompt (B1).",
+            "From this occupancy, in percent, the agent compacts before the next prompt.",
         ),
         number(
             "hand-off-percent",
             80.0,
             1.0..=HIGHEST_PERCENT,
-            "From this occupancy, in percent, an agent that cannot compact hands off at the next boundary (C12, C20).",
+            "From this occupancy, in percent, an agent that cannot compact hands off at the next boundary.",
         ),
         integer(
             "min-objectives-before-hand-off",
             1,
             0..=100,
-            "Objectives that a session finishes before it may hand off by itself, so that handoffs do not thrash (C21).",
+            "Objectives that a session finishes before it may hand off by itself, so that handoffs do not thrash.",
         ),
         integer(
             "refill-turns",
@@ -95,38 +95,38 @@ fn room() -> Vec<Setting> {
             "reread-limit",
             8,
             0..=1_000,
-            "So many repeated reads in the newest turns lower the threshold to `reread-percent`; 0 never (C12).",
+            "So many repeated reads in the newest turns lower the threshold to `reread-percent`; 0 never.",
         ),
         number(
             "reread-percent",
             50.0,
             1.0..=HIGHEST_PERCENT,
-            "Threshold of a session, in percent, that keeps reading what it has read before (C12).",
+            "Threshold of a session, in percent, that keeps reading what it has read before.",
         ),
         integer(
             "offload-tokens",
             20_000,
             1_000..=1_000_000,
-            "A tool result of more tokens than this goes to the artifact store, a reference stays (C3).",
+            "A tool result of more tokens than this goes to the artifact store, a reference stays.",
         ),
         number(
             "offload-percent",
             85.0,
             1.0..=HIGHEST_PERCENT,
-            "From this occupancy, in percent, large tool inputs become references too (C4).",
+            "From this occupancy, in percent, large tool inputs become references too.",
         ),
         integer(
             "offload-input-tokens",
             500,
             100..=1_000_000,
-            "What goes into a tool or a prompt is large if it has more tokens than this, by estimate (C4).",
+            "What goes into a tool or a prompt is large if it has more tokens than this, by estimate.",
         ),
         text(
             "compact-instructions",
             "Keep, in this order: what this session is for; the objectives with their state; every file created or \
              changed, by path; decisions with their reasons; what was tried and failed; the next step. Drop what is on \
              disk already (file contents, tool output) and what is no longer true.",
-            "What the agent is told to keep when it compacts (B2, C5).",
+            "What the agent is told to keep when it compacts.",
         ),
     ]
 }
@@ -137,43 +137,38 @@ fn scope() -> Vec<Setting> {
             "priority",
             "quality",
             &["quality", "time", "tokens"],
-            "What matters most. Quality splits early and plans each part, time splits early and acts at once, tokens splits only what is twice as large (D9, D11).",
+            "What matters most. Quality splits early and plans each part, time splits early and acts at once, tokens splits only what is twice as large.",
         ),
-        integer(
-            "max-objectives",
-            5,
-            1..=100,
-            "A phase with more open objectives than this is too large (D10).",
-        ),
+        integer("max-objectives", 5, 1..=100, "A phase with more open objectives than this is too large."),
         integer(
             "max-files",
             25,
             1..=1_000,
-            "A phase that has changed and is to produce more files than this is too large (D10).",
+            "A phase that has changed and is to produce more files than this is too large.",
         ),
         integer(
             "max-complexity",
             12,
             1..=1_000,
-            "A phase of more complexity than this is too large. An objective counts 1, and 1 more for every 400 bytes of description, 3 files or failed prompt (D10).",
+            "A phase of more complexity than this is too large. An objective counts 1, and 1 more for every 400 bytes of description, 3 files or failed prompt.",
         ),
         number(
             "max-windows",
             2.0,
             0.5..=100.0,
-            "A phase whose open objectives would fill more windows than this, at the growth seen so far, is too large (D10).",
+            "A phase whose open objectives would fill more windows than this, at the growth seen so far, is too large.",
         ),
         integer(
             "ahead-factor",
             2,
             1..=100,
-            "Before its first session, a phase is split only if it is so many times as large as these limits allow: no agent has looked at it yet. `split = \"ahead\"` in the workflow makes it 1 (D2).",
+            "Before its first session, a phase is split only if it is so many times as large as these limits allow: no agent has looked at it yet. `split = \"ahead\"` in the workflow makes it 1.",
         ),
         integer(
             "max-sub-phases",
             26,
             2..=200,
-            "Sub-phases of one split, as far as the workflow allows so many; what is over goes into the smallest ones. Quality comes before time and tokens, so fewer than the seams give only cost quality (D9).",
+            "Sub-phases of one split, as far as the workflow allows so many; what is over goes into the smallest ones. Quality comes before time and tokens, so fewer than the seams give only cost quality.",
         ),
         integer(
             "max-depth",
@@ -185,31 +180,21 @@ fn scope() -> Vec<Setting> {
             "complex-extra-percent",
             50,
             0..=900,
-            "Turns added to the budget of complex work, in percent (A2).",
+            "Turns added to the budget of complex work, in percent.",
         ),
-        integer(
-            "complex-objectives",
-            4,
-            1..=100,
-            "Work with at least so many open objectives is complex (A2).",
-        ),
-        integer(
-            "complex-files",
-            10,
-            1..=1_000,
-            "Work that is to produce at least so many files is complex (A2).",
-        ),
+        integer("complex-objectives", 4, 1..=100, "Work with at least so many open objectives is complex."),
+        integer("complex-files", 10, 1..=1_000, "Work that is to produce at least so many files is complex."),
         integer(
             "complex-workspace-files",
             5_000,
             1..=10_000,
-            "Work in a workspace with at least so many files is complex (A2).",
+            "Work in a workspace with at least so many files is complex.",
         ),
         integer(
             "complex-dependencies",
             2,
             1..=1_000,
-            "Work that depends on at least so many phases is complex (A2).",
+            "Work that depends on at least so many phases is complex.",
         ),
         integer(
             "idle-grants",
@@ -221,7 +206,7 @@ fn scope() -> Vec<Setting> {
             "lead-finishes-objectives",
             0,
             0..=10,
-            "The lead, not a successor, finishes a phase with at most so many open objectives; 0 never (C18).",
+            "The lead, not a successor, finishes a phase with at most so many open objectives; 0 never.",
         ),
     ]
 }
@@ -236,7 +221,7 @@ fn prompts() -> Vec<Setting> {
                 "Write early: write each file as soon as it changes; do not hold several changes in memory.",
                 "Minimise re-reads: note what you found, and use your notes instead of reading again.",
             ],
-            "The rules of context efficiency in the first prompt of every session (A3, A6).",
+            "The rules of context efficiency in the first prompt of every session.",
         ),
         texts(
             "handoff-triggers",
@@ -246,7 +231,7 @@ fn prompts() -> Vec<Setting> {
                 "After finishing an objective: that is the natural boundary.",
                 "When you notice that you read the same things again.",
             ],
-            "When an agent hands off by itself, in the first prompt of every session (C20, C12).",
+            "When an agent hands off by itself, in the first prompt of every session.",
         ),
         texts(
             "review-rules",
@@ -257,7 +242,7 @@ fn prompts() -> Vec<Setting> {
                 "90 and more: nothing must change. 70 to 89: sound, with small things to mend. 50 to 69: something does not do what its objective asks. Below 50: it does not do what was asked.",
                 "Below the score that the workflow asks for, your findings go back to whoever did the work: write what can be acted on, and nothing else.",
             ],
-            "How a reviewer works, and what its score means (D3).",
+            "How a reviewer works, and what its score means.",
         ),
         texts(
             "conflict-rules",
@@ -267,7 +252,7 @@ fn prompts() -> Vec<Setting> {
                 "Do not commit, do not abort the merge, and change no branch: once you say that you are done, the merge is concluded for you.",
                 "Where both cannot be had, keep what the objectives ask for, and record the choice with its reason (decision_record).",
             ],
-            "How a conflict between parts of a split is resolved (D3).",
+            "How a conflict between parts of a split is resolved.",
         ),
         texts(
             "synthesis-rules",
@@ -276,7 +261,7 @@ fn prompts() -> Vec<Setting> {
                 "Settle what contradicts, fill what fell between two parts, and leave one result that reads as if one hand had made it.",
                 "Keep what the parts decided where nothing speaks against it, and record where you decide otherwise (decision_record).",
             ],
-            "How the results of parts that shared a folder become one (C11).",
+            "How the results of parts that shared a folder become one.",
         ),
         integer(
             "last-output-bytes",
@@ -291,14 +276,9 @@ fn prompts() -> Vec<Setting> {
 
 fn documents() -> Vec<Setting> {
     vec![
-        integer(
-            "accept-score",
-            70,
-            0..=100,
-            "A handoff document with fewer points than this is refused (C8).",
-        ),
-        integer("document-lines", 60, 50..=200, "Lines of a handoff document: one screen (C21)."),
-        integer("critical-facts", 5, 1..=10, "Facts under Critical Context of a handoff document (C15)."),
+        integer("accept-score", 70, 0..=100, "A handoff document with fewer points than this is refused."),
+        integer("document-lines", 60, 50..=200, "Lines of a handoff document: one screen."),
+        integer("critical-facts", 5, 1..=10, "Facts under Critical Context of a handoff document."),
         texts(
             "required-sections",
             &[
@@ -307,12 +287,12 @@ fn documents() -> Vec<Setting> {
                 "Key Decisions|Decisions",
                 "Critical Context|Important Context|Context",
             ],
-            "Sections without which a handoff document is refused; `|` stands between names that mean the same (C7, C8).",
+            "Sections without which a handoff document is refused; `|` stands between names that mean the same.",
         ),
         texts(
             "expected-sections",
             &["What NOT to Try|Do NOT", "References|Critical Files"],
-            "Sections that a handoff document should have; each missing one costs a little, an empty one refuses it (C15).",
+            "Sections that a handoff document should have; each missing one costs a little, an empty one refuses it.",
         ),
         texts(
             "placeholder-phrases",
@@ -340,25 +320,25 @@ fn documents() -> Vec<Setting> {
                 "insert here",
                 "your text here",
             ],
-            "What shows that somebody forgot to fill something in, outside of quotes or at the beginning of one; in capitals, only so and only where it stands for the missing words (C8).",
+            "What shows that somebody forgot to fill something in, outside of quotes or at the beginning of one; in capitals, only so and only where it stands for the missing words.",
         ),
         texts(
             "gone-words",
             &["deleted", "removed", "gone", "renamed", "moved", "no longer"],
-            "A line with one of these names a file that need not be there (C8).",
+            "A line with one of these names a file that need not be there.",
         ),
         texts(
             "to-come-words",
             &["write", "create", "add", "make", "new", "start", "generate", "produce", "implement", "finish"],
-            "In what is to be done next, a line with one of these names a file that is still to come (C8).",
+            "In what is to be done next, a line with one of these names a file that is still to come.",
         ),
         integer(
             "slightly-stale-commits",
             1,
             1..=1_000,
-            "Commits since a handoff that make it slightly stale (C9).",
+            "Commits since a handoff that make it slightly stale.",
         ),
-        integer("stale-commits", 6, 1..=1_000, "Commits since a handoff that make it stale (C9)."),
-        integer("very-stale-commits", 21, 1..=1_000, "Commits since a handoff that make it very stale (C9)."),
+        integer("stale-commits", 6, 1..=1_000, "Commits since a handoff that make it stale."),
+        integer("very-stale-commits", 21, 1..=1_000, "Commits since a handoff that make it very stale."),
     ]
 }

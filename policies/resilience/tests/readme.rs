@@ -56,5 +56,11 @@ fn every_setting_is_documented() {
     assert_eq!(keys.len(), schema.len(), "a key is there twice");
     for setting in &schema {
         assert!(setting.doc.ends_with('.'), "{}", setting.key);
+        // "(A4)" says nothing to whoever reads it.
+        let ids = |text: &str| {
+            text.split(", ").all(|id| id.len() > 1 && id[1..].bytes().all(|c| c.is_ascii_digit()))
+        };
+        let mut brackets = setting.doc.split('(').skip(1).filter_map(|rest| rest.split(')').next());
+        assert!(!brackets.any(ids), "{}", setting.key);
     }
 }

@@ -93,41 +93,36 @@ impl Review for Torch {
 impl Settings for Torch {
     fn schema() -> Vec<settings::Setting> {
         vec![
-            schema::number(
-                "hand-off-percent",
-                80.0,
-                1.0..=99.0,
-                "Hand off from this occupancy, in percent (C20).",
-            ),
+            schema::number("hand-off-percent", 80.0, 1.0..=99.0, "Hand off from this occupancy, in percent."),
             schema::integer(
                 "min-objectives",
                 1,
                 0..=100,
-                "Objectives that a session finishes before it hands off (C21).",
+                "Objectives that a session finishes before it hands off.",
             ),
             schema::integer(
                 "offload-tokens",
                 20_000,
                 1_000..=1_000_000,
-                "A tool result of more tokens than this becomes a reference (C3).",
+                "A tool result of more tokens than this becomes a reference.",
             ),
             schema::number(
                 "offload-percent",
                 85.0,
                 1.0..=99.0,
-                "From this occupancy, in percent, large inputs become references too (C4).",
+                "From this occupancy, in percent, large inputs become references too.",
             ),
             schema::integer(
                 "offload-input-tokens",
                 1_000,
                 100..=1_000_000,
-                "An input of more tokens than this is large (C4).",
+                "An input of more tokens than this is large.",
             ),
             schema::integer(
                 "lead-finishes-objectives",
                 1,
                 0..=10,
-                "The lead finishes a phase with at most so many open objectives, a successor does otherwise (C18).",
+                "The lead finishes a phase with at most so many open objectives, a successor does otherwise.",
             ),
             schema::texts(
                 "context-rules",
@@ -138,13 +133,13 @@ impl Settings for Torch {
                     "So do before an operation that might push you over the limit, after an objective where little room is \
                      left, and when you find yourself reading the same again.",
                 ],
-                "What the first prompt of every session says of context (C20).",
+                "What the first prompt of every session says of context.",
             ),
-            schema::integer("accept-score", 70, 0..=100, "Points that a handoff document needs (C8)."),
+            schema::integer("accept-score", 70, 0..=100, "Points that a handoff document needs."),
             schema::texts(
                 "placeholders",
                 &["[TODO", "TODO:", "TBD", "FIXME", "<fill in", "{placeholder"],
-                "What shows that a document was not filled in (C8).",
+                "What shows that a document was not filled in.",
             ),
         ]
     }

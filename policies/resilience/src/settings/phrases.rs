@@ -57,33 +57,33 @@ fn setup() -> Vec<Setting> {
 
 fn errors() -> Vec<Setting> {
     vec![
-        texts("exhausted-phrases", EXHAUSTED, "Errors that say that the context window is used up (A4)."),
+        texts("exhausted-phrases", EXHAUSTED, "Errors that say that the context window is used up."),
         texts(
             "context-names",
             CONTEXT_NAMES,
-            "One of these and one of `overflow-verbs` in a sentence say that the window is used up (A4).",
+            "One of these and one of `overflow-verbs` in a sentence say that the window is used up.",
         ),
         texts("overflow-verbs", OVERFLOW_VERBS, "See `context-names`."),
-        texts("billing-phrases", BILLING, "Errors that only a payment or a person heals (B4)."),
+        texts("billing-phrases", BILLING, "Errors that only a payment or a person heals."),
         texts(
             "billing-names",
             BILLING_NAMES,
-            "One of these and one of `reached-verbs` in a sentence say that payment is wanted (B4).",
+            "One of these and one of `reached-verbs` in a sentence say that payment is wanted.",
         ),
-        texts("usage-phrases", USAGE, "Errors of an allowance over hours or days (B4)."),
+        texts("usage-phrases", USAGE, "Errors of an allowance over hours or days."),
         texts(
             "usage-names",
             USAGE_NAMES,
-            "One of these and one of `reached-verbs` in a sentence say that an allowance is used up (B4).",
+            "One of these and one of `reached-verbs` in a sentence say that an allowance is used up.",
         ),
-        texts("rate-phrases", RATE, "Errors of too many requests or tokens a minute (B4)."),
+        texts("rate-phrases", RATE, "Errors of too many requests or tokens a minute."),
         texts(
             "rate-names",
             RATE_NAMES,
-            "One of these and one of `reached-verbs` in a sentence say that the rate is limited (B4).",
+            "One of these and one of `reached-verbs` in a sentence say that the rate is limited.",
         ),
         texts("reached-verbs", REACHED_VERBS, "That a limit was reached; see the names of limits."),
-        texts("overload-phrases", OVERLOAD, "Errors of a provider that is overloaded (B4)."),
+        texts("overload-phrases", OVERLOAD, "Errors of a provider that is overloaded."),
         texts("turn-limit-phrases", TURN_LIMIT, "What an agent says at its cap of turns."),
         texts(
             "turn-limit-names",
@@ -91,7 +91,7 @@ fn errors() -> Vec<Setting> {
             "One of these and one of `reached-verbs` in a sentence say that the cap of turns was reached.",
         ),
         texts("truncated-phrases", TRUNCATED, "What shows that an answer, or what was asked, was cut off."),
-        texts("limit-phrases", LIMIT, "A limit that nothing says more about is an allowance (B4)."),
+        texts("limit-phrases", LIMIT, "A limit that nothing says more about is an allowance."),
         texts(
             "innocent-phrases",
             INNOCENT,
@@ -111,36 +111,32 @@ fn endings() -> Vec<Setting> {
         texts(
             "own-context-names",
             OWN_CONTEXT_NAMES,
-            "What an agent calls its own context when it says that it stops for want of it (A12).",
+            "What an agent calls its own context when it says that it stops for want of it.",
         ),
         texts(
             "used-up-words",
             USED_UP,
-            "Before or behind one of `own-context-names`: the agent's context is used up (A12).",
+            "Before or behind one of `own-context-names`: the agent's context is used up.",
         ),
         texts(
             "nearly-used-up-words",
             NEARLY_USED_UP,
-            "The same for a context that is nearly used up: with one of `stopping-words` or `work-left-words`, or as the agent's last sentence (A12).",
+            "The same for a context that is nearly used up: with one of `stopping-words` or `work-left-words`, or as the agent's last sentence.",
         ),
         texts(
             "scarce-words",
             SCARCE,
-            "The same for a context of which little is left: only with one of `stopping-words` or `work-left-words` (A12).",
+            "The same for a context of which little is left: only with one of `stopping-words` or `work-left-words`.",
         ),
-        texts("stopping-words", STOPPING, "That the agent stops, or cannot go on (A12)."),
-        texts("work-left-words", WORK_LEFT, "That work is left (A12)."),
-        texts("successor-words", SUCCESSORS, "That somebody else has to go on (A12)."),
+        texts("stopping-words", STOPPING, "That the agent stops, or cannot go on."),
+        texts("work-left-words", WORK_LEFT, "That work is left."),
+        texts("successor-words", SUCCESSORS, "That somebody else has to go on."),
         texts(
             "carried-on-words",
             CARRIED_ON,
-            "What the agent did about its full context: behind these words it did not stop (A12).",
+            "What the agent did about its full context: behind these words it did not stop.",
         ),
-        texts(
-            "finished-words",
-            FINISHED,
-            "That no work is left, whatever the agent says of its context (A12).",
-        ),
+        texts("finished-words", FINISHED, "That no work is left, whatever the agent says of its context."),
     ]
 }
 
@@ -150,33 +146,29 @@ fn work() -> Vec<Setting> {
         texts(
             "plain-claim-words",
             PLAIN_CLAIM,
-            "An agent that says in these and the words of its objective alone that all is done is not asked for its last line (A11).",
+            "An agent that says in these and the words of its objective alone that all is done is not asked for its last line.",
         ),
         texts(
             "courtesy-words",
             COURTESY,
-            "A line that begins so may stand behind the last line that an agent is asked for (A11).",
+            "A line that begins so may stand behind the last line that an agent is asked for.",
         ),
         texts(
             "trouble-words",
             TROUBLE,
-            "Words of what is not done: an agent that was asked for its last line, and uses them instead, is not believed to be done (A11).",
+            "Words of what is not done: an agent that was asked for its last line, and uses them instead, is not believed to be done.",
         ),
         texts(
             "contradiction-words",
             CONTRADICTION,
-            "An agent that uses these beside a report or a last line of done is asked once which of them holds; what it says of its own work again is not done (A11).",
+            "An agent that uses these beside a report or a last line of done is asked once which of them holds; what it says of its own work again is not done.",
         ),
         texts(
             "rid-words",
             RID,
-            "Before one of `trouble-words` or `contradiction-words`, they take it back: \"fixed\", \"removed\" (A11).",
+            "Before one of `trouble-words` or `contradiction-words`, they take it back: \"fixed\", \"removed\".",
         ),
-        texts(
-            "ahead-words",
-            AHEAD,
-            "The start of a sentence about what comes next: the work is not done (A11).",
-        ),
-        texts("comes-next-words", COMES_NEXT, "The same, anywhere in the sentence (A11)."),
+        texts("ahead-words", AHEAD, "The start of a sentence about what comes next: the work is not done."),
+        texts("comes-next-words", COMES_NEXT, "The same, anywhere in the sentence."),
     ]
 }

@@ -88,28 +88,9 @@ fn text(found: &Inspected, look: &Look) -> String {
     for setting in &found.settings {
         let key = look.paint(Tone::Strong, &setting.key);
         text.push_str(&format!("\n{key} = {}{}\n", words::setting(&setting.default), allowed(setting)));
-        text.push_str(&format!("    {}\n", look.wrap(&without_ids(&setting.doc.replace('\n', " ")), 4)));
+        text.push_str(&format!("    {}\n", look.wrap(&setting.doc.replace('\n', " "), 4)));
     }
     text
-}
-
-/// A text without the ids of requirements, "(A4)" or "(C12, C20)", which say nothing to a person.
-fn without_ids(text: &str) -> String {
-    let is_id = |id: &str| {
-        let mut chars = id.trim().chars();
-        chars.next().is_some_and(|c| c.is_ascii_uppercase())
-            && chars.clone().next().is_some()
-            && chars.all(|c| c.is_ascii_digit())
-    };
-    let mut kept = String::new();
-    let mut rest = text;
-    while let Some(open) = rest.find(" (") {
-        let Some(close) = rest[open..].find(')').map(|at| open + at) else { break };
-        let are_ids = rest[open + 2..close].split(',').all(is_id);
-        kept.push_str(if are_ids { &rest[..open] } else { &rest[..=close] });
-        rest = &rest[close + 1..];
-    }
-    kept + rest
 }
 
 /// "  (0 to 100)", "  (one of eco, turbo)".
@@ -128,12 +109,6 @@ mod tests {
     use baton_runtime::core::workflow::SettingValue;
 
     use super::*;
-
-    #[test]
-    fn ids_of_requirements_are_left_out_and_other_words_in_brackets_are_not() {
-        assert_eq!(without_ids("Cut off (A4). Full (C12, C20)."), "Cut off. Full.");
-        assert_eq!(without_ids("From here (in percent) on (x"), "From here (in percent) on (x");
-    }
 
     #[test]
     fn settings_are_shown_as_they_are_written() {
