@@ -41,15 +41,14 @@ impl Asking {
             bar.set_position(asked);
         }
         let Some(left) = left(self.begun.elapsed(), asked, self.questions) else { return };
-        let minutes = left.as_secs().div_ceil(60);
         if left > LONG
             && let Some(flag) = self.fewer.take()
         {
-            self.say(&format!("about {minutes} min for {} questions; {flag} asks fewer", self.questions));
+            self.say(&format!("{} for {} questions; {flag} asks fewer", about(left), self.questions));
         }
         if self.bar.is_none() && self.told.elapsed() >= EVERY {
             self.told = Instant::now();
-            self.say(&format!("{asked} of {} questions, about {minutes} min left", self.questions));
+            self.say(&format!("{asked} of {} questions, {} left", self.questions, about(left)));
         }
     }
 
@@ -65,6 +64,14 @@ impl Asking {
         if let Some(bar) = self.bar {
             bar.finish_and_clear();
         }
+    }
+}
+
+/// "about 12 min".
+fn about(time: Duration) -> String {
+    match time.as_secs() {
+        0..60 => "less than a minute".to_owned(),
+        seconds => format!("about {} min", seconds.div_ceil(60)),
     }
 }
 
@@ -84,5 +91,7 @@ mod tests {
         assert_eq!(left(Duration::from_secs(10), 0, 100), None);
         assert_eq!(left(Duration::from_secs(10), 10, 100), Some(Duration::from_secs(90)));
         assert_eq!(left(Duration::from_secs(10), 100, 100), Some(Duration::ZERO));
+        assert_eq!(about(Duration::from_secs(59)), "less than a minute");
+        assert_eq!(about(Duration::from_secs(61)), "about 2 min");
     }
 }
