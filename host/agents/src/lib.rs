@@ -9,6 +9,7 @@ mod acp;
 mod allowed;
 mod claude;
 mod codex;
+mod confine;
 mod driver;
 mod environment;
 mod files;
@@ -27,6 +28,7 @@ mod rehearsal;
 mod relay;
 mod survey;
 
+pub use confine::{Confined, Ground};
 pub use driver::{AgentHandle, DriverError};
 pub use files::Mask;
 pub use guard::guard_main;

@@ -222,11 +222,63 @@ pub enum AgentEvent {
         /// Bytes of its text.
         text_bytes: u64,
     },
+    /// The agent, or what it started, asked for what its sandbox does not give.
+    Refused(Refusal),
     /// Something of a kind that this decoder does not know; nothing is concluded from it.
     Unknown {
         /// The kind, as the agent names it, cut to 64 bytes.
         kind: String,
     },
+}
+
+/// What a sandbox did not give.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+pub struct Refusal {
+    /// Of what kind.
+    pub kind: RefusalKind,
+    /// What was asked for: a path, a host with its port, the name of a system call.
+    pub target: String,
+}
+
+/// What somebody in a sandbox asked to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RefusalKind {
+    /// Read something.
+    Read,
+    /// Write, make, move or remove something.
+    Write,
+    /// Connect to something.
+    Network,
+    /// Signal a process, or change the system.
+    System,
+}
+
+impl Refusal {
+    /// What a policy sees of it: never evidence of how a session is, since it is no word of the agent or its provider.
+    pub(crate) fn signal(&self) -> Signal {
+        Signal {
+            channel: Channel::ToolOutput,
+            code: "sandbox".to_owned(),
+            status: None,
+            resets_at: None,
+            retrying: false,
+            text: format!("the sandbox did not allow to {self}"),
+        }
+    }
+}
+
+impl std::fmt::Display for Refusal {
+    /// "write /etc/passwd"
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let verb = match self.kind {
+            RefusalKind::Read => "read",
+            RefusalKind::Write => "write",
+            RefusalKind::Network => "connect to",
+            RefusalKind::System => "do",
+        };
+        write!(f, "{verb} {}", self.target)
+    }
 }
 
 /// How a process ended.

@@ -16,6 +16,7 @@ use crate::fit;
 use crate::masked;
 use crate::offload::Held;
 use crate::review::Review;
+use crate::sessions::INSIDE;
 use crate::shelf::Shelf;
 
 /// To whoever says the same again.
@@ -150,7 +151,13 @@ impl Desk {
         let session = self.passes.check(view, pass)?;
         match ended(view, &session) {
             Some(_) => Err(format!("session {session} has ended")),
-            None => Held::new(self.passes.folder(&session), session, tool, call, &file),
+            None => {
+                let folder = self.passes.folder(&session);
+                // Whoever is confined has no other folder of its own than that of its boundary.
+                let inside = folder.join(INSIDE);
+                let folder = if inside.is_dir() { inside } else { folder };
+                Held::new(folder, session, tool, call, &file)
+            }
         }
     }
 

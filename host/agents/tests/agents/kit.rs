@@ -175,7 +175,7 @@ impl Session {
 
     pub(crate) async fn start_with(launch: Launch, capacity: usize) -> Result<Self, SpawnError> {
         let (to, events) = mpsc::channel(capacity);
-        let (handle, spawned) = spawn(launch, to).await?;
+        let (handle, spawned) = spawn(launch, None, to).await?;
         Ok(Self { handle, spawned, events })
     }
 
