@@ -19,7 +19,8 @@ mod trouble;
 mod way_in;
 
 use agent::{
-    CLAUDE, CLAUDE_ACP, CLAUDE_ACP_SUBSCRIBED, CLAUDE_SEARCHING, CLAUDE_SUBSCRIBED, CODEX, CODEX_ACP,
+    CLAUDE, CLAUDE_ACP, CLAUDE_ACP_SUBSCRIBED, CLAUDE_SEARCHING, CLAUDE_STRICT, CLAUDE_SUBSCRIBED, CODEX,
+    CODEX_ACP, CODEX_NESTED, CODEX_STRICT,
 };
 use trouble::Unready;
 
@@ -72,6 +73,52 @@ each_through_everything! {
     codex: crate::CODEX;
     claude_acp: crate::CLAUDE_ACP;
     codex_acp: crate::CODEX_ACP;
+}
+
+/// The same agents, confined: by what each needs for its work.
+macro_rules! each_confined {
+    ($($name:ident: $agent:expr;)*) => {
+        $(mod $name {
+            use crate::scenario;
+
+            #[test]
+            fn finishes_its_work_and_leaves_no_process() {
+                scenario::success(&$agent);
+            }
+
+            #[test]
+            fn reports_by_tools_that_nobody_has_to_allow() {
+                scenario::tools(&$agent, "full");
+            }
+
+            #[test]
+            fn is_exhausted_mid_phase_and_continued() {
+                scenario::exhaustion(&$agent);
+            }
+
+            #[test]
+            fn dies_with_its_host_and_the_run_is_resumed() {
+                scenario::kill(&$agent);
+            }
+        })*
+    };
+}
+
+each_confined! {
+    claude_strict: crate::CLAUDE_STRICT;
+    codex_strict: crate::CODEX_STRICT;
+}
+
+#[test]
+fn codex_works_with_its_own_sandbox_within() {
+    // N6
+    scenario::success(&CODEX_NESTED);
+}
+
+#[test]
+fn claude_is_confined_in_every_part_of_a_split() {
+    // N6
+    split::split(&CLAUDE_STRICT);
 }
 
 #[test]
