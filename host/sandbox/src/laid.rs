@@ -101,6 +101,10 @@ impl Laid {
             "--cap-drop",
             "ALL",
         ]);
+        if spec.mounts && rustix::process::getuid().is_root() {
+            // The kernel asks for it where root is mapped into a namespace once more; it reaches no further than the own one.
+            laid.add(["--cap-add", "CAP_SETFCAP"]);
+        }
         laid.add(["--hostname", "sandbox"]);
         laid.system();
         laid.add([

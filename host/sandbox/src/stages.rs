@@ -106,6 +106,10 @@ fn become_program(path: &Path, program: &[OsString]) -> anyhow::Result<Infallibl
     let mut command = Command::new(name);
     command.args(arguments).envs(spec.environment.iter().map(|(name, value)| (name, value)));
     let temporary = match spec.level {
+        // Codex starts no helper that lies in a temporary folder, and keeps its own in its home.
+        SandboxLevel::Strict if spec.home.as_ref().is_some_and(|home| home.starts_with("/tmp")) => {
+            PathBuf::from("/var/tmp")
+        }
         SandboxLevel::Strict => PathBuf::from("/tmp"),
         SandboxLevel::Off | SandboxLevel::Write => spec.folder.join(TEMPORARY),
     };
