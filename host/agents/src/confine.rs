@@ -95,6 +95,8 @@ pub struct Ground<'a> {
     pub workspace: &'a Path,
     /// A folder for this boundary alone.
     pub folder: PathBuf,
+    /// Where an agent keeps its conversations, which outlive the session; nowhere where absent.
+    pub conversations: Option<PathBuf>,
     /// This program.
     pub own_exe: &'a Path,
     /// The environment of the host.
@@ -208,12 +210,16 @@ impl<'a> Ground<'a> {
             let text = std::fs::read(&file).unwrap_or_default();
             let made = Some((file, ".claude.json".to_owned(), taken_over(&text)));
             let folder = home.join(".claude");
-            return vec![Settings { folder, files: names(&OF_CLAUDE), variable: "CLAUDE_CONFIG_DIR", made }];
+            let kept = self.conversations.clone().map(|folder| ("projects", folder));
+            let (files, variable) = (names(&OF_CLAUDE), "CLAUDE_CONFIG_DIR");
+            return vec![Settings { folder, files, variable, kept, made }];
         }
         if is_called(agent, "codex") {
             let moved = self.variable("CODEX_HOME").map(PathBuf::from).filter(|folder| folder.is_absolute());
             let folder = moved.unwrap_or_else(|| home.join(".codex"));
-            return vec![Settings { folder, files: names(&OF_CODEX), variable: "CODEX_HOME", made: None }];
+            let kept = self.conversations.clone().map(|folder| ("sessions", folder));
+            let (files, variable) = (names(&OF_CODEX), "CODEX_HOME");
+            return vec![Settings { folder, files, variable, kept, made: None }];
         }
         Vec::new()
     }

@@ -4,6 +4,9 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt::Write as _;
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,6 +22,8 @@ use baton_workspace::Workspace;
 use crate::error::Source;
 use crate::sessions::{self, INSIDE, NotStarted};
 
+/// The folder of a session with its agent's conversations.
+const CONVERSATIONS: &str = "conversations";
 /// Beginning of the names of folders of commands, among those of sessions.
 const COMMAND: &str = "command";
 
@@ -40,6 +45,30 @@ pub(crate) struct Parts {
     pub(crate) of_commands: Sandbox,
     /// Makes names of folders unlike each other.
     pub(crate) ordinal: AtomicU64,
+}
+
+impl Parts {
+    fn folder(&self, session: &SessionId) -> PathBuf {
+        sessions::folder(&self.state, &self.run, session)
+    }
+
+    /// Where a session keeps its agent's conversations, beside its boundary: a link, where it goes on in one that another
+    /// session began.
+    fn conversations(&self, spec: &SpawnSpec) -> io::Result<PathBuf> {
+        let own = self.folder(&spec.session).join(CONVERSATIONS);
+        let before = spec.continues.as_ref().map(|before| self.folder(before).join(CONVERSATIONS));
+        // One that was not confined kept its own elsewhere, and cannot be gone on with.
+        match before.and_then(|before| before.canonicalize().ok()) {
+            Some(before) => {
+                DirBuilder::new().recursive(true).mode(0o700).create(self.folder(&spec.session))?;
+                // A host may have died here.
+                let _ = fs::remove_file(&own);
+                std::os::unix::fs::symlink(before, &own)?;
+            }
+            None => DirBuilder::new().recursive(true).mode(0o700).create(&own)?,
+        }
+        own.canonicalize()
+    }
 }
 
 /// A workspace in which commands are confined, while this lives.
@@ -72,7 +101,8 @@ impl Boundaries {
         Ground {
             tree,
             workspace: &parts.workspace,
-            folder: sessions::folder(&parts.state, &parts.run, session).join(INSIDE),
+            folder: parts.folder(session).join(INSIDE),
+            conversations: None,
             own_exe: &parts.own_exe,
             environment: &parts.environment,
             hidden: vec![parts.state.path().to_owned(), parts.state.aot_cache()],
@@ -93,7 +123,12 @@ impl Boundaries {
             let needs_a_person = error.needs_a_person();
             NotStarted { needs_a_person, error: error.to_string() }
         };
-        let wanted = self.ground(tree, &spec.session).for_agent(spec, role).map_err(not_started)?;
+        let conversations = self.0.conversations(spec).map_err(|error| NotStarted {
+            error: format!("the folder for its conversations was not made: {error}"),
+            needs_a_person: false,
+        })?;
+        let ground = Ground { conversations: Some(conversations), ..self.ground(tree, &spec.session) };
+        let wanted = ground.for_agent(spec, role).map_err(not_started)?;
         match Boundary::open(wanted, &self.0.machine) {
             Ok((boundary, refused)) => Ok(Some(Confined { boundary, refused })),
             Err(error) => {

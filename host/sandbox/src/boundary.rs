@@ -68,6 +68,8 @@ pub struct Settings {
     pub files: Vec<String>,
     /// The variable that moves the folder, for where nothing can be mounted over it.
     pub variable: &'static str,
+    /// A folder in it that outlives the session, by its name, and where it really is: the agent's conversations.
+    pub kept: Option<(&'static str, PathBuf)>,
     /// A file that is made for the session: where it is beside the folder, its name in a folder that was moved, its text.
     pub made: Option<(PathBuf, String, String)>,
 }
@@ -216,7 +218,7 @@ impl Boundary {
 
 /// The agent's settings: mounted over where they are, or moved to the private folder.
 fn lay(spec: &mut Spec, settings: Settings) -> io::Result<()> {
-    let Settings { folder, files, variable, made } = settings;
+    let Settings { folder, files, variable, kept, made } = settings;
     match spec.level {
         SandboxLevel::Strict => {
             let made = match made {
@@ -227,7 +229,8 @@ fn lay(spec: &mut Spec, settings: Settings) -> io::Result<()> {
                 }
                 None => None,
             };
-            spec.settings.push(Kept { folder, files, made });
+            let kept = kept.map(|(name, source)| (folder.join(name), source));
+            spec.settings.push(Kept { folder, files, kept, made });
         }
         SandboxLevel::Off | SandboxLevel::Write => {
             let moved = spec.folder.join(variable.to_ascii_lowercase());
@@ -238,6 +241,10 @@ fn lay(spec: &mut Spec, settings: Settings) -> io::Result<()> {
                 if there.exists() {
                     std::os::unix::fs::symlink(&there, moved.join(name))?;
                 }
+            }
+            if let Some((name, source)) = kept {
+                std::os::unix::fs::symlink(&source, moved.join(name))?;
+                spec.write.push(source);
             }
             if let Some((_, name, text)) = made {
                 private(&moved.join(name))?.write_all(text.as_bytes())?;

@@ -172,6 +172,10 @@ impl Laid {
         for name in &kept.files {
             self.bind("--ro-bind-try", &kept.folder.join(name));
         }
+        if let Some((at, source)) = &kept.kept {
+            let source = folder(source)?;
+            self.descriptor("--bind-fd", source.as_fd(), at)?;
+        }
         if let Some((at, text)) = &kept.made {
             let file = open(text, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
                 .with_context(|| format!("opening {}", text.display()))?;

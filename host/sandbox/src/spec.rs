@@ -77,6 +77,8 @@ pub(crate) struct Kept {
     pub(crate) folder: PathBuf,
     /// What is there read-only, of what the folder has.
     pub(crate) files: Vec<String>,
+    /// A folder in it that outlives the session: where it is, and where it really lies.
+    pub(crate) kept: Option<(PathBuf, PathBuf)>,
     /// A file with settings that is made for the session: where it is, and where the text for it lies.
     pub(crate) made: Option<(PathBuf, PathBuf)>,
 }

@@ -106,6 +106,7 @@ impl Place {
                 turn_ceiling: 0,
                 checks: Vec::new(),
                 conversation: None,
+                continues: None,
                 tree: Tree::workspace(),
             },
             role: Role::of(agent),

@@ -121,6 +121,7 @@ fn attempt(args: TryArgs) -> anyhow::Result<Exit> {
         tree: &workspace,
         workspace: &workspace,
         folder,
+        conversations: None,
         own_exe: &place.config.own_exe,
         environment: &place.config.environment,
         hidden: vec![place.config.state_root.clone()],
