@@ -19,8 +19,8 @@ mod trouble;
 mod way_in;
 
 use agent::{
-    CLAUDE, CLAUDE_ACP, CLAUDE_ACP_SUBSCRIBED, CLAUDE_SEARCHING, CLAUDE_STRICT, CLAUDE_SUBSCRIBED, CODEX,
-    CODEX_ACP, CODEX_NESTED, CODEX_STRICT,
+    CLAUDE, CLAUDE_ACP, CLAUDE_ACP_SUBSCRIBED, CLAUDE_SEARCHING, CLAUDE_SUBSCRIBED, CODEX, CODEX_ACP,
+    CODEX_NESTED,
 };
 use trouble::Unready;
 
@@ -100,25 +100,29 @@ macro_rules! each_confined {
             fn dies_with_its_host_and_the_run_is_resumed() {
                 scenario::kill(&$agent);
             }
+
+            #[test]
+            fn goes_on_in_its_conversation_after_an_interruption() {
+                crate::conversation::interrupted(&$agent, false);
+            }
+
+            #[test]
+            fn is_confined_in_every_part_of_a_split() {
+                crate::split::split(&$agent);
+            }
         })*
     };
 }
 
 each_confined! {
-    claude_strict: crate::CLAUDE_STRICT;
-    codex_strict: crate::CODEX_STRICT;
+    claude_strict: crate::agent::CLAUDE_STRICT;
+    codex_strict: crate::agent::CODEX_STRICT;
 }
 
 #[test]
 fn codex_works_with_its_own_sandbox_within() {
     // N6
     scenario::success(&CODEX_NESTED);
-}
-
-#[test]
-fn claude_is_confined_in_every_part_of_a_split() {
-    // N6
-    split::split(&CLAUDE_STRICT);
 }
 
 #[test]

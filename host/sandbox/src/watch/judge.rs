@@ -33,6 +33,8 @@ enum Asks {
     OpensHow(usize, usize, usize),
     /// Changes what a path names: folder, path.
     Changes(Option<usize>, usize),
+    /// Makes something where nothing is: folder, path.
+    Makes(Option<usize>, usize),
     /// Takes a name away: folder, path.
     Removes(Option<usize>, usize),
     /// Changes what two paths name.
@@ -49,14 +51,14 @@ enum Asks {
 
 /// The calls that are announced.
 fn table() -> Vec<(i64, Asks)> {
-    use Asks::{Changes, Connects, Moves, Opens, OpensHow, Removes, Sends, Signals, System};
+    use Asks::{Changes, Connects, Makes, Moves, Opens, OpensHow, Removes, Sends, Signals, System};
     let mut calls = vec![
         (libc::SYS_openat, Opens(Some(0), 1, 2)),
         (libc::SYS_openat2, OpensHow(0, 1, 2)),
         (libc::SYS_unlinkat, Removes(Some(0), 1)),
-        (libc::SYS_mkdirat, Changes(Some(0), 1)),
-        (libc::SYS_mknodat, Changes(Some(0), 1)),
-        (libc::SYS_symlinkat, Changes(Some(1), 2)),
+        (libc::SYS_mkdirat, Makes(Some(0), 1)),
+        (libc::SYS_mknodat, Makes(Some(0), 1)),
+        (libc::SYS_symlinkat, Makes(Some(1), 2)),
         (libc::SYS_linkat, Moves(Some(0), 1, Some(2), 3)),
         (libc::SYS_renameat2, Moves(Some(0), 1, Some(2), 3)),
         (libc::SYS_renameat, Moves(Some(0), 1, Some(2), 3)),
@@ -87,9 +89,9 @@ fn table() -> Vec<(i64, Asks)> {
         (libc::SYS_creat, Changes(None, 0)),
         (libc::SYS_unlink, Removes(None, 0)),
         (libc::SYS_rmdir, Removes(None, 0)),
-        (libc::SYS_mkdir, Changes(None, 0)),
-        (libc::SYS_mknod, Changes(None, 0)),
-        (libc::SYS_symlink, Changes(None, 1)),
+        (libc::SYS_mkdir, Makes(None, 0)),
+        (libc::SYS_mknod, Makes(None, 0)),
+        (libc::SYS_symlink, Makes(None, 1)),
         (libc::SYS_link, Moves(None, 0, None, 1)),
         (libc::SYS_rename, Moves(None, 0, None, 1)),
         (libc::SYS_chmod, Changes(None, 0)),
@@ -134,15 +136,21 @@ impl Judge {
                 self.opens(caller, &caller.path(folder(Some(at)), argument(path))?, flags)
             }
             Asks::Changes(at, path) => self.changes(caller, &caller.path(folder(at), argument(path))?),
+            Asks::Makes(at, path) => {
+                let path = caller.path(folder(at), argument(path))?;
+                // What is there already is not made, and nothing is refused.
+                if caller.look_itself(&path).is_some() { None } else { self.changes(caller, &path) }
+            }
             Asks::Removes(at, path) => {
                 let path = caller.path(folder(at), argument(path))?;
-                self.keeps(&path).or_else(|| self.changes(caller, &path))
+                self.keeps(&path).or_else(|| self.changes_itself(caller, &path))
             }
             Asks::Moves(from, what, to, name) => {
                 let what = caller.path(folder(from), argument(what))?;
                 let name = caller.path(folder(to), argument(name))?;
                 let kept = self.keeps(&what).or_else(|| self.keeps(&name));
-                kept.or_else(|| self.changes(caller, &what)).or_else(|| self.changes(caller, &name))
+                kept.or_else(|| self.changes_itself(caller, &what))
+                    .or_else(|| self.changes_itself(caller, &name))
             }
             Asks::Connects(address, length) => {
                 let length = usize::try_from(argument(length)).ok()?.min(ADDRESS_BYTES);
@@ -190,7 +198,21 @@ impl Judge {
         (is_hidden() || is_outside()).then(|| (RefusalKind::Read, path.display().to_string()))
     }
 
+    /// By what a path leads to.
     fn changes(&self, caller: Caller, path: &Path) -> Option<Refused> {
+        match caller.look(path) {
+            // A link that leads out.
+            None if caller.leads_out(path) => Some((RefusalKind::Write, path.display().to_string())),
+            found => self.writes(caller, path, found),
+        }
+    }
+
+    /// By what has this name, be it a link.
+    fn changes_itself(&self, caller: Caller, path: &Path) -> Option<Refused> {
+        self.writes(caller, path, caller.look_itself(path))
+    }
+
+    fn writes(&self, caller: Caller, path: &Path, found: Option<OwnedFd>) -> Option<Refused> {
         let refused = || Some((RefusalKind::Write, path.display().to_string()));
         // The caller's own, which is looked up as whoever asks.
         if ["/dev/fd", "/dev/stdin", "/dev/stdout", "/dev/stderr"].iter().any(|own| path.starts_with(own)) {
@@ -199,10 +221,8 @@ impl Judge {
         if ["/proc/sys", "/proc/sysrq-trigger"].iter().any(|system| path.starts_with(system)) {
             return refused();
         }
-        let found = match caller.look(path) {
+        let found = match found {
             Some(found) => found,
-            // A link that leads out.
-            None if caller.leads_out(path) => return refused(),
             None => match caller.look(path.parent()?) {
                 Some(parent) => parent,
                 // Somewhere that is nowhere.
@@ -361,22 +381,28 @@ impl Caller {
 
     /// What a path names inside, links followed there.
     fn look(self, path: &Path) -> Option<OwnedFd> {
+        self.find(path, OFlags::empty())
+    }
+
+    /// The same, but for a link at its end, which is itself.
+    fn look_itself(self, path: &Path) -> Option<OwnedFd> {
+        self.find(path, OFlags::NOFOLLOW)
+    }
+
+    fn find(self, path: &Path, flags: OFlags) -> Option<OwnedFd> {
+        let flags = flags | OFlags::PATH | OFlags::CLOEXEC;
         let root = open(format!("/proc/{}/root", self.thread), OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
             .ok()?;
         // "self" is whoever asks.
         let path = match path.strip_prefix("/proc/self").or_else(|_| path.strip_prefix("/proc/thread-self")) {
             Ok(rest) => {
-                return open(
-                    Path::new("/proc").join(self.thread.to_string()).join(rest),
-                    OFlags::PATH | OFlags::CLOEXEC,
-                    Mode::empty(),
-                )
-                .ok();
+                let own = Path::new("/proc").join(self.thread.to_string()).join(rest);
+                return open(own, flags, Mode::empty()).ok();
             }
             Err(_) => path.strip_prefix("/").ok()?,
         };
         let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
-        openat2(root.as_fd(), path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty(), ResolveFlags::IN_ROOT).ok()
+        openat2(root.as_fd(), path, flags, Mode::empty(), ResolveFlags::IN_ROOT).ok()
     }
 
     /// Whether a link leads to a folder that is there outside and not inside.
