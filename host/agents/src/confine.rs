@@ -175,6 +175,13 @@ impl<'a> Ground<'a> {
         });
         let mut paths: Vec<PathBuf> =
             of_agents.chain(of_repository).map(PathBuf::from).chain(of_workflow).collect();
+        // A link leads to what is really read. The link itself cannot be held; one that is exchanged is put back.
+        let real = |path: &PathBuf| {
+            let real = self.tree.join(path).canonicalize().ok()?;
+            Some(real.strip_prefix(self.tree).ok()?.to_owned()).filter(|real| !real.as_os_str().is_empty())
+        };
+        let real: Vec<PathBuf> = paths.iter().filter_map(real).collect();
+        paths.extend(real);
         paths.sort();
         paths.dedup();
         paths

@@ -105,7 +105,7 @@ impl Boundaries {
             conversations: None,
             own_exe: &parts.own_exe,
             environment: &parts.environment,
-            hidden: vec![parts.state.path().to_owned(), parts.state.aot_cache()],
+            hidden: vec![parts.state.root().to_owned()],
         }
     }
 

@@ -53,7 +53,7 @@ pub struct Wanted<'a> {
     pub planted: Vec<PathBuf>,
     /// What belongs to the tree and lies elsewhere.
     pub beside: Vec<Beside>,
-    /// Folders of the host's that nobody inside sees, should they lie where he looks.
+    /// Folders of the host's that nobody inside sees, whatever may be read.
     pub hidden: Vec<PathBuf>,
     /// The program mounts something itself.
     pub mounts: bool,
@@ -152,6 +152,7 @@ impl Boundary {
             read: resolved(wanted.sandbox.read.as_deref(), wanted.home, wanted.tree),
             write: resolved(wanted.sandbox.write.as_deref(), wanted.home, wanted.tree),
             hide: resolved(Some(&wanted.sandbox.hide), wanted.home, wanted.tree),
+            masked: Vec::new(),
             protect: wanted.protect,
             beside: wanted.beside,
             settings: Vec::new(),
@@ -161,7 +162,10 @@ impl Boundary {
             mounts: wanted.mounts,
             folder: folder.clone(),
         };
-        spec.hide.extend(wanted.hidden.into_iter().filter(|hidden| hidden.starts_with(wanted.tree)));
+        let hidden = wanted.hidden.into_iter().filter_map(|hidden| hidden.canonicalize().ok());
+        let (in_tree, elsewhere): (Vec<_>, _) = hidden.partition(|hidden| hidden.starts_with(wanted.tree));
+        spec.hide.extend(in_tree);
+        spec.masked = elsewhere;
         for settings in wanted.settings {
             lay(&mut spec, settings).map_err(failed("laying out the agent's settings", &folder))?;
         }

@@ -19,16 +19,13 @@ const SYSTEM: [&str; 4] = ["/usr", "/opt", "/nix/store", "/gnu/store"];
 /// Links into it on most systems, folders on some.
 const LINKED: [&str; 6] = ["/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
 /// Settings of the system that are no secret. The rest of /etc is not there.
-const SETTINGS: [&str; 40] = [
+const SETTINGS: [&str; 37] = [
     "alternatives",
-    "apt",
     "bash.bashrc",
     "ca-certificates",
     "ca-certificates.conf",
     "crypto-policies",
     "debian_version",
-    "default",
-    "environment",
     "fonts",
     "gai.conf",
     "group",
@@ -61,6 +58,9 @@ const SETTINGS: [&str; 40] = [
     "ssl",
     "timezone",
 ];
+
+/// Of these, what is secret: readable for root, who is root inside as well.
+const SECRET: [&str; 3] = ["/etc/ssl/private", "/etc/pki/tls/private", "/etc/pki/CA/private"];
 
 /// Something that must be as it was mounted when the program begins.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -114,11 +114,12 @@ impl Laid {
             laid.at("--tmpfs", home);
         }
         spec.settings.iter().try_for_each(|kept| laid.settings(kept))?;
-        let own = std::iter::once(&spec.own_exe);
-        for path in own.chain(&spec.programs).chain(&spec.read) {
+        spec.read.iter().for_each(|path| laid.bind("--ro-bind-try", path));
+        spec.write.iter().for_each(|path| laid.bind("--bind-try", path));
+        spec.masked.iter().for_each(|path| laid.at("--tmpfs", path));
+        for path in std::iter::once(&spec.own_exe).chain(&spec.programs) {
             laid.bind("--ro-bind-try", path);
         }
-        spec.write.iter().for_each(|path| laid.bind("--bind-try", path));
         laid.add(["--bind".as_ref(), spec.folder.as_os_str(), INSIDE.as_ref()]);
         laid.descriptor("--bind-fd", tree.as_fd(), &spec.tree)?;
         for beside in &spec.beside {
@@ -128,6 +129,7 @@ impl Laid {
             laid.protect(tree.as_fd(), spec, path, Some(true))?;
         }
         spec.hide.iter().try_for_each(|path| laid.hide(tree.as_fd(), spec, path))?;
+        spec.masked.iter().for_each(|path| laid.at("--remount-ro", path));
         laid.add(["--remount-ro", "/"]);
         laid.at("--chdir", &spec.tree);
         Ok(laid)
@@ -164,6 +166,10 @@ impl Laid {
         }
         for name in SETTINGS {
             self.bind("--ro-bind-try", &Path::new("/etc").join(name));
+        }
+        for at in SECRET.map(Path::new).into_iter().filter(|at| at.is_dir()) {
+            self.at("--tmpfs", at);
+            self.at("--remount-ro", at);
         }
     }
 

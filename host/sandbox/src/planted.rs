@@ -26,13 +26,22 @@ const NAMES_MAX: u32 = 1000;
 pub(crate) struct Planted {
     tree: PathBuf,
     absent: Vec<PathBuf>,
+    /// What was a link, and where it led.
+    links: Vec<(PathBuf, PathBuf)>,
 }
 
 impl Planted {
     /// Looks which of these paths, relative to the tree, are not there.
     pub(crate) fn watch(tree: &Path, paths: Vec<PathBuf>) -> Self {
-        let is_absent = |path: &PathBuf| fs::symlink_metadata(tree.join(path)).is_err();
-        Self { tree: tree.to_owned(), absent: paths.into_iter().filter(is_absent).collect() }
+        let mut planted = Self { tree: tree.to_owned(), ..Self::default() };
+        for path in paths {
+            match fs::read_link(tree.join(&path)) {
+                Ok(to) => planted.links.push((path, to)),
+                Err(_) if fs::symlink_metadata(tree.join(&path)).is_err() => planted.absent.push(path),
+                Err(_) => {}
+            }
+        }
+        planted
     }
 
     /// Writes it down beside a boundary's folder.
@@ -55,43 +64,68 @@ impl Planted {
         Vec::new()
     }
 
-    /// Renames what has appeared, without following a link that somebody has put in its way.
+    /// Renames what has appeared, without following a link that somebody has put in its way, and puts a link back that leads
+    /// elsewhere now.
     #[cfg(target_os = "linux")]
     pub(crate) fn sweep(&self) -> Vec<Refusal> {
         use std::os::fd::AsFd as _;
 
-        use baton_core::facts::RefusalKind;
-        use rustix::fs::{RenameFlags, renameat_with};
-        use rustix::io::Errno;
+        use rustix::fs::{readlinkat, symlinkat};
 
         use crate::laid::{beneath, folder};
 
         let Ok(tree) = folder(&self.tree) else { return Vec::new() };
+        let place = |path: &Path| {
+            let above = path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
+            let above = beneath(tree.as_fd(), above).ok().flatten()?;
+            Some((above, path.file_name()?.to_owned()))
+        };
         let mut swept = Vec::new();
         for path in &self.absent {
-            let (Some(above), Some(name)) = (path.parent(), path.file_name()) else { continue };
-            let above = if above.as_os_str().is_empty() { Path::new(".") } else { above };
-            let Ok(Some(above)) = beneath(tree.as_fd(), above) else { continue };
-            for number in 0..NAMES_MAX {
-                let mut new = name.to_owned();
-                new.push(SUFFIX);
-                if number > 0 {
-                    new.push(format!("-{number}"));
-                }
-                match renameat_with(&above, name, &above, &new, RenameFlags::NOREPLACE) {
-                    Err(Errno::EXIST) => {}
-                    Ok(()) => {
-                        let path = self.tree.join(path);
-                        let target = format!("{} (it is called {} now)", path.display(), new.display());
-                        swept.push(Refusal { kind: RefusalKind::Write, target });
-                        break;
-                    }
-                    Err(_) => break,
-                }
+            let Some((above, name)) = place(path) else { continue };
+            if let Some(new) = take_away(above.as_fd(), &name) {
+                swept.push(told(&self.tree.join(path), &format!("it is called {} now", new.display())));
+            }
+        }
+        for (path, to) in &self.links {
+            let Some((above, name)) = place(path) else { continue };
+            let is_as_it_was = readlinkat(&above, &name, Vec::new())
+                .is_ok_and(|found| found.as_bytes() == to.as_os_str().as_encoded_bytes());
+            if !is_as_it_was {
+                take_away(above.as_fd(), &name);
+                // Somebody who is still there may have been faster; then it is told all the same.
+                let _ = symlinkat(to, &above, &name);
+                swept.push(told(&self.tree.join(path), &format!("it leads to {} again", to.display())));
             }
         }
         swept
     }
+}
+
+#[cfg(target_os = "linux")]
+fn told(path: &Path, what: &str) -> Refusal {
+    let target = format!("{} ({what})", path.display());
+    Refusal { kind: baton_core::facts::RefusalKind::Write, target }
+}
+
+/// Renames what has this name in a folder. Gives its new name; None where there is no such thing.
+#[cfg(target_os = "linux")]
+fn take_away(above: std::os::fd::BorrowedFd<'_>, name: &std::ffi::OsStr) -> Option<std::ffi::OsString> {
+    use rustix::fs::{RenameFlags, renameat_with};
+    use rustix::io::Errno;
+
+    for number in 0..NAMES_MAX {
+        let mut new = name.to_owned();
+        new.push(SUFFIX);
+        if number > 0 {
+            new.push(format!("-{number}"));
+        }
+        match renameat_with(above, name, above, &new, RenameFlags::NOREPLACE) {
+            Err(Errno::EXIST) => {}
+            renamed => return renamed.ok().map(|()| new),
+        }
+    }
+    None
 }
 
 /// Sweeps what a boundary left behind whose host died, and removes it. Gives what was taken away.
@@ -145,5 +179,25 @@ mod tests {
         assert_eq!(fs::read_to_string(tree.join(".mcp.json")).unwrap(), "mine");
         assert_eq!(fs::read_to_string(root.join("outside/config.toml")).unwrap(), "theirs");
         assert!(!boundary.exists() && clear(&boundary).is_empty());
+    }
+
+    #[test]
+    fn a_link_that_is_exchanged_leads_where_it_led() {
+        let place = tempfile::tempdir().unwrap();
+        let tree = place.path().canonicalize().unwrap();
+        fs::create_dir(tree.join("tools")).unwrap();
+        for name in [".claude", ".codex", ".gemini"] {
+            std::os::unix::fs::symlink("tools", tree.join(name)).unwrap();
+        }
+        let planted = Planted::watch(&tree, [".claude", ".codex", ".gemini"].map(PathBuf::from).to_vec());
+        fs::remove_file(tree.join(".claude")).unwrap();
+        fs::create_dir(tree.join(".claude")).unwrap();
+        fs::remove_file(tree.join(".codex")).unwrap();
+        assert_eq!(planted.sweep().len(), 2);
+        for name in [".claude", ".codex", ".gemini"] {
+            assert_eq!(fs::read_link(tree.join(name)).unwrap(), Path::new("tools"), "{name}");
+        }
+        assert!(tree.join(".claude.from-sandbox").is_dir());
+        assert_eq!(planted.sweep(), []);
     }
 }

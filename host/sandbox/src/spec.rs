@@ -43,6 +43,8 @@ pub(crate) struct Spec {
     pub(crate) write: Vec<PathBuf>,
     /// What is not there.
     pub(crate) hide: Vec<PathBuf>,
+    /// Folders of the host's, which are empty but for what is named besides. The tree may lie in one.
+    pub(crate) masked: Vec<PathBuf>,
     /// What stays as it is in the tree, relative to it.
     pub(crate) protect: Vec<PathBuf>,
     /// Folders and files elsewhere that belong to the tree.

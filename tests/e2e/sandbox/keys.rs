@@ -1,6 +1,7 @@
 //! What people write of the sandbox: in a role, in their own configuration, in a folder's, on the command line.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 
 use baton_runtime::core::notice::Notice;
 use baton_runtime::core::workflow::SandboxLevel;
@@ -10,7 +11,6 @@ use crate::support::Stage;
 
 /// A job of one objective whose agent is this shell script, with lines of its role and of its phase.
 fn job(script: &str, role: &str, phase: &str) -> Stage {
-    use std::os::unix::fs::PermissionsExt as _;
     let stage = Stage::new();
     let job = format!(
         "name = \"job\"\ngoal = \"Show what happens.\"\n[roles.executor]\nagent = \"process:./agent.sh\"\n{role}\n\
@@ -79,6 +79,33 @@ fn a_users_floor_holds_whatever_a_workflow_says() {
     ] {
         config(&stage, text);
         stage.baton(&["run", "job.toml"]).expect(2).says(&[says]);
+    }
+}
+
+#[test]
+fn a_run_is_not_gone_on_with_less_confined_than_is_asked_for() {
+    // D8, N6
+    if !can(SandboxLevel::Strict) {
+        return;
+    }
+    let stage = job("exit 3", "", "");
+    stage.baton(&["run", "job.toml"]).expect(5);
+    stage.baton(&["answer", "retry"]).expect(0);
+    let ended = stage.baton(&["run", "job.toml", "--sandbox", "strict"]).expect(2);
+    ended.says(&["began with `sandbox = \"off\"`", "--restart", "--sandbox strict"]);
+    // A sentence and a plan are confined as a workflow is.
+    let stage = Stage::new();
+    let agent =
+        stage.write("agent.sh", "#!/bin/sh\ncat > /dev/null; cat ~/secret > got; echo 'Done: task'\n");
+    stage.write("secret", "the secret");
+    stage.write("PLAN.md", "# The plan\n\n- [ ] Write `got`.\n");
+    fs::set_permissions(&agent, fs::Permissions::from_mode(0o755)).unwrap();
+    let agent = format!("process:{}", agent.display());
+    let confined = ["--agent", &agent, "--sandbox", "strict"];
+    for task in [&["do", "Write got", "--check", "test -e got"][..], &["run", "PLAN.md"]] {
+        let ended = stage.baton(&[task, &confined].concat());
+        ended.says(&["is not allowed to read", "/secret"]);
+        assert_eq!(stage.read("got"), "");
     }
 }
 
@@ -203,6 +230,10 @@ fn a_command_is_tried_before_it_is_trusted() {
     let ended = tried(&["--read", secret.to_str().unwrap(), "--", "sh", "-c", "cat ~/secret"]).expect(0);
     assert_eq!(ended.stdout, "the secret");
     ended.says(&["nothing was refused"]);
+    // The host's own folders are not there, whatever may be read.
+    let state = stage.state_root();
+    let ended = tried(&["--read", state.to_str().unwrap(), "--", "ls", state.to_str().unwrap()]).expect(0);
+    assert_eq!(ended.stdout, "");
     tried(&["--", "false"]).expect(1);
     let json = tried(&["--format", "json", "--", "sh", "-c", "cat ~/secret"]).expect(1).stdout;
     assert!(json.contains("\"kind\": \"read\"") && json.contains("\"passed\": false"), "{json}");

@@ -289,12 +289,28 @@ fn go_on(
         }
         return Ok(Exit::Paused);
     }
+    expect_confined(args, run, &restart)?;
     let way = Launch::of(args.background, args.inline, run.workflow.mode);
     if way == Launch::Inline {
         return follow(place, resume, args.view, None);
     }
     let arguments: Vec<OsString> = vec!["resume".into(), run.view.run.as_str().into()];
     launch(place, &arguments, way, args.view.format.format)
+}
+
+/// A run goes on with the workflow that it began with, and so with its sandbox.
+fn expect_confined(args: &RunOptions, run: &Unfinished, restart: &str) -> Result<(), Usage> {
+    let Some(wanted) = args.sandbox.map(SandboxLevel::from) else { return Ok(()) };
+    match run.workflow.roles.iter().find(|(_, role)| role.sandbox.level < wanted) {
+        Some((name, role)) => Err(Usage(format!(
+            "run {} began with `sandbox = \"{}\"` for the role {name}, and goes on with what it began with: leave \
+             --sandbox out, or begin anew: {restart} --sandbox {}",
+            run.view.run,
+            role.sandbox.level.name(),
+            wanted.name()
+        ))),
+        None => Ok(()),
+    }
 }
 
 fn set_earlier_aside(args: &PlaceArgs, workflow: &Workflow) -> anyhow::Result<()> {
