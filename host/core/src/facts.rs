@@ -222,7 +222,7 @@ pub enum AgentEvent {
         /// Bytes of its text.
         text_bytes: u64,
     },
-    /// The agent, or what it started, asked for what its sandbox does not give.
+    /// The agent, or what it started, asked for what its sandbox or the host does not give.
     Refused(Refusal),
     /// Something of a kind that this decoder does not know; nothing is concluded from it.
     Unknown {
@@ -231,7 +231,7 @@ pub enum AgentEvent {
     },
 }
 
-/// What a sandbox did not give.
+/// What a sandbox, or the host, did not give.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct Refusal {
     /// Of what kind.
@@ -240,7 +240,7 @@ pub struct Refusal {
     pub target: String,
 }
 
-/// What somebody in a sandbox asked to do.
+/// What an agent asked to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RefusalKind {
@@ -252,6 +252,8 @@ pub enum RefusalKind {
     Network,
     /// Signal a process, or change the system.
     System,
+    /// Change its own run, which only people do.
+    Host,
 }
 
 impl Refusal {
@@ -259,12 +261,17 @@ impl Refusal {
     pub(crate) fn signal(&self) -> Signal {
         Signal {
             channel: Channel::ToolOutput,
-            code: "sandbox".to_owned(),
+            code: self.by().to_owned(),
             status: None,
             resets_at: None,
             retrying: false,
-            text: format!("the sandbox did not allow to {self}"),
+            text: format!("the {} did not allow to {self}", self.by()),
         }
+    }
+
+    /// Who did not give it: "sandbox" or "host".
+    pub fn by(&self) -> &'static str {
+        if self.kind == RefusalKind::Host { "host" } else { "sandbox" }
     }
 }
 
@@ -276,6 +283,7 @@ impl std::fmt::Display for Refusal {
             RefusalKind::Write => "write",
             RefusalKind::Network => "connect to",
             RefusalKind::System => "do",
+            RefusalKind::Host => "change its run by",
         };
         write!(f, "{verb} {}", self.target)
     }

@@ -2,6 +2,7 @@
 //! told. Waits for nothing and writes nothing: the loop journals, and a thread that may block reads and saves.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 
 use baton_core::input::{ArtifactRef, Report, SplitGroupReport};
 use baton_core::notice::Notice;
@@ -62,6 +63,11 @@ pub(crate) struct Desk {
 impl Desk {
     pub(crate) fn new(passes: Passes, shelf: Shelf) -> Self {
         Self { passes, shelf, remembered: HashMap::new() }
+    }
+
+    /// The folder of a session.
+    pub(crate) fn folder(&self, session: &SessionId) -> PathBuf {
+        self.passes.folder(session)
     }
 
     /// Remembers what agents may ask for.

@@ -175,7 +175,7 @@ impl Door for Inside {
         let (reply, answered) = oneshot::channel();
         let Request { key, call } = request;
         let message = Control::Call { pass: Some(self.pass.clone()), key, call: Box::new(call) };
-        if self.ask.send(Asked { message, by: None, reply }).await.is_err() {
+        if self.ask.send(Asked { message, by: Ok(None), reply }).await.is_err() {
             return ending();
         }
         match answered.await {

@@ -18,7 +18,7 @@ use tokio::task::JoinHandle;
 use baton_core::SessionId;
 use baton_core::input::Asker;
 
-use crate::asker;
+use crate::asker::{self, OfAgent, OfSession};
 use crate::control::{CALL_HEAD, Control, ControlReply, USE_HEAD};
 use crate::error::RuntimeError;
 
@@ -43,8 +43,8 @@ const PATH_BYTES: usize = 100;
 pub(crate) struct Asked {
     /// What is asked.
     pub(crate) message: Control,
-    /// Who asks, where the message changes something and the system tells.
-    pub(crate) by: Option<Asker>,
+    /// Who asks, where the system tells; an error where that is an agent's.
+    pub(crate) by: Result<Option<Asker>, OfAgent>,
     /// Where the answer goes. Whoever asked may be gone.
     pub(crate) reply: oneshot::Sender<ControlReply>,
 }
@@ -147,24 +147,14 @@ async fn converse(
     let reply = match serde_json::from_slice::<Control>(&line) {
         Ok(message) if !is_for(&message, only) => {
             let why = "this door takes calls of tools by its own session, and nothing else".to_owned();
-            tracing::warn!("refused: {why}");
-            ControlReply::Refused { why }
+            tracing::warn!(what = message.change(), "refused: {why}");
+            let by = Err(OfAgent { why: why.clone(), of: only.cloned().map(OfSession::Door) });
+            match message.change() {
+                Some(_) => ask(&asked, message, by).await?,
+                None => ControlReply::Refused { why },
+            }
         }
-        Ok(message) => match by {
-            Err(why) if message.change().is_some() => {
-                tracing::warn!(what = message.change(), "refused: {why}");
-                ControlReply::Refused { why }
-            }
-            by => {
-                let (reply, answered) = oneshot::channel();
-                match asked.send(Asked { message, by: by.ok().flatten(), reply }).await {
-                    Ok(()) => {
-                        tokio::time::timeout(ANSWER_PATIENCE, answered).await?.unwrap_or(ControlReply::Ending)
-                    }
-                    Err(_) => ControlReply::Ending,
-                }
-            }
-        },
+        Ok(message) => ask(&asked, message, by).await?,
         Err(error) => ControlReply::Refused { why: format!("this is no message that a host takes: {error}") },
     };
     let mut bytes = serde_json::to_vec(&reply)?;
@@ -172,6 +162,19 @@ async fn converse(
     // Whoever does not take the answer must not keep the place of somebody who would.
     tokio::time::timeout(PATIENCE, write.write_all(&bytes)).await??;
     write.shutdown().await
+}
+
+/// Asks the run's loop.
+async fn ask(
+    asked: &mpsc::Sender<Asked>,
+    message: Control,
+    by: Result<Option<Asker>, OfAgent>,
+) -> io::Result<ControlReply> {
+    let (reply, answered) = oneshot::channel();
+    match asked.send(Asked { message, by, reply }).await {
+        Ok(()) => Ok(tokio::time::timeout(ANSWER_PATIENCE, answered).await?.unwrap_or(ControlReply::Ending)),
+        Err(_) => Ok(ControlReply::Ending),
+    }
 }
 
 /// One line, cut at what its kind may have; a line that is cut is no message.

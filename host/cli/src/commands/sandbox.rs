@@ -182,6 +182,7 @@ fn document(refused: &[Refusal], passed: bool) -> serde_json::Value {
         RefusalKind::Write => "write",
         RefusalKind::Network => "network",
         RefusalKind::System => "system",
+        RefusalKind::Host => "host",
     };
     let refused: Vec<_> = refused
         .iter()

@@ -116,7 +116,7 @@ pub(crate) fn say(notice: &Notice, run: &str, place: &Place, look: &Look) -> Sai
         Notice::Refused { session, refusal, .. } => (
             "refused",
             Tone::Warn,
-            format!("{session} is not allowed to {refusal}: its sandbox does not give it"),
+            format!("{session} is not allowed to {refusal}: its {} does not give it", refusal.by()),
         ),
         Notice::SplitDeclined { because, .. } => {
             ("split", Tone::Warn, format!("not split, as its agent asked: {because}"))

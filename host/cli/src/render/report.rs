@@ -143,7 +143,7 @@ fn phase_section(look: &Look, phase: &PhaseRow, view: &RunView) -> String {
     for session in &phase.sessions {
         text.push_str(&session_line(session, phase.continuations, run));
         for refusal in &session.refused {
-            text.push_str(&format!("      not allowed by its sandbox: to {refusal}\n"));
+            text.push_str(&format!("      not allowed by its {}: to {refusal}\n", refusal.by()));
         }
     }
     if let Some(passed) = phase.verified {
