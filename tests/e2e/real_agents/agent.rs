@@ -105,6 +105,15 @@ pub(crate) const CODEX_ACP: RealAgent = RealAgent {
     strict: false,
 };
 
+/// Whether this machine can make a strict sandbox; a word where it cannot.
+fn can_confine() -> bool {
+    let machine = baton_runtime::sandbox::Machine::look(std::env::var_os("PATH").as_deref());
+    let Err(missing) = machine.can(baton_runtime::core::workflow::SandboxLevel::Strict) else { return true };
+    assert!(std::env::var_os("BATON_TEST_SANDBOX").is_none(), "{missing}");
+    eprintln!("skipped: {missing}");
+    false
+}
+
 impl RealAgent {
     /// The role's lines, or a plain word that there is no such agent here.
     pub(crate) fn role(&self) -> Option<String> {
@@ -117,6 +126,9 @@ impl RealAgent {
             return None;
         };
         assert!(program.is_file(), "{} names {}, which is no file", self.variable, program.display());
+        if self.strict && !can_confine() {
+            return None;
+        }
         let role = self.role.replace("PROGRAM", program.to_str().unwrap());
         Some(if self.strict { role + "\nsandbox = \"strict\"" } else { role })
     }
