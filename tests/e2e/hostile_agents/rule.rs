@@ -71,7 +71,7 @@ fn an_agent_answers_no_question_where_no_host_is() {
         format!("--workspace '{}' --state-dir '{}'", stage.workspace.display(), stage.state_root().display());
     stage.write(
         "agent.sh",
-        format!("#!/bin/sh\ncat > /dev/null\necho \"$BATON_SESSION_MARK\" > mark\nexit 3\n"),
+        "#!/bin/sh\ncat > /dev/null\necho \"$BATON_SESSION_MARK\" > mark\nexit 3\n",
     );
     stage.baton(&["run", "job.toml"]).expect(5);
     let mark = stage.read("mark");
