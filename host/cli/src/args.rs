@@ -151,7 +151,7 @@ pub(crate) fn typed(mut words: Vec<OsString>) -> Vec<OsString> {
 const GROUPS: [(&str, &[&str]); 5] = [
     ("Run", &["do", "run", "init", "save", "resume", "answer", "stop", "attach"]),
     ("Look", &["status", "log", "diff", "report", "runs", "handoff", "artifacts"]),
-    ("Repair", &["undo", "gc", "check", "agents"]),
+    ("Repair", &["undo", "gc", "check", "agents", "sandbox"]),
     ("Policies", &["policy", "classify", "mcp", "schema", "completions"]),
     ("Measure", &["replay", "import", "simulate", "experiment", "stats"]),
 ];
