@@ -20,10 +20,11 @@ fn undisturbed() -> Vec<(String, String)> {
 }
 
 /// Kills the host at one point and resumes. False where the run never came to that point.
-fn survives(point: &str, ordinal: u64, expected: &[(String, String)]) -> bool {
+fn survives(flags: &[&str], point: &str, ordinal: u64, expected: &[(String, String)]) -> bool {
     let at = format!("{point}:{ordinal}");
     let stage = Stage::quickstart();
-    let killed = stage.baton_with(&["run", "quickstart.toml"], "BATON_KILL_AT", &at);
+    let run = [&["run", "quickstart.toml"], flags].concat();
+    let killed = stage.baton_with(&run, "BATON_KILL_AT", &at);
     match killed.code {
         Some(0) => return false,
         None => {}
@@ -31,7 +32,7 @@ fn survives(point: &str, ordinal: u64, expected: &[(String, String)]) -> bool {
     }
     if !stage.has_run() {
         // Killed before the run was journaled: nothing was begun, and nothing is there to resume.
-        stage.baton(&["run", "quickstart.toml"]).expect(0);
+        stage.baton(&run).expect(0);
     } else {
         let resumed = stage.baton(&["resume"]);
         // Killed after its last entry, it has ended already.
@@ -61,11 +62,11 @@ fn survives(point: &str, ordinal: u64, expected: &[(String, String)]) -> bool {
 
 /// Tries every ordinal of a point, two at a time, until the run gets through. Returns how many there were.
 fn every(point: &str) -> u64 {
-    each(point, 1)
+    each(&[], point, 1)
 }
 
 /// The same for the first ordinal and every `step`-th after it.
-fn each(point: &str, step: u64) -> u64 {
+fn each(flags: &[&str], point: &str, step: u64) -> u64 {
     let expected = undisturbed();
     let next = AtomicU64::new(1);
     std::thread::scope(|scope| {
@@ -73,7 +74,7 @@ fn each(point: &str, step: u64) -> u64 {
             .map(|_| {
                 scope.spawn(|| {
                     let mut survived = 0;
-                    while survives(point, next.fetch_add(step, Ordering::Relaxed), &expected) {
+                    while survives(flags, point, next.fetch_add(step, Ordering::Relaxed), &expected) {
                         survived += 1;
                     }
                     survived
@@ -94,7 +95,7 @@ fn killed_after_any_commit() {
 // agents have done meanwhile: some of them are enough.
 #[test]
 fn killed_before_a_commit() {
-    let commits = each("before-commit", 5);
+    let commits = each(&[], "before-commit", 5);
     assert!(commits > 10, "only {commits} commits were tried");
 }
 
@@ -108,4 +109,21 @@ fn killed_before_any_effect() {
 fn killed_after_any_effect() {
     let effects = every("effect-after");
     assert!(effects > 20, "only {effects} effects were tried");
+}
+
+// Every session and every command has a boundary of its own then, with a proxy, a watcher and a folder.
+#[test]
+fn killed_while_agents_are_confined() {
+    // N6
+    let machine = baton_runtime::sandbox::Machine::look(std::env::var_os("PATH").as_deref());
+    if let Err(missing) = machine.can(baton_runtime::core::workflow::SandboxLevel::Strict) {
+        assert!(std::env::var_os("BATON_TEST_SANDBOX").is_none(), "{missing}");
+        eprintln!("skipped: killed_while_agents_are_confined: {missing}");
+        return;
+    }
+    let strict = ["--sandbox", "strict"];
+    let effects = each(&strict, "effect-after", 7);
+    assert!(effects > 3, "only {effects} effects were tried");
+    let commits = each(&strict, "commit", 20);
+    assert!(commits > 3, "only {commits} commits were tried");
 }

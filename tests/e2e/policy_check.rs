@@ -188,4 +188,11 @@ fn a_policy_that_is_not_fit_is_not_taken_unless_a_person_insists() {
     let start = ["experiment", "start", "harm", "--arm", "bad=trap.wasm"];
     stage.baton(&start).expect(3).says(&["not fit to decide"]);
     stage.baton(&[&start[..], &["--unchecked"]].concat()).expect(0).says(&["taken unchecked"]);
+    // That is kept with the arm, and so with each run that gets it.
+    let shown = stage.baton(&["experiment", "show", "harm", "--format", "json"]).expect(0).stdout;
+    let shown: Value = serde_json::from_str(&shown).expect("it is JSON");
+    let arms = shown["definition"]["versions"][0]["arms"].as_array().unwrap();
+    let unchecked: Vec<_> =
+        arms.iter().map(|arm| (arm["name"].as_str(), arm["unchecked"].as_bool())).collect();
+    assert_eq!(unchecked, [(Some("control"), None), (Some("bad"), Some(true))]);
 }

@@ -247,6 +247,7 @@ fn is_step(event: &AgentEvent) -> bool {
         | AgentEvent::CompactionFailed { .. }
         | AgentEvent::ApprovalRequested { .. }
         | AgentEvent::ApprovalResolved { .. }
+        | AgentEvent::Refused(_)
         | AgentEvent::PromptEnded { .. } => true,
     }
 }

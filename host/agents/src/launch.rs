@@ -15,6 +15,7 @@ use tokio::io::DuplexStream;
 use tokio::sync::mpsc;
 
 use crate::allowed::Commands;
+use crate::confine::{self, Confined};
 use crate::driver::AgentHandle;
 use crate::files::Mask;
 use crate::process::Process;
@@ -216,8 +217,11 @@ pub fn capabilities(kind: &AgentKind) -> Capabilities {
 ///
 /// Events go into `events`, which is bounded: where the host is slow the agent waits, and nothing is lost. The handle
 /// is the only way to talk to the agent; dropping it ends the agent at once.
+///
+/// With `confined` it, and all that it starts, is inside that boundary, and what is refused there is an event like any other.
 pub async fn spawn(
     launch: Launch,
+    confined: Option<Confined>,
     events: mpsc::Sender<(SessionId, DriverEvent)>,
 ) -> Result<(AgentHandle, Spawned), SpawnError> {
     let path = launch.inherit.get(std::ffi::OsStr::new("PATH")).cloned();
@@ -229,6 +233,13 @@ pub async fn spawn(
         AgentKind::Acp { command } => acp::command(program, command, &launch.role),
         AgentKind::Process { command } => plain::command(&launch.own_exe, program, command, &launch.role),
         AgentKind::Rehearsal => program::rehearsal_command(program, &launch.role, &launch.spec)?,
+    };
+    let (command, events) = match confined {
+        Some(confined) => {
+            let command = command.within(confined.boundary.command());
+            (command, confine::join(confined, launch.spec.session.clone(), events))
+        }
+        None => (command, events),
     };
     let mut environment = environment::choose(&launch.spec.agent, &launch.role, &launch.inherit);
     environment.insert(mark::MARK.into(), mark::of(&launch.session_dir).into());

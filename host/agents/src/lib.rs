@@ -9,6 +9,7 @@ mod acp;
 mod allowed;
 mod claude;
 mod codex;
+mod confine;
 mod driver;
 mod environment;
 mod files;
@@ -27,13 +28,14 @@ mod rehearsal;
 mod relay;
 mod survey;
 
+pub use confine::{Confined, Ground};
 pub use driver::{AgentHandle, DriverError};
 pub use files::Mask;
 pub use guard::guard_main;
 pub use launch::{
     Connect, DriverEvent, Launch, McpServer, OwnServer, SpawnError, Spawned, capabilities, spawn,
 };
-pub use mark::{adopt_orphans, is_of_a_session};
+pub use mark::{StartedBy, adopt_orphans, is_marked, of as mark_of, started_by};
 pub use orphan::{Orphan, end_left_behind, end_orphan, probe_orphan};
 pub use program::{find_program, preview_command};
 pub use ready::check_ready;

@@ -18,7 +18,7 @@ const OF_HOST: &str = "BATON_COMMAND";
 const DIGITS: usize = 32;
 
 /// The mark of the session with this folder.
-pub(crate) fn of(session_dir: &Path) -> String {
+pub fn of(session_dir: &Path) -> String {
     Digest::of(session_dir.as_os_str().as_encoded_bytes()).hex()[..DIGITS].to_owned()
 }
 
@@ -35,28 +35,59 @@ pub fn adopt_orphans() -> io::Result<()> {
     Ok(())
 }
 
+/// Who started a process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StartedBy {
+    /// No agent, as far as can be told.
+    Nobody,
+    /// An agent, with the mark of its session where there is one.
+    Agent(Option<String>),
+}
+
 /// Whether a process was started by an agent, of this host or another: it or one above it carries the mark of a session, or came to this
 /// host from a guard that is gone. What this host itself was started in does not count.
-pub fn is_of_a_session(pid: u32) -> bool {
+pub fn started_by(pid: u32) -> StartedBy {
     let own = std::process::id();
     let own_mark = std::env::var_os(MARK).map(std::ffi::OsString::into_encoded_bytes);
     let mut next = pid;
     // No tree of processes is deeper; ids that are recycled meanwhile could make a ring.
     for _ in 0..4096 {
         if next <= 1 || next == own {
-            return false;
+            return StartedBy::Nobody;
         }
         let Some(process) = proc::look(next) else {
             // Gone since it asked. A person waits for the answer.
-            return next == pid && cfg!(target_os = "linux");
+            let is_gone = next == pid && cfg!(target_os = "linux");
+            return if is_gone { StartedBy::Agent(None) } else { StartedBy::Nobody };
         };
         let mark = variable(next, MARK);
-        if (mark.is_some() && mark != own_mark) || is_adopted(&process) {
-            return true;
+        if let Some(mark) = mark.filter(|mark| Some(mark) != own_mark.as_ref()) {
+            return StartedBy::Agent(String::from_utf8(mark).ok());
+        }
+        if is_adopted(&process) {
+            return StartedBy::Agent(None);
         }
         next = process.parent;
     }
-    true
+    StartedBy::Agent(None)
+}
+
+/// Whether this process, or one above it, carries one of these marks.
+pub fn is_marked(marks: &[String]) -> bool {
+    let mut next = std::process::id();
+    for _ in 0..4096 {
+        if variable(next, MARK)
+            .and_then(|mark| String::from_utf8(mark).ok())
+            .is_some_and(|mark| marks.contains(&mark))
+        {
+            return true;
+        }
+        match proc::look(next).filter(|process| process.parent > 1) {
+            Some(process) => next = process.parent,
+            None => return false,
+        }
+    }
+    false
 }
 
 /// Ends, by force, what carries one of these marks. With `adopted`, also what came to this process from a guard that is gone. Gives how
@@ -118,8 +149,8 @@ mod tests {
             while variable(child.id(), MARK).is_none() {
                 std::thread::yield_now();
             }
-            assert!(is_of_a_session(child.id()));
-            assert!(!is_of_a_session(std::process::id()));
+            assert!(matches!(started_by(child.id()), StartedBy::Agent(Some(_))));
+            assert_eq!(started_by(std::process::id()), StartedBy::Nobody);
             assert_eq!(end(&[of(Path::new("/another"))], false), 0);
             assert_eq!(end(&[mark], false), 1);
         } else {

@@ -16,6 +16,14 @@ pub(crate) struct Invocation {
     pub(crate) args: Vec<OsString>,
 }
 
+impl Invocation {
+    /// The same, behind the words of a command that starts it.
+    pub(crate) fn within(self, before: Vec<OsString>) -> Self {
+        let mut words = before.into_iter().chain([self.program.into_os_string()]).chain(self.args);
+        Self { program: words.next().map(PathBuf::from).unwrap_or_default(), args: words.collect() }
+    }
+}
+
 /// How to get an agent that is not there.
 pub(crate) fn advice(kind: &AgentKind) -> &'static str {
     match kind {

@@ -9,8 +9,8 @@ use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum, ValueHint};
 
 use crate::commands::{
     agents, answer, artifacts, attach, check, classify, completions, diff, do_, experiment, gc, handoff,
-    import, init, log, mcp, policy, replay, report, resume, run, runs, save, schema, simulate, stats, status,
-    stop, undo,
+    import, init, log, mcp, policy, replay, report, resume, run, runs, sandbox, save, schema, simulate,
+    stats, status, stop, undo,
 };
 use crate::exit::Exit;
 
@@ -64,6 +64,8 @@ pub(crate) enum Command {
     Classify(classify::ClassifyArgs),
     Mcp(mcp::McpArgs),
     Check(check::CheckArgs),
+    #[command(subcommand)]
+    Sandbox(sandbox::SandboxCommand),
     Schema(schema::SchemaArgs),
     Completions(completions::CompletionsArgs),
 }
@@ -149,7 +151,7 @@ pub(crate) fn typed(mut words: Vec<OsString>) -> Vec<OsString> {
 const GROUPS: [(&str, &[&str]); 5] = [
     ("Run", &["do", "run", "init", "save", "resume", "answer", "stop", "attach"]),
     ("Look", &["status", "log", "diff", "report", "runs", "handoff", "artifacts"]),
-    ("Repair", &["undo", "gc", "check", "agents"]),
+    ("Repair", &["undo", "gc", "check", "agents", "sandbox"]),
     ("Policies", &["policy", "classify", "mcp", "schema", "completions"]),
     ("Measure", &["replay", "import", "simulate", "experiment", "stats"]),
 ];

@@ -6,6 +6,7 @@ use baton_registry::{LockError, RegistryError, ResolveError};
 use baton_runtime::RuntimeError;
 use baton_runtime::core::action::Ending;
 use baton_runtime::core::view::{RunStatus, RunView};
+use baton_runtime::core::workflow::SandboxError;
 use baton_runtime::core::workflow::file::WorkflowError;
 
 use crate::task::AllTicked;
@@ -94,7 +95,7 @@ impl Exit {
         if error.is::<AllTicked>() {
             return Exit::Done;
         }
-        if error.is::<Usage>() || error.is::<WorkflowError>() {
+        if error.is::<Usage>() || error.is::<WorkflowError>() || error.is::<SandboxError>() {
             return Exit::Usage;
         }
         if let Some(error) = error.downcast_ref::<ResolveError>() {
@@ -132,6 +133,7 @@ impl Exit {
                 | RuntimeError::NoSuchChoice { .. }
                 | RuntimeError::Workspace { .. }
                 | RuntimeError::Session { .. }
+                | RuntimeError::NoSandbox { .. }
                 | RuntimeError::Refused(_),
             ) => Exit::Usage,
             _ => Exit::Unfinished,

@@ -30,7 +30,7 @@ const RULES_SHOWN: usize = 4;
 pub(crate) struct FitnessArgs {
     /// Take the policy without the check that it is fit to decide
     #[arg(long)]
-    unchecked: bool,
+    pub(crate) unchecked: bool,
 }
 
 /// What a check found.

@@ -9,8 +9,10 @@ use std::path::{Path, PathBuf};
 
 use baton_registry::LockError;
 use baton_runtime::core::Workflow;
-use baton_runtime::core::workflow::file::{FILE_BYTES_MAX, Reading, policies_file};
-use baton_runtime::core::workflow::{Layer, Origin, Policies, PoliciesSaid, PolicyChoice};
+use baton_runtime::core::workflow::file::{FILE_BYTES_MAX, Reading, policies_file, sandbox_file};
+use baton_runtime::core::workflow::{
+    Layer, Origin, Policies, PoliciesSaid, PolicyChoice, Sandbox, SandboxError,
+};
 
 use crate::exit::Usage;
 use crate::registries;
@@ -31,6 +33,8 @@ pub(crate) struct LayerFile {
     pub(crate) path: PathBuf,
     /// What it says; nothing where there is no such file.
     pub(crate) said: Option<PoliciesSaid>,
+    /// What it says of the sandbox.
+    sandbox: Option<Sandbox>,
 }
 
 impl Layers {
@@ -39,11 +43,14 @@ impl Layers {
         let user = user_config().map(|path| (Layer::User, path));
         let workspace = workspace.map(|folder| (Layer::Workspace, folder.join(WORKSPACE_FILE)));
         let files = user.into_iter().chain(workspace).map(|(layer, path)| {
-            let said = read(&path)?.map(|text| {
+            let text = read(&path)?;
+            let origin = path.to_string_lossy();
+            let said = text.as_deref().map(|text| {
                 let base = folder_of(&path).to_string_lossy();
-                policies_file(&text, &path.to_string_lossy(), &base, layer, &mut read_beside)
+                policies_file(text, &origin, &base, layer, &mut read_beside)
             });
-            Ok(LayerFile { layer, said: said.transpose()?, path })
+            let sandbox = text.as_deref().map(|text| sandbox_file(text, &origin)).transpose()?.flatten();
+            Ok(LayerFile { layer, said: said.transpose()?, sandbox, path })
         });
         let layers = Layers { files: files.collect::<anyhow::Result<_>>()? };
         // The same file says whom its user believes; a slip there is told with the others.
@@ -54,6 +61,20 @@ impl Layers {
     /// The workflow with what was read laid beneath it.
     pub(crate) fn beneath(&self, reading: Reading) -> Workflow {
         reading.over(self.said())
+    }
+
+    /// What no role goes below: what the user's file says, which the workspace's can only tighten.
+    pub(crate) fn floor(&self) -> Result<Sandbox, SandboxError> {
+        let mut floor = Sandbox::default();
+        for file in &self.files {
+            if let Some(said) = file.sandbox.clone() {
+                floor = match file.layer {
+                    Layer::User => said,
+                    _ => said.held_to(&floor, &file.path.to_string_lossy(), None)?,
+                };
+            }
+        }
+        Ok(floor)
     }
 
     /// What was read, the farthest first.

@@ -331,6 +331,9 @@ pub struct SpawnSpec {
     /// What the agent calls the conversation that it goes on in; a new one where absent.
     #[serde(default, skip_serializing_if = "is_default")]
     pub conversation: Option<String>,
+    /// The session that was in that conversation before.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub continues: Option<SessionId>,
     /// Where it works.
     #[serde(default, skip_serializing_if = "is_default")]
     pub tree: Tree,

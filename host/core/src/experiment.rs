@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{ArmName, Digest, ExperimentId};
+use crate::observation::is_default;
 
 /// Which arm of an experiment a run got. It is a part of the run's first input, so it is durable before any policy of the arm
 /// is asked anything, and whatever belongs to the run has it too: continuations, sub-phases, retries and resumes (M5).
@@ -24,4 +25,7 @@ pub struct Assignment {
     pub propensities: BTreeMap<ArmName, f64>,
     /// The component of the arm. What really decided is in the labels.
     pub component: Digest,
+    /// Whoever began the experiment took the component without the check that it is fit to decide.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub unchecked: bool,
 }

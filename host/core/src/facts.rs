@@ -222,11 +222,71 @@ pub enum AgentEvent {
         /// Bytes of its text.
         text_bytes: u64,
     },
+    /// The agent, or what it started, asked for what its sandbox or the host does not give.
+    Refused(Refusal),
     /// Something of a kind that this decoder does not know; nothing is concluded from it.
     Unknown {
         /// The kind, as the agent names it, cut to 64 bytes.
         kind: String,
     },
+}
+
+/// What a sandbox, or the host, did not give.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+pub struct Refusal {
+    /// Of what kind.
+    pub kind: RefusalKind,
+    /// What was asked for: a path, a host with its port, the name of a system call.
+    pub target: String,
+}
+
+/// What an agent asked to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RefusalKind {
+    /// Read something.
+    Read,
+    /// Write, make, move or remove something.
+    Write,
+    /// Connect to something.
+    Network,
+    /// Signal a process, or change the system.
+    System,
+    /// Change its own run, which only people do.
+    Host,
+}
+
+impl Refusal {
+    /// What a policy sees of it: never evidence of how a session is, since it is no word of the agent or its provider.
+    pub(crate) fn signal(&self) -> Signal {
+        Signal {
+            channel: Channel::ToolOutput,
+            code: self.by().to_owned(),
+            status: None,
+            resets_at: None,
+            retrying: false,
+            text: format!("the {} did not allow to {self}", self.by()),
+        }
+    }
+
+    /// Who did not give it: "sandbox" or "host".
+    pub fn by(&self) -> &'static str {
+        if self.kind == RefusalKind::Host { "host" } else { "sandbox" }
+    }
+}
+
+impl std::fmt::Display for Refusal {
+    /// "write /etc/passwd"
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let verb = match self.kind {
+            RefusalKind::Read => "read",
+            RefusalKind::Write => "write",
+            RefusalKind::Network => "connect to",
+            RefusalKind::System => "do",
+            RefusalKind::Host => "change its run by",
+        };
+        write!(f, "{verb} {}", self.target)
+    }
 }
 
 /// How a process ended.

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::action::Ending;
 use crate::decision::{DecidedBy, Evidence, Finding, QuotaCause, Staleness};
+use crate::facts::Refusal;
 use crate::grants::{Grants, Wants};
 use crate::ids::{ActionId, ObjectiveId, PhaseId, SessionId};
 use crate::input::{ChangeCause, Choice, Pin};
@@ -46,6 +47,8 @@ pub enum Notice {
     Said { phase: PhaseId, session: SessionId, text: String },
     /// An agent printed faster than the host keeps, and this much of it was left out.
     OutputOmitted { phase: PhaseId, session: SessionId, events: u64, text_bytes: u64 },
+    /// A sandbox did not give what an agent, or what it started, asked for (N6).
+    Refused { phase: PhaseId, session: SessionId, refusal: Refusal },
     /// A policy warns; nothing is stopped (D5).
     Warned { phase: PhaseId, session: SessionId, occupancy: OccupancyView, message: String },
     /// An objective is done.

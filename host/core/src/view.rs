@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::action::Ending;
 use crate::decision::{Finding, QuotaCause, Review, Staleness};
 use crate::experiment::Assignment;
-use crate::facts::{Billed, OccupancySource};
+use crate::facts::{Billed, OccupancySource, Refusal};
 use crate::ids::{ActionId, ObjectiveId, PhaseId, RunId, SessionId};
 use crate::input::{ArtifactRef, Choice};
 use crate::observation::{Basis, ObjectiveStatus};
@@ -298,6 +298,9 @@ pub struct SessionRow {
     pub last: String,
     /// What it billed.
     pub billed: Billed,
+    /// What its sandbox did not give, the first of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refused: Vec<Refusal>,
 }
 
 /// A quota wait (B9: `since` survives a restart).

@@ -8,6 +8,7 @@ pub mod paths;
 mod policies;
 mod role;
 pub mod rules;
+mod sandbox;
 mod source;
 pub mod turns;
 
@@ -19,6 +20,7 @@ pub use policies::{
     PolicyChoice, PolicyLayer, Scope, SettingValue, lay_over,
 };
 pub use role::{AgentPlace, Permission, PromptWay, Role, RoleServer};
+pub use sandbox::{Sandbox, SandboxError, SandboxLevel, Target, TargetError, is_public};
 pub use source::{PlanBox, Source, TickedPlan};
 
 use std::borrow::Cow;

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use baton_agents::{Connect, DriverEvent, Launch, McpServer, OwnServer};
+use baton_agents::{Confined, Connect, DriverEvent, Launch, McpServer, OwnServer};
 use baton_core::action::{Ending, SpawnSpec};
 use baton_core::workflow::Role;
 use baton_core::{Action, ActionId, Digest, Intent, Outcome, PhaseId, RoleName, RunId, SessionId, Tree};
@@ -24,13 +24,14 @@ use tokio::task::JoinSet;
 
 use crate::chaos::Chaos;
 use crate::clock;
+use crate::confine::Boundaries;
 use crate::diff::keep_state;
-use crate::door::{Inside, Passes};
+use crate::door::{self, Inside, Passes};
 use crate::error::Source;
 use crate::offload;
 use crate::project::Restorer;
 use crate::sessions::{self, NotStarted, Sessions};
-use crate::socket::Asked;
+use crate::socket::{self, Asked};
 
 use documents::Leaving;
 
@@ -72,12 +73,14 @@ struct Effects {
     events: mpsc::Sender<(SessionId, DriverEvent)>,
     passes: Passes,
     ask: mpsc::Sender<Asked>,
+    boundaries: Boundaries,
 }
 
 /// What an actuator is made of.
 pub(crate) struct Parts {
     pub(crate) passes: Passes,
     pub(crate) ask: mpsc::Sender<Asked>,
+    pub(crate) boundaries: Boundaries,
     pub(crate) task_folder: String,
     pub(crate) own_exe: PathBuf,
     pub(crate) environment: BTreeMap<OsString, OsString>,
@@ -113,6 +116,7 @@ impl Actuator {
             events: parts.events,
             passes: parts.passes,
             ask: parts.ask,
+            boundaries: parts.boundaries,
         };
         Self { sessions, effects, chaos: parts.chaos, done: parts.done, tasks: JoinSet::new() }
     }
@@ -230,7 +234,17 @@ impl Effects {
         };
         // An agent may have deleted what its successor is told to read.
         self.restorer.restore(&spec.tree).await;
-        let tools = match self.tools(&spec.session).await {
+        let confined = match self.boundaries.of_session(&spec, &role, workspace.root()) {
+            Ok(confined) => confined,
+            Err(NotStarted { error, needs_a_person }) => {
+                self.sessions.gone(&spec.session);
+                return match needs_a_person {
+                    true => Outcome::Unstartable { error },
+                    false => Outcome::Failed { error },
+                };
+            }
+        };
+        let tools = match self.tools(&spec.session, confined.as_ref()).await {
             Ok(tools) => Some(tools),
             Err(error) => {
                 // It can still report through files.
@@ -257,7 +271,7 @@ impl Effects {
             mcp_servers,
             spec,
         };
-        match self.sessions.start(launch, self.events.clone()).await {
+        match self.sessions.start(launch, confined, self.events.clone()).await {
             Ok(spawned) => Outcome::Spawned {
                 group: spawned.group,
                 started: spawned.started,
@@ -269,9 +283,18 @@ impl Effects {
     }
 
     /// The server of Baton's own tools, for this session alone.
-    async fn tools(&self, session: &SessionId) -> Result<OwnServer, Source> {
+    async fn tools(&self, session: &SessionId, confined: Option<&Confined>) -> Result<OwnServer, Source> {
         let (passes, id) = (self.passes.clone(), session.clone());
-        let (pass, file) = tokio::task::spawn_blocking(move || passes.issue(&id)).await??;
+        let within = confined.map(|confined| confined.boundary.folder().to_owned());
+        let seen = confined.map(|confined| confined.boundary.inside().to_owned());
+        let (outside, inside) = (within.clone(), seen.clone());
+        let issue = move || passes.issue(&id, outside.as_deref().zip(inside.as_deref()));
+        let (pass, mut file) = tokio::task::spawn_blocking(issue).await??;
+        if let Some((folder, seen)) = within.zip(seen) {
+            // Its own door, through which nobody but it comes and nothing but calls.
+            socket::listen_for(&folder.join(door::SOCKET), session, self.ask.clone())?;
+            file = seen.join(door::FILE);
+        }
         let inside = Inside { pass, ask: self.ask.clone() };
         let args = ["mcp".to_owned(), "--session".to_owned(), file.to_string_lossy().into_owned()];
         Ok(OwnServer {
@@ -336,7 +359,11 @@ impl Effects {
     }
 
     async fn verify(&self, phase: &PhaseId, command: &str, tree: &Tree) -> Result<Outcome, Source> {
-        let mut result = self.trees.open(tree).await?.verify(command, VERIFY_LIMIT).await?;
+        let mut within = self.boundaries.of_command(self.trees.open(tree).await?)?;
+        let mut result = within.workspace.verify(command, VERIFY_LIMIT).await?;
+        let refused = within.refused();
+        result.output.extend_from_slice(refused.as_bytes());
+        result.findings.push_str(&refused);
         // Programs print what they were given; what goes into an artifact, a prompt and the journal holds no secret.
         if let Cow::Owned(masked) = mask(&String::from_utf8_lossy(&result.output)) {
             result.output = masked.into_bytes();

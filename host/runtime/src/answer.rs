@@ -26,6 +26,7 @@ pub(crate) async fn answer(
     let state = query::find_state(config)?;
     let (_lock, journal) = query::open_to_write(config, &state)?;
     let id = query::which_run(config, &journal, None)?;
+    asker::expect_nobody_of(&state, &id)?;
     let folded = recover::fold_run(&journal, &id).map_err(|error| error.in_dir(state.path()))?;
     let question = which_question(&folded.run, question, choice)?;
 

@@ -2,30 +2,66 @@
 
 use std::ffi::OsString;
 
-use baton_core::Input;
+use baton_agents::StartedBy;
 use baton_core::input::Asker;
+use baton_core::{Input, RunId, SessionId};
+use baton_store::StateDir;
 use baton_store::secrets::mask;
 use tokio::net::UnixStream;
+
+use crate::error::RuntimeError;
 
 /// A longer command line is cut.
 const COMMAND_BYTES: usize = 512;
 
-/// Whoever is at the other end of a connection. The error says why it may change nothing.
-pub(crate) fn at(stream: &UnixStream) -> Result<Option<Asker>, String> {
+/// Somebody whom an agent started.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct OfAgent {
+    /// Why it may change nothing.
+    pub(crate) why: String,
+    /// Of which session, where that is known.
+    pub(crate) of: Option<OfSession>,
+}
+
+/// How a session is known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum OfSession {
+    /// By the mark of its processes.
+    Mark(String),
+    /// By its own door.
+    Door(SessionId),
+}
+
+/// Whoever is at the other end of a connection; an error where that is an agent's.
+pub(crate) fn at(stream: &UnixStream) -> Result<Option<Asker>, OfAgent> {
     let Ok(peer) = stream.peer_cred() else { return Ok(None) };
     // Of a process in another namespace there is no number.
     let Some(pid) = peer.pid().and_then(|pid| u32::try_from(pid).ok()).filter(|pid| *pid > 0) else {
         return Ok(None);
     };
-    if baton_agents::is_of_a_session(pid) {
-        return Err(format!(
+    if let StartedBy::Agent(mark) = baton_agents::started_by(pid) {
+        let why = format!(
             "process {pid} was started by an agent (or has ended): an agent may report, and change nothing else of a run"
-        ));
+        );
+        return Err(OfAgent { why, of: mark.map(OfSession::Mark) });
     }
     let command = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     let words = command.split(|byte| *byte == 0).filter(|word| !word.is_empty());
     let words = words.map(|word| String::from_utf8_lossy(word).into_owned());
     Ok(Some(Asker { uid: peer.uid(), pid, command: line(words) }))
+}
+
+/// Whether this process was started by an agent of the run, where no host works on it who would ask.
+pub(crate) fn expect_nobody_of(state: &StateDir, run: &RunId) -> Result<(), RuntimeError> {
+    let folder = state.sessions().join(run.as_str());
+    let folders = std::fs::read_dir(&folder).into_iter().flatten().flatten();
+    let marks: Vec<String> = folders.map(|folder| baton_agents::mark_of(&folder.path())).collect();
+    match baton_agents::is_marked(&marks) {
+        true => Err(RuntimeError::Refused(format!(
+            "this command was started by an agent of run {run}: an agent may report, and change nothing else of a run"
+        ))),
+        false => Ok(()),
+    }
 }
 
 /// This process, where no host works on the run.

@@ -2,6 +2,7 @@
 //! told. Waits for nothing and writes nothing: the loop journals, and a thread that may block reads and saves.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 
 use baton_core::input::{ArtifactRef, Report, SplitGroupReport};
 use baton_core::notice::Notice;
@@ -16,6 +17,7 @@ use crate::fit;
 use crate::masked;
 use crate::offload::Held;
 use crate::review::Review;
+use crate::sessions::INSIDE;
 use crate::shelf::Shelf;
 
 /// To whoever says the same again.
@@ -61,6 +63,11 @@ pub(crate) struct Desk {
 impl Desk {
     pub(crate) fn new(passes: Passes, shelf: Shelf) -> Self {
         Self { passes, shelf, remembered: HashMap::new() }
+    }
+
+    /// The folder of a session.
+    pub(crate) fn folder(&self, session: &SessionId) -> PathBuf {
+        self.passes.folder(session)
     }
 
     /// Remembers what agents may ask for.
@@ -150,7 +157,13 @@ impl Desk {
         let session = self.passes.check(view, pass)?;
         match ended(view, &session) {
             Some(_) => Err(format!("session {session} has ended")),
-            None => Held::new(self.passes.folder(&session), session, tool, call, &file),
+            None => {
+                let folder = self.passes.folder(&session);
+                // Whoever is confined has no other folder of its own than that of its boundary.
+                let inside = folder.join(INSIDE);
+                let folder = if inside.is_dir() { inside } else { folder };
+                Held::new(folder, session, tool, call, &file)
+            }
         }
     }
 

@@ -22,7 +22,9 @@ use crate::sessions;
 use crate::socket::Asked;
 
 /// Name of a session's file in its folder.
-const FILE: &str = "door.json";
+pub(crate) const FILE: &str = "door.json";
+/// Name of the socket of a session that is confined, in the folder of its boundary.
+pub(crate) const SOCKET: &str = "door.sock";
 /// Version of its record.
 const SCHEMA: u32 = 1;
 /// 128 bits: nobody guesses it.
@@ -86,14 +88,22 @@ impl Passes {
         Self { run, state, tokens: Arc::default() }
     }
 
-    /// Makes the pass of a session that is about to be spawned. Blocking; gives the path of its file.
-    pub(crate) fn issue(&self, session: &SessionId) -> io::Result<(Pass, PathBuf)> {
+    /// Makes the pass of a session that is about to be spawned. Blocking; gives the path of its file. Where it is confined,
+    /// `within` is the folder of its boundary, and where that is for whoever is inside: it gets a second file there.
+    pub(crate) fn issue(
+        &self,
+        session: &SessionId,
+        within: Option<(&Path, &Path)>,
+    ) -> io::Result<(Pass, PathBuf)> {
         let mut random = [0_u8; TOKEN_BYTES];
         getrandom::fill(&mut random).map_err(io::Error::other)?;
         let token: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
         let pass = Pass { run: self.run.clone(), session: session.clone(), token: token.clone() };
         let file = DoorFile { schema: SCHEMA, pass: pass.clone(), socket: self.state.control_socket() };
         let path = file.write(&sessions::folder(&self.state, &self.run, session))?;
+        if let Some((folder, seen)) = within {
+            DoorFile { socket: seen.join(SOCKET), ..file }.write(folder)?;
+        }
         self.lock().insert(session.clone(), token);
         Ok((pass, path))
     }
@@ -165,7 +175,7 @@ impl Door for Inside {
         let (reply, answered) = oneshot::channel();
         let Request { key, call } = request;
         let message = Control::Call { pass: Some(self.pass.clone()), key, call: Box::new(call) };
-        if self.ask.send(Asked { message, by: None, reply }).await.is_err() {
+        if self.ask.send(Asked { message, by: Ok(None), reply }).await.is_err() {
             return ending();
         }
         match answered.await {

@@ -34,6 +34,14 @@ pub enum RuntimeError {
         /// What is wrong, and what to do.
         why: String,
     },
+    /// A role asks for a sandbox that this machine does not have. Nothing was spawned and nothing journaled.
+    #[error("[roles.{role}]: {missing}")]
+    NoSandbox {
+        /// Who asks.
+        role: baton_core::RoleName,
+        /// What is missing.
+        missing: baton_sandbox::Missing,
+    },
     /// The policy engine cannot be used at all.
     #[error("policies cannot be evaluated here: {0}")]
     Engine(Source),

@@ -5,13 +5,14 @@
 mod calls;
 mod swaps;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use baton_agents::DriverEvent;
 use baton_core::action::Ending;
 use baton_core::decision::{Decision, Fault, Label};
-use baton_core::facts::AgentEvent;
+use baton_core::facts::{AgentEvent, Refusal, RefusalKind};
 use baton_core::input::Asker;
 use baton_core::run::IllegalInput;
 use baton_core::view::{RunStatus, RunView};
@@ -22,6 +23,7 @@ use tokio::time::Instant;
 
 use crate::actuate::{Actuator, Done};
 use crate::answer::which_question;
+use crate::asker::{OfAgent, OfSession};
 use crate::control::{Control, ControlReply};
 use crate::desk::Desk;
 use crate::error::RuntimeError;
@@ -117,6 +119,8 @@ pub(crate) struct EventLoop {
     watch: Watch,
     /// Answers to people and agents, held back until what they asked for is on disk.
     replies: Vec<(oneshot::Sender<ControlReply>, ControlReply)>,
+    /// What agents wanted to change of their run, each told once.
+    refused: BTreeSet<(SessionId, &'static str)>,
     next_look: Instant,
     next_tick: Instant,
     give_up: Option<Instant>,
@@ -145,6 +149,7 @@ impl EventLoop {
             swaps,
             watch,
             replies: Vec::new(),
+            refused: BTreeSet::new(),
             next_look: now,
             next_tick: now,
             give_up: None,
@@ -324,6 +329,11 @@ impl EventLoop {
                 let (request, result, label) = *decided;
                 self.take_own(Input::Decided { request, result, label: Box::new(label) })
             }
+            Event::Asked(Asked { message, by: Err(agent), reply }) if message.change().is_some() => {
+                let what = message.change().unwrap_or_default();
+                self.replies.push((reply, ControlReply::Refused { why: agent.why.clone() }));
+                self.note_agent(what, agent)
+            }
             Event::Asked(Asked { message: Control::Call { pass, key, call }, reply, .. }) => {
                 self.take_call(pass.as_ref(), key, *call, reply)
             }
@@ -411,8 +421,29 @@ impl EventLoop {
     }
 
     /// Who asks for a change is journaled before the change.
-    fn note_asker(&mut self, what: &str, by: Option<Asker>) -> Result<(), RuntimeError> {
-        match by {
+    /// An agent that wants to change its run is told of as of any other refusal, once for each thing that it wants.
+    fn note_agent(&mut self, what: &'static str, agent: OfAgent) -> Result<(), RuntimeError> {
+        tracing::warn!(what, "refused: {}", agent.why);
+        let folder = |session: &SessionId| self.desk.folder(session);
+        let live = self.scribe.run().live_sessions();
+        let session = match agent.of {
+            Some(OfSession::Door(session)) => live.into_iter().find(|live| **live == session),
+            Some(OfSession::Mark(mark)) => {
+                live.into_iter().find(|live| baton_agents::mark_of(&folder(live)) == mark)
+            }
+            None => None,
+        };
+        match session.cloned() {
+            Some(session) if self.refused.insert((session.clone(), what)) => {
+                let refusal = Refusal { kind: RefusalKind::Host, target: what.to_owned() };
+                self.take_own(Input::Agent { session, event: AgentEvent::Refused(refusal) })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn note_asker(&mut self, what: &str, by: Result<Option<Asker>, OfAgent>) -> Result<(), RuntimeError> {
+        match by.ok().flatten() {
             Some(by) => self.take_own(Input::Asked { what: what.to_owned(), by }),
             None => Ok(()),
         }

@@ -15,6 +15,8 @@ use baton_workspace::Workspace;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
+use crate::confine::Boundaries;
+
 /// Commands that run at a time: enough for a phone and a desktop, too few to be felt.
 const AT_ONCE: usize = 4;
 /// Commands that run or wait; what comes beyond them is not told. Nobody reads as many messages at once.
@@ -66,6 +68,7 @@ pub(crate) struct Herald {
     command: Option<String>,
     run: RunId,
     workspace: Workspace,
+    boundaries: Boundaries,
     /// Phases that wait for a provider. Many may run into one limit; people are told once.
     in_quota: BTreeSet<PhaseId>,
     places: Arc<Semaphore>,
@@ -74,11 +77,12 @@ pub(crate) struct Herald {
 }
 
 impl Herald {
-    pub(crate) fn new(notify: &Notify, run: RunId, workspace: Workspace) -> Self {
+    pub(crate) fn new(notify: &Notify, run: RunId, workspace: Workspace, boundaries: Boundaries) -> Self {
         Self {
             command: notify.command.clone(),
             run,
             workspace,
+            boundaries,
             in_quota: BTreeSet::new(),
             places: Arc::new(Semaphore::new(AT_ONCE)),
             messages: JoinSet::new(),
@@ -96,11 +100,20 @@ impl Herald {
             }
             let told = self.variables(event, notice);
             let (command, workspace) = (command.clone(), self.workspace.clone());
+            let boundaries = self.boundaries.clone();
             let places = Arc::clone(&self.places);
             self.messages.spawn(async move {
                 // The semaphore is never closed, so a place is always given in the end.
                 let _place = places.acquire_owned().await.ok()?;
-                let why = match workspace.tell(&command, &told, COMMAND_LIMIT).await {
+                // It may name a file of the workspace, which agents write.
+                let within = match boundaries.of_command(workspace) {
+                    Ok(within) => within,
+                    Err(error) => {
+                        let why = error.to_string();
+                        return Some(Notice::NotTold { event: event.name().to_owned(), why });
+                    }
+                };
+                let why = match within.workspace.tell(&command, &told, COMMAND_LIMIT).await {
                     Ok(ended) if ended.passed => return None,
                     Ok(ended) => {
                         let how = ended
@@ -212,7 +225,11 @@ mod tests {
     use baton_core::input::Choice;
     use baton_core::{ActionId, DurationMs, UnixMs};
 
+    use baton_sandbox::Machine;
+    use baton_store::StateDir;
+
     use super::*;
+    use crate::confine;
 
     fn wait(phase: &str) -> Notice {
         Notice::QuotaWait {
@@ -239,7 +256,18 @@ mod tests {
 
     fn herald(dir: &std::path::Path, command: &str) -> Herald {
         let notify = Notify { command: Some(command.to_owned()), bell: false };
-        Herald::new(&notify, RunId::new("r-7f"), Workspace::open(dir).unwrap())
+        let run = RunId::new("r-7f");
+        let boundaries = Boundaries::new(confine::Parts {
+            run: run.clone(),
+            state: StateDir::open(&dir.join("state"), dir).unwrap(),
+            workspace: dir.to_owned(),
+            own_exe: "baton".into(),
+            environment: Default::default(),
+            machine: Machine::none(),
+            of_commands: Default::default(),
+            ordinal: Default::default(),
+        });
+        Herald::new(&notify, run, Workspace::open(dir).unwrap(), boundaries)
     }
 
     #[tokio::test]
@@ -262,7 +290,9 @@ mod tests {
         );
         let finished = std::fs::read_to_string(dir.path().join("finished")).unwrap();
         assert!(finished.contains("BATON_TEXT=Every objective is done.\n"), "{finished}");
-        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 2);
+        let entries = std::fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().file_name());
+        let written: BTreeSet<_> = entries.filter(|name| name != "state").collect();
+        assert_eq!(written, BTreeSet::from(["finished".into(), "paused".into()]));
     }
 
     #[tokio::test]

@@ -1,13 +1,16 @@
 //! From a start to a run at work: state directory, lock, orphans, journal, policies, workspace, and then the loop.
 
+use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use baton_core::experiment::Assignment;
 use baton_core::input::PinnedLink;
 use baton_core::view::RunView;
 use baton_core::workflow::paths::RunNames;
 use baton_core::{Input, Intent, Run, RunId, Workflow};
+use baton_sandbox::Machine;
 use baton_store::secrets;
 use baton_store::{ArtifactStore, HostLock, Journal, StateDir, StoreError};
 use baton_workspace::{Trees, Workspace};
@@ -17,6 +20,7 @@ use crate::actuate::{Actuator, Parts, trees_of};
 use crate::chaos::Chaos;
 use crate::clock;
 use crate::config::{HostConfig, PolicyBundle, Start, Update};
+use crate::confine::{self, Boundaries};
 use crate::desk::Desk;
 use crate::door::Passes;
 use crate::error::{RuntimeError, Source};
@@ -81,6 +85,7 @@ struct Begun {
     bench: Arc<Bench>,
     post: Post,
     trees: Trees,
+    machine: Machine,
     task_folder: String,
     repeat: Vec<Intent>,
 }
@@ -128,6 +133,7 @@ impl Host {
             workflow.limits.agents = machine::agents();
         }
         self.know_secrets(&workflow);
+        let machine = blocking_look(&self.config, &workflow).await?;
         let run = self.new_run_id()?;
         let (cache, artifacts) = (self.state.aot_cache(), self.artifacts_of(&run));
         let asked = workflow.clone();
@@ -152,7 +158,8 @@ impl Host {
             assignments,
         };
         scribe.take(started).map_err(|illegal| impossible(&run, &illegal.to_string()))?;
-        Ok((run, Begun { scribe, bench: prepared.bench, post, trees, task_folder, repeat: Vec::new() }))
+        let bench = prepared.bench;
+        Ok((run, Begun { scribe, bench, post, trees, machine, task_folder, repeat: Vec::new() }))
     }
 
     /// A run of an earlier host. Asks the world about every open intent before anything is spawned.
@@ -169,6 +176,7 @@ impl Host {
             return Err(RuntimeError::Recorded { run });
         }
         self.know_secrets(folded.run.workflow());
+        let machine = blocking_look(&self.config, folded.run.workflow()).await?;
         let pinned = self.read_pinned(&folded.run)?;
         let (cache, artifacts) = (self.state.aot_cache(), self.artifacts_of(&run));
         let bench = blocking(move || policies::restore(cache, artifacts, &pinned)).await?;
@@ -191,7 +199,7 @@ impl Host {
         for input in inputs {
             scribe.take(input).map_err(|illegal| impossible(&run, &illegal.to_string()))?;
         }
-        Ok((run, Begun { scribe, bench, post, trees, task_folder, repeat }))
+        Ok((run, Begun { scribe, bench, post, trees, machine, task_folder, repeat }))
     }
 
     async fn work(
@@ -209,9 +217,20 @@ impl Host {
         let projector = Projector::start(trees.clone(), self.artifacts.clone(), run.clone());
         let passes = Passes::new(run.clone(), self.state.clone());
         let desk = Desk::new(passes.clone(), self.shelf(begun.scribe.run(), &trees));
+        let boundaries = Boundaries::new(confine::Parts {
+            run: run.clone(),
+            state: self.state.clone(),
+            workspace: self.workspace.root().to_owned(),
+            own_exe: self.config.own_exe.clone(),
+            environment: self.config.environment.clone(),
+            machine: begun.machine.clone(),
+            of_commands: begun.scribe.run().workflow().sandbox_of_commands(),
+            ordinal: AtomicU64::new(1),
+        });
         let parts = Parts {
             passes,
             ask: ask.clone(),
+            boundaries: boundaries.clone(),
             task_folder: begun.task_folder.clone(),
             own_exe: self.config.own_exe.clone(),
             environment: self.config.environment.clone(),
@@ -234,7 +253,8 @@ impl Host {
             folder: shadow::folder_of(&self.state, &run),
         });
         let outbox = Outbox::new(updates);
-        let herald = Herald::new(&begun.scribe.run().workflow().notify, run.clone(), workspace.clone());
+        let notify = &begun.scribe.run().workflow().notify;
+        let herald = Herald::new(notify, run.clone(), workspace.clone(), boundaries);
         let Begun { scribe, bench, post, repeat, .. } = begun;
         let parts = event_loop::Parts {
             scribe,
@@ -333,6 +353,30 @@ impl Host {
 
 fn impossible(run: &RunId, why: &str) -> RuntimeError {
     RuntimeError::Impossible { run: run.clone(), why: why.to_owned() }
+}
+
+/// What of a sandbox this machine has, for a workflow that asks for one; nothing is looked for otherwise.
+async fn blocking_look(config: &HostConfig, workflow: &Workflow) -> Result<Machine, RuntimeError> {
+    let (path, workflow) = (config.environment.get(OsStr::new("PATH")).cloned(), workflow.clone());
+    blocking(move || sandbox_for(&workflow, path.as_deref())).await
+}
+
+/// What of a sandbox this machine has, for a workflow that asks for one. Blocking.
+///
+/// # Errors
+/// [`RuntimeError::NoSandbox`] where a role asks for what it has not.
+pub fn sandbox_for(workflow: &Workflow, path: Option<&OsStr>) -> Result<Machine, RuntimeError> {
+    let mut asking = workflow.roles.iter().filter(|(_, role)| role.sandbox.is_on()).peekable();
+    if asking.peek().is_none() {
+        return Ok(Machine::none());
+    }
+    let machine = Machine::look(path);
+    for (role, of) in asking {
+        machine
+            .can(of.sandbox.level)
+            .map_err(|missing| RuntimeError::NoSandbox { role: role.clone(), missing })?;
+    }
+    Ok(machine)
 }
 
 /// Compiling a component takes a second; whoever renders should not wait for it.

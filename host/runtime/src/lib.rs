@@ -28,6 +28,7 @@ mod cast;
 mod chaos;
 mod clock;
 mod config;
+mod confine;
 mod control;
 mod desk;
 mod diff;
@@ -69,6 +70,7 @@ pub use baton_agents as agents;
 pub use baton_core as core;
 pub use baton_engine as engine;
 pub use baton_inbox as inbox;
+pub use baton_sandbox as sandbox;
 pub use baton_store as store;
 pub use baton_workspace::{
     ChangeKind, DifferingFile, MovedBack, Undoing, Undone, UndoneFile, issue, make_repository,
@@ -82,7 +84,7 @@ pub use door::Pass;
 pub use dry_run::{DryRun, PlannedPrompt, PlannedSession, dry_run, pins};
 pub use error::RuntimeError;
 pub use gc::{Collected, Leave, RemovedRun, gc};
-pub use host::run;
+pub use host::{run, sandbox_for};
 pub use lineage::{Author, HandoffEntry, Inspection, Packet, handoffs, inspect_document};
 pub use offload::{ProxyClient, mcp_proxy};
 pub use pickup::{Unfinished, set_aside, unfinished};

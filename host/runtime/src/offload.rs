@@ -3,7 +3,7 @@
 
 use std::ffi::OsStr;
 use std::fs::OpenOptions;
-use std::io::Write as _;
+use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,6 +19,7 @@ use baton_core::{RunId, SessionId, Workflow};
 use baton_inbox::{Answer, ArtifactLoad, Call, Offer, Reference, Shelf as ProxyShelf};
 use baton_store::{ARTIFACT_BYTES_MAX, ArtifactStore, NewArtifact, StateDir, StoreError, preview, tokens};
 use baton_workspace::Workspace;
+use rustix::fs::OFlags;
 
 use crate::actuate::trees_of;
 use crate::clock;
@@ -76,12 +77,26 @@ impl Held {
 
     /// Blocking. What cannot be read is small, and stays with the proxy.
     pub(crate) fn tokens(&self) -> u64 {
-        std::fs::read(&self.path).map_or(0, |bytes| tokens(&bytes).0)
+        self.read().map_or(0, |bytes| tokens(&bytes).0)
+    }
+
+    /// A proxy in a sandbox writes where others in it write: what is not a plain file there is no result, and nothing that a
+    /// link or a pipe leads to is read.
+    fn read(&self) -> io::Result<Vec<u8>> {
+        let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits();
+        let flags = i32::try_from(flags).map_err(io::Error::other)?;
+        let file = OpenOptions::new().read(true).custom_flags(flags).open(&self.path)?;
+        if !file.metadata()?.is_file() {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        let mut bytes = Vec::new();
+        file.take(ARTIFACT_BYTES_MAX + 1).read_to_end(&mut bytes)?;
+        Ok(bytes)
     }
 
     /// Keeps it as an artifact. Blocking.
     pub(crate) fn save(&self, shelf: &Shelf) -> Saved {
-        let result = match std::fs::read(&self.path) {
+        let result = match self.read() {
             Ok(bytes) => {
                 let from = (Some(self.session.clone()), self.call.as_deref());
                 keep(&shelf.artifacts, &shelf.run, &self.tool, from, &bytes)

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use baton_agents::{AgentHandle, DriverEvent, Launch, Spawned};
+use baton_agents::{AgentHandle, Confined, DriverEvent, Launch, Spawned};
 use baton_core::SessionId;
 use baton_core::visible::visible;
 use baton_store::StateDir;
@@ -58,10 +58,11 @@ impl Sessions {
     pub(crate) async fn start(
         &self,
         launch: Launch,
+        confined: Option<Confined>,
         events: mpsc::Sender<(SessionId, DriverEvent)>,
     ) -> Result<Spawned, NotStarted> {
         let session = launch.spec.session.clone();
-        match baton_agents::spawn(launch, events).await {
+        match baton_agents::spawn(launch, confined, events).await {
             Ok((handle, spawned)) => {
                 if let Some(stage) = self.lock().get(&session) {
                     stage.send_replace(Stage::Up(Arc::new(handle)));
@@ -170,6 +171,9 @@ pub(crate) fn folder(state: &StateDir, run: &baton_core::RunId, session: &Sessio
     state.sessions().join(run.as_str()).join(session.as_str())
 }
 
+/// The folder of a session's boundary, in that of the session.
+pub(crate) const INSIDE: &str = "inside";
+
 /// Ends what earlier hosts of these runs left running. Blocks. Guards end their agents when their host dies, so this finds
 /// something only where a guard was killed as well.
 pub(crate) fn end_orphans(state: &StateDir, runs: &[baton_core::RunId]) {
@@ -187,4 +191,7 @@ pub(crate) fn end_orphans(state: &StateDir, runs: &[baton_core::RunId]) {
         }
     }
     baton_agents::end_left_behind(&folders_of_sessions);
+    for refusal in folders_of_sessions.iter().flat_map(|folder| baton_sandbox::clear(&folder.join(INSIDE))) {
+        tracing::warn!("a sandbox whose host died did not allow to {refusal}");
+    }
 }

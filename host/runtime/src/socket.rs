@@ -15,9 +15,10 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::task::JoinHandle;
 
+use baton_core::SessionId;
 use baton_core::input::Asker;
 
-use crate::asker;
+use crate::asker::{self, OfAgent, OfSession};
 use crate::control::{CALL_HEAD, Control, ControlReply, USE_HEAD};
 use crate::error::RuntimeError;
 
@@ -42,8 +43,8 @@ const PATH_BYTES: usize = 100;
 pub(crate) struct Asked {
     /// What is asked.
     pub(crate) message: Control,
-    /// Who asks, where the message changes something and the system tells.
-    pub(crate) by: Option<Asker>,
+    /// Who asks, where the system tells; an error where that is an agent's.
+    pub(crate) by: Result<Option<Asker>, OfAgent>,
     /// Where the answer goes. Whoever asked may be gone.
     pub(crate) reply: oneshot::Sender<ControlReply>,
 }
@@ -78,20 +79,39 @@ pub(crate) fn listen(path: &Path, asked: mpsc::Sender<Asked>) -> Result<Socket, 
         Ok(listener)
     };
     let listener = bind().map_err(failed)?;
-    let task = tokio::spawn(serve(listener, asked));
+    let task = tokio::spawn(serve(listener, None, asked));
     Ok(Socket { path: path.to_owned(), task })
 }
 
-async fn serve(listener: UnixListener, asked: mpsc::Sender<Asked>) {
+/// Listens at `path` for one session that is confined, until the run's loop is gone. It takes calls of that session and
+/// nothing else.
+pub(crate) fn listen_for(
+    path: &Path,
+    session: &SessionId,
+    asked: mpsc::Sender<Asked>,
+) -> Result<(), RuntimeError> {
+    let failed = |source| RuntimeError::Control { what: "cannot open", path: path.to_owned(), source };
+    let listener = reachable(path).and_then(|door| UnixListener::bind(door.path())).map_err(failed)?;
+    let (session, ended) = (session.clone(), asked.clone());
+    tokio::spawn(async move {
+        tokio::select! {
+            () = serve(listener, Some(session), asked) => {}
+            () = ended.closed() => {}
+        }
+    });
+    Ok(())
+}
+
+async fn serve(listener: UnixListener, only: Option<SessionId>, asked: mpsc::Sender<Asked>) {
     let places = Arc::new(Semaphore::new(CONNECTIONS));
     loop {
         let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
         match listener.accept().await {
             Ok((stream, _)) => {
-                let asked = asked.clone();
+                let (asked, only) = (asked.clone(), only.clone());
                 tokio::spawn(async move {
                     let _place = place;
-                    if let Err(error) = converse(stream, asked).await {
+                    if let Err(error) = converse(stream, only.as_ref(), asked).await {
                         tracing::debug!(%error, "a connection to the control socket broke");
                     }
                 });
@@ -105,27 +125,36 @@ async fn serve(listener: UnixListener, asked: mpsc::Sender<Asked>) {
     }
 }
 
-async fn converse(stream: UnixStream, asked: mpsc::Sender<Asked>) -> io::Result<()> {
+/// Whether a message is for this door: one of a session takes that session's calls.
+fn is_for(message: &Control, only: Option<&SessionId>) -> bool {
+    let of = match message {
+        Control::Call { pass, .. } => pass.as_ref().map(|pass| &pass.session),
+        Control::Offer { pass, .. } => Some(&pass.session),
+        _ => None,
+    };
+    only.is_none_or(|only| of == Some(only))
+}
+
+async fn converse(
+    stream: UnixStream,
+    only: Option<&SessionId>,
+    asked: mpsc::Sender<Asked>,
+) -> io::Result<()> {
     // At once: a process that has ended cannot be looked at.
     let by = asker::at(&stream);
     let (read, mut write) = stream.into_split();
     let line = tokio::time::timeout(PATIENCE, read_line(read)).await??;
     let reply = match serde_json::from_slice::<Control>(&line) {
-        Ok(message) => match by {
-            Err(why) if message.change().is_some() => {
-                tracing::warn!(what = message.change(), "refused: {why}");
-                ControlReply::Refused { why }
+        Ok(message) if !is_for(&message, only) => {
+            let why = "this door takes calls of tools by its own session, and nothing else".to_owned();
+            tracing::warn!(what = message.change(), "refused: {why}");
+            let by = Err(OfAgent { why: why.clone(), of: only.cloned().map(OfSession::Door) });
+            match message.change() {
+                Some(_) => ask(&asked, message, by).await?,
+                None => ControlReply::Refused { why },
             }
-            by => {
-                let (reply, answered) = oneshot::channel();
-                match asked.send(Asked { message, by: by.ok().flatten(), reply }).await {
-                    Ok(()) => {
-                        tokio::time::timeout(ANSWER_PATIENCE, answered).await?.unwrap_or(ControlReply::Ending)
-                    }
-                    Err(_) => ControlReply::Ending,
-                }
-            }
-        },
+        }
+        Ok(message) => ask(&asked, message, by).await?,
         Err(error) => ControlReply::Refused { why: format!("this is no message that a host takes: {error}") },
     };
     let mut bytes = serde_json::to_vec(&reply)?;
@@ -133,6 +162,19 @@ async fn converse(stream: UnixStream, asked: mpsc::Sender<Asked>) -> io::Result<
     // Whoever does not take the answer must not keep the place of somebody who would.
     tokio::time::timeout(PATIENCE, write.write_all(&bytes)).await??;
     write.shutdown().await
+}
+
+/// Asks the run's loop.
+async fn ask(
+    asked: &mpsc::Sender<Asked>,
+    message: Control,
+    by: Result<Option<Asker>, OfAgent>,
+) -> io::Result<ControlReply> {
+    let (reply, answered) = oneshot::channel();
+    match asked.send(Asked { message, by, reply }).await {
+        Ok(()) => Ok(tokio::time::timeout(ANSWER_PATIENCE, answered).await?.unwrap_or(ControlReply::Ending)),
+        Err(_) => Ok(ControlReply::Ending),
+    }
 }
 
 /// One line, cut at what its kind may have; a line that is cut is no message.

@@ -314,6 +314,7 @@ pub(crate) async fn offline(
     let state = query::find_state(config)?;
     let (_lock, journal) = query::open_to_write(config, &state)?;
     let id = query::which_run(config, &journal, change.run())?;
+    asker::expect_nobody_of(&state, &id)?;
     let folded = recover::fold_run(&journal, &id).map_err(|error| error.in_dir(state.path()))?;
     let artifacts = ArtifactStore::open(&state).map_err(query::cannot_read(&state))?;
     let (cause, pins, dropped) = match change {

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use baton_core::facts::{AgentEvent, Exit, WorkspaceFacts};
+use baton_core::facts::{AgentEvent, Exit, Refusal, WorkspaceFacts};
 use baton_core::notice::Notice;
 use baton_core::observation::BriefKind;
 use baton_core::{
@@ -98,6 +98,11 @@ pub enum Happened {
         code: String,
         /// Its words.
         text: String,
+    },
+    /// Its sandbox, or the host, did not give it something.
+    Refused {
+        /// What it wanted.
+        refusal: Refusal,
     },
     /// Its context was made shorter.
     Compacted,
@@ -342,6 +347,7 @@ impl Transcript {
             }
             AgentEvent::Signal(signal) => Happened::Signal { code: signal.code, text: signal.text },
             AgentEvent::ApprovalRequested { title } => Happened::Asks { title },
+            AgentEvent::Refused(refusal) => Happened::Refused { refusal },
             AgentEvent::Compacted { .. } => Happened::Compacted,
             AgentEvent::PromptEnded { stop_reason, is_error } => Happened::Answered { stop_reason, is_error },
             _ => return,

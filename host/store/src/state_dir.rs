@@ -95,6 +95,11 @@ impl StateDir {
         &self.path
     }
 
+    /// The folder of the states of all workspaces.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
     /// The workspace, canonical.
     pub fn workspace(&self) -> &Path {
         &self.workspace

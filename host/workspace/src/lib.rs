@@ -19,6 +19,7 @@ mod root;
 mod trees;
 mod verify;
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -52,6 +53,8 @@ pub struct Workspace {
     own: Option<PathBuf>,
     /// How git gets to see it; absent where no run's trees opened it.
     git: Option<GitHome>,
+    /// What stands before a command that is run here; empty where nothing confines it.
+    within: Vec<OsString>,
 }
 
 /// What the trees of a run know of git in one folder.
@@ -70,7 +73,7 @@ impl Workspace {
     /// [`WorkspaceError::NoFolder`] where there is none.
     pub fn open(root: &Path) -> Result<Self, WorkspaceError> {
         let refuse = |source| WorkspaceError::NoFolder { path: root.to_owned(), source };
-        Ok(Self { root: Root::open(root).map_err(refuse)?, own: None, git: None })
+        Ok(Self { root: Root::open(root).map_err(refuse)?, own: None, git: None, within: Vec::new() })
     }
 
     /// The canonical path.
@@ -160,7 +163,7 @@ impl Workspace {
     /// [`WorkspaceError::Command`] where it cannot be started. That it fails or takes too long is a result.
     pub async fn verify(&self, command: &str, limit: Duration) -> Result<Verification, WorkspaceError> {
         self.root.held()?;
-        verify::run(self.root(), command, &[], limit).await
+        verify::run(self.root(), &self.within, command, &[], limit).await
     }
 
     /// The same for a command that tells people something: it gets these variables besides.
@@ -175,7 +178,7 @@ impl Workspace {
     ) -> Result<Verification, WorkspaceError> {
         let of_desktop = DESKTOP.iter().filter_map(|name| Some((*name, std::env::var(name).ok()?)));
         let told: Vec<(&str, String)> = of_desktop.chain(told.iter().cloned()).collect();
-        verify::run(self.root(), command, &told, limit).await
+        verify::run(self.root(), &self.within, command, &told, limit).await
     }
 
     /// Writes a file below the workspace, whole or not at all, making its folders. Blocking; for small files.
@@ -218,6 +221,13 @@ impl Workspace {
     #[must_use]
     pub fn with_own_folder(mut self, folder: &str) -> Self {
         self.own = Some(PathBuf::from(folder));
+        self
+    }
+
+    /// The same workspace, in which commands are started by this one: the words that stand before them.
+    #[must_use]
+    pub fn within(mut self, before: Vec<OsString>) -> Self {
+        self.within = before;
         self
     }
 

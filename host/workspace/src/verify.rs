@@ -2,6 +2,7 @@
 //! phase is done is core's to say.
 
 use std::collections::VecDeque;
+use std::ffi::OsString;
 use std::io;
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
@@ -60,7 +61,7 @@ const INHERITED: [&str; 18] = [
 const LEADER: &str = r#"exec 3<&0 </dev/null
 { trap '' TERM INT HUP; read -r _; kill -KILL 0; } <&3 >/dev/null 2>&1 &
 exec 3<&-
-exec sh -c "$1""#;
+exec "$@""#;
 
 /// What became of a verification command.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,11 +79,12 @@ pub struct Verification {
 /// Runs the command to its end, or to the limit. `told` are variables that it gets beside those it inherits.
 pub(crate) async fn run(
     root: &Path,
+    within: &[OsString],
     command: &str,
     told: &[(&str, String)],
     limit: Duration,
 ) -> Result<Verification, WorkspaceError> {
-    attempt(root, command, told, limit).await.map_err(|source| WorkspaceError::Command {
+    attempt(root, within, command, told, limit).await.map_err(|source| WorkspaceError::Command {
         root: root.to_owned(),
         command: command.to_owned(),
         source,
@@ -91,6 +93,7 @@ pub(crate) async fn run(
 
 async fn attempt(
     root: &Path,
+    within: &[OsString],
     command: &str,
     told: &[(&str, String)],
     limit: Duration,
@@ -99,7 +102,9 @@ async fn attempt(
     let mut reader = Receiver::from_owned_fd(reader.into())?;
     let mut output = Bounded::default();
     let mut child = Command::new("sh")
-        .args(["-c", LEADER, "sh", command])
+        .args(["-c", LEADER, "sh"])
+        .args(within)
+        .args(["sh", "-c", command])
         .current_dir(root)
         .env_clear()
         .envs(INHERITED.iter().filter_map(|name| Some((name, std::env::var_os(name)?))))

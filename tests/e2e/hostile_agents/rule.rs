@@ -4,7 +4,9 @@ use std::fs;
 
 use baton_runtime::core::Input;
 use baton_runtime::core::action::Ending;
+use baton_runtime::core::facts::RefusalKind;
 use baton_runtime::core::input::Asker;
+use baton_runtime::core::notice::Notice;
 use baton_runtime::core::view::RunStatus;
 
 use crate::job_of_shell;
@@ -49,6 +51,37 @@ echo 'Done: a'
     assert!(stage.read("status.out").contains("only"), "looking is allowed");
     assert_eq!(stage.story().view.status, RunStatus::Ended(Ending::Done));
     assert_eq!(asked(&stage), [], "nobody else asked for anything");
+    // Each thing that it wanted is an event of its session, once.
+    let wanted = |notice| match notice {
+        Notice::Refused { refusal, .. } if refusal.kind == RefusalKind::Host => Some(refusal.target),
+        _ => None,
+    };
+    let wanted: Vec<String> = stage.story().notices.into_iter().filter_map(wanted).collect();
+    assert_eq!(wanted, ["stop", "use-policy", "answer"]);
+    let log = stage.baton(&["log"]).expect(0).stdout;
+    assert!(log.contains("to change its run by stop: its host does not give it"), "{log}");
+}
+
+#[test]
+fn an_agent_answers_no_question_where_no_host_is() {
+    // Its daemon answers once the host has stopped at a question.
+    let stage = job_of_shell("", "");
+    let baton = env!("CARGO_BIN_EXE_baton");
+    let place =
+        format!("--workspace '{}' --state-dir '{}'", stage.workspace.display(), stage.state_root().display());
+    stage.write("agent.sh", "#!/bin/sh\ncat > /dev/null\necho \"$BATON_SESSION_MARK\" > mark\nexit 3\n");
+    stage.baton(&["run", "job.toml"]).expect(5);
+    let mark = stage.read("mark");
+    for arguments in ["answer skip", "policy use builtin:resilience --decides exhaustion"] {
+        let script = format!("'{baton}' {arguments} {place}");
+        let mut command = std::process::Command::new("sh");
+        let ended = command.args(["-c", &script]).env("BATON_SESSION_MARK", mark.trim()).output().unwrap();
+        let said = String::from_utf8_lossy(&ended.stderr).into_owned();
+        assert!(!ended.status.success() && said.contains("was started by an agent of run"), "{said}");
+    }
+    assert_eq!(asked(&stage), []);
+    stage.baton(&["answer", "skip"]).expect(0);
+    assert_eq!(asked(&stage).len(), 1);
 }
 
 #[test]

@@ -23,6 +23,8 @@ pub(crate) struct RealAgent {
     pub(crate) tells_reset: Told,
     /// Where the tools of MCP servers are tried, it finds them by a search, and offers only those that it found.
     pub(crate) searches: bool,
+    /// Baton confines it, and the user allows the simulator's address.
+    pub(crate) strict: bool,
 }
 
 /// How much of a time is told.
@@ -43,7 +45,11 @@ pub(crate) const CLAUDE: RealAgent = RealAgent {
     compact_percent: 34,
     tells_reset: Told::Nothing,
     searches: false,
+    strict: false,
 };
+
+/// The same, confined.
+pub(crate) const CLAUDE_STRICT: RealAgent = RealAgent { strict: true, ..CLAUDE };
 
 /// Claude Code that finds its tools by a search.
 pub(crate) const CLAUDE_SEARCHING: RealAgent = RealAgent { searches: true, ..CLAUDE };
@@ -61,7 +67,15 @@ pub(crate) const CODEX: RealAgent = RealAgent {
     compact_percent: 33,
     tells_reset: Told::Second,
     searches: true,
+    strict: false,
 };
+
+/// The same, confined by Baton in the place of its own sandbox.
+pub(crate) const CODEX_STRICT: RealAgent = RealAgent { strict: true, ..CODEX };
+
+/// The same, with its own sandbox within Baton's.
+pub(crate) const CODEX_NESTED: RealAgent =
+    RealAgent { role: "agent = \"codex\"\nprogram = \"PROGRAM\"\npermission = \"edit\"", ..CODEX_STRICT };
 
 /// Claude Code behind its adapter.
 pub(crate) const CLAUDE_ACP: RealAgent = RealAgent {
@@ -72,6 +86,7 @@ pub(crate) const CLAUDE_ACP: RealAgent = RealAgent {
     compact_percent: 30,
     tells_reset: Told::Nothing,
     searches: false,
+    strict: false,
 };
 
 /// The same with a subscription.
@@ -87,7 +102,17 @@ pub(crate) const CODEX_ACP: RealAgent = RealAgent {
     compact_percent: 33,
     tells_reset: Told::Minute,
     searches: true,
+    strict: false,
 };
+
+/// Whether this machine can make a strict sandbox; a word where it cannot.
+fn can_confine() -> bool {
+    let machine = baton_runtime::sandbox::Machine::look(std::env::var_os("PATH").as_deref());
+    let Err(missing) = machine.can(baton_runtime::core::workflow::SandboxLevel::Strict) else { return true };
+    assert!(std::env::var_os("BATON_TEST_SANDBOX").is_none(), "{missing}");
+    eprintln!("skipped: {missing}");
+    false
+}
 
 impl RealAgent {
     /// The role's lines, or a plain word that there is no such agent here.
@@ -101,7 +126,11 @@ impl RealAgent {
             return None;
         };
         assert!(program.is_file(), "{} names {}, which is no file", self.variable, program.display());
-        Some(self.role.replace("PROGRAM", program.to_str().unwrap()))
+        if self.strict && !can_confine() {
+            return None;
+        }
+        let role = self.role.replace("PROGRAM", program.to_str().unwrap());
+        Some(if self.strict { role + "\nsandbox = \"strict\"" } else { role })
     }
 
     /// Where its program is.
@@ -124,6 +153,13 @@ impl RealAgent {
         let temporary = home.join("tmp");
         fs::create_dir_all(&temporary).unwrap();
         let mut environment = (self.surroundings)(home, simulator);
+        if self.strict {
+            let folder = home.join(".config/baton");
+            fs::create_dir_all(&folder).unwrap();
+            let address = simulator.url().replace("http://", "");
+            let allowed = format!("[sandbox]\nnetwork = [\"{address}\"]\n");
+            fs::write(folder.join("config.toml"), allowed).unwrap();
+        }
         environment.extend([
             ("HOME", home.into()),
             ("TMPDIR", temporary.into()),

@@ -20,6 +20,7 @@ mod way_in;
 
 use agent::{
     CLAUDE, CLAUDE_ACP, CLAUDE_ACP_SUBSCRIBED, CLAUDE_SEARCHING, CLAUDE_SUBSCRIBED, CODEX, CODEX_ACP,
+    CODEX_NESTED,
 };
 use trouble::Unready;
 
@@ -72,6 +73,56 @@ each_through_everything! {
     codex: crate::CODEX;
     claude_acp: crate::CLAUDE_ACP;
     codex_acp: crate::CODEX_ACP;
+}
+
+/// The same agents, confined: by what each needs for its work.
+macro_rules! each_confined {
+    ($($name:ident: $agent:expr;)*) => {
+        $(mod $name {
+            use crate::scenario;
+
+            #[test]
+            fn finishes_its_work_and_leaves_no_process() {
+                scenario::success(&$agent);
+            }
+
+            #[test]
+            fn reports_by_tools_that_nobody_has_to_allow() {
+                scenario::tools(&$agent, "full");
+            }
+
+            #[test]
+            fn is_exhausted_mid_phase_and_continued() {
+                scenario::exhaustion(&$agent);
+            }
+
+            #[test]
+            fn dies_with_its_host_and_the_run_is_resumed() {
+                scenario::kill(&$agent);
+            }
+
+            #[test]
+            fn goes_on_in_its_conversation_after_an_interruption() {
+                crate::conversation::interrupted(&$agent, false);
+            }
+
+            #[test]
+            fn is_confined_in_every_part_of_a_split() {
+                crate::split::split(&$agent);
+            }
+        })*
+    };
+}
+
+each_confined! {
+    claude_strict: crate::agent::CLAUDE_STRICT;
+    codex_strict: crate::agent::CODEX_STRICT;
+}
+
+#[test]
+fn codex_works_with_its_own_sandbox_within() {
+    // N6
+    scenario::success(&CODEX_NESTED);
 }
 
 #[test]

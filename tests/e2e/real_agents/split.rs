@@ -32,7 +32,10 @@ pub(crate) fn split(agent: &RealAgent) {
         { "title": "The other two", "objectives": ["beta", "gamma"] },
     ]);
     let request = json!({ "groups": groups, "rationale": "they have nothing to do with each other" });
-    let asks = [Turn::mcp("baton", "split_request", request), Turn::say(ASKED)];
+    let mut asks = vec![Turn::mcp("baton", "split_request", request), Turn::say(ASKED)];
+    if agent.searches {
+        asks.insert(0, Turn::find("baton", &["split_request"]));
+    }
     let trees = scene.stage.state().path().join("trees");
     let script = OBJECTIVES.into_iter().fold(Script::new().on("# Phase write:", asks), |script, id| {
         let trees = trees.clone();
@@ -41,7 +44,9 @@ pub(crate) fn split(agent: &RealAgent) {
         });
         let report = Turn::mcp("baton", "objective_update", json!({ "objective": id, "status": "done" }));
         let say = Turn::say(format!("{id}.txt is written, as it was asked for, and reported."));
-        script.on(format!("- [{id}]"), [write, report, say])
+        let find = agent.searches.then(|| Turn::find("baton", &["objective_update"]));
+        let turns = find.into_iter().chain([write, report, say]);
+        script.on(format!("- [{id}]"), turns.collect::<Vec<_>>())
     });
     let simulator = Simulator::start(script).unwrap();
     let run = scene.run(&simulator);

@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use super::feed::Protocol;
 use crate::allowed::Commands;
+use crate::confine::SETTINGS;
 use crate::driver::Shared;
 
 /// What an agent may do without asking.
@@ -98,34 +99,6 @@ pub(super) fn is_of_server(call: &Value, server: &str) -> bool {
     });
     behind || named.strip_suffix(&format!(" ({server} MCP Server)")).is_some_and(is_tool)
 }
-
-/// Folders and files by which others are made to run commands: git's, Baton's, and those of agents. By an edit in one of
-/// them an agent would do more than edit: at the next start, or outside of its permission. Compared without regard to
-/// capitals, since there are file systems that have none.
-const SETTINGS: [&str; 22] = [
-    ".aider.conf.yml",
-    ".amp",
-    ".augment",
-    ".baton",
-    ".claude",
-    ".claude.json",
-    ".cline",
-    ".codex",
-    ".continue",
-    ".copilot",
-    ".crush",
-    ".cursor",
-    ".factory",
-    ".gemini",
-    ".git",
-    ".goose",
-    ".kiro",
-    ".mcp.json",
-    ".opencode",
-    ".qwen",
-    "baton.toml",
-    "opencode.json",
-];
 
 /// Whether an edit of this path is within the work. By its name alone, and without `..`: what a link points to is the
 /// agent's own sandbox's to hold.

@@ -106,6 +106,7 @@ impl Place {
                 turn_ceiling: 0,
                 checks: Vec::new(),
                 conversation: None,
+                continues: None,
                 tree: Tree::workspace(),
             },
             role: Role::of(agent),
@@ -175,7 +176,7 @@ impl Session {
 
     pub(crate) async fn start_with(launch: Launch, capacity: usize) -> Result<Self, SpawnError> {
         let (to, events) = mpsc::channel(capacity);
-        let (handle, spawned) = spawn(launch, to).await?;
+        let (handle, spawned) = spawn(launch, None, to).await?;
         Ok(Self { handle, spawned, events })
     }
 

@@ -1,4 +1,4 @@
-//! `baton __guard`, `baton __relay`, `baton __rehearsal` and `baton __compile`: what the host starts of this binary. Nobody types them, so
+//! `baton __guard`, `baton __relay`, `baton __rehearsal`, `baton __compile` and `baton __sandbox`: what the host starts of this binary. Nobody types them, so
 //! the command line parser never sees them: their arguments are others' command lines, and must stay as they are.
 
 use std::ffi::OsString;
@@ -6,14 +6,16 @@ use std::process::ExitCode;
 
 use baton_runtime::agents::{guard_main, rehearsal_main, relay_main};
 use baton_runtime::engine::{compile_apart, compile_main};
+use baton_runtime::sandbox::sandbox_main;
 
 const COMPILE: &str = "__compile";
 
-/// Becomes the guard, the relay or the rehearsal agent, where these arguments (with the program's own name) ask for one.
+/// Becomes the guard, the relay, the rehearsal agent or a stage of the sandbox, where these arguments (with the program's own name) ask for one.
 pub(crate) fn dispatch(mut args: impl Iterator<Item = OsString>) -> Option<ExitCode> {
     match args.nth(1)?.to_str()? {
         "__guard" => Some(guard_main(args)),
         "__relay" => Some(relay_main(args)),
+        "__sandbox" => Some(sandbox_main(args)),
         "__rehearsal" => Some(rehearsal_main(args)),
         COMPILE => Some(compile_main(args)),
         _ => None,

@@ -1,14 +1,16 @@
-//! `baton agents`: which agents are installed here, and what Baton can do with each. Starts no session.
+//! `baton agents`: which agents are installed here, what Baton can do with each, and how it can confine them. Starts no session.
 
 use std::path::PathBuf;
 
 use baton_runtime::agents::{KnownBy, SurveyedAgent, survey};
 use baton_runtime::core::facts::Capabilities;
 use baton_runtime::core::workflow::Role;
+use baton_runtime::sandbox::Machine;
 use clap::{Args, ValueHint};
 use comfy_table::{ContentArrangement, Table, presets};
 use serde_json::{Value, json};
 
+use super::sandbox;
 use crate::args::{Format, FormatArg, PlaceArgs};
 use crate::exit::Exit;
 use crate::out;
@@ -16,7 +18,7 @@ use crate::render::look::{self, Look, Tone};
 use crate::render::record;
 use crate::task::Task;
 
-/// List the agents that are installed, and what each can do
+/// List the agents that are installed, what each can do, and how they can be confined here
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -43,20 +45,29 @@ pub(crate) fn agents(args: AgentsArgs) -> anyhow::Result<Exit> {
     let path = std::env::var_os("PATH");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let found = runtime.block_on(survey(path.as_deref(), &own_exe, &configured));
+    let machine = Machine::look(path.as_deref());
     let document = || {
         json!({
             "schema": record::SCHEMA,
             "record": "agents",
             "agents": found.iter().map(row).collect::<Vec<_>>(),
+            "sandbox": sandbox::as_json(&machine),
         })
     };
     match args.format.format {
-        Format::Text => out::data(&text(&found, &look::stdout()))?,
+        Format::Text => {
+            let lines = sandbox::lines(&machine).join("\n");
+            out::data(&format!("{}\n{lines}\n", text(&found, &look::stdout())))?;
+        }
         Format::Json => out::data(&record::pretty(&document())?)?,
         Format::Jsonl => {
             for agent in &found {
                 out::data(&record::line(&row(agent))?)?;
             }
+            let mut row = sandbox::as_json(&machine);
+            row["schema"] = record::SCHEMA.into();
+            row["record"] = "sandbox".into();
+            out::data(&record::line(&row)?)?;
         }
     }
     Ok(Exit::Done)

@@ -8,10 +8,11 @@ use baton_runtime::agents::check_ready;
 use baton_runtime::core::Workflow;
 use baton_runtime::core::input::Pin;
 use baton_runtime::core::workflow::{Role, Scope, WorkspaceChoice};
-use baton_runtime::{dry_run, expect_free_folder};
+use baton_runtime::{dry_run, expect_free_folder, sandbox_for};
 use clap::{Args, ValueHint};
 
 use super::run::read;
+use super::sandbox::lines;
 use crate::args::PlaceArgs;
 use crate::exit::Exit;
 use crate::layers::placed;
@@ -65,6 +66,18 @@ pub(crate) fn check(args: CheckArgs) -> anyhow::Result<Exit> {
     ))?;
     for line in remarks(&workflow) {
         out::progress(&line);
+    }
+    // Unlike an agent, a sandbox is not found at the next start: what is asked for and not there is never left out.
+    let confined: Vec<String> = workflow
+        .roles
+        .iter()
+        .filter(|(_, role)| role.sandbox.is_on())
+        .map(|(name, role)| format!("{name} {}", role.sandbox.level.name()))
+        .collect();
+    if !confined.is_empty() {
+        let machine = sandbox_for(&workflow, std::env::var_os("PATH").as_deref())?;
+        out::progress(&format!("confined: {}", confined.join(", ")));
+        lines(&machine).iter().for_each(|line| out::progress(line));
     }
     let unready = tell_of_unready_agents(&workflow, &place.config.environment)?;
     Ok(if unready { Exit::Usage } else { Exit::Done })

@@ -23,6 +23,7 @@ pub(crate) mod report;
 pub(crate) mod resume;
 pub(crate) mod run;
 pub(crate) mod runs;
+pub(crate) mod sandbox;
 pub(crate) mod save;
 pub(crate) mod schema;
 pub(crate) mod simulate;
@@ -72,6 +73,7 @@ pub(crate) fn dispatch(command: Command) -> anyhow::Result<Exit> {
         Command::Handoff(command) => handoff::handoff(command),
         Command::Mcp(args) => mcp::mcp(args),
         Command::Check(args) => check::check(args),
+        Command::Sandbox(command) => sandbox::sandbox(command),
         Command::Schema(args) => schema::schema(args),
         Command::Completions(args) => completions::completions(args),
     }

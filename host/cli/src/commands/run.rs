@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use baton_lab::experiment::enrol::without_arms;
 use baton_runtime::agents::check_script;
 use baton_runtime::core::Workflow;
-use baton_runtime::core::workflow::{AgentKind, Source};
+use baton_runtime::core::workflow::{AgentKind, SandboxLevel, Source};
 use baton_runtime::{PolicyBundle, RuntimeError, Start, Unfinished, dry_run, set_aside, unfinished};
-use clap::{Args, ValueHint};
+use clap::{Args, ValueEnum, ValueHint};
 
 use super::block_on;
 use crate::args::{Format, PlaceArgs, ViewArgs};
@@ -36,6 +36,7 @@ Examples:
   baton run workflow.toml --background         in the background; `baton attach` looks on
   baton run workflow.toml --restart            anew, although a run of it is unfinished
   baton run workflow.toml --new                a run of its own, beside one that is unfinished
+  baton run workflow.toml --sandbox strict     with every agent confined
   baton run workflow.toml --no-experiment      in no `baton experiment`
   baton run workflow.toml --format jsonl       one JSON record a line, for programs
 
@@ -77,6 +78,10 @@ pub(crate) struct RunOptions {
     /// Begin a run of its own, and leave one that is unfinished as it is: for batches
     #[arg(long, conflicts_with = "restart")]
     new: bool,
+    /// Confine every role at least this far: write (it writes only into its tree), strict (it sees the system, its tree and
+    /// its own settings, and reaches what `network` names)
+    #[arg(long, value_enum, value_name = "LEVEL")]
+    sandbox: Option<Level>,
     /// Take part in no experiment: only the policies of your own files decide
     #[arg(long)]
     no_experiment: bool,
@@ -91,6 +96,24 @@ pub(crate) struct RunOptions {
     host: HostArgs,
 }
 
+/// `--sandbox`. A person who wants less than a file says corrects the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Level {
+    /// It writes only into its tree
+    Write,
+    /// It sees the system, its tree and its own settings
+    Strict,
+}
+
+impl From<Level> for SandboxLevel {
+    fn from(level: Level) -> Self {
+        match level {
+            Level::Write => SandboxLevel::Write,
+            Level::Strict => SandboxLevel::Strict,
+        }
+    }
+}
+
 pub(crate) fn run(args: RunArgs) -> anyhow::Result<Exit> {
     begin(&Task::of_file(&args.file), args.options)
 }
@@ -99,7 +122,8 @@ pub(crate) fn run(args: RunArgs) -> anyhow::Result<Exit> {
 pub(crate) fn begin(task: &Task, args: RunOptions) -> anyhow::Result<Exit> {
     let is_launched = args.host.is_launched();
     let announcement = args.host.clone().settle()?;
-    let workflow = task.for_run(args.agent.as_ref(), args.script.as_deref(), &args.place)?;
+    let sandbox = args.sandbox.map(SandboxLevel::from).unwrap_or_default();
+    let workflow = task.for_run(args.agent.as_ref(), args.script.as_deref(), sandbox, &args.place)?;
     // Whoever launched this host has looked for an unfinished run already.
     let looks = !args.dry_run && !is_launched && !args.new;
     if looks
@@ -143,6 +167,9 @@ pub(crate) fn begin(task: &Task, args: RunOptions) -> anyhow::Result<Exit> {
     }
     if let Some(script) = args.script {
         arguments.extend(["--script".into(), std::path::absolute(script)?.into()]);
+    }
+    if args.sandbox.is_some() {
+        arguments.extend(["--sandbox".into(), sandbox.name().into()]);
     }
     // Which arm it gets is drawn once, by the host that begins it.
     if args.no_experiment {
@@ -262,12 +289,28 @@ fn go_on(
         }
         return Ok(Exit::Paused);
     }
+    expect_confined(args, run, &restart)?;
     let way = Launch::of(args.background, args.inline, run.workflow.mode);
     if way == Launch::Inline {
         return follow(place, resume, args.view, None);
     }
     let arguments: Vec<OsString> = vec!["resume".into(), run.view.run.as_str().into()];
     launch(place, &arguments, way, args.view.format.format)
+}
+
+/// A run goes on with the workflow that it began with, and so with its sandbox.
+fn expect_confined(args: &RunOptions, run: &Unfinished, restart: &str) -> Result<(), Usage> {
+    let Some(wanted) = args.sandbox.map(SandboxLevel::from) else { return Ok(()) };
+    match run.workflow.roles.iter().find(|(_, role)| role.sandbox.level < wanted) {
+        Some((name, role)) => Err(Usage(format!(
+            "run {} began with `sandbox = \"{}\"` for the role {name}, and goes on with what it began with: leave \
+             --sandbox out, or begin anew: {restart} --sandbox {}",
+            run.view.run,
+            role.sandbox.level.name(),
+            wanted.name()
+        ))),
+        None => Ok(()),
+    }
 }
 
 fn set_earlier_aside(args: &PlaceArgs, workflow: &Workflow) -> anyhow::Result<()> {

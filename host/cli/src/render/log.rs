@@ -96,6 +96,9 @@ impl Log {
                 let both = if text.is_empty() { code.clone() } else { format!("{code}: {text}") };
                 line("signal", Tone::Warn, both)
             }
+            Happened::Refused { refusal } => {
+                line("refused", Tone::Warn, format!("to {refusal}: its {} does not give it", refusal.by()))
+            }
             Happened::Compacted => line("compact", Tone::Relay, "the context was made shorter".to_owned()),
             Happened::Answered { stop_reason, is_error: true } => {
                 line("ended", Tone::Warn, format!("the prompt, with an error: {stop_reason}"))

@@ -113,6 +113,11 @@ pub(crate) fn say(notice: &Notice, run: &str, place: &Place, look: &Look) -> Sai
                 bytes(*text_bytes)
             ),
         ),
+        Notice::Refused { session, refusal, .. } => (
+            "refused",
+            Tone::Warn,
+            format!("{session} is not allowed to {refusal}: its {} does not give it", refusal.by()),
+        ),
         Notice::SplitDeclined { because, .. } => {
             ("split", Tone::Warn, format!("not split, as its agent asked: {because}"))
         }
@@ -298,6 +303,7 @@ fn about(notice: &Notice) -> (Option<PhaseId>, Option<SessionId>) {
         | Notice::Said { phase, session, .. }
         | Notice::Warned { phase, session, .. }
         | Notice::OutputOmitted { phase, session, .. }
+        | Notice::Refused { phase, session, .. }
         | Notice::Compacting { phase, session, .. }
         | Notice::Compacted { phase, session, .. }
         | Notice::CompactionFailed { phase, session, .. }

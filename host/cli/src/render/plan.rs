@@ -141,6 +141,7 @@ fn command(session: &PlannedSession, workflow: &Workflow) -> Vec<String> {
         turn_ceiling: session.turn_ceiling,
         checks: Vec::new(),
         conversation: None,
+        continues: None,
         tree: Tree::workspace(),
     };
     preview_command(&spec, &session.role)

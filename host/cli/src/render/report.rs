@@ -142,6 +142,9 @@ fn phase_section(look: &Look, phase: &PhaseRow, view: &RunView) -> String {
     }
     for session in &phase.sessions {
         text.push_str(&session_line(session, phase.continuations, run));
+        for refusal in &session.refused {
+            text.push_str(&format!("      not allowed by its {}: to {refusal}\n", refusal.by()));
+        }
     }
     if let Some(passed) = phase.verified {
         let word = if passed { "passed" } else { "failed" };

@@ -72,6 +72,7 @@ fn session(id: &str, continuation: u32, ending: &str, turns: u32, used_tokens: u
         warned: used_tokens > 7_000,
         last: "Write src/printer.sh".into(),
         billed: Billed { input_tokens: u64::from(turns) * 3_000, output_tokens: 900, cost_microusd: None },
+        refused: Vec::new(),
     }
 }
 

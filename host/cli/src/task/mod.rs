@@ -2,6 +2,7 @@
 //! read like any other; so whatever holds for a workflow holds for all three.
 
 pub(crate) mod boxes;
+mod confine;
 pub(crate) mod found;
 pub(crate) mod plan;
 mod writing;
@@ -13,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use baton_runtime::core::Workflow;
 use baton_runtime::core::workflow::file::{self, FILE_BYTES_MAX, Reading};
-use baton_runtime::core::workflow::{AgentKind, Objective, Phase, PlanBox, Source, paths};
+use baton_runtime::core::workflow::{AgentKind, Objective, Phase, PlanBox, SandboxLevel, Source, paths};
 
 use crate::args::PlaceArgs;
 use crate::exit::Usage;
@@ -40,6 +41,8 @@ pub(crate) struct Read {
     draft: Option<Draft>,
     /// The plan that it was made of, without links.
     plan: Option<PathBuf>,
+    /// Files that were read with it.
+    named: Vec<String>,
 }
 
 impl Task {
@@ -90,10 +93,14 @@ impl Task {
             Task::File(path) => {
                 let text = text_of(path)?;
                 let base = folder_of(path)?;
-                let mut beside = |path: &str| fs::read_to_string(path).map_err(|error| error.to_string());
+                let mut named = Vec::new();
+                let mut beside = |path: &str| {
+                    named.push(path.to_owned());
+                    fs::read_to_string(path).map_err(|error| error.to_string())
+                };
                 let origin = path.display().to_string();
                 let reading = file::read(&text, &origin, &base.to_string_lossy(), &mut beside)?;
-                Ok(Read { reading, draft: None, plan: None })
+                Ok(Read { reading, draft: None, plan: None, named })
             }
             Task::Plan(path) => {
                 let plan = plan::read(&text_of(path)?);
@@ -121,7 +128,7 @@ impl Task {
             None => draft.text(None),
         };
         let reading = file::read(&text, &origin, &base.to_string_lossy(), &mut nothing)?;
-        Ok(Read { reading, draft: Some(draft), plan })
+        Ok(Read { reading, draft: Some(draft), plan, named: Vec::new() })
     }
 
     /// Reads it and the layers beneath it.
@@ -129,19 +136,25 @@ impl Task {
         let read = self.read(place)?;
         let folder = Place::folder(place, read.reading.workflow())?;
         let layers = Layers::read(folder.as_deref())?;
-        Ok((layers.beneath(read.reading), layers))
+        let workflow = self.confined(layers.beneath(read.reading), &layers.floor()?, read.named)?;
+        Ok((workflow, layers))
     }
 
-    /// Reads it for a run: over the layers beneath it, with the agent that is named or found, and with what it was made from.
+    /// Reads it for a run: over the layers beneath it, with the agent that is named or found, confined at least as far as is
+    /// said, and with what it was made from.
     pub(crate) fn for_run(
         &self,
         agent: Option<&AgentKind>,
         script: Option<&Path>,
+        sandbox: SandboxLevel,
         place: &PlaceArgs,
     ) -> anyhow::Result<Workflow> {
-        let Read { reading, draft, plan } = self.read(place)?;
+        let Read { reading, draft, plan, named } = self.read(place)?;
         let folder = Place::folder(place, reading.workflow())?;
-        let workflow = Layers::read(folder.as_deref())?.beneath(reading);
+        let layers = Layers::read(folder.as_deref())?;
+        let mut floor = layers.floor()?;
+        floor.level = floor.level.max(sandbox);
+        let workflow = layers.beneath(reading);
         let mut workflow = match agent {
             Some(agent) => workflow.with_agent(absolute_program(agent)),
             None => found::with_an_agent(workflow),
@@ -152,6 +165,7 @@ impl Task {
                 role.script = Some(script.clone());
             }
         }
+        let mut workflow = self.confined(workflow, &floor, named)?;
         if let Some(ticked) = &mut workflow.plan {
             let real = fs::canonicalize(&ticked.path)
                 .map_err(|error| unreadable(Path::new(&ticked.path), &error))?;

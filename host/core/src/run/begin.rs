@@ -94,6 +94,7 @@ impl Run {
             turn_ceiling: self.turns_to_ceiling(p),
             checks,
             conversation: conversation.clone(),
+            continues: self.session(p).map(|before| before.id.clone()).filter(|_| conversation.is_some()),
             tree: phase.tree.clone(),
         };
         let mut session = Session::new(

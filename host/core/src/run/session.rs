@@ -7,7 +7,7 @@ mod tests;
 use std::collections::{BTreeSet, VecDeque};
 
 use crate::facts::{
-    AgentEvent, Billed, Capabilities, Channel, CompactionTrigger, Exit, OccupancySource, Signal,
+    AgentEvent, Billed, Capabilities, Channel, CompactionTrigger, Exit, OccupancySource, Refusal, Signal,
 };
 use crate::ids::{Digest, RoleName, Seq, SessionId};
 use crate::observation::{OccupancyView, PastCompaction, SessionState, TurnTaken, TurnView};
@@ -37,6 +37,8 @@ const READS: usize = 1024;
 const LAST_BYTES: usize = 200;
 /// A path or address that is read is remembered as it is up to here, and by its digest beyond (D1).
 const READ_BYTES: usize = 128;
+/// What a sandbox did not give is shown up to this many.
+const REFUSED_SHOWN: usize = 20;
 
 /// A signal with its place in time.
 #[derive(Clone, Debug, PartialEq)]
@@ -110,6 +112,8 @@ pub(super) struct Session {
     /// When its turn under way began.
     turn_began: UnixMs,
     pub(super) past_compactions: VecDeque<PastCompaction>,
+    /// What its sandbox did not give, the first of it.
+    pub(super) sandbox_refused: Vec<Refusal>,
     compacted_at_turn: Option<u32>,
     used_before_compaction: Option<u64>,
     reads: BTreeSet<String>,
@@ -172,6 +176,7 @@ impl Session {
             turns_taken: VecDeque::new(),
             turn_began: at,
             past_compactions: VecDeque::new(),
+            sandbox_refused: Vec::new(),
             compacted_at_turn: None,
             used_before_compaction: None,
             reads: BTreeSet::new(),
@@ -330,6 +335,12 @@ impl Session {
                         text: text.to_owned(),
                     },
                 );
+            }
+            AgentEvent::Refused(refusal) => {
+                if self.sandbox_refused.len() < REFUSED_SHOWN {
+                    self.sandbox_refused.push(refusal.clone());
+                }
+                self.notice(seq, at, refusal.signal());
             }
             AgentEvent::ApprovalRequested { title } => {
                 self.state = SessionState::WaitingApproval;

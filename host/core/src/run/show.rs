@@ -259,5 +259,6 @@ fn session_row(session: &Session) -> SessionRow {
         warned: session.warned,
         last: session.last.clone(),
         billed: session.billed,
+        refused: session.sandbox_refused.clone(),
     }
 }

@@ -163,6 +163,10 @@ impl Run {
                 let (events, text_bytes) = (*events, *text_bytes);
                 self.notify(Notice::OutputOmitted { phase, session: id, events, text_bytes });
             }
+            AgentEvent::Refused(refusal) => {
+                let refusal = refusal.clone();
+                self.notify(Notice::Refused { phase, session: id, refusal });
+            }
             _ => {}
         }
     }

@@ -18,6 +18,7 @@ mod policies;
 mod problem;
 mod roles;
 mod rules;
+mod sandbox;
 mod shape;
 mod values;
 
@@ -31,7 +32,7 @@ use serde::de::DeserializeOwned;
 
 use problem::Problems;
 
-use crate::workflow::{Layer, PoliciesSaid, Workflow};
+use crate::workflow::{Layer, PoliciesSaid, Sandbox, Workflow};
 
 /// A workflow file may have this many bytes: a thousand objectives with a page each fit, a mistaken path to a log
 /// or an archive does not.
@@ -123,6 +124,19 @@ pub fn policies_file(
         problems.at(trust.span(), "trust", what, hint);
     }
     let said = policies::Choices::new(base, read_file, &mut problems).said(layer, shape.policies);
+    problems.done()?;
+    Ok(said)
+}
+
+/// Reads what such a file says of the sandbox, as a floor of its own; nothing where it says nothing.
+///
+/// # Errors
+/// As for [`read`].
+pub fn sandbox_file(text: &str, origin: &str) -> Result<Option<Sandbox>, WorkflowError> {
+    let mut problems = Problems::new(origin, text);
+    let shape: shape::ConfigurationShape =
+        shape_of(text, "a configuration", &configuration_schema(), &mut problems)?;
+    let said = shape.sandbox.map(|shape| sandbox::sandbox(&mut problems, "in [sandbox]", shape));
     problems.done()?;
     Ok(said)
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::AgentKind;
+use super::{AgentKind, Sandbox};
 use crate::observation::is_default;
 
 /// What says which agent plays a role.
@@ -83,6 +83,9 @@ pub struct Role {
     /// Whose quota it uses; the kind of the agent where absent. Agents of one provider wait for its limits together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider: Option<String>,
+    /// How it is confined, whichever agent plays it.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub sandbox: Sandbox,
 }
 
 /// An MCP server of a role.
@@ -117,6 +120,7 @@ impl Role {
             mcp: BTreeMap::new(),
             set_by: AgentPlace::default(),
             provider: None,
+            sandbox: Sandbox::default(),
         }
     }
 
@@ -126,15 +130,15 @@ impl Role {
     }
 
     /// The same role, played by another agent. What was meant for the first agent alone does not go over to the second:
-    /// its model, window, program, arguments, script and terminal. What the role may do, with which servers and for how
-    /// long does.
+    /// its model, window, program, arguments, script and terminal. What the role may do, with which servers, how confined and
+    /// for how long does.
     #[must_use]
     pub fn played_by(self, agent: &AgentKind) -> Self {
         if self.agent == *agent {
             return self;
         }
-        let Self { permission, allow, max_turns, turn_ceiling, env, mcp, .. } = self;
-        Self { permission, allow, max_turns, turn_ceiling, env, mcp, ..Self::of(agent.clone()) }
+        let Self { permission, allow, max_turns, turn_ceiling, env, mcp, sandbox, .. } = self;
+        Self { permission, allow, max_turns, turn_ceiling, env, mcp, sandbox, ..Self::of(agent.clone()) }
     }
 }
 

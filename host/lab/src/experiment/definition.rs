@@ -167,6 +167,9 @@ pub struct Arm {
     /// What is set for it.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub settings: BTreeMap<String, GivenSetting>,
+    /// Its component was taken without the check that it is fit to decide.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unchecked: bool,
 }
 
 /// Which runs an experiment is about; all of them where nothing is said.

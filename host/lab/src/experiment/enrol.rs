@@ -108,6 +108,7 @@ fn assignment(definition: &Definition, version: &Version, arm: &Arm, unit: &str)
         arm: arm.name.clone(),
         propensities: version.propensities(),
         component: arm.component.clone(),
+        unchecked: arm.unchecked,
     }
 }
 

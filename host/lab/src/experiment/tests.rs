@@ -21,6 +21,7 @@ fn definition() -> Definition {
         component: Digest::of(name),
         weight: 0.5,
         settings: Default::default(),
+        unchecked: false,
     };
     Definition {
         schema: 1,

@@ -70,7 +70,16 @@ impl Effects {
                 }
             }
             Action::Branch { tree, base, setup, .. } => {
-                self.trees.branch(&tree, &base, &setup).await?;
+                self.trees.branch(&tree, &base).await?;
+                if !setup.is_empty() {
+                    let mut within = self.boundaries.of_command(self.trees.open(&tree).await?)?;
+                    let made = self.trees.set_up(&within.workspace, &setup).await;
+                    let refused = within.refused();
+                    if !refused.is_empty() {
+                        tracing::warn!("setting up {tree}: {refused}");
+                    }
+                    made?;
+                }
                 Outcome::Branched
             }
             Action::Commit { phase, tree, files, anew } => {

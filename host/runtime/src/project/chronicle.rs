@@ -273,6 +273,11 @@ fn line(notice: &Notice) -> Option<(Option<&PhaseId>, Option<&SessionId>, String
                 format!("printed too fast: {text_bytes} bytes of text and {events} events left out");
             (Some(phase), Some(session), omitted)
         }
+        Notice::Refused { phase, session, refusal } => {
+            let refused =
+                format!("not allowed by the {}: to {}", refusal.by(), one_line(&refusal.to_string()));
+            (Some(phase), Some(session), refused)
+        }
         Notice::Compacted { phase, session, asked, .. } => {
             let by = if *asked { "Baton" } else { "the agent" };
             (Some(phase), Some(session), format!("context compacted by {by}"))

@@ -213,6 +213,7 @@ fn in_experiment() -> Vec<Entry> {
         arm: "eager".into(),
         propensities: [("control".into(), 0.25), ("eager".into(), 0.75)].into(),
         component: Digest::of("eager"),
+        unchecked: false,
     };
     let started = Input::Started {
         run: "in-experiment".into(),

@@ -179,6 +179,7 @@ fn actions(session: &SessionId, phase: &PhaseId) -> Vec<Action> {
             turn_ceiling: 0,
             checks: Vec::new(),
             conversation: None,
+            continues: None,
             tree: Tree::workspace(),
         }),
         Action::Prompt {

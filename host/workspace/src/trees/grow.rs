@@ -10,7 +10,7 @@ use baton_core::{PhaseId, Tree};
 use super::git::{path, records};
 use super::place::Place;
 use super::{Repo, TreeError, Trees, fit};
-use crate::verify;
+use crate::Workspace;
 
 /// Making a tree ready may mean to fetch and build everything once.
 const SETUP_LIMIT: Duration = Duration::from_secs(60 * 60);
@@ -113,20 +113,24 @@ impl Trees {
         place.git.call(&["update-ref", "-d", reference]).done().await
     }
 
-    /// Makes a work tree on a branch of its own, or takes the one that is there already, and runs the commands that make
-    /// it ready; those are run again when it is said again.
+    /// Makes a work tree on a branch of its own, or takes the one that is there already.
     ///
     /// # Errors
-    /// [`TreeError::Setup`] where a command fails, and those of git.
-    pub async fn branch(&self, tree: &Tree, base: &str, setup: &[String]) -> Result<(), TreeError> {
-        {
-            let _turn = self.0.turn.lock().await;
-            self.make(tree, base).await?;
-        }
-        let root = self.open(tree).await?.root().to_owned();
+    /// Those of git.
+    pub async fn branch(&self, tree: &Tree, base: &str) -> Result<(), TreeError> {
+        let _turn = self.0.turn.lock().await;
+        self.make(tree, base).await
+    }
+
+    /// Runs the commands that make a tree ready; they are run again when it is said again.
+    ///
+    /// # Errors
+    /// [`TreeError::Setup`] where a command fails.
+    pub async fn set_up(&self, tree: &Workspace, setup: &[String]) -> Result<(), TreeError> {
         for command in setup {
-            let ended = verify::run(&root, command, &[], SETUP_LIMIT).await?;
+            let ended = tree.verify(command, SETUP_LIMIT).await?;
             if !ended.passed {
+                let root = tree.root().to_owned();
                 let how =
                     ended.code.map_or_else(|| "broken off".to_owned(), |code| format!("exit code {code}"));
                 return Err(TreeError::Setup { command: command.clone(), root, how, tail: ended.findings });

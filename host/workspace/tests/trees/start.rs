@@ -194,12 +194,11 @@ async fn setup_commands_make_a_tree_ready_or_say_what_failed() {
     let world = World::new();
     let base = world.checkpoint("20").await;
     let tree = Tree::of(&PhaseId::new("20a"));
-    world
-        .trees
-        .branch(&tree, &base, &["echo made > ignored-1".into(), "test -f ignored-1".into()])
-        .await
-        .unwrap();
-    let failed = world.trees.branch(&tree, &base, &["echo reason; exit 7".into()]).await.unwrap_err();
+    world.trees.branch(&tree, &base).await.unwrap();
+    let there = world.trees.open(&tree).await.unwrap();
+    let commands = ["echo made > ignored-1".into(), "test -f ignored-1".into()];
+    world.trees.set_up(&there, &commands).await.unwrap();
+    let failed = world.trees.set_up(&there, &["echo reason; exit 7".into()]).await.unwrap_err();
     assert!(matches!(failed, TreeError::Setup { .. }));
     let words = failed.to_string();
     assert!(words.contains("exit 7") && words.contains("exit code 7") && words.contains("reason"), "{words}");
@@ -214,7 +213,7 @@ async fn many_trees_are_made_at_once() {
     for letter in 'a'..='n' {
         let (trees, base) = (world.trees.clone(), base.clone());
         let tree = Tree::of(&PhaseId::new(format!("20{letter}")));
-        tasks.spawn(async move { trees.branch(&tree, &base, &[]).await });
+        tasks.spawn(async move { trees.branch(&tree, &base).await });
     }
     while let Some(made) = tasks.join_next().await {
         made.unwrap().unwrap();

@@ -108,7 +108,7 @@ impl World {
     /// A part begins.
     pub(crate) async fn begin(&self, part: &str, base: &str) -> Part {
         let tree = Tree::of(&PhaseId::new(part));
-        self.trees.branch(&tree, base, &[]).await.unwrap();
+        self.trees.branch(&tree, base).await.unwrap();
         let root = self.trees.open(&tree).await.unwrap().root().to_owned();
         Part { tree, root }
     }

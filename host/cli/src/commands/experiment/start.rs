@@ -265,6 +265,7 @@ fn fitted(specs: &[ArmSpec], args: &StartArgs, place: &PlaceArgs) -> anyhow::Res
                 component: Digest::of(&named.bytes),
                 weight,
                 settings,
+                unchecked: args.fitness.unchecked && !named.built_in,
             },
             decides: configured.policy().decides().to_vec(),
             bytes: named.bytes.into_owned(),

@@ -3,7 +3,7 @@
 use baton_runtime::Update;
 use baton_runtime::core::action::Ending;
 use baton_runtime::core::decision::{DecidedBy, Evidence, QuotaCause};
-use baton_runtime::core::facts::Channel;
+use baton_runtime::core::facts::{Channel, Refusal, RefusalKind};
 use baton_runtime::core::grants::{Grants, Wants};
 use baton_runtime::core::input::{ChangeCause, Choice};
 use baton_runtime::core::notice::Notice;
@@ -73,6 +73,11 @@ fn notices() -> Vec<Notice> {
         },
         prompted(BriefKind::Next, "evaluator"),
         Notice::OutputOmitted { phase: phase(), session: session(), events: 1_203, text_bytes: 93_100_000 },
+        Notice::Refused {
+            phase: phase(),
+            session: session(),
+            refusal: Refusal { kind: RefusalKind::Network, target: "evil.example:443".into() },
+        },
         Notice::Warned {
             phase: phase(),
             session: session(),

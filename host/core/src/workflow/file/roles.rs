@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use super::check::{Cast, Checker, join};
 use super::problem::suggest;
+use super::sandbox;
 use super::shape::{At, PhaseShape, RoleShape, ServerShape};
 use super::values::{ID_RULE, is_id, is_variable};
 use crate::ids::RoleName;
@@ -128,6 +129,9 @@ impl Checker<'_, '_> {
             prompt: shape.prompt.map_or(before.prompt, At::into_inner),
             mcp,
             provider: provider.or(before.provider),
+            sandbox: shape
+                .sandbox
+                .map_or(before.sandbox, |shape| sandbox::sandbox(self.problems, place, shape)),
             agent: before.agent,
             set_by: before.set_by,
         }

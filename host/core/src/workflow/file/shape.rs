@@ -7,6 +7,7 @@ mod limits;
 mod modes;
 mod policies;
 mod rules;
+mod sandbox;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -25,6 +26,7 @@ pub(super) use policies::{
     PolicyTable, ScopedPoliciesShape,
 };
 pub(super) use rules::RulesShape;
+pub(super) use sandbox::SandboxShape;
 
 use crate::workflow::{Acceptance, AgentKind, Mode, Permission, PromptWay, SplitTime};
 
@@ -260,6 +262,11 @@ pub(super) struct RoleShape {
     /// kind of the agent.
     #[schemars(length(min = 1))]
     pub(super) provider: Option<At<String>>,
+    /// How far the agent is confined: "off" (the default), "write" (it writes only into its tree), "strict" (it sees only the
+    /// system, its tree and its own settings, and reaches only what `network` names), or a table with more:
+    /// { level = "strict", network = ["api.anthropic.com", "github.com"] }. See `sandbox.md` of the guides.
+    #[schemars(with = "Option<SandboxShape>")]
+    pub(super) sandbox: Option<At<SandboxShape>>,
     /// MCP servers that the agent gets beside Baton's own tools, by the name that it calls them by. Not for `process`.
     #[serde(default)]
     #[schemars(with = "BTreeMap<String, ServerShape>")]

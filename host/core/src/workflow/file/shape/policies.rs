@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::At;
+use super::{At, SandboxShape};
 use crate::grants::{FUEL_MAX, MEMORY_MIB_MAX, PATTERNS_MAX};
 use crate::workflow::GivenSetting;
 
@@ -27,6 +27,10 @@ pub(crate) struct ConfigurationShape {
     /// Whose signatures are asked for. Only in the user's own config.toml: a workspace does not decide whom its user trusts.
     #[schemars(with = "Option<BTreeMap<String, serde_json::Value>>")]
     pub(crate) trust: Option<At<toml::Table>>,
+    /// How far agents are confined at least, whatever a workflow says, and what they may be allowed at most. In a workspace's
+    /// baton.toml it can only confine further.
+    #[schemars(with = "Option<SandboxShape>")]
+    pub(crate) sandbox: Option<At<SandboxShape>>,
 }
 
 /// Which policy decides what.

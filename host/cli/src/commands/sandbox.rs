@@ -1,0 +1,243 @@
+//! `baton sandbox`: what the sandbox of this machine can do, tried with a command.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::process::Stdio;
+
+use anyhow::Context as _;
+use baton_runtime::agents::Ground;
+use baton_runtime::core::facts::{Refusal, RefusalKind};
+use baton_runtime::core::workflow::{Sandbox, SandboxError, SandboxLevel};
+use baton_runtime::sandbox::{Boundary, BoundaryError, Machine, Missing};
+use clap::{Args, Subcommand};
+use serde_json::json;
+
+use super::run::Level;
+use crate::args::{Format, FormatArg, PlaceArgs};
+use crate::exit::{Exit, Usage};
+use crate::layers::Layers;
+use crate::out;
+use crate::place::Place;
+use crate::render::record;
+
+/// See what a sandbox gives, and what it does not
+#[derive(Debug, Subcommand)]
+#[command(after_help = "\
+Examples:
+  baton sandbox try -- npm test        what `npm test` would be refused
+  baton agents                         whether this machine can make one")]
+pub(crate) enum SandboxCommand {
+    Try(TryArgs),
+}
+
+/// Run a command in a sandbox, and list what it asked for and was not given
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  baton sandbox try -- npm test
+  baton sandbox try --network registry.npmjs.org -- npm ci
+  baton sandbox try --read ~/.cargo --read ~/.rustup -- cargo test
+  baton sandbox try --level write -- make
+
+It works in the folder that it is called in, as an agent would. What your own config.toml says of [sandbox] counts here
+as well. The list is what `network`, `read` and `write` of a role would have to name.")]
+pub(crate) struct TryArgs {
+    /// How far it is confined
+    #[arg(long, value_enum, default_value = "strict", value_name = "LEVEL")]
+    level: Level,
+    /// A host that it may connect to; may be given several times
+    #[arg(long, value_name = "HOST[:PORT]")]
+    network: Vec<String>,
+    /// A path that it may read; may be given several times
+    #[arg(long, value_name = "PATH")]
+    read: Vec<String>,
+    /// A path that it may write; may be given several times
+    #[arg(long, value_name = "PATH")]
+    write: Vec<String>,
+    /// A path that it does not see; may be given several times
+    #[arg(long, value_name = "PATH")]
+    hide: Vec<String>,
+    #[command(flatten)]
+    place: PlaceArgs,
+    #[command(flatten)]
+    format: FormatArg,
+    /// The command with its arguments
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+/// What a command finds in its environment: what every agent does.
+const INHERITED: [&str; 8] = ["PATH", "HOME", "LANG", "TERM", "USER", "SHELL", "TZ", "LC_ALL"];
+
+pub(crate) fn sandbox(command: SandboxCommand) -> anyhow::Result<Exit> {
+    match command {
+        SandboxCommand::Try(args) => attempt(args),
+    }
+}
+
+fn attempt(args: TryArgs) -> anyhow::Result<Exit> {
+    let place = Place::here(&args.place)?;
+    let workspace = place.config.workspace.canonicalize().context("finding the workspace")?;
+    let floor = Layers::read(Some(&workspace))?.floor()?;
+    let targets = args.network.iter().map(|text| text.parse()).collect::<Result<Vec<_>, _>>();
+    let targets = targets.map_err(|error| Usage(format!("--network: {error}")))?;
+    let absolute = |paths: Vec<String>| {
+        paths
+            .into_iter()
+            .map(|path| std::path::absolute(path).map(|path| path.to_string_lossy().into_owned()))
+            .collect::<Result<Vec<_>, _>>()
+    };
+    let own = Sandbox {
+        level: args.level.into(),
+        network: (!targets.is_empty()).then_some(targets),
+        read: Some(absolute(args.read)?).filter(|paths| !paths.is_empty()),
+        write: Some(absolute(args.write)?).filter(|paths| !paths.is_empty()),
+        hide: absolute(args.hide)?,
+        protect: Vec::new(),
+    };
+    // Whoever types this is the user, so what is named here is allowed; only addresses that are not of the open internet are
+    // for the file to allow.
+    let lists = Sandbox { network: floor.network.clone(), ..Sandbox::default() };
+    if own.network.is_some() {
+        let only_private = Sandbox { network: own.network.clone(), ..Sandbox::default() };
+        match only_private.held_to(&lists, "--network", None) {
+            Ok(_) | Err(SandboxError::Network { .. } | SandboxError::Path { .. }) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    let sandbox = Sandbox {
+        level: own.level.max(floor.level),
+        network: own.network.or(floor.network),
+        read: own.read.or(floor.read),
+        write: own.write.or(floor.write),
+        hide: own.hide.into_iter().chain(floor.hide).collect(),
+        protect: Vec::new(),
+    };
+    let machine = Machine::look(std::env::var_os("PATH").as_deref());
+    let folder = place.config.state_root.join(format!("try-{}", std::process::id()));
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&place.config.state_root)?;
+    let wanted = Ground {
+        tree: &workspace,
+        workspace: &workspace,
+        folder,
+        conversations: None,
+        own_exe: &place.config.own_exe,
+        environment: &place.config.environment,
+        hidden: vec![place.config.state_root.clone()],
+    };
+    let wanted = wanted.for_command(&sandbox);
+    let (passed, refused) = super::block_on(run(&args.command, wanted, &machine, &place))??;
+    match args.format.format {
+        Format::Text => refused.iter().for_each(|refusal| out::progress(&format!("refused to {refusal}"))),
+        Format::Json => out::data(&record::pretty(&document(&refused, passed))?)?,
+        Format::Jsonl => out::data(&record::line(&document(&refused, passed))?)?,
+    }
+    if refused.is_empty() && args.format.format == Format::Text {
+        out::progress("nothing was refused");
+    }
+    Ok(if passed { Exit::Done } else { Exit::Unfinished })
+}
+
+/// Runs it to its end; whether it ended well, and what it was refused.
+async fn run(
+    command: &[OsString],
+    wanted: baton_runtime::sandbox::Wanted<'_>,
+    machine: &Machine,
+    place: &Place,
+) -> anyhow::Result<(bool, Vec<Refusal>)> {
+    let tree = wanted.tree.to_owned();
+    let (boundary, mut heard) = Boundary::open(wanted, machine).map_err(|error| match error {
+        BoundaryError::Missing(missing) => anyhow::Error::from(Usage(missing.to_string())),
+        error => error.into(),
+    })?;
+    let before = boundary.command();
+    let environment: BTreeMap<_, _> = place
+        .config
+        .environment
+        .iter()
+        .filter(|(name, _)| INHERITED.iter().any(|known| name.as_os_str() == *known))
+        .collect();
+    let mut child = tokio::process::Command::new(&before[0])
+        .args(&before[1..])
+        .args(command)
+        .current_dir(tree)
+        .env_clear()
+        .envs(environment)
+        .stdin(Stdio::inherit())
+        .spawn()
+        .context("starting the sandbox")?;
+    let status = child.wait().await.context("waiting for the command")?;
+    let mut refused = Vec::new();
+    while let Ok(refusal) = heard.try_recv() {
+        refused.push(refusal);
+    }
+    refused.extend(boundary.sweep());
+    Ok((status.success(), refused))
+}
+
+fn document(refused: &[Refusal], passed: bool) -> serde_json::Value {
+    let word = |kind| match kind {
+        RefusalKind::Read => "read",
+        RefusalKind::Write => "write",
+        RefusalKind::Network => "network",
+        RefusalKind::System => "system",
+        RefusalKind::Host => "host",
+    };
+    let refused: Vec<_> = refused
+        .iter()
+        .map(|refusal| json!({ "kind": word(refusal.kind), "target": refusal.target }))
+        .collect();
+    json!({ "schema": record::SCHEMA, "record": "sandbox-try", "passed": passed, "refused": refused })
+}
+
+/// What this machine can do, a line for each level.
+pub(crate) fn lines(machine: &Machine) -> Vec<String> {
+    [SandboxLevel::Write, SandboxLevel::Strict]
+        .into_iter()
+        .map(|level| match (machine.can(level), level, &machine.bwrap) {
+            (Err(Missing { why, .. }), _, _) => format!("sandbox {}: not here; {why}", level.name()),
+            (Ok(()), SandboxLevel::Strict, Ok(bwrap)) => {
+                format!("sandbox strict: yes, by {}", bwrap.display())
+            }
+            (Ok(()), ..) => format!("sandbox {}: yes, by Landlock {}", level.name(), machine.landlock),
+        })
+        .collect()
+}
+
+/// The same for programs.
+pub(crate) fn as_json(machine: &Machine) -> serde_json::Value {
+    let of = |level| match machine.can(level) {
+        Ok(()) => json!({ "available": true }),
+        Err(Missing { why, .. }) => json!({ "available": false, "why": why }),
+    };
+    json!({
+        "write": of(SandboxLevel::Write),
+        "strict": of(SandboxLevel::Strict),
+        "landlock": machine.landlock,
+        "bubblewrap": machine.bwrap.as_ref().ok(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_machine_can_do_is_a_line_for_each_level() {
+        // N6
+        let able = Machine { bwrap: Ok("/usr/bin/bwrap".into()), landlock: 7 };
+        assert_eq!(
+            lines(&able),
+            ["sandbox write: yes, by Landlock 7", "sandbox strict: yes, by /usr/bin/bwrap"]
+        );
+        let unable = Machine { bwrap: Err("no bwrap".to_owned()), landlock: 0 };
+        let said = lines(&unable).join("\n");
+        assert!(
+            said.contains("write: not here; the kernel has no Landlock")
+                && said.contains("strict: not here; no bwrap"),
+            "{said}"
+        );
+        assert_eq!(as_json(&unable)["strict"]["available"], false);
+    }
+}

@@ -1,0 +1,586 @@
+//! How far an agent is confined, as a person wrote it: the level, what it may reach, what it may write and read beyond its
+//! tree, and how several files come together. What a level does is `host/sandbox`'s; nothing here does IO.
+//!
+//! The user's own configuration is a floor. A workflow, or the `baton.toml` of a folder, can ask for more confinement and
+//! never for less: what goes beyond the floor is an error, not silently left out.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::str::FromStr;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{AgentKind, Workflow};
+use crate::observation::is_default;
+
+/// How far an agent is confined.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum SandboxLevel {
+    /// Not by Baton; the default.
+    #[default]
+    Off,
+    /// It writes only into its tree and its temporary folder, and reaches only the ports that are named.
+    Write,
+    /// It sees the system read-only, its tree and its own settings, no other process, and no network but the names that are
+    /// allowed.
+    Strict,
+}
+
+impl SandboxLevel {
+    /// The word in a file.
+    pub const fn name(self) -> &'static str {
+        match self {
+            SandboxLevel::Off => "off",
+            SandboxLevel::Write => "write",
+            SandboxLevel::Strict => "strict",
+        }
+    }
+}
+
+/// How an agent is confined. A list that is absent was not written.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sandbox {
+    /// How far.
+    pub level: SandboxLevel,
+    /// What it may connect to; where absent, the model's own service of an agent that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network: Option<Vec<Target>>,
+    /// Where it may write beyond its tree: absolute, or from `~`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub write: Option<Vec<String>>,
+    /// What it may read beyond the system: absolute, or from `~`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read: Option<Vec<String>>,
+    /// What it does not see, although it would: absolute, from `~`, or relative to its tree.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub hide: Vec<String>,
+    /// What stays as it is although it lies in the tree, absolute: the workflow and whatever it names.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub protect: Vec<String>,
+}
+
+/// A place in the network: a name (`github.com`, `*.github.com`) or an address, and a port.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Target {
+    host: String,
+    port: u16,
+}
+
+/// The port where none is written: HTTPS.
+const PORT: u16 = 443;
+/// The longest name of a host.
+const HOST_BYTES: usize = 253;
+
+/// Why a text names no place in the network.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("\"{}\" is no host: write a name (\"github.com\", \"*.github.com\") or an address, with a port where it is not 443 (\"github.com:22\", \"[::1]:8080\")", given.escape_debug())]
+pub struct TargetError {
+    given: String,
+}
+
+impl Target {
+    /// The name or the address, in lower case.
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// The port.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// The address, where it is one and not a name.
+    pub fn address(&self) -> Option<IpAddr> {
+        self.host.parse().ok()
+    }
+
+    /// Whether this allows a connection to a host, as a client names it, at a port.
+    pub fn allows(&self, host: &str, port: u16) -> bool {
+        let host = host.trim_end_matches('.');
+        let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+        if self.port != port {
+            return false;
+        }
+        if let (Some(own), Ok(asked)) = (self.address(), host.parse::<IpAddr>()) {
+            return own == asked;
+        }
+        match self.host.strip_prefix("*.") {
+            Some(domain) => host
+                .len()
+                .checked_sub(domain.len() + 1)
+                .filter(|cut| *cut > 0 && host.is_char_boundary(*cut))
+                .is_some_and(|cut| {
+                    host.as_bytes()[cut] == b'.' && host[cut + 1..].eq_ignore_ascii_case(domain)
+                }),
+            None => self.host.eq_ignore_ascii_case(host),
+        }
+    }
+
+    /// Whether everything that the other allows is allowed by this one.
+    fn covers(&self, other: &Target) -> bool {
+        match other.host.strip_prefix("*.") {
+            Some(domain) => {
+                self.host == other.host && self.port == other.port
+                    || self.host.starts_with("*.") && self.allows(domain, other.port)
+            }
+            None => self.allows(&other.host, other.port),
+        }
+    }
+}
+
+impl FromStr for Target {
+    type Err = TargetError;
+
+    fn from_str(text: &str) -> Result<Self, TargetError> {
+        let refuse = || TargetError { given: text.to_owned() };
+        let address = |host: &str| host.parse::<IpAddr>().map(|address| address.to_string());
+        if let Ok(host) = address(text) {
+            return Ok(Self { host, port: PORT });
+        }
+        let (host, port) = match text.rsplit_once(':') {
+            Some((host, port)) if !host.is_empty() => {
+                (host, port.parse().ok().filter(|port| *port > 0).ok_or_else(refuse)?)
+            }
+            _ => (text, PORT),
+        };
+        if let Some(host) = host.strip_prefix('[') {
+            let host = host.strip_suffix(']').and_then(|host| host.parse::<Ipv6Addr>().ok());
+            return Ok(Self { host: host.ok_or_else(refuse)?.to_string(), port });
+        }
+        if let Ok(host) = host.parse::<Ipv4Addr>() {
+            return Ok(Self { host: host.to_string(), port });
+        }
+        let name = host.strip_prefix("*.").unwrap_or(host);
+        let is_label = |label: &str| {
+            !label.is_empty() && label.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'))
+        };
+        // What ends in a number is an address in one of its odd forms (`127.1`, `0x7f.1`).
+        let ends_in_letters =
+            name.rsplit('.').next().is_some_and(|last| last.bytes().any(|b| b.is_ascii_alphabetic()))
+                && !name.rsplit('.').next().is_some_and(|last| last.starts_with("0x"));
+        if name.len() > HOST_BYTES || !name.split('.').all(is_label) || !ends_in_letters {
+            return Err(refuse());
+        }
+        Ok(Self { host: host.to_ascii_lowercase(), port })
+    }
+}
+
+impl TryFrom<String> for Target {
+    type Error = TargetError;
+
+    fn try_from(text: String) -> Result<Self, TargetError> {
+        text.parse()
+    }
+}
+
+impl From<Target> for String {
+    fn from(target: Target) -> Self {
+        target.to_string()
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.host.contains(':') {
+            true => write!(f, "[{}]:{}", self.host, self.port),
+            false => write!(f, "{}:{}", self.host, self.port),
+        }
+    }
+}
+
+/// Whether an address is one of the open internet. Everything else (this machine, this link, private networks, the metadata
+/// services of clouds, forms that wrap one of these) can be reached only where the user has named the very address.
+pub fn is_public(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(address) => is_public_v4(address),
+        IpAddr::V6(address) => is_public_v6(address),
+    }
+}
+
+fn is_public_v4(address: Ipv4Addr) -> bool {
+    let [a, b, c, _] = address.octets();
+    let reserved = matches!(
+        (a, b, c),
+        (0 | 10 | 127, _, _)
+            | (100, 64..=127, _)
+            | (169, 254, _)
+            | (172, 16..=31, _)
+            | (192, 0, 0 | 2)
+            | (192, 88, 99)
+            | (192, 168, _)
+            | (198, 18 | 19, _)
+            | (198, 51, 100)
+            | (203, 0, 113)
+            | (224..=255, _, _)
+    );
+    // The metadata and machine services of Azure and of Alibaba's cloud have addresses that look public.
+    !reserved && !matches!(address.octets(), [168, 63, 129, 16] | [100, 100, 100, 200])
+}
+
+fn is_public_v6(address: Ipv6Addr) -> bool {
+    let parts = address.segments();
+    let v4 = |high: u16, low: u16| {
+        let ([a, b], [c, d]) = (high.to_be_bytes(), low.to_be_bytes());
+        is_public_v4(Ipv4Addr::new(a, b, c, d))
+    };
+    match parts {
+        // Mapped and translated addresses are those that they wrap.
+        [0, 0, 0, 0, 0, 0xffff, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] => v4(high, low),
+        [0x2002, high, low, ..] => v4(high, low),
+        // Teredo, documentation, benchmarking, ORCHID.
+        [0x2001, 0..=0x1ff | 0xdb8, ..] => false,
+        [0x3fff, 0..=0xfff, ..] => false,
+        // Global unicast is all that is left.
+        [first, ..] => (0x2000..=0x3fff).contains(&first),
+    }
+}
+
+/// What a file asks for beyond what the user's own configuration allows, or what no folder may ask for.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SandboxError {
+    /// A host that is not allowed.
+    #[error(
+        "{place} asks for the network {target}, which your own config.toml does not allow: add it there to `network` in [sandbox], or remove it here"
+    )]
+    Network {
+        /// Who asks.
+        place: String,
+        /// What for.
+        target: Target,
+    },
+    /// An address of this machine or of a private network.
+    #[error(
+        "{place} asks for {target}, an address that is not of the open internet: only your own config.toml can allow one, in `network` of [sandbox]"
+    )]
+    Private {
+        /// Who asks.
+        place: String,
+        /// What for.
+        target: Target,
+    },
+    /// A path that is not allowed.
+    #[error(
+        "{place} asks to {what} {path}, which your own config.toml does not allow: add it there to `{what}` in [sandbox], or remove it here"
+    )]
+    Path {
+        /// Who asks.
+        place: String,
+        /// `read` or `write`.
+        what: &'static str,
+        /// What for.
+        path: String,
+    },
+}
+
+impl Sandbox {
+    /// Of this level and nothing else.
+    pub fn of(level: SandboxLevel) -> Self {
+        Self { level, ..Self::default() }
+    }
+
+    /// Whether anything is confined.
+    pub fn is_on(&self) -> bool {
+        self.level != SandboxLevel::Off
+    }
+
+    /// This, held to a floor. `place` says in messages who asks, `agent` whose own service it may reach where the floor does
+    /// not say.
+    ///
+    /// # Errors
+    /// [`SandboxError`] where this asks for more than the floor allows.
+    pub fn held_to(
+        self,
+        floor: &Sandbox,
+        place: &str,
+        agent: Option<&AgentKind>,
+    ) -> Result<Sandbox, SandboxError> {
+        if let Some(network) = &self.network {
+            let known;
+            let allowed = match &floor.network {
+                Some(allowed) => Some(allowed),
+                None if floor.is_on() => {
+                    known = agent.map(AgentKind::services).unwrap_or_default();
+                    Some(&known)
+                }
+                None => None,
+            };
+            for target in network {
+                let place = || place.to_owned();
+                let is_allowed = |allowed: &Vec<Target>| allowed.iter().any(|one| one.covers(target));
+                let is_private = target.address().is_some_and(|address| !is_public(address));
+                if is_private && !floor.network.as_ref().is_some_and(is_allowed) {
+                    return Err(SandboxError::Private { place: place(), target: target.clone() });
+                }
+                if !allowed.is_none_or(is_allowed) {
+                    return Err(SandboxError::Network { place: place(), target: target.clone() });
+                }
+            }
+        }
+        for (what, asked, allowed) in
+            [("write", &self.write, &floor.write), ("read", &self.read, &floor.read)]
+        {
+            let none = Vec::new();
+            let allowed = match allowed {
+                Some(allowed) => Some(allowed),
+                None => floor.is_on().then_some(&none),
+            };
+            for path in asked.iter().flatten() {
+                let is_within = |allowed: &String| std::path::Path::new(path).starts_with(allowed);
+                if !allowed.is_none_or(|allowed| allowed.iter().any(is_within)) {
+                    return Err(SandboxError::Path { place: place.to_owned(), what, path: path.clone() });
+                }
+            }
+        }
+        let mut joined = self;
+        joined.level = joined.level.max(floor.level);
+        joined.network = joined.network.or_else(|| floor.network.clone());
+        joined.write = joined.write.or_else(|| floor.write.clone());
+        joined.read = joined.read.or_else(|| floor.read.clone());
+        for (own, of_floor) in [(&mut joined.hide, &floor.hide), (&mut joined.protect, &floor.protect)] {
+            own.extend(of_floor.iter().filter(|one| !own.contains(one)).cloned().collect::<Vec<_>>());
+        }
+        Ok(joined)
+    }
+
+    /// What an agent of this kind may connect to.
+    pub fn targets(&self, agent: &AgentKind) -> Vec<Target> {
+        self.network.clone().unwrap_or_else(|| agent.services())
+    }
+}
+
+impl AgentKind {
+    /// Where the model of an agent is that is known by name: what it cannot work without.
+    pub fn services(&self) -> Vec<Target> {
+        let named = |name: &str| match self {
+            AgentKind::Acp { command } => {
+                let words =
+                    std::iter::once(command.program()).chain(command.args().iter().map(String::as_str));
+                words.flat_map(|word| word.rsplit('/').take(4)).any(|part| part.contains(name))
+            }
+            _ => false,
+        };
+        let names: &[&str] = match self {
+            AgentKind::Claude => ANTHROPIC,
+            AgentKind::Codex => OPENAI,
+            AgentKind::Acp { .. } if named("claude") => ANTHROPIC,
+            AgentKind::Acp { .. } if named("codex") => OPENAI,
+            AgentKind::Acp { .. } if named("gemini") => GOOGLE,
+            _ => &[],
+        };
+        names.iter().filter_map(|name| name.parse().ok()).collect()
+    }
+}
+
+/// The model, and where a subscription's credentials are renewed.
+const ANTHROPIC: &[&str] = &["api.anthropic.com", "console.anthropic.com", "platform.claude.com"];
+/// The same of Codex.
+const OPENAI: &[&str] = &["api.openai.com", "chatgpt.com", "auth.openai.com"];
+/// The same of Gemini.
+const GOOGLE: &[&str] =
+    &["generativelanguage.googleapis.com", "cloudcode-pa.googleapis.com", "oauth2.googleapis.com"];
+
+impl Workflow {
+    /// Every role held to a floor.
+    ///
+    /// # Errors
+    /// [`SandboxError`] where a role asks for more than the floor allows.
+    pub fn confined(mut self, floor: &Sandbox) -> Result<Self, SandboxError> {
+        for (name, role) in &mut self.roles {
+            let own = std::mem::take(&mut role.sandbox);
+            role.sandbox = own.held_to(floor, &format!("[roles.{name}]"), Some(&role.agent))?;
+        }
+        Ok(self)
+    }
+
+    /// These files stay as they are while confined agents work, where they lie in their tree.
+    pub fn protect(&mut self, files: &[String]) {
+        for role in self.roles.values_mut().filter(|role| role.sandbox.is_on()) {
+            role.sandbox.protect.extend_from_slice(files);
+        }
+    }
+
+    /// What commands of the workflow (`verify`, `setup`, `[notify]`) are confined to: they run what any role may have written,
+    /// so they may do what every confined role may do, and no more.
+    pub fn sandbox_of_commands(&self) -> Sandbox {
+        let mut confined = self.roles.values().filter(|role| role.sandbox.is_on());
+        let Some(first) = confined.next() else { return Sandbox::default() };
+        let mut common = first.sandbox.clone();
+        common.network = Some(common.targets(&first.agent));
+        for role in confined {
+            let other = &role.sandbox;
+            common.level = common.level.max(other.level);
+            let targets = other.targets(&role.agent);
+            if let Some(network) = &mut common.network {
+                network.retain(|target| targets.iter().any(|one| one.covers(target)));
+            }
+            for (own, theirs) in [(&mut common.write, &other.write), (&mut common.read, &other.read)] {
+                let theirs = theirs.as_deref().unwrap_or_default();
+                if let Some(paths) = own {
+                    paths.retain(|path| theirs.iter().any(|one| std::path::Path::new(path).starts_with(one)));
+                }
+            }
+            for (own, theirs) in [(&mut common.hide, &other.hide), (&mut common.protect, &other.protect)] {
+                own.extend(theirs.iter().filter(|one| !own.contains(one)).cloned().collect::<Vec<_>>());
+            }
+        }
+        common
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn target(text: &str) -> Target {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn a_target_is_a_name_or_an_address_with_a_port() {
+        // N6
+        for (text, read) in [
+            ("GitHub.com", "github.com:443"),
+            ("*.github.com:22", "*.github.com:22"),
+            ("127.0.0.1:8080", "127.0.0.1:8080"),
+            ("[::1]:8080", "[::1]:8080"),
+            ("::1", "[::1]:443"),
+            ("localhost:1", "localhost:1"),
+        ] {
+            assert_eq!(target(text).to_string(), read);
+            assert_eq!(target(read), target(text));
+        }
+        for bad in [
+            "",
+            "*",
+            "*.",
+            "a b",
+            "https://x.y",
+            "x.y/z",
+            "x:0",
+            "x:65536",
+            "x:",
+            "127.1",
+            "0x7f.1",
+            "2130706433",
+            "[::1",
+            "a..b",
+            "x@y.z",
+        ] {
+            assert!(bad.parse::<Target>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_target_allows_what_it_names() {
+        for (rule, host, port, allowed) in [
+            ("github.com", "GITHUB.com.", 443, true),
+            ("github.com", "github.com", 80, false),
+            ("github.com", "a.github.com", 443, false),
+            ("github.com", "github.com.evil.org", 443, false),
+            ("*.github.com", "a.b.github.com", 443, true),
+            ("*.github.com", "github.com", 443, false),
+            ("*.github.com", "evilgithub.com", 443, false),
+            ("127.0.0.1:80", "127.0.0.1", 80, true),
+            ("127.0.0.1:80", "localhost", 80, false),
+            ("[::1]:80", "[0:0:0:0:0:0:0:1]", 80, true),
+        ] {
+            assert_eq!(target(rule).allows(host, port), allowed, "{rule} {host}");
+        }
+    }
+
+    #[test]
+    fn only_addresses_of_the_open_internet_are_public() {
+        for private in [
+            "0.0.0.0",
+            "10.1.2.3",
+            "127.0.0.1",
+            "127.255.0.1",
+            "169.254.169.254",
+            "172.16.0.1",
+            "172.31.9.9",
+            "192.168.1.1",
+            "100.64.0.1",
+            "100.100.100.200",
+            "168.63.129.16",
+            "192.0.0.192",
+            "198.18.0.1",
+            "224.0.0.1",
+            "255.255.255.255",
+            "::",
+            "::1",
+            "::ffff:127.0.0.1",
+            "::ffff:169.254.169.254",
+            "::127.0.0.1",
+            "64:ff9b::7f00:1",
+            "64:ff9b:1::1",
+            "2002:7f00:1::",
+            "fe80::1",
+            "fc00::1",
+            "fd00:ec2::254",
+            "ff02::1",
+            "2001:db8::1",
+            "2001::1",
+            "3fff::1",
+            "100::1",
+        ] {
+            assert!(!is_public(private.parse().unwrap()), "{private}");
+        }
+        for public in
+            ["1.1.1.1", "140.82.121.4", "172.32.0.1", "2606:4700::1111", "2a00:1450::1", "::ffff:1.1.1.1"]
+        {
+            assert!(is_public(public.parse().unwrap()), "{public}");
+        }
+    }
+
+    #[test]
+    fn a_workflow_tightens_a_floor_and_never_loosens_it() {
+        let claude = AgentKind::Claude;
+        let asks = |network: &[&str], write: &[&str]| Sandbox {
+            level: SandboxLevel::Write,
+            network: Some(network.iter().map(|text| target(text)).collect()),
+            write: Some(write.iter().map(|path| (*path).to_owned()).collect()),
+            hide: vec!["secrets".to_owned()],
+            ..Sandbox::default()
+        };
+        let held = |own: Sandbox, floor: &Sandbox| own.held_to(floor, "[roles.x]", Some(&claude));
+        // Without a floor it may ask for anything but a private address.
+        let off = Sandbox::default();
+        assert!(held(asks(&["evil.org"], &["~/x"]), &off).is_ok());
+        assert!(matches!(held(asks(&["127.0.0.1:1"], &[]), &off), Err(SandboxError::Private { .. })));
+        // A floor that says no more than its level allows what the agent needs.
+        let strict = Sandbox::of(SandboxLevel::Strict);
+        let joined = held(asks(&["api.anthropic.com"], &[]), &strict).unwrap();
+        assert_eq!((joined.level, joined.hide.len()), (SandboxLevel::Strict, 1));
+        assert!(matches!(held(asks(&["evil.org"], &[]), &strict), Err(SandboxError::Network { .. })));
+        assert!(matches!(held(asks(&[], &["~/x"]), &strict), Err(SandboxError::Path { .. })));
+        let wide = asks(&["*.org", "127.0.0.1:1"], &["~/x"]);
+        assert!(held(asks(&["evil.org", "127.0.0.1:1"], &["~/x/y"]), &wide).is_ok());
+        assert!(held(asks(&["*.evil.org"], &["~/xy"]), &wide).is_err());
+        let silent = held(Sandbox::default(), &wide).unwrap();
+        assert_eq!(silent, Sandbox { protect: Vec::new(), ..wide });
+    }
+
+    #[test]
+    fn commands_may_do_what_every_confined_role_may() {
+        let mut workflow = Workflow::default();
+        let role = |network: &[&str]| super::super::Role {
+            sandbox: Sandbox {
+                level: SandboxLevel::Strict,
+                network: Some(network.iter().map(|text| target(text)).collect()),
+                ..Sandbox::default()
+            },
+            ..super::super::Role::of(AgentKind::Claude)
+        };
+        assert_eq!(workflow.sandbox_of_commands(), Sandbox::default());
+        workflow.roles.insert("a".into(), role(&["a.org", "b.org"]));
+        workflow.roles.insert("b".into(), role(&["b.org", "c.org"]));
+        workflow.roles.insert("c".into(), super::super::Role::of(AgentKind::Codex));
+        let common = workflow.sandbox_of_commands();
+        assert_eq!((common.level, common.network), (SandboxLevel::Strict, Some(vec![target("b.org")])));
+    }
+}

@@ -1,0 +1,154 @@
+//! The boundaries of a run: one for each session of a role that is confined, and one for each command of the workflow, which
+//! runs what any of them may have written. What a command is refused stands at the end of what it printed.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fmt::Write as _;
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use baton_agents::{Confined, Ground, SpawnError};
+use baton_core::action::SpawnSpec;
+use baton_core::workflow::{Role, Sandbox};
+use baton_core::{RunId, SessionId};
+use baton_sandbox::{Boundary, BoundaryError, Machine, Refused};
+use baton_store::StateDir;
+use baton_workspace::Workspace;
+
+use crate::error::Source;
+use crate::sessions::{self, INSIDE, NotStarted};
+
+/// The folder of a session with its agent's conversations.
+const CONVERSATIONS: &str = "conversations";
+/// Beginning of the names of folders of commands, among those of sessions.
+const COMMAND: &str = "command";
+
+/// What boundaries of a run are made of. Clones share it.
+#[derive(Clone, Debug)]
+pub(crate) struct Boundaries(Arc<Parts>);
+
+/// What it takes to make one.
+#[derive(Debug)]
+pub(crate) struct Parts {
+    pub(crate) run: RunId,
+    pub(crate) state: StateDir,
+    /// The workspace of the run.
+    pub(crate) workspace: PathBuf,
+    pub(crate) own_exe: PathBuf,
+    pub(crate) environment: BTreeMap<OsString, OsString>,
+    pub(crate) machine: Machine,
+    /// What commands of the workflow are confined to.
+    pub(crate) of_commands: Sandbox,
+    /// Makes names of folders unlike each other.
+    pub(crate) ordinal: AtomicU64,
+}
+
+impl Parts {
+    fn folder(&self, session: &SessionId) -> PathBuf {
+        sessions::folder(&self.state, &self.run, session)
+    }
+
+    /// Where a session keeps its agent's conversations, beside its boundary: a link, where it goes on in one that another
+    /// session began.
+    fn conversations(&self, spec: &SpawnSpec) -> io::Result<PathBuf> {
+        let own = self.folder(&spec.session).join(CONVERSATIONS);
+        let before = spec.continues.as_ref().map(|before| self.folder(before).join(CONVERSATIONS));
+        // One that was not confined kept its own elsewhere, and cannot be gone on with.
+        match before.and_then(|before| before.canonicalize().ok()) {
+            Some(before) => {
+                DirBuilder::new().recursive(true).mode(0o700).create(self.folder(&spec.session))?;
+                // A host may have died here.
+                let _ = fs::remove_file(&own);
+                std::os::unix::fs::symlink(before, &own)?;
+            }
+            None => DirBuilder::new().recursive(true).mode(0o700).create(&own)?,
+        }
+        own.canonicalize()
+    }
+}
+
+/// A workspace in which commands are confined, while this lives.
+pub(crate) struct Within {
+    pub(crate) workspace: Workspace,
+    confined: Option<(Boundary, Refused)>,
+}
+
+impl Within {
+    /// What was refused, for people and agents; empty where nothing was.
+    pub(crate) fn refused(&mut self) -> String {
+        let mut said = String::new();
+        let Some((boundary, refused)) = &mut self.confined else { return said };
+        let heard = std::iter::from_fn(|| refused.try_recv().ok());
+        for refusal in heard.chain(boundary.sweep()) {
+            // Nothing fails that writes into a text.
+            let _ = writeln!(said, "[the sandbox did not allow to {refusal}]");
+        }
+        said
+    }
+}
+
+impl Boundaries {
+    pub(crate) fn new(parts: Parts) -> Self {
+        Self(Arc::new(parts))
+    }
+
+    fn ground<'a>(&'a self, tree: &'a Path, session: &SessionId) -> Ground<'a> {
+        let parts = &*self.0;
+        Ground {
+            tree,
+            workspace: &parts.workspace,
+            folder: parts.folder(session).join(INSIDE),
+            conversations: None,
+            own_exe: &parts.own_exe,
+            environment: &parts.environment,
+            hidden: vec![parts.state.root().to_owned()],
+        }
+    }
+
+    /// The boundary of a session, where its role has one.
+    pub(crate) fn of_session(
+        &self,
+        spec: &SpawnSpec,
+        role: &Role,
+        tree: &Path,
+    ) -> Result<Option<Confined>, NotStarted> {
+        if !role.sandbox.is_on() {
+            return Ok(None);
+        }
+        let not_started = |error: SpawnError| {
+            let needs_a_person = error.needs_a_person();
+            NotStarted { needs_a_person, error: error.to_string() }
+        };
+        let conversations = self.0.conversations(spec).map_err(|error| NotStarted {
+            error: format!("the folder for its conversations was not made: {error}"),
+            needs_a_person: false,
+        })?;
+        let ground = Ground { conversations: Some(conversations), ..self.ground(tree, &spec.session) };
+        let wanted = ground.for_agent(spec, role).map_err(not_started)?;
+        match Boundary::open(wanted, &self.0.machine) {
+            Ok((boundary, refused)) => Ok(Some(Confined { boundary, refused })),
+            Err(error) => {
+                let needs_a_person = matches!(error, BoundaryError::Missing(_));
+                Err(NotStarted { needs_a_person, error: error.to_string() })
+            }
+        }
+    }
+
+    /// A tree in which commands of the workflow are run.
+    pub(crate) fn of_command(&self, workspace: Workspace) -> Result<Within, Source> {
+        let parts = &*self.0;
+        if !parts.of_commands.is_on() {
+            return Ok(Within { workspace, confined: None });
+        }
+        let number = parts.ordinal.fetch_add(1, Ordering::Relaxed);
+        let name = SessionId::new(format!("{COMMAND}-{number}"));
+        let root = workspace.root().to_owned();
+        let wanted = self.ground(&root, &name).for_command(&parts.of_commands);
+        let confined = Boundary::open(wanted, &parts.machine)?;
+        Ok(Within { workspace: workspace.within(confined.0.command()), confined: Some(confined) })
+    }
+}

@@ -1,0 +1,330 @@
+//! One boundary, as the host holds it: the private folder, the proxy and the watcher, and the command that stands in the place
+//! of another one.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, DirBuilder, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+use baton_core::facts::Refusal;
+use baton_core::workflow::{Sandbox, SandboxLevel, Target};
+use tokio::net::UnixListener;
+use tokio::task::JoinHandle;
+
+use crate::machine::{Machine, Missing};
+use crate::planted::Planted;
+use crate::proxy;
+use crate::refusals::{Refused, Teller};
+#[cfg(target_os = "linux")]
+use crate::spec::WATCH_SOCKET;
+use crate::spec::{Beside, Kept, PROXY_SOCKET, Spec, TEMPORARY};
+use crate::stages::{ENTER, WORD};
+
+/// Name of the specification.
+const SPEC: &str = "sandbox.json";
+/// Bytes of a socket's path that every system takes.
+const SOCKET_PATH_BYTES: usize = 100;
+
+/// What a boundary is to be made of.
+#[derive(Debug)]
+pub struct Wanted<'a> {
+    /// What was written of it.
+    pub sandbox: &'a Sandbox,
+    /// What may be connected to.
+    pub targets: Vec<Target>,
+    /// The folder that is worked in.
+    pub tree: &'a Path,
+    /// A folder for this boundary alone; made where it is missing.
+    pub folder: PathBuf,
+    /// This program.
+    pub own_exe: &'a Path,
+    /// The user's home.
+    pub home: Option<&'a Path>,
+    /// Where programs are found.
+    pub path: Option<&'a OsStr>,
+    /// Programs that must be there, wherever they lie.
+    pub programs: Vec<PathBuf>,
+    /// The agent's own settings.
+    pub settings: Vec<Settings>,
+    /// What stays as it is in the tree, relative to it.
+    pub protect: Vec<PathBuf>,
+    /// What of it is taken away where it appears, since others would run it or be changed by it.
+    pub planted: Vec<PathBuf>,
+    /// What belongs to the tree and lies elsewhere.
+    pub beside: Vec<Beside>,
+    /// Folders of the host's that nobody inside sees, whatever may be read.
+    pub hidden: Vec<PathBuf>,
+    /// The program mounts something itself.
+    pub mounts: bool,
+}
+
+/// A folder of an agent's settings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// The folder as it is for the user.
+    pub folder: PathBuf,
+    /// What of it the agent reads: settings and credentials.
+    pub files: Vec<String>,
+    /// The variable that moves the folder, for where nothing can be mounted over it.
+    pub variable: &'static str,
+    /// A folder in it that outlives the session, by its name, and where it really is: the agent's conversations.
+    pub kept: Option<(&'static str, PathBuf)>,
+    /// A file that is made for the session: where it is beside the folder, its name in a folder that was moved, its text.
+    pub made: Option<(PathBuf, String, String)>,
+}
+
+/// Why there is no boundary.
+#[derive(Debug, thiserror::Error)]
+pub enum BoundaryError {
+    /// The machine cannot.
+    #[error(transparent)]
+    Missing(#[from] Missing),
+    /// The system refused.
+    #[error("the sandbox was not made: {what} ({}) failed: {source}", path.display())]
+    System {
+        /// What was tried.
+        what: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+/// A boundary that is there. Dropped, its proxy is gone, and so is what was made for it.
+#[derive(Debug)]
+pub struct Boundary {
+    spec: PathBuf,
+    own_exe: PathBuf,
+    level: SandboxLevel,
+    folder: PathBuf,
+    proxy: Option<JoinHandle<()>>,
+    planted: Planted,
+}
+
+impl Drop for Boundary {
+    fn drop(&mut self) {
+        if let Some(proxy) = &self.proxy {
+            proxy.abort();
+        }
+        self.planted.forget(&self.folder);
+        // Credentials in it are links; whatever is left there is nobody's.
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+impl Boundary {
+    /// Makes it. Call within a runtime of tokio.
+    ///
+    /// # Errors
+    /// [`BoundaryError::Missing`] where the machine cannot do what is asked for.
+    pub fn open(wanted: Wanted<'_>, machine: &Machine) -> Result<(Self, Refused), BoundaryError> {
+        let level = wanted.sandbox.level;
+        machine.can(level)?;
+        let folder = &wanted.folder;
+        let failed = |what: &'static str, path: &Path| {
+            let path = path.to_owned();
+            move |source| BoundaryError::System { what, path, source }
+        };
+        // What a boundary of this name left behind is nobody's.
+        let _ = fs::remove_dir_all(folder);
+        let below = folder.join(TEMPORARY);
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&below)
+            .map_err(failed("making its folder", &below))?;
+        let folder = folder.canonicalize().map_err(failed("finding its folder", folder))?;
+        let found = fs::symlink_metadata(wanted.tree).map_err(failed("looking at the tree", wanted.tree))?;
+        let mut spec = Spec {
+            level,
+            own_exe: wanted.own_exe.to_owned(),
+            bwrap: machine.bwrap.clone().ok(),
+            tree: wanted.tree.to_owned(),
+            tree_id: (found.dev(), found.ino()),
+            home: wanted.home.map(Path::to_owned),
+            programs: wanted
+                .programs
+                .iter()
+                .flat_map(|program| what_belongs_to(program, wanted.path))
+                .collect(),
+            read: resolved(wanted.sandbox.read.as_deref(), wanted.home, wanted.tree),
+            write: resolved(wanted.sandbox.write.as_deref(), wanted.home, wanted.tree),
+            hide: resolved(Some(&wanted.sandbox.hide), wanted.home, wanted.tree),
+            masked: Vec::new(),
+            protect: wanted.protect,
+            beside: wanted.beside,
+            settings: Vec::new(),
+            environment: Vec::new(),
+            ports: wanted.targets.iter().map(Target::port).collect(),
+            loopback: wanted.targets.iter().filter_map(loopback).collect(),
+            mounts: wanted.mounts,
+            folder: folder.clone(),
+        };
+        let hidden = wanted.hidden.into_iter().filter_map(|hidden| hidden.canonicalize().ok());
+        let (in_tree, elsewhere): (Vec<_>, _) = hidden.partition(|hidden| hidden.starts_with(wanted.tree));
+        spec.hide.extend(in_tree);
+        spec.masked = elsewhere;
+        for settings in wanted.settings {
+            lay(&mut spec, settings).map_err(failed("laying out the agent's settings", &folder))?;
+        }
+        let planted = Planted::watch(wanted.tree, wanted.planted);
+        planted.note(&folder).map_err(failed("writing what is not there", &folder))?;
+        let path = folder.join(SPEC);
+        write(&path, &spec).map_err(failed("writing what is there", &path))?;
+        let (teller, refused) = Teller::new();
+        let proxy = match level {
+            SandboxLevel::Strict => {
+                let listener = listen(&folder.join(PROXY_SOCKET)).and_then(UnixListener::from_std);
+                let listener = listener.map_err(failed("listening for the proxy", &folder))?;
+                Some(tokio::spawn(proxy::serve(listener, wanted.targets.into(), teller.clone())))
+            }
+            SandboxLevel::Off | SandboxLevel::Write => None,
+        };
+        #[cfg(target_os = "linux")]
+        {
+            let listener = listen(&folder.join(WATCH_SOCKET)).and_then(|listener| {
+                listener.set_nonblocking(false)?;
+                Ok(listener)
+            });
+            let listener = listener.map_err(failed("listening for the watcher", &folder))?;
+            crate::watch::watch(listener, spec, teller);
+        }
+        Ok((Self { spec: path, own_exe: wanted.own_exe.to_owned(), level, folder, proxy, planted }, refused))
+    }
+
+    /// What is called in the place of a program: the program, and what comes before the program's own name and arguments.
+    pub fn command(&self) -> Vec<OsString> {
+        let own: [&OsStr; 5] =
+            [self.own_exe.as_os_str(), WORD.as_ref(), ENTER.as_ref(), self.spec.as_os_str(), "--".as_ref()];
+        own.map(OsStr::to_owned).to_vec()
+    }
+
+    /// Takes away what has appeared in the tree, once nobody is inside any more, and says what of it.
+    pub fn sweep(&self) -> Vec<Refusal> {
+        self.planted.sweep()
+    }
+
+    /// The private folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The private folder, as whoever is inside sees it.
+    pub fn inside(&self) -> &Path {
+        match self.level {
+            SandboxLevel::Strict => Path::new(crate::spec::INSIDE),
+            SandboxLevel::Off | SandboxLevel::Write => &self.folder,
+        }
+    }
+}
+
+/// The agent's settings: mounted over where they are, or moved to the private folder.
+fn lay(spec: &mut Spec, settings: Settings) -> io::Result<()> {
+    let Settings { folder, files, variable, kept, made } = settings;
+    match spec.level {
+        SandboxLevel::Strict => {
+            let made = match made {
+                Some((at, name, text)) => {
+                    let source = spec.folder.join(&name);
+                    private(&source)?.write_all(text.as_bytes())?;
+                    Some((at, source))
+                }
+                None => None,
+            };
+            let kept = kept.map(|(name, source)| (folder.join(name), source));
+            spec.settings.push(Kept { folder, files, kept, made });
+        }
+        SandboxLevel::Off | SandboxLevel::Write => {
+            let moved = spec.folder.join(variable.to_ascii_lowercase());
+            DirBuilder::new().mode(0o700).create(&moved)?;
+            // A link is written through to where nothing may be written, and replaced in the folder alone.
+            for name in &files {
+                let there = folder.join(name);
+                if there.exists() {
+                    std::os::unix::fs::symlink(&there, moved.join(name))?;
+                }
+            }
+            if let Some((name, source)) = kept {
+                std::os::unix::fs::symlink(&source, moved.join(name))?;
+                spec.write.push(source);
+            }
+            if let Some((_, name, text)) = made {
+                private(&moved.join(name))?.write_all(text.as_bytes())?;
+            }
+            spec.environment.push((variable.to_owned(), moved.into_os_string()));
+        }
+    }
+    Ok(())
+}
+
+fn private(path: &Path) -> io::Result<fs::File> {
+    OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
+}
+
+fn write(path: &Path, spec: &Spec) -> io::Result<()> {
+    private(path)?.write_all(&serde_json::to_vec(spec)?)
+}
+
+/// A socket, by a name that is short enough for its address.
+fn listen(path: &Path) -> io::Result<std::os::unix::net::UnixListener> {
+    let listener = if path.as_os_str().len() <= SOCKET_PATH_BYTES || !cfg!(target_os = "linux") {
+        std::os::unix::net::UnixListener::bind(path)?
+    } else {
+        let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
+            return Err(io::ErrorKind::InvalidInput.into());
+        };
+        let folder = fs::File::open(folder)?;
+        let short = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&folder));
+        std::os::unix::net::UnixListener::bind(Path::new(&short).join(name))?
+    };
+    listener.set_nonblocking(true)?;
+    Ok(listener)
+}
+
+/// An address of this machine that the user has named.
+fn loopback(target: &Target) -> Option<std::net::SocketAddr> {
+    let address = target.address().filter(std::net::IpAddr::is_loopback)?;
+    Some(std::net::SocketAddr::new(address, target.port()))
+}
+
+/// Paths as they are written, from the home or the tree.
+fn resolved(paths: Option<&[String]>, home: Option<&Path>, tree: &Path) -> Vec<PathBuf> {
+    let resolve = |path: &String| match path.strip_prefix("~/") {
+        Some(rest) => home.map(|home| home.join(rest)),
+        None => Some(tree.join(path)),
+    };
+    paths.into_iter().flatten().filter_map(resolve).collect()
+}
+
+/// A program with what it is made of: where it really lies, the packages beside it, and the interpreter that its first line
+/// names.
+fn what_belongs_to(program: &Path, path: Option<&OsStr>) -> Vec<PathBuf> {
+    let mut found = vec![program.to_owned()];
+    let Ok(real) = program.canonicalize() else { return found };
+    let mut packages = real.ancestors().filter(|above| above.ends_with("node_modules"));
+    found.push(packages.by_ref().last().map_or_else(|| real.clone(), Path::to_owned));
+    let mut head = [0; 256];
+    let read =
+        fs::File::open(&real).and_then(|mut file| io::Read::read(&mut file, &mut head)).unwrap_or_default();
+    let head = String::from_utf8_lossy(&head[..read]);
+    if let Some(words) = head.lines().next().and_then(|line| line.strip_prefix("#!")) {
+        let mut words =
+            words.split_whitespace().skip_while(|word| word.ends_with("/env") || word.starts_with('-'));
+        if let Some(interpreter) = words.next() {
+            let folders = path.into_iter().flat_map(std::env::split_paths);
+            let named = match interpreter.contains('/') {
+                true => Some(PathBuf::from(interpreter)),
+                false => folders.map(|folder| folder.join(interpreter)).find(|program| program.is_file()),
+            };
+            found.extend(
+                named
+                    .iter()
+                    .flat_map(|program| [Some(program.clone()), program.canonicalize().ok()])
+                    .flatten(),
+            );
+        }
+    }
+    found
+}

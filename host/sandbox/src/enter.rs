@@ -1,0 +1,49 @@
+//! The first stage: lays out what is there, and becomes what confines. It runs outside, where the host runs.
+
+use std::convert::Infallible;
+use std::ffi::OsString;
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context as _, bail};
+use baton_core::workflow::SandboxLevel;
+
+#[cfg(target_os = "linux")]
+use crate::laid::Laid;
+use crate::spec::Spec;
+#[cfg(target_os = "linux")]
+use crate::stages::INNER;
+use crate::stages::{BECOME, WORD};
+
+/// Becomes the next stage.
+pub(crate) fn enter(path: &Path, program: &[OsString]) -> anyhow::Result<Infallible> {
+    let spec = Spec::read(path).with_context(|| format!("reading {}", path.display()))?;
+    match spec.level {
+        SandboxLevel::Off => bail!("nothing is confined by the level \"off\""),
+        SandboxLevel::Write => {
+            let mut command = Command::new(&spec.own_exe);
+            command.args([WORD, BECOME]).arg(path).arg("--").args(program);
+            Err(command.exec()).with_context(|| spec.own_exe.display().to_string())
+        }
+        SandboxLevel::Strict => strict(&spec, path, program),
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn strict(spec: &Spec, path: &Path, program: &[OsString]) -> anyhow::Result<Infallible> {
+    let bwrap = spec.bwrap.as_ref().context("nobody has looked for bubblewrap")?;
+    let laid = Laid::out(spec)?;
+    let held = serde_json::to_string(&laid.held).context("writing what is held")?;
+    // Inside, the specification lies where the private folder is.
+    let name = path.file_name().context("the specification has no name")?;
+    let mut command = Command::new(bwrap);
+    command.args(&laid.arguments).arg("--").arg(&spec.own_exe).args([WORD, INNER]);
+    command.arg(spec.inside().join(name)).arg(held).arg("--").args(program);
+    Err(command.exec()).with_context(|| bwrap.display().to_string())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn strict(_: &Spec, _: &Path, _: &[OsString]) -> anyhow::Result<Infallible> {
+    bail!("this system has nothing that confines a program")
+}

@@ -1,0 +1,43 @@
+//! What was refused, told once each. Whoever is confined can ask for anything as often as it likes; the host hears of a
+//! bounded number of different things.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use baton_core::facts::{Refusal, RefusalKind};
+use tokio::sync::mpsc;
+
+/// Different things that are told of one boundary.
+const TOLD_MAX: usize = 200;
+/// Bytes of what was asked for.
+const TARGET_BYTES: usize = 512;
+
+/// Hears what was refused.
+pub type Refused = mpsc::UnboundedReceiver<Refusal>;
+
+/// Tells what was refused. Clones tell the same listener.
+#[derive(Clone, Debug)]
+pub(crate) struct Teller {
+    told: Arc<Mutex<HashSet<Refusal>>>,
+    // Bounded by what is told.
+    listener: mpsc::UnboundedSender<Refusal>,
+}
+
+impl Teller {
+    pub(crate) fn new() -> (Self, Refused) {
+        let (listener, refused) = mpsc::unbounded_channel();
+        (Self { told: Arc::default(), listener }, refused)
+    }
+
+    pub(crate) fn tell(&self, kind: RefusalKind, target: &str) {
+        let mut target = target.to_owned();
+        target.truncate(target.floor_char_boundary(TARGET_BYTES));
+        let refusal = Refusal { kind, target };
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        if told.len() < TOLD_MAX && told.insert(refusal.clone()) {
+            tracing::info!("the sandbox refused to {refusal}");
+            // Whoever listened may have gone, with the session.
+            let _ = self.listener.send(refusal);
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! The network inside of a strict boundary: connections to a port of its own loopback are carried to the proxy's socket. What
+//! the user has allowed of this machine's own loopback is there at its own address as well.
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, copy_bidirectional};
+use tokio::net::{TcpListener, TcpStream, UnixStream};
+
+/// The answer of the proxy is longer than this only where it refuses.
+const ANSWER_BYTES: usize = 4096;
+
+/// Listens on a port of the loopback and gives its address. The tasks run until the runtime ends.
+pub(crate) async fn listen(proxy: &Path, loopback: &[SocketAddr]) -> io::Result<SocketAddr> {
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    let own = listener.local_addr()?;
+    tokio::spawn(serve(listener, proxy.to_owned(), None));
+    for address in loopback {
+        let listener = TcpListener::bind(address).await?;
+        tokio::spawn(serve(listener, proxy.to_owned(), Some(*address)));
+    }
+    Ok(own)
+}
+
+async fn serve(listener: TcpListener, proxy: PathBuf, to: Option<SocketAddr>) {
+    loop {
+        match listener.accept().await {
+            Ok((client, _)) => {
+                let proxy = proxy.clone();
+                tokio::spawn(async move {
+                    // Whoever asked sees that the connection is closed.
+                    let _ = carry(client, &proxy, to).await;
+                });
+            }
+            Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
+        }
+    }
+}
+
+async fn carry(mut client: TcpStream, proxy: &Path, to: Option<SocketAddr>) -> io::Result<()> {
+    client.set_nodelay(true)?;
+    let mut host = UnixStream::connect(proxy).await?;
+    if let Some(to) = to {
+        host.write_all(format!("CONNECT {to} HTTP/1.1\r\n\r\n").as_bytes()).await?;
+        let mut answer = Vec::new();
+        while !answer.ends_with(b"\r\n\r\n") {
+            if answer.len() >= ANSWER_BYTES {
+                return Err(io::ErrorKind::InvalidData.into());
+            }
+            answer.push(host.read_u8().await?);
+        }
+        if !answer.starts_with(b"HTTP/1.1 200 ") {
+            return Err(io::ErrorKind::ConnectionRefused.into());
+        }
+    }
+    copy_bidirectional(&mut client, &mut host).await.map(|_| ())
+}

@@ -1,0 +1,123 @@
+//! `baton __sandbox`: the stages that stand in the place of a command that is confined. Nobody types them.
+
+use std::convert::Infallible;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use anyhow::{Context as _, bail};
+use baton_core::workflow::SandboxLevel;
+
+use crate::spec::{PROXY_SOCKET, Spec, TEMPORARY};
+use crate::{enter, landed, relay};
+
+/// The word that makes this program a stage.
+pub(crate) const WORD: &str = "__sandbox";
+/// The stage outside.
+pub(crate) const ENTER: &str = "enter";
+/// The stage inside, which stays.
+pub(crate) const INNER: &str = "inside";
+/// The stage that becomes the program.
+pub(crate) const BECOME: &str = "become";
+
+/// What a shell says of a program that it cannot start.
+const NOT_STARTED: u8 = 127;
+/// What is said where there is no sandbox to start it in.
+const NOT_CONFINED: u8 = 126;
+
+/// Runs a stage: the arguments after the command's own name.
+pub fn sandbox_main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+    match run(&args.into_iter().collect::<Vec<_>>()) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("baton sandbox: {error:#}");
+            let not_started = error.downcast_ref::<NotStarted>().is_some();
+            ExitCode::from(if not_started { NOT_STARTED } else { NOT_CONFINED })
+        }
+    }
+}
+
+/// The program itself is missing.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: {source}", program.display())]
+struct NotStarted {
+    program: PathBuf,
+    source: std::io::Error,
+}
+
+fn run(args: &[OsString]) -> anyhow::Result<ExitCode> {
+    let words: Vec<Option<&str>> = args.iter().take(1).map(|arg| arg.to_str()).collect();
+    let dashes = args.iter().position(|arg| arg == "--");
+    let (own, program) = match dashes {
+        Some(at) if at + 1 < args.len() => (&args[1.min(at)..at], &args[at + 1..]),
+        _ => bail!("usage: enter|inside|become SPECIFICATION -- PROGRAM [ARGUMENT]..."),
+    };
+    match (words.as_slice(), own) {
+        ([Some(ENTER)], [spec]) => match enter::enter(Path::new(spec), program)? {},
+        ([Some(INNER)], [spec, held]) => inside(Path::new(spec), held, program),
+        ([Some(BECOME)], [spec]) => match become_program(Path::new(spec), program)? {},
+        _ => bail!("this is no stage of the sandbox"),
+    }
+}
+
+/// Carries connections to the host's proxy while the program runs, and ends with it.
+fn inside(path: &Path, held: &OsStr, program: &[OsString]) -> anyhow::Result<ExitCode> {
+    let spec = Spec::read(path).with_context(|| format!("reading {}", path.display()))?;
+    #[cfg(target_os = "linux")]
+    {
+        let held: Vec<crate::laid::Held> =
+            serde_json::from_str(held.to_str().unwrap_or_default()).context("reading what is held")?;
+        crate::laid::hold(&spec.tree, &held)?;
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = held;
+    #[cfg(target_os = "linux")]
+    // The program cannot look into this one.
+    rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable)
+        .context("closing itself to others")?;
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().context("starting the relay")?;
+    let status = runtime.block_on(async {
+        let proxy = relay::listen(&spec.inside().join(PROXY_SOCKET), &spec.loopback).await;
+        let proxy = format!("http://{}", proxy.context("listening inside")?);
+        let mut command = tokio::process::Command::new(&spec.own_exe);
+        command.args([WORD, BECOME]).arg(path).arg("--").args(program);
+        for name in ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"] {
+            command.env(name, &proxy);
+        }
+        for name in ["NO_PROXY", "no_proxy"] {
+            command.env(name, "localhost,127.0.0.1,::1");
+        }
+        // Node's own client heeds the variables when it is told to.
+        command.env("NODE_USE_ENV_PROXY", "1");
+        let mut child = command.spawn().with_context(|| spec.own_exe.display().to_string())?;
+        child.wait().await.context("waiting for the program")
+    });
+    let status = status?;
+    let code = status.code().or(status.signal().map(|signal| 128 + signal)).unwrap_or(i32::from(NOT_STARTED));
+    Ok(ExitCode::from(u8::try_from(code).unwrap_or(u8::MAX)))
+}
+
+/// Gives away what is left to give, and becomes the program.
+fn become_program(path: &Path, program: &[OsString]) -> anyhow::Result<Infallible> {
+    let spec = Spec::read(path).with_context(|| format!("reading {}", path.display()))?;
+    let (name, arguments) = program.split_first().context("no program")?;
+    let mut command = Command::new(name);
+    command.args(arguments).envs(spec.environment.iter().map(|(name, value)| (name, value)));
+    let temporary = match spec.level {
+        // Codex starts no helper that lies in a temporary folder, and keeps its own in its home.
+        SandboxLevel::Strict if spec.home.as_ref().is_some_and(|home| home.starts_with("/tmp")) => {
+            PathBuf::from("/var/tmp")
+        }
+        SandboxLevel::Strict => PathBuf::from("/tmp"),
+        SandboxLevel::Off | SandboxLevel::Write => spec.folder.join(TEMPORARY),
+    };
+    // Claude Code has its own idea of where temporary files go.
+    command.env("TMPDIR", &temporary).env("CLAUDE_CODE_TMPDIR", &temporary);
+    landed::land(&spec).context("confining itself")?;
+    #[cfg(target_os = "linux")]
+    crate::watch::be_watched(&spec);
+    let source = command.exec();
+    Err(NotStarted { program: PathBuf::from(name), source }.into())
+}

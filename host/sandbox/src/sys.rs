@@ -1,0 +1,108 @@
+//! The one place without the compiler's guard: the system calls for a seccomp filter whose hits somebody else hears of.
+//! The filter refuses nothing by itself; what is refused, the namespaces and Landlock refuse.
+#![allow(unsafe_code)]
+
+use std::io;
+use std::os::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
+
+/// A system call that is waited with until somebody has looked at it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Call {
+    id: u64,
+    /// The thread, as the reader's namespace numbers it.
+    pub(crate) thread: u32,
+    /// Its number.
+    pub(crate) number: i64,
+    /// Its arguments.
+    pub(crate) arguments: [u64; 6],
+}
+
+/// The architecture that calls must be of to be looked at.
+#[cfg(target_arch = "x86_64")]
+const ARCHITECTURE: u32 = 0xC000_003E;
+#[cfg(target_arch = "aarch64")]
+const ARCHITECTURE: u32 = 0xC000_00B7;
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+const ARCHITECTURE: u32 = 0;
+
+/// Offsets in what a filter sees: the number, the architecture, the low half of an argument.
+const NUMBER: u32 = 0;
+const ARCH: u32 = 4;
+
+/// Calls of these numbers, made by this thread and what it becomes and starts, are from now on heard of by whoever has
+/// the descriptor.
+pub(crate) fn listen(numbers: &[i64]) -> io::Result<OwnedFd> {
+    let jump = |code: u16, k: u32, jt: u8, jf: u8| libc::sock_filter { code, jt, jf, k };
+    let load = |offset| jump((libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16, offset, 0, 0);
+    let equal = |k, jt, jf| jump((libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16, k, jt, jf);
+    let give = |what| jump((libc::BPF_RET | libc::BPF_K) as u16, what, 0, 0);
+    let mut program =
+        vec![load(ARCH), equal(ARCHITECTURE, 1, 0), give(libc::SECCOMP_RET_ALLOW), load(NUMBER)];
+    for number in numbers {
+        let number = u32::try_from(*number).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
+        program.extend([equal(number, 0, 1), give(libc::SECCOMP_RET_USER_NOTIF)]);
+    }
+    program.push(give(libc::SECCOMP_RET_ALLOW));
+    let length = u16::try_from(program.len()).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
+    let filter = libc::sock_fprog { len: length, filter: program.as_mut_ptr() };
+    // SAFETY: `filter` points to `length` instructions, which live until the call returns; the kernel copies them.
+    let descriptor = unsafe {
+        libc::syscall(
+            libc::SYS_seccomp,
+            libc::SECCOMP_SET_MODE_FILTER,
+            libc::SECCOMP_FILTER_FLAG_NEW_LISTENER,
+            &raw const filter,
+        )
+    };
+    let descriptor = i32::try_from(descriptor).map_err(io::Error::other)?;
+    if descriptor < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the kernel has just made this descriptor for us alone.
+    Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
+}
+
+/// Waits for the next call. None where nobody is left who could make one.
+pub(crate) fn next(listener: BorrowedFd<'_>) -> io::Result<Option<Call>> {
+    loop {
+        let mut poll = libc::pollfd { fd: listener.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+        // SAFETY: `poll` is one entry, and lives until the call returns.
+        if unsafe { libc::poll(&raw mut poll, 1, -1) } < 0 {
+            let error = io::Error::last_os_error();
+            if error.kind() == io::ErrorKind::Interrupted {
+                continue;
+            }
+            return Err(error);
+        }
+        if poll.revents & libc::POLLIN == 0 {
+            return Ok(None);
+        }
+        // SAFETY: all zeros is a value of this record, and what the kernel asks for.
+        let mut heard: libc::seccomp_notif = unsafe { std::mem::zeroed() };
+        // SAFETY: `heard` is of the size that this request writes.
+        let done =
+            unsafe { libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_RECV, &raw mut heard) };
+        if done == 0 {
+            let arguments = heard.data.args;
+            return Ok(Some(Call {
+                id: heard.id,
+                thread: heard.pid,
+                number: heard.data.nr.into(),
+                arguments,
+            }));
+        }
+        match io::Error::last_os_error() {
+            // Whoever made the call was ended meanwhile.
+            error if matches!(error.raw_os_error(), Some(libc::ENOENT | libc::EINTR)) => {}
+            error => return Err(error),
+        }
+    }
+}
+
+/// Lets a call go on as if nobody had looked. One whose caller is gone is gone.
+pub(crate) fn go_on(listener: BorrowedFd<'_>, call: &Call) {
+    let flags = libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32;
+    let mut answer = libc::seccomp_notif_resp { id: call.id, val: 0, error: 0, flags };
+    // SAFETY: `answer` is of the size that this request reads.
+    let _ = unsafe { libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_SEND, &raw mut answer) };
+}

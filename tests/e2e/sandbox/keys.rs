@@ -1,0 +1,240 @@
+//! What people write of the sandbox: in a role, in their own configuration, in a folder's, on the command line.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+
+use baton_runtime::core::notice::Notice;
+use baton_runtime::core::workflow::SandboxLevel;
+
+use crate::can;
+use crate::support::Stage;
+
+/// A job of one objective whose agent is this shell script, with lines of its role and of its phase.
+fn job(script: &str, role: &str, phase: &str) -> Stage {
+    let stage = Stage::new();
+    let job = format!(
+        "name = \"job\"\ngoal = \"Show what happens.\"\n[roles.executor]\nagent = \"process:./agent.sh\"\n{role}\n\
+         [limits]\nretries = 0\nbackoff = \"0s\"\nverifications = 1\n[[phases]]\nid = \"only\"\n{phase}\n[[phases.objectives]]\n\
+         id = \"a\"\ndescription = \"Write a.txt.\"\nfiles = [\"a.txt\"]\n"
+    );
+    stage.write("job.toml", job);
+    let program = stage.write(
+        "agent.sh",
+        format!("#!/bin/sh\ncat > /dev/null\n{script}\necho done > a.txt\necho 'Done: a'\n"),
+    );
+    fs::set_permissions(program, fs::Permissions::from_mode(0o755)).unwrap();
+    stage.write("secret", "the secret");
+    stage
+}
+
+fn config(stage: &Stage, text: &str) {
+    let folder = stage.path(".config/baton");
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("config.toml"), text).unwrap();
+}
+
+#[test]
+fn what_a_machine_cannot_is_an_error_before_anything_starts() {
+    // N6
+    for (arguments, role) in [
+        (&["run", "job.toml"][..], "sandbox = \"strict\""),
+        (&["run", "job.toml", "--sandbox", "strict"], ""),
+        (&["check", "job.toml"], "sandbox = { level = \"strict\" }"),
+    ] {
+        let stage = job("", role, "");
+        // A machine without bubblewrap.
+        let ended = stage.baton_with(arguments, "PATH", "/nowhere").expect(2);
+        ended.says(&["[roles.executor]", "sandbox = \"strict\"", "install the package `bubblewrap`"]);
+        assert!(!stage.has_run() && !stage.workspace.join("a.txt").exists());
+    }
+}
+
+#[test]
+fn a_users_floor_holds_whatever_a_workflow_says() {
+    let stage =
+        job("", "sandbox = { level = \"write\", network = [\"evil.example\"], write = [\"~/x\"] }", "");
+    config(&stage, "[sandbox]\nlevel = \"strict\"\n");
+    stage.baton(&["run", "job.toml"]).expect(2).says(&[
+        "[roles.executor]",
+        "evil.example:443",
+        "config.toml",
+    ]);
+    config(&stage, "[sandbox]\nlevel = \"strict\"\nnetwork = [\"*.example\"]\n");
+    stage.baton(&["run", "job.toml"]).expect(2).says(&["asks to write ~/x", "config.toml"]);
+    // What is not of the open internet is for the user alone, also where nothing else is held.
+    let stage = job("", "sandbox = { level = \"strict\", network = [\"127.0.0.1:80\"] }", "");
+    stage.baton(&["check", "job.toml"]).expect(2).says(&["127.0.0.1:80", "only your own config.toml"]);
+    // A folder's file tightens, and does not loosen.
+    let stage = job("", "", "");
+    config(&stage, "[sandbox]\nlevel = \"strict\"\n");
+    fs::write(stage.workspace.join("baton.toml"), "[sandbox]\nnetwork = [\"evil.example\"]\n").unwrap();
+    stage.baton(&["run", "job.toml"]).expect(2).says(&["baton.toml", "evil.example:443"]);
+    // And what is not understood is never left out.
+    for (text, says) in [
+        ("[sandbox]\nlevl = \"strict\"\n", "levl"),
+        ("sandbox = \"tight\"\n", "sandbox"),
+        ("[sandbox]\nnetwork = [\"https://x.y\"]\n", "is no host"),
+        ("[sandbox]\nwrite = [\"~\"]\n", "write"),
+        ("[sandbox]\nread = [\"/../x\"]\n", ".."),
+    ] {
+        config(&stage, text);
+        stage.baton(&["run", "job.toml"]).expect(2).says(&[says]);
+    }
+}
+
+#[test]
+fn a_run_is_not_gone_on_with_less_confined_than_is_asked_for() {
+    // D8, N6
+    if !can(SandboxLevel::Strict) {
+        return;
+    }
+    let stage = job("exit 3", "", "");
+    stage.baton(&["run", "job.toml"]).expect(5);
+    stage.baton(&["answer", "retry"]).expect(0);
+    let ended = stage.baton(&["run", "job.toml", "--sandbox", "strict"]).expect(2);
+    ended.says(&["began with `sandbox = \"off\"`", "--restart", "--sandbox strict"]);
+    // A sentence and a plan are confined as a workflow is.
+    let stage = Stage::new();
+    let agent =
+        stage.write("agent.sh", "#!/bin/sh\ncat > /dev/null; cat ~/secret > got; echo 'Done: task'\n");
+    stage.write("secret", "the secret");
+    stage.write("PLAN.md", "# The plan\n\n- [ ] Write `got`.\n");
+    fs::set_permissions(&agent, fs::Permissions::from_mode(0o755)).unwrap();
+    let agent = format!("process:{}", agent.display());
+    let confined = ["--agent", &agent, "--sandbox", "strict"];
+    for task in [&["do", "Write got", "--check", "test -e got"][..], &["run", "PLAN.md"]] {
+        let ended = stage.baton(&[task, &confined].concat());
+        ended.says(&["is not allowed to read", "/secret"]);
+        assert_eq!(stage.read("got"), "");
+    }
+}
+
+#[test]
+fn lists_give_and_take() {
+    if !can(SandboxLevel::Strict) {
+        return;
+    }
+    let script =
+        "cat given/secret > got; ls hidden > list 2>&1; echo more >> ~/given/writable/file; cat ~/secret";
+    let role = "sandbox = { level = \"strict\", read = [\"~/given\"], write = [\"~/given/writable\"], hide = [\"hidden\"] }";
+    let stage = job(&script.replace("given/secret", "~/given/secret"), role, "");
+    fs::create_dir_all(stage.path("given/writable")).unwrap();
+    fs::create_dir(stage.workspace.join("hidden")).unwrap();
+    fs::write(stage.workspace.join("hidden/file"), "").unwrap();
+    stage.write("given/secret", "given");
+    stage.baton(&["run", "job.toml"]).expect(0).says(&["is not allowed to read", "/secret: its sandbox"]);
+    assert_eq!((stage.read("got").as_str(), stage.read("list").as_str()), ("given", ""));
+    assert_eq!(fs::read_to_string(stage.path("given/writable/file")).unwrap(), "more\n");
+    // What a policy sees and what a person reads later has it as well.
+    let report = stage.baton(&["report"]).expect(0).stdout;
+    let told = stage.story().count(|notice| matches!(notice, Notice::Refused { .. }));
+    assert!(told >= 1 && report.contains("not allowed by its sandbox"), "{report}");
+}
+
+#[test]
+fn what_others_would_run_does_not_stay_where_it_was_planted() {
+    if !can(SandboxLevel::Strict) {
+        return;
+    }
+    let script = "mkdir .claude; echo '{}' > .claude/settings.json; echo '{}' > .mcp.json; git init -q .";
+    let stage = job(script, "sandbox = \"strict\"", "");
+    stage
+        .baton(&["run", "job.toml"])
+        .expect(0)
+        .says(&["/.mcp.json (it is called .mcp.json.from-sandbox now)"]);
+    for name in [".mcp.json", ".git", ".claude"] {
+        let there = stage.workspace.join(name).exists();
+        assert_eq!(
+            (there, stage.workspace.join(format!("{name}.from-sandbox")).exists()),
+            (false, true),
+            "{name}"
+        );
+    }
+    stage.expect_no_process();
+}
+
+#[test]
+fn commands_of_the_workflow_are_inside_as_well() {
+    if !can(SandboxLevel::Strict) {
+        return;
+    }
+    // The agent writes what is run afterwards.
+    let script = "echo 'cat \"$HOME/secret\" > stolen; echo x > ../outside; true' > check.sh";
+    let phase = "verify = \"sh check.sh\"";
+    let stage = job(script, "sandbox = \"strict\"", phase);
+    let told =
+        format!("[notify]\ncommand = \"cat '{}' > told 2>&1; true\"\n", stage.path("secret").display());
+    let text = fs::read_to_string(stage.path("job.toml"))
+        .unwrap()
+        .replace("[[phases]]\n", &format!("{told}[[phases]]\n"));
+    stage.write("job.toml", text);
+    stage.baton(&["run", "job.toml"]).expect(0);
+    assert_eq!(stage.read("stolen"), "");
+    assert!(stage.read("told").contains("No such file"), "{}", stage.read("told"));
+    assert!(!stage.path("outside").exists());
+    let log = stage.baton(&["artifacts", "show", "verifications/phase-only.log"]).expect(0).stdout;
+    assert!(log.contains("[the sandbox did not allow to read ") && log.contains("/secret]"), "{log}");
+    // Without one, it is stolen.
+    let stage = job(script, "", phase);
+    stage.baton(&["run", "job.toml"]).expect(0);
+    assert_eq!((stage.read("stolen").as_str(), stage.path("outside").exists()), ("the secret", true));
+}
+
+#[test]
+fn the_level_write_holds_files_and_ports() {
+    if !can(SandboxLevel::Write) {
+        return;
+    }
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let script = format!(
+        "echo x > \"$HOME/outside\"; echo x > \"$TMPDIR/mine\" && cat \"$TMPDIR/mine\" \"$HOME/secret\" > got; \
+         /usr/bin/python3 -c 'import socket; socket.create_connection((\"127.0.0.1\", {port}), 5)' 2> tried"
+    );
+    let stage = job(&script, "sandbox = \"write\"", "");
+    let ended = stage.baton(&["run", "job.toml"]).expect(0);
+    ended.says(&[
+        "is not allowed to write",
+        "/outside",
+        &format!("is not allowed to connect to 127.0.0.1:{port}"),
+    ]);
+    assert_eq!(stage.read("got"), "x\nthe secret");
+    assert!(stage.read("tried").contains("Permission"), "{}", stage.read("tried"));
+    assert!(!stage.path("outside").exists());
+    // The control.
+    let stage = job(&script, "", "");
+    stage.baton(&["run", "job.toml"]).expect(0);
+    assert_eq!((stage.read("tried").as_str(), stage.path("outside").exists()), ("", true));
+}
+
+#[test]
+fn a_command_is_tried_before_it_is_trusted() {
+    if !can(SandboxLevel::Strict) {
+        return;
+    }
+    let stage = Stage::new();
+    stage.write("secret", "the secret");
+    let tried = |arguments: &[&str]| {
+        let place = ["--workspace", stage.workspace.to_str().unwrap(), "--state-dir"];
+        let root = stage.state_root();
+        let mut all = vec!["sandbox", "try"];
+        all.extend(place);
+        all.push(root.to_str().unwrap());
+        all.extend(arguments);
+        stage.baton(&all)
+    };
+    let secret = stage.path("secret");
+    let ended = tried(&["--", "sh", "-c", "cat ~/secret; echo x > /usr/y; echo x > mine"]).expect(0);
+    ended.says(&["refused to read ", "/secret", "refused to write /usr/y"]);
+    assert_eq!(stage.read("mine"), "x\n");
+    let ended = tried(&["--read", secret.to_str().unwrap(), "--", "sh", "-c", "cat ~/secret"]).expect(0);
+    assert_eq!(ended.stdout, "the secret");
+    ended.says(&["nothing was refused"]);
+    // The host's own folders are not there, whatever may be read.
+    let state = stage.state_root();
+    let ended = tried(&["--read", state.to_str().unwrap(), "--", "ls", state.to_str().unwrap()]).expect(0);
+    assert_eq!(ended.stdout, "");
+    tried(&["--", "false"]).expect(1);
+    let json = tried(&["--format", "json", "--", "sh", "-c", "cat ~/secret"]).expect(1).stdout;
+    assert!(json.contains("\"kind\": \"read\"") && json.contains("\"passed\": false"), "{json}");
+}
