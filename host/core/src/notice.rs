@@ -10,7 +10,7 @@ use crate::input::{ChangeCause, Choice, Pin};
 use crate::observation::{Basis, BriefKind, Capability, OccupancyView};
 use crate::time::{DurationMs, UnixMs};
 use crate::tree::Tree;
-use crate::view::Repair;
+use crate::view::{CommitRow, Repair};
 use crate::workflow::AgentKind;
 
 /// Something a person wants to know.
@@ -66,6 +66,10 @@ pub enum Notice {
         /// Files, at most 100.
         files: Vec<String>,
     },
+    /// What a phase changed is committed; `left` was changed before the run began, and stays as it is.
+    CommittedToBranch { phase: PhaseId, commit: CommitRow, left: Vec<String> },
+    /// What a phase changed is not committed.
+    NotCommitted { phase: PhaseId, why: String },
     /// A split that an agent asked for is not made.
     SplitDeclined { phase: PhaseId, because: String },
     /// What was taken for done is open again.

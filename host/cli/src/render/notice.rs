@@ -10,13 +10,13 @@ use baton_runtime::core::workflow::Scope;
 use baton_runtime::core::{PhaseId, SessionId};
 
 use super::look::{Look, Tone};
-use super::words::{bytes, choices, context_in_full, count, list, source, tokens, turns};
+use super::words::{
+    COMMIT_DIGITS, bytes, choices, committed, context_in_full, count, list, source, tokens, turns,
+};
 use crate::place::Place;
 
 /// Files of a conflict that are named; the session that resolves it knows them all.
 const FILES_SHOWN: usize = 6;
-/// Enough of a commit to find it.
-const COMMIT_DIGITS: usize = 12;
 
 /// A notice in words.
 #[derive(Clone, Debug, PartialEq)]
@@ -113,6 +113,19 @@ pub(crate) fn say(notice: &Notice, run: &str, place: &Place, look: &Look) -> Sai
                 bytes(*text_bytes)
             ),
         ),
+        Notice::CommittedToBranch { commit, left, .. } => {
+            if !left.is_empty() {
+                let files = list(&left[..left.len().min(FILES_SHOWN)]);
+                let beyond = match left.len().saturating_sub(FILES_SHOWN) {
+                    0 => String::new(),
+                    beyond => format!(" and {beyond} more"),
+                };
+                more.push(format!("not committed, since changed before the run began: {files}{beyond}"));
+            }
+            let on = if commit.branch.is_empty() { String::new() } else { format!(" on {}", commit.branch) };
+            ("commit", Tone::Good, format!("{}{on}", committed(commit)))
+        }
+        Notice::NotCommitted { why, .. } => ("commit", Tone::Warn, format!("not committed: {why}")),
         Notice::SplitDeclined { because, .. } => {
             ("split", Tone::Warn, format!("not split, as its agent asked: {because}"))
         }
@@ -337,6 +350,8 @@ fn about(notice: &Notice) -> (Option<PhaseId>, Option<SessionId>) {
         | Notice::NotReviewed { phase }
         | Notice::LeftOut { phase, .. }
         | Notice::Unseen { phase, .. }
+        | Notice::CommittedToBranch { phase, .. }
+        | Notice::NotCommitted { phase, .. }
         | Notice::SplitDeclined { phase, .. }
         | Notice::HandoffReviewed { phase, .. }
         | Notice::Retrying { phase, .. }

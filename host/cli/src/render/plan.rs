@@ -5,7 +5,9 @@ use baton_runtime::core::Tree;
 use baton_runtime::core::action::SpawnSpec;
 use baton_runtime::core::input::Pin;
 use baton_runtime::core::observation::BriefKind;
-use baton_runtime::core::workflow::{AgentKind, EXECUTOR, Limits, Permission, Role, Scope, Workflow};
+use baton_runtime::core::workflow::{
+    AgentKind, CommitTime, EXECUTOR, Limits, Permission, Role, Scope, Workflow,
+};
 use baton_runtime::{DryRun, PlannedSession};
 use serde_json::{Value, json};
 
@@ -41,6 +43,9 @@ pub(crate) fn text(plan: &DryRun, workflow: &Workflow, place: &Place, way: Launc
     for command in &workflow.setup {
         text.push_str(&format!("setup      {command}\n"));
     }
+    if workflow.has_commits() {
+        text.push_str(&format!("commits    {}\n", commits(workflow)));
+    }
     for pin in in_place(&plan.pins) {
         text.push_str(&format!(
             "policy     {:10}  {}  component {}  settings {}{}\n",
@@ -59,6 +64,25 @@ pub(crate) fn text(plan: &DryRun, workflow: &Workflow, place: &Place, way: Launc
         text.push_str(&format!("\n{}: {question}\n", look.paint(Tone::Warn, "It would then ask you")));
     }
     text
+}
+
+/// When the host commits, and where: "after each phase, on work/{run}".
+fn commits(workflow: &Workflow) -> String {
+    let when = |time| match time {
+        CommitTime::Off => "never",
+        CommitTime::Phase => "after it",
+        CommitTime::Objective => "where objectives are done",
+    };
+    let of_all = match workflow.commits.when {
+        CommitTime::Off => "after no phase",
+        CommitTime::Phase => "after each phase",
+        CommitTime::Objective => "where objectives are done, and after each phase",
+    };
+    let others = workflow.phases.iter().filter_map(|phase| Some((phase, phase.commit?)));
+    let others = others.filter(|(_, time)| *time != workflow.commits.when);
+    let others: String = others.map(|(phase, time)| format!("; of {} {}", phase.id, when(time))).collect();
+    let branch = workflow.commits.branch.as_ref().map(|branch| format!(", on {branch}")).unwrap_or_default();
+    format!("{of_all}{others}{branch}")
 }
 
 /// Where a policy decides and which file says so, where that is not the rule.
@@ -180,6 +204,7 @@ pub(crate) fn json(plan: &DryRun, workflow: &Workflow, way: Launch) -> Value {
         "detached": way != Launch::Inline,
         "limits": workflow.limits,
         "setup": workflow.setup,
+        "commits": workflow.commits,
         "pins": in_place(&plan.pins),
         "sessions": sessions,
         "question": plan.question,

@@ -150,6 +150,9 @@ fn phase_section(look: &Look, phase: &PhaseRow, view: &RunView) -> String {
     if let Some(score) = phase.score {
         text.push_str(&format!("  review    {score} of 100\n"));
     }
+    for commit in &phase.commits {
+        text.push_str(&format!("  commit    {}\n", words::committed(commit)));
+    }
     // Where it is done its tree is gone: what was in it is where its parent began.
     if !phase.tree.is_workspace() && phase.status != PhaseStatus::Done {
         text.push_str(&format!("  work tree {}\n", phase.tree));

@@ -11,7 +11,7 @@ use crate::text::Text;
 
 use super::Run;
 use super::session::Session;
-use super::step::{AfterBudget, AfterEnd, AfterSummary, Pause, Step, Succession};
+use super::step::{AfterBudget, AfterCommit, AfterEnd, AfterSummary, Pause, Step, Succession};
 
 impl Run {
     /// A prompt or a session ended: first what is on disk, then what a policy says of it (A5).
@@ -77,6 +77,7 @@ impl Run {
                 self.succeed(p, then);
             }
             (Step::Committing { .. }, outcome) => self.committed(p, outcome),
+            (Step::CommittingToBranch { then, .. }, outcome) => self.committed_to_branch(p, then, outcome),
             (Step::Restoring { then, .. }, outcome) => self.restored(p, &then, outcome),
             (Step::Verifying { check, of, .. }, outcome) => self.verified(p, check, of, outcome),
             (Step::Checkpointing { parts, .. }, outcome) => self.checkpointed(p, &parts, outcome),
@@ -300,6 +301,7 @@ impl Run {
         let beside = self.at_work_beside(p);
         for q in &beside {
             self.phases[*q].has_company = true;
+            self.phases[*q].kept.in_company = true;
         }
         let phase = &mut self.phases[p];
         phase.news = true;
@@ -321,6 +323,7 @@ impl Run {
             phase.has_company = false;
         }
         phase.has_company |= !beside.is_empty();
+        phase.kept.in_company |= !beside.is_empty();
         phase.refused = None;
         if prompt == 1 {
             phase.not_taken = None;
@@ -362,7 +365,9 @@ impl Run {
 
     /// What is finished is verified; else the fixed order asks splitting, then compaction.
     pub(super) fn cross_boundary(&mut self, p: usize) {
-        if self.phases[p].is_finished() {
+        if self.commits_at_boundary(p) {
+            self.commit_to_branch(p, AfterCommit::Boundary);
+        } else if self.phases[p].is_finished() {
             self.prove(p);
         } else if !self.pause_at_ceiling(p) {
             if !self.has_live_session(p) {
