@@ -96,9 +96,19 @@ pub enum Notice {
     /// A handoff was looked at again before a session starts from it (C9).
     HandoffReviewed { phase: PhaseId, path: String, staleness: Staleness, commits_since: u32 },
     /// A provider's limit: the clocks stand still (B4–B6).
-    QuotaWait { phase: PhaseId, session: SessionId, cause: QuotaCause, since: UnixMs, until: Option<UnixMs> },
-    /// The wait is over.
-    QuotaOver { phase: PhaseId, session: SessionId, waited: DurationMs },
+    QuotaWait {
+        phase: PhaseId,
+        session: SessionId,
+        cause: QuotaCause,
+        since: UnixMs,
+        until: Option<UnixMs>,
+        /// When the host tries again where nobody said until when; absent where the agent waits by itself.
+        retry_at: Option<UnixMs>,
+        /// Which wait of the host's in this phase, from 1.
+        time: u32,
+    },
+    /// The wait is over. Where nobody had said how long, it is only tried again.
+    QuotaOver { phase: PhaseId, session: SessionId, waited: DurationMs, is_try: bool },
     /// Something failed and is tried again.
     Retrying { phase: PhaseId, attempt: u32, of: u32, after: DurationMs, because: String },
     /// A phase was split (D7).

@@ -181,10 +181,19 @@ pub(crate) fn say(notice: &Notice, run: &str, place: &Place, look: &Look) -> Sai
             let word = staleness.name().replace('-', " ");
             ("handoff", tone, format!("{path} is {word}: {} since", count(*commits_since, "commit")))
         }
-        Notice::QuotaWait { cause, until, .. } => {
-            let until =
-                until.map_or(" for the provider".to_owned(), |until| format!(" until {}", look.clock(until)));
-            ("quota", Tone::Warn, format!("{cause}: waits{until}; this does not count as time"))
+        Notice::QuotaWait { cause, until, retry_at, time, .. } => {
+            let waits = match (until, retry_at) {
+                (Some(until), _) => format!("waits until {}", look.clock(*until)),
+                (None, Some(at)) => {
+                    let time = if *time > 1 { format!(", wait {time} of this phase") } else { String::new() };
+                    format!("nobody said for how long; tries again at {}{time}", look.clock(*at))
+                }
+                (None, None) => "the agent waits for the provider".to_owned(),
+            };
+            ("quota", Tone::Warn, format!("{cause}: {waits}; this does not count as time"))
+        }
+        Notice::QuotaOver { waited, is_try: true, .. } => {
+            ("quota", Tone::Plain, format!("tries again after {waited}, which did not count"))
         }
         Notice::QuotaOver { waited, .. } => {
             ("quota", Tone::Good, format!("over after {waited}, which did not count; the work goes on"))

@@ -10,6 +10,7 @@ use crate::observation::{Basis, BriefKind, ObjectiveStatus, Occasion, SessionSta
 use crate::text::Text;
 
 use super::Run;
+use super::conversation::NOT_RESUMED;
 use super::session::Session;
 use super::step::{AfterBudget, AfterCommit, AfterEnd, AfterSummary, Pause, Step, Succession};
 
@@ -222,8 +223,7 @@ impl Run {
             Step::Ending { then } => self.after_end(p, then),
             // The conversation is gone, or the agent would not: a handoff of what is known, and nothing is counted.
             Step::Working { .. } | Step::Readying { .. } if !exit.by_host && self.could_not_resume(p) => {
-                let because = "the agent could not go on in its own conversation";
-                self.hand_over(p, Succession::Uncounted, because);
+                self.hand_over(p, Succession::Uncounted, NOT_RESUMED);
             }
             Step::Working { focus, .. } => self.measure(p, Occasion::SessionEnded, focus),
             Step::Readying { .. } => self.measure(p, Occasion::SessionEnded, Vec::new()),
