@@ -102,6 +102,24 @@ fn an_unfinished_run_of_a_plan_goes_on_and_tells_what_has_changed_in_it() {
     assert_eq!(stage.story().view.objectives(), (8, 8));
 }
 
+// D8
+#[test]
+fn a_box_that_a_person_opens_stays_open_when_the_run_is_taken_up() {
+    let stage = stage();
+    let run = [&["run", "PLAN.md"][..], &PLAYED].concat();
+    let killed: Ended =
+        command(&stage, &run).env("BATON_KILL_AT", "effect-before:20").output().unwrap().into();
+    assert_eq!(killed.code, None, "{killed:?}");
+    stage.expect_no_process();
+    let opened = stage.read("PLAN.md").replace("[x] Write `a.txt`", "[ ] Write `a.txt`");
+    assert!(opened.contains("[x] Write `b.txt`"), "{opened}");
+    fs::write(stage.workspace.join("PLAN.md"), opened).unwrap();
+    let ended = baton(&stage, &["resume"]).expect(0);
+    assert!(ended.stdout.contains("8 of 9 boxes ticked"), "{}", ended.stdout);
+    let expected = PLAN.replace("[ ]", "[x]").replace("[x] Write `a.txt`", "[ ] Write `a.txt`");
+    assert_eq!(stage.read("PLAN.md"), expected);
+}
+
 #[test]
 fn a_plan_behind_a_link_is_ticked_and_one_that_is_put_there_later_is_not() {
     let stage = stage();

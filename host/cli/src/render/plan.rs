@@ -1,5 +1,7 @@
 //! A dry run for people and programs: what would be spawned, with which prompts and budgets. Starts nothing.
 
+use std::collections::BTreeSet;
+
 use baton_runtime::agents::preview_command;
 use baton_runtime::core::Tree;
 use baton_runtime::core::action::SpawnSpec;
@@ -116,6 +118,9 @@ fn session_text(session: &PlannedSession, workflow: &Workflow, look: &Look) -> S
         permission(&session.role),
         words::count(session.continuations, "continuation"),
     );
+    for allowed in may_run(session, workflow) {
+        text.push_str(&format!("  may run     {allowed}\n"));
+    }
     let command: Vec<String> = command(session, workflow).iter().map(|word| shell_quoted(word)).collect();
     text.push_str(&format!("  command     {}\n", command.join(" ")));
     for command in setup(session, workflow) {
@@ -142,6 +147,24 @@ fn session_text(session: &PlannedSession, workflow: &Workflow, look: &Look) -> S
         }
     }
     text
+}
+
+/// Commands that the agent may run without asking, where its permission leaves that to be said.
+fn may_run(session: &PlannedSession, workflow: &Workflow) -> Vec<String> {
+    let role = &session.role;
+    if matches!(role.agent, AgentKind::Process { .. } | AgentKind::Rehearsal)
+        || role.permission == Permission::Full
+    {
+        return Vec::new();
+    }
+    let phase = workflow.phases.iter().find(|phase| phase.id == session.phase);
+    let of_objectives = phase.into_iter().flat_map(|phase| &phase.objectives);
+    let checks = of_objectives.filter_map(|objective| objective.verify.as_ref());
+    let checks = checks.chain(session.verify.as_ref()).filter(|_| role.permission == Permission::Edit);
+    let mut all: Vec<String> = role.allow.iter().chain(checks).cloned().collect();
+    let mut seen = BTreeSet::new();
+    all.retain(|command| seen.insert(command.clone()));
+    all
 }
 
 /// What makes the workspace ready for the phase of a session, beside what does for all.
@@ -187,6 +210,7 @@ pub(crate) fn json(plan: &DryRun, workflow: &Workflow, way: Launch) -> Value {
                 "title": session.title,
                 "role": session.role,
                 "command": command(session, workflow),
+                "may_run": may_run(session, workflow),
                 "max_turns": session.max_turns,
                 "turn_ceiling": session.turn_ceiling,
                 "continuations": session.continuations,
