@@ -139,3 +139,27 @@ fn what_cannot_be_committed_is_told_and_a_folder_without_git_is_asked_about() {
     let ended = bare.baton(&["run", "calc.toml"]).expect(5);
     assert!(ended.stderr.contains("`git init` there and retry"), "{}", ended.stderr);
 }
+
+#[test]
+fn a_sentence_and_a_plan_are_committed_where_one_says_so() {
+    let stage = stage("");
+    let script = stage.path("script.toml").display().to_string();
+    let played = ["--agent", "rehearsal", "--script", &script];
+    fs::write(stage.workspace.join("PLAN.md"), "- [ ] Write `a.txt`\n").unwrap();
+    let text = fs::read_to_string(&script).unwrap().replace("objectives.a]", "objectives.write-txt]");
+    stage.write("script.toml", text);
+    let plan = stage.workspace.join("PLAN.md").display().to_string();
+    stage.baton(&[&["run", &plan, "--commit"][..], &played].concat()).expect(0);
+    assert_eq!(stage.git(&["show", "--format=", "--name-only", "main"]), "a.txt\n");
+    // The plan is a person's, who commits it.
+    assert_eq!(stage.git(&["status", "--porcelain"]), "?? PLAN.md\n?? mine.txt\n");
+    assert!(fs::read_to_string(plan).unwrap().contains("[x]"));
+    fs::remove_file(stage.workspace.join("a.txt")).unwrap();
+    stage.git(&["commit", "-q", "-am", "anew"]);
+    stage.baton(&[&["do", "Write", "a.txt", "--commit=objective"][..], &played].concat()).expect(0);
+    assert_eq!(stage.git(&["log", "-1", "--format=%s"]), "Write a.txt\n");
+    stage
+        .baton(&[&["do", "Write", "a.txt", "--commit=often"][..], &played].concat())
+        .expect(2)
+        .says(&["one of phase"]);
+}

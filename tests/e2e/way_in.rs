@@ -389,3 +389,28 @@ fn a_run_in_a_scratch_folder_belongs_to_the_folder_that_it_was_begun_from() {
     let resumed = from(&here, &["resume"], "").expect(0);
     assert!(resumed.stdout.contains("1 of 1 objective"), "{}", resumed.stdout);
 }
+
+#[test]
+fn each_way_in_and_each_look_has_a_form_for_programs() {
+    let stage = stage();
+    let json = |arguments: &[&str]| -> serde_json::Value {
+        let ended = baton(&stage, &[arguments, &["--format", "json"]].concat()).expect(0);
+        serde_json::from_str(&ended.stdout).unwrap_or_else(|error| panic!("{error}: {}", ended.stdout))
+    };
+    let plan = json(&[&["run", "PLAN.md", "--dry-run"][..], &PLAYED].concat());
+    assert_eq!((&plan["record"], plan["sessions"].as_array().unwrap().len()), (&"dry-run".into(), 3));
+    let ran = json(&[&["run", "PLAN.md"][..], &PLAYED].concat());
+    assert_eq!((&ran["record"], &ran["view"]["status"]["ended"]), (&"run".into(), &"done".into()), "{ran}");
+    let sentence = json(&[&["do", "Write", "h.txt", "--dry-run"][..], &PLAYED].concat());
+    assert_eq!(sentence["record"], "dry-run");
+    let detached = json(&[&["do", "Write", "h.txt", "--detach"][..], &PLAYED].concat());
+    let run = detached["run"].as_str().unwrap();
+    until("the run in the background is over", || {
+        let runs = json(&["runs"]);
+        let row = runs["runs"].as_array().unwrap().iter().find(|row| row["run"] == run).cloned();
+        row.is_some_and(|row| row["status"]["ended"] == "done")
+    });
+    assert!(!json(&["log"])["lines"].as_array().unwrap().is_empty());
+    assert!(json(&["diff", run])["files"].is_array());
+    assert_eq!(json(&["init", "Write the docs"])["objectives"], 1);
+}

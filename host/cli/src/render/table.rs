@@ -36,7 +36,9 @@ const LIVE_FROM: [(usize, u16); 6] =
 const LIVE_WIDTHS: [(usize, u16); 5] = [(TURNS, 7), (CTX, 12), (DONE, 5), (STATUS, 13), (CHECK, 6)];
 /// Spaces between two columns.
 const GAP: u16 = 2;
-/// From this width on a warning is a word; below it is its mark.
+/// An id of a phase is cut to so many characters in a narrow table of a run at work.
+const PHASE_WIDTH_MAX: usize = 16;
+/// From this width on a warning is a word, and ids are whole; below it is its mark.
 const WORDS_FROM: u16 = 100;
 /// From this width on there is room to say how long a wait will be.
 const UNTIL_FROM: u16 = 100;
@@ -101,6 +103,9 @@ fn counted(view: &RunView, rest: &[usize]) -> String {
 fn draw(view: &RunView, shown: &[usize], look: &Look, ages: &Ages, is_live: bool) -> String {
     let mut rows: Vec<[Said; COLUMNS]> =
         shown.iter().map(|index| row(view, *index, shown, look, ages)).collect();
+    if is_live && look.width < WORDS_FROM {
+        rows.iter_mut().for_each(|row| row[0].0 = cut(&row[0].0, PHASE_WIDTH_MAX));
+    }
     let mut widths: [u16; COLUMNS] = std::array::from_fn(|column| {
         let texts = rows.iter().map(|row| row[column].0.as_str()).chain([HEADER[column]]);
         u16::try_from(texts.map(|text| text.chars().count()).max().unwrap_or_default()).unwrap_or(u16::MAX)
@@ -149,6 +154,13 @@ fn draw(view: &RunView, shown: &[usize], look: &Look, ages: &Ages, is_live: bool
     table.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
 }
 
+fn cut(text: &str, room: usize) -> String {
+    if text.chars().count() <= room {
+        return text.to_owned();
+    }
+    text.chars().take(room.saturating_sub(1)).chain(['…']).collect()
+}
+
 /// What a session did last, so that its end is seen: a command loses its end, a path its beginning. Of "append notes/inventory.md 4s" it is
 /// the age that stays longest, and then the name of the file.
 fn shortened(last: &str, room: usize) -> String {
@@ -168,7 +180,7 @@ fn shortened(last: &str, room: usize) -> String {
     };
     let cut = match what.split_once(' ') {
         Some((verb, path)) if verb != "$" && !path.contains(' ') => tail(path, room),
-        _ => what.chars().take(room.saturating_sub(1)).chain(['…']).collect(),
+        _ => cut(what, room),
     };
     format!("{cut}{age}")
 }
