@@ -102,6 +102,24 @@ fn an_unfinished_run_of_a_plan_goes_on_and_tells_what_has_changed_in_it() {
     assert_eq!(stage.story().view.objectives(), (8, 8));
 }
 
+// D8
+#[test]
+fn a_box_that_a_person_opens_stays_open_when_the_run_is_taken_up() {
+    let stage = stage();
+    let run = [&["run", "PLAN.md"][..], &PLAYED].concat();
+    let killed: Ended =
+        command(&stage, &run).env("BATON_KILL_AT", "effect-before:20").output().unwrap().into();
+    assert_eq!(killed.code, None, "{killed:?}");
+    stage.expect_no_process();
+    let opened = stage.read("PLAN.md").replace("[x] Write `a.txt`", "[ ] Write `a.txt`");
+    assert!(opened.contains("[x] Write `b.txt`"), "{opened}");
+    fs::write(stage.workspace.join("PLAN.md"), opened).unwrap();
+    let ended = baton(&stage, &["resume"]).expect(0);
+    assert!(ended.stdout.contains("8 of 9 boxes ticked"), "{}", ended.stdout);
+    let expected = PLAN.replace("[ ]", "[x]").replace("[x] Write `a.txt`", "[ ] Write `a.txt`");
+    assert_eq!(stage.read("PLAN.md"), expected);
+}
+
 #[test]
 fn a_plan_behind_a_link_is_ticked_and_one_that_is_put_there_later_is_not() {
     let stage = stage();
@@ -370,4 +388,29 @@ fn a_run_in_a_scratch_folder_belongs_to_the_folder_that_it_was_begun_from() {
     from(&here, &["status"], "").expect(0).says(&["was begun from here"]);
     let resumed = from(&here, &["resume"], "").expect(0);
     assert!(resumed.stdout.contains("1 of 1 objective"), "{}", resumed.stdout);
+}
+
+#[test]
+fn each_way_in_and_each_look_has_a_form_for_programs() {
+    let stage = stage();
+    let json = |arguments: &[&str]| -> serde_json::Value {
+        let ended = baton(&stage, &[arguments, &["--format", "json"]].concat()).expect(0);
+        serde_json::from_str(&ended.stdout).unwrap_or_else(|error| panic!("{error}: {}", ended.stdout))
+    };
+    let plan = json(&[&["run", "PLAN.md", "--dry-run"][..], &PLAYED].concat());
+    assert_eq!((&plan["record"], plan["sessions"].as_array().unwrap().len()), (&"dry-run".into(), 3));
+    let ran = json(&[&["run", "PLAN.md"][..], &PLAYED].concat());
+    assert_eq!((&ran["record"], &ran["view"]["status"]["ended"]), (&"run".into(), &"done".into()), "{ran}");
+    let sentence = json(&[&["do", "Write", "h.txt", "--dry-run"][..], &PLAYED].concat());
+    assert_eq!(sentence["record"], "dry-run");
+    let detached = json(&[&["do", "Write", "h.txt", "--detach"][..], &PLAYED].concat());
+    let run = detached["run"].as_str().unwrap();
+    until("the run in the background is over", || {
+        let runs = json(&["runs"]);
+        let row = runs["runs"].as_array().unwrap().iter().find(|row| row["run"] == run).cloned();
+        row.is_some_and(|row| row["status"]["ended"] == "done")
+    });
+    assert!(!json(&["log"])["lines"].as_array().unwrap().is_empty());
+    assert!(json(&["diff", run])["files"].is_array());
+    assert_eq!(json(&["init", "Write the docs"])["objectives"], 1);
 }

@@ -32,7 +32,19 @@ impl Commands {
                 || self.patterns.iter().any(|pattern| fits(pattern.trim(), command)))
     }
 
-    /// The same of a call as an agent tells it, with what else goes with the command.
+    /// What an agent is told of it before its first prompt; nothing where no command is allowed.
+    pub(crate) fn told(&self) -> Option<String> {
+        let all: Vec<&str> = self.patterns.iter().chain(&self.exact).map(|one| one.trim()).collect();
+        let lines: String = all.iter().map(|one| format!("\n- {one}")).collect();
+        (!all.is_empty()).then(|| {
+            format!(
+                "These commands may be run as they stand, without asking (`*` stands for words of your own):{lines}\n\
+                 Another command, and one of these joined with another, may be refused."
+            )
+        })
+    }
+
+    /// Whether a call as an agent tells it may be made, with what else goes with the command.
     pub(crate) fn allow_call(&self, input: &Value) -> bool {
         let twisted = TWISTS.iter().any(|key| match input.get(key) {
             None | Some(Value::Null | Value::Bool(false)) => false,
@@ -128,6 +140,14 @@ mod tests {
         ] {
             assert!(commands().allows(command), "{command}");
         }
+    }
+
+    #[test]
+    fn an_agent_is_told_what_it_may_run() {
+        let told = commands().told().unwrap();
+        assert!(told.contains("\n- python3 -m unittest*\n- cargo test\n"), "{told}");
+        assert!(told.contains("\n- make check && ./ok.sh\n"), "{told}");
+        assert_eq!(Commands::default().told(), None);
     }
 
     #[test]

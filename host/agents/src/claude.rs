@@ -29,6 +29,9 @@ pub(crate) const CAPABILITIES: Capabilities = Capabilities {
     reports_cost: true,
 };
 
+/// What is said to the model behind the agent's own instructions.
+const MORE_PROMPT: &str = "--append-system-prompt";
+
 /// Lines under way to the agent; each command is one.
 const LINES: usize = 16;
 
@@ -39,6 +42,13 @@ pub(crate) fn command(program: PathBuf, launch: &Launch) -> Invocation {
     let mut args = arguments(&launch.role, launch.spec.turn_ceiling, own, servers);
     let option = if launch.spec.conversation.is_some() { "--resume" } else { "--session-id" };
     args.extend([option.into(), conversation(launch).into()]);
+    let is_set = launch.role.args.iter().any(|arg| arg.starts_with(MORE_PROMPT));
+    if launch.role.permission == Permission::Edit
+        && !is_set
+        && let Some(told) = launch.commands().told()
+    {
+        args.extend([MORE_PROMPT.into(), told.into()]);
+    }
     Invocation { program, args }
 }
 

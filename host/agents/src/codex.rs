@@ -104,6 +104,9 @@ fn thread_start(launch: &Launch) -> Value {
     if let Some(model) = &launch.role.model {
         params["model"] = json!(model);
     }
+    if asks && let Some(told) = launch.commands().told() {
+        params["developerInstructions"] = json!(told);
+    }
     if let Some(thread) = &launch.spec.conversation {
         params["threadId"] = json!(thread);
     }

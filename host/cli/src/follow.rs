@@ -8,7 +8,7 @@ use baton_runtime::core::RunId;
 use baton_runtime::core::view::RunView;
 use baton_runtime::engine::stop_compiling;
 use baton_runtime::store::secrets::mask;
-use baton_runtime::{Attached, Start, attach, workflow_of};
+use baton_runtime::{Attached, Start, attach, run_folder, workflow_of};
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, watch};
@@ -29,6 +29,8 @@ const UPDATES_WAITING: usize = 64;
 const PREPARES: Duration = Duration::from_millis(1200);
 /// How often the ages in the live table move.
 const REDRAW: Duration = Duration::from_secs(1);
+/// The file of a run that says which boxes of its plan are ticked.
+const TICKED: &str = "ticked";
 
 /// Runs until the host leaves, then writes the report to standard output. A host that was launched to work by itself
 /// says so to whoever waits for it, once the run is in the journal.
@@ -55,6 +57,12 @@ pub(crate) fn follow(
         return Ok(Exit::of_view(&view));
     }
     conclude(place, &view, args)
+}
+
+/// The boxes of the plan that a run was made from, as far as they were ticked already.
+fn boxes_of(place: &Place, run: &RunId) -> Option<Boxes> {
+    let boxes = Boxes::of(workflow_of(&place.config, run).ok().flatten()?)?;
+    Some(boxes.remembering(run_folder(&place.config, run).map(|folder| folder.join(TICKED))))
 }
 
 /// Looks on until the run ends, its host is gone, or the person leaves; the run goes on in any case.
@@ -135,7 +143,7 @@ async fn host_and_view(
                     }
                     screen.show(&update, place)?;
                     let boxes = boxes.get_or_insert_with(|| {
-                        workflow_of(&place.config, &update.view.run).ok().flatten().and_then(Boxes::of)
+                        boxes_of(place, &update.view.run)
                     });
                     for line in boxes.iter_mut().flat_map(|boxes| boxes.heed(&update.view)) {
                         screen.say(&line);

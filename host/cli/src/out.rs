@@ -70,6 +70,13 @@ pub(crate) fn complain(error: &anyhow::Error) {
     progress(&format!("baton: {said}"));
 }
 
+/// Puts a text in the place of the last so many rows, the one of the cursor among them. Where the terminal is gone there is nobody to tell.
+pub(crate) fn redraw(rows: usize, text: &str) {
+    let up = if rows > 1 { format!("\u{1b}[{}A", rows - 1) } else { String::new() };
+    let mut stderr = io::stderr().lock();
+    let _ = stderr.write_all(format!("\r{up}\u{1b}[J{text}").as_bytes()).and_then(|()| stderr.flush());
+}
+
 /// Rings the terminal's bell.
 pub(crate) fn bell() {
     let mut stderr = io::stderr().lock();

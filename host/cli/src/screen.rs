@@ -70,7 +70,7 @@ impl Screen {
     pub(crate) fn say(&self, line: &str) {
         match &self.canvas {
             Canvas::Plain(_) => out::progress(line),
-            Canvas::Live(live) => live.say(line),
+            Canvas::Live(live) => live.say(&look::stderr().wrap(line, 2)),
         }
     }
 

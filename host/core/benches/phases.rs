@@ -142,6 +142,7 @@ fn workflow(phases: usize) -> Workflow {
         context: Vec::new(),
         review: None,
         repeat: None,
+        commit: None,
     };
     Workflow {
         roles: [("executor".into(), Role::of(AgentKind::Rehearsal))].into(),

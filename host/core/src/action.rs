@@ -178,6 +178,21 @@ pub enum Action {
         #[serde(default, skip_serializing_if = "is_default")]
         anew: bool,
     },
+    /// Commit what a phase changed in the workspace, on the branch that is checked out there.
+    CommitToBranch {
+        /// Which phase.
+        phase: PhaseId,
+        /// Which of its commits, from 1.
+        ordinal: u32,
+        /// The message.
+        message: String,
+        /// The branch that must be checked out; any where absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        branch: Option<String>,
+        /// These files alone, workspace-relative: others work in the same folder.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        only: Option<Vec<String>>,
+    },
     /// Hold a tree to the commit of its work, and put back what is not as it was: always what was added or removed, and where
     /// `whole` also what was changed. What was there is kept on a ref.
     Restore {
@@ -286,6 +301,7 @@ impl Action {
             Action::Checkpoint { .. } => "checkpoint",
             Action::Branch { .. } => "branch",
             Action::Commit { .. } => "commit",
+            Action::CommitToBranch { .. } => "commit-to-branch",
             Action::Restore { .. } => "restore",
             Action::Merge { .. } => "merge",
             Action::Unmerge { .. } => "unmerge",

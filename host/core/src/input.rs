@@ -9,6 +9,7 @@ use crate::grants::{Grants, Wants};
 use crate::ids::{ActionId, Digest, ObjectiveId, RequestId, RunId, Seq, SessionId};
 use crate::observation::{Attempt, Capability, ItemView, ObjectiveStatus, SplitGroup, is_default};
 use crate::time::UnixMs;
+use crate::view::CommitRow;
 use crate::workflow::{Origin, Scope, Workflow};
 
 /// An input with its place in the journal and its time.
@@ -489,6 +490,13 @@ pub enum Outcome {
         /// What else git ignores there and the workspace does not have, at most 100 paths; a folder ends in `/`.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         unseen: Vec<String>,
+    },
+    /// Of `CommitToBranch`.
+    CommittedToBranch {
+        /// The commit; absent where nothing was left to commit.
+        commit: Option<CommitRow>,
+        /// Files that the phase changed and that were changed before the run began, at most 100: they stay as they are.
+        left: Vec<String>,
     },
     /// Of `Restore`: how the tree differed from the commit, workspace-relative, at most 100 files a list.
     Restored {

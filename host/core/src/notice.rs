@@ -11,7 +11,7 @@ use crate::input::{ChangeCause, Choice, Pin};
 use crate::observation::{Basis, BriefKind, Capability, OccupancyView};
 use crate::time::{DurationMs, UnixMs};
 use crate::tree::Tree;
-use crate::view::Repair;
+use crate::view::{CommitRow, Repair};
 use crate::workflow::AgentKind;
 
 /// Something a person wants to know.
@@ -69,6 +69,10 @@ pub enum Notice {
         /// Files, at most 100.
         files: Vec<String>,
     },
+    /// What a phase changed is committed; `left` was changed before the run began, and stays as it is.
+    CommittedToBranch { phase: PhaseId, commit: CommitRow, left: Vec<String> },
+    /// What a phase changed is not committed.
+    NotCommitted { phase: PhaseId, why: String },
     /// A split that an agent asked for is not made.
     SplitDeclined { phase: PhaseId, because: String },
     /// What was taken for done is open again.
@@ -95,9 +99,19 @@ pub enum Notice {
     /// A handoff was looked at again before a session starts from it (C9).
     HandoffReviewed { phase: PhaseId, path: String, staleness: Staleness, commits_since: u32 },
     /// A provider's limit: the clocks stand still (B4–B6).
-    QuotaWait { phase: PhaseId, session: SessionId, cause: QuotaCause, since: UnixMs, until: Option<UnixMs> },
-    /// The wait is over.
-    QuotaOver { phase: PhaseId, session: SessionId, waited: DurationMs },
+    QuotaWait {
+        phase: PhaseId,
+        session: SessionId,
+        cause: QuotaCause,
+        since: UnixMs,
+        until: Option<UnixMs>,
+        /// When the host tries again where nobody said until when; absent where the agent waits by itself.
+        retry_at: Option<UnixMs>,
+        /// Which wait of the host's in this phase, from 1.
+        time: u32,
+    },
+    /// The wait is over. Where nobody had said how long, it is only tried again.
+    QuotaOver { phase: PhaseId, session: SessionId, waited: DurationMs, is_try: bool },
     /// Something failed and is tried again.
     Retrying { phase: PhaseId, attempt: u32, of: u32, after: DurationMs, because: String },
     /// A phase was split (D7).

@@ -72,6 +72,7 @@ mod show;
 mod split;
 mod step;
 mod summary;
+mod to_branch;
 mod turns;
 mod walk;
 

@@ -175,6 +175,26 @@ pub struct PhaseRow {
     /// Where it works: a work tree's name; empty for the workspace.
     #[serde(default)]
     pub tree: Tree,
+    /// What the host committed of it, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub commits: Vec<CommitRow>,
+}
+
+/// A commit that the host made.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CommitRow {
+    /// Its full id.
+    pub id: String,
+    /// The first line of its message.
+    pub subject: String,
+    /// The branch that holds it; empty where none was checked out.
+    pub branch: String,
+    /// Files that differ from the commit before it.
+    pub files: u32,
+    /// Lines that came, of files that are text.
+    pub added: u64,
+    /// Lines that went, of files that are text.
+    pub removed: u64,
 }
 
 /// Why there is a phase.

@@ -1,6 +1,7 @@
 //! The workflow model: what a person asked for. Reading it from TOML is `workflow/file.rs`; nothing here does IO.
 
 mod agent;
+mod commits;
 pub mod file;
 mod imported;
 pub mod org;
@@ -13,6 +14,8 @@ mod source;
 pub mod turns;
 
 pub use agent::{AgentError, AgentKind, CommandLine};
+pub(crate) use commits::branch_fault;
+pub use commits::{CommitTime, Commits};
 pub use imported::{Imported, ImportedFile};
 pub use paths::Paths;
 pub use policies::{
@@ -86,6 +89,9 @@ pub struct Workflow {
     /// The plan whose boxes are ticked as its objectives are done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<TickedPlan>,
+    /// What the host commits.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub commits: Commits,
 }
 
 /// The weakest evidence that makes an objective done (A11).
@@ -248,6 +254,16 @@ impl Workflow {
         self.role_of(phase).max_turns.or_else(of_mode)
     }
 
+    /// After what the host commits the work of a phase.
+    pub fn commit_time(&self, phase: &Phase) -> CommitTime {
+        phase.commit.unwrap_or(self.commits.when)
+    }
+
+    /// Whether the host commits anything.
+    pub fn has_commits(&self) -> bool {
+        self.phases.iter().any(|phase| self.commit_time(phase) != CommitTime::Off)
+    }
+
     /// The place that says which agent works on a phase, in words: where a person corrects it.
     pub fn agent_place(&self, phase: &Phase) -> String {
         if phase.agent.is_some() {
@@ -393,6 +409,9 @@ pub struct Phase {
     /// Where the loop begins again when this phase finds that the work is not good enough (B10).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeat: Option<Repeat>,
+    /// After what its work is committed, where that is not what the workflow says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<CommitTime>,
 }
 
 /// When a phase may be split (D2). A policy keeps to it; a request by an agent is judged whatever it says.

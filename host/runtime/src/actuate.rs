@@ -17,7 +17,7 @@ use baton_core::workflow::Role;
 use baton_core::{Action, ActionId, Digest, Intent, Outcome, PhaseId, RoleName, RunId, SessionId, Tree};
 use baton_store::secrets::{mask, mask_line};
 use baton_store::{ArtifactStore, StateDir};
-use baton_workspace::{Baseline, Trees};
+use baton_workspace::{Baseline, TreeError, Trees};
 use tokio::io::AsyncWriteExt as _;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -61,6 +61,8 @@ struct Effects {
     named_files: Vec<String>,
     /// The plan whose boxes the host itself ticks: that it changes shows no work of an agent.
     plan: Option<PathBuf>,
+    /// Whether what phases change is committed, and on which branch of the run.
+    commits: Option<Option<String>>,
     own_exe: PathBuf,
     environment: BTreeMap<OsString, OsString>,
     state: StateDir,
@@ -105,6 +107,7 @@ impl Actuator {
             roles: workflow.roles.clone(),
             named_files: objectives.flat_map(|objective| objective.files.iter().cloned()).collect(),
             plan,
+            commits: workflow.has_commits().then(|| workflow.commits.branch_of(run.id())),
             own_exe: parts.own_exe,
             environment: parts.environment,
             state: parts.state,
@@ -203,6 +206,7 @@ impl Effects {
             tree @ (Action::Checkpoint { .. }
             | Action::Branch { .. }
             | Action::Commit { .. }
+            | Action::CommitToBranch { .. }
             | Action::Restore { .. }
             | Action::Merge { .. }
             | Action::Unmerge { .. }
@@ -328,6 +332,9 @@ impl Effects {
                 let start = workspace.baseline(&self.named_files).await?;
                 write_baseline(path, &start).await?;
                 if tree.is_workspace() {
+                    if let Some(branch) = &self.commits {
+                        self.trees.begin_commits(phase, branch.as_deref()).await.map_err(no_commits)?;
+                    }
                     keep_state(&self.state, &self.run, &self.trees, Some(phase)).await;
                 }
                 start
@@ -391,6 +398,16 @@ impl Effects {
 /// The file that has how the workspace was when a phase began.
 pub(crate) fn baseline_name(phase: &PhaseId) -> String {
     format!("baseline-{}.json", Digest::of(phase.as_str()).short())
+}
+
+fn no_commits(error: TreeError) -> Source {
+    let what_helps = match &error {
+        TreeError::NoRepository { .. } => {
+            "; `git init` there and retry, or take `commit` out of the workflow"
+        }
+        _ => "",
+    };
+    format!("its changes cannot be committed, as `commit` says: {error}{what_helps}").into()
 }
 
 fn or_failed(outcome: Result<Outcome, Source>) -> Outcome {

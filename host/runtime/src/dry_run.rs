@@ -244,6 +244,9 @@ impl Play {
                 ignored: Vec::new(),
                 unseen: Vec::new(),
             }),
+            Action::CommitToBranch { .. } => {
+                answer(Outcome::CommittedToBranch { commit: None, left: Vec::new() });
+            }
             Action::Restore { .. } => {
                 answer(Outcome::Restored { changed: Vec::new(), gone: Vec::new(), added: Vec::new() })
             }

@@ -238,11 +238,13 @@ mod tests {
             cause: QuotaCause::Rate,
             since: UnixMs(0),
             until: None,
+            retry_at: None,
+            time: 1,
         }
     }
 
     fn over(phase: &str) -> Notice {
-        Notice::QuotaOver { phase: phase.into(), session: "s1".into(), waited: DurationMs(1) }
+        Notice::QuotaOver { phase: phase.into(), session: "s1".into(), waited: DurationMs(1), is_try: false }
     }
 
     fn paused(text: &str) -> Notice {

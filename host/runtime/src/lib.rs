@@ -93,7 +93,9 @@ pub use project::{
     ReturnStatus, ReturnedArtifact, ReturnedError, ReturnedSplit, WorkItem, WorkItemKind, WorkItems,
     expect_free_folder, progress_of,
 };
-pub use query::{ArtifactEntry, RunRow, artifact, artifacts, journal_of, runs, view_of, workflow_of};
+pub use query::{
+    ArtifactEntry, RunRow, artifact, artifacts, journal_of, run_folder, runs, view_of, workflow_of,
+};
 pub use shadow::{SHADOW_SCHEMA, ShadowAnswer, ShadowStory, shadows_of};
 pub use swap::{OwnPolicies, PolicyChange, UsePolicy, use_policy};
 pub use transcript::{Happened, Transcript, TranscriptLine};

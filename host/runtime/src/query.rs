@@ -1,5 +1,7 @@
 //! Read-only looks at runs and artifacts, with or without a live host. Takes no lock and starts no policy engine.
 
+use std::path::PathBuf;
+
 use baton_core::action::Ending;
 use baton_core::input::ArtifactRef;
 use baton_core::view::{RunStatus, RunView};
@@ -219,6 +221,11 @@ fn open_artifacts(
 }
 
 /// The state directory of a workspace where something has run.
+/// Where a run keeps what is no part of its journal; absent where nothing has run.
+pub fn run_folder(config: &HostConfig, run: &RunId) -> Option<PathBuf> {
+    Some(find_state(config).ok()?.sessions().join(run.as_str()))
+}
+
 pub(crate) fn find_state(config: &HostConfig) -> Result<StateDir, RuntimeError> {
     let found = StateDir::find(&config.state_root, &config.workspace).map_err(|source| {
         RuntimeError::State { what: "cannot look", dir: config.state_root.clone(), source: source.into() }

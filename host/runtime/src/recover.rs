@@ -7,7 +7,7 @@
 //! | `Prompt`, `Compact`, `Interrupt`, `End` | `Lost`: the agent they were for died with the host |
 //! | `WriteHandoff`, `WriteSummaries`, `Offload` | done again: the store keeps the same bytes under the same name once |
 //! | `Assess`, `Inspect`, `Verify` | done again: they look and change nothing of ours |
-//! | `Checkpoint`, `Branch`, `Merge`, `Unmerge`, `Land` | done again: git is asked first what of it is there |
+//! | `Checkpoint`, `Branch`, `CommitToBranch`, `Merge`, `Unmerge`, `Land` | done again: git is asked first what of it is there |
 //! | `Ask`, `Finish` | announced again |
 
 use baton_core::{Action, Input, Intent, Outcome, Run, RunId, Seq, UnixMs};
@@ -108,6 +108,7 @@ fn died_with_host(action: &Action) -> bool {
         | Action::Checkpoint { .. }
         | Action::Branch { .. }
         | Action::Commit { .. }
+        | Action::CommitToBranch { .. }
         | Action::Restore { .. }
         | Action::Merge { .. }
         | Action::Unmerge { .. }

@@ -35,6 +35,8 @@ pub struct AcpDecoder {
     agent: String,
     version: Option<String>,
     ready: bool,
+    /// The session that the agent is asked to take up again; until it answers it tells what was said there before.
+    taking_up: Option<String>,
     used_tokens: Option<u64>,
     /// The fill when the host sent its last prompt.
     used_at_prompt: Option<u64>,
@@ -53,6 +55,8 @@ enum Request {
     Prompt,
     /// Of the host: a prompt that asks for a compaction.
     Compaction,
+    /// Of the host: a session of before is taken up again.
+    TakeUp,
     /// Of the host: anything else.
     Other,
     /// Of the agent: may it do this?
@@ -80,6 +84,10 @@ impl AcpDecoder {
                 self.last_words.clear();
                 self.used_at_prompt = self.used_tokens;
             }
+            "session/load" | "session/resume" => {
+                self.requests.made(message.id, Request::TakeUp);
+                self.taking_up = message.params.session.owned();
+            }
             "" => {
                 if self.requests.answered(message.id) == Some(Request::Permission) {
                     let outcome = message.result.unwrap_or_default().outcome;
@@ -94,6 +102,8 @@ impl AcpDecoder {
 
     fn take(&mut self, message: Message<'_>, out: &mut Vec<AgentEvent>) {
         match message.method.str() {
+            "session/update"
+                if self.taking_up.is_some() && message.params.update.what.str() != "usage_update" => {}
             "session/update" => self.update(message.params.update, out),
             "session/request_permission" if message.id.0.is_some() => {
                 self.requests.made(message.id, Request::Permission);
@@ -107,6 +117,10 @@ impl AcpDecoder {
                 let request = self.requests.answered(message.id);
                 match (message.error, message.result) {
                     (Some(error), _) => self.error(&error, request, out),
+                    (None, answer) if request == Some(Request::TakeUp) => {
+                        let model = answer.and_then(|answer| answer.models.current.owned());
+                        self.opened(self.taking_up.clone(), model, out);
+                    }
                     (None, Some(answer)) => self.answer(answer, request, out),
                     (None, None) => {}
                 }
@@ -130,13 +144,19 @@ impl AcpDecoder {
             bill(&answer, out);
             self.end_prompt(stop_reason.to_owned(), is_error, request, out);
         } else if let Some(agent_session) = answer.session_id.owned() {
-            let (model, version) = (answer.models.current.owned(), self.version.take());
-            if !std::mem::replace(&mut self.ready, true) {
-                out.push(AgentEvent::Ready { agent_session: Some(agent_session), model, version });
-            }
+            self.opened(Some(agent_session), answer.models.current.owned(), out);
         } else if answer.capabilities.0 {
             self.agent = answer.agent.name.owned().unwrap_or_default();
             self.version = answer.agent.version.owned();
+        }
+    }
+
+    /// A session takes prompts from now on.
+    fn opened(&mut self, agent_session: Option<String>, model: Option<String>, out: &mut Vec<AgentEvent>) {
+        self.taking_up = None;
+        let version = self.version.take();
+        if !std::mem::replace(&mut self.ready, true) {
+            out.push(AgentEvent::Ready { agent_session, model, version });
         }
     }
 
@@ -157,6 +177,7 @@ impl AcpDecoder {
         let resets_at = fields.resets_at.time().or(found.resets_at);
         out.push(AgentEvent::Signal(Signal { code: kind(&[&code]), resets_at, ..found }));
         match request {
+            Some(Request::TakeUp) => self.taking_up = None,
             Some(Request::Other | Request::Permission) => {}
             Some(Request::Compaction) => {
                 self.compaction.get_or_insert_default().failed = Some(said);

@@ -37,7 +37,7 @@ pub use issue::{Issue, issue};
 pub use repository::make_repository;
 pub use trees::{
     Base, ChangeKind, Committing, Differences, DifferingFile, Landing, MAX_CONFLICTS, Merging, MovedBack,
-    StatesDiffer, TreeError, Trees, Undoing, Undone, UndoneFile, Verified,
+    OnBranch, StatesDiffer, ToBranch, TreeError, Trees, Undoing, Undone, UndoneFile, Verified,
 };
 pub use verify::{MAX_FINDINGS_BYTES, MAX_OUTPUT_BYTES, Verification};
 

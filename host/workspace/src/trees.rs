@@ -12,6 +12,7 @@
 //! | `trees/merge.rs` | what a tree holds into another one, and conflicts there |
 //! | `trees/change.rs` | a change of a place, written down before it is made, and finished after a crash |
 //! | `trees/land.rs` | what came together, back to where it began |
+//! | `trees/to_branch.rs` | what a phase changed in the workspace, committed on its branch |
 //! | `trees/undo.rs` | what a run landed, taken back |
 //!
 //! What belongs to a run, by name:
@@ -25,6 +26,7 @@
 //! | `refs/baton/<run>/seen/<phase>`, `told/<phase>-<round>` | a later state of the place, and that its merge was told |
 //! | `refs/baton/<run>/snapshots/<commit>` | commits that hold uncommitted work, and never reach a branch of the user's |
 //! | `refs/baton/<run>/landed/<n>/…`, `undo/<n>/…` | changes of a place: `intent`, `done`, `undone` |
+//! | `refs/baton/<run>/began/run`, `begun/<phase>`, `committed/<phase>-<n>` | where commits in the workspace start from, and they |
 //! | `refs/baton/<run>/kept/<n>` | what would otherwise have been lost |
 
 mod change;
@@ -37,6 +39,7 @@ mod merge;
 mod place;
 mod snapshot;
 mod states;
+mod to_branch;
 mod undo;
 
 use std::io;
@@ -44,7 +47,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use baton_core::{Digest, RunId, Tree};
+use baton_core::{Digest, PhaseId, RunId, Tree};
 use tokio::sync::{Mutex, OnceCell};
 
 use crate::git_view::{GitView, Repository};
@@ -57,6 +60,7 @@ pub use grow::Base;
 pub use land::{Landing, Verified};
 pub use merge::Merging;
 pub use states::{DifferingFile, StatesDiffer};
+pub use to_branch::{OnBranch, ToBranch};
 pub use undo::{ChangeKind, MovedBack, Undoing, Undone, UndoneFile};
 
 /// Conflicts that are named; a session that resolves them looks for itself anyway.
@@ -209,6 +213,34 @@ pub enum TreeError {
         reference: String,
         /// What is wrong.
         why: String,
+    },
+    /// Git is in the middle of something in the workspace.
+    #[error("{what} is under way in the workspace; its files stay uncommitted")]
+    UnderWay {
+        /// What.
+        what: &'static str,
+    },
+    /// Another branch is checked out than the run commits on.
+    #[error("the run commits on {wanted}, and {found} is checked out; its files stay uncommitted")]
+    OtherBranch {
+        /// The branch of the run.
+        wanted: String,
+        /// What is checked out.
+        found: String,
+    },
+    /// The branch of the run holds something else.
+    #[error(
+        "the branch {branch} is there already and holds other commits than HEAD; name another in `commit_branch`, such as work/{{run}}"
+    )]
+    BranchTaken {
+        /// Its name.
+        branch: String,
+    },
+    /// It is not known any more what a phase started from.
+    #[error("nothing is known of how the files were when phase {phase} began; they stay uncommitted")]
+    NoStart {
+        /// Which phase.
+        phase: PhaseId,
     },
     /// The command could not be run at all.
     #[error(transparent)]

@@ -10,6 +10,8 @@ mod land;
 mod merge;
 #[path = "trees/start.rs"]
 mod start;
+#[path = "trees/to_branch.rs"]
+mod to_branch;
 #[path = "trees/undo.rs"]
 mod undo;
 #[path = "trees/world.rs"]

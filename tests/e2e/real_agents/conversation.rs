@@ -42,7 +42,7 @@ pub(crate) fn interrupted(agent: &RealAgent, forgets: bool) {
     let from_handoff =
         |notice: &Notice| matches!(notice, Notice::Prompted { kind: BriefKind::Continuing, .. });
     assert_eq!(run.story.count(from_handoff) > 0, forgets, "{:#?}", run.plot());
-    assert_eq!(run.story.count(|notice| matches!(notice, Notice::Retrying { .. })), 0);
+    assert_eq!(run.story.count(|notice| matches!(notice, Notice::Retrying { .. })), 0, "{:#?}", run.plot());
     let place = [scene.stage.workspace.display().to_string(), scene.stage.state_root().display().to_string()];
     let place = ["--workspace", &place[0], "--state-dir", &place[1]];
     scene.stage.baton(&[&["replay", "--verify"], &place[..]].concat()).expect(0);

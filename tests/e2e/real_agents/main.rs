@@ -268,6 +268,26 @@ fn codex_that_is_interrupted_goes_on_in_its_own_conversation() {
 }
 
 #[test]
+fn claude_acp_that_is_interrupted_goes_on_in_its_own_conversation() {
+    conversation::interrupted(&CLAUDE_ACP, false);
+}
+
+#[test]
+fn claude_acp_whose_conversation_is_gone_goes_on_from_a_handoff() {
+    conversation::interrupted(&CLAUDE_ACP, true);
+}
+
+#[test]
+fn codex_acp_that_is_interrupted_goes_on_in_its_own_conversation() {
+    conversation::interrupted(&CODEX_ACP, false);
+}
+
+#[test]
+fn codex_acp_whose_conversation_is_gone_goes_on_from_a_handoff() {
+    conversation::interrupted(&CODEX_ACP, true);
+}
+
+#[test]
 fn codex_whose_conversation_is_gone_goes_on_from_a_handoff() {
     conversation::interrupted(&CODEX, true);
 }

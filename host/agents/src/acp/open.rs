@@ -1,4 +1,4 @@
-//! Opens a session: says hello, logs in where a key alone is needed, chooses mode and model. Sends no prompt.
+//! Opens a session, or takes one of before up again: says hello, logs in where a key alone is needed, chooses mode and model. Sends no prompt.
 
 use std::path::PathBuf;
 
@@ -6,9 +6,10 @@ use agent_client_protocol::schema::ProtocolVersion;
 use agent_client_protocol::v1::ConnectionTo;
 use agent_client_protocol::v1::schema::{
     AuthMethod, AuthenticateRequest, EnvVariable, ErrorCode, Implementation, InitializeRequest,
-    McpServer as AcpMcpServer, McpServerStdio, NewSessionRequest, NewSessionResponse, SessionConfigKind,
-    SessionConfigOption, SessionConfigOptionCategory, SessionConfigSelectOptions, SessionId as AcpSession,
-    SetSessionConfigOptionRequest, SetSessionModeRequest,
+    LoadSessionRequest, McpServer as AcpMcpServer, McpServerStdio, NewSessionRequest, NewSessionResponse,
+    ResumeSessionRequest, SessionConfigKind, SessionConfigOption, SessionConfigOptionCategory,
+    SessionConfigSelectOptions, SessionId as AcpSession, SetSessionConfigOptionRequest,
+    SetSessionModeRequest,
 };
 use agent_client_protocol::{Agent, Error};
 use baton_core::workflow::Permission;
@@ -38,6 +39,8 @@ pub(super) struct Opening {
     pub(super) own_server: Option<String>,
     model: Option<String>,
     mcp_servers: Vec<AcpMcpServer>,
+    /// The session that it goes on in, as the agent calls it.
+    conversation: Option<String>,
 }
 
 impl Opening {
@@ -48,6 +51,7 @@ impl Opening {
             commands: launch.commands(),
             model: launch.role.model.clone(),
             mcp_servers: launch.servers().map(mcp_server).collect(),
+            conversation: launch.spec.conversation.clone(),
             own_server: launch.tools.as_ref().map(|tools| tools.command.name.clone()),
         }
     }
@@ -76,11 +80,19 @@ pub(super) async fn open(
     let own = Implementation::new("baton", env!("CARGO_PKG_VERSION"));
     let hello = InitializeRequest::new(ProtocolVersion::V1).client_info(own);
     let hello = agent.send_request(hello).block_task().await?;
-    let closes = hello.agent_capabilities.session_capabilities.close.is_some();
-    let new = match new_session(agent, opening).await {
+    let can = &hello.agent_capabilities;
+    let closes = can.session_capabilities.close.is_some();
+    let way = match &opening.conversation {
+        None => Way::New,
+        // It says nothing of what was said before, where it can leave that out.
+        Some(conversation) if can.session_capabilities.resume.is_some() => Way::Resume(conversation),
+        Some(conversation) if can.load_session => Way::Load(conversation),
+        Some(_) => return Ok(Err("the agent takes up no session of before".to_owned())),
+    };
+    let new = match begin(agent, opening, way).await {
         Err(error) if error.code == ErrorCode::AuthRequired => {
             log_in(agent, &hello.auth_methods).await?;
-            new_session(agent, opening).await?
+            begin(agent, opening, way).await?
         }
         answered => answered?,
     };
@@ -96,9 +108,41 @@ pub(super) async fn open(
     Ok(Ok(Opened { session, closes }))
 }
 
-async fn new_session(agent: &ConnectionTo<Agent>, opening: &Opening) -> Result<NewSessionResponse, Error> {
-    let request = NewSessionRequest::new(&opening.workspace).mcp_servers(opening.mcp_servers.clone());
-    agent.send_request(request).block_task().await
+/// How a session begins.
+#[derive(Clone, Copy, Debug)]
+enum Way<'a> {
+    New,
+    Resume(&'a str),
+    Load(&'a str),
+}
+
+/// What is told of a session that goes on has the form of a new one.
+async fn begin(
+    agent: &ConnectionTo<Agent>,
+    opening: &Opening,
+    way: Way<'_>,
+) -> Result<NewSessionResponse, Error> {
+    let (workspace, servers) = (&opening.workspace, opening.mcp_servers.clone());
+    match way {
+        Way::New => {
+            let request = NewSessionRequest::new(workspace).mcp_servers(servers);
+            agent.send_request(request).block_task().await
+        }
+        Way::Resume(session) => {
+            let request = ResumeSessionRequest::new(session.to_owned(), workspace).mcp_servers(servers);
+            let told = agent.send_request(request).block_task().await?;
+            Ok(NewSessionResponse::new(session.to_owned())
+                .modes(told.modes)
+                .config_options(told.config_options))
+        }
+        Way::Load(session) => {
+            let request = LoadSessionRequest::new(session.to_owned(), workspace).mcp_servers(servers);
+            let told = agent.send_request(request).block_task().await?;
+            Ok(NewSessionResponse::new(session.to_owned())
+                .modes(told.modes)
+                .config_options(told.config_options))
+        }
+    }
 }
 
 /// Logs in with a key from the environment, the only way that needs nobody. The agent's own error tells of the others.

@@ -32,8 +32,10 @@ pub(crate) mod status;
 pub(crate) mod stop;
 pub(crate) mod undo;
 
+use std::collections::BTreeMap;
+
 use baton_runtime::core::RunId;
-use baton_runtime::core::view::RunView;
+use baton_runtime::core::view::{Origin, PhaseRow, RunView};
 use baton_runtime::{Control, ControlReply, RuntimeError, control, diff as compare, view_of, workflow_of};
 
 use crate::args::Command;
@@ -131,6 +133,9 @@ pub(crate) fn meant(place: &Place, run: Option<RunId>, word: &mut Option<String>
     }
 }
 
+/// Phases whose changes a report tells: each is a comparison by git.
+const PHASES_COMPARED: usize = 20;
+
 /// What a report tells beside the view. What cannot be looked up is left out.
 pub(crate) fn aside_of(place: &Place, view: &RunView) -> Aside {
     let boxes = workflow_of(&place.config, &view.run).ok().flatten().and_then(Boxes::of);
@@ -141,8 +146,18 @@ pub(crate) fn aside_of(place: &Place, view: &RunView) -> Aside {
         let command = format!("baton run {}{}", shell_quoted(&path.to_string_lossy()), place.flags);
         Some(PlanAside { name, command, standing: boxes.standing()? })
     });
-    let changed = block_on(compare(&place.config, Some(&view.run), None, &[], false, false));
-    let changed =
-        changed.ok().and_then(Result::ok).filter(|found| view.imported.is_none() && !found.is_empty());
-    Aside { plan, changed: changed.as_ref().map(diff::sum) }
+    let changed = |phase| {
+        let found = block_on(compare(&place.config, Some(&view.run), phase, &[], false, false));
+        let found = found.ok().and_then(Result::ok);
+        found.filter(|found| view.imported.is_none() && !found.is_empty()).as_ref().map(diff::sum)
+    };
+    let begun = |phase: &&PhaseRow| phase.origin == Origin::Workflow && !phase.sessions.is_empty();
+    let phases: Vec<&PhaseRow> = view.phases.iter().filter(begun).collect();
+    let changed_by = match phases.len() {
+        2..=PHASES_COMPARED => {
+            phases.iter().filter_map(|phase| Some((phase.id.clone(), changed(Some(&phase.id))?))).collect()
+        }
+        _ => BTreeMap::new(),
+    };
+    Aside { plan, changed: changed(None), changed_by }
 }

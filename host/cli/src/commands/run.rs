@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use baton_lab::experiment::enrol::without_arms;
 use baton_runtime::agents::check_script;
 use baton_runtime::core::Workflow;
-use baton_runtime::core::workflow::{AgentKind, SandboxLevel, Source};
+use baton_runtime::core::workflow::{AgentKind, CommitTime, SandboxLevel, Source};
 use baton_runtime::{PolicyBundle, RuntimeError, Start, Unfinished, dry_run, set_aside, unfinished};
 use clap::{Args, ValueEnum, ValueHint};
 
@@ -63,6 +63,10 @@ pub(crate) struct RunOptions {
     /// What the rehearsal agent plays
     #[arg(long, value_name = "SCRIPT.toml", value_hint = ValueHint::FilePath)]
     script: Option<PathBuf>,
+    /// Commit what changed after each phase, or as WHEN says: phase, objective or off [default: the file's, else off]
+    #[arg(long, value_name = "WHEN", num_args = 0..=1, require_equals = true, default_missing_value = "phase")]
+    #[arg(value_parser = commit_time)]
+    commit: Option<CommitTime>,
     /// Show what would be spawned, and start nothing
     #[arg(long)]
     dry_run: bool,
@@ -118,12 +122,25 @@ pub(crate) fn run(args: RunArgs) -> anyhow::Result<Exit> {
     begin(&Task::of_file(&args.file), args.options)
 }
 
+fn commit_time(word: &str) -> Result<CommitTime, String> {
+    match word {
+        "phase" => Ok(CommitTime::Phase),
+        "objective" => Ok(CommitTime::Objective),
+        "off" => Ok(CommitTime::Off),
+        _ => Err("it is one of phase, objective and off".to_owned()),
+    }
+}
+
 /// Begins a run of the task, or goes on with the one that is unfinished.
 pub(crate) fn begin(task: &Task, args: RunOptions) -> anyhow::Result<Exit> {
     let is_launched = args.host.is_launched();
     let announcement = args.host.clone().settle()?;
     let sandbox = args.sandbox.map(SandboxLevel::from).unwrap_or_default();
-    let workflow = task.for_run(args.agent.as_ref(), args.script.as_deref(), sandbox, &args.place)?;
+    let mut workflow = task.for_run(args.agent.as_ref(), args.script.as_deref(), sandbox, &args.place)?;
+    if let Some(when) = args.commit {
+        workflow.commits.when = when;
+        workflow.phases.iter_mut().for_each(|phase| phase.commit = None);
+    }
     // Whoever launched this host has looked for an unfinished run already.
     let looks = !args.dry_run && !is_launched && !args.new;
     if looks

@@ -1,14 +1,13 @@
 //! Progress on a terminal: notices scroll, the table of phases stays below them. Draws on stderr only.
 
 use std::collections::BTreeMap;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use baton_runtime::Update;
 use baton_runtime::core::notice::Notice;
 use baton_runtime::core::view::{RunStatus, RunView};
 use baton_runtime::core::{DurationMs, SessionId};
 use baton_runtime::store::secrets::mask;
-use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::look::{self, Look, Tone};
 use super::plain::Plain;
@@ -22,27 +21,32 @@ const LINES_FREE: usize = 5;
 /// However small the terminal is: the header, one phase, and how many more there are.
 const LINES_MIN: usize = 3;
 
-/// A table below lines that scroll.
+/// From here on it is told how long nobody did anything.
+const QUIET_MS: u64 = 3000;
+
+/// The table is drawn anew at most this often, unless a line scrolls.
+const REDRAWN_EVERY: Duration = Duration::from_millis(250);
+
+/// A table below lines that scroll. Lines end as lines do, so that a terminal can break them anew when its width changes.
 pub(crate) struct Live {
     plain: Plain,
-    screen: MultiProgress,
-    below: ProgressBar,
     view: Option<RunView>,
     /// When the view came, since time goes on while nothing happens.
     shown_at: Option<Instant>,
     /// When a session last did something, as this terminal saw it.
     active: BTreeMap<SessionId, Instant>,
+    /// What stands below.
+    below: String,
+    /// How wide the terminal was then.
+    width: u16,
+    drawn_at: Option<Instant>,
 }
 
 impl Live {
     pub(crate) fn new(look: Look) -> Self {
-        let screen = MultiProgress::with_draw_target(ProgressDrawTarget::stderr());
-        let below = screen.add(ProgressBar::new_spinner());
-        // The message may have many lines; a style that says so has no variable part that could fail.
-        below.set_style(
-            ProgressStyle::with_template("{msg}").unwrap_or_else(|_| ProgressStyle::default_spinner()),
-        );
-        Self { plain: Plain::new(look), screen, below, view: None, shown_at: None, active: BTreeMap::new() }
+        let width = look.width;
+        let (plain, active) = (Plain::new(look), BTreeMap::new());
+        Self { plain, view: None, shown_at: None, active, below: String::new(), width, drawn_at: None }
     }
 
     pub(crate) fn show(&mut self, update: &Update, place: &Place) {
@@ -58,56 +62,101 @@ impl Live {
             view: update.view.clone(),
             bell: update.bell,
         };
-        for line in self.plain.lines(&scrolling, place) {
-            self.say(&line);
-        }
+        self.heed_size(&look::stderr());
+        let lines = self.plain.lines(&scrolling, place);
         self.view = Some(from_workspace(scrolling.view, place));
         self.shown_at = Some(Instant::now());
-        self.redraw();
+        if lines.is_empty() {
+            let is_early = self.drawn_at.is_some_and(|at| at.elapsed() < REDRAWN_EVERY);
+            if !is_early {
+                self.redraw();
+            }
+            return;
+        }
+        self.below_is(self.table(), &lines);
+    }
+
+    /// The lines of before are laid out for another width.
+    fn heed_size(&mut self, look: &Look) {
+        if look.width != self.width {
+            self.plain.resize(look.clone());
+        }
     }
 
     pub(crate) fn redraw(&mut self) {
-        if let Some(view) = &self.view {
-            let age =
-                |since: &Instant| DurationMs(u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX));
-            let ages: Ages =
-                self.active.iter().map(|(session, since)| (session.clone(), age(since))).collect();
-            // Looked up anew, since a terminal may have been made larger or smaller.
-            let look = look::stderr();
-            let lines_max = usize::from(look.height).saturating_sub(LINES_FREE).max(LINES_MIN);
-            let since = self.shown_at.map_or(DurationMs(0), |at| age(&at));
-            let sum = summary(view, since);
-            let table =
-                format!("\n{}\n{}", look.paint(Tone::Dim, &sum), table_within(view, &look, &ages, lines_max));
-            self.below.set_message(self.shown(&table));
-            self.below.tick();
+        self.heed_size(&look::stderr());
+        self.below_is(self.table(), &[]);
+    }
+
+    /// What is to stand below now.
+    fn table(&self) -> String {
+        let Some(view) = &self.view else { return String::new() };
+        let age =
+            |since: &Instant| DurationMs(u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX));
+        let ages: Ages = self.active.iter().map(|(session, since)| (session.clone(), age(since))).collect();
+        let look = look::stderr();
+        let lines_max = usize::from(look.height).saturating_sub(LINES_FREE).max(LINES_MIN);
+        let since = self.shown_at.map_or(DurationMs(0), |at| age(&at));
+        let sum = summary(view, since, last_sign(view, &ages));
+        format!("\n{}\n{}", look.paint(Tone::Dim, &sum), table_within(view, &look, &ages, lines_max))
+    }
+
+    /// Draws it, with these lines above it, in one go. Where nothing is different, nothing is written.
+    fn below_is(&mut self, below: String, above: &[String]) {
+        let width = look::stderr().width;
+        if above.is_empty() && below == self.below && width == self.width {
+            return;
         }
+        let lines: String = above.iter().map(|line| shown(line) + "\n").collect();
+        out::redraw(self.rows(width), &format!("{lines}{}", shown(&below)));
+        (self.below, self.width, self.drawn_at) = (below, width, Some(Instant::now()));
+    }
+
+    /// Rows that what stands below takes: a terminal that became narrower has broken its lines.
+    fn rows(&self, width: u16) -> usize {
+        self.below.lines().map(|line| columns(line).div_ceil(usize::from(width)).max(1)).sum()
     }
 
     /// A line above the table.
     pub(crate) fn say(&self, line: &str) {
-        // Where the terminal is gone there is nobody to tell.
-        let _ = self.screen.println(self.shown(line));
-    }
-
-    /// Without secrets, and without anything that the terminal would obey.
-    fn shown(&self, text: &str) -> String {
-        out::cleaned(&mask(text), look::stderr().colour).into_owned()
+        out::redraw(self.rows(look::stderr().width), &format!("{}\n{}", shown(line), shown(&self.below)));
     }
 
     /// Takes the table away; what scrolled stays.
     pub(crate) fn leave(&self) {
-        self.below.finish_and_clear();
-        let _ = self.screen.clear();
+        out::redraw(self.rows(look::stderr().width), "");
     }
 }
 
-/// "1m 12s, 5 of 8 objectives, 151k tokens, $1.20".
-fn summary(view: &RunView, since: DurationMs) -> String {
+/// Without secrets, and without anything that the terminal would obey.
+fn shown(text: &str) -> String {
+    out::cleaned(&mask(text), look::stderr().colour).into_owned()
+}
+
+/// How long ago anybody at work did something, where that is a while.
+fn last_sign(view: &RunView, ages: &Ages) -> Option<DurationMs> {
+    let at_work = view.phases.iter().filter_map(|phase| phase.sessions.last());
+    let at_work = at_work.filter(|session| session.ending.is_empty());
+    let youngest = at_work.filter_map(|session| ages.get(&session.id)).min_by_key(|age| age.0)?;
+    (youngest.0 >= QUIET_MS).then_some(DurationMs(youngest.0 / 1000 * 1000))
+}
+
+/// Columns that a line takes: what paints it takes none.
+fn columns(line: &str) -> usize {
+    let mut parts = line.split('\u{1b}');
+    let first = parts.next().unwrap_or_default().chars().count();
+    let painted = parts.map(|part| part.split_once('m').map_or(0, |(_, rest)| rest.chars().count()));
+    first + painted.sum::<usize>()
+}
+
+/// "1m 12s, 5 of 8 objectives, 151k tokens, $1.20, last sign 20s ago".
+fn summary(view: &RunView, since: DurationMs, quiet: Option<DurationMs>) -> String {
     let is_running = view.status == RunStatus::Running;
     let elapsed = DurationMs((view.active_ms.0 + if is_running { since.0 } else { 0 }) / 1000 * 1000);
     let (done, objectives) = view.objectives();
-    format!("{elapsed}, {done} of {}, {}", words::count(objectives, "objective"), words::billed(&view.billed))
+    let quiet = quiet.map(|age| format!(", last sign {age} ago")).unwrap_or_default();
+    let objectives = words::count(objectives, "objective");
+    format!("{elapsed}, {done} of {objectives}, {}{quiet}", words::billed(&view.billed))
 }
 
 /// What sessions did last, with the paths of files as they are from the workspace.

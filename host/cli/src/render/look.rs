@@ -62,9 +62,11 @@ pub(crate) fn has_colour(stream: &impl IsTerminal) -> bool {
     wants_colour(|name| std::env::var(name).ok(), stream.is_terminal())
 }
 
-/// The escape sequence at the start of a text, if it is one that [`Look::paint`] writes.
+/// The escape sequence at the start of a text, if it is one that [`Look::paint`] or a table writes.
 pub(crate) fn style_at(text: &str) -> Option<&str> {
-    let codes = ["0", "1", "2", "31", "32", "33", "36"];
+    let of_paint = ["0", "1", "2", "31", "32", "33", "36"];
+    let of_tables = ["38;5;1", "38;5;2", "38;5;3", "38;5;6", "38;5;8", "39"];
+    let codes = [&of_paint[..], &of_tables].concat();
     let inner = text.strip_prefix("\u{1b}[")?;
     let (code, _) = inner.split_once('m')?;
     codes.contains(&code).then(|| &text[..code.len() + 3])

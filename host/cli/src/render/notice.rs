@@ -10,13 +10,13 @@ use baton_runtime::core::workflow::Scope;
 use baton_runtime::core::{PhaseId, SessionId};
 
 use super::look::{Look, Tone};
-use super::words::{bytes, choices, context_in_full, count, list, source, tokens, turns};
+use super::words::{
+    COMMIT_DIGITS, bytes, choices, committed, context_in_full, count, list, source, tokens, turns,
+};
 use crate::place::Place;
 
 /// Files of a conflict that are named; the session that resolves it knows them all.
 const FILES_SHOWN: usize = 6;
-/// Enough of a commit to find it.
-const COMMIT_DIGITS: usize = 12;
 
 /// A notice in words.
 #[derive(Clone, Debug, PartialEq)]
@@ -118,6 +118,19 @@ pub(crate) fn say(notice: &Notice, run: &str, place: &Place, look: &Look) -> Sai
             Tone::Warn,
             format!("{session} is not allowed to {refusal}: its {} does not give it", refusal.by()),
         ),
+        Notice::CommittedToBranch { commit, left, .. } => {
+            if !left.is_empty() {
+                let files = list(&left[..left.len().min(FILES_SHOWN)]);
+                let beyond = match left.len().saturating_sub(FILES_SHOWN) {
+                    0 => String::new(),
+                    beyond => format!(" and {beyond} more"),
+                };
+                more.push(format!("not committed, since changed before the run began: {files}{beyond}"));
+            }
+            let on = if commit.branch.is_empty() { String::new() } else { format!(" on {}", commit.branch) };
+            ("commit", Tone::Good, format!("{}{on}", committed(commit)))
+        }
+        Notice::NotCommitted { why, .. } => ("commit", Tone::Warn, format!("not committed: {why}")),
         Notice::SplitDeclined { because, .. } => {
             ("split", Tone::Warn, format!("not split, as its agent asked: {because}"))
         }
@@ -173,10 +186,19 @@ pub(crate) fn say(notice: &Notice, run: &str, place: &Place, look: &Look) -> Sai
             let word = staleness.name().replace('-', " ");
             ("handoff", tone, format!("{path} is {word}: {} since", count(*commits_since, "commit")))
         }
-        Notice::QuotaWait { cause, until, .. } => {
-            let until =
-                until.map_or(" for the provider".to_owned(), |until| format!(" until {}", look.clock(until)));
-            ("quota", Tone::Warn, format!("{cause}: waits{until}; this does not count as time"))
+        Notice::QuotaWait { cause, until, retry_at, time, .. } => {
+            let waits = match (until, retry_at) {
+                (Some(until), _) => format!("waits until {}", look.clock(*until)),
+                (None, Some(at)) => {
+                    let time = if *time > 1 { format!(", wait {time} of this phase") } else { String::new() };
+                    format!("nobody said for how long; tries again at {}{time}", look.clock(*at))
+                }
+                (None, None) => "the agent waits for the provider".to_owned(),
+            };
+            ("quota", Tone::Warn, format!("{cause}: {waits}; this does not count as time"))
+        }
+        Notice::QuotaOver { waited, is_try: true, .. } => {
+            ("quota", Tone::Plain, format!("tries again after {waited}, which did not count"))
         }
         Notice::QuotaOver { waited, .. } => {
             ("quota", Tone::Good, format!("over after {waited}, which did not count; the work goes on"))
@@ -319,6 +341,8 @@ fn about(notice: &Notice) -> (Option<PhaseId>, Option<SessionId>) {
         | Notice::NotReviewed { phase }
         | Notice::LeftOut { phase, .. }
         | Notice::Unseen { phase, .. }
+        | Notice::CommittedToBranch { phase, .. }
+        | Notice::NotCommitted { phase, .. }
         | Notice::SplitDeclined { phase, .. }
         | Notice::HandoffReviewed { phase, .. }
         | Notice::Retrying { phase, .. }

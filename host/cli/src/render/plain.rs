@@ -19,6 +19,10 @@ const SESSION_WIDTH: usize = 4;
 const WORD_WIDTH: usize = 9;
 /// A new line about the context comes with every tenth of the window, not with every turn.
 const CONTEXT_STEP_PERCENT: u64 = 10;
+/// A terminal that is narrower has no columns: a line goes on below its beginning.
+const COLUMNS_FROM: u16 = 78;
+/// Where a line goes on there.
+const NARROW_INDENT: usize = 2;
 
 /// Puts a run into lines. Remembers only what has been said.
 pub(crate) struct Plain {
@@ -32,6 +36,11 @@ pub(crate) struct Plain {
 impl Plain {
     pub(crate) fn new(look: Look) -> Self {
         Self { look, introduced: false, phase_width: 0, told: BTreeMap::new() }
+    }
+
+    /// The terminal has another size by now.
+    pub(crate) fn resize(&mut self, look: Look) {
+        self.look = look;
     }
 
     /// The lines for an update, the first one with an introduction.
@@ -54,8 +63,9 @@ impl Plain {
         self.introduced = true;
         let phases = view.phases.iter().filter(|phase| phase.origin == Origin::Workflow).count();
         let name = self.look.paint(Tone::Strong, &view.workflow);
+        let goal = self.look.wrap(&format!("{}: {}", view.workflow, view.goal), NARROW_INDENT);
         vec![
-            format!("{name}: {}", view.goal),
+            goal.replacen(&view.workflow, &name, 1),
             format!(
                 "run {}, {}, {}",
                 view.run,
@@ -82,6 +92,9 @@ impl Plain {
         let phase = said.phase.as_ref().map_or("", |phase| phase.as_str());
         let session = said.session.as_ref().map_or("", |session| session.as_str());
         let (clock, phase_width) = (self.look.clock(at), self.phase_width);
+        if self.look.wrap && self.look.width < COLUMNS_FROM {
+            return self.lay_out_narrow(&clock, said);
+        }
         let head = format!("{clock}  {phase:phase_width$}  {session:SESSION_WIDTH$}  ");
         let indent = head.chars().count() + WORD_WIDTH + 2;
         let word = self.look.paint(said.tone, &format!("{:WORD_WIDTH$}", said.word));
@@ -89,6 +102,25 @@ impl Plain {
         let text = self.look.paint(quiet, &self.look.wrap(&said.text, indent));
         let first = format!("{}{word}  {text}", self.look.paint(Tone::Dim, &head));
         let more = said.more.iter().map(|line| format!("{:indent$}{}", "", self.look.wrap(line, indent)));
+        std::iter::once(first).chain(more).collect()
+    }
+
+    /// The same without columns.
+    fn lay_out_narrow(&self, clock: &str, said: &Said) -> Vec<String> {
+        let phase = said.phase.as_ref().map(|phase| format!(" {phase}")).unwrap_or_default();
+        let session = said.session.as_ref().map(|session| format!(" {session}")).unwrap_or_default();
+        let head = format!("{clock}{phase}{session}");
+        let line = self.look.wrap(&format!("{head} {}: {}", said.word, said.text), NARROW_INDENT);
+        let quiet = if said.tone == Tone::Dim { Tone::Dim } else { Tone::Plain };
+        // An id may be so long that even the beginning is broken.
+        let first = match line.strip_prefix(&format!("{head} {}:", said.word)) {
+            Some(rest) => {
+                let (head, word) = (self.look.paint(Tone::Dim, &head), self.look.paint(said.tone, said.word));
+                format!("{head} {word}:{}", self.look.paint(quiet, rest))
+            }
+            None => line,
+        };
+        let more = said.more.iter().map(|line| format!("  {}", self.look.wrap(line, NARROW_INDENT)));
         std::iter::once(first).chain(more).collect()
     }
 }

@@ -1,11 +1,15 @@
 //! A dry run for people and programs: what would be spawned, with which prompts and budgets. Starts nothing.
 
+use std::collections::BTreeSet;
+
 use baton_runtime::agents::preview_command;
 use baton_runtime::core::Tree;
 use baton_runtime::core::action::SpawnSpec;
 use baton_runtime::core::input::Pin;
 use baton_runtime::core::observation::BriefKind;
-use baton_runtime::core::workflow::{AgentKind, EXECUTOR, Limits, Permission, Role, Scope, Workflow};
+use baton_runtime::core::workflow::{
+    AgentKind, CommitTime, EXECUTOR, Limits, Permission, Role, Scope, Workflow,
+};
 use baton_runtime::{DryRun, PlannedSession};
 use serde_json::{Value, json};
 
@@ -41,6 +45,9 @@ pub(crate) fn text(plan: &DryRun, workflow: &Workflow, place: &Place, way: Launc
     for command in &workflow.setup {
         text.push_str(&format!("setup      {command}\n"));
     }
+    if workflow.has_commits() {
+        text.push_str(&format!("commits    {}\n", commits(workflow)));
+    }
     for pin in in_place(&plan.pins) {
         text.push_str(&format!(
             "policy     {:10}  {}  component {}  settings {}{}\n",
@@ -59,6 +66,25 @@ pub(crate) fn text(plan: &DryRun, workflow: &Workflow, place: &Place, way: Launc
         text.push_str(&format!("\n{}: {question}\n", look.paint(Tone::Warn, "It would then ask you")));
     }
     text
+}
+
+/// When the host commits, and where: "after each phase, on work/{run}".
+fn commits(workflow: &Workflow) -> String {
+    let when = |time| match time {
+        CommitTime::Off => "never",
+        CommitTime::Phase => "after it",
+        CommitTime::Objective => "where objectives are done",
+    };
+    let of_all = match workflow.commits.when {
+        CommitTime::Off => "after no phase",
+        CommitTime::Phase => "after each phase",
+        CommitTime::Objective => "where objectives are done, and after each phase",
+    };
+    let others = workflow.phases.iter().filter_map(|phase| Some((phase, phase.commit?)));
+    let others = others.filter(|(_, time)| *time != workflow.commits.when);
+    let others: String = others.map(|(phase, time)| format!("; of {} {}", phase.id, when(time))).collect();
+    let branch = workflow.commits.branch.as_ref().map(|branch| format!(", on {branch}")).unwrap_or_default();
+    format!("{of_all}{others}{branch}")
 }
 
 /// Where a policy decides and which file says so, where that is not the rule.
@@ -92,6 +118,9 @@ fn session_text(session: &PlannedSession, workflow: &Workflow, look: &Look) -> S
         permission(&session.role),
         words::count(session.continuations, "continuation"),
     );
+    for allowed in may_run(session, workflow) {
+        text.push_str(&format!("  may run     {allowed}\n"));
+    }
     let command: Vec<String> = command(session, workflow).iter().map(|word| shell_quoted(word)).collect();
     text.push_str(&format!("  command     {}\n", command.join(" ")));
     for command in setup(session, workflow) {
@@ -118,6 +147,24 @@ fn session_text(session: &PlannedSession, workflow: &Workflow, look: &Look) -> S
         }
     }
     text
+}
+
+/// Commands that the agent may run without asking, where its permission leaves that to be said.
+fn may_run(session: &PlannedSession, workflow: &Workflow) -> Vec<String> {
+    let role = &session.role;
+    if matches!(role.agent, AgentKind::Process { .. } | AgentKind::Rehearsal)
+        || role.permission == Permission::Full
+    {
+        return Vec::new();
+    }
+    let phase = workflow.phases.iter().find(|phase| phase.id == session.phase);
+    let of_objectives = phase.into_iter().flat_map(|phase| &phase.objectives);
+    let checks = of_objectives.filter_map(|objective| objective.verify.as_ref());
+    let checks = checks.chain(session.verify.as_ref()).filter(|_| role.permission == Permission::Edit);
+    let mut all: Vec<String> = role.allow.iter().chain(checks).cloned().collect();
+    let mut seen = BTreeSet::new();
+    all.retain(|command| seen.insert(command.clone()));
+    all
 }
 
 /// What makes the workspace ready for the phase of a session, beside what does for all.
@@ -164,6 +211,7 @@ pub(crate) fn json(plan: &DryRun, workflow: &Workflow, way: Launch) -> Value {
                 "title": session.title,
                 "role": session.role,
                 "command": command(session, workflow),
+                "may_run": may_run(session, workflow),
                 "max_turns": session.max_turns,
                 "turn_ceiling": session.turn_ceiling,
                 "continuations": session.continuations,
@@ -181,6 +229,7 @@ pub(crate) fn json(plan: &DryRun, workflow: &Workflow, way: Launch) -> Value {
         "detached": way != Launch::Inline,
         "limits": workflow.limits,
         "setup": workflow.setup,
+        "commits": workflow.commits,
         "pins": in_place(&plan.pins),
         "sessions": sessions,
         "question": plan.question,

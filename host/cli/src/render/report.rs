@@ -1,5 +1,7 @@
 //! What a run came to: the table, what each phase did, where its handoffs and artifacts lie, what to type next.
 
+use std::collections::BTreeMap;
+
 use baton_runtime::core::PhaseId;
 use baton_runtime::core::action::Ending;
 use baton_runtime::core::input::Choice;
@@ -21,6 +23,8 @@ pub(crate) struct Aside {
     pub(crate) plan: Option<PlanAside>,
     /// What it changed in the workspace: "3 files, +120 −7"; nothing where it changed nothing, or nobody knows.
     pub(crate) changed: Option<String>,
+    /// The same of its phases, where it has several.
+    pub(crate) changed_by: BTreeMap<PhaseId, String>,
 }
 
 /// A plan as it is now.
@@ -44,7 +48,7 @@ pub(crate) fn report(look: &Look, view: &RunView, place: &Place, aside: &Aside) 
     let mut text = status(look, view, place);
     for phase in &view.phases {
         text.push('\n');
-        text.push_str(&phase_section(look, phase, view));
+        text.push_str(&phase_section(look, phase, view, aside));
     }
     text.push('\n');
     text.push_str(&totals(view, place, aside));
@@ -109,7 +113,7 @@ fn which(view: &RunView, question: &QuestionRow) -> String {
     if view.questions.len() > 1 { format!(" --question {}", question.id) } else { String::new() }
 }
 
-fn phase_section(look: &Look, phase: &PhaseRow, view: &RunView) -> String {
+fn phase_section(look: &Look, phase: &PhaseRow, view: &RunView, aside: &Aside) -> String {
     let run = view.status;
     let (word, tone) = words::phase(phase, run);
     let title = if phase.title == phase.id.as_str() { String::new() } else { format!("  {}", phase.title) };
@@ -152,6 +156,16 @@ fn phase_section(look: &Look, phase: &PhaseRow, view: &RunView) -> String {
     }
     if let Some(score) = phase.score {
         text.push_str(&format!("  review    {score} of 100\n"));
+    }
+    if let Some(changed) = aside.changed_by.get(&phase.id) {
+        text.push_str(&format!("  changed   {changed}\n"));
+    }
+    // Of one session, its line says it.
+    if phase.sessions.len() != 1 && phase.billed.tokens() > 0 {
+        text.push_str(&format!("  billed    {}\n", words::billed(&phase.billed)));
+    }
+    for commit in &phase.commits {
+        text.push_str(&format!("  commit    {}\n", words::committed(commit)));
     }
     // Where it is done its tree is gone: what was in it is where its parent began.
     if !phase.tree.is_workspace() && phase.status != PhaseStatus::Done {

@@ -118,6 +118,7 @@ fn phase(
         score: None,
         iteration: 1,
         tree: Tree::workspace(),
+        commits: Vec::new(),
     }
 }
 

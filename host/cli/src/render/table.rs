@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use baton_runtime::core::view::{Origin, PhaseRow, PhaseStatus, RunView, SessionRow};
 use baton_runtime::core::{DurationMs, PhaseId, SessionId};
-use comfy_table::{Cell, Color, ColumnConstraint, ContentArrangement, Table, presets};
+use comfy_table::{Cell, Color, ColumnConstraint, ContentArrangement, Table, Width, presets};
 
 use super::look::{Look, Tone};
 use super::words;
@@ -18,15 +18,28 @@ const HEADER: [&str; COLUMNS] =
 const COLUMNS: usize = 10;
 const AGENT: usize = 1;
 const POLICY: usize = 2;
+const TURNS: usize = 3;
+const CTX: usize = 4;
+const DONE: usize = 5;
+const STATUS: usize = 6;
 const CHECK: usize = 7;
 const LAST: usize = 8;
 const SPLIT: usize = 9;
 /// What a narrow terminal goes without, in this order.
-const DISPENSABLE: [usize; 5] = [POLICY, AGENT, LAST, SPLIT, CHECK];
+const DISPENSABLE: [usize; 6] = [POLICY, AGENT, LAST, SPLIT, CHECK, TURNS];
 /// The last activity may be cut, but not below this: a file name should be recognised.
 const LAST_WIDTH_MIN: u16 = 16;
+/// Columns of a run at work that are shown from a width on, whatever they say: the table does not jump.
+const LIVE_FROM: [(usize, u16); 6] =
+    [(TURNS, 70), (LAST, 78), (CHECK, 100), (AGENT, 110), (SPLIT, 120), (POLICY, 150)];
+/// What fits into the columns of a run at work without making them wider: turns, context, objectives, where it stands.
+const LIVE_WIDTHS: [(usize, u16); 5] = [(TURNS, 7), (CTX, 12), (DONE, 5), (STATUS, 13), (CHECK, 6)];
 /// Spaces between two columns.
 const GAP: u16 = 2;
+/// An id of a phase is cut to so many characters in a narrow table of a run at work.
+const PHASE_WIDTH_MAX: usize = 16;
+/// From this width on a warning is a word, and ids are whole; below it is its mark.
+const WORDS_FROM: u16 = 100;
 /// From this width on there is room to say how long a wait will be.
 const UNTIL_FROM: u16 = 100;
 
@@ -36,7 +49,7 @@ type Said = (String, Tone);
 /// The whole table, without a line break at its end.
 pub(crate) fn table(view: &RunView, look: &Look, ages: &Ages) -> String {
     let all: Vec<usize> = (0..view.phases.len()).collect();
-    draw(view, &all, look, ages)
+    draw(view, &all, look, ages, false)
 }
 
 /// The table of a run at work, in at most so many lines: where there are more phases, those at work are shown first, and
@@ -49,13 +62,13 @@ pub(crate) fn table_within(view: &RunView, look: &Look, ages: &Ages, lines_max: 
     let mut by_interest: Vec<usize> =
         (0..view.phases.len()).filter(|index| is_shown(&view.phases[*index])).collect();
     if by_interest.len() <= room {
-        return draw(view, &by_interest, look, ages);
+        return draw(view, &by_interest, look, ages, true);
     }
     by_interest.sort_by_key(|index| interest(&view.phases[*index]));
     let rest = by_interest.split_off(room.saturating_sub(1));
     by_interest.sort_unstable();
     let counted = look.paint(Tone::Dim, &counted(view, &rest));
-    format!("{}\n{counted}", draw(view, &by_interest, look, ages))
+    format!("{}\n{counted}", draw(view, &by_interest, look, ages, true))
 }
 
 fn is_over(phase: &PhaseRow) -> bool {
@@ -87,7 +100,31 @@ fn counted(view: &RunView, rest: &[usize]) -> String {
     format!("… and {}", counts.join(", "))
 }
 
-fn draw(view: &RunView, shown: &[usize], look: &Look, ages: &Ages) -> String {
+fn draw(view: &RunView, shown: &[usize], look: &Look, ages: &Ages, is_live: bool) -> String {
+    let mut rows: Vec<[Said; COLUMNS]> =
+        shown.iter().map(|index| row(view, *index, shown, look, ages)).collect();
+    if is_live && look.width < WORDS_FROM {
+        rows.iter_mut().for_each(|row| row[0].0 = cut(&row[0].0, PHASE_WIDTH_MAX));
+    }
+    let mut widths: [u16; COLUMNS] = std::array::from_fn(|column| {
+        let texts = rows.iter().map(|row| row[column].0.as_str()).chain([HEADER[column]]);
+        u16::try_from(texts.map(|text| text.chars().count()).max().unwrap_or_default()).unwrap_or(u16::MAX)
+    });
+    let says = |column: usize| rows.iter().any(|row| !matches!(row[column].0.as_str(), "" | "-"));
+    let mut said: Vec<bool> = (0..COLUMNS)
+        .map(|column| column == TURNS || !DISPENSABLE.contains(&column) || says(column))
+        .collect();
+    if is_live {
+        LIVE_FROM.iter().for_each(|(column, from)| said[*column] = look.width >= *from);
+        LIVE_WIDTHS.iter().for_each(|(column, width)| widths[*column] = widths[*column].max(*width));
+    }
+    let fitting = fitting(said, &widths, look.width);
+    let others = (0..COLUMNS).filter(|column| fitting[*column] && *column != LAST);
+    let taken: u16 = others.map(|column| widths[column] + GAP).sum();
+    let room = usize::from(look.width.saturating_sub(taken + GAP));
+    for row in &mut rows {
+        row[LAST].0 = shortened(&row[LAST].0, room);
+    }
     let mut table = Table::new();
     table.load_style(presets::NOTHING).force_no_tty().set_width(look.width);
     table.set_content_arrangement(ContentArrangement::Dynamic);
@@ -95,28 +132,57 @@ fn draw(view: &RunView, shown: &[usize], look: &Look, ages: &Ages) -> String {
         table.enforce_styling();
     }
     table.set_header(HEADER);
-    let rows: Vec<[Said; COLUMNS]> = shown.iter().map(|index| row(view, *index, shown, look, ages)).collect();
     for row in &rows {
         let cells = row.iter().map(|(text, tone)| toned(text, *tone));
         let mut row = comfy_table::Row::from(cells.collect::<Vec<Cell>>());
         row.max_height(1);
         table.add_row(row);
     }
-    let says = |column: usize| rows.iter().any(|row| !matches!(row[column].0.as_str(), "" | "-"));
-    let said: Vec<bool> = (0..COLUMNS).map(|column| !DISPENSABLE.contains(&column) || says(column)).collect();
-    let widths = table.column_max_content_widths();
-    for (index, shown) in fitting(said, &widths, look.width).into_iter().enumerate() {
+    for (index, shown) in fitting.into_iter().enumerate() {
         if let Some(column) = table.column_mut(index) {
             column.set_padding((0, GAP));
             // What is free belongs to the last activity, the only column that may be cut.
             match (shown, index) {
                 (false, _) => column.set_constraint(ColumnConstraint::Hidden),
                 (true, LAST) => column.remove_constraint(),
-                (true, _) => column.set_constraint(ColumnConstraint::ContentWidth),
+                (true, _) => {
+                    column.set_constraint(ColumnConstraint::Absolute(Width::Fixed(widths[index] + GAP)))
+                }
             };
         }
     }
     table.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
+}
+
+fn cut(text: &str, room: usize) -> String {
+    if text.chars().count() <= room {
+        return text.to_owned();
+    }
+    text.chars().take(room.saturating_sub(1)).chain(['…']).collect()
+}
+
+/// What a session did last, so that its end is seen: a command loses its end, a path its beginning. Of "append notes/inventory.md 4s" it is
+/// the age that stays longest, and then the name of the file.
+fn shortened(last: &str, room: usize) -> String {
+    if last.chars().count() <= room {
+        return last.to_owned();
+    }
+    let is_age = |word: &&str| word.ends_with('s') && word.starts_with(|c: char| c.is_ascii_digit());
+    let (what, age) = match last.rsplit_once(' ').filter(|(_, word)| is_age(word)) {
+        Some((what, age)) => (what, format!(" {age}")),
+        None => (last, String::new()),
+    };
+    let room = room.saturating_sub(age.chars().count());
+    let tail = |text: &str, room: usize| -> String {
+        let count = text.chars().count();
+        let kept = text.chars().skip(count.saturating_sub(room.saturating_sub(1)));
+        if count <= room { text.to_owned() } else { ['…'].into_iter().chain(kept).collect() }
+    };
+    let cut = match what.split_once(' ') {
+        Some((verb, path)) if verb != "$" && !path.contains(' ') => tail(path, room),
+        _ => cut(what, room),
+    };
+    format!("{cut}{age}")
 }
 
 /// Of the columns that say something, those that fit.
@@ -158,7 +224,7 @@ fn row(view: &RunView, index: usize, shown: &[usize], look: &Look, ages: &Ages) 
         plain(agent(phase)),
         plain(policy(phase)),
         plain(turns),
-        session.map_or(("-".to_owned(), Tone::Dim), context),
+        session.map_or(("-".to_owned(), Tone::Dim), |session| context(session, look)),
         plain(format!("{done}/{objectives}")),
         (status, tone),
         words::check(phase),
@@ -208,9 +274,10 @@ fn agent(phase: &PhaseRow) -> String {
 }
 
 /// The number, and a word where a policy warned.
-fn context(session: &SessionRow) -> Said {
+fn context(session: &SessionRow, look: &Look) -> Said {
     let context = words::context(session.used_tokens, session.window_tokens, session.source);
-    if session.warned { (format!("{context} ! warn"), Tone::Warn) } else { (context, Tone::Plain) }
+    let warned = if look.width < WORDS_FROM { "!" } else { "! warn" };
+    if session.warned { (format!("{context} {warned}"), Tone::Warn) } else { (context, Tone::Plain) }
 }
 
 /// "resilience@e3b0c4": enough of the digest to tell two apart. Several policies go by their names: "torch (handoff),
@@ -280,6 +347,35 @@ mod tests {
     }
 
     #[test]
+    fn what_a_session_did_last_keeps_what_tells_it_apart() {
+        assert_eq!(shortened("append notes/inventory.md 4s", 40), "append notes/inventory.md 4s");
+        assert_eq!(shortened("append notes/inventory.md 4s", 16), "…inventory.md 4s");
+        assert_eq!(shortened("append notes/inventory.md", 18), "notes/inventory.md");
+        assert_eq!(shortened("$ cargo test --workspace 12s", 16), "$ cargo tes… 12s");
+        assert_eq!(shortened("says that it is done", 10), "says that…");
+    }
+
+    #[test]
+    fn the_table_of_a_run_at_work_has_the_same_columns_whatever_they_say() {
+        for width in [60, 80, 160] {
+            let header = |view: &RunView| {
+                let drawn = table_within(view, &Look::bare(width), &Ages::new(), 30);
+                let header = drawn.lines().next().unwrap_or_default().to_owned();
+                header.split_whitespace().map(str::to_owned).collect::<Vec<_>>()
+            };
+            let mut late = samples::running();
+            late.phases.iter_mut().for_each(|phase| phase.verified = Some(true));
+            let mut early = samples::running();
+            early.phases.iter_mut().for_each(|phase| phase.sessions.clear());
+            assert_eq!(header(&late), header(&early), "{width}");
+            insta::assert_snapshot!(
+                format!("table_live_{width}"),
+                table_within(&samples::running(), &Look::bare(width), &Ages::new(), 30)
+            );
+        }
+    }
+
+    #[test]
     fn no_row_is_wider_than_the_terminal() {
         for width in [80, 100, 132, 200] {
             for line in table(&samples::running(), &Look::bare(width), &Ages::new()).lines() {
@@ -299,10 +395,8 @@ mod tests {
             let drawn = table_within(&view, &Look::bare(120), &Ages::new(), lines_max);
             assert!(drawn.lines().count() <= lines_max.max(2), "{lines_max}:\n{drawn}");
         }
-        assert_eq!(
-            table_within(&view, &Look::bare(120), &Ages::new(), 100),
-            table(&view, &Look::bare(120), &Ages::new())
-        );
+        let all = table_within(&view, &Look::bare(120), &Ages::new(), 100);
+        assert_eq!(all.lines().count(), table(&view, &Look::bare(120), &Ages::new()).lines().count());
     }
 
     #[test]
@@ -343,5 +437,6 @@ mod tests {
         let trimmed: Vec<&str> = bare.lines().map(str::trim_end).collect();
         assert_eq!(trimmed.join("\n"), plain);
         assert_ne!(coloured, plain);
+        assert_eq!(crate::out::cleaned(&coloured, true), coloured, "a terminal gets the colours as they are");
     }
 }

@@ -6,10 +6,13 @@ use baton_runtime::core::facts::{Billed, Channel, OccupancySource};
 use baton_runtime::core::grants::Grants;
 use baton_runtime::core::input::Choice;
 use baton_runtime::core::observation::ObjectiveStatus;
-use baton_runtime::core::view::{PhaseRow, PhaseStatus, RunStatus};
+use baton_runtime::core::view::{CommitRow, PhaseRow, PhaseStatus, RunStatus};
 use baton_runtime::core::workflow::{GivenSetting, Layer, SettingValue};
 
 use super::look::{Look, Tone};
+
+/// Enough of a commit to find it.
+pub(crate) const COMMIT_DIGITS: usize = 12;
 
 /// Tokens: "850", "7.0k", "122k", "1.2M".
 pub(crate) fn tokens(n: u64) -> String {
@@ -149,6 +152,17 @@ pub(crate) fn billed(billed: &Billed) -> String {
         Some(cost) => format!("{} tokens, {}", tokens(billed.tokens()), money(cost)),
         None => format!("{} tokens", tokens(billed.tokens())),
     }
+}
+
+/// What differs: "3 files, +120 −7".
+pub(crate) fn lines_changed(files: u32, added: u64, removed: u64) -> String {
+    format!("{}, +{added} −{removed}", count(files, "file"))
+}
+
+/// "1f2e3d4 Move the parser (3 files, +120 −7)".
+pub(crate) fn committed(commit: &CommitRow) -> String {
+    let id: String = commit.id.chars().take(COMMIT_DIGITS).collect();
+    format!("{id} {} ({})", commit.subject, lines_changed(commit.files, commit.added, commit.removed))
 }
 
 /// Where a piece of evidence came from.

@@ -29,6 +29,8 @@ pub(crate) struct Boxes {
     done: BTreeSet<ObjectiveId>,
     /// What was said already.
     said: BTreeSet<String>,
+    /// Where it is kept which were done, so that a box which a person opens is not ticked again by the next host.
+    memory: Option<PathBuf>,
 }
 
 /// How the plan stands at the end of a run.
@@ -44,7 +46,15 @@ impl Boxes {
     /// The boxes of a run, where it has any.
     pub(crate) fn of(workflow: Workflow) -> Option<Self> {
         let TickedPlan { path, boxes } = workflow.plan?;
-        Some(Self { path: path.into(), boxes, done: BTreeSet::new(), said: BTreeSet::new() })
+        let (done, said) = (BTreeSet::new(), BTreeSet::new());
+        Some(Self { path: path.into(), boxes, done, said, memory: None })
+    }
+
+    /// The same, going on from what was ticked before.
+    #[must_use]
+    pub(crate) fn remembering(self, memory: Option<PathBuf>) -> Self {
+        let known = memory.as_ref().and_then(|memory| fs::read_to_string(memory).ok()).unwrap_or_default();
+        Self { done: known.lines().map(ObjectiveId::from).collect(), memory, ..self }
     }
 
     /// The plan.
@@ -72,14 +82,22 @@ impl Boxes {
         self.done = done;
         let name = self.path.display();
         let mut told = match set(&self.path, &wanted) {
-            Ok(missing) => missing
-                .into_iter()
-                .map(|line| format!("{name} no longer has the box \"{line}\"; its objective is done"))
-                .collect(),
+            Ok(missing) => {
+                self.remember();
+                let told = |line| format!("{name} no longer has the box \"{line}\"; its objective is done");
+                missing.into_iter().map(told).collect()
+            }
             Err(error) => vec![format!("the boxes of {name} are not ticked: {error}")],
         };
         told.retain(|line| self.said.insert(line.clone()));
         told
+    }
+
+    /// Where that fails, the worst is that a box is ticked once more.
+    fn remember(&self) {
+        let Some(memory) = &self.memory else { return };
+        let lines: String = self.done.iter().map(|id| format!("{id}\n")).collect();
+        let _ = memory.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(memory, lines));
     }
 
     /// The plan as it is now; nothing where it cannot be read.

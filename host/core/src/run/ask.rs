@@ -175,9 +175,16 @@ impl Run {
 fn reached(ceilings: [Option<u64>; 3], used: [u64; 3], times: u64) -> Option<String> {
     let i = (0..3).find(|i| ceilings[*i].is_some_and(|ceiling| used[*i] >= ceiling.saturating_mul(times)))?;
     let ceiling = ceilings[i]?.saturating_mul(times);
-    Some(match i {
-        0 => format!("wall time, {}", crate::time::DurationMs(ceiling)),
-        1 => format!("tokens, {ceiling}"),
-        _ => format!("cost, ${:.2}", ceiling as f64 / 1e6),
-    })
+    let amount = |amount: u64| match i {
+        0 => crate::time::DurationMs(amount).to_string(),
+        1 => amount.to_string(),
+        _ => format!("${:.2}", amount as f64 / 1e6),
+    };
+    let what = ["wall time", "tokens", "cost"][i];
+    // A prompt is not broken off for it.
+    let passed = match used[i] > ceiling {
+        true => format!(", and is at {}: ceilings are looked at between prompts", amount(used[i])),
+        false => String::new(),
+    };
+    Some(format!("{what}, {}{passed}", amount(ceiling)))
 }

@@ -9,12 +9,16 @@ use super::resume::LOST;
 use super::session::Session;
 use super::step::Succession;
 
+/// Why there is a session after one that was to go on in a conversation.
+pub(super) const NOT_RESUMED: &str = "the agent could not go on in its own conversation";
+
 impl Run {
     /// The conversation that the next session of a phase can go on in. One that is half full is better left, and so is one in which
     /// nothing was said yet.
     fn conversation(&self, p: usize) -> Option<String> {
         let session = self.session(p)?;
-        let can_resume = matches!(session.agent, AgentKind::Claude | AgentKind::Codex);
+        let can_resume =
+            matches!(session.agent, AgentKind::Claude | AgentKind::Codex | AgentKind::Acp { .. });
         let is_same_agent = self.workflow.role_of(&self.phases[p].spec).agent == session.agent;
         let is_useful =
             session.has_worked() && !session.is_half_full() && !session.lost_context && !session.lead;

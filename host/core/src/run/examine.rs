@@ -425,21 +425,6 @@ impl Run {
         self.write_closing_handoff(p);
     }
 
-    /// Everything of the phase is done and written down. What was reported open meanwhile is not done.
-    pub(super) fn phase_over(&mut self, p: usize) {
-        if self.phases[p].is_closing() && !self.phases[p].is_finished() {
-            return self.boundary(p);
-        }
-        self.phases[p].step = Step::Done;
-        for id in &self.phases[p].sessions {
-            if let Some(session) = self.sessions.get_mut(id) {
-                session.forget();
-            }
-        }
-        let phase = self.phases[p].spec.id.clone();
-        self.notify(Notice::PhaseDone { phase });
-    }
-
     /// Walks the loop once more: everything in it is open again, and each of its phases gets what the check has found.
     pub(super) fn iterate(&mut self, p: usize) {
         let Some(Repeat { from, at_most }) = self.phases[p].spec.repeat.clone() else {

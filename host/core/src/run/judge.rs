@@ -13,6 +13,7 @@ use crate::time::DurationMs;
 use crate::workflow::{Permission, Role};
 
 use super::Run;
+use super::conversation::NOT_RESUMED;
 use super::quota::outlasts_its_reset;
 use super::session::Session;
 use super::step::{AfterBudget, AfterEnd, AfterSummary, Pause, Step, Succession};
@@ -326,6 +327,10 @@ impl Run {
                 let what = if occasion == Occasion::SessionEnded { "session" } else { "prompt" };
                 let text = format!("The policy calls a {what} healthy that has ended: {}", a.reason);
                 self.pause(p, Pause::Stuck, text);
+            }
+            // Some agents find out only when they are asked.
+            Verdict::Failed if self.could_not_resume(p) => {
+                self.hand_over(p, Succession::Uncounted, NOT_RESUMED);
             }
             // Who asks for smaller scopes instead of doing the work has done its job (D2).
             Verdict::Truncated

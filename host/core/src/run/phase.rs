@@ -22,6 +22,7 @@ use super::handoff::Found;
 use super::join::Fork;
 use super::session::cut;
 use super::step::{Step, Succession};
+use super::to_branch::Kept;
 use super::turns::Given;
 
 /// Attempts, decisions, gotchas and patterns of a phase that are kept, each. All of them reach the facts beside a handoff; a phase
@@ -260,6 +261,8 @@ pub(super) struct Phase {
     pub(super) clock: Clock,
     /// How often each ceiling was raised by a person.
     pub(super) raised: u32,
+    /// What of it is committed in the workspace.
+    pub(super) kept: Kept,
 }
 
 impl Phase {
@@ -343,6 +346,7 @@ impl Phase {
             billed: Billed::default(),
             clock: Clock::default(),
             raised: 0,
+            kept: Kept::default(),
         }
     }
 

@@ -47,7 +47,8 @@ impl Run {
         session.nudges = 0;
         session.quota = Some(QuotaRow { cause, since: now, until });
         let session = session.id.clone();
-        self.notify(Notice::QuotaWait { phase, session, cause, since: now, until });
+        let (retry_at, time) = (None, 1);
+        self.notify(Notice::QuotaWait { phase, session, cause, since: now, until, retry_at, time });
     }
 
     /// New output, or the end of the prompt, ends the wait (B8).
@@ -62,7 +63,7 @@ impl Run {
             }
             let (session, waited) = (session.id.clone(), now.since(quota.since));
             self.note_wait(p, &quota);
-            self.notify(Notice::QuotaOver { phase, session, waited });
+            self.notify(Notice::QuotaOver { phase, session, waited, is_try: false });
         }
     }
 
@@ -95,6 +96,7 @@ impl Run {
         let phase = &mut self.phases[p];
         phase.aged = true;
         phase.step = Step::Quota { cause, since, until, retry_at, focus };
+        let time = phase.quota_waits.max(1);
         let (phase, session) = (phase.spec.id.clone(), phase.session.clone());
         if let Some(session) = self.session_mut(p) {
             session.nudges = 0; // B5
@@ -104,7 +106,8 @@ impl Run {
         }
         let told = before.is_some_and(|wait| wait.until == until);
         if let Some(session) = session.filter(|_| !told) {
-            self.notify(Notice::QuotaWait { phase, session, cause, since, until });
+            let retry_at = Some(retry_at);
+            self.notify(Notice::QuotaWait { phase, session, cause, since, until, retry_at, time });
         }
     }
 
@@ -129,12 +132,15 @@ impl Run {
     }
 
     pub(super) fn quota_over(&mut self, p: usize, since: UnixMs, focus: Vec<usize>) {
-        if let Some(wait) = self.quota_row(p) {
-            self.note_wait(p, &wait);
+        let wait = self.quota_row(p);
+        if let Some(wait) = &wait {
+            self.note_wait(p, wait);
         }
+        let is_try = wait.is_none_or(|wait| wait.until.is_none());
         if let Some(session) = self.phases[p].session.clone() {
             let waited = self.now.since(since);
-            self.notify(Notice::QuotaOver { phase: self.phases[p].spec.id.clone(), session, waited });
+            let phase = self.phases[p].spec.id.clone();
+            self.notify(Notice::QuotaOver { phase, session, waited, is_try });
         }
         "the provider's limit has reset".clone_into(&mut self.phases[p].because);
         if self.has_live_session(p) {

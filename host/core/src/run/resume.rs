@@ -129,6 +129,11 @@ impl Run {
                     self.verify(p);
                 }
             }
+            Step::CommittingToBranch { action, then } => {
+                if !self.pending.contains_key(&action) {
+                    self.commit_to_branch(p, then);
+                }
+            }
             Step::Restoring { action, then } => {
                 if !self.pending.contains_key(&action) {
                     self.restore(p, then);

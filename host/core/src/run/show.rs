@@ -109,6 +109,7 @@ impl Run {
             score: phase.score,
             iteration: phase.iteration,
             tree: phase.tree.clone(),
+            commits: phase.kept.commits.clone(),
         }
     }
 
@@ -204,6 +205,7 @@ impl Run {
             Step::Backoff { .. } | Step::Due => PhaseStatus::Waiting,
             Step::Proving { .. }
             | Step::Committing { .. }
+            | Step::CommittingToBranch { .. }
             | Step::Restoring { .. }
             | Step::Verifying { .. } => PhaseStatus::Verifying,
             Step::UnderReview { .. } => PhaseStatus::UnderReview,

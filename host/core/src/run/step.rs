@@ -168,6 +168,11 @@ pub(super) enum Step {
     Committing {
         action: ActionId,
     },
+    /// `CommitToBranch` of what it changed.
+    CommittingToBranch {
+        action: ActionId,
+        then: AfterCommit,
+    },
     /// `Restore`, or `Assess` where there is no tree of its own: what its checks or its reviewer did to it.
     Restoring {
         action: ActionId,
@@ -238,6 +243,18 @@ pub(super) enum AfterSummary {
     Compact(String),
     /// The same objectives once more: the agent compacted its context by itself.
     AskAgain(Vec<usize>),
+}
+
+/// What follows once its work is committed in the workspace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum AfterCommit {
+    /// The boundary between two prompts.
+    Boundary,
+    /// The phase is over.
+    Over {
+        /// Every objective of its own was done.
+        all_done: bool,
+    },
 }
 
 /// What follows once a tree is again as it was committed.
@@ -319,6 +336,7 @@ impl Step {
             | Step::HandingOff { action, .. }
             | Step::Offloading { action, .. }
             | Step::Committing { action }
+            | Step::CommittingToBranch { action, .. }
             | Step::Restoring { action, .. }
             | Step::Verifying { action, .. }
             | Step::Checkpointing { action, .. }

@@ -16,6 +16,7 @@ mod properties;
 mod recovery;
 mod seats;
 mod splits;
+mod to_branch;
 mod turns;
 mod walks;
 mod world;

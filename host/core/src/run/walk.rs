@@ -10,8 +10,9 @@ use crate::observation::{Basis, BriefKind, ObjectiveStatus, Occasion, SessionSta
 use crate::text::Text;
 
 use super::Run;
+use super::conversation::NOT_RESUMED;
 use super::session::Session;
-use super::step::{AfterBudget, AfterEnd, AfterSummary, Pause, Step, Succession};
+use super::step::{AfterBudget, AfterCommit, AfterEnd, AfterSummary, Pause, Step, Succession};
 
 impl Run {
     /// A prompt or a session ended: first what is on disk, then what a policy says of it (A5).
@@ -77,6 +78,7 @@ impl Run {
                 self.succeed(p, then);
             }
             (Step::Committing { .. }, outcome) => self.committed(p, outcome),
+            (Step::CommittingToBranch { then, .. }, outcome) => self.committed_to_branch(p, then, outcome),
             (Step::Restoring { then, .. }, outcome) => self.restored(p, &then, outcome),
             (Step::Verifying { check, of, .. }, outcome) => self.verified(p, check, of, outcome),
             (Step::Checkpointing { parts, .. }, outcome) => self.checkpointed(p, &parts, outcome),
@@ -225,8 +227,7 @@ impl Run {
             Step::Ending { then } => self.after_end(p, then),
             // The conversation is gone, or the agent would not: a handoff of what is known, and nothing is counted.
             Step::Working { .. } | Step::Readying { .. } if !exit.by_host && self.could_not_resume(p) => {
-                let because = "the agent could not go on in its own conversation";
-                self.hand_over(p, Succession::Uncounted, because);
+                self.hand_over(p, Succession::Uncounted, NOT_RESUMED);
             }
             Step::Working { focus, .. } => self.measure(p, Occasion::SessionEnded, focus),
             Step::Readying { .. } => self.measure(p, Occasion::SessionEnded, Vec::new()),
@@ -304,6 +305,7 @@ impl Run {
         let beside = self.at_work_beside(p);
         for q in &beside {
             self.phases[*q].has_company = true;
+            self.phases[*q].kept.in_company = true;
         }
         let phase = &mut self.phases[p];
         phase.news = true;
@@ -325,6 +327,7 @@ impl Run {
             phase.has_company = false;
         }
         phase.has_company |= !beside.is_empty();
+        phase.kept.in_company |= !beside.is_empty();
         phase.refused = None;
         if prompt == 1 {
             phase.not_taken = None;
@@ -366,7 +369,9 @@ impl Run {
 
     /// What is finished is verified; else the fixed order asks splitting, then compaction.
     pub(super) fn cross_boundary(&mut self, p: usize) {
-        if self.phases[p].is_finished() {
+        if self.commits_at_boundary(p) {
+            self.commit_to_branch(p, AfterCommit::Boundary);
+        } else if self.phases[p].is_finished() {
             self.prove(p);
         } else if !self.pause_at_ceiling(p) {
             if !self.has_live_session(p) {

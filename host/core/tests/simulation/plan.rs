@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use baton_core::workflow::{
-    AgentKind, Limits, Mode, Objective, Phase, Repeat, ReviewBy, Role, SplitTime, Workflow,
+    AgentKind, CommitTime, Limits, Mode, Objective, Phase, Repeat, ReviewBy, Role, SplitTime, Workflow,
 };
 use baton_core::{DurationMs, PhaseId};
 
@@ -174,6 +174,7 @@ fn phase(dice: &mut Dice, n: usize, before: &[PhaseId]) -> Phase {
         continuations: dice.percent(20).then(|| dice.count(0, 4)),
         review: dice.percent(25).then(|| ReviewBy { role: "reviewer".into(), score: dice.count(50, 90) }),
         repeat: from.map(|from| Repeat { from, at_most: dice.count(1, 3) }),
+        commit: dice.percent(25).then(|| *dice.one_of(&[CommitTime::Objective, CommitTime::Phase])),
     }
 }
 

@@ -279,6 +279,7 @@ fn workflow(phases: usize) -> Workflow {
         context: Vec::new(),
         review: None,
         repeat: None,
+        commit: None,
     };
     Workflow {
         name: "scale".into(),

@@ -112,6 +112,7 @@ fn phase(objectives: usize) -> Phase {
         context: Vec::new(),
         review: None,
         repeat: None,
+        commit: None,
     }
 }
 

@@ -5,9 +5,13 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::PoisonError;
 
+use baton_core::visible::visible;
 use baton_core::{Action, Outcome, PhaseId, Run, RunId, Tree, UnixMs};
 use baton_store::StateDir;
-use baton_workspace::{Base, Committing, Differences, Landing, Merging, Trees, Verified, Workspace};
+use baton_store::secrets::mask;
+use baton_workspace::{
+    Base, Committing, Differences, Landing, Merging, OnBranch, ToBranch, Trees, Verified, Workspace,
+};
 
 use crate::error::Source;
 
@@ -89,6 +93,20 @@ impl Effects {
                     }
                     Committing::Conflicted { files } => Outcome::Conflicted { files },
                 }
+            }
+            Action::CommitToBranch { phase, ordinal, message, branch, only } => {
+                // Words of agents are in it.
+                let message = visible(&mask(&message)).into_owned();
+                let wanted = ToBranch {
+                    phase: &phase,
+                    ordinal,
+                    message: &message,
+                    branch: branch.as_deref(),
+                    only: only.as_deref(),
+                    but: self.plan.as_deref(),
+                };
+                let OnBranch { commit, left } = self.trees.commit_to_branch(wanted).await?;
+                Outcome::CommittedToBranch { commit, left }
             }
             Action::Restore { tree, commit, whole, .. } => {
                 let Differences { changed, gone, added } = self.trees.restore(&tree, &commit, whole).await?;

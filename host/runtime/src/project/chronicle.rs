@@ -292,7 +292,7 @@ fn line(notice: &Notice) -> Option<(Option<&PhaseId>, Option<&SessionId>, String
             let until = until.map(|until| format!(" until {}", until.rfc3339())).unwrap_or_default();
             (Some(phase), Some(session), format!("waits for the provider ({cause}){until}"))
         }
-        Notice::QuotaOver { phase, session, waited } => {
+        Notice::QuotaOver { phase, session, waited, .. } => {
             (Some(phase), Some(session), format!("the wait for the provider is over, after {waited}"))
         }
         Notice::Retrying { phase, attempt, of, because, .. } => {

@@ -197,6 +197,7 @@ impl Play {
             }
             Action::Compact { .. } | Action::Interrupt { .. } => Outcome::Delivered,
             Action::Checkpoint { .. } => Outcome::Checkpointed { base: None },
+            Action::CommitToBranch { .. } => Outcome::CommittedToBranch { commit: None, left: Vec::new() },
             other @ (Action::Branch { .. }
             | Action::Commit { .. }
             | Action::Restore { .. }

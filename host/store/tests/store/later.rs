@@ -10,9 +10,10 @@ use baton_core::grants::Grants;
 use baton_core::ids::{ActionId, RequestId};
 use baton_core::input::{ChangeCause, Outcome, Pin, Report, ReportedHandoff};
 use baton_core::observation::{Capability, ItemKind, ItemView};
+use baton_core::view::CommitRow;
 use baton_core::workflow::{
-    AgentKind, Imported, ImportedFile, Layer, Limits, Notify, Objective, Origin, Phase, Repeat, ReviewBy,
-    Role, Scope,
+    AgentKind, CommitTime, Commits, Imported, ImportedFile, Layer, Limits, Notify, Objective, Origin, Phase,
+    Repeat, ReviewBy, Role, Scope,
 };
 use baton_core::{Action, Digest, Input, RunId, SessionId, Text, Tree, Workflow};
 use baton_store::{Durability, Entry};
@@ -186,6 +187,7 @@ fn workflow() -> Workflow {
         context: Vec::new(),
         review: Some(ReviewBy { role: "reviewer".into(), score: 70 }),
         repeat: Some(Repeat { from: "20".into(), at_most: 5 }),
+        commit: None,
     };
     Workflow {
         name: "later".into(),
@@ -268,6 +270,39 @@ fn imported() -> Vec<Entry> {
     vec![input(1, started), input(2, decided)]
 }
 
+/// A run whose work is committed in the workspace.
+fn committed() -> Vec<Entry> {
+    let commits = Commits { when: CommitTime::Phase, branch: Some("work/{run}".into()) };
+    let mut workflow = Workflow { commits, ..workflow() };
+    workflow.phases[0].commit = Some(CommitTime::Objective);
+    let started = Input::Started {
+        run: "committed".into(),
+        workflow: Box::new(workflow),
+        pins: Vec::new(),
+        task_folder: ".baton/x".into(),
+        utc_offset_minutes: 0,
+        assignments: Vec::new(),
+    };
+    let action = Action::CommitToBranch {
+        phase: "20".into(),
+        ordinal: 1,
+        message: "Parser\n".into(),
+        branch: Some("work/committed".into()),
+        only: Some(vec!["src/parser.rs".into()]),
+    };
+    let commit = CommitRow {
+        id: "abc".into(),
+        subject: "Parser".into(),
+        branch: "work/committed".into(),
+        files: 2,
+        added: 12,
+        removed: 3,
+    };
+    let outcome = Outcome::CommittedToBranch { commit: Some(commit), left: vec!["notes.md".into()] };
+    let outcome = Input::Outcome { action: ActionId(1), outcome };
+    vec![input(1, started), intent(2, 1, action), input(3, outcome)]
+}
+
 fn entries() -> Vec<Entry> {
     let started = Input::Started {
         run: run(),
@@ -291,12 +326,18 @@ fn entries() -> Vec<Entry> {
 }
 
 fn written() -> Vec<Value> {
-    let place = Place::new();
     let runs =
         [(run(), entries()), ("in-experiment".into(), in_experiment()), ("imported".into(), imported())];
+    // Rows lie in the order of their numbers: what came later has a journal of its own.
+    let later = [("committed".into(), committed())];
+    [rows_of(&runs), rows_of(&later)].concat()
+}
+
+fn rows_of(runs: &[(RunId, Vec<Entry>)]) -> Vec<Value> {
+    let place = Place::new();
     for (run, entries) in runs {
-        place.journal().append_wait(&run, entries.clone(), Durability::Durable).unwrap();
-        assert_eq!(read(&place.journal(), &run), entries);
+        place.journal().append_wait(run, entries.clone(), Durability::Durable).unwrap();
+        assert_eq!(read(&place.journal(), run), *entries);
     }
     rows_in(&place.state.journal())
 }

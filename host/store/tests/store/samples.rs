@@ -147,6 +147,7 @@ fn workflow() -> Workflow {
             context: Vec::new(),
             review: None,
             repeat: None,
+            commit: None,
         }],
         ..Workflow::default()
     }

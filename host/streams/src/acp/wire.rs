@@ -20,6 +20,7 @@ wire! {
         update: Update<'a> = "update",
         tool_call: Titled<'a> = "toolCall",
         prompt: List<Chunk<'a>> = "prompt",
+        session: Text<'a> = "sessionId",
     }
 
     /// What a person is asked about.

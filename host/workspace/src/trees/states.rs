@@ -72,7 +72,7 @@ impl Trees {
 }
 
 /// "3\t1\tsrc/a.rs"; "-\t-\ta.png" for what is no text.
-fn numbered(record: &[u8]) -> Option<DifferingFile> {
+pub(super) fn numbered(record: &[u8]) -> Option<DifferingFile> {
     let text = String::from_utf8_lossy(record);
     let mut parts = text.splitn(3, '\t');
     let (added, removed, path) = (parts.next()?, parts.next()?, parts.next()?);

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use baton_core::{PhaseId, Tree};
-use baton_workspace::{Base, COMMAND_KEYS, Committing, Landing, TreeError, Workspace};
+use baton_workspace::{Base, COMMAND_KEYS, Committing, Landing, ToBranch, TreeError, Workspace};
 
 use crate::world::{World, executable, git, of_a_user, try_git, write};
 
@@ -103,6 +103,39 @@ fn set_all(world: &World, traps: &Traps) {
         "[commit]\n\tgpgSign = true\n[log]\n\tshowSignature = true\n[diff]\n\tignoreSubmodules = none\n",
     );
     world.write(".git/config", &config);
+}
+
+#[tokio::test]
+async fn a_commit_in_the_workspace_runs_no_hook_and_no_filter() {
+    // N6
+    let world = World::new();
+    let traps = Traps::beside(&world);
+    set_all(&world, &traps);
+    for hook in ["pre-commit", "commit-msg", "post-commit", "reference-transaction", "post-index-change"] {
+        let program = fs::read_to_string(traps.program(hook)).unwrap();
+        write(&world.root, &format!(".git/hooks/{hook}"), &program);
+        executable(&world.root, &format!(".git/hooks/{hook}"));
+    }
+    let phase = PhaseId::new("p");
+    let wanted =
+        ToBranch { phase: &phase, ordinal: 1, message: "Work\n", branch: None, only: None, but: None };
+    world.trees.begin_commits(&phase, Some("work/r1")).await.unwrap();
+    world.write("src/b.txt", "c\n");
+    assert_eq!(world.trees.commit_to_branch(wanted).await.unwrap().commit.unwrap().files, 1);
+    assert_eq!(traps.ran(), Vec::<String>::new());
+    // An agent lets files go through a filter of its own.
+    world.write(".gitattributes", "* filter=evil diff=evil merge=evil\n");
+    world.write("src/b.txt", "d\n");
+    let error = world.trees.commit_to_branch(ToBranch { ordinal: 2, ..wanted }).await.unwrap_err();
+    assert!(error.to_string().contains("git config --global"), "{error}");
+    assert_eq!(traps.ran(), Vec::<String>::new());
+    // The traps are real ones.
+    fs::remove_file(world.root.join(".gitattributes")).unwrap();
+    let _ = try_git(
+        &world.root,
+        &["-c", "core.hooksPath=.git/hooks", "commit", "-q", "--no-gpg-sign", "-am", "x"],
+    );
+    assert!(traps.ran().iter().any(|ran| ran == "pre-commit"), "{:?}", traps.ran());
 }
 
 async fn look(root: &Path) {

@@ -8,6 +8,7 @@ use baton_runtime::core::grants::{Grants, Wants};
 use baton_runtime::core::input::{ChangeCause, Choice};
 use baton_runtime::core::notice::Notice;
 use baton_runtime::core::observation::{Basis, BriefKind, Capability};
+use baton_runtime::core::view::CommitRow;
 use baton_runtime::core::workflow::{AgentKind, Scope};
 use baton_runtime::core::{ActionId, DurationMs, ObjectiveId, PhaseId, Seq, SessionId, Tree};
 
@@ -103,6 +104,19 @@ fn notices() -> Vec<Notice> {
             session: session(),
             text: "Not enough messages to compact.".into(),
         },
+        Notice::CommittedToBranch {
+            phase: phase(),
+            commit: CommitRow {
+                id: "1f2e3d4c5b6a79881f2e3d4c5b6a79881f2e3d4c".into(),
+                subject: "Write the parser".into(),
+                branch: "work/r-7f".into(),
+                files: 2,
+                added: 120,
+                removed: 7,
+            },
+            left: vec!["notes.md".into()],
+        },
+        Notice::NotCommitted { phase: phase(), why: "a rebase is under way in the workspace".into() },
         prompted(BriefKind::Nudged, "evaluator"),
         Notice::QuotaWait {
             phase: phase(),
@@ -110,14 +124,38 @@ fn notices() -> Vec<Notice> {
             cause: QuotaCause::Rate,
             since: at(20),
             until: Some(at(24)),
+            retry_at: Some(at(24)),
+            time: 1,
         },
-        Notice::QuotaOver { phase: phase(), session: session(), waited: DurationMs::from_secs(4) },
+        Notice::QuotaOver {
+            phase: phase(),
+            session: session(),
+            waited: DurationMs::from_secs(4),
+            is_try: false,
+        },
+        Notice::QuotaWait {
+            phase: phase(),
+            session: session(),
+            cause: QuotaCause::Rate,
+            since: at(24),
+            until: None,
+            retry_at: Some(at(34)),
+            time: 2,
+        },
+        Notice::QuotaOver {
+            phase: phase(),
+            session: session(),
+            waited: DurationMs::from_secs(10),
+            is_try: true,
+        },
         Notice::QuotaWait {
             phase: phase(),
             session: session(),
             cause: QuotaCause::Overload,
             since: at(25),
             until: None,
+            retry_at: None,
+            time: 1,
         },
         Notice::Stopped {
             phase: phase(),

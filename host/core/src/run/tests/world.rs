@@ -88,6 +88,8 @@ pub(super) struct World {
     pub(super) branches: VecDeque<Outcome>,
     pub(super) commits: VecDeque<Outcome>,
     pub(super) restored: VecDeque<Outcome>,
+    /// What comes of commits in the workspace; nothing to commit, where it is empty.
+    pub(super) to_branch: VecDeque<Outcome>,
     pub(super) merges: VecDeque<Outcome>,
     pub(super) landings: VecDeque<Outcome>,
     /// What reviewers say, one after the other; nothing where absent, and 100 after the last.
@@ -139,6 +141,7 @@ pub(super) fn workflow(phases: &[(&str, &[&str])]) -> Workflow {
             continuations: None,
             review: None,
             repeat: None,
+            commit: None,
         })
         .collect();
     Workflow {
@@ -184,6 +187,7 @@ impl World {
             branches: VecDeque::new(),
             commits: VecDeque::new(),
             restored: VecDeque::new(),
+            to_branch: VecDeque::new(),
             merges: VecDeque::new(),
             landings: VecDeque::new(),
             reviews: VecDeque::new(),
@@ -436,6 +440,10 @@ impl World {
                 ignored: Vec::new(),
                 unseen: Vec::new(),
             }),
+            Action::CommitToBranch { .. } => self
+                .to_branch
+                .pop_front()
+                .unwrap_or(Outcome::CommittedToBranch { commit: None, left: Vec::new() }),
             Action::Restore { .. } => self.restored.pop_front().unwrap_or(Outcome::Restored {
                 changed: Vec::new(),
                 gone: Vec::new(),

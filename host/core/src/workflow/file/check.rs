@@ -12,7 +12,8 @@ use super::problem::Problems;
 use super::shape::{At, PhaseShape, WorkflowShape};
 use super::values::{ID_RULE, is_id};
 use crate::workflow::{
-    AgentKind, AgentPlace, EXECUTOR, Layer, Limits, PoliciesSaid, Role, TickedPlan, Workflow, WorkspaceChoice,
+    AgentKind, AgentPlace, CommitTime, Commits, EXECUTOR, Layer, Limits, PoliciesSaid, Role, TickedPlan,
+    Workflow, WorkspaceChoice, branch_fault,
 };
 
 /// Gives the text of a file that the workflow names, or says why not.
@@ -48,6 +49,7 @@ pub(super) fn check(
     let of_file = shape.limits.continuations;
     let continuations = mode.continuations.or(of_file).or(mode.continuations_of_org);
     let providers = checker.providers(&shape.limits.providers, &roles, &mode.providers);
+    let commits = checker.commits(shape.commit, shape.commit_branch.as_ref(), &shape.phases);
     let phases = shape.phases.into_iter().map(|phase| checker.phase(phase.into_inner())).collect();
     let workflow = Workflow {
         name: shape.name.into_inner(),
@@ -72,6 +74,7 @@ pub(super) fn check(
         imported: None,
         source: None,
         plan: shape.plan.map(|plan| TickedPlan { path: join(base, plan.get()), boxes: Vec::new() }),
+        commits,
     };
     (workflow, said)
 }
@@ -106,6 +109,28 @@ pub(super) struct Checker<'a, 't> {
 }
 
 impl Checker<'_, '_> {
+    fn commits(
+        &mut self,
+        when: CommitTime,
+        branch: Option<&At<String>>,
+        phases: &[At<PhaseShape>],
+    ) -> Commits {
+        if let Some(branch) = branch {
+            let name = branch.get();
+            if let Some(fault) = branch_fault(name) {
+                let what = format!("`commit_branch`: \"{}\" {fault}", name.escape_debug());
+                let hint = "a name with the run in it fits every run: commit_branch = \"work/{run}\"";
+                self.problems.at(branch.span(), "commit_branch", what, hint);
+            }
+            let of_phase = |phase: &At<PhaseShape>| phase.get().commit.unwrap_or(when) == CommitTime::Off;
+            if phases.iter().all(of_phase) {
+                let what = "`commit_branch` names a branch, and nothing is committed".to_owned();
+                self.problems.at(branch.span(), "commit_branch", what, "add commit = \"phase\"");
+            }
+        }
+        Commits { when, branch: branch.map(|branch| branch.get().clone()) }
+    }
+
     pub(super) fn id(&mut self, key: &str, place: &str, id: &At<String>) {
         if !is_id(id.get()) {
             let what = format!("`{key}` {place} cannot be \"{}\"", id.get().escape_debug());

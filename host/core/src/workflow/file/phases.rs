@@ -34,6 +34,7 @@ impl Checker<'_, '_> {
                 from: PhaseId::new(repeat.from.into_inner()),
                 at_most: repeat.at_most,
             }),
+            commit: shape.commit,
             id: PhaseId::new(id),
         }
     }

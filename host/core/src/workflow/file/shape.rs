@@ -28,7 +28,7 @@ pub(super) use policies::{
 pub(super) use rules::RulesShape;
 pub(super) use sandbox::SandboxShape;
 
-use crate::workflow::{Acceptance, AgentKind, Mode, Permission, PromptWay, SplitTime};
+use crate::workflow::{Acceptance, AgentKind, CommitTime, Mode, Permission, PromptWay, SplitTime};
 
 /// Phases of one workflow: its table must stay readable, and a phase with more to do is split at run time.
 pub(super) const PHASES_MAX: usize = 200;
@@ -176,6 +176,15 @@ pub(super) struct WorkflowShape {
     /// A plan in Markdown, relative to this file: a box (`- [ ]`) with the words of an objective is ticked when that is done.
     #[schemars(length(min = 1))]
     pub(super) plan: Option<At<String>>,
+    /// After what Baton commits what changed in the workspace, with what was done and how that was shown in the message: "phase",
+    /// "objective" (between two prompts, and after each phase) or "off" (the default). What was changed before the run began is not
+    /// committed, and no hook is run. Needs git.
+    #[serde(default)]
+    pub(super) commit: CommitTime,
+    /// The branch that Baton makes and checks out for its commits before the first phase: "work/{run}". Default: the one that is checked
+    /// out.
+    #[schemars(length(min = 1, max = PATH_CHARS_MAX))]
+    pub(super) commit_branch: Option<At<String>>,
     /// Who works. `executor` and the roles of the table of turns exist without being named here.
     #[serde(default)]
     pub(super) roles: BTreeMap<String, At<RoleShape>>,
@@ -371,6 +380,8 @@ pub(super) struct PhaseShape {
     /// Where to begin again while this phase finds the work not good enough: { from = "plan", at_most = 5 } walks the phases
     /// from `plan` to this one until its `verify` or `review` is content, five times at most.
     pub(super) repeat: Option<RepeatShape>,
+    /// After what its work is committed. Default: what the workflow says.
+    pub(super) commit: Option<CommitTime>,
     /// Known to be complex work: a policy may allow it more turns.
     #[serde(default)]
     pub(super) complex: bool,

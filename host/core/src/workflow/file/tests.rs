@@ -44,6 +44,8 @@ mode = "thorough"
 agent = "claude"
 workspace = "scratch"
 review_parts = false
+commit = "objective"
+commit_branch = "work/{run}"
 
 [roles.executor]
 model = "a-model"
@@ -359,4 +361,14 @@ proptest::proptest! {
         let _ = parse(&with(&text, &text), "w.toml", "/");
         let _ = policies_file(&text, "baton.toml", "/", crate::workflow::Layer::Workspace, &mut |_| Err(String::new()));
     }
+}
+
+#[test]
+fn a_branch_for_commits_is_one_and_has_a_use() {
+    let said = |top: &str| refused(&with(top, ""));
+    let message = said("commit = \"phase\"\ncommit_branch = \"baton/{run}\"");
+    assert!(message.contains("branches of work trees") && message.contains("\"work/{run}\""), "{message}");
+    assert!(said("commit = \"phase\"\ncommit_branch = \"a b\"").contains("is no name of a branch"));
+    assert!(said("commit_branch = \"work\"").contains("add commit = \"phase\""));
+    assert!(said("commit = \"always\"").contains("phase"));
 }

@@ -64,6 +64,7 @@ impl Player<'_> {
             | Action::Checkpoint { .. }
             | Action::Branch { .. }
             | Action::Commit { .. }
+            | Action::CommitToBranch { .. }
             | Action::Restore { .. }
             | Action::Merge { .. }
             | Action::Unmerge { .. }

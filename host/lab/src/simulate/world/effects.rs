@@ -84,6 +84,9 @@ impl World<'_> {
                 takes = DurationMs((self.model.verification.seconds * 1000.0) as u64 + EFFECT_MS);
                 outcome = Some(self.verify(phase, tree));
             }
+            Action::CommitToBranch { .. } => {
+                outcome = Some(Outcome::CommittedToBranch { commit: None, left: Vec::new() });
+            }
             Action::Checkpoint { phase, .. }
             | Action::Branch { phase, .. }
             | Action::Commit { phase, .. }

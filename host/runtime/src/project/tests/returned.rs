@@ -105,9 +105,17 @@ fn progress_log_and_state_show_a_quota_wait_while_it_lasts() {
     // The files are written when such a thing is on disk, and it is only if it matters.
     let (phase, session) = ("build".into(), "s2".into());
     let waited = baton_core::DurationMs(1);
-    assert!(Chronicle::matters(&Notice::QuotaOver { phase, session, waited }));
+    assert!(Chronicle::matters(&Notice::QuotaOver { phase, session, waited, is_try: false }));
     let (phase, session, cause) = ("build".into(), "s2".into(), QuotaCause::Usage);
-    assert!(Chronicle::matters(&Notice::QuotaWait { phase, session, cause, since: UnixMs(1), until: None }));
+    assert!(Chronicle::matters(&Notice::QuotaWait {
+        phase,
+        session,
+        cause,
+        since: UnixMs(1),
+        until: None,
+        retry_at: None,
+        time: 1
+    }));
 }
 
 // C1 C19

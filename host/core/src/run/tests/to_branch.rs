@@ -1,0 +1,106 @@
+//! What a phase changed is committed in the workspace: when, with which words, and what comes of it.
+
+use crate::action::{Action, Ending};
+use crate::input::Outcome;
+use crate::notice::Notice;
+use crate::view::CommitRow;
+use crate::workflow::{CommitTime, Commits, Workflow};
+
+use super::world::{World, workflow};
+
+fn two_phases(change: impl FnOnce(&mut Workflow)) -> World {
+    let mut workflow = workflow(&[("10", &["o0", "o1"]), ("20", &["o2"])]);
+    workflow.commits = Commits { when: CommitTime::Phase, branch: None };
+    workflow.phases[0].verify = Some("make test".into());
+    change(&mut workflow);
+    World::new(workflow)
+}
+
+/// The commits that were asked for: of which phase, which one, and with which message.
+fn wanted(world: &World) -> Vec<(String, u32, String)> {
+    let wanted = |action: &Action| match action {
+        Action::CommitToBranch { phase, ordinal, message, .. } => {
+            Some((phase.to_string(), *ordinal, message.clone()))
+        }
+        _ => None,
+    };
+    world.actions.iter().filter_map(wanted).collect()
+}
+
+fn row(id: &str) -> CommitRow {
+    CommitRow {
+        id: id.into(),
+        subject: "Phase 10".into(),
+        branch: "main".into(),
+        files: 1,
+        added: 1,
+        removed: 0,
+    }
+}
+
+#[test]
+fn a_phase_is_committed_once_it_is_verified_with_what_shows_it() {
+    let mut world = two_phases(|_| ());
+    let made = Outcome::CommittedToBranch { commit: Some(row("abc")), left: vec!["mine.txt".into()] };
+    world.to_branch = [made].into();
+    world.go();
+    assert_eq!(world.ending(), Some(Ending::Done));
+    let wanted = wanted(&world);
+    let of: Vec<(&str, u32)> = wanted.iter().map(|(phase, ordinal, _)| (phase.as_str(), *ordinal)).collect();
+    assert_eq!(of, [("10", 1), ("20", 1)]);
+    let expected = "Phase 10\n\n- Do o0. (checked)\n- Do o1. (checked)\n\nPassed: make test\n\nBaton-Run: ";
+    assert!(wanted[0].2.starts_with(expected), "{}", wanted[0].2);
+    assert!(wanted[0].2.ends_with("\nBaton-Phase: 10\n"), "{}", wanted[0].2);
+    let place = |named: fn(&Action) -> bool| world.actions.iter().position(named).unwrap();
+    let verified = place(|action| matches!(action, Action::Verify { .. }));
+    assert!(verified < place(|action| matches!(action, Action::CommitToBranch { .. })));
+    assert_eq!(world.run.view(world.now).unwrap().phases[0].commits, [row("abc")]);
+    let told =
+        |notice: &Notice| matches!(notice, Notice::CommittedToBranch { left, .. } if left == &["mine.txt"]);
+    assert_eq!(world.count(told), 1);
+}
+
+#[test]
+fn an_objective_is_committed_before_the_next_prompt_and_the_last_with_its_phase() {
+    let mut world = two_phases(|workflow| {
+        workflow.phases[0].commit = Some(CommitTime::Objective);
+        workflow.phases[1].commit = Some(CommitTime::Off);
+        workflow.commits.branch = Some("work/{run}".into());
+    });
+    world.go();
+    assert_eq!(world.ending(), Some(Ending::Done));
+    let wanted = wanted(&world);
+    assert_eq!(wanted.len(), 2, "{wanted:?}");
+    assert!(
+        wanted[0].2.starts_with("Do o0.\n\n- Do o0. (by its answer)\n\nNot run yet: make test\n"),
+        "{wanted:?}"
+    );
+    assert!(wanted[1].2.starts_with("Do o1.\n\n- Do o1. (checked)\n\nPassed: make test\n"), "{wanted:?}");
+    let order: Vec<&str> = world.actions.iter().map(Action::name).collect();
+    let first = order.iter().position(|name| *name == "commit-to-branch").unwrap();
+    assert_eq!(order[..first].iter().filter(|name| **name == "prompt").count(), 1, "{order:?}");
+    let branch = world.actions.iter().find_map(|action| match action {
+        Action::CommitToBranch { branch, .. } => branch.clone(),
+        _ => None,
+    });
+    assert_eq!(branch, Some(format!("work/{}", world.run.id())));
+}
+
+#[test]
+fn a_commit_that_cannot_be_made_is_told_and_the_run_goes_on() {
+    let mut world = two_phases(|_| ());
+    let error = "a rebase is under way in the workspace".to_owned();
+    world.to_branch = [Outcome::Failed { error: error.clone() }].into();
+    world.go();
+    assert_eq!(world.ending(), Some(Ending::Done));
+    let told = |notice: &Notice| matches!(notice, Notice::NotCommitted { why, .. } if *why == error);
+    assert_eq!(world.count(told), 1);
+    assert_eq!(world.run.view(world.now).unwrap().phases[0].commits, []);
+}
+
+#[test]
+fn nothing_is_committed_where_nobody_asked_for_it() {
+    let mut world = two_phases(|workflow| workflow.commits = Commits::default());
+    world.go();
+    assert_eq!((world.ending(), wanted(&world)), (Some(Ending::Done), Vec::new()));
+}
