@@ -69,10 +69,7 @@ fn an_agent_answers_no_question_where_no_host_is() {
     let baton = env!("CARGO_BIN_EXE_baton");
     let place =
         format!("--workspace '{}' --state-dir '{}'", stage.workspace.display(), stage.state_root().display());
-    stage.write(
-        "agent.sh",
-        "#!/bin/sh\ncat > /dev/null\necho \"$BATON_SESSION_MARK\" > mark\nexit 3\n",
-    );
+    stage.write("agent.sh", "#!/bin/sh\ncat > /dev/null\necho \"$BATON_SESSION_MARK\" > mark\nexit 3\n");
     stage.baton(&["run", "job.toml"]).expect(5);
     let mark = stage.read("mark");
     for arguments in ["answer skip", "policy use builtin:resilience --decides exhaustion"] {
