@@ -111,31 +111,19 @@ fn killed_after_any_effect() {
     assert!(effects > 20, "only {effects} effects were tried");
 }
 
-/// Every session and every command has a boundary of its own then, with a proxy, a watcher and a folder. Gives how many kills
-/// were survived; none where this machine cannot confine anybody, with a word.
-fn confined(effects: u64, commits: u64) -> Option<u64> {
-    let machine = baton_runtime::sandbox::Machine::look(std::env::var_os("PATH").as_deref());
-    if let Err(missing) = machine.can(baton_runtime::core::workflow::SandboxLevel::Strict) {
-        assert!(std::env::var_os("BATON_TEST_SANDBOX").is_none(), "{missing}");
-        eprintln!("skipped: {missing}");
-        return None;
-    }
-    let strict = ["--sandbox", "strict"];
-    Some(each(&strict, "effect-after", effects) + each(&strict, "commit", commits))
-}
-
+// Every session and every command has a boundary of its own then, with a proxy, a watcher and a folder.
 #[test]
 fn killed_while_agents_are_confined() {
     // N6
-    let kills = confined(7, 20);
-    assert!(kills.is_none_or(|kills| kills > 6), "only {kills:?} kills were tried");
-}
-
-#[test]
-#[ignore = "ten minutes; the same as the one above, nearly everywhere"]
-fn killed_anywhere_while_agents_are_confined() {
-    // N6
-    let kills = confined(1, 2);
-    println!("{kills:?} kills were survived");
-    assert!(kills.is_none_or(|kills| kills > 60), "only {kills:?} kills were tried");
+    let machine = baton_runtime::sandbox::Machine::look(std::env::var_os("PATH").as_deref());
+    if let Err(missing) = machine.can(baton_runtime::core::workflow::SandboxLevel::Strict) {
+        assert!(std::env::var_os("BATON_TEST_SANDBOX").is_none(), "{missing}");
+        eprintln!("skipped: killed_while_agents_are_confined: {missing}");
+        return;
+    }
+    let strict = ["--sandbox", "strict"];
+    let effects = each(&strict, "effect-after", 7);
+    assert!(effects > 3, "only {effects} effects were tried");
+    let commits = each(&strict, "commit", 20);
+    assert!(commits > 3, "only {commits} commits were tried");
 }
