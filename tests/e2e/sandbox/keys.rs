@@ -238,3 +238,38 @@ fn a_command_is_tried_before_it_is_trusted() {
     let json = tried(&["--format", "json", "--", "sh", "-c", "cat ~/secret"]).expect(1).stdout;
     assert!(json.contains("\"kind\": \"read\"") && json.contains("\"passed\": false"), "{json}");
 }
+
+#[test]
+fn the_door_of_a_session_takes_no_orders() {
+    // N6
+    if !can(SandboxLevel::Strict) {
+        return;
+    }
+    let script = "/usr/bin/python3 -c 'import socket; door = socket.socket(socket.AF_UNIX); \
+                  door.connect(\"/run/baton/door.sock\"); door.sendall(b\"{\\\"control\\\":\\\"stop\\\"}\\n\"); \
+                  print(door.recv(4096).decode())' > said 2>&1";
+    let stage = job(script, "sandbox = \"strict\"", "");
+    let ended = stage.baton(&["run", "job.toml"]).expect(0);
+    assert!(stage.read("said").contains("takes calls of tools by its own session"), "{}", stage.read("said"));
+    ended.says(&["is not allowed to change its run by stop: its host does not give it"]);
+}
+
+#[test]
+fn what_a_link_leads_to_stays_as_it_is() {
+    // N6
+    if !can(SandboxLevel::Strict) {
+        return;
+    }
+    let script = "echo '{}' > tools/settings.json; rm -f .claude && mkdir .claude && echo '{}' > .claude/settings.json";
+    let stage = job(script, "sandbox = \"strict\"", "");
+    fs::create_dir(stage.workspace.join("tools")).unwrap();
+    fs::write(stage.workspace.join("tools/settings.json"), "mine").unwrap();
+    std::os::unix::fs::symlink("tools", stage.workspace.join(".claude")).unwrap();
+    stage.baton(&["run", "job.toml"]).expect(0).says(&["/.claude (it leads to tools again)"]);
+    assert_eq!(stage.read(".claude/settings.json"), "mine");
+    // The control.
+    let stage = job(script, "", "");
+    fs::create_dir(stage.workspace.join("tools")).unwrap();
+    stage.baton(&["run", "job.toml"]).expect(0);
+    assert_eq!(stage.read("tools/settings.json"), "{}\n");
+}
