@@ -459,6 +459,8 @@ fn a_phase_with_a_policy_of_its_own_is_named_and_follows_the_run_again_after_a_r
         "not in phase three, which has a policy of its own for prompting",
         "not in phase two, which has a policy of its own for prompting",
     ]);
+    let again = use_policy(&stage, &["other.wasm", "--decides", "handoff"]).expect(0);
+    again.says(&["other@", "decides handoff there already, with these settings: nothing has changed"]);
     use_policy(&stage, &["--rollback", "--phase", "three"]).expect(0).says(&["other@"]);
     for phase in ["one", "two", "three"] {
         let_go(&stage, phase);

@@ -61,6 +61,9 @@ pub struct UsePolicy {
 pub struct PolicyChange {
     /// Who decides from now on, where.
     pub pins: Vec<Pin>,
+    /// Who decided there already, with the same settings: nothing has changed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unchanged: Vec<Pin>,
     /// The scope has no policy of its own any more: what decides in the next wider one decides there, also after later changes.
     #[serde(default)]
     pub follows: bool,
@@ -83,18 +86,18 @@ pub struct OwnPolicies {
 
 impl PolicyChange {
     /// After the run has taken the pins.
-    pub(crate) fn of(run: &Run, pins: Vec<Pin>, dropped: Vec<String>) -> Self {
+    pub(crate) fn of(run: &Run, (pins, unchanged): (Vec<Pin>, Vec<Pin>), dropped: Vec<String>) -> Self {
         let is_pinned =
             |pin: &Pin| run.pins().any(|own| (&own.scope, own.capability) == (&pin.scope, pin.capability));
-        let follows = !pins.iter().any(is_pinned);
+        let follows = !pins.is_empty() && !pins.iter().any(is_pinned);
         let mut apart: BTreeMap<Scope, Vec<Capability>> = BTreeMap::new();
-        for pin in &pins {
+        for pin in pins.iter().chain(&unchanged) {
             for scope in run.narrower(&pin.scope, pin.capability) {
                 apart.entry(scope.clone()).or_default().push(pin.capability);
             }
         }
         let apart = apart.into_iter().map(|(scope, decides)| OwnPolicies { scope, decides }).collect();
-        Self { pins, follows, apart, dropped }
+        Self { pins, unchanged, follows, apart, dropped }
     }
 }
 
@@ -236,6 +239,12 @@ pub(crate) fn load_over(
     Ok((load(bench, journal, &[Wanted { in_force, ..wanted }])?, dropped))
 }
 
+/// What changes something of these pins, with the chain behind each, and what does not.
+pub(crate) fn changing(run: &Run, pins: Vec<Pin>, cause: ChangeCause) -> (Vec<Pin>, Vec<Pin>) {
+    let pins = pins.into_iter().map(|pin| run.with_rest(pin, cause));
+    pins.partition(|pin| !run.decides_already(pin))
+}
+
 fn is_meant(run: &Run, asked: Option<&RunId>) -> Result<(), String> {
     match asked {
         Some(asked) if asked != run.id() => {
@@ -330,16 +339,17 @@ pub(crate) async fn offline(
             });
             let (pins, dropped) = loaded.await.map_err(|join| RuntimeError::Refused(join.to_string()))??;
             let cause = ChangeCause::Command;
-            (cause, pins.into_iter().map(|pin| folded.run.with_rest(pin, cause)).collect(), dropped)
+            (cause, changing(&folded.run, pins, cause), dropped)
         }
         OfflineChange::RollBack { run, scope, decides } => {
             let pins = behind(&folded.run, run.as_ref(), &scope, &decides).map_err(RuntimeError::Refused)?;
-            (ChangeCause::Rollback, pins, Vec::new())
+            (ChangeCause::Rollback, (pins, Vec::new()), Vec::new())
         }
     };
     let mut scribe = Scribe::new(folded, id, journal);
     let what = if cause == ChangeCause::Rollback { "roll-back-policy" } else { "use-policy" };
-    for input in [asker::own(what), Input::PolicyChanged { pins: pins.clone(), cause }] {
+    let change = Input::PolicyChanged { pins: pins.0.clone(), cause };
+    for input in [asker::own(what)].into_iter().chain((!pins.0.is_empty()).then_some(change)) {
         scribe.take(input).map_err(|illegal| RuntimeError::Refused(illegal.to_string()))?;
     }
     scribe.commit().await?;

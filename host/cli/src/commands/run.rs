@@ -123,12 +123,9 @@ pub(crate) fn run(args: RunArgs) -> anyhow::Result<Exit> {
 }
 
 fn commit_time(word: &str) -> Result<CommitTime, String> {
-    match word {
-        "phase" => Ok(CommitTime::Phase),
-        "objective" => Ok(CommitTime::Objective),
-        "off" => Ok(CommitTime::Off),
-        _ => Err("it is one of phase, objective and off".to_owned()),
-    }
+    let times = [CommitTime::Phase, CommitTime::Objective, CommitTime::Off];
+    let named = times.into_iter().find(|time| time.name() == word);
+    named.ok_or_else(|| "it is one of phase, objective and off".to_owned())
 }
 
 /// Begins a run of the task, or goes on with the one that is unfinished.
@@ -184,6 +181,9 @@ pub(crate) fn begin(task: &Task, args: RunOptions) -> anyhow::Result<Exit> {
     }
     if let Some(script) = args.script {
         arguments.extend(["--script".into(), std::path::absolute(script)?.into()]);
+    }
+    if let Some(when) = args.commit {
+        arguments.push(format!("--commit={}", when.name()).into());
     }
     if args.sandbox.is_some() {
         arguments.extend(["--sandbox".into(), sandbox.name().into()]);

@@ -392,7 +392,8 @@ pub(crate) fn about_policies(notice: &Notice) -> Option<(Tone, String)> {
         Notice::PolicyTakenBack { policy, to, faults, because } => (
             Tone::Warn,
             format!(
-                "{policy} is taken back after {faults} faults in a row ({}); {} decides {} again",
+                "{policy} is taken back after {} in a row ({}); {} decides {} again",
+                count(*faults, "fault"),
                 one_line(because),
                 to.policy,
                 to.capability

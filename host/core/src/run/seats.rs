@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::decision::{DecidedBy, Label};
+use crate::decision::{DecidedBy, FaultRecord, Label};
 use crate::ids::{Digest, PhaseId};
 use crate::input::{ChangeCause, Pin, PinnedLink};
 use crate::notice::Notice;
@@ -125,10 +125,11 @@ impl Seats {
 
     /// Behind the first one of a narrow scope stands whoever decided there until then.
     fn put(&mut self, pin: &Pin, workflow: &Workflow) {
+        if self.has(pin) {
+            return;
+        }
         self.changes += 1;
         match self.seats.get_mut(&Self::key(pin)) {
-            // It decides already; perhaps somebody else has chosen it now.
-            Some(seat) if seat.pin.is_same_as(pin) => seat.pin = pin.clone(),
             Some(seat) => {
                 let replaced = std::mem::replace(&mut seat.pin, pin.clone());
                 seat.behind.push(Replaced { pin: replaced, proven: seat.proven });
@@ -150,6 +151,11 @@ impl Seats {
                 self.seats.insert((seat.pin.scope.clone(), seat.pin.capability), seat);
             }
         }
+    }
+
+    /// Whether this very chain decides in the pin's own scope already.
+    fn has(&self, pin: &Pin) -> bool {
+        self.seats.get(&Self::key(pin)).is_some_and(|seat| seat.pin.is_same_as(pin))
     }
 
     /// One step back, to this pin.
@@ -230,6 +236,11 @@ impl Run {
         self.seats.in_force(scope, capability, &self.workflow)
     }
 
+    /// Whether a chain decides in a pin's own scope already, with these settings and grants.
+    pub fn decides_already(&self, pin: &Pin) -> bool {
+        self.seats.has(pin)
+    }
+
     /// How often a pin was put; whoever follows the pins compares it.
     pub fn pin_changes(&self) -> u64 {
         self.seats.changes
@@ -289,13 +300,13 @@ impl Run {
                 if let Some(gone) = &before {
                     self.seats.forget_in_narrower(gone, pin, &self.workflow);
                 }
+            } else if self.seats.has(pin) {
+                continue;
             } else {
                 self.seats.put(pin, &self.workflow);
             }
-            if before.as_ref().is_none_or(|before| !before.is_same_as(pin)) {
-                was.extend(before.map(|before| before.policy).filter(|policy| !was.contains(policy)));
-                changed.push(pin.clone());
-            }
+            was.extend(before.map(|before| before.policy).filter(|policy| !was.contains(policy)));
+            changed.push(pin.clone());
         }
         if !changed.is_empty() {
             self.notify(Notice::PolicyChanged { pins: changed, was, cause });
@@ -314,7 +325,16 @@ impl Run {
             DecidedBy::Next => seat.pin.then.iter().any(|link| link.component == *component),
             _ => false,
         };
-        let Some(record) = label.faults.iter().find(|record| is_own(record.by, &record.component)) else {
+        // The same component with other settings is another policy.
+        let is_set_so = |record: &FaultRecord| {
+            let is_it = |link: PinnedLink| {
+                link.component == record.component
+                    && record.settings.as_ref().is_none_or(|settings| *settings == link.settings)
+            };
+            seat.pin.links().any(is_it)
+        };
+        let fails = |record: &&FaultRecord| is_own(record.by, &record.component) && is_set_so(record);
+        let Some(record) = label.faults.iter().find(fails) else {
             let decided = label.component.as_ref().is_some_and(|component| is_own(label.by, component));
             if decided || label.abstained.iter().any(|record| is_own(record.by, &record.component)) {
                 seat.proven = true;
@@ -331,9 +351,8 @@ impl Run {
             link.component == record.component
                 && record.settings.as_ref().is_none_or(|settings| *settings == link.settings)
         };
-        // Behind the first policy of a phase stands whoever decides in the run, and that may be the one that fails. What was put in place and
-        // never decided is nothing to go back to by itself.
-        while seat.behind.last().is_some_and(|last| !last.proven || failed(&last.pin.first())) {
+        // Behind the first policy of a phase stands whoever decides in the run, and that may be the one that fails.
+        while seat.behind.last().is_some_and(|last| failed(&last.pin.first())) {
             seat.behind.pop();
         }
         let wider = wider.filter(|wider| seat.leaves() && !seat.behind.is_empty() && !failed(&wider.first()));
@@ -344,14 +363,16 @@ impl Run {
             return self.notify(Notice::PolicyTakenBack { policy, to, faults, because });
         }
         let policy = match seat.behind.pop() {
-            Some(back) => std::mem::replace(&mut seat.pin, back.pin).policy,
+            Some(back) => {
+                seat.proven = back.proven;
+                std::mem::replace(&mut seat.pin, back.pin).policy
+            }
             // Whoever stands before it did nothing wrong.
             None if !failed(&seat.pin.first()) => record.policy.clone(),
             None => return,
         };
         seat.began = seat.began.min(seat.behind.len());
         seat.pin.then.retain(|link| !failed(link));
-        seat.proven = true;
         seat.faults_in_row = 0;
         let to = Box::new(seat.pin.clone());
         self.seats.changes += 1;

@@ -32,6 +32,17 @@ pub enum CommitTime {
     Phase,
 }
 
+impl CommitTime {
+    /// As a workflow says it.
+    pub fn name(self) -> &'static str {
+        match self {
+            CommitTime::Off => "off",
+            CommitTime::Objective => "objective",
+            CommitTime::Phase => "phase",
+        }
+    }
+}
+
 impl Commits {
     /// The branch of a run, where it has one of its own.
     pub fn branch_of(&self, run: &RunId) -> Option<String> {

@@ -88,9 +88,10 @@ impl EventLoop {
         let Loaded { reference, cause, result, reply } = loaded;
         let answer = match result {
             Ok((pins, dropped)) => {
-                let run = self.scribe.run();
-                let pins: Vec<Pin> = pins.into_iter().map(|pin| run.with_rest(pin, cause)).collect();
-                self.take_own(Input::PolicyChanged { pins: pins.clone(), cause })?;
+                let pins = swap::changing(self.scribe.run(), pins, cause);
+                if !pins.0.is_empty() {
+                    self.take_own(Input::PolicyChanged { pins: pins.0.clone(), cause })?;
+                }
                 ControlReply::Changed(PolicyChange::of(self.scribe.run(), pins, dropped))
             }
             Err(error) => {
@@ -116,7 +117,7 @@ impl EventLoop {
         let pins = swap::behind(self.scribe.run(), run, scope, decides)?;
         let input = Input::PolicyChanged { pins: pins.clone(), cause: ChangeCause::Rollback };
         self.scribe.take(input).map_err(|illegal| illegal.to_string())?;
-        Ok(ControlReply::Changed(PolicyChange::of(self.scribe.run(), pins, Vec::new())))
+        Ok(ControlReply::Changed(PolicyChange::of(self.scribe.run(), (pins, Vec::new()), Vec::new())))
     }
 
     /// After the commit, before anything is asked that follows from it.

@@ -146,8 +146,18 @@ pub(super) fn use_policy(args: UseArgs) -> anyhow::Result<Exit> {
 
 /// Who decides what from now on, a line each.
 fn said(change: &PolicyChange, run: &str, live: bool, flags: &str) -> String {
-    let PolicyChange { pins, follows, apart, dropped } = change;
+    let PolicyChange { pins, unchanged, follows, apart, dropped } = change;
     let mut text = String::new();
+    if let Some(pin) = unchanged.first() {
+        let decides: Vec<_> = unchanged.iter().map(|pin| pin.capability).collect();
+        let _ = writeln!(
+            text,
+            "{}@{} decides {} there already, with these settings: nothing has changed",
+            pin.policy,
+            pin.component.short(),
+            words::list(&decides)
+        );
+    }
     for group in pins.chunk_by(|a, b| a.component == b.component && a.scope == b.scope) {
         let Some(pin) = group.first() else { continue };
         let decides: Vec<_> = group.iter().map(|pin| pin.capability).collect();
@@ -181,6 +191,9 @@ fn said(change: &PolicyChange, run: &str, live: bool, flags: &str) -> String {
             words::list(dropped)
         );
     }
+    if pins.is_empty() {
+        return text.trim_end().to_owned();
+    }
     text.push_str(&match live {
         true => "from the next decision on".to_owned(),
         false => format!("no host works on it: `baton resume {run}{flags}` goes on with it"),
@@ -198,9 +211,10 @@ fn flags_of(refused: &Wants) -> String {
 }
 
 fn record(change: &PolicyChange, run: &RunId, live: bool) -> serde_json::Value {
-    let PolicyChange { pins, follows, apart, dropped } = change;
+    let PolicyChange { pins, unchanged, follows, apart, dropped } = change;
     json!({
-        "schema": SCHEMA, "run": run, "live": live, "pins": pins, "follows": follows, "apart": apart, "dropped": dropped,
+        "schema": SCHEMA, "run": run, "live": live, "pins": pins, "unchanged": unchanged, "follows": follows,
+        "apart": apart, "dropped": dropped,
     })
 }
 

@@ -313,6 +313,46 @@ fn what_was_rolled_back_comes_back_in_no_narrower_scope() {
     assert_eq!(behind, [["resilience"]]);
 }
 
+#[test]
+fn the_breaker_goes_back_one_step_whether_that_one_was_asked_or_not() {
+    // M3
+    let mut world = at_work(workflow(&[("1", &["a", "b"])]), &[pin("built-in", Scope::Run)]);
+    for policy in ["good", "bad"] {
+        let put = world.run.with_rest(pin(policy, Scope::Run), ChangeCause::Command);
+        apply(&mut world, Input::PolicyChanged { pins: vec![put], cause: ChangeCause::Command });
+    }
+    (1..=3).for_each(|n| drop(answer(&mut world, n, by("good", &["bad"]))));
+    assert_eq!(deciding(&world), ["good"]);
+    // A late fault of the same component with other settings is none of this one.
+    let mut late = by("built-in", &["good"]);
+    late.faults[0].settings = Some(Digest::of("others"));
+    answer(&mut world, 4, late);
+    assert_eq!(world.run.seats().next().unwrap().faults_in_row, 0);
+    assert!(step_back(&mut world.run, Scope::Run));
+    assert_eq!(deciding(&world), ["built-in"]);
+}
+
+#[test]
+fn what_decides_already_is_no_step_and_stays_chosen_by_whom_it_was() {
+    // M3
+    let from = crate::workflow::Origin { layer: crate::workflow::Layer::Workflow, ..Default::default() };
+    let mut world =
+        at_work(workflow(&[("1", &["a", "b"])]), &[Pin { from: from.clone(), ..pin("own", Scope::Run) }]);
+    let told = apply(
+        &mut world,
+        Input::PolicyChanged { pins: vec![pin("own", Scope::Run)], cause: ChangeCause::Command },
+    );
+    assert_eq!(told, []);
+    assert_eq!(world.run.seats().next().unwrap().pin.from, from);
+    assert!(!step_back(&mut world.run, Scope::Run));
+    // In a phase it is a step of its own: what decides there is no longer what decides in the run.
+    let told = apply(
+        &mut world,
+        Input::PolicyChanged { pins: vec![pin("own", in_phase("1"))], cause: ChangeCause::Command },
+    );
+    assert!(matches!(&told[..], [Action::Notify(Notice::PolicyChanged { .. })]), "{told:?}");
+}
+
 /// Takes one step back, as a person does.
 fn step_back(run: &mut Run, scope: Scope) -> bool {
     let back = run.step_back(&scope, ASKED);

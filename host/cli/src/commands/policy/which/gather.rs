@@ -101,7 +101,7 @@ impl Gatherer {
                 .iter()
                 .map(|link| self.decides(workflow, pin, link.clone()))
                 .collect::<anyhow::Result<_>>()?,
-            behind: behind.collect(),
+            behind: without_repeats(behind),
             faults_in_row: faults,
         })
     }
@@ -171,10 +171,18 @@ fn set(
     Ok(differing.collect())
 }
 
+/// Of the same one twice in a row, once.
+fn without_repeats(behind: impl Iterator<Item = Stands>) -> Vec<Stands> {
+    let mut behind: Vec<Stands> = behind.collect();
+    behind.dedup();
+    behind
+}
+
 /// What layers set for a policy.
 struct Said {
     from: Origin,
-    is_built_in: bool,
+    /// As the layer names it.
+    component: String,
     settings: BTreeMap<String, GivenSetting>,
     set_by: BTreeMap<String, Origin>,
 }
@@ -212,12 +220,12 @@ fn said(
     }
     let mut laid = Said {
         from: pin.from.clone(),
-        is_built_in: link.component == Digest::of(builtin_bytes()),
+        component: String::new(),
         settings: BTreeMap::new(),
         set_by: BTreeMap::new(),
     };
     let layers = said_by_layers(workflow, pin);
-    for under in layers.into_iter().filter(|said| said.is_built_in == laid.is_built_in) {
+    for under in layers.into_iter().filter(|said| is_named_so(link, &said.component)) {
         let Some(found) = configured(&under) else { continue };
         let is_unchanged = |(key, _): &(String, Origin)| {
             values.is_some_and(|values| values.get(key) == found.settings().get(key))
@@ -230,16 +238,24 @@ fn said(
 /// What the layers say of whoever they put there: the first by the same word as the pin, those behind it by any.
 fn named(workflow: &Workflow, pin: &Pin, link: &PinnedLink) -> Vec<Said> {
     let is_first = pin.first() == *link;
-    let is_built_in = link.component == Digest::of(builtin_bytes());
     if let Scope::Shadow { .. } = &pin.scope {
         let shadows = workflow.policies.shadow.iter().filter(|choice| choice.from == pin.from);
         return shadows.map(said_of_shadow).collect();
     }
     let is_named = |said: &Said| match is_first {
         true => said.from == pin.from,
-        false => said.is_built_in == is_built_in,
+        false => is_named_so(link, &said.component),
     };
     said_by_layers(workflow, pin).into_iter().filter(is_named).collect()
+}
+
+/// Whether a layer means a policy by this word: a file, one of a registry, or a built-in one.
+fn is_named_so(link: &PinnedLink, component: &str) -> bool {
+    if component == BUILTIN {
+        return link.component == Digest::of(builtin_bytes());
+    }
+    let names = component.rsplit(['/', ':', '@']);
+    names.map(|name| name.trim_end_matches(".wasm")).any(|name| name == link.policy)
 }
 
 /// What every layer says of what decides where a pin does.
@@ -248,12 +264,7 @@ fn said_by_layers(workflow: &Workflow, pin: &Pin) -> Vec<Said> {
         Scope::Phase { phase } => role_of(workflow, phase.as_str()),
         Scope::Run | Scope::Role { .. } | Scope::Shadow { .. } => None,
     };
-    let of = |Candidate { component, from, settings, set_by, .. }| Said {
-        from,
-        is_built_in: component == BUILTIN,
-        settings,
-        set_by,
-    };
+    let of = |Candidate { component, from, settings, set_by, .. }| Said { from, component, settings, set_by };
     workflow.policies.candidates(&pin.scope, role, pin.capability).into_iter().map(of).collect()
 }
 
@@ -261,7 +272,7 @@ fn said_of_shadow(choice: &PolicyChoice) -> Said {
     let set_by = choice.settings.keys().map(|key| (key.clone(), choice.from.clone()));
     Said {
         from: choice.from.clone(),
-        is_built_in: choice.component.as_deref() == Some(BUILTIN),
+        component: choice.component.clone().unwrap_or_default(),
         settings: choice.settings.clone(),
         set_by: set_by.collect(),
     }
