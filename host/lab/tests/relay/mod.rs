@@ -152,6 +152,10 @@ impl World {
     /// With so many turns for each prompt, each of which takes longer than an answer of a policy; before its first step.
     pub(crate) fn with_turns(mut self, turns: u64) -> Self {
         self.turns = turns;
+        // However many they are, none is too many.
+        if let Some(Input::Started { workflow, .. }) = self.queue.front_mut() {
+            workflow.roles.values_mut().for_each(|role| role.turn_ceiling = Some(u32::MAX));
+        }
         self
     }
 
