@@ -84,7 +84,8 @@ impl Scene {
     /// What the system says of a file or a link; nothing where it is absent, a folder, or out of reach.
     pub(crate) fn stat(&self, path: &Path) -> Option<Stat> {
         let meta = self.dir.as_ref()?.symlink_metadata(path).ok()?;
-        (!meta.is_dir()).then(|| Stat {
+        // A pipe or a socket holds no work.
+        (meta.is_file() || meta.is_symlink()).then(|| Stat {
             bytes: meta.len(),
             modified_ns: nanoseconds(meta.mtime(), meta.mtime_nsec()),
             changed_ns: nanoseconds(meta.ctime(), meta.ctime_nsec()),
@@ -94,7 +95,9 @@ impl Scene {
 
     /// Whether a file that an objective names is there. Links are followed, but not out of the workspace.
     pub(crate) fn has_file(&self, path: &str) -> bool {
-        self.dir.as_ref().is_some_and(|dir| dir.metadata(path).is_ok())
+        self.dir
+            .as_ref()
+            .is_some_and(|dir| dir.metadata(path).is_ok_and(|meta| meta.is_file() || meta.is_dir()))
     }
 
     /// Content address of a regular file, or of a link's target; nothing where it is too large or unreadable.

@@ -130,6 +130,7 @@ impl GitView {
     /// Makes the folder as it has to be, or leaves it so. No agent may be able to write there.
     pub(crate) async fn hold(folder: &Path, repository: &Repository) -> io::Result<Self> {
         let settings = repository.settings().await?;
+        expect_no_links(repository)?;
         fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
         // Through a link that leads nowhere git makes no folder. Where this user may only read, none is needed.
         let _ = fs::create_dir(repository.common_dir.join("logs"));
@@ -155,6 +156,60 @@ pub(crate) fn base(at: &Path) -> Command {
     let mut git = Command::new("git");
     git.arg("--no-pager").args(arguments()).current_dir(at).env_clear().envs(environment());
     git
+}
+
+/// Entries of a repository that are looked at.
+const MAX_ENTRIES: u32 = 50_000;
+/// Folders below each other in refs and reflogs.
+const MAX_DEPTH: u32 = 16;
+/// Files at the top of a repository that git writes by their names.
+const WRITTEN: [&str; 5] = ["index", "COMMIT_EDITMSG", "ORIG_HEAD", "FETCH_HEAD", "logs/HEAD"];
+
+/// Git writes index, messages, reflogs, refs and objects by their names: through a link in their place it would write anywhere. Whoever
+/// works in a tree can write there. A repository whose `objects` or `hooks` are links themselves is the user's own matter.
+fn expect_no_links(repository: &Repository) -> io::Result<()> {
+    let Repository { git_dir, common_dir, .. } = repository;
+    let mut left = MAX_ENTRIES;
+    if git_dir == common_dir {
+        for file in WRITTEN.map(|name| git_dir.join(name)) {
+            if file.symlink_metadata().is_ok_and(|meta| meta.is_symlink()) {
+                return Err(is_a_link(&file));
+            }
+        }
+    } else {
+        expect_none_below(git_dir, MAX_DEPTH, &mut left)?;
+    }
+    expect_none_below(&common_dir.join("objects"), 0, &mut left)?;
+    expect_none_below(&common_dir.join("refs"), MAX_DEPTH, &mut left)?;
+    expect_none_below(&common_dir.join("logs"), MAX_DEPTH, &mut left)
+}
+
+fn expect_none_below(folder: &Path, depth: u32, left: &mut u32) -> io::Result<()> {
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    for entry in entries {
+        let entry = entry?;
+        let kind = entry.file_type()?;
+        if kind.is_symlink() {
+            return Err(is_a_link(&entry.path()));
+        }
+        *left = left.saturating_sub(1);
+        if *left == 0 {
+            let why = format!("{} has too many entries to be looked at", folder.display());
+            return Err(io::Error::other(why));
+        }
+        if kind.is_dir() && depth > 0 {
+            expect_none_below(&entry.path(), depth - 1, left)?;
+        }
+    }
+    Ok(())
+}
+
+fn is_a_link(path: &Path) -> io::Error {
+    io::Error::other(format!("{} is a link, and git would write through it: remove it", path.display()))
 }
 
 fn hold_link(link: &Path, target: &Path) -> io::Result<()> {
@@ -196,4 +251,44 @@ pub(crate) fn read(file: &Path) -> io::Result<Vec<u8>> {
 fn path(bytes: &[u8]) -> PathBuf {
     use std::os::unix::ffi::OsStrExt as _;
     PathBuf::from(std::ffi::OsStr::from_bytes(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_link_in_the_place_of_what_git_writes_is_refused() {
+        let place = tempfile::tempdir().unwrap();
+        let common = place.path().join(".git");
+        let own = common.join("worktrees/x");
+        for folder in ["objects/aa", "refs/heads/work", "logs/refs"] {
+            fs::create_dir_all(common.join(folder)).unwrap();
+        }
+        fs::create_dir_all(own.join("logs")).unwrap();
+        let of = |git_dir: &Path| Repository {
+            top: place.path().to_owned(),
+            git_dir: git_dir.to_owned(),
+            common_dir: common.clone(),
+        };
+        let refused = |git_dir: &Path| expect_no_links(&of(git_dir)).map_err(|error| error.to_string()).err();
+        assert_eq!((refused(&common), refused(&own)), (None, None));
+        // The user's own links are the user's matter.
+        symlink(place.path(), common.join("hooks")).unwrap();
+        assert_eq!(refused(&common), None);
+        for (git_dir, link) in [
+            (&common, common.join("index")),
+            (&common, common.join("objects/bb")),
+            (&common, common.join("refs/heads/work/one")),
+            (&common, common.join("logs/HEAD")),
+            (&own, own.join("index")),
+            (&own, own.join("COMMIT_EDITMSG")),
+            (&own, own.join("logs/HEAD")),
+        ] {
+            symlink(place.path().join("victim"), &link).unwrap();
+            let why = refused(git_dir).unwrap_or_default();
+            assert!(why.contains("is a link") && why.contains(&link.display().to_string()), "{why}");
+            fs::remove_file(link).unwrap();
+        }
+    }
 }
