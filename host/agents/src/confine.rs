@@ -141,6 +141,8 @@ impl<'a> Ground<'a> {
         let (home, path) = (self.home(), self.variable("PATH"));
         let protect = self.protected(sandbox);
         let mut planted = protect.clone();
+        // A bare repository among the files is one for whoever runs git there next; without its HEAD it is none.
+        planted.push(PathBuf::from("HEAD"));
         if !self.tree.join(".git").exists() {
             planted.push(PathBuf::from(".git"));
         }

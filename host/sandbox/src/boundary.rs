@@ -7,6 +7,7 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
+use baton_core::Digest;
 use baton_core::facts::Refusal;
 use baton_core::workflow::{Sandbox, SandboxLevel, Target};
 use tokio::net::UnixListener;
@@ -96,6 +97,8 @@ pub enum BoundaryError {
 #[derive(Debug)]
 pub struct Boundary {
     spec: PathBuf,
+    /// Of what was written there.
+    digest: Digest,
     own_exe: PathBuf,
     level: SandboxLevel,
     folder: PathBuf,
@@ -172,7 +175,7 @@ impl Boundary {
         let planted = Planted::watch(wanted.tree, wanted.planted);
         planted.note(&folder).map_err(failed("writing what is not there", &folder))?;
         let path = folder.join(SPEC);
-        write(&path, &spec).map_err(failed("writing what is there", &path))?;
+        let digest = write(&path, &spec).map_err(failed("writing what is there", &path))?;
         let (teller, refused) = Teller::new();
         let proxy = match level {
             SandboxLevel::Strict => {
@@ -191,13 +194,20 @@ impl Boundary {
             let listener = listener.map_err(failed("listening for the watcher", &folder))?;
             crate::watch::watch(listener, spec, teller);
         }
-        Ok((Self { spec: path, own_exe: wanted.own_exe.to_owned(), level, folder, proxy, planted }, refused))
+        let own_exe = wanted.own_exe.to_owned();
+        Ok((Self { spec: path, digest, own_exe, level, folder, proxy, planted }, refused))
     }
 
     /// What is called in the place of a program: the program, and what comes before the program's own name and arguments.
     pub fn command(&self) -> Vec<OsString> {
-        let own: [&OsStr; 5] =
-            [self.own_exe.as_os_str(), WORD.as_ref(), ENTER.as_ref(), self.spec.as_os_str(), "--".as_ref()];
+        let own: [&OsStr; 6] = [
+            self.own_exe.as_os_str(),
+            WORD.as_ref(),
+            ENTER.as_ref(),
+            self.spec.as_os_str(),
+            self.digest.as_str().as_ref(),
+            "--".as_ref(),
+        ];
         own.map(OsStr::to_owned).to_vec()
     }
 
@@ -263,8 +273,10 @@ fn private(path: &Path) -> io::Result<fs::File> {
     OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
 }
 
-fn write(path: &Path, spec: &Spec) -> io::Result<()> {
-    private(path)?.write_all(&serde_json::to_vec(spec)?)
+fn write(path: &Path, spec: &Spec) -> io::Result<Digest> {
+    let written = serde_json::to_vec(spec)?;
+    private(path)?.write_all(&written)?;
+    Ok(Digest::of(&written))
 }
 
 /// A socket, by a name that is short enough for its address.

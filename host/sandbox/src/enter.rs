@@ -1,7 +1,7 @@
 //! The first stage: lays out what is there, and becomes what confines. It runs outside, where the host runs.
 
 use std::convert::Infallible;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::Command;
@@ -17,21 +17,24 @@ use crate::stages::INNER;
 use crate::stages::{BECOME, WORD};
 
 /// Becomes the next stage.
-pub(crate) fn enter(path: &Path, program: &[OsString]) -> anyhow::Result<Infallible> {
-    let spec = Spec::read(path).with_context(|| format!("reading {}", path.display()))?;
+pub(crate) fn enter(path: &Path, digest: &OsStr, program: &[OsString]) -> anyhow::Result<Infallible> {
+    #[cfg(target_os = "linux")]
+    crate::sys::hand_nothing_on().context("keeping what is open here")?;
+    let spec =
+        Spec::read(path, &digest.to_string_lossy()).with_context(|| format!("reading {}", path.display()))?;
     match spec.level {
         SandboxLevel::Off => bail!("nothing is confined by the level \"off\""),
         SandboxLevel::Write => {
             let mut command = Command::new(&spec.own_exe);
-            command.args([WORD, BECOME]).arg(path).arg("--").args(program);
+            command.args([WORD, BECOME]).arg(path).arg(digest).arg("--").args(program);
             Err(command.exec()).with_context(|| spec.own_exe.display().to_string())
         }
-        SandboxLevel::Strict => strict(&spec, path, program),
+        SandboxLevel::Strict => strict(&spec, path, digest, program),
     }
 }
 
 #[cfg(target_os = "linux")]
-fn strict(spec: &Spec, path: &Path, program: &[OsString]) -> anyhow::Result<Infallible> {
+fn strict(spec: &Spec, path: &Path, digest: &OsStr, program: &[OsString]) -> anyhow::Result<Infallible> {
     let bwrap = spec.bwrap.as_ref().context("nobody has looked for bubblewrap")?;
     let laid = Laid::out(spec)?;
     let held = serde_json::to_string(&laid.held).context("writing what is held")?;
@@ -39,11 +42,11 @@ fn strict(spec: &Spec, path: &Path, program: &[OsString]) -> anyhow::Result<Infa
     let name = path.file_name().context("the specification has no name")?;
     let mut command = Command::new(bwrap);
     command.args(&laid.arguments).arg("--").arg(&spec.own_exe).args([WORD, INNER]);
-    command.arg(spec.inside().join(name)).arg(held).arg("--").args(program);
+    command.arg(spec.inside().join(name)).arg(digest).arg(held).arg("--").args(program);
     Err(command.exec()).with_context(|| bwrap.display().to_string())
 }
 
 #[cfg(not(target_os = "linux"))]
-fn strict(_: &Spec, _: &Path, _: &[OsString]) -> anyhow::Result<Infallible> {
+fn strict(_: &Spec, _: &Path, _: &OsStr, _: &[OsString]) -> anyhow::Result<Infallible> {
     bail!("this system has nothing that confines a program")
 }

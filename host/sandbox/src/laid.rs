@@ -59,6 +59,10 @@ const SETTINGS: [&str; 37] = [
     "timezone",
 ];
 
+/// What is for the whole system, although every process namespace shows it.
+const OF_THE_SYSTEM: [&str; 6] =
+    ["/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs", "/proc/acpi"];
+
 /// Of these, what is secret: readable for root, who is root inside as well.
 const SECRET: [&str; 3] = ["/etc/ssl/private", "/etc/pki/tls/private", "/etc/pki/CA/private"];
 
@@ -110,6 +114,8 @@ impl Laid {
         laid.add([
             "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--tmpfs", "/var/tmp", "--tmpfs", "/run",
         ]);
+        // The kernel lets root write these whatever capabilities it has given up.
+        OF_THE_SYSTEM.iter().for_each(|path| laid.bind("--ro-bind-try", Path::new(path)));
         if let Some(home) = &spec.home {
             laid.at("--tmpfs", home);
         }
@@ -183,7 +189,7 @@ impl Laid {
             self.descriptor("--bind-fd", source.as_fd(), at)?;
         }
         if let Some((at, text)) = &kept.made {
-            let file = open(text, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
+            let file = open(text, OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())
                 .with_context(|| format!("opening {}", text.display()))?;
             self.add(["--perms", "0600"]);
             self.descriptor("--file", file.as_fd(), at)?;
@@ -233,16 +239,17 @@ impl Laid {
     }
 
     fn hide(&mut self, tree: BorrowedFd<'_>, spec: &Spec, path: &Path) -> anyhow::Result<()> {
+        // What a link leads to is what nobody is to read.
+        let Ok(path) = path.canonicalize() else { return Ok(()) };
+        let path = path.as_path();
         let is_folder = match path.strip_prefix(&spec.tree) {
             Ok(within) => {
-                let Some(found) = beneath(tree, within)? else { return Ok(()) };
+                let found = beneath(tree, within)?
+                    .with_context(|| format!("{} was exchanged while it was hidden", path.display()))?;
                 self.protect(tree, spec, within, None)?;
                 FileType::from_raw_mode(fstat(&found)?.st_mode) == FileType::Directory
             }
-            Err(_) => match path.metadata() {
-                Ok(found) => found.is_dir(),
-                Err(_) => return Ok(()),
-            },
+            Err(_) => path.is_dir(),
         };
         match is_folder {
             true => {

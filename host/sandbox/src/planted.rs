@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 use baton_core::facts::Refusal;
 use serde::{Deserialize, Serialize};
 
-/// Name of the record, in the folder above the boundary's.
-const RECORD: &str = "not-there.json";
+/// End of the name of the record, beside the boundary's folder.
+const RECORD: &str = ".not-there.json";
 /// What stands behind a name that was taken away.
 #[cfg(target_os = "linux")]
 const SUFFIX: &str = ".from-sandbox";
@@ -140,7 +140,9 @@ pub fn clear(boundary: &Path) -> Vec<Refusal> {
 }
 
 fn record(boundary: &Path) -> Option<PathBuf> {
-    Some(boundary.parent()?.join(RECORD))
+    let mut name = boundary.file_name()?.to_owned();
+    name.push(RECORD);
+    Some(boundary.with_file_name(name))
 }
 
 #[cfg(all(test, target_os = "linux"))]

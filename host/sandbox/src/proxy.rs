@@ -169,6 +169,11 @@ fn place(text: &str, default: Option<u16>) -> Option<(String, u16)> {
     (!host.is_empty()).then_some((host.to_owned(), port.or(default)?))
 }
 
+/// Whether it is an address of this machine, whichever it is: somebody can listen there.
+fn is_own(address: IpAddr) -> bool {
+    std::net::UdpSocket::bind(SocketAddr::new(address, 0)).is_ok()
+}
+
 /// Why there is no connection.
 enum Unreached {
     /// What is to be said after the place.
@@ -187,7 +192,9 @@ async fn reach(host: &str, port: u16, allowed: &[Target]) -> Result<TcpStream, U
             let found = timeout(PATIENCE, lookup_host((host, port))).await;
             let found: Vec<SocketAddr> =
                 found.map_err(|late| Unreached::Failed(late.into()))?.map_err(Unreached::Failed)?.collect();
-            if let Some(private) = found.iter().find(|address| !is_public(address.ip())) {
+            if let Some(private) =
+                found.iter().find(|address| !is_public(address.ip()) || is_own(address.ip()))
+            {
                 let mut why = String::new();
                 // Nothing fails that writes into a text.
                 let _ =

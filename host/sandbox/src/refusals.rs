@@ -35,6 +35,12 @@ impl Teller {
         let refusal = Refusal { kind, target };
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         if told.len() < TOLD_MAX && told.insert(refusal.clone()) {
+            if told.len() == TOLD_MAX {
+                let target =
+                    format!("{} (the last that is told of {TOLD_MAX} different ones)", refusal.target);
+                let _ = self.listener.send(Refusal { kind, target });
+                return;
+            }
             tracing::info!("the sandbox refused to {refusal}");
             // Whoever listened may have gone, with the session.
             let _ = self.listener.send(refusal);

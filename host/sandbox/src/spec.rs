@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
+use baton_core::Digest;
 use baton_core::workflow::SandboxLevel;
 use serde::{Deserialize, Serialize};
 
@@ -86,8 +87,13 @@ pub(crate) struct Kept {
 }
 
 impl Spec {
-    pub(crate) fn read(path: &Path) -> io::Result<Self> {
-        Ok(serde_json::from_slice(&fs::read(path)?)?)
+    /// What was written, and nothing that was made of it since: the file lies where whoever is inside can write.
+    pub(crate) fn read(path: &Path, digest: &str) -> io::Result<Self> {
+        let written = fs::read(path)?;
+        if Digest::of(&written).as_str() != digest {
+            return Err(io::Error::other("it is another one than the host wrote"));
+        }
+        Ok(serde_json::from_slice(&written)?)
     }
 
     /// Where the boundary's folder is for whoever is inside.

@@ -51,19 +51,20 @@ fn run(args: &[OsString]) -> anyhow::Result<ExitCode> {
     let dashes = args.iter().position(|arg| arg == "--");
     let (own, program) = match dashes {
         Some(at) if at + 1 < args.len() => (&args[1.min(at)..at], &args[at + 1..]),
-        _ => bail!("usage: enter|inside|become SPECIFICATION -- PROGRAM [ARGUMENT]..."),
+        _ => bail!("usage: enter|inside|become SPECIFICATION DIGEST -- PROGRAM [ARGUMENT]..."),
     };
     match (words.as_slice(), own) {
-        ([Some(ENTER)], [spec]) => match enter::enter(Path::new(spec), program)? {},
-        ([Some(INNER)], [spec, held]) => inside(Path::new(spec), held, program),
-        ([Some(BECOME)], [spec]) => match become_program(Path::new(spec), program)? {},
+        ([Some(ENTER)], [spec, digest]) => match enter::enter(Path::new(spec), digest, program)? {},
+        ([Some(INNER)], [spec, digest, held]) => inside(Path::new(spec), digest, held, program),
+        ([Some(BECOME)], [spec, digest]) => match become_program(Path::new(spec), digest, program)? {},
         _ => bail!("this is no stage of the sandbox"),
     }
 }
 
 /// Carries connections to the host's proxy while the program runs, and ends with it.
-fn inside(path: &Path, held: &OsStr, program: &[OsString]) -> anyhow::Result<ExitCode> {
-    let spec = Spec::read(path).with_context(|| format!("reading {}", path.display()))?;
+fn inside(path: &Path, digest: &OsStr, held: &OsStr, program: &[OsString]) -> anyhow::Result<ExitCode> {
+    let spec =
+        Spec::read(path, &digest.to_string_lossy()).with_context(|| format!("reading {}", path.display()))?;
     #[cfg(target_os = "linux")]
     {
         let held: Vec<crate::laid::Held> =
@@ -82,7 +83,7 @@ fn inside(path: &Path, held: &OsStr, program: &[OsString]) -> anyhow::Result<Exi
         let proxy = relay::listen(&spec.inside().join(PROXY_SOCKET), &spec.loopback).await;
         let proxy = format!("http://{}", proxy.context("listening inside")?);
         let mut command = tokio::process::Command::new(&spec.own_exe);
-        command.args([WORD, BECOME]).arg(path).arg("--").args(program);
+        command.args([WORD, BECOME]).arg(path).arg(digest).arg("--").args(program);
         for name in ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"] {
             command.env(name, &proxy);
         }
@@ -100,8 +101,9 @@ fn inside(path: &Path, held: &OsStr, program: &[OsString]) -> anyhow::Result<Exi
 }
 
 /// Gives away what is left to give, and becomes the program.
-fn become_program(path: &Path, program: &[OsString]) -> anyhow::Result<Infallible> {
-    let spec = Spec::read(path).with_context(|| format!("reading {}", path.display()))?;
+fn become_program(path: &Path, digest: &OsStr, program: &[OsString]) -> anyhow::Result<Infallible> {
+    let spec =
+        Spec::read(path, &digest.to_string_lossy()).with_context(|| format!("reading {}", path.display()))?;
     let (name, arguments) = program.split_first().context("no program")?;
     let mut command = Command::new(name);
     command.args(arguments).envs(spec.environment.iter().map(|(name, value)| (name, value)));
@@ -116,6 +118,10 @@ fn become_program(path: &Path, program: &[OsString]) -> anyhow::Result<Infallibl
     // Claude Code has its own idea of where temporary files go.
     command.env("TMPDIR", &temporary).env("CLAUDE_CODE_TMPDIR", &temporary);
     landed::land(&spec).context("confining itself")?;
+    #[cfg(target_os = "linux")]
+    if spec.level == SandboxLevel::Strict {
+        crate::sys::deny().context("giving up what no namespace holds")?;
+    }
     #[cfg(target_os = "linux")]
     crate::watch::be_watched(&spec);
     let source = command.exec();

@@ -62,6 +62,69 @@ pub(crate) fn listen(numbers: &[i64]) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
 }
 
+/// Keeps what this process has open from what it becomes, but for the first three.
+pub(crate) fn hand_nothing_on() -> io::Result<()> {
+    // SAFETY: only a flag of descriptors changes; all of them stay open here.
+    let done = unsafe { libc::syscall(libc::SYS_close_range, 3, u32::MAX, libc::CLOSE_RANGE_CLOEXEC) };
+    if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Calls that no namespace holds: keys of the user's session, and rings, which ask without calls.
+const DENIED: [i64; 4] =
+    [libc::SYS_add_key, libc::SYS_request_key, libc::SYS_keyctl, libc::SYS_io_uring_setup];
+/// Families of sockets that are held: by path, by the network namespace, by the kernel for itself.
+const FAMILIES: [i32; 4] = [libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK];
+/// Numbers of another way to call the same kernel, from here on.
+#[cfg(target_arch = "x86_64")]
+const OTHER_NUMBERS: u32 = 0x4000_0000;
+#[cfg(not(target_arch = "x86_64"))]
+const OTHER_NUMBERS: u32 = u32::MAX;
+/// The low half of the first argument.
+const ARGUMENT: u32 = 16;
+
+/// Takes from this thread, and what it becomes and starts: keys, rings, sockets that no namespace holds (to a hypervisor, say), and calls of
+/// another architecture, which nobody would look at. No new privileges must have been given up before.
+pub(crate) fn deny() -> io::Result<()> {
+    if ARCHITECTURE == 0 {
+        return Ok(());
+    }
+    let jump = |code: u16, k: u32, jt: u8, jf: u8| libc::sock_filter { code, jt, jf, k };
+    let load = |offset| jump((libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16, offset, 0, 0);
+    let equal = |k, jt, jf| jump((libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16, k, jt, jf);
+    let at_least = |k, jt, jf| jump((libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K) as u16, k, jt, jf);
+    let give = |what| jump((libc::BPF_RET | libc::BPF_K) as u16, what, 0, 0);
+    let refuse = |error: i32| give(libc::SECCOMP_RET_ERRNO | error as u32);
+    let number =
+        |number: i64| u32::try_from(number).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput));
+    let mut program = vec![
+        load(ARCH),
+        equal(ARCHITECTURE, 1, 0),
+        refuse(libc::ENOSYS),
+        load(NUMBER),
+        at_least(OTHER_NUMBERS, 0, 1),
+        refuse(libc::ENOSYS),
+    ];
+    for denied in DENIED {
+        program.extend([equal(number(denied)?, 0, 1), refuse(libc::EPERM)]);
+    }
+    for sockets in [libc::SYS_socket, libc::SYS_socketpair] {
+        let families = FAMILIES.len() as u8;
+        program.extend([equal(number(sockets)?, 0, families + 2), load(ARGUMENT)]);
+        for (at, family) in (0..).zip(FAMILIES) {
+            program.push(equal(family as u32, families - at, 0));
+        }
+        // What was compared last is loaded anew, so that the next look is at the number again.
+        program.extend([refuse(libc::EAFNOSUPPORT), load(NUMBER)]);
+    }
+    program.push(give(libc::SECCOMP_RET_ALLOW));
+    let length = u16::try_from(program.len()).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
+    let filter = libc::sock_fprog { len: length, filter: program.as_mut_ptr() };
+    // SAFETY: `filter` points to `length` instructions, which live until the call returns; the kernel copies them.
+    let done =
+        unsafe { libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, 0, &raw const filter) };
+    if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
 /// Waits for the next call. None where nobody is left who could make one.
 pub(crate) fn next(listener: BorrowedFd<'_>) -> io::Result<Option<Call>> {
     loop {

@@ -5,6 +5,7 @@
 //! `.ci/run` sets it where bubblewrap works.
 
 mod attacks;
+mod beyond;
 mod keys;
 #[path = "../support/mod.rs"]
 mod support;

@@ -65,6 +65,9 @@ fn table() -> Vec<(i64, Asks)> {
         (libc::SYS_truncate, Changes(None, 0)),
         (libc::SYS_fchmodat, Changes(Some(0), 1)),
         (libc::SYS_fchownat, Changes(Some(0), 1)),
+        (libc::SYS_utimensat, Changes(Some(0), 1)),
+        (libc::SYS_setxattr, Changes(None, 0)),
+        (libc::SYS_lsetxattr, Changes(None, 0)),
         (libc::SYS_connect, Connects(1, 2)),
         (libc::SYS_sendto, Connects(4, 5)),
         (libc::SYS_sendmsg, Sends(1)),
@@ -96,6 +99,7 @@ fn table() -> Vec<(i64, Asks)> {
         (libc::SYS_rename, Moves(None, 0, None, 1)),
         (libc::SYS_chmod, Changes(None, 0)),
         (libc::SYS_chown, Changes(None, 0)),
+        (libc::SYS_lchown, Changes(None, 0)),
     ]);
     calls
 }
