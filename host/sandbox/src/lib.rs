@@ -3,7 +3,7 @@
 //! of a command.
 //!
 //! A [`Boundary`] is made by the host for one session or one command. It has a private folder, with a socket on which the
-//! host's own proxy listens, and a [`Spec`](spec::Spec) of what is there. The command in its place is this very program
+//! host's own proxy listens, and a specification of what is there. The command in its place is this very program
 //! three times over (`stages.rs`): one that lays out what is mounted and becomes bubblewrap, one inside that carries
 //! connections to the proxy, and one that takes from itself what is left (Landlock), and becomes the program.
 
