@@ -123,10 +123,11 @@ impl Seats {
         (pin.scope.clone(), pin.capability)
     }
 
-    /// Behind the first one of a narrow scope stands whoever decided there until then.
-    fn put(&mut self, pin: &Pin, workflow: &Workflow) {
+    /// False where this very chain decides there already, and nothing changes. Behind the first one of a narrow scope stands whoever decided
+    /// there until then.
+    fn put(&mut self, pin: &Pin, workflow: &Workflow) -> bool {
         if self.has(pin) {
-            return;
+            return false;
         }
         self.changes += 1;
         match self.seats.get_mut(&Self::key(pin)) {
@@ -151,6 +152,7 @@ impl Seats {
                 self.seats.insert((seat.pin.scope.clone(), seat.pin.capability), seat);
             }
         }
+        true
     }
 
     /// Whether this very chain decides in the pin's own scope already.
@@ -160,7 +162,10 @@ impl Seats {
 
     /// One step back, to this pin.
     fn take_back(&mut self, pin: &Pin, workflow: &Workflow) {
-        let Some(seat) = self.seats.get_mut(&Self::key(pin)) else { return self.put(pin, workflow) };
+        let Some(seat) = self.seats.get_mut(&Self::key(pin)) else {
+            self.put(pin, workflow);
+            return;
+        };
         self.changes += 1;
         if seat.leaves() {
             self.seats.remove(&Self::key(pin));
@@ -300,10 +305,8 @@ impl Run {
                 if let Some(gone) = &before {
                     self.seats.forget_in_narrower(gone, pin, &self.workflow);
                 }
-            } else if self.seats.has(pin) {
+            } else if !self.seats.put(pin, &self.workflow) {
                 continue;
-            } else {
-                self.seats.put(pin, &self.workflow);
             }
             was.extend(before.map(|before| before.policy).filter(|policy| !was.contains(policy)));
             changed.push(pin.clone());
@@ -325,15 +328,9 @@ impl Run {
             DecidedBy::Next => seat.pin.then.iter().any(|link| link.component == *component),
             _ => false,
         };
-        // The same component with other settings is another policy.
-        let is_set_so = |record: &FaultRecord| {
-            let is_it = |link: PinnedLink| {
-                link.component == record.component
-                    && record.settings.as_ref().is_none_or(|settings| *settings == link.settings)
-            };
-            seat.pin.links().any(is_it)
+        let fails = |record: &&FaultRecord| {
+            is_own(record.by, &record.component) && seat.pin.links().any(|link| is_of(record, &link))
         };
-        let fails = |record: &&FaultRecord| is_own(record.by, &record.component) && is_set_so(record);
         let Some(record) = label.faults.iter().find(fails) else {
             let decided = label.component.as_ref().is_some_and(|component| is_own(label.by, component));
             if decided || label.abstained.iter().any(|record| is_own(record.by, &record.component)) {
@@ -347,10 +344,7 @@ impl Run {
             return;
         }
         let (faults, because) = (seat.faults_in_row, record.fault.to_string());
-        let failed = |link: &PinnedLink| {
-            link.component == record.component
-                && record.settings.as_ref().is_none_or(|settings| *settings == link.settings)
-        };
+        let failed = |link: &PinnedLink| is_of(record, link);
         // Behind the first policy of a phase stands whoever decides in the run, and that may be the one that fails.
         while seat.behind.last().is_some_and(|last| failed(&last.pin.first())) {
             seat.behind.pop();
@@ -378,6 +372,12 @@ impl Run {
         self.seats.changes += 1;
         self.notify(Notice::PolicyTakenBack { policy, to, faults, because });
     }
+}
+
+/// Whether a fault is this policy's: the same component with other settings is another one.
+fn is_of(record: &FaultRecord, link: &PinnedLink) -> bool {
+    link.component == record.component
+        && record.settings.as_ref().is_none_or(|settings| *settings == link.settings)
 }
 
 #[cfg(test)]
