@@ -172,8 +172,8 @@ impl Bench {
     /// validated. Blocking; nothing that decides is disturbed.
     pub(crate) fn load(&self, wanted: &Wanted) -> Result<Vec<Seated>, RuntimeError> {
         let Wanted { source, reference, settings, grants, from, scope, decides, in_force } = wanted;
-        let bytes = source.bytes.as_deref().unwrap_or(builtin_bytes());
-        let policy = self.policy(&source.name, bytes, grants).map_err(|why| refused(reference, why))?;
+        let bytes = bytes_of(source);
+        let policy = self.policy_of(wanted)?;
         let able: Vec<_> = match decides.as_slice() {
             [] => policy.decides().to_vec(),
             named => named.to_vec(),
@@ -218,11 +218,8 @@ impl Bench {
         wanted: &Wanted,
         in_force: &mut InForce,
     ) -> Result<Vec<String>, RuntimeError> {
-        let Wanted { source, reference, grants, .. } = wanted;
-        let refused = |why: String| refused(reference, why);
-        let bytes = source.bytes.as_deref().unwrap_or(builtin_bytes());
-        let policy = self.policy(&source.name, bytes, grants).map_err(refused)?;
-        let schema = policy.schema().map_err(|fault| refused(fault.to_string()))?;
+        let policy = self.policy_of(wanted)?;
+        let schema = policy.schema().map_err(|fault| refused(&wanted.reference, fault.to_string()))?;
         let mut dropped = BTreeSet::new();
         for settings in in_force.values_mut() {
             settings.retain(|key, _| {
@@ -238,9 +235,7 @@ impl Bench {
 
     /// That a component which was named as a layer asks the next policy, whatever else it decides.
     fn must_ask_next(&self, wanted: &Wanted, capability: Capability) -> Result<(), RuntimeError> {
-        let Wanted { source, reference, grants, .. } = wanted;
-        let bytes = source.bytes.as_deref().unwrap_or(builtin_bytes());
-        let policy = self.policy(&source.name, bytes, grants).map_err(|why| refused(reference, why))?;
+        let policy = self.policy_of(wanted)?;
         let asks = policy.asks_next();
         let is_needed = policy.decides().contains(&capability);
         if asks.contains(&capability) || !is_needed && !asks.is_empty() {
@@ -249,7 +244,7 @@ impl Bench {
         let why = format!(
             "it is not a layer for {capability}: it does not import the question that it answers; name it as a `component`, or in a list"
         );
-        Err(refused(reference, why))
+        Err(refused(&wanted.reference, why))
     }
 
     /// Answers what this component with these settings would answer; it is loaded where it is not yet.
@@ -261,6 +256,13 @@ impl Bench {
         let policy = self.policy(&link.policy, component, &link.grants).map_err(refused)?;
         self.configure(&policy, &link.grants, &settings).map_err(refused)?;
         Ok(())
+    }
+
+    /// What somebody wants, loaded.
+    fn policy_of(&self, wanted: &Wanted) -> Result<Policy, RuntimeError> {
+        let Wanted { source, reference, grants, .. } = wanted;
+        let loaded = self.policy(&source.name, bytes_of(source), grants);
+        loaded.map_err(|why| refused(reference, why))
     }
 
     fn policy(&self, name: &str, bytes: &[u8], grants: &Grants) -> Result<Policy, String> {
@@ -540,6 +542,11 @@ fn pin_of(
 fn canonical(configured: &Configured) -> Vec<u8> {
     // Keys are texts and values plain, so this cannot fail.
     serde_json::to_vec(configured.settings()).unwrap_or_default()
+}
+
+/// A source without bytes is the policy that stands behind every other.
+fn bytes_of(source: &PolicySource) -> &[u8] {
+    source.bytes.as_deref().unwrap_or(builtin_bytes())
 }
 
 fn cannot_decide(policy: &Policy, capability: Capability) -> String {
