@@ -85,20 +85,40 @@ pub struct OwnPolicies {
 }
 
 impl PolicyChange {
-    /// After the run has taken the pins.
-    pub(crate) fn of(run: &Run, (pins, unchanged): (Vec<Pin>, Vec<Pin>), dropped: Vec<String>) -> Self {
+    /// Before the run takes the pins: what changes something of what was loaded, with the chain behind each, and what does not.
+    pub(crate) fn of(run: &Run, loaded: LoadedPins, cause: ChangeCause) -> Self {
+        let pins = loaded.pins.into_iter().map(|pin| run.with_rest(pin, cause));
+        let (pins, unchanged) = pins.partition(|pin| !run.decides_already(pin));
+        Self { pins, unchanged, dropped: loaded.dropped, ..Self::default() }
+    }
+
+    /// What the run is told of it; nothing where nothing changes.
+    pub(crate) fn input(&self, cause: ChangeCause) -> Option<Input> {
+        (!self.pins.is_empty()).then(|| Input::PolicyChanged { pins: self.pins.clone(), cause })
+    }
+
+    /// After the run has taken them: what that reaches.
+    pub(crate) fn taken_by(self, run: &Run) -> Self {
         let is_pinned =
             |pin: &Pin| run.pins().any(|own| (&own.scope, own.capability) == (&pin.scope, pin.capability));
-        let follows = !pins.is_empty() && !pins.iter().any(is_pinned);
+        let follows = !self.pins.is_empty() && !self.pins.iter().any(is_pinned);
         let mut apart: BTreeMap<Scope, Vec<Capability>> = BTreeMap::new();
-        for pin in pins.iter().chain(&unchanged) {
+        for pin in self.pins.iter().chain(&self.unchanged) {
             for scope in run.narrower(&pin.scope, pin.capability) {
                 apart.entry(scope.clone()).or_default().push(pin.capability);
             }
         }
         let apart = apart.into_iter().map(|(scope, decides)| OwnPolicies { scope, decides }).collect();
-        Self { pins, unchanged, follows, apart, dropped }
+        Self { follows, apart, ..self }
     }
+}
+
+/// What was loaded for a change.
+#[derive(Debug, Default)]
+pub(crate) struct LoadedPins {
+    pub(crate) pins: Vec<Pin>,
+    /// Settings that were in force and that the new component does not have.
+    pub(crate) dropped: Vec<String>,
 }
 
 /// Puts a policy in place of others, in a live run or in one that nobody works on now. `bytes` is its component; absent for the
@@ -229,20 +249,14 @@ pub(crate) fn load_over(
     journal: &Journal,
     deciding: &Deciding,
     wanted: UsePolicy,
-) -> Result<(Vec<Pin>, Vec<String>), RuntimeError> {
+) -> Result<LoadedPins, RuntimeError> {
     let mut in_force = match wanted.is_whole {
         true => InForce::new(),
         false => deciding.settings_of(&wanted, bench, journal)?,
     };
     let wanted = wanted.read()?;
     let dropped = bench.keep_what_it_has(&wanted, &mut in_force)?;
-    Ok((load(bench, journal, &[Wanted { in_force, ..wanted }])?, dropped))
-}
-
-/// What changes something of these pins, with the chain behind each, and what does not.
-pub(crate) fn changing(run: &Run, pins: Vec<Pin>, cause: ChangeCause) -> (Vec<Pin>, Vec<Pin>) {
-    let pins = pins.into_iter().map(|pin| run.with_rest(pin, cause));
-    pins.partition(|pin| !run.decides_already(pin))
+    Ok(LoadedPins { pins: load(bench, journal, &[Wanted { in_force, ..wanted }])?, dropped })
 }
 
 fn is_meant(run: &Run, asked: Option<&RunId>) -> Result<(), String> {
@@ -326,7 +340,7 @@ pub(crate) async fn offline(
     asker::expect_nobody_of(&state, &id)?;
     let folded = recover::fold_run(&journal, &id).map_err(|error| error.in_dir(state.path()))?;
     let artifacts = ArtifactStore::open(&state).map_err(query::cannot_read(&state))?;
-    let (cause, pins, dropped) = match change {
+    let (what, cause, change) = match change {
         OfflineChange::Use(wanted) => {
             wanted.check(&folded.run).map_err(RuntimeError::Refused)?;
             let (cache, artifacts) = (state.aot_cache(), RunArtifacts::of(artifacts, id.clone()));
@@ -337,24 +351,23 @@ pub(crate) async fn offline(
                 let bench = policies::restore(cache, artifacts, nothing)?;
                 load_over(&bench, &keeper, &deciding, wanted)
             });
-            let (pins, dropped) = loaded.await.map_err(|join| RuntimeError::Refused(join.to_string()))??;
+            let loaded = loaded.await.map_err(|join| RuntimeError::Refused(join.to_string()))??;
             let cause = ChangeCause::Command;
-            (cause, changing(&folded.run, pins, cause), dropped)
+            ("use-policy", cause, PolicyChange::of(&folded.run, loaded, cause))
         }
         OfflineChange::RollBack { run, scope, decides } => {
             let pins = behind(&folded.run, run.as_ref(), &scope, &decides).map_err(RuntimeError::Refused)?;
-            (ChangeCause::Rollback, (pins, Vec::new()), Vec::new())
+            let change = PolicyChange { pins, ..PolicyChange::default() };
+            ("roll-back-policy", ChangeCause::Rollback, change)
         }
     };
     let mut scribe = Scribe::new(folded, id, journal);
-    let what = if cause == ChangeCause::Rollback { "roll-back-policy" } else { "use-policy" };
-    let change = Input::PolicyChanged { pins: pins.0.clone(), cause };
-    for input in [asker::own(what)].into_iter().chain((!pins.0.is_empty()).then_some(change)) {
+    for input in [asker::own(what)].into_iter().chain(change.input(cause)) {
         scribe.take(input).map_err(|illegal| RuntimeError::Refused(illegal.to_string()))?;
     }
     scribe.commit().await?;
     scribe.flush()?;
-    Ok(ControlReply::Changed(PolicyChange::of(scribe.run(), pins, dropped)))
+    Ok(ControlReply::Changed(change.taken_by(scribe.run())))
 }
 
 /// What can be changed without a host.

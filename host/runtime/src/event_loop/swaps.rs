@@ -1,7 +1,7 @@
 //! Other policies, put in place while the run goes on (M3): loaded beside the loop, journaled, and in place before the next
 //! question is put. Those that are asked already finish on the old one.
 
-use baton_core::input::{ChangeCause, Pin};
+use baton_core::input::ChangeCause;
 use baton_core::observation::Capability;
 use baton_core::workflow::Scope;
 use baton_core::{Input, RunId};
@@ -20,8 +20,7 @@ use super::{EventLoop, RESULTS};
 pub(super) struct Loaded {
     reference: String,
     cause: ChangeCause,
-    /// What decides from now on, and the settings that it does not have any more.
-    result: Result<(Vec<Pin>, Vec<String>), RuntimeError>,
+    result: Result<swap::LoadedPins, RuntimeError>,
     reply: Option<oneshot::Sender<ControlReply>>,
 }
 
@@ -61,7 +60,7 @@ impl EventLoop {
         for changed in self.watch.look(self.scribe.run()) {
             let Changed { reference, wanted } = changed;
             self.load(ChangeCause::File, None, reference, move |bench, journal| {
-                Ok((swap::load(bench, journal, &wanted?)?, Vec::new()))
+                Ok(swap::LoadedPins { pins: swap::load(bench, journal, &wanted?)?, ..Default::default() })
             });
         }
     }
@@ -71,7 +70,7 @@ impl EventLoop {
         cause: ChangeCause,
         reply: Option<oneshot::Sender<ControlReply>>,
         reference: String,
-        load: impl FnOnce(&Bench, &Journal) -> Result<(Vec<Pin>, Vec<String>), RuntimeError> + Send + 'static,
+        load: impl FnOnce(&Bench, &Journal) -> Result<swap::LoadedPins, RuntimeError> + Send + 'static,
     ) {
         self.swaps.under_way += 1;
         let (bench, loaded) = (self.bench.clone(), self.swaps.loaded.0.clone());
@@ -87,12 +86,12 @@ impl EventLoop {
         self.swaps.under_way -= 1;
         let Loaded { reference, cause, result, reply } = loaded;
         let answer = match result {
-            Ok((pins, dropped)) => {
-                let pins = swap::changing(self.scribe.run(), pins, cause);
-                if !pins.0.is_empty() {
-                    self.take_own(Input::PolicyChanged { pins: pins.0.clone(), cause })?;
+            Ok(loaded) => {
+                let change = PolicyChange::of(self.scribe.run(), loaded, cause);
+                if let Some(input) = change.input(cause) {
+                    self.take_own(input)?;
                 }
-                ControlReply::Changed(PolicyChange::of(self.scribe.run(), pins, dropped))
+                ControlReply::Changed(change.taken_by(self.scribe.run()))
             }
             Err(error) => {
                 let (policy, why) = match error {
@@ -117,7 +116,8 @@ impl EventLoop {
         let pins = swap::behind(self.scribe.run(), run, scope, decides)?;
         let input = Input::PolicyChanged { pins: pins.clone(), cause: ChangeCause::Rollback };
         self.scribe.take(input).map_err(|illegal| illegal.to_string())?;
-        Ok(ControlReply::Changed(PolicyChange::of(self.scribe.run(), (pins, Vec::new()), Vec::new())))
+        let change = PolicyChange { pins, ..PolicyChange::default() };
+        Ok(ControlReply::Changed(change.taken_by(self.scribe.run())))
     }
 
     /// After the commit, before anything is asked that follows from it.
