@@ -29,35 +29,47 @@ const ARCHITECTURE: u32 = 0;
 const NUMBER: u32 = 0;
 const ARCH: u32 = 4;
 
+/// One instruction of a filter.
+fn jump(code: u32, k: u32, jt: u8, jf: u8) -> libc::sock_filter {
+    libc::sock_filter { code: code as u16, jt, jf, k }
+}
+
+fn load(offset: u32) -> libc::sock_filter {
+    jump(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, offset, 0, 0)
+}
+
+fn equal(k: u32, jt: u8, jf: u8) -> libc::sock_filter {
+    jump(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, k, jt, jf)
+}
+
+fn give(what: u32) -> libc::sock_filter {
+    jump(libc::BPF_RET | libc::BPF_K, what, 0, 0)
+}
+
+fn number(call: i64) -> io::Result<u32> {
+    u32::try_from(call).map_err(|_| io::ErrorKind::InvalidInput.into())
+}
+
+/// Puts a filter over this thread, what it becomes and what it starts, and gives what the kernel answers.
+fn install(mut filter: Vec<libc::sock_filter>, flags: libc::c_ulong) -> io::Result<libc::c_long> {
+    let len = u16::try_from(filter.len()).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
+    let program = libc::sock_fprog { len, filter: filter.as_mut_ptr() };
+    // SAFETY: `program` points to `len` instructions, which live until the call returns; the kernel copies them.
+    let answer =
+        unsafe { libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, flags, &raw const program) };
+    if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(answer) }
+}
+
 /// Calls of these numbers, made by this thread and what it becomes and starts, are from now on heard of by whoever has
 /// the descriptor.
 pub(crate) fn listen(numbers: &[i64]) -> io::Result<OwnedFd> {
-    let jump = |code: u16, k: u32, jt: u8, jf: u8| libc::sock_filter { code, jt, jf, k };
-    let load = |offset| jump((libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16, offset, 0, 0);
-    let equal = |k, jt, jf| jump((libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16, k, jt, jf);
-    let give = |what| jump((libc::BPF_RET | libc::BPF_K) as u16, what, 0, 0);
-    let mut program =
-        vec![load(ARCH), equal(ARCHITECTURE, 1, 0), give(libc::SECCOMP_RET_ALLOW), load(NUMBER)];
-    for number in numbers {
-        let number = u32::try_from(*number).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
-        program.extend([equal(number, 0, 1), give(libc::SECCOMP_RET_USER_NOTIF)]);
+    let mut filter = vec![load(ARCH), equal(ARCHITECTURE, 1, 0), give(libc::SECCOMP_RET_ALLOW), load(NUMBER)];
+    for call in numbers {
+        filter.extend([equal(number(*call)?, 0, 1), give(libc::SECCOMP_RET_USER_NOTIF)]);
     }
-    program.push(give(libc::SECCOMP_RET_ALLOW));
-    let length = u16::try_from(program.len()).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
-    let filter = libc::sock_fprog { len: length, filter: program.as_mut_ptr() };
-    // SAFETY: `filter` points to `length` instructions, which live until the call returns; the kernel copies them.
-    let descriptor = unsafe {
-        libc::syscall(
-            libc::SYS_seccomp,
-            libc::SECCOMP_SET_MODE_FILTER,
-            libc::SECCOMP_FILTER_FLAG_NEW_LISTENER,
-            &raw const filter,
-        )
-    };
+    filter.push(give(libc::SECCOMP_RET_ALLOW));
+    let descriptor = install(filter, libc::SECCOMP_FILTER_FLAG_NEW_LISTENER)?;
     let descriptor = i32::try_from(descriptor).map_err(io::Error::other)?;
-    if descriptor < 0 {
-        return Err(io::Error::last_os_error());
-    }
     // SAFETY: the kernel has just made this descriptor for us alone.
     Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
 }
@@ -88,41 +100,29 @@ pub(crate) fn deny() -> io::Result<()> {
     if ARCHITECTURE == 0 {
         return Ok(());
     }
-    let jump = |code: u16, k: u32, jt: u8, jf: u8| libc::sock_filter { code, jt, jf, k };
-    let load = |offset| jump((libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16, offset, 0, 0);
-    let equal = |k, jt, jf| jump((libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16, k, jt, jf);
-    let at_least = |k, jt, jf| jump((libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K) as u16, k, jt, jf);
-    let give = |what| jump((libc::BPF_RET | libc::BPF_K) as u16, what, 0, 0);
     let refuse = |error: i32| give(libc::SECCOMP_RET_ERRNO | error as u32);
-    let number =
-        |number: i64| u32::try_from(number).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput));
-    let mut program = vec![
+    let mut filter = vec![
         load(ARCH),
         equal(ARCHITECTURE, 1, 0),
         refuse(libc::ENOSYS),
         load(NUMBER),
-        at_least(OTHER_NUMBERS, 0, 1),
+        jump(libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K, OTHER_NUMBERS, 0, 1),
         refuse(libc::ENOSYS),
     ];
-    for denied in DENIED {
-        program.extend([equal(number(denied)?, 0, 1), refuse(libc::EPERM)]);
+    for call in DENIED {
+        filter.extend([equal(number(call)?, 0, 1), refuse(libc::EPERM)]);
     }
     for sockets in [libc::SYS_socket, libc::SYS_socketpair] {
         let families = FAMILIES.len() as u8;
-        program.extend([equal(number(sockets)?, 0, families + 2), load(ARGUMENT)]);
+        filter.extend([equal(number(sockets)?, 0, families + 2), load(ARGUMENT)]);
         for (at, family) in (0..).zip(FAMILIES) {
-            program.push(equal(family as u32, families - at, 0));
+            filter.push(equal(family as u32, families - at, 0));
         }
         // What was compared last is loaded anew, so that the next look is at the number again.
-        program.extend([refuse(libc::EAFNOSUPPORT), load(NUMBER)]);
+        filter.extend([refuse(libc::EAFNOSUPPORT), load(NUMBER)]);
     }
-    program.push(give(libc::SECCOMP_RET_ALLOW));
-    let length = u16::try_from(program.len()).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
-    let filter = libc::sock_fprog { len: length, filter: program.as_mut_ptr() };
-    // SAFETY: `filter` points to `length` instructions, which live until the call returns; the kernel copies them.
-    let done =
-        unsafe { libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, 0, &raw const filter) };
-    if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    filter.push(give(libc::SECCOMP_RET_ALLOW));
+    install(filter, 0).map(drop)
 }
 
 /// Waits for the next call. None where nobody is left who could make one.
