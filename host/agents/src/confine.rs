@@ -9,7 +9,7 @@ use baton_core::SessionId;
 use baton_core::action::SpawnSpec;
 use baton_core::facts::AgentEvent;
 use baton_core::workflow::{AgentKind, Role, RoleServer, Sandbox};
-use baton_sandbox::{Beside, Boundary, Refused, Settings, Wanted};
+use baton_sandbox::{Beside, Boundary, Refused, Settings, Wanted, found_on};
 use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 
@@ -256,11 +256,7 @@ fn taken_over(text: &[u8]) -> String {
 
 fn of_server(server: &RoleServer, path: Option<&OsStr>) -> Vec<PathBuf> {
     let Some((program, args)) = server.command.split_first() else { return Vec::new() };
-    let folders = path.into_iter().flat_map(std::env::split_paths);
-    let program = match program.contains('/') {
-        true => Some(PathBuf::from(program)),
-        false => folders.map(|folder| folder.join(program)).find(|program| program.is_file()),
-    };
+    let program = found_on(path, program);
     program.into_iter().chain(args.iter().filter(|word| is_package(word)).map(PathBuf::from)).collect()
 }
 

@@ -17,6 +17,7 @@ use baton_core::workflow::paths::Claims;
 use baton_core::workflow::{RoleServer, Scope};
 use baton_core::{RunId, SessionId, Workflow};
 use baton_inbox::{Answer, ArtifactLoad, Call, Offer, Reference, Shelf as ProxyShelf};
+use baton_sandbox::found_on;
 use baton_store::{ARTIFACT_BYTES_MAX, ArtifactStore, NewArtifact, StateDir, StoreError, preview, tokens};
 use baton_workspace::Workspace;
 use rustix::fs::OFlags;
@@ -161,19 +162,10 @@ pub(crate) fn server(
             let own = ["mcp", "proxy", "--session", door.as_str(), "--"].map(str::to_owned);
             (own_exe.to_owned(), own.into_iter().chain(server.command.iter().cloned()).collect())
         }
-        None => (found(program, path), rest.to_vec()),
+        // Agents are given a path.
+        None => (found_on(path, program).unwrap_or_else(|| PathBuf::from(program)), rest.to_vec()),
     };
     McpServer { name: name.to_owned(), command, args, env: server.env.clone() }
-}
-
-/// Agents are given a path; a bare name is looked up as a shell does.
-fn found(program: &str, path: Option<&OsStr>) -> PathBuf {
-    if program.contains('/') {
-        return PathBuf::from(program);
-    }
-    let folders = path.map(|path| std::env::split_paths(path).collect::<Vec<_>>()).unwrap_or_default();
-    let known = folders.into_iter().map(|folder| folder.join(program)).find(|candidate| candidate.is_file());
-    known.unwrap_or_else(|| PathBuf::from(program))
 }
 
 /// For whom results are kept out of a context.

@@ -310,6 +310,15 @@ fn resolved(paths: Option<&[String]>, home: Option<&Path>, tree: &Path) -> Vec<P
     paths.into_iter().flatten().filter_map(resolve).collect()
 }
 
+/// Where a program lies: one that is named by a path there, another one on the path as a shell looks for it.
+pub fn found_on(path: Option<&OsStr>, program: &str) -> Option<PathBuf> {
+    if program.contains('/') {
+        return Some(PathBuf::from(program));
+    }
+    let mut folders = path.into_iter().flat_map(std::env::split_paths);
+    folders.find_map(|folder| Some(folder.join(program)).filter(|found| found.is_file()))
+}
+
 /// A program with what it is made of: where it really lies, the packages beside it, and the interpreter that its first line
 /// names.
 fn what_belongs_to(program: &Path, path: Option<&OsStr>) -> Vec<PathBuf> {
@@ -325,17 +334,9 @@ fn what_belongs_to(program: &Path, path: Option<&OsStr>) -> Vec<PathBuf> {
         let mut words =
             words.split_whitespace().skip_while(|word| word.ends_with("/env") || word.starts_with('-'));
         if let Some(interpreter) = words.next() {
-            let folders = path.into_iter().flat_map(std::env::split_paths);
-            let named = match interpreter.contains('/') {
-                true => Some(PathBuf::from(interpreter)),
-                false => folders.map(|folder| folder.join(interpreter)).find(|program| program.is_file()),
-            };
-            found.extend(
-                named
-                    .iter()
-                    .flat_map(|program| [Some(program.clone()), program.canonicalize().ok()])
-                    .flatten(),
-            );
+            let named = found_on(path, interpreter);
+            found.extend(named.iter().cloned());
+            found.extend(named.and_then(|program| program.canonicalize().ok()));
         }
     }
     found

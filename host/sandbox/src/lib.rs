@@ -24,7 +24,7 @@ mod sys;
 #[cfg(target_os = "linux")]
 mod watch;
 
-pub use boundary::{Boundary, BoundaryError, Settings, Wanted};
+pub use boundary::{Boundary, BoundaryError, Settings, Wanted, found_on};
 pub use machine::{Machine, Missing};
 pub use planted::clear;
 pub use refusals::Refused;
