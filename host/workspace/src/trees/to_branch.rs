@@ -99,10 +99,7 @@ impl Trees {
         }
         expect_free(&place, wanted.branch).await?;
         let now = self.snapshot(&place, &[]).await?;
-        let before = match &head {
-            Some(head) => place.tree_of(head).await?,
-            None => place.git.call(&["mktree"]).text().await?,
-        };
+        let before = tree_or_empty(&place, head.as_deref()).await?;
         let (entries, left) = self.changed_by(&place, &now, &before, &wanted).await?;
         let tree = tree_with(&now, &before, &entries).await?;
         if tree == before {
@@ -134,10 +131,7 @@ impl Trees {
             return Err(TreeError::NoStart { phase: wanted.phase.clone() });
         };
         let first = place.tree_of(&began).await?;
-        let committed = match place.commit(&format!("{began}^")).await? {
-            Some(parent) => place.tree_of(&parent).await?,
-            None => place.git.call(&["mktree"]).text().await?,
-        };
+        let committed = before(place, &began).await?;
         let mut dirty: BTreeSet<PathBuf> =
             difference(&now.git, &committed, &first).await?.into_keys().collect();
         // Somebody has committed it since then as it was.
@@ -242,8 +236,13 @@ async fn row(place: &Place, commit: &str) -> Result<CommitRow, TreeError> {
 
 /// The tree of the commit before; the empty one before the first.
 async fn before(place: &Place, commit: &str) -> Result<String, TreeError> {
-    match place.commit(&format!("{commit}^")).await? {
-        Some(parent) => place.tree_of(&parent).await,
+    let parent = place.commit(&format!("{commit}^")).await?;
+    tree_or_empty(place, parent.as_deref()).await
+}
+
+async fn tree_or_empty(place: &Place, commit: Option<&str>) -> Result<String, TreeError> {
+    match commit {
+        Some(commit) => place.tree_of(commit).await,
         None => place.git.call(&["mktree"]).text().await,
     }
 }
