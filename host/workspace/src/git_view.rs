@@ -130,7 +130,6 @@ impl GitView {
     /// Makes the folder as it has to be, or leaves it so. No agent may be able to write there.
     pub(crate) async fn hold(folder: &Path, repository: &Repository) -> io::Result<Self> {
         let settings = repository.settings().await?;
-        expect_no_links(repository)?;
         fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
         // Through a link that leads nowhere git makes no folder. Where this user may only read, none is needed.
         let _ = fs::create_dir(repository.common_dir.join("logs"));
@@ -141,6 +140,12 @@ impl GitView {
         let empty_tree = if settings.is_sha256() { EMPTY_TREE_SHA256 } else { EMPTY_TREE };
         let filters = settings.filters().clone();
         Ok(Self { folder: folder.to_owned(), repository: repository.clone(), empty_tree, filters })
+    }
+
+    /// The same for a git that may write: refused where it would write through a link.
+    pub(crate) async fn hold_to_write(folder: &Path, repository: &Repository) -> io::Result<Self> {
+        expect_no_links(repository)?;
+        Self::hold(folder, repository).await
     }
 
     /// Git in the work tree: it looks for no repository, and knows this one by what the host has put into the folder.

@@ -376,7 +376,7 @@ impl Trees {
         let path = self.view_of(tree);
         let failed =
             |source| TreeError::File { what: "stand for the git repository in", path: path.clone(), source };
-        GitView::hold(&path, repository).await.map_err(failed)
+        GitView::hold_to_write(&path, repository).await.map_err(failed)
     }
 
     /// A tree that is there, as git sees it. One whose link to the repository an agent changed or removed is mended.

@@ -266,7 +266,7 @@ impl Place {
     async fn is_unchanged(&self, within: &Path) -> Result<bool, TreeError> {
         let Ok(repository) = Repository::at(&self.top().join(within)) else { return Ok(false) };
         let Ok(folder) = tempfile::tempdir_in(&self.beside) else { return Ok(false) };
-        let Ok(view) = GitView::hold(folder.path(), &repository).await else { return Ok(false) };
+        let Ok(view) = GitView::hold_to_write(folder.path(), &repository).await else { return Ok(false) };
         let git = Git::new(view, Arc::default(), false);
         let status = ["status", "--porcelain", "-z", "--untracked-files=all", "--ignore-submodules=dirty"];
         let ended = git.call(&status).ended().await?;
