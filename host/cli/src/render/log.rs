@@ -122,7 +122,7 @@ impl Log {
                 LogLine { word: "check", tone: Tone::Bad, text, more: last_lines(findings) }
             }
             Happened::Policies { notice } => {
-                let (tone, text) = notice::about_policies(notice).unwrap_or((Tone::Plain, String::new()));
+                let (tone, text) = notice::about_policies(notice);
                 line("policy", tone, text)
             }
             Happened::Ended { exit } => line("gone", Tone::Dim, gone(exit)),

@@ -277,7 +277,7 @@ pub(crate) fn say(notice: &Notice, run: &str, place: &Place, look: &Look) -> Sai
         | Notice::PolicyChanged { .. }
         | Notice::PolicyTakenBack { .. }
         | Notice::PolicyRefused { .. } => {
-            let (tone, text) = about_policies(notice).unwrap_or((Tone::Plain, String::new()));
+            let (tone, text) = about_policies(notice);
             ("policy", tone, text)
         }
         Notice::ReportRefused { file, why } => ("report", Tone::Warn, format!("{file} was not taken: {why}")),
@@ -369,9 +369,9 @@ fn about(notice: &Notice) -> (Option<PhaseId>, Option<SessionId>) {
     }
 }
 
-/// What a notice says about who decides, where it is about that.
-pub(crate) fn about_policies(notice: &Notice) -> Option<(Tone, String)> {
-    Some(match notice {
+/// What a notice says about who decides; nothing where it is about something else.
+pub(crate) fn about_policies(notice: &Notice) -> (Tone, String) {
+    match notice {
         Notice::FellBack { capability, by, because } => {
             let by = match by {
                 DecidedBy::Configured => "the configured policy",
@@ -402,8 +402,8 @@ pub(crate) fn about_policies(notice: &Notice) -> Option<(Tone, String)> {
         Notice::PolicyRefused { policy, why } => {
             (Tone::Warn, format!("{policy} was not put in place, nothing has changed: {}", one_line(why)))
         }
-        _ => return None,
-    })
+        _ => (Tone::Plain, String::new()),
+    }
 }
 
 /// Who decides what from now on, and instead of whom.
