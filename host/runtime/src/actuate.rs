@@ -289,12 +289,14 @@ impl Effects {
     /// The server of Baton's own tools, for this session alone.
     async fn tools(&self, session: &SessionId, confined: Option<&Confined>) -> Result<OwnServer, Source> {
         let (passes, id) = (self.passes.clone(), session.clone());
-        let within = confined.map(|confined| confined.boundary.folder().to_owned());
-        let seen = confined.map(|confined| confined.boundary.inside().to_owned());
-        let (outside, inside) = (within.clone(), seen.clone());
-        let issue = move || passes.issue(&id, outside.as_deref().zip(inside.as_deref()));
+        let of_boundary = |confined: &Confined| {
+            (confined.boundary.folder().to_owned(), confined.boundary.inside().to_owned())
+        };
+        let within = confined.map(of_boundary);
+        let known = within.clone();
+        let issue = move || passes.issue(&id, known.as_ref().map(|(folder, seen)| (&**folder, &**seen)));
         let (pass, mut file) = tokio::task::spawn_blocking(issue).await??;
-        if let Some((folder, seen)) = within.zip(seen) {
+        if let Some((folder, seen)) = within {
             // Its own door, through which nobody but it comes and nothing but calls.
             socket::listen_for(&folder.join(door::SOCKET), session, self.ask.clone())?;
             file = seen.join(door::FILE);

@@ -420,7 +420,6 @@ impl EventLoop {
         Ok(())
     }
 
-    /// Who asks for a change is journaled before the change.
     /// An agent that wants to change its run is told of as of any other refusal, once for each thing that it wants.
     fn note_agent(&mut self, what: &'static str, agent: OfAgent) -> Result<(), RuntimeError> {
         tracing::warn!(what, "refused: {}", agent.why);
@@ -442,6 +441,7 @@ impl EventLoop {
         }
     }
 
+    /// Who asks for a change is journaled before the change.
     fn note_asker(&mut self, what: &str, by: Result<Option<Asker>, OfAgent>) -> Result<(), RuntimeError> {
         match by.ok().flatten() {
             Some(by) => self.take_own(Input::Asked { what: what.to_owned(), by }),

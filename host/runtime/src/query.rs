@@ -220,12 +220,12 @@ fn open_artifacts(
     Ok((state, store, run))
 }
 
-/// The state directory of a workspace where something has run.
 /// Where a run keeps what is no part of its journal; absent where nothing has run.
 pub fn run_folder(config: &HostConfig, run: &RunId) -> Option<PathBuf> {
     Some(find_state(config).ok()?.sessions().join(run.as_str()))
 }
 
+/// The state directory of a workspace where something has run.
 pub(crate) fn find_state(config: &HostConfig) -> Result<StateDir, RuntimeError> {
     let found = StateDir::find(&config.state_root, &config.workspace).map_err(|source| {
         RuntimeError::State { what: "cannot look", dir: config.state_root.clone(), source: source.into() }
