@@ -34,9 +34,9 @@ pub(super) use line::{names, without_answer};
 use words::{Sentence, sentences};
 pub(super) use work::{Said, last_words, says};
 
-/// Bytes at the end of an answer that are its last words.
 /// Words between the numbers of a part and of its whole.
 const OF_PARTS: [&str; 5] = ["the", "out", "its", "their", "all"];
+/// Bytes at the end of an answer that are its last words.
 const LAST_WORDS_BYTES: usize = 2 << 10;
 /// What is longer is noise, and must not cost more fuel than a decision has.
 const SENTENCE_WORDS: usize = 120;
