@@ -48,6 +48,17 @@ fn command(stage: &Stage, arguments: &[&str]) -> std::process::Command {
     command
 }
 
+/// A stage whose host was killed in the middle of the plan, and what had begun that run.
+fn interrupted() -> (Stage, Vec<&'static str>) {
+    let stage = stage();
+    let run = [&["run", "PLAN.md"][..], &PLAYED].concat();
+    let killed: Ended =
+        command(&stage, &run).env("BATON_KILL_AT", "effect-before:20").output().unwrap().into();
+    assert_eq!(killed.code, None, "{killed:?}");
+    stage.expect_no_process();
+    (stage, run)
+}
+
 const PLAYED: [&str; 4] = ["--agent", "rehearsal", "--script", "../script.toml"];
 
 #[test]
@@ -85,12 +96,7 @@ fn what_a_person_writes_into_the_plan_meanwhile_stays() {
 // D8
 #[test]
 fn an_unfinished_run_of_a_plan_goes_on_and_tells_what_has_changed_in_it() {
-    let stage = stage();
-    let run = [&["run", "PLAN.md"][..], &PLAYED].concat();
-    let killed: Ended =
-        command(&stage, &run).env("BATON_KILL_AT", "effect-before:20").output().unwrap().into();
-    assert_eq!(killed.code, None, "{killed:?}");
-    stage.expect_no_process();
+    let (stage, run) = interrupted();
     let now = stage.read("PLAN.md");
     assert!(now.contains("[x] Write `a.txt`") && now.contains("[ ] Write `h.txt`"), "{now}");
     fs::write(stage.workspace.join("PLAN.md"), now.replace("Write `h.txt`", "Write `z.txt`")).unwrap();
@@ -105,12 +111,7 @@ fn an_unfinished_run_of_a_plan_goes_on_and_tells_what_has_changed_in_it() {
 // D8
 #[test]
 fn a_box_that_a_person_opens_stays_open_when_the_run_is_taken_up() {
-    let stage = stage();
-    let run = [&["run", "PLAN.md"][..], &PLAYED].concat();
-    let killed: Ended =
-        command(&stage, &run).env("BATON_KILL_AT", "effect-before:20").output().unwrap().into();
-    assert_eq!(killed.code, None, "{killed:?}");
-    stage.expect_no_process();
+    let (stage, _) = interrupted();
     let opened = stage.read("PLAN.md").replace("[x] Write `a.txt`", "[ ] Write `a.txt`");
     assert!(opened.contains("[x] Write `b.txt`"), "{opened}");
     fs::write(stage.workspace.join("PLAN.md"), opened).unwrap();

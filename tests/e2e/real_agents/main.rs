@@ -24,26 +24,38 @@ use agent::{
 };
 use trouble::Unready;
 
+/// What an agent goes through whether it is confined or not, with this permission for what it reports.
+macro_rules! in_every_way {
+    ($agent:expr, $permission:literal) => {
+        #[test]
+        fn finishes_its_work_and_leaves_no_process() {
+            crate::scenario::success(&$agent);
+        }
+
+        #[test]
+        fn reports_by_tools_that_nobody_has_to_allow() {
+            crate::scenario::tools(&$agent, $permission);
+        }
+
+        #[test]
+        fn is_exhausted_mid_phase_and_continued() {
+            crate::scenario::exhaustion(&$agent);
+        }
+
+        #[test]
+        fn dies_with_its_host_and_the_run_is_resumed() {
+            crate::scenario::kill(&$agent);
+        }
+    };
+}
+
 /// Every agent goes through every scenario, each a test of its own.
 macro_rules! each_through_everything {
     ($($name:ident: $agent:expr;)*) => {
         $(mod $name {
             use crate::scenario;
 
-            #[test]
-            fn finishes_its_work_and_leaves_no_process() {
-                scenario::success(&$agent);
-            }
-
-            #[test]
-            fn reports_by_tools_that_nobody_has_to_allow() {
-                scenario::tools(&$agent, "read-only");
-            }
-
-            #[test]
-            fn is_exhausted_mid_phase_and_continued() {
-                scenario::exhaustion(&$agent);
-            }
+            in_every_way!($agent, "read-only");
 
             #[test]
             fn recovers_from_a_429_by_itself() {
@@ -58,11 +70,6 @@ macro_rules! each_through_everything {
             #[test]
             fn compacts_when_it_is_asked_to() {
                 scenario::compaction(&$agent);
-            }
-
-            #[test]
-            fn dies_with_its_host_and_the_run_is_resumed() {
-                scenario::kill(&$agent);
             }
         })*
     };
@@ -79,27 +86,7 @@ each_through_everything! {
 macro_rules! each_confined {
     ($($name:ident: $agent:expr;)*) => {
         $(mod $name {
-            use crate::scenario;
-
-            #[test]
-            fn finishes_its_work_and_leaves_no_process() {
-                scenario::success(&$agent);
-            }
-
-            #[test]
-            fn reports_by_tools_that_nobody_has_to_allow() {
-                scenario::tools(&$agent, "full");
-            }
-
-            #[test]
-            fn is_exhausted_mid_phase_and_continued() {
-                scenario::exhaustion(&$agent);
-            }
-
-            #[test]
-            fn dies_with_its_host_and_the_run_is_resumed() {
-                scenario::kill(&$agent);
-            }
+            in_every_way!($agent, "full");
 
             #[test]
             fn goes_on_in_its_conversation_after_an_interruption() {
