@@ -159,7 +159,7 @@ fn from_an_empty_folder_to_a_policy_that_decides() {
     let checked = stage.baton(&check).expect(3).stdout;
     assert!(checked.starts_with("not fit to decide: 1 of 1 golden decisions does not stand"), "{checked}");
     assert!(checked.contains("decision.answer.reason was"), "{checked}");
-    assert!(checked.contains("asks for   artifacts reports/*, 40000000 fuel, 128 MiB"), "{checked}");
+    assert!(checked.contains("asks for   artifacts reports/*, 80000000 fuel, 128 MiB"), "{checked}");
     stage.baton(&[check.as_slice(), &["--update"]].concat()).expect(0);
     stage.baton(&check).expect(0);
 
