@@ -1,19 +1,15 @@
 //! Every row of bad input that needs the whole binary: a clear error or a journaled fallback, and nothing lost. What a
 //! crate's own tests show in full is shown here once, from the outside.
 
-#[path = "../hostile/guests.rs"]
-mod guests;
-mod support;
-
 use std::fs;
 use std::path::PathBuf;
 
+use crate::guests::Guest;
+use crate::support::{Stage, until};
 use baton_runtime::core::action::Ending;
 use baton_runtime::core::notice::Notice;
 use baton_runtime::core::view::RunStatus;
-use guests::Guest;
 use rustix::process::{Pid, Signal, kill_process};
-use support::{Stage, until};
 
 /// An agent that does what it is asked.
 const WORKS: &str =
@@ -25,7 +21,7 @@ const WORKS_AGAIN: &str =
 // --- workflow files ---------------------------------------------------------------------------------------------------
 
 /// A workflow of two phases with one mistake in it.
-fn refused_workflow(from: &str, to: &str) -> support::Ended {
+fn refused_workflow(from: &str, to: &str) -> crate::support::Ended {
     let good = "name = \"w\"\ngoal = \"g\"\n[roles.executor]\nscript = \"script.toml\"\n\
                 [[phases]]\nid = \"one\"\nobjectives = [{ id = \"a\", description = \"a\" }]\n\
                 [[phases]]\nid = \"two\"\ndepends_on = [\"one\"]\nobjectives = [{ id = \"b\", description = \"b\" }]\n";

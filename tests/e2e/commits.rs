@@ -1,14 +1,12 @@
 //! `commit = …`: the host commits what phases and objectives changed, once, and nothing that was there before.
 
-mod support;
-
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
+use crate::support::{Ended, Stage};
 use baton_runtime::core::Action;
 use baton_runtime::core::notice::Notice;
 use baton_runtime::store::{Entry, Journal};
-use support::{Ended, Stage};
 
 /// Two phases of two objectives and one, in a repository with work of somebody's own in it.
 fn stage(keys: &str) -> Stage {

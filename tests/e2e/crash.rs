@@ -1,13 +1,11 @@
 //! Nothing is lost: the host is killed by SIGKILL at every commit of its journal and around every effect of a fast
 //! quickstart, and `baton resume` finishes the work each time.
 
-mod support;
-
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::support::Stage;
 use baton_runtime::core::action::Ending;
 use baton_runtime::core::view::RunStatus;
-use support::Stage;
 
 /// Objectives of the quickstart.
 const OBJECTIVES: usize = 8;

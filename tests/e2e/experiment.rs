@@ -1,14 +1,12 @@
 //! Live experiments with real hosts and rehearsal agents (M5): a run draws its arm once, keeps it whatever becomes of the host, and what
 //! it draws is what the arm was when the experiment began. Guardrails stop enrolment, never work.
 
-#[path = "../../host/lab/tests/enrolled/mod.rs"]
-mod enrolled;
-mod support;
-
 use std::collections::BTreeSet;
 use std::fs;
 use std::process::Command;
 
+use crate::enrolled::Fate;
+use crate::support::{Ended, Stage};
 use baton_lab::experiment::{Experiments, assign};
 use baton_runtime::core::experiment::Assignment;
 use baton_runtime::core::input::Pin;
@@ -17,8 +15,6 @@ use baton_runtime::core::workflow::{Layer, Scope};
 use baton_runtime::core::{Digest, Input, RunId};
 use baton_runtime::engine::builtin_bytes;
 use baton_runtime::store::{Entry, Journal, StateDir};
-use enrolled::Fate;
-use support::{Ended, Stage};
 
 const WORKS: &str =
     r#"{ write = "a.txt", content = "done" }, { say = "The file is written, as it was asked for." }"#;
@@ -267,7 +263,7 @@ fn a_guardrail_stops_enrolment_and_no_work() {
     let other = lab.stage.path("other");
     fs::create_dir(&other).unwrap();
     let journal = Journal::open(&StateDir::open(&lab.root(), &other).unwrap()).unwrap();
-    let mut place = enrolled::Place::of(lab.root(), journal);
+    let mut place = crate::enrolled::Place::of(lab.root(), journal);
     for n in 0..80 {
         let unit = format!("unit-{n}");
         let faults = assign(&definition, &definition.versions[0], &unit).unwrap().arm.name.as_str() == "mine";

@@ -1,15 +1,11 @@
 //! What a policy may have beyond the usual (M6): asked for, granted by name, refused otherwise, told before it is asked
 //! anything, and written down with each decision that was shown some of it.
 
-#[path = "../hostile/guests.rs"]
-mod guests;
-mod support;
-
+use crate::guests::{ANSWER, DECISION, Guest, REASON};
+use crate::support::Stage;
 use baton_runtime::core::Input;
 use baton_runtime::core::decision::Label;
 use baton_runtime::core::observation::Capability;
-use guests::{ANSWER, DECISION, Guest, REASON};
-use support::Stage;
 
 /// Reads an artifact, keeps, and says the first bytes of it as its reason.
 fn reader(name: &str) -> Vec<u8> {

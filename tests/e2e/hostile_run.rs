@@ -1,21 +1,17 @@
 //! Whole runs on which hostile policies decide: every decision falls back, the label says so, and the work gets done. And a
 //! run whose policy tells all that it knows, to show how far that gets.
 
-#[path = "../hostile/guests.rs"]
-mod guests;
-mod support;
-
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::guests::Guest;
+use crate::support::Stage;
 use baton_runtime::core::Input;
 use baton_runtime::core::action::Ending;
 use baton_runtime::core::decision::{DecidedBy, Decision, Label};
 use baton_runtime::core::observation::Capability;
 use baton_runtime::core::view::RunStatus;
-use guests::Guest;
-use support::Stage;
 
 /// Each capability, and its world.
 const CAPABILITIES: [(Capability, &str); 7] = [

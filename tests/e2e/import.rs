@@ -1,11 +1,9 @@
 //! A recording becomes a run of the built binary: it is shown, tried on and never gone on with.
 
-mod support;
-
 use std::path::Path;
 
+use crate::support::{Ended, Stage};
 use serde_json::Value;
-use support::{Ended, Stage};
 
 /// A recorded stream, put into the workspace.
 fn recorded(stage: &Stage, name: &str) -> String {

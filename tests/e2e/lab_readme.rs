@@ -1,11 +1,9 @@
 //! What README shows of the lab is what its commands print, to the letter: the simulation, its picture, and the import. What a
 //! live run shows there has times in it, and is held elsewhere.
 
-mod support;
-
 use std::path::{Path, PathBuf};
 
-use support::Stage;
+use crate::support::Stage;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()

@@ -5,13 +5,11 @@
 //! `@bytecodealliance/componentize-js` in it, `BATON_TEST_COMPONENTIZE_PY` an executable `componentize-py`, `BATON_TEST_CLANG` a
 //! `clang` that builds for WebAssembly. `.ci/run` installs all three and sets them.
 
-mod support;
-
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use support::Stage;
+use crate::support::Stage;
 
 /// One phase with more objectives than the policies leave together, and room for what an interpreter takes.
 const WORKFLOW: &str = r#"
@@ -113,7 +111,7 @@ impl Language {
     /// Builds the component of a folder on the stage.
     fn build(&self, stage: &Stage, folder: &str) {
         let build = stage.command(&["policy", "build", folder]).env("PATH", self.path()).output().unwrap();
-        support::Ended::from(build).expect(0);
+        crate::support::Ended::from(build).expect(0);
     }
 
     /// Builds the policy of a folder on the stage, and checks it with its golden decisions.
@@ -374,7 +372,7 @@ fn a_tool_that_is_not_installed_is_named() {
     stage.baton(&["policy", "new", "my-c", "--decides", "compaction", "--language", "c"]).expect(0);
     let build =
         stage.command(&["policy", "build", "my-c"]).env("WASI_SDK_PATH", "/no/such/folder").output().unwrap();
-    support::Ended::from(build).expect(1).says(&["apt-get install clang"]);
+    crate::support::Ended::from(build).expect(1).says(&["apt-get install clang"]);
     stage
         .baton(&["policy", "build", "my-js", "--bindings"])
         .expect(2)

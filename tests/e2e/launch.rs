@@ -1,16 +1,14 @@
 //! Runs that work by themselves, and looking on (A9): a host of its own session, its log, `baton attach` from any number of
 //! terminals, and what is said where it cannot begin. Splitting and work trees are other suites'.
 
-mod support;
-
 use std::fs;
 use std::process::Child;
 
+use crate::support::{Ended, Stage, until};
 use baton_runtime::core::action::Ending;
 use baton_runtime::core::view::RunStatus;
 use rustix::process::{Pid, Signal, getsid, kill_process};
 use serde_json::Value;
-use support::{Ended, Stage, until};
 
 const WORKS: &str =
     r#"{ write = "a.txt", content = "done" }, { say = "The file is written, as it was asked for." }"#;

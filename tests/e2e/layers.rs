@@ -1,17 +1,15 @@
 //! Who decides what is layered (M4): a user, a workspace, a workflow, a role and a phase each choose a policy, and what `baton
 //! policy which` says is what the journal of a run says. One mistake in a layer names its file and line.
 
-mod support;
-
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
+use crate::support::{Ended, Stage};
 use baton_runtime::core::decision::{DecidedBy, Decision, Label, RecoveryAction, Verdict};
 use baton_runtime::core::{Action, Input};
 use baton_runtime::store::{Entry, Journal};
 use serde_json::Value;
-use support::{Ended, Stage};
 
 /// Three phases one after the other; the last is of a role of its own.
 const WORKFLOW: &str = r#"name = "layered"

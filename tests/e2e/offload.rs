@@ -1,13 +1,11 @@
 //! A prompt into a context that is nearly full refers to what is large in it (C4): the file is in the workspace for as long
 //! as its phase is open, and in the artifact store after.
 
-mod support;
-
 use std::fs;
 
+use crate::support::{Stage, until};
 use baton_runtime::core::{Action, Run};
 use baton_runtime::store::{Entry, Journal};
-use support::{Stage, until};
 
 const NAME: &str = "inputs/phase-only/objective-b.md";
 

@@ -1,13 +1,11 @@
 //! The ten minutes from nothing to a policy of one's own that decides in a live run, from an empty folder. Where no compiler
 //! here makes WebAssembly, it ends with the native tests.
 
-mod support;
-
 use std::path::Path;
 use std::process::Command;
 
+use crate::support::{Ended, Stage};
 use baton_runtime::core::view::Origin;
-use support::{Ended, Stage};
 
 /// Enough to meet every kind of question: the policy that is extended has tests of its own.
 const FEW_CASES: (&str, &str) = ("PROPTEST_CASES", "24");

@@ -1,17 +1,15 @@
 //! The next invocation goes on by itself (D8), and beginning anew keeps what there was. And who does not look is told:
 //! the notify command of a workflow.
 
-mod support;
-
 use std::fs;
 use std::process::Command;
 
+use crate::support::Stage;
 use baton_runtime::core::RunId;
 use baton_runtime::core::action::Ending;
 use baton_runtime::core::notice::Notice;
 use baton_runtime::core::view::RunStatus;
 use baton_runtime::store::Journal;
-use support::Stage;
 
 const WORKS: &str =
     r#"{ write = "a.txt", content = "done" }, { say = "The file is written, as it was asked for." }"#;
@@ -107,7 +105,7 @@ fn a_run_in_a_scratch_folder_is_found_there() {
     let stage = Stage::job(&[("a", WORKS), ("b", WORKS_AGAIN)], "");
     let workflow = fs::read_to_string(stage.path("job.toml")).unwrap();
     stage.write("job.toml", format!("workspace = \"scratch\"\n{workflow}"));
-    let run = |kill_at: &str, arguments: &[&str]| -> support::Ended {
+    let run = |kill_at: &str, arguments: &[&str]| -> crate::support::Ended {
         // Without the flags of the stage: where it works is the workflow's to say.
         let mut command = Command::new(env!("CARGO_BIN_EXE_baton"));
         command.arg("run").arg("job.toml").args(arguments).current_dir(stage.path(".")).env_clear();

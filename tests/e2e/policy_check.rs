@@ -1,14 +1,10 @@
 //! `baton policy check`, from the outside: a verdict in words and for programs, an exit code, and the engine's own words
 //! where a component cannot even be asked.
 
-#[path = "../hostile/guests.rs"]
-mod guests;
-mod support;
-
+use crate::guests::Guest;
+use crate::support::Stage;
 use baton_runtime::engine::{CompilerProcess, Engine, EngineConfig};
-use guests::Guest;
 use serde_json::Value;
-use support::Stage;
 
 #[test]
 fn a_policy_that_breaks_no_rule_is_fit() {

@@ -1,12 +1,8 @@
 //! A candidate on a run of the built binary: what it would have decided otherwise, and one question of it asked again.
 
-#[path = "../hostile/guests.rs"]
-mod guests;
-mod support;
-
-use guests::Guest;
+use crate::guests::Guest;
+use crate::support::{Ended, Stage};
 use serde_json::Value;
-use support::{Ended, Stage};
 
 /// `baton policy try` where the stage keeps its runs.
 fn attempt(stage: &Stage, arguments: &[&str]) -> Ended {

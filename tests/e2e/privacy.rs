@@ -1,13 +1,11 @@
 //! What a run leaves on disk: transcripts are private, hold no secret, and can still be judged; whole runs go.
 
-mod support;
-
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
+use crate::support::Stage;
 use serde_json::Value;
-use support::Stage;
 
 /// Looks like a key of AWS; put together here, so that none lies in the repository.
 fn key() -> String {

@@ -2,17 +2,15 @@
 //! byte (C3). The server is a stand-in of a few lines of shell, and where BATON_TEST_MCP_SERVER names the program of
 //! `@modelcontextprotocol/server-filesystem`, a real one.
 
-mod support;
-
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
+use crate::support::{Stage, until};
 use baton_runtime::core::Input;
 use baton_runtime::store::{ArtifactStore, Entry, Journal};
 use serde_json::{Value, json};
-use support::{Stage, until};
 
 /// Answers `initialize`, `tools/list` and every call, each with the id that it was asked under; a call gets the file that
 /// is its first argument.

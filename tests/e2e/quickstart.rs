@@ -1,15 +1,13 @@
 //! The main job, as a new user sees it first: the quickstart of the README over real processes, with the real policy.
 
-mod support;
-
 use std::process::Command;
 use std::time::Instant;
 
+use crate::support::{Stage, until};
 use baton_runtime::core::action::Ending;
 use baton_runtime::core::notice::Notice;
 use baton_runtime::core::view::{PhaseRow, RunStatus};
 use rustix::process::{Pid, Signal, kill_process};
-use support::{Stage, until};
 
 // A5 A6 A7 B1 B2 B4 B6 B8 C19 D5
 #[test]

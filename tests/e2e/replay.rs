@@ -1,15 +1,11 @@
 //! Runs of the built binary, replayed: with whoever decided in them, after swaps, with grants and artifacts, and after a fault;
 //! and with another policy. A journal that somebody changed is found out.
 
-#[path = "../hostile/guests.rs"]
-mod guests;
-mod support;
-
 use std::fs;
 
-use guests::{ANSWER, DECISION, Guest};
+use crate::guests::{ANSWER, DECISION, Guest};
+use crate::support::{Ended, Stage, until};
 use serde_json::Value;
-use support::{Ended, Stage, until};
 
 fn replay(stage: &Stage, arguments: &[&str]) -> Ended {
     let (workspace, state) =

@@ -1,10 +1,8 @@
 //! `baton simulate` as somebody uses it: the same seeds give the same document, a kept run is a journal like any other, a model is
 //! fitted from such journals, and what is wrong in a model or an arm is told with its place.
 
-mod support;
-
+use crate::support::Stage;
 use serde_json::Value;
-use support::Stage;
 
 const TWO: [&str; 2] = ["--arms", "early=builtin:resilience,late=builtin:resilience"];
 

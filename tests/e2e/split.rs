@@ -1,15 +1,13 @@
 //! Splits with real agent processes in real repositories: what six or fourteen agents made at once is what one makes alone,
 //! whatever goes wrong on the way, and `baton undo` takes it back.
 
-mod support;
-
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::support::{Stage, Story};
 use baton_runtime::core::action::Ending;
 use baton_runtime::core::notice::Notice;
 use baton_runtime::core::view::{Origin, PhaseStatus, RunStatus};
 use baton_runtime::store::{Entry, Journal};
-use support::{Stage, Story};
 
 /// One phase "20" with so many objectives, each a file of its own. The second and the fourth also add a line to one list,
 /// which cannot be merged by itself; the third is wrong at first.

@@ -1,12 +1,9 @@
 //! Other policies while a run goes on (M3): by command, by a file that changes, back again, and across a restart. Each run
 //! stands still in a verification until the test lets it go on, so nothing here depends on time.
 
-#[path = "../hostile/guests.rs"]
-mod guests;
-mod support;
-
 use std::fs;
 
+use crate::support::{Ended, Stage, until};
 use baton_runtime::core::decision::{DecidedBy, Label};
 use baton_runtime::core::input::ChangeCause;
 use baton_runtime::core::notice::Notice;
@@ -14,7 +11,6 @@ use baton_runtime::core::observation::{Ask, Capability, Occasion};
 use baton_runtime::core::{Action, Digest, Input};
 use baton_runtime::engine::builtin_bytes;
 use baton_runtime::store::{Entry, Journal};
-use support::{Ended, Stage, until};
 
 const WORKS: &str = r#"{ say = "The work is done, as it was asked for." }"#;
 
@@ -288,7 +284,7 @@ fn a_shadow_changes_nothing_whatever_it_does() {
             ("lies", "(i32.const 0x7ffffff0)"),
         ];
         for (name, body) in attacks {
-            let guest = guests::Guest::new("prompting-policy").body("compose", body);
+            let guest = crate::guests::Guest::new("prompting-policy").body("compose", body);
             stage.write(&format!("{name}.wasm"), guest.build());
         }
         for phase in ["one", "two", "three"] {
@@ -483,7 +479,7 @@ fn another_build_of_a_policy_keeps_what_was_set_for_it() {
     assert_eq!(set(&stage, "compaction", "compact-percent"), 60.0);
     assert_eq!(set(&stage, "splitting", "max-objectives"), 40);
     // Another policy under the same name, which knows nothing of that.
-    let guest = guests::Guest::new("prompting-policy").body("compose", "unreachable");
+    let guest = crate::guests::Guest::new("prompting-policy").body("compose", "unreachable");
     stage.write("mine.wasm", guest.build());
     use_policy(&stage, &["mine.wasm", "--decides", "prompting", "--unchecked"])
         .expect(0)
@@ -497,6 +493,6 @@ fn another_build_of_a_policy_keeps_what_was_set_for_it() {
 
 /// Abstains from every prompt.
 fn quiet() -> Vec<u8> {
-    let body = format!("(i32.store8 (i32.const {0}) (i32.const 0)) (i32.const {0})", guests::ANSWER);
-    guests::Guest::new("prompting-policy").body("compose", &body).build()
+    let body = format!("(i32.store8 (i32.const {0}) (i32.const 0)) (i32.const {0})", crate::guests::ANSWER);
+    crate::guests::Guest::new("prompting-policy").body("compose", &body).build()
 }

@@ -1,10 +1,8 @@
 //! What a person sees in a real terminal: tmux, where it is installed.
 
-mod support;
-
 use std::process::Command;
 
-use support::{Stage, until};
+use crate::support::{Stage, until};
 
 /// A terminal with `baton` in it; gone with the test.
 struct Terminal {

@@ -1,8 +1,6 @@
 //! The tools of agents against a live host: a scripted agent works by them alone, and `baton mcp` as a process of its own
 //! survives cut connections and a host that restarts, and lets nobody into a run who does not belong there.
 
-mod support;
-
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
@@ -10,10 +8,10 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
+use crate::support::{Stage, until};
 use baton_runtime::core::input::{Input, Report};
 use baton_runtime::core::notice::Notice;
 use serde_json::{Value, json};
-use support::{Stage, until};
 
 /// A process that is killed where a test ends before it.
 struct Killed(Child);

@@ -1,11 +1,9 @@
 //! `baton undo` on a run whose phase was split in a real repository: looked at, taken back, and not twice.
 
-mod support;
-
 use std::process::Command;
 
+use crate::support::{Ended, Stage};
 use serde_json::Value;
-use support::{Ended, Stage};
 
 /// One phase that is too large, so that each of its objectives gets a work tree.
 const WORKFLOW: &str = r#"

@@ -1,12 +1,10 @@
 //! From a sentence, a plan or a folder to finished work: `do`, a plan in Markdown, `init`, `save`. The agent is the rehearsal.
 
-mod support;
-
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 
-use support::{Ended, Stage, until};
+use crate::support::{Ended, Stage, until};
 
 /// Three phases, eight boxes that are open, and one that is ticked.
 const PLAN: &str = "# A calculator\n\n## Survey\n\n- [ ] Write `a.txt`\n- [ ] Write `b.txt`, see `docs/design.md`\n\n\

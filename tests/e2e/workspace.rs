@@ -1,14 +1,13 @@
 //! What a run leaves in its workspace, read without Baton: whole files of their schemas, a script that runs, and after a kill
 //! at any moment one file that says what is done, what is open and what comes next.
 
-mod support;
-
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
+use crate::support::Stage;
 use baton_runtime::core::observation::ObjectiveStatus;
 use baton_runtime::core::view::{RunStatus, RunView};
 use baton_runtime::core::workflow::file;
@@ -16,7 +15,6 @@ use baton_runtime::core::{ActionId, Input, ObjectiveId, Run, RunId};
 use baton_runtime::store::{Entry, Journal};
 use baton_runtime::{PhaseProgress, Progress, Return, ReturnStatus, WorkItems, progress_of};
 use serde::de::DeserializeOwned;
-use support::Stage;
 
 /// Moments at which a run is killed; more with `BATON_KILL_SAMPLES=n`.
 const SAMPLES: u64 = 10;

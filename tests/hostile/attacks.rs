@@ -16,8 +16,8 @@ use baton_core::observation::{Capability, Question};
 use baton_core::workflow::Scope;
 use baton_engine::{BUILTIN_NAME, Configured, Engine, Policy, Router, builtin_bytes};
 
-use crate::guests::Guest;
-use crate::{configured, engine, questions, still_answers};
+use crate::hostile::guests::Guest;
+use crate::hostile::{configured, engine, questions, still_answers};
 
 /// Longer than this, and an error is no longer read.
 const ERROR_BYTES: usize = 2000;

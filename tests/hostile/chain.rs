@@ -13,8 +13,8 @@ use baton_engine::{
     RouterError, SettingsError, builtin_bytes,
 };
 
-use crate::guests::{ANSWER, DECISION, Guest, REASON};
-use crate::{configured, engine, message, questions, refused};
+use crate::hostile::guests::{ANSWER, DECISION, Guest, REASON};
+use crate::hostile::{configured, engine, message, questions, refused};
 
 const PLAN: &str = "there is a plan";
 

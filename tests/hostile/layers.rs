@@ -7,8 +7,8 @@ use baton_core::decision::{DecidedBy, Decision, Fault, Label, LinkOutcome};
 use baton_core::observation::Capability;
 use baton_engine::{BUILTIN_NAME, Chain, Configured, Engine, Router, builtin_bytes};
 
-use crate::guests::{ANSWER, Guest};
-use crate::{configured, engine, message, questions, refused};
+use crate::hostile::guests::{ANSWER, Guest};
+use crate::hostile::{configured, engine, message, questions, refused};
 
 /// Asks the next policy, and does this before it gives back what that answered.
 fn layer(before_answer: &str) -> Guest {

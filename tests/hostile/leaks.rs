@@ -10,8 +10,8 @@ use baton_core::observation::Question;
 use baton_engine::limits::{LOG_BYTES, LOG_LINES, REASON_BYTES};
 use wit_parser::{Resolve, WorldItem};
 
-use crate::guests::{ANSWER, Guest, REASON, contract};
-use crate::{configured, engine, questions};
+use crate::hostile::guests::{ANSWER, Guest, REASON, contract};
+use crate::hostile::{configured, engine, questions};
 
 /// Every function that the contract lends to a policy, and whether it gives anything back. What gives nothing back can
 /// only tell: that is the log.

@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use crate::guests::Guest;
+use crate::hostile::guests::Guest;
 
 /// A component, written as text.
 pub(crate) fn component(text: &str) -> Vec<u8> {

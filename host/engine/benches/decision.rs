@@ -1,7 +1,7 @@
 //! What a decision costs, beside what it could cost: `cargo bench -p baton-engine`, then
 //! `cargo run -p baton-engine --example bench_table` for the table. Compare ratios, not times.
 
-#[path = "../tests/common/mod.rs"]
+#[path = "../tests/engine/common/mod.rs"]
 mod common;
 
 use std::collections::BTreeMap;

@@ -5,7 +5,7 @@
 //! The neighbour decides as a session does, now and then, and so do the sessions that the attacker decides for, in several
 //! threads. Disturbed and undisturbed stretches alternate, so that both see the same machine.
 
-#[path = "../tests/common/mod.rs"]
+#[path = "../tests/engine/common/mod.rs"]
 mod common;
 #[path = "../../../tests/hostile/guests.rs"]
 mod guests;

@@ -2,7 +2,7 @@
 //! ways: with the component at hand, as a rollback has it; and warm, from bytes that were compiled once before, as a file has
 //! it that comes back. Beside them a decision without a swap, for the ratio.
 
-#[path = "../tests/common/mod.rs"]
+#[path = "../tests/engine/common/mod.rs"]
 mod common;
 
 use std::collections::BTreeMap;

@@ -3,7 +3,7 @@
 //! each prompt; asked is what is passive, whether a session is exhausted, and a rate counts those questions. Compare ratios, not
 //! times.
 
-#[path = "../tests/relay/mod.rs"]
+#[path = "../tests/lab/relay/mod.rs"]
 mod relay;
 
 use std::collections::BTreeMap;

@@ -1,6 +1,7 @@
 //! A replay needs no more memory for a long record than for a short one. Each is read by a process of its own, which tells the
 //! most that it ever had.
 
+#[path = "lab/relay/mod.rs"]
 mod relay;
 
 use std::path::Path;

@@ -2,7 +2,7 @@
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::job_of_shell;
+use super::job_of_shell;
 use crate::support::until;
 
 /// Starts daemons that ignore SIGTERM in sessions of their own, some with an empty environment, and ends the guard.

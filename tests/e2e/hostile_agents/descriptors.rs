@@ -1,6 +1,6 @@
 //! An agent that looks for descriptors that the host left open.
 
-use crate::job_of_shell;
+use super::job_of_shell;
 
 #[test]
 fn an_agent_has_its_streams_and_nothing_of_the_host() {

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::job_of_shell;
+use super::job_of_shell;
 
 /// Prints what sets a clipboard and a title, leaves files whose names do the same, and does its work at the second prompt only.
 const SCRIPT: &str = r#"

@@ -6,7 +6,7 @@ use baton_runtime::core::action::Ending;
 use baton_runtime::core::notice::Notice;
 use baton_runtime::core::view::RunStatus;
 
-use crate::job_of_shell;
+use super::job_of_shell;
 use crate::support::Stage;
 
 /// Each of these floods would be hundreds of megabytes if it were kept.

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::net::TcpListener;
 
-use crate::job_of_shell;
+use super::job_of_shell;
 
 #[test]
 fn a_registry_that_only_the_folder_names_is_not_asked() {

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::job_of_shell;
+use super::job_of_shell;
 use crate::support::{Ended, Stage, until};
 
 #[test]

@@ -4,7 +4,7 @@ use std::fs;
 
 use baton_runtime::core::view::RunStatus;
 
-use crate::job_of_shell;
+use super::job_of_shell;
 use crate::support::Stage;
 
 /// A run whose agent puts what `replace` makes in the place of the workspace, with a file there that its objective names.

@@ -9,7 +9,7 @@ use baton_runtime::core::input::Asker;
 use baton_runtime::core::notice::Notice;
 use baton_runtime::core::view::RunStatus;
 
-use crate::job_of_shell;
+use super::job_of_shell;
 use crate::support::{Stage, until};
 
 /// Who asked for what, by the journal.

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::job_of_shell;
+use super::job_of_shell;
 
 /// Nothing that a scanner knows.
 const HANDED: &str = "plain-words-of-a-vault";

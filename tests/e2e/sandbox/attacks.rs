@@ -14,7 +14,7 @@ use baton_runtime::core::notice::Notice;
 use baton_runtime::core::workflow::SandboxLevel;
 use serde_json::{Value, json};
 
-use crate::can;
+use super::can;
 use crate::support::{Stage, until};
 
 const ATTACKS: &str = include_str!("attacks.py");

@@ -5,7 +5,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 
 use baton_runtime::core::workflow::SandboxLevel;
 
-use crate::can;
+use super::can;
 use crate::support::{Ended, Stage};
 
 /// A command in a strict sandbox of the stage's folder.

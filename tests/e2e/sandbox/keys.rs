@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use baton_runtime::core::notice::Notice;
 use baton_runtime::core::workflow::SandboxLevel;
 
-use crate::can;
+use super::can;
 use crate::support::Stage;
 
 /// A job of one objective whose agent is this shell script, with lines of its role and of its phase.

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use baton_runtime::core::workflow::SandboxLevel;
 
-use crate::can;
+use super::can;
 use crate::support::Stage;
 
 /// Nobody has this number.

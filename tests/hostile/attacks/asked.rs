@@ -1,8 +1,8 @@
 //! What a component does while it is asked, without any import: with its computing, its memory and its answer.
 
-use crate::attacks::{Attack, faults, in_vain};
-use crate::guests::{ANSWER, DECISION, Guest};
-use crate::raw;
+use crate::hostile::attacks::{Attack, faults, in_vain};
+use crate::hostile::guests::{ANSWER, DECISION, Guest};
+use crate::hostile::raw;
 
 /// Stores a list or text (address, length) where the payload of the answer's action is, behind this discriminant.
 fn acting(discriminant: u32, address: u32, length: u32) -> String {

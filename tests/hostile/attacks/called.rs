@@ -1,8 +1,8 @@
 //! What a component does with the functions that the host lends it: too often, with too much, with what is not there.
 
-use crate::attacks::{Attack, faults, in_vain};
-use crate::guests::{ANSWER, DECISION, Guest};
-use crate::raw;
+use crate::hostile::attacks::{Attack, faults, in_vain};
+use crate::hostile::guests::{ANSWER, DECISION, Guest};
+use crate::hostile::raw;
 
 /// A body that calls something again and again.
 fn flood(call: &str) -> String {

@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
-use crate::attacks::{Attack, in_vain_bytes, refused, refused_bytes};
-use crate::guests::Guest;
-use crate::raw;
+use crate::hostile::attacks::{Attack, in_vain_bytes, refused, refused_bytes};
+use crate::hostile::guests::Guest;
+use crate::hostile::raw;
 
 pub(crate) fn attacks() -> Vec<Attack> {
     let mut attacks = imports();

@@ -1,8 +1,8 @@
 //! What a component does where it is asked what can be set.
 
-use crate::attacks::{Attack, not_configured, refused};
-use crate::guests::{DECISION, Guest};
-use crate::raw;
+use crate::hostile::attacks::{Attack, not_configured, refused};
+use crate::hostile::guests::{DECISION, Guest};
+use crate::hostile::raw;
 
 /// Where the settings of a schema are written down.
 const SCHEMA: u32 = 2048;

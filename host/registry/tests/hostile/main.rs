@@ -1,5 +1,5 @@
 //! What a registry may do to whoever pulls from it, and what becomes of it: a clear error, nothing kept, and a good pull
-//! afterwards. Every registry here is a few lines on this machine; `tests/e2e/registry.rs` has a real one.
+//! afterwards. Every registry here is a few lines on this machine; `tests/e2e/registry/mod.rs` has a real one.
 
 #![allow(missing_docs)]
 

@@ -1,0 +1,10 @@
+//! Work trees over real repositories: nothing that anybody wrote is lost, and every step can be said again (D3, D9).
+
+mod commands;
+mod commit;
+mod land;
+mod merge;
+mod start;
+mod to_branch;
+mod undo;
+mod world;

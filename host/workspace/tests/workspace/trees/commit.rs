@@ -1,0 +1,115 @@
+//! The commit that is verified, reviewed and merged: what is in it, and what a tree is held to afterwards.
+
+use baton_core::{PhaseId, Tree};
+use baton_workspace::{Committing, Differences, Landing, Merging, Verified};
+
+use super::world::{Part, World};
+
+fn all(paths: &[&str]) -> Vec<String> {
+    paths.iter().map(|path| (*path).to_owned()).collect()
+}
+
+async fn commit(world: &World, part: &Part, files: &[&str]) -> (String, Vec<String>, Vec<String>) {
+    match world.trees.commit(&PhaseId::new("20"), &part.tree, &all(files), false).await.unwrap() {
+        Committing::Committed { commit, missing, ignored, .. } => (commit, missing, ignored),
+        Committing::Conflicted { files } => panic!("{files:?}"),
+    }
+}
+
+#[tokio::test]
+async fn a_file_that_is_missing_or_ignored_is_told() {
+    // D12, A13: `*.txt` in .gitignore took the work of a part away, and it was done all the same
+    let world = World::new();
+    let base = world.checkpoint("20").await;
+    let part = world.begin("20a", &base).await;
+    part.write("src/a.rs", "a");
+    part.write("ignored.txt", "a");
+    let named = ["src/a.rs", "./src/a.rs", "ignored.txt", "gone.rs"];
+    let (_, missing, ignored) = commit(&world, &part, &named).await;
+    assert_eq!((missing, ignored), (all(&["gone.rs"]), all(&["ignored.txt"])));
+}
+
+#[tokio::test]
+async fn what_came_after_the_commit_is_put_back_and_not_merged() {
+    // D3, D12: a reviewer, a command or the agent of another part wrote into the tree after it was looked at
+    let mut world = World::new();
+    let base = world.checkpoint("20").await;
+    let part = world.begin("20a", &base).await;
+    part.write("a.txt", "A\n");
+    part.write("b.txt", "B\n");
+    let (commit, ..) = commit(&world, &part, &[]).await;
+    part.write("a.txt", "evil\n");
+    part.write("coverage.out", "60 %");
+    std::fs::remove_file(part.root.join("b.txt")).unwrap();
+    let restored = world.trees.restore(&part.tree, &commit, false).await.unwrap();
+    let told = Differences { changed: all(&["a.txt"]), gone: all(&["b.txt"]), added: all(&["coverage.out"]) };
+    assert_eq!(restored, told);
+    assert_eq!(part.read("a.txt").unwrap(), "evil\n", "what is changed may be what a command formatted");
+    assert_eq!((part.read("b.txt").as_deref(), part.read("coverage.out")), (Some("B\n"), None));
+    world.restart();
+    let restored = world.trees.restore(&part.tree, &commit, true).await.unwrap();
+    assert_eq!(restored, Differences { changed: all(&["a.txt"]), ..Differences::default() });
+    assert_eq!(part.git(&["status", "--porcelain"]), "");
+    assert_eq!(world.trees.restore(&part.tree, &commit, true).await.unwrap(), Differences::default());
+    let left = world.git(&["for-each-ref", "--format=%(refname)", "refs/baton"]);
+    assert!(left.contains("/left/20a"), "what was there is kept: {left}");
+
+    // Whoever comes later changes nothing of what is merged, nor of what lands.
+    part.write("a.txt", "evil again\n");
+    part.git(&["commit", "-qam", "sneaked in"]);
+    let into = Tree::joining(&PhaseId::new("20"), 1);
+    let merged = world.trees.merge(&part.tree, &into, "20a", Some(&commit)).await.unwrap();
+    assert!(matches!(merged, Merging::Merged { files: 2, .. }), "{merged:?}");
+    let joining = world.joining("20").await;
+    let (whole, ..) = self::commit(&world, &joining, &["a.txt", "b.txt"]).await;
+    joining.write("a.txt", "evil once more\n");
+    joining.write("evil.py", "boo");
+    let phase = PhaseId::new("20");
+    let merged = [part.tree.clone()];
+    let landed = world
+        .trees
+        .land(&phase, &into, &Tree::workspace(), &base, &merged, Verified { round: 0, commit: Some(&whole) })
+        .await
+        .unwrap();
+    assert!(matches!(landed, Landing::Landed { files: 2, .. }), "{landed:?}");
+    assert_eq!((world.read("a.txt").as_deref(), world.read("evil.py")), (Some("A\n"), None));
+}
+
+#[tokio::test]
+async fn a_file_that_somebody_hid_from_git_is_committed() {
+    let world = World::new();
+    let base = world.checkpoint("20").await;
+    let part = world.begin("20a", &base).await;
+    part.git(&["update-index", "--assume-unchanged", "a.txt"]);
+    part.write("a.txt", "changed\n");
+    let (commit, ..) = commit(&world, &part, &[]).await;
+    assert_eq!(part.git(&["show", &format!("{commit}:a.txt")]), "changed");
+}
+
+#[tokio::test]
+async fn what_git_ignores_is_told_kept_and_gone_from_a_tree_that_is_checked_out_anew() {
+    // `lib/` in .gitignore: the verification of the whole passed on files that did not land.
+    let world = World::new();
+    let base = world.checkpoint("20").await;
+    let part = world.begin("20a", &base).await;
+    part.write("src/a.sh", ". src/lib/a.txt\n");
+    part.write("ignored.txt", "made by an agent");
+    part.write(".baton/r1/inbox/x.json", "{}");
+    part.git(&["update-index", "--skip-worktree", "a.txt"]);
+    part.write("a.txt", "hidden from git\n");
+    let (_, _, ignored) = commit(&world, &part, &["a.txt", "src/a.sh"]).await;
+    assert_eq!(ignored, ["a.txt"]);
+    let phase = PhaseId::new("20");
+    let done = world.trees.commit(&phase, &part.tree, &[], true).await.unwrap();
+    let Committing::Committed { commit, unseen, .. } = done else { panic!("{done:?}") };
+    assert_eq!(unseen, ["ignored.txt"]);
+    let kept = world.git(&["for-each-ref", "--format=%(refname)", "refs/baton"]);
+    let kept = kept.lines().find(|name| name.ends_with("/left/20a-ignored")).expect("it is kept");
+    assert_eq!(world.git(&["show", &format!("{kept}:ignored.txt")]), "made by an agent");
+    assert_eq!(
+        (part.read("src/a.sh").as_deref(), part.read("ignored.txt")),
+        (Some(". src/lib/a.txt\n"), None)
+    );
+    assert_eq!(part.read("a.txt").unwrap(), part.git(&["show", &format!("{commit}:a.txt")]) + "\n");
+    assert!(part.read(".baton/r1/inbox/x.json").is_some(), "what is Baton's own stays");
+}

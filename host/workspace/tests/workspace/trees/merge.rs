@@ -1,0 +1,183 @@
+//! Parts brought together: conflicts, and what agents do to git meanwhile.
+
+use baton_core::{PhaseId, Tree};
+use baton_workspace::{Merging, TreeError};
+
+use super::world::{World, git, link, try_git};
+
+fn conflicted(files: &[&str]) -> Merging {
+    Merging::Conflicted { files: files.iter().map(|file| (*file).to_owned()).collect() }
+}
+
+#[tokio::test]
+async fn what_parts_left_uncommitted_is_merged_and_nothing_of_batons() {
+    // D3
+    let mut world = World::new();
+    let base = world.checkpoint("20").await;
+    let a = world.begin("20a", &base).await;
+    let b = world.begin("20b", &base).await;
+    a.write("a new.txt", "a");
+    a.write("ignored.txt", "no");
+    a.write(".baton/r1/progress.json", "a");
+    b.write("src/b.txt", "B\n");
+    b.write(".baton/r1/progress.json", "b");
+    b.git(&["add", "-f", "src", ".baton"]);
+    b.git(&["commit", "-q", "-m", "by the agent, with too much"]);
+    let Merging::Merged { commit, files: 1 } = world.merge(&a, "20").await else { panic!() };
+    world.restart();
+    assert_eq!(world.merge(&a, "20").await, Merging::Merged { commit, files: 1 }, "said again");
+    assert!(matches!(world.merge(&b, "20").await, Merging::Merged { files: 1, .. }));
+    let joining = world.joining("20").await;
+    assert_eq!(joining.git(&["ls-files"]), ".gitignore\na new.txt\na.txt\nsrc/b.txt");
+    assert_eq!(joining.git(&["log", "-1", "--format=%s %an"]), "Merge 20b Someone");
+    assert_eq!(joining.git(&["rev-list", "--count", "--merges", "HEAD"]), "2");
+}
+
+#[tokio::test]
+async fn a_part_without_changes_is_merged_already() {
+    let world = World::new();
+    let base = world.checkpoint("20").await;
+    let a = world.begin("20a", &base).await;
+    assert_eq!(world.merge(&a, "20").await, Merging::Merged { commit: base, files: 0 });
+}
+
+#[tokio::test]
+async fn a_conflict_stands_open_until_its_files_are_edited() {
+    // D3: a conflict becomes a session
+    let mut world = World::new();
+    let base = world.checkpoint("20").await;
+    let (a, b) = (world.begin("20a", &base).await, world.begin("20b", &base).await);
+    a.write("a.txt", "one\nA\nthree\n");
+    b.write("a.txt", "one\nB\nthree\n");
+    b.write("more.txt", "b");
+    world.merge(&a, "20").await;
+    let joining = world.joining("20").await;
+    assert_eq!(world.merge(&b, "20").await, conflicted(&["a.txt"]));
+    world.restart();
+    assert_eq!(world.merge(&b, "20").await, conflicted(&["a.txt"]), "said again");
+    // An agent that adds without looking has resolved nothing.
+    joining.git(&["add", "-A"]);
+    assert_eq!(world.merge(&b, "20").await, conflicted(&["a.txt"]));
+    joining.write("a.txt", "one\nA and B\nthree\n");
+    let Merging::Merged { files: 2, .. } = world.merge(&b, "20").await else { panic!() };
+    assert_eq!(joining.read("a.txt").unwrap(), "one\nA and B\nthree\n");
+    assert_eq!(joining.git(&["status", "--porcelain"]), "");
+    assert_eq!(joining.git(&["log", "-1", "--format=%s"]), "Merge 20b");
+}
+
+#[tokio::test]
+async fn a_conflict_that_leaves_no_marks_is_resolved_by_a_change_or_by_git_add() {
+    let world = World::new();
+    world.write("bin", "x\0one");
+    world.commit("a binary");
+    link(&world.root, "link", "a.txt");
+    world.commit("a link");
+    let base = world.checkpoint("20").await;
+    let (a, b) = (world.begin("20a", &base).await, world.begin("20b", &base).await);
+    a.write("bin", "x\0two");
+    b.write("bin", "x\0three");
+    a.remove("a.txt");
+    b.write("a.txt", "changed\n");
+    link(&a.root, "link", "src/b.txt");
+    link(&b.root, "link", "else");
+    world.merge(&a, "20").await;
+    let joining = world.joining("20").await;
+    for _ in 0..2 {
+        assert_eq!(world.merge(&b, "20").await, conflicted(&["a.txt", "bin", "link"]));
+    }
+    joining.write("bin", "x\0both");
+    link(&joining.root, "link", "b");
+    assert_eq!(world.merge(&b, "20").await, conflicted(&["a.txt"]));
+    joining.git(&["add", "a.txt"]);
+    assert!(matches!(world.merge(&b, "20").await, Merging::Merged { .. }));
+    assert_eq!(joining.read("a.txt").unwrap(), "changed\n");
+}
+
+#[tokio::test]
+async fn agents_conclude_abort_and_wander_as_they_like() {
+    let world = World::new();
+    let base = world.checkpoint("20").await;
+    let (a, b) = (world.begin("20a", &base).await, world.begin("20b", &base).await);
+    a.write("a.txt", "A\n");
+    b.git(&["checkout", "-q", "-b", "own-idea"]);
+    b.write("a.txt", "B\n");
+    b.git(&["commit", "-q", "-am", "on a branch of the agent's"]);
+    b.write("more.txt", "b");
+    world.merge(&a, "20").await;
+    let joining = world.joining("20").await;
+    assert_eq!(world.merge(&b, "20").await, conflicted(&["a.txt"]));
+    assert_eq!(
+        world.git(&["log", "-1", "--format=%s", "own-idea"]),
+        "on a branch of the agent's",
+        "its branch did not move"
+    );
+    joining.git(&["merge", "--abort"]);
+    assert_eq!(world.merge(&b, "20").await, conflicted(&["a.txt"]), "aborted, it is opened again");
+    joining.write("a.txt", "AB\n");
+    joining.git(&["add", "-A"]);
+    joining.git(&["commit", "-q", "-m", "resolved by the agent"]);
+    joining.write("late.txt", "not committed");
+    assert!(matches!(world.merge(&b, "20").await, Merging::Merged { .. }));
+    assert_eq!(joining.git(&["status", "--porcelain"]), "");
+    assert_eq!(joining.read("more.txt").unwrap(), "b");
+}
+
+#[tokio::test]
+async fn an_open_merge_of_another_part_is_given_up() {
+    let world = World::new();
+    let base = world.checkpoint("20").await;
+    let parts =
+        [world.begin("20a", &base).await, world.begin("20b", &base).await, world.begin("20c", &base).await];
+    for (part, text) in parts.iter().zip(["A\n", "B\n"]) {
+        part.write("a.txt", text);
+    }
+    parts[2].write("c.txt", "c");
+    world.merge(&parts[0], "20").await;
+    assert_eq!(world.merge(&parts[1], "20").await, conflicted(&["a.txt"]));
+    assert!(matches!(world.merge(&parts[2], "20").await, Merging::Merged { files: 1, .. }));
+    let joining = world.joining("20").await;
+    assert_eq!(joining.read("a.txt").unwrap(), "A\n");
+    assert_eq!(world.merge(&parts[1], "20").await, conflicted(&["a.txt"]));
+}
+
+#[tokio::test]
+async fn what_cannot_be_carried_along_is_refused_by_name() {
+    let world = World::new();
+    let base = world.checkpoint("20").await;
+    let a = world.begin("20a", &base).await;
+    let joining = Tree::joining(&PhaseId::new("20"), 1);
+    a.write("vendor/x", "x");
+    git(&a.root.join("vendor"), &["init", "-q"]);
+    git(
+        &a.root.join("vendor"),
+        &["-c", "user.name=x", "-c", "user.email=x", "commit", "-q", "--allow-empty", "-m", "x"],
+    );
+    let refused = world.trees.merge(&a.tree, &joining, "m", None).await.unwrap_err();
+    assert!(matches!(&refused, TreeError::Nested { path } if path == "vendor"), "{refused}");
+    std::fs::remove_dir_all(a.root.join("vendor")).unwrap();
+
+    a.write("a.txt", "A\n");
+    a.git(&["commit", "-qam", "A"]);
+    a.git(&["checkout", "-q", "-b", "side", &base]);
+    a.write("a.txt", "S\n");
+    a.git(&["commit", "-qam", "S"]);
+    try_git(&a.root, &["merge", "baton/r1/20a"]).unwrap_err();
+    let refused = world.trees.merge(&a.tree, &joining, "m", None).await.unwrap_err();
+    assert!(matches!(&refused, TreeError::Unresolved { files, .. } if files == &["a.txt"]), "{refused}");
+
+    let never = Tree::of(&PhaseId::new("20z"));
+    assert!(matches!(world.trees.merge(&never, &joining, "m", None).await, Err(TreeError::Gone { .. })));
+    assert!(world.trees.merge(&a.tree, &Tree::workspace(), "m", None).await.is_err());
+}
+
+#[tokio::test]
+async fn a_branch_counts_where_its_tree_is_gone() {
+    let world = World::new();
+    let base = world.checkpoint("20").await;
+    let a = world.begin("20a", &base).await;
+    a.write("x", "x");
+    a.git(&["add", "x"]);
+    a.git(&["commit", "-qm", "x"]);
+    std::fs::remove_dir_all(&a.root).unwrap();
+    assert!(matches!(world.merge(&a, "20").await, Merging::Merged { files: 1, .. }));
+}

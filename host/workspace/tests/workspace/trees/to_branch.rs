@@ -1,0 +1,182 @@
+//! Commits in the workspace: what a phase changed, once, and nothing else.
+
+use std::fs;
+
+use baton_core::PhaseId;
+use baton_workspace::{OnBranch, ToBranch, TreeError};
+
+use super::world::World;
+
+async fn begin(world: &World, phase: &str, branch: Option<&str>) -> Result<(), TreeError> {
+    world.trees.begin_commits(&PhaseId::new(phase), branch).await
+}
+
+fn wanted<'a>(phase: &'a PhaseId, ordinal: u32) -> ToBranch<'a> {
+    let message = "Move it\n\n- all of it (checked)\n";
+    ToBranch { phase, ordinal, message, branch: None, only: None, but: None }
+}
+
+async fn commit(world: &World, phase: &str, ordinal: u32) -> Result<OnBranch, TreeError> {
+    world.trees.commit_to_branch(wanted(&PhaseId::new(phase), ordinal)).await
+}
+
+fn commits(world: &World) -> String {
+    world.git(&["log", "--format=%s", "--name-status"])
+}
+
+#[tokio::test]
+async fn what_a_phase_changed_is_committed_and_what_was_changed_before_is_not() {
+    let world = World::new();
+    world.write("a.txt", "mine");
+    world.write("notes.txt", "mine");
+    world.write("staged.txt", "mine");
+    world.git(&["add", "staged.txt"]);
+    begin(&world, "p", None).await.unwrap();
+    world.write("a.txt", "mine and theirs");
+    world.write("src/b.txt", "b\nc");
+    world.write("src/new.txt", "new");
+    world.write("ignored.log", "log");
+    world.write(".baton/r1/index.md", "own");
+    let done = commit(&world, "p", 1).await.unwrap();
+    let row = done.commit.unwrap();
+    assert_eq!((row.files, row.added, row.removed, row.branch.as_str()), (2, 2, 0, "main"));
+    assert_eq!((row.subject.as_str(), done.left), ("Move it", vec!["a.txt".to_owned()]));
+    assert_eq!(world.git(&["log", "-1", "--format=%an %B"]), "Someone Move it\n\n- all of it (checked)");
+    assert_eq!(world.git(&["show", "--format=", "--name-status"]), "M\tsrc/b.txt\nA\tsrc/new.txt");
+    let status = " M a.txt\nA  staged.txt\n?? .baton/r1/index.md\n?? notes.txt";
+    assert_eq!(world.status(), status);
+
+    let nothing = OnBranch { commit: None, left: vec!["a.txt".to_owned()] };
+    assert_eq!(commit(&world, "p", 2).await.unwrap(), nothing);
+    // What somebody has committed as it was is like every other file.
+    world.git(&["commit", "-q", "-m", "mine"]);
+    begin(&world, "q", None).await.unwrap();
+    world.write("staged.txt", "theirs");
+    world.write("notes.txt", "theirs");
+    fs::remove_file(world.root.join("src/b.txt")).unwrap();
+    let done = commit(&world, "q", 1).await.unwrap();
+    assert_eq!(done.left, ["notes.txt"]);
+    assert_eq!(world.git(&["show", "--format=", "--name-status"]), "D\tsrc/b.txt\nM\tstaged.txt");
+}
+
+#[tokio::test]
+async fn what_an_earlier_phase_left_is_not_committed_with_a_later_one() {
+    let world = World::new();
+    begin(&world, "p", None).await.unwrap();
+    world.write("half.txt", "half");
+    begin(&world, "q", None).await.unwrap();
+    world.write("whole.txt", "whole");
+    let only = ["src".to_owned(), "whole.txt".to_owned()];
+    let phase = PhaseId::new("q");
+    world.write("beside.txt", "another phase's");
+    let done =
+        world.trees.commit_to_branch(ToBranch { only: Some(&only), ..wanted(&phase, 1) }).await.unwrap();
+    assert_eq!((done.commit.unwrap().files, done.left), (1, Vec::new()));
+    assert_eq!(world.status(), "?? beside.txt\n?? half.txt");
+}
+
+#[tokio::test]
+async fn a_commit_is_made_once_wherever_a_host_dies() {
+    let mut world = World::new();
+    begin(&world, "p", None).await.unwrap();
+    world.write("new.txt", "new");
+    let made = commit(&world, "p", 1).await.unwrap();
+    let (after, index) = (commits(&world), world.git(&["ls-files", "-s"]));
+    world.restart();
+    assert_eq!(commit(&world, "p", 1).await.unwrap(), made);
+    assert_eq!(commits(&world), after);
+
+    // The branch has moved, and the index has not.
+    world.git(&["reset", "-q", "HEAD^"]);
+    world.git(&["update-ref", "HEAD", &made.commit.as_ref().unwrap().id]);
+    world.restart();
+    assert_eq!(commit(&world, "p", 1).await.unwrap(), made);
+    assert_eq!((commits(&world), world.git(&["ls-files", "-s"])), (after.clone(), index.clone()));
+
+    // It is written down, and the branch has not moved.
+    world.git(&["reset", "-q", "HEAD^"]);
+    world.restart();
+    assert_eq!(commit(&world, "p", 1).await.unwrap().commit.unwrap().files, 1);
+    assert_eq!(
+        (commits(&world), world.git(&["ls-files", "-s"]), world.status()),
+        (after, index, String::new())
+    );
+
+    // Somebody goes on from it and stages a change of the same file: that stays as it is.
+    world.git(&["commit", "-q", "--allow-empty", "-m", "more"]);
+    world.write("new.txt", "newer");
+    world.git(&["add", "new.txt"]);
+    commit(&world, "p", 1).await.unwrap();
+    assert_eq!(world.status(), "M  new.txt");
+    assert_eq!(world.git(&["log", "--format=%s"]), "more\nMove it\nfirst");
+}
+
+#[tokio::test]
+async fn a_run_commits_on_a_branch_of_its_own_and_on_no_other() {
+    let world = World::new();
+    let main = world.git(&["rev-parse", "main"]);
+    world.write("a.txt", "mine");
+    for _ in 0..2 {
+        begin(&world, "p", Some("work/r1")).await.unwrap();
+    }
+    assert_eq!(world.status(), " M a.txt");
+    world.write("new.txt", "new");
+    let phase = PhaseId::new("p");
+    let on_branch = |ordinal| ToBranch { branch: Some("work/r1"), ..wanted(&phase, ordinal) };
+    let row = world.trees.commit_to_branch(on_branch(1)).await.unwrap().commit.unwrap();
+    assert_eq!((row.branch.as_str(), world.git(&["rev-parse", "main"])), ("work/r1", main));
+    world.git(&["symbolic-ref", "HEAD", "refs/heads/main"]);
+    let error = world.trees.commit_to_branch(on_branch(2)).await.unwrap_err();
+    assert!(matches!(error, TreeError::OtherBranch { .. }), "{error}");
+
+    let other = World::new();
+    other.git(&["branch", "work"]);
+    other.write("a.txt", "more");
+    other.commit("second");
+    let error = begin(&other, "p", Some("work")).await.unwrap_err();
+    assert!(error.to_string().contains("holds other commits"), "{error}");
+    assert_eq!(other.git(&["symbolic-ref", "HEAD"]), "refs/heads/main");
+}
+
+#[tokio::test]
+async fn a_first_commit_holds_only_the_work() {
+    let world = World::empty();
+    world.write("mine.txt", "mine");
+    begin(&world, "p", Some("work")).await.unwrap();
+    world.write("new.txt", "new");
+    assert_eq!(commit(&world, "p", 1).await.unwrap().commit.unwrap().branch, "work");
+    assert_eq!(
+        (commits(&world), world.status()),
+        ("Move it\n\nA\tnew.txt".to_owned(), "?? mine.txt".to_owned())
+    );
+}
+
+#[tokio::test]
+async fn nothing_is_committed_into_what_somebody_is_in_the_middle_of() {
+    let world = World::new();
+    world.git(&["checkout", "-q", "-b", "side"]);
+    world.write("a.txt", "side");
+    world.commit("side");
+    world.git(&["checkout", "-q", "main"]);
+    begin(&world, "p", None).await.unwrap();
+    world.write("new.txt", "new");
+    world.git(&["merge", "-q", "--no-commit", "--no-ff", "side"]);
+    let everything = world.everything();
+    let error = commit(&world, "p", 1).await.unwrap_err();
+    assert!(error.to_string().contains("a merge is under way"), "{error}");
+    assert_eq!(world.everything(), everything);
+    world.git(&["merge", "--abort"]);
+    assert!(commit(&world, "p", 1).await.unwrap().commit.is_some());
+    let error = commit(&world, "unknown", 1).await.unwrap_err();
+    assert!(matches!(error, TreeError::NoStart { .. }), "{error}");
+}
+
+#[tokio::test]
+async fn only_what_lies_in_the_workspace_is_committed() {
+    let world = World::at("work/sub");
+    begin(&world, "p", None).await.unwrap();
+    world.write("new.txt", "new");
+    world.write("../beside.txt", "beside");
+    commit(&world, "p", 1).await.unwrap();
+    assert_eq!(commits(&world), "Move it\n\nA\tsub/new.txt");
+}

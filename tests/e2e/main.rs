@@ -1,0 +1,42 @@
+//! The built `baton` from end to end, over real processes, folders and journals; one module a subject. In one program, since each
+//! links all of wasmtime. `cargo test -p baton-cli --test e2e swap::` runs one module.
+
+#[path = "../../host/lab/tests/lab/enrolled/mod.rs"]
+mod enrolled;
+#[path = "../hostile/guests.rs"]
+mod guests;
+mod support;
+
+mod arrows;
+mod badinput;
+mod command_line;
+mod commits;
+mod crash;
+mod experiment;
+mod grants;
+mod hostile_agents;
+mod hostile_run;
+mod import;
+mod lab_readme;
+mod languages;
+mod launch;
+mod layers;
+mod offload;
+mod own_policy;
+mod pickup;
+mod policy_check;
+mod policy_try;
+mod privacy;
+mod proxy;
+mod quickstart;
+mod registry;
+mod replay;
+mod sandbox;
+mod simulate;
+mod split;
+mod swap;
+mod terminal;
+mod tools;
+mod undo;
+mod way_in;
+mod workspace;

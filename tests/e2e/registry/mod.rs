@@ -1,0 +1,411 @@
+//! Policies through a real registry: pushed, pulled, signed, pinned, tampered with, cut off and used without a network, all by
+//! the `baton` binary.
+//!
+//! `BATON_TEST_REGISTRY` names the program of Debian's package `docker-registry`, which is also looked for on the path. Where
+//! there is none, each test says that it is skipped; what a registry may do wrong is tried everywhere, by
+//! `host/registry/tests/hostile`.
+
+mod host;
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use crate::guests::Guest;
+use crate::support::{Ended, Stage};
+use baton_runtime::core::Digest;
+use serde_json::Value;
+
+use host::{Host, Wire, files};
+
+/// A registry, and somebody with a policy and a state directory of their own.
+struct Scene {
+    stage: Stage,
+    registry: Host,
+}
+
+impl Scene {
+    fn start() -> Option<Self> {
+        let registry = Host::start()?;
+        let stage = Stage::new();
+        stage.write("calm.wasm", component("there is room"));
+        stage.write("other.wasm", component("there is room enough"));
+        Some(Self { stage, registry })
+    }
+
+    /// `baton policy` with these arguments.
+    #[track_caller]
+    fn policy(&self, arguments: &[&str]) -> Ended {
+        self.stage.baton(&[&["policy"], arguments].concat())
+    }
+
+    /// "oci://127.0.0.1:port/acme/calm", with a tag or a digest behind it.
+    fn reference(&self, version: &str) -> String {
+        format!("oci://{}/acme/calm{version}", self.registry.host)
+    }
+
+    /// Pushes a policy under a tag; gives back what stands on standard output: the reference with its digest.
+    #[track_caller]
+    fn push(&self, file: &str, tag: &str) -> String {
+        let pushed = self.policy(&["push", file, &self.reference(&format!(":{tag}"))]).expect(0);
+        pushed.stdout.trim().to_owned()
+    }
+
+    /// Where this person keeps what was pulled.
+    fn store(&self) -> PathBuf {
+        self.stage.path(".local/state/baton/policies")
+    }
+
+    #[track_caller]
+    fn list(&self) -> Vec<Value> {
+        let listed = self.policy(&["list", "--format", "json"]).expect(0);
+        let document: Value = serde_json::from_str(&listed.stdout).unwrap();
+        assert_eq!((&document["schema"], &document["record"]), (&1.into(), &"policies".into()));
+        document["policies"].as_array().unwrap().clone()
+    }
+
+    /// The rules of this person.
+    fn trust(&self, rules: &str) {
+        let folder = self.stage.path(".config/baton");
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("config.toml"), format!("[trust]\n{rules}")).unwrap();
+    }
+
+    /// The workflow's component as a run would have it.
+    #[track_caller]
+    fn plan(&self) -> Ended {
+        self.run(&["--dry-run", "--format", "json"])
+    }
+
+    /// `baton run` with a state directory of this person's own.
+    #[track_caller]
+    fn run(&self, arguments: &[&str]) -> Ended {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_baton"));
+        let ended = command
+            .args(["run", "job.toml", "--workspace", "work", "--state-dir", ".local/state/baton"])
+            .args(arguments)
+            .current_dir(self.stage.path(""))
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("HOME", self.stage.path(""))
+            .env("NO_COLOR", "1")
+            .stdin(std::process::Stdio::null())
+            .output();
+        ended.unwrap().into()
+    }
+}
+
+/// A policy for compactions that always gives this reason.
+fn component(reason: &str) -> Vec<u8> {
+    Guest::good(reason).build()
+}
+
+/// The same policy, with so much more in it that it comes in many pieces.
+fn large_component() -> Vec<u8> {
+    let mut component = component("there is room");
+    let (name, data) = (b"ballast", vec![7_u8; 1024 * 1024]);
+    let payload = [&[u8::try_from(name.len()).unwrap()], &name[..], &data].concat();
+    component.push(0);
+    let mut length = payload.len();
+    while length >= 0x80 {
+        component.push(u8::try_from(length & 0x7f).unwrap() | 0x80);
+        length >>= 7;
+    }
+    component.push(u8::try_from(length).unwrap());
+    component.extend(payload);
+    component
+}
+
+/// The digest at the end of a reference.
+fn digest(reference: &str) -> &str {
+    reference.split_once('@').unwrap().1
+}
+
+// M6
+#[test]
+fn a_policy_goes_to_a_registry_and_comes_back_the_same() {
+    let Some(scene) = Scene::start() else { return };
+    let pushed = scene.push("calm.wasm", "1");
+    assert_eq!(scene.push("calm.wasm", "1"), pushed, "the same component, the same manifest");
+    let again = scene.push("calm.wasm", "2");
+    assert_eq!(digest(&again), digest(&pushed));
+    assert_ne!(digest(&scene.push("other.wasm", "other")), digest(&pushed));
+
+    let bytes = component("there is room");
+    let by_digest = scene.reference(&format!("@{}", digest(&pushed)));
+    for (reference, did) in [(scene.reference(":1"), "pulled"), (by_digest.clone(), "had")] {
+        let pulled = scene.policy(&["pull", &reference, "-o", "back.wasm"]).expect(0);
+        assert_eq!(digest(pulled.stdout.trim()), digest(&pushed));
+        pulled.says(&[did, "decides compaction", "not signed", Digest::of(&bytes).as_str()]);
+        assert_eq!(std::fs::read(scene.stage.path("back.wasm")).unwrap(), bytes);
+    }
+
+    // The layout of other tools for WebAssembly in registries, down to the fields.
+    let manifest: Value =
+        serde_json::from_slice(&std::fs::read(scene.registry.blob(digest(&pushed))).unwrap()).unwrap();
+    assert_eq!(manifest["schemaVersion"], 2);
+    assert_eq!(manifest["mediaType"], "application/vnd.oci.image.manifest.v1+json");
+    assert_eq!(manifest["config"]["mediaType"], "application/vnd.wasm.config.v0+json");
+    assert_eq!(manifest["layers"].as_array().unwrap().len(), 1);
+    assert_eq!(manifest["layers"][0]["mediaType"], "application/wasm");
+    let layer = manifest["layers"][0]["digest"].as_str().unwrap();
+    assert_eq!(std::fs::read(scene.registry.blob(layer)).unwrap(), bytes);
+    let config = scene.registry.blob(manifest["config"]["digest"].as_str().unwrap());
+    let config: Value = serde_json::from_slice(&std::fs::read(config).unwrap()).unwrap();
+    assert_eq!((&config["architecture"], &config["os"]), (&"wasm".into(), &"wasip2".into()));
+    assert_eq!(config["layerDigests"][0], layer);
+    assert_eq!(config["component"]["exports"][0], "baton:policy/compaction@0.1.0");
+
+    // Other commands take a reference wherever they take a file.
+    let inspected = scene.policy(&["inspect", &scene.reference(":1"), "--format", "json"]).expect(0);
+    let inspected: Value = serde_json::from_str(&inspected.stdout).unwrap();
+    assert_eq!((&inspected["policy"], &inspected["component"]), (&"calm".into(), &layer.into()));
+    scene.policy(&["check", &scene.reference(":1"), "--questions", "16"]).expect(0);
+
+    let listed = scene.list();
+    let [by_tag] = listed.as_slice() else { panic!("{listed:?}") };
+    assert_eq!(by_tag["tag"], "1");
+    assert_eq!((&by_tag["kept"], &by_tag["pinned"]), (&true.into(), &false.into()));
+    assert_eq!((&by_tag["manifest"], &by_tag["decides"][0]), (&digest(&pushed).into(), &"compaction".into()));
+}
+
+// M6: a tool that knows nothing of Baton takes the policy along, and every digest stays what it was.
+#[test]
+fn another_tool_copies_a_policy_byte_by_byte() {
+    let Some(scene) = Scene::start() else { return };
+    let pushed = scene.push("calm.wasm", "1");
+    let remote = |place: &str| format!("docker://{}/{place}/calm:1", scene.registry.host);
+    let arguments = [
+        "copy",
+        "--insecure-policy",
+        "--preserve-digests",
+        "--src-tls-verify=false",
+        "--dest-tls-verify=false",
+    ];
+    let copied = Command::new("skopeo").args(arguments).args([remote("acme"), remote("mirror")]).output();
+    let copied = match copied {
+        Err(error) => {
+            eprintln!("SKIPPED: skopeo cannot be started ({error}), so no other tool copied the policy");
+            return;
+        }
+        Ok(copied) => copied,
+    };
+    assert!(copied.status.success(), "{}", String::from_utf8_lossy(&copied.stderr));
+    let mirrored = format!("oci://{}/mirror/calm:1", scene.registry.host);
+    let pulled = scene.policy(&["pull", &mirrored, "-o", "back.wasm"]).expect(0);
+    assert_eq!(digest(pulled.stdout.trim()), digest(&pushed));
+    assert_eq!(std::fs::read(scene.stage.path("back.wasm")).unwrap(), component("there is room"));
+}
+
+// M6
+#[test]
+fn what_is_no_policy_or_no_place_is_refused_with_a_reason() {
+    let Some(mut scene) = Scene::start() else { return };
+    scene.stage.write("text.wasm", "no component");
+    scene.policy(&["push", "text.wasm", &scene.reference(":1")]).expect(3).says(&["text.wasm"]);
+    scene.policy(&["push", "calm.wasm", &scene.reference("")]).expect(2).says(&["neither a tag"]);
+    scene.policy(&["push", "calm.wasm", "registry.example/calm:1"]).expect(2).says(&["oci://"]);
+    let absent = scene.reference(":absent");
+    scene.policy(&["pull", &absent]).expect(2).says(&[&absent, "the tag was removed"]);
+    let gone = scene.reference(&format!("@{}", Digest::of("gone")));
+    scene.policy(&["pull", &gone]).expect(2).says(&["has this digest was removed"]);
+    scene.registry.stop();
+    scene.policy(&["pull", &scene.reference(":1")]).expect(1).says(&["cannot reach", &scene.registry.host]);
+    assert!(files(&scene.store()).is_empty());
+}
+
+// M6
+#[test]
+fn what_was_tampered_with_is_refused_and_nothing_of_it_is_kept() {
+    let Some(scene) = Scene::start() else { return };
+    let pushed = scene.push("calm.wasm", "1");
+    let manifest = scene.registry.blob(digest(&pushed));
+    let layer = scene.registry.blob(Digest::of(component("there is room")).as_str());
+    for (file, what) in [(layer, "the component of"), (manifest, "")] {
+        let good = std::fs::read(&file).unwrap();
+        let mut bad = good.clone();
+        // A digit of a digest, or a byte of code: still of the same length, and the manifest still JSON.
+        let at = bad.len() - 20;
+        bad[at] = if bad[at] == b'0' { b'1' } else { b'0' };
+        std::fs::write(&file, bad).unwrap();
+        for reference in [scene.reference(":1"), scene.reference(&format!("@{}", digest(&pushed)))] {
+            let refused = scene.policy(&["pull", &reference, "-o", "back.wasm"]);
+            assert_ne!(refused.code, Some(0), "{}", refused.stderr);
+            if !what.is_empty() {
+                refused.expect(3).says(&[what, "was changed in the registry or on the way"]);
+            }
+            assert!(files(&scene.store()).is_empty() && !scene.stage.path("back.wasm").exists());
+        }
+        std::fs::write(&file, good).unwrap();
+    }
+    scene.policy(&["pull", &scene.reference(":1")]).expect(0);
+
+    // And what was tampered with here.
+    let blob = scene.store().join("sha256").join(Digest::of(component("there is room")).hex());
+    std::fs::write(&blob, "another").unwrap();
+    let exact = scene.reference(&format!("@{}", digest(&pushed)));
+    scene.policy(&["inspect", &exact]).expect(3).says(&["is not what was pulled", "Delete it"]);
+    assert!(scene.list()[0]["refused"].as_str().unwrap().contains("is not what was pulled"));
+    std::fs::remove_file(&blob).unwrap();
+    scene.policy(&["inspect", &exact]).expect(0);
+}
+
+// M6
+#[test]
+fn only_what_somebody_trusted_has_signed_is_taken() {
+    let Some(scene) = Scene::start() else { return };
+    let pushed = scene.push("calm.wasm", "1");
+    let reference = scene.reference(":1");
+    for name in ["acme", "mallory"] {
+        scene.policy(&["keygen", name]).expect(0);
+    }
+    let verify =
+        |key: &str| scene.policy(&["verify", &reference, "--key", &format!("{key}.pub"), "--format", "json"]);
+
+    verify("acme").expect(3).says(&["is not signed", &reference]);
+    scene.policy(&["verify", &reference]).expect(3);
+    let signed = scene.policy(&["sign", &reference, "--key", "mallory.key"]).expect(0);
+    assert_eq!(digest(signed.stdout.trim()), digest(&pushed));
+    verify("acme").expect(3).says(&["not by acme.pub"]);
+    scene.policy(&["sign", &reference, "--key", "acme.key"]).expect(0);
+    let verified: Value = serde_json::from_str(&verify("acme").expect(0).stdout).unwrap();
+    assert_eq!((&verified["record"], &verified["verified"]), (&"policy-verify".into(), &true.into()));
+    assert_eq!(
+        (&verified["verdict"]["by"], &verified["manifest"]),
+        (&"acme.pub".into(), &digest(&pushed).into())
+    );
+    verify("mallory").expect(0);
+
+    // By the rules of a config, with the key beside it.
+    let from = format!("[[rule]]\nfrom = \"{}/acme/*\"\nkeys = [\"acme.pub\"]", scene.registry.host);
+    let rules = from.replace("[[rule]]", "[[trust.rule]]");
+    scene.trust(&rules);
+    std::fs::copy(scene.stage.path("acme.pub"), scene.stage.path(".config/baton/acme.pub")).unwrap();
+    scene.policy(&["verify", &reference]).expect(0);
+    scene.policy(&["pull", &reference]).expect(0).says(&["signed by ", "acme.pub"]);
+    scene.push("other.wasm", "2");
+    let unsigned = scene.policy(&["pull", &scene.reference(":2"), "-o", "back.wasm"]).expect(3);
+    unsigned.says(&["is not signed", "/acme/*", "baton policy sign"]);
+    scene.policy(&["sign", &scene.reference(":2"), "--key", "mallory.key"]).expect(0);
+    scene.policy(&["pull", &scene.reference(":2")]).expect(3).says(&["signed, but not by", "acme.pub"]);
+    assert!(!scene.stage.path("back.wasm").exists());
+    assert!(scene.list().iter().all(|row| row["tag"] != "2"), "what was refused is not kept");
+
+    // What was kept before a rule is held to it as well.
+    scene.trust(&rules.replace("acme.pub", "mallory.pub"));
+    std::fs::copy(scene.stage.path("other.wasm"), scene.stage.path(".config/baton/mallory.pub")).unwrap();
+    scene.policy(&["inspect", &reference]).expect(2).says(&["mallory.pub", "cannot be used"]);
+    scene.trust("signed = true");
+    scene.policy(&["inspect", &reference]).expect(2).says(&["config.toml", "signed"]);
+}
+
+// M6
+#[test]
+fn a_file_is_signed_for_everybody_who_can_read_base64() {
+    let stage = Stage::new();
+    stage.write("calm.wasm", component("there is room"));
+    stage.baton(&["policy", "keygen", "acme"]).expect(0);
+    stage.baton(&["policy", "sign", "calm.wasm", "--key", "acme.key"]).expect(0);
+    let verify = ["policy", "verify", "calm.wasm", "--key", "acme.pub"];
+    let said = stage.baton(&verify).expect(0).stdout;
+    assert!(said.starts_with("verified: calm.wasm") && said.contains("signed by acme.pub"), "{said}");
+    stage.write("calm.wasm", component("there is no room"));
+    stage.baton(&verify).expect(3).says(&["calm.wasm.sig", "the file changed since"]);
+    std::fs::remove_file(stage.path("calm.wasm.sig")).unwrap();
+    stage.baton(&verify).expect(2).says(&["calm.wasm.sig", "baton policy sign"]);
+    stage.baton(&["policy", "verify", "calm.wasm"]).expect(2).says(&["--key"]);
+    stage.baton(&["policy", "sign", "calm.wasm", "--key", "acme.pub"]).expect(2).says(&["no private key"]);
+}
+
+// M6
+#[test]
+fn a_workflow_pins_what_it_uses_and_needs_no_network_afterwards() {
+    let Some(mut scene) = Scene::start() else { return };
+    let workflow = |reference: &str| {
+        format!(
+            "name = \"job\"\ngoal = \"Show what decides.\"\n[policies]\ncompaction = \"{reference}\"\n\
+             [roles.executor]\nscript = \"script.toml\"\n[[phases]]\nid = \"only\"\n\
+             objectives = [{{ id = \"a\", description = \"Write a.txt.\", files = [\"a.txt\"] }}]\n"
+        )
+    };
+    let writes = "window_tokens = 100000\n[objectives.a]\nsteps = [{ write = \"a.txt\", content = \"a\" }]\n";
+    scene.stage.write("script.toml", writes);
+    let first = scene.push("calm.wasm", "1");
+    let reference = scene.reference(":1");
+    scene.stage.write("job.toml", workflow(&reference));
+    let lock = || std::fs::read_to_string(scene.stage.path("baton.lock")).unwrap_or_default();
+    let calm = Digest::of(component("there is room"));
+
+    scene.plan().expect(2).says(&["not pulled yet", "baton policy pull"]);
+    assert_eq!(lock(), "", "a plan begins nothing, asks nobody and pins nothing");
+    let run = scene.run(&[]).expect(0);
+    run.says(&["pinned", &reference, digest(&first), "not signed", "baton.lock"]);
+    assert!(lock().contains(digest(&first)) && lock().contains(calm.as_str()), "{}", lock());
+
+    // The tag moves; the pin does not, until a person says so.
+    let second = scene.push("other.wasm", "1");
+    let plan = scene.plan().expect(0).stdout;
+    assert!(plan.contains(calm.as_str()), "{plan}");
+    let pinned = scene.list();
+    let pinned: Vec<_> = pinned.iter().filter(|row| row["pinned"] == true).collect();
+    assert_eq!((pinned.len(), &pinned[0]["manifest"]), (1, &digest(&first).into()));
+    let moved = scene.policy(&["lock", "job.toml"]).expect(0);
+    moved.says(&["moved", digest(&first), digest(&second), "pinned 1 component"]);
+    assert!(scene.plan().expect(0).stdout.contains(Digest::of(component("there is room enough")).as_str()));
+
+    // Without a network, from the plan to the run.
+    scene.registry.stop();
+    let offline = scene.run(&["--restart"]).expect(0);
+    assert!(!offline.stderr.contains("pinned"), "{}", offline.stderr);
+    scene.policy(&["inspect", &reference]).expect(0);
+    scene.policy(&["lock", "job.toml"]).expect(1).says(&["cannot reach"]);
+    assert!(lock().contains(digest(&second)), "a lock that failed changed nothing");
+}
+
+// M5, M6
+#[test]
+fn an_arm_from_a_registry_is_what_its_tag_meant_at_the_start_and_needs_no_network() {
+    let Some(mut scene) = Scene::start() else { return };
+    scene.push("calm.wasm", "1");
+    let arm = format!("calm={}:50", scene.reference(":1"));
+    let begin = ["experiment", "start", "calmer", "--control", "resilience", "--arm", &arm, "--unit", "run"];
+    scene.stage.baton(&begin).expect(0);
+    // The tag moves, and the registry is gone: what is compared stays what it was.
+    scene.push("other.wasm", "1");
+    scene.registry.stop();
+
+    let workflow = "name = \"job\"\ngoal = \"Show what decides.\"\n[roles.executor]\nscript = \"script.toml\"\n\
+                    [[phases]]\nid = \"only\"\n\
+                    objectives = [{ id = \"a\", description = \"Write a.txt.\", files = [\"a.txt\"] }]\n";
+    let steps = "[{ write = \"a.txt\", content = \"done\" }]";
+    scene.stage.write("job.toml", workflow);
+    scene.stage.write("script.toml", format!("window_tokens = 100000\n[objectives.a]\nsteps = {steps}\n"));
+    let calm = Digest::of(component("there is room"));
+    // Twenty draws of an even chance: not once in a million times is the arm not among them.
+    let drawn = (0..20).any(|_| {
+        scene.run(&[]).expect(0).says(&["takes part in experiment calmer: arm "]);
+        let which = scene.policy(&["which", "--run", "--workspace", "work"]).expect(0).stdout;
+        which.contains("experiment  calmer, arm calm") && which.contains(calm.short())
+    });
+    assert!(drawn);
+}
+
+// M6
+#[test]
+fn a_wire_that_is_cut_leaves_nothing_half() {
+    let Some(scene) = Scene::start() else { return };
+    scene.stage.write("large.wasm", large_component());
+    scene.push("large.wasm", "1");
+    let wire = Wire::to(&scene.registry.host);
+    let reference = format!("oci://{}/acme/calm:1", wire.host);
+    for bytes in [10, 700, 300_000] {
+        wire.cut_after(bytes);
+        let cut = scene.policy(&["pull", &reference, "-o", "back.wasm"]).expect(1);
+        assert!(cut.stderr.contains(&wire.host), "{}", cut.stderr);
+        assert!(files(&scene.store()).is_empty() && !scene.stage.path("back.wasm").exists(), "{bytes}");
+    }
+    wire.cut_after(300_000);
+    scene.policy(&["pull", &reference]).expect(1).says(&["broke off before everything had come"]);
+    wire.cut_after(usize::MAX);
+    scene.policy(&["pull", &reference, "-o", "back.wasm"]).expect(0);
+    assert_eq!(std::fs::read(scene.stage.path("back.wasm")).unwrap(), large_component());
+}
