@@ -3,10 +3,10 @@
 
 mod attacks;
 mod chain;
-mod guests;
+pub(crate) mod guests;
 mod layers;
 mod leaks;
-mod questions;
+pub(crate) mod questions;
 mod raw;
 
 use std::collections::BTreeMap;

@@ -6,6 +6,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
 use crate::hostile::guests::Guest;
+use crate::hostile::questions;
 use baton_engine::{Engine, EngineConfig, Evaluation, Policy};
 
 /// A host that starts, with this cache.
@@ -23,10 +24,8 @@ fn load_with(engine: &Engine) -> Policy {
 }
 
 fn ask(policy: &Policy) -> Evaluation {
-    let evaluation = policy
-        .configure(&BTreeMap::new())
-        .expect("no settings")
-        .evaluate(&crate::hostile::questions::compaction());
+    let evaluation =
+        policy.configure(&BTreeMap::new()).expect("no settings").evaluate(&questions::compaction());
     assert!(evaluation.result.is_ok(), "{:?}", evaluation.result);
     evaluation
 }

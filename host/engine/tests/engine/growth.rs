@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::common::engine;
 use crate::hostile::guests::{ANSWER, Guest, REASON, contract};
+use crate::hostile::questions;
 use baton_core::decision::{QuotaCause, Staleness};
 use baton_core::observation::{
     Facts, PastCompaction, PastHandoff, PastSession, PastWait, Question, TurnTaken,
@@ -113,7 +114,7 @@ fn a_new_component_reads_each_fact_and_an_old_one_runs_as_it_did() {
         Guest::good("there is room").build(),
         "the fact changes no byte of what does not read it"
     );
-    for (question, is_known) in [(with_a_past(), true), (crate::hostile::questions::compaction(), false)] {
+    for (question, is_known) in [(with_a_past(), true), (questions::compaction(), false)] {
         assert_eq!(reason(&engine, &old, &question), "there is room");
         for (interface, function, text_at, said) in FACTS {
             let new = reader(interface, function, text_at).build();

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::common::{agents, built_in, engine};
 use crate::hostile::guests::{ANSWER, Guest, REASON};
+use crate::hostile::questions;
 use baton_core::decision::Fault;
 use baton_engine::{COMPARED_FIRST, Configured, Engine};
 
@@ -55,7 +56,7 @@ fn a_policy_that_remembers_is_found_out_at_once_or_at_the_next_comparison() {
     for n in [2, 100, COMPARED_FIRST + 10] {
         let policy = guest(&engine, counting(n));
         let mut kept = policy.reusing();
-        let question = crate::hostile::questions::compaction();
+        let question = questions::compaction();
         let answers =
             (1..2 * COMPARED_FIRST).find_map(|asked| Some((asked, kept.evaluate(&question).err()?)));
         let (asked, remembers) = answers.expect("it is found out");
@@ -78,9 +79,9 @@ fn a_fault_is_told_by_a_fresh_instance_and_the_next_question_is_asked_all_the_sa
     );
     let mut kept = policy.reusing();
     for _ in 0..10 {
-        assert!(kept.evaluate(&crate::hostile::questions::compaction()).unwrap().is_ok());
+        assert!(kept.evaluate(&questions::compaction()).unwrap().is_ok());
     }
     let policy = guest(&engine, Guest::deciding("unreachable"));
-    let fault = policy.reusing().evaluate(&crate::hostile::questions::compaction()).unwrap();
+    let fault = policy.reusing().evaluate(&questions::compaction()).unwrap();
     assert!(matches!(fault, Err(Fault::Trap { .. })), "{fault:?}");
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::hostile::guests::Guest;
+use crate::hostile::questions;
 use baton_core::Digest;
 use baton_core::decision::DecidedBy;
 use baton_core::observation::Capability;
@@ -53,7 +54,7 @@ fn no_decision_is_lost_or_attributed_to_another_policy() {
     .expect("a router");
     let asked = AtomicU64::new(0);
     let answered = AtomicU64::new(0);
-    let question = crate::hostile::questions::compaction();
+    let question = questions::compaction();
     std::thread::scope(|scope| {
         for _ in 0..THREADS {
             scope.spawn(|| {
