@@ -128,6 +128,9 @@ pub struct Arm {
     pub not_yet_known: u64,
     /// Units by how they stand.
     pub standings: BTreeMap<Standing, u64>,
+    /// Ids of runs that wait for a person's answer, and have no outcome until they get it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waiting: Vec<String>,
     /// Units that have no outcome and never will, with the reason.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub invalid: Vec<Invalid>,

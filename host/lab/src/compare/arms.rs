@@ -58,6 +58,11 @@ pub(super) fn arms(samples: &[ArmSample], options: &Options) -> Vec<Arm> {
             known,
             not_yet_known: counted - known,
             standings,
+            waiting: runs
+                .clone()
+                .filter(|run| run.standing == Standing::Waiting && !is_known(run, options))
+                .map(|run| run.run.to_string())
+                .collect(),
             invalid: sample.invalid.clone(),
             objectives: sum(|run| run.objectives),
             checked: sum(|run| run.completed),
@@ -160,9 +165,18 @@ pub(super) fn attrition(samples: &[ArmSample], options: &Options) -> Attrition {
     }
     let gone: usize =
         samples.iter().map(|sample| known(sample).iter().filter(|known| **known == 0.0).count()).sum();
-    let words = match gone {
-        0 => "Every unit has an outcome.".to_owned(),
-        gone => format!("{gone} units have no outcome yet, not more of one arm than chance explains."),
+    let waiting = samples
+        .iter()
+        .flat_map(|sample| &sample.measures)
+        .filter(|run| run.standing == Standing::Waiting && !is_known(run, options))
+        .count();
+    let words = match (gone, waiting) {
+        (0, _) => "Every unit has an outcome.".to_owned(),
+        (gone, 0) => format!("{gone} units have no outcome yet, not more of one arm than chance explains."),
+        (gone, waiting) => format!(
+            "{gone} units have no outcome yet, not more of one arm than chance explains; {waiting} of them wait for a \
+             person's answer and get none before."
+        ),
     };
     Attrition { checked: Checked::Ok, words }
 }

@@ -29,6 +29,7 @@ fn situation(objectives: Question, tokens: Question) -> Situation<'static> {
         broken: None,
         alarms: Vec::new(),
         attrition: None,
+        waiting: None,
         objectives,
         tokens,
         also: Also::default(),
@@ -359,6 +360,37 @@ fn nothing_is_dropped_in_silence() {
         run.standing = Standing::Running;
     }
     assert_eq!(compare(&arms, &Options::default()).attrition.checked, Checked::Alarm);
+}
+
+#[test]
+fn runs_that_wait_for_a_person_come_before_the_numbers() {
+    // M5: every run that pauses has failed so far; without it both arms look perfect.
+    let mut arms = [sample("control", 1, 30, 60), sample("eager", 2, 30, 60)];
+    for (arm, waiting) in arms.iter_mut().zip([3, 5]) {
+        for run in &mut arm.measures[..waiting] {
+            run.standing = Standing::Waiting;
+        }
+    }
+    let found = compare(&arms, &Options::default());
+    assert_eq!((found.arms[0].waiting.len(), found.arms[1].waiting.len()), (3, 5));
+    assert_eq!(found.arms[1].waiting[0], arms[1].measures[0].run.to_string());
+    let first = &found.verdict.words[0];
+    assert!(
+        first.starts_with(
+            "Do not decide yet: 8 of 60 runs wait for a person's answer (3 of control, 5 of eager"
+        ),
+        "{first}"
+    );
+    assert_eq!(found.verdict.decision, Advice::KeepRunning);
+    assert!(found.attrition.words.contains("8 of them wait for a person's answer"), "{:?}", found.attrition);
+    // As they stand they have an outcome, and one of very many changes nothing.
+    let as_they_stand = Options { unfinished: Unfinished::AsTheyStand, ..Options::default() };
+    let found = compare(&arms, &as_they_stand);
+    assert!(found.arms.iter().all(|arm| arm.waiting.is_empty()), "{:?}", found.arms);
+    let mut many = [sample("control", 1, 30, 60), sample("eager", 2, 30, 60)];
+    many[1].measures[0].standing = Standing::Waiting;
+    let found = compare(&many, &Options::default());
+    assert!(!found.verdict.words[0].contains("wait"), "{:?}", found.verdict);
 }
 
 #[test]

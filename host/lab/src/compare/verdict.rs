@@ -12,6 +12,8 @@ use crate::stats::sequential::Sequential;
 
 /// Secondary outcomes that a verdict names, of those that are not worse.
 const ALSO_MAX: usize = 3;
+/// If more than this share of the runs wait for a person, what they come to may turn the verdict.
+const WAITING_SHARE: f64 = 0.05;
 /// Two-sided 95 %, for the width of an interval that was made for one look.
 const NORMAL_95: f64 = 1.959_964;
 
@@ -51,6 +53,7 @@ pub(super) fn of(comparison: &Comparison, options: &Options) -> Vec<Verdict> {
                 broken: is_alarm(comparison.allocation.checked).then(|| comparison.allocation.words.clone()),
                 alarms: alarms.map(|one| one.words.clone()).collect(),
                 attrition: is_alarm(comparison.attrition.checked).then(|| comparison.attrition.words.clone()),
+                waiting: waiting(comparison, &control.name, &arm.name),
                 objectives: question(comparison, OBJECTIVES, index, options.objectives_margin, options),
                 tokens: question(comparison, TOKENS, index, options.tokens_margin, options),
                 also: also(comparison, index, options.objectives_margin),
@@ -59,6 +62,21 @@ pub(super) fn of(comparison: &Comparison, options: &Options) -> Vec<Verdict> {
             words::say(&situation)
         })
         .collect()
+}
+
+/// "17 of 60 runs wait for a person's answer (6 of control, 11 of growth)", if they are enough to change what the numbers say.
+fn waiting(comparison: &Comparison, control: &str, candidate: &str) -> Option<String> {
+    let two: Vec<_> =
+        comparison.arms.iter().filter(|arm| arm.name == control || arm.name == candidate).collect();
+    let waiting: usize = two.iter().map(|arm| arm.waiting.len()).sum();
+    let counted: u64 = two.iter().map(|arm| arm.known + arm.not_yet_known).sum();
+    (waiting as f64 > WAITING_SHARE * counted as f64).then(|| {
+        let of_arms: Vec<String> =
+            two.iter().map(|arm| format!("{} of {}", arm.waiting.len(), arm.name)).collect();
+        let first = two.iter().find_map(|arm| arm.waiting.first());
+        let first = first.map(|run| format!("; the first is {run}")).unwrap_or_default();
+        format!("{waiting} of {counted} runs wait for a person's answer ({}{first})", of_arms.join(", "))
+    })
 }
 
 fn question(comparison: &Comparison, id: &str, candidate: usize, margin: f64, options: &Options) -> Question {

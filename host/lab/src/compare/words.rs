@@ -27,6 +27,8 @@ pub(super) struct Situation<'a> {
     pub(super) alarms: Vec<String>,
     /// Where outcomes are missing unevenly.
     pub(super) attrition: Option<String>,
+    /// Runs that wait for a person, where they are enough to change what the numbers say.
+    pub(super) waiting: Option<String>,
     pub(super) objectives: Question,
     pub(super) tokens: Question,
     /// Settled secondary outcomes.
@@ -176,6 +178,15 @@ fn advise(of: &Situation<'_>) -> Said {
         let words = vec![
             format!("Do not decide yet: {}", lower_first(why, control, candidate)),
             "Look at those runs first (`baton status`): if they stopped because of their arm, the numbers flatter it; then go on."
+                .to_owned(),
+        ];
+        return (Advice::KeepRunning, None, words);
+    }
+    if let Some(waiting) = &of.waiting {
+        let words = vec![
+            format!("Do not decide yet: {waiting}."),
+            "A run that waits counts in no number below, so the arms look better than they are. Answer these runs first \
+             (`baton runs`, `baton answer RUN`), and read the report again."
                 .to_owned(),
         ];
         return (Advice::KeepRunning, None, words);
