@@ -253,12 +253,16 @@ impl EventLoop {
             && self.actuator.sessions.is_empty()
             && self.deciding + self.calls.under_way + self.swaps.under_way == 0;
         match run.status() {
-            // What else is under way when the host stops can be done again; an agent may not be left behind, nor its handoff unwritten.
+            // What else is under way when the host stops can be done again; an agent may not be left behind, nor its handoff
+            // unwritten, nor unlooked at what that is about.
             RunStatus::Ended(Ending::Interrupted) => {
                 let ends = |intent: &&Intent| {
                     matches!(
                         intent.action,
-                        Action::Spawn(_) | Action::End { .. } | Action::WriteHandoff { .. }
+                        Action::Spawn(_)
+                            | Action::End { .. }
+                            | Action::Assess { .. }
+                            | Action::WriteHandoff { .. }
                     )
                 };
                 Ok(self.actuator.sessions.is_empty() && !run.pending().iter().any(ends))

@@ -133,6 +133,7 @@ impl Run {
         // In the same conversation, what was changed before counts as its own.
         if !is_resumed {
             phase.before_session = phase.facts.clone();
+            phase.session_may_have_written = !session.agent.shows_its_calls();
         }
         self.index.spawned(spec.session.clone(), spec.phase.clone());
         self.sessions.insert(spec.session.clone(), session);

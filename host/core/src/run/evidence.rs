@@ -460,7 +460,11 @@ impl Phase {
     /// began, since it may have done their work before it was asked for it; but what an objective that is done names as well was
     /// changed for that one. Where somebody else works in the same folder, only those that they name: nobody knows whose the others
     /// are. A file that was written with the content that it had shows nothing, unless an earlier session had changed it.
+    /// A session that called nothing which may change a file has changed none.
     pub(super) fn changed_for(&self, focus: &[usize]) -> u32 {
+        if !self.session_may_have_written {
+            return 0;
+        }
         let now = &self.facts;
         let is_own = |path: &&String| {
             let mut others = self.goals.iter().enumerate().filter(|(g, _)| !focus.contains(g));

@@ -195,17 +195,42 @@ impl Run {
         self.write_handoff(p, Succession::Over, Box::new(draft));
     }
 
-    /// The host stops while a session works: what is known now is kept for whoever looks (C23). `Resumed` measures, and asks a policy
-    /// for the handoff that the next session starts from.
+    /// The host stops while a session works: what is known is kept for a person who looks (C23). `Resumed` measures again, and asks
+    /// a policy for the handoff that the next session starts from. A session that is still ending may write files until it is
+    /// gone; `look_after_stop` measures those, and the handoff follows.
     pub(super) fn write_handoff_of_stop(&mut self, p: usize) {
         let phase = &self.phases[p];
         let is_written = matches!(phase.step, Step::HandingOff { .. });
-        if phase.is_over() || phase.is_made_by_host() || !phase.news || is_written {
+        let is_nothing_new = !phase.news || self.has_live_session(p) || phase.look_after_stop.is_some();
+        if phase.is_over() || phase.is_made_by_host() || is_nothing_new || is_written {
             return;
         }
         if let Some(session) = phase.session.clone() {
             let draft = self.plain_draft(p, self.next_handoff_path(p));
             self.emit_handoff(p, session, &draft);
+        }
+    }
+
+    /// Measures what a session that was stopped has left.
+    pub(super) fn look_after_stop(&mut self, p: usize) {
+        let phase = &self.phases[p];
+        if phase.news && !phase.is_over() && !phase.is_made_by_host() {
+            let action = self.assess(p, false);
+            self.phases[p].look_after_stop = Some(action);
+        }
+    }
+
+    /// The handoff of a stop says what was measured. Where the look failed, it says what was known before.
+    pub(super) fn looked_after_stop(&mut self, action: ActionId, outcome: &Outcome) {
+        let Some(p) = self.phases.iter().position(|phase| phase.look_after_stop == Some(action)) else {
+            return;
+        };
+        if let Outcome::Assessed { facts } = outcome {
+            self.phases[p].facts = facts.clone();
+        }
+        self.phases[p].look_after_stop = None;
+        if self.stopping && self.ending.is_none() {
+            self.write_handoff_of_stop(p);
         }
     }
 

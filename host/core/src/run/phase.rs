@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use crate::decision::SubPhase;
 use crate::facts::{Billed, ChangedFile, WorkspaceFacts};
-use crate::ids::{Digest, PhaseId, SessionId};
+use crate::ids::{ActionId, Digest, PhaseId, SessionId};
 use crate::input::{ArtifactRef, ReportedHandoff};
 use crate::observation::{Attempt, Basis, ObjectiveStatus, PastWait, SplitRequest};
 use crate::text::Text;
@@ -195,7 +195,12 @@ pub(super) struct Phase {
     pub(super) has_company: bool,
     /// What was changed when the newest session began.
     pub(super) before_session: WorkspaceFacts,
+    /// Its newest session has called a tool that may change files, or runs an agent that does not show its calls. Otherwise what
+    /// changed meanwhile is the work of others, such as the user's own edits.
+    pub(super) session_may_have_written: bool,
     pub(super) because: String,
+    /// The measuring of what its session left when the host stopped, until it is done.
+    pub(super) look_after_stop: Option<ActionId>,
     /// The objectives that a person is asked about, where nothing shows that they are done.
     pub(super) unproven: Vec<usize>,
     pub(super) attempts: VecDeque<Attempt>,
@@ -308,6 +313,8 @@ impl Phase {
             not_taken: None,
             has_company: false,
             before_session: WorkspaceFacts::default(),
+            session_may_have_written: true,
+            look_after_stop: None,
             because: String::new(),
             unproven: Vec::new(),
             attempts: VecDeque::new(),

@@ -29,6 +29,7 @@ impl Run {
             lost.push(session.id.clone());
         }
         for phase in &mut self.phases {
+            phase.look_after_stop = None;
             if let Some(session) = phase.session.as_ref().filter(|id| lost.contains(id)) {
                 let session = &self.sessions[session];
                 phase.turns_before += session.turns;

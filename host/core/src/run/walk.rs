@@ -219,7 +219,10 @@ impl Run {
         let Some(p) = self.phase_of(id) else { return };
         self.phases[p].turns_before += turns;
         self.phases[p].progress = done;
-        if self.stopping || self.ending.is_some() {
+        if self.stopping && self.ending.is_none() {
+            return self.look_after_stop(p);
+        }
+        if self.ending.is_some() {
             return;
         }
         self.end_wait_in_place(p);

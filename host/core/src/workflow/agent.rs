@@ -44,6 +44,11 @@ const MEANT: [(&str, &str); 6] = [
 ];
 
 impl AgentKind {
+    /// Whether each of its tool calls is an event. Other agents may change files by calls that they do not show.
+    pub fn shows_its_calls(&self) -> bool {
+        matches!(self, AgentKind::Claude | AgentKind::Codex)
+    }
+
     /// What somebody meant who wrote the name of an agent alone, where that is known.
     pub fn meant(given: &str) -> Option<&'static str> {
         let name = given.trim().to_ascii_lowercase();

@@ -86,12 +86,15 @@ pub(super) fn answered(host: &impl Host, o: &Observation, answer: Option<&Signal
         return not_done(host, o, what);
     }
     // After the question a check that follows decides.
-    let is_doubted = !answers && (can_ask(host, o) || !is_checked(o, &open));
+    let is_doubted = !answers && (can_ask(host, o) || !is_shown_by_check(host, o, &open));
     if let Some(what) = open.iter().find_map(|objective| rewritten(objective)).filter(|_| is_doubted) {
         return not_done(host, o, what);
     }
     if let Some(doubtful) = said.as_ref().and_then(|said| doubt(host, o, answer, said, &open)) {
         return doubtful;
+    }
+    if let Some(what) = refused_call(host, o).filter(|_| can_ask(host, o) && !is_checked(o, &open)) {
+        return not_done(host, o, what);
     }
     // However short it is: it was asked for in these words.
     let claims = said.as_ref().is_some_and(|said| said.claims);
@@ -105,13 +108,14 @@ pub(super) fn answered(host: &impl Host, o: &Observation, answer: Option<&Signal
         return not_done(host, o, what);
     }
     let wants_more = wanted(host, &o.phase) == Some(Basis::Reported);
-    let is_silent = o.answer_bytes == 0 && is_for_change(host, o, &open) && !is_checked(o, &open);
+    let is_silent =
+        o.answer_bytes == 0 && is_for_change(host, o, &open) && !is_shown_by_check(host, o, &open);
     if is_silent {
         return not_done(host, o, "the answer is empty, and nothing was reported".to_owned());
     }
     let is_anything_there = !is_for_change(host, o, &open)
         || o.files_changed > 0
-        || is_checked(o, &open)
+        || is_shown_by_check(host, o, &open)
         || was_worked_on(o, &open);
     if answers && !wants_more && is_anything_there {
         return plain(Verdict::Answered, "its last line says that it is done");
@@ -127,6 +131,12 @@ pub(super) fn answered(host: &impl Host, o: &Observation, answer: Option<&Signal
         && open.iter().all(|objective| is_there(objective));
     if is_short && o.files_changed == 0 && !is_for_the_check && !affirms {
         let what = format!("the answer has {} bytes and no file changed", o.answer_bytes);
+        // What another session changed may be the work: after the sessions that there are, a person can say so.
+        let is_another = |objective: &&Objective| objective.attempts > o.nudges + 1;
+        if o.phase_files_changed > 0 && !open.is_empty() && open.iter().all(is_another) {
+            let what = format!("{what} in this session; other sessions of the phase changed some");
+            return not_done(host, o, what);
+        }
         return Outcome {
             evidence: vec![observed(what.clone())],
             recovery: nudge(host, o),
@@ -134,6 +144,20 @@ pub(super) fn answered(host: &impl Host, o: &Observation, answer: Option<&Signal
         };
     }
     weigh(host, o, &open, answer)
+}
+
+/// The last call of this prompt that the agent was not allowed. What it was for may be missing from the work, whatever the agent
+/// says of it.
+fn refused_call(host: &impl Host, o: &Observation) -> Option<String> {
+    let is_of_prompt = |signal: &&Signal| {
+        signal.prompt == o.session.prompts && signal.code.as_deref() == Some("permission-refused")
+    };
+    let call = o.signals.iter().rev().find(is_of_prompt)?;
+    let text = host.text_slice(o.window, call.text);
+    Some(format!(
+        "the agent was not allowed to run `{}`, and nothing shows the work without it",
+        one_line(&text, NOTE_BYTES)
+    ))
 }
 
 /// What the agent says of work that it did not report. A review tells of what others left, and nobody can be asked what a recording
@@ -192,7 +216,7 @@ fn doubt(
     let was_asked = !can_ask(host, o);
     let quote = |said: &str| format!("\"{}\"", one_line(said, NOTE_BYTES));
     let is_for_change = is_for_change(host, o, open);
-    let checked = is_checked(o, open);
+    let checked = is_shown_by_check(host, o, open);
     let contradicts = said.contradicts.as_deref();
     let trouble = said.trouble.as_deref().or(contradicts);
     let is_enough = wanted(host, &o.phase) == Some(Basis::Answer);
@@ -293,11 +317,15 @@ fn weigh(host: &impl Host, o: &Observation, open: &[&Objective], answer: Option<
         // Recorded sessions, of which nobody knows what they were to do, have no objectives.
         None if open.is_empty() || changed || !o.phase.expects_files => (true, String::new()),
         // What nothing shows is left to the check that follows.
-        None if is_checked(o, open) => (true, String::new()),
+        None if is_shown_by_check(host, o, open) => (true, String::new()),
         None if (is_hidden(o) || may_be_right(o))
             && answer.is_some_and(|answer| answers_done(host, o, answer)) =>
         {
             (true, String::new())
+        }
+        None if is_checked(o, open) => {
+            let what = "no file changed, so its check may have passed before";
+            (false, format!("objective {ids}: {what}{}", held_to(o, open)))
         }
         None => (false, format!("objective {ids}: no file changed, and the agent reported nothing")),
     };
@@ -436,6 +464,18 @@ fn stands<'o>(o: &Observation, open: &[&'o Objective]) -> Option<&'o Objective> 
 /// Whether a check follows that looks at all of them.
 pub(super) fn is_checked(o: &Observation, open: &[&Objective]) -> bool {
     o.phase.check.is_some() || open.iter().all(|objective| objective.check.is_some())
+}
+
+/// Whether that check can show the work. One that follows on a phase in which no file changed may have passed before the work
+/// began: it is enough only if the workflow takes a check for done.
+fn is_shown_by_check(host: &impl Host, o: &Observation, open: &[&Objective]) -> bool {
+    let is_enough = || {
+        o.phase_files_changed > 0
+            || o.phase.progress.done > 0
+            || !is_for_change(host, o, open)
+            || wanted(host, &o.phase) == Some(Basis::Checked)
+    };
+    is_checked(o, open) && is_enough()
 }
 
 /// Whether it names files, and each of them came, by whichever session of the phase.

@@ -25,6 +25,23 @@ fn ended(change: impl FnOnce(&mut Observation)) -> Judged {
         .assess()
 }
 
+/// The same of these words, in a phase that is to change files.
+fn answered(words: &str, change: impl FnOnce(&mut Observation)) -> Judged {
+    said(Scene::new(Occasion::PromptEnded), words, change)
+}
+
+fn said(scene: Scene, words: &str, change: impl FnOnce(&mut Observation)) -> Judged {
+    let objective = sample::objective("parser", "Write it");
+    let objective = Objective { status: ObjectiveStatus::InProgress, files: 0, ..objective };
+    let scene = scene.signal(Channel::AgentText, "", words);
+    scene
+        .with(|o| {
+            (o.objectives, o.phase.expects_files) = (vec![objective], true);
+            change(o);
+        })
+        .assess()
+}
+
 fn report(status: ObjectiveStatus, note: &str) -> Option<StatusReport> {
     Some(StatusReport { status, note: note.into(), by_session: true, changed_since: None })
 }
@@ -119,6 +136,41 @@ fn an_expected_change_that_did_not_come_wins_over_everything() {
     // What an earlier session changed shows nothing of this one, which only answered.
     let idle = ended(|o| o.objectives[0].expected_files = expects(FileState::Changed));
     assert_eq!((idle.verdict, idle.recovery), (Verdict::Unfinished, Action::Nudge));
+}
+
+#[test]
+fn a_check_shows_nothing_of_a_phase_in_which_no_file_changed() {
+    // A11: it may have passed before. The agent is asked once, then a person is, unless the workflow takes a check for done.
+    let idle = |nudges, accept| {
+        answered("Done: parser", |o| {
+            (o.files_changed, o.phase_files_changed, o.nudges) = (0, 0, nudges);
+            (o.phase.check, o.phase.accept, o.phase.progress.done) = (Some("make test".into()), accept, 0);
+            o.phase.budget.retries_used = o.phase.budget.retries;
+        })
+    };
+    assert_eq!((idle(0, None).verdict, idle(0, None).recovery), (Verdict::Unfinished, Action::Nudge));
+    let Action::AskPerson(question) = idle(1, None).recovery else { panic!("{:?}", idle(1, None)) };
+    assert!(question.contains("its check may have passed before; its check is `make test`"), "{question}");
+    assert_eq!(idle(0, Some(Basis::Checked)).verdict, Verdict::Completed);
+}
+
+#[test]
+fn a_call_that_was_refused_is_asked_about_once() {
+    // A11
+    let refused = |nudges: u32, check: Option<&str>| {
+        let scene = Scene::new(Occasion::PromptEnded)
+            .signal(Channel::ToolOutput, "permission-refused", "Bash make test")
+            .last(|signal| signal.prompt = 1);
+        said(scene, "The tests pass.\n\nDone: parser", |o| {
+            (o.session.prompts, o.files_changed, o.nudges) = (1, 1, nudges);
+            o.phase.check = check.map(Into::into);
+        })
+    };
+    let asked = refused(0, None);
+    assert_eq!((asked.verdict, &asked.recovery), (Verdict::Unfinished, &Action::Nudge));
+    assert!(asked.reason.contains("not allowed to run `Bash make test`"), "{}", asked.reason);
+    assert_eq!(refused(1, None).verdict, Verdict::Completed);
+    assert_eq!(refused(0, Some("make test")).verdict, Verdict::Completed);
 }
 
 #[test]

@@ -47,6 +47,15 @@ fn what_was_written_with_the_content_that_it_had_shows_nothing() {
 }
 
 #[test]
+fn a_session_that_called_nothing_has_changed_nothing() {
+    // A11: a file that the user edits meanwhile is no evidence of the agent's work.
+    let mut phase = of_one_file();
+    assert!(phase.changed_for(&[0]) > 0);
+    phase.session_may_have_written = false;
+    assert_eq!(phase.changed_for(&[0]), 0);
+}
+
+#[test]
 fn where_others_work_in_the_same_folder_only_named_files_count() {
     // A11, D12
     let mut phase = of_one_file();

@@ -138,6 +138,12 @@ fn a_stop_leaves_a_handoff_and_the_next_host_a_better_one() {
     let left = rows(&world);
     assert_eq!(left.len(), 1);
     assert!(composed(&world).is_empty(), "nobody is asked while the host stops");
+    // The session may write until it is gone: only then the disk is looked at, and the handoff written.
+    let last = |is: fn(&Action) -> bool| world.actions.iter().rposition(is).unwrap();
+    let ends = last(|action| matches!(action, Action::End { .. }));
+    let looks = last(|action| matches!(action, Action::Assess { .. }));
+    let writes = last(|action| matches!(action, Action::WriteHandoff { .. }));
+    assert!(ends < looks && looks < writes, "{ends} {looks} {writes}");
     let document = world.actions.iter().rev().find_map(|action| match action {
         Action::WriteHandoff { document, .. } => document.body(),
         _ => None,
