@@ -18,6 +18,7 @@ const NOT_OUR_WORDS: [&str; 9] =
 pub(crate) struct Fence {
     /// The word behind the first three backticks.
     pub(crate) language: String,
+    /// The lines between the fences.
     pub(crate) text: String,
 }
 
@@ -143,8 +144,8 @@ fn every_path_that_architecture_names_exists() {
     for path in between(&prose(&text), "`", "`").filter(is_path) {
         let folder = path.split('/').next().unwrap_or_default();
         // Most paths of the page begin below `host/`.
-        let base = ["", "host"].map(|base| root().join(base)).into_iter();
-        let Some(base) = base.filter(|base| !folder.is_empty() && base.join(folder).is_dir()).next() else {
+        let mut bases = ["", "host"].map(|base| root().join(base)).into_iter();
+        let Some(base) = bases.find(|base| !folder.is_empty() && base.join(folder).is_dir()) else {
             continue;
         };
         seen += 1;
@@ -172,4 +173,39 @@ fn the_language_of_the_documents_is_plain() {
         }
     }
     assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+/// The ids that a comment begins with: "A5 C8", "B9, D8: whatever happens".
+fn cited(line: &str) -> impl Iterator<Item = &str> {
+    let comment = line.trim_start().strip_prefix("// ").unwrap_or_default();
+    let is_id = |word: &&str| {
+        let (letter, number) = word.split_at_checked(1).unwrap_or_default();
+        "ABCDMN".contains(letter)
+            && (1..=2).contains(&number.len())
+            && number.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    comment.split_whitespace().map(|word| word.trim_end_matches([',', ':', '.'])).take_while(is_id)
+}
+
+#[test]
+fn every_requirement_that_a_test_cites_is_in_the_table() {
+    let table = read(&root().join("tests/requirements.md"));
+    let known: BTreeSet<&str> = between(&table, "\n| ", " |").collect();
+    let mut waiting: Vec<PathBuf> =
+        ["host", "policies", "sdk", "tests"].map(|folder| root().join(folder)).to_vec();
+    let mut seen = BTreeSet::new();
+    while let Some(path) = waiting.pop() {
+        if path.is_dir() {
+            if !path.ends_with("target") {
+                waiting.extend(std::fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
+            }
+        } else if path.extension().is_some_and(|end| end == "rs") {
+            let text = read(&path);
+            for id in text.lines().flat_map(cited) {
+                assert!(known.contains(id), "{}: {id} is not in tests/requirements.md", path.display());
+                seen.insert(id.to_owned());
+            }
+        }
+    }
+    assert!(seen.len() > 50, "only {} ids were found", seen.len());
 }
