@@ -1,5 +1,5 @@
-//! What README and the guides show is what the commands print: the plan of README's workflow, the question of a paused run, the
-//! simulation with its picture, the import, and the flags of every command line. Live runs, with times in them, are held elsewhere.
+//! What README and the guides show is what the commands print: the plan of README's workflow, the question of a paused run, who
+//! decides in it, the simulation with its picture, the import, and the flags of every command line. Live runs, with times in them, are held elsewhere.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -153,6 +153,42 @@ fn the_question_is_what_the_status_of_a_paused_run_prints() {
     let state = format!(" --state-dir {}", stage.state_root().display());
     let printed = printed.replace(&state, "");
     assert!(printed.starts_with(&shown), "shown is:\n{shown}\n\nprinted is:\n{printed}");
+}
+
+/// Lines as words, without what another build of the policies changes: digests and sizes.
+fn words_of(text: &str) -> Vec<String> {
+    let stable =
+        |word: &&str| !word.ends_with("kB") && !word.bytes().all(|c| c.is_ascii_digit() || c == b'.');
+    let name = |word: &str| word.split_once('@').map_or(word, |(name, _)| name).to_owned();
+    text.lines()
+        .map(|line| line.split_whitespace().filter(stable).map(name).collect::<Vec<_>>().join(" "))
+        .collect()
+}
+
+// M2
+#[test]
+fn the_policies_of_the_guide_are_what_policy_which_prints() {
+    let guide = read("host/cli/docs/policies.md");
+    let file = |begin: &str| {
+        let found = fences(&guide).into_iter().find(|fence| fence.text.starts_with(begin));
+        found.unwrap_or_else(|| panic!("the guide shows no file with {begin:?}")).text
+    };
+    let stage = Stage::new();
+    let place = |name: &str| stage.workspace.join(name);
+    std::fs::write(place("baton.toml"), file("# baton.toml of a team")).unwrap();
+    std::fs::write(place("workflow.toml"), file("# workflow.toml\n[policies]\nsettings")).unwrap();
+    std::fs::create_dir(place("policies")).unwrap();
+    for copy in ["policies/team-split.wasm", "candidate.wasm"] {
+        std::fs::copy(root().join("policies/resilience.wasm"), place(copy)).unwrap();
+    }
+    let mut command = stage.command(&[]);
+    let arguments = ["policy", "which", "workflow.toml"];
+    let ended: Ended = command.args(arguments).current_dir(&stage.workspace).output().unwrap().into();
+    let home = stage.workspace.parent().unwrap().display().to_string();
+    let printed = ended.expect(0).stdout.replace(&format!("{home}/work"), "/home/ada/app");
+    let printed = words_of(&printed.replace(&home, "/home/ada")).join("\n");
+    let shown = words_of(&marked("host/cli/docs/policies.md", "which")[1..].join("\n"));
+    holds(&shown, &printed);
 }
 
 /// What `--help` of a command prints, and the path of the command: `baton policy use …` is of `policy use`.
