@@ -40,6 +40,9 @@ fn version_and_help_are_data_and_end_with_0() {
         &["--help"],
         &["help"],
         &["help", "artifacts", "show"],
+        &["help", "workflow"],
+        &["help", "agents.md"],
+        &["help", "reference/files"],
         &["run", "--help"],
         &["artifacts", "show", "--help"],
     ] {
@@ -52,6 +55,21 @@ fn version_and_help_are_data_and_end_with_0() {
 }
 
 #[test]
+fn help_shows_a_page_as_it_is_and_man_writes_a_page_for_each_command() {
+    let home = home();
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/workflow.md");
+    let shown = text(&baton(home.path(), &["help", "workflow"]).stdout);
+    assert_eq!(shown, std::fs::read_to_string(page).unwrap());
+
+    let output = baton(home.path(), &["man", "man1"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    for name in ["baton.1", "baton-run.1", "baton-policy-use.1"] {
+        let written = std::fs::read_to_string(home.path().join("man1").join(name)).unwrap();
+        assert!(written.contains("Examples:") || name == "baton.1", "{name}");
+    }
+}
+
+#[test]
 fn wrong_usage_ends_with_2_and_says_so_on_stderr() {
     let home = home();
     workflow(home.path(), "agnet = \"claude\"");
@@ -60,8 +78,9 @@ fn wrong_usage_ends_with_2_and_says_so_on_stderr() {
         "{\"text\": \"a\", \"channel\": \"log\"}\n{\"txt\": \"b\"}\n",
     )
     .unwrap();
-    let cases: [(&[&str], &str); 12] = [
+    let cases: [(&[&str], &str); 13] = [
         (&[], "Usage:"),
+        (&["help", "workflo"], "did you mean `workflow` or"),
         (&["reprot"], "report"),
         (&["run", "absent.toml"], "absent.toml"),
         (&["run", "w.toml"], "w.toml:3:1: unknown key `agnet` at the top level\n    did you mean `agent`?"),

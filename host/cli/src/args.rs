@@ -1,6 +1,5 @@
 //! The command line as types. What a command does is in `commands`.
 
-use std::ffi::OsString;
 use std::path::PathBuf;
 
 use baton_runtime::core::input::Choice;
@@ -9,8 +8,8 @@ use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum, ValueHint};
 
 use crate::commands::{
     agents, answer, artifacts, attach, check, classify, completions, diff, do_, experiment, gc, handoff,
-    import, init, log, mcp, policy, replay, report, resume, run, runs, sandbox, save, schema, simulate,
-    stats, status, stop, undo,
+    help, import, init, log, man, mcp, policy, replay, report, resume, run, runs, sandbox, save, schema,
+    simulate, stats, status, stop, undo,
 };
 use crate::exit::Exit;
 
@@ -68,6 +67,8 @@ pub(crate) enum Command {
     Sandbox(sandbox::SandboxCommand),
     Schema(schema::SchemaArgs),
     Completions(completions::CompletionsArgs),
+    Man(man::ManArgs),
+    Help(help::HelpArgs),
 }
 
 /// Which work is meant.
@@ -138,42 +139,54 @@ impl From<Answer> for Choice {
     }
 }
 
-/// What was typed, with `baton help run` as `baton run --help`.
-pub(crate) fn typed(mut words: Vec<OsString>) -> Vec<OsString> {
-    if words.get(1).is_some_and(|word| word == "help") {
-        words.remove(1);
-        words.push("--help".into());
-    }
-    words
-}
-
 /// The commands by what people want, for `baton --help`. One that is in none of them would not be shown; a test holds this.
-const GROUPS: [(&str, &[&str]); 5] = [
+const GROUPS: [(&str, &[&str]); 6] = [
     ("Run", &["do", "run", "init", "save", "resume", "answer", "stop", "attach"]),
     ("Look", &["status", "log", "diff", "report", "runs", "handoff", "artifacts"]),
     ("Repair", &["undo", "gc", "check", "agents", "sandbox"]),
-    ("Policies", &["policy", "classify", "mcp", "schema", "completions"]),
+    ("Policies", &["policy", "classify", "mcp", "schema"]),
     ("Measure", &["replay", "import", "simulate", "experiment", "stats"]),
+    ("Help", &["help", "man", "completions"]),
 ];
 
 /// The command line, with its commands in groups.
 pub(crate) fn command() -> clap::Command {
     let command = Cli::command();
+    let (head, groups) = (STYLES.get_header(), groups(&command));
+    command.help_template(format!(
+        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n{groups}\n{head}Options:{head:#}\n{{options}}{{after-help}}"
+    ))
+}
+
+/// Every command with what it does, in groups.
+fn groups(command: &clap::Command) -> String {
     let about = |name: &str| {
         let found = command.get_subcommands().find(|one| one.get_name() == name);
         found.and_then(clap::Command::get_about).map(ToString::to_string).unwrap_or_default()
     };
-    let (head, name) = (STYLES.get_header(), STYLES.get_literal());
-    let mut groups = String::new();
-    for (group, commands) in GROUPS {
-        groups.push_str(&format!("\n{head}{group}:{head:#}\n"));
-        for one in commands {
-            groups.push_str(&format!("  {name}{one:12}{name:#} {}\n", about(one)));
-        }
+    GROUPS
+        .iter()
+        .map(|(group, names)| section(group, names.iter().map(|name| (*name, about(name)))))
+        .collect()
+}
+
+/// A heading, and below it a line for each name, as in the help of clap.
+fn section<'a>(heading: &str, rows: impl Iterator<Item = (&'a str, String)> + Clone) -> String {
+    let width = rows.clone().map(|(name, _)| name.len()).max().unwrap_or_default().max(12);
+    let (head, literal) = (STYLES.get_header(), STYLES.get_literal());
+    let mut text = format!("\n{head}{heading}:{head:#}\n");
+    for (name, about) in rows {
+        text.push_str(&format!("  {literal}{name:width$}{literal:#} {about}\n"));
     }
-    command.help_template(format!(
-        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n{groups}\n{head}Options:{head:#}\n{{options}}{{after-help}}"
-    ))
+    text
+}
+
+/// The command line whose help lists commands and topics, for `baton help`.
+pub(crate) fn overview(topics: &[(&'static str, &str)]) -> clap::Command {
+    let command = Cli::command();
+    let groups = groups(&command);
+    let topics = section("Topics", topics.iter().map(|(name, about)| (*name, (*about).to_owned())));
+    command.help_template(format!("{{usage-heading}} baton help [COMMAND|TOPIC]\n{groups}{topics}"))
 }
 
 /// The list at the end of `baton --help`.

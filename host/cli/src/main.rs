@@ -14,6 +14,8 @@ mod layers;
 mod out;
 mod place;
 mod policies;
+#[cfg(test)]
+mod reference;
 mod registries;
 mod render;
 mod screen;
@@ -31,9 +33,7 @@ fn main() -> ExitCode {
         return code;
     }
     commands::agent_processes::compile_strangers_apart();
-    let cli =
-        Cli::from_arg_matches(&args::command().get_matches_from(args::typed(std::env::args_os().collect())))
-            .unwrap_or_else(|error| error.exit());
+    let cli = Cli::from_arg_matches(&args::command().get_matches()).unwrap_or_else(|error| error.exit());
     match commands::dispatch(cli.command) {
         Ok(exit) => exit.into(),
         Err(error) => {

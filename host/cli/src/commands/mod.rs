@@ -13,9 +13,11 @@ pub(crate) mod do_;
 pub(crate) mod experiment;
 pub(crate) mod gc;
 pub(crate) mod handoff;
+pub(crate) mod help;
 pub(crate) mod import;
 pub(crate) mod init;
 pub(crate) mod log;
+pub(crate) mod man;
 pub(crate) mod mcp;
 pub(crate) mod policy;
 pub(crate) mod replay;
@@ -78,6 +80,8 @@ pub(crate) fn dispatch(command: Command) -> anyhow::Result<Exit> {
         Command::Sandbox(command) => sandbox::sandbox(command),
         Command::Schema(args) => schema::schema(args),
         Command::Completions(args) => completions::completions(args),
+        Command::Man(args) => man::man(args),
+        Command::Help(args) => help::help(args),
     }
 }
 

@@ -1,0 +1,27 @@
+//! `baton man`: writes the manual pages of all commands.
+
+use std::path::PathBuf;
+
+use anyhow::Context as _;
+use clap::{Args, CommandFactory as _, ValueHint};
+
+use crate::args::Cli;
+use crate::exit::Exit;
+
+/// Write manual pages for `man`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  baton man ~/.local/share/man/man1       then `man baton-run`")]
+pub(crate) struct ManArgs {
+    /// Folder for the pages; created if it does not exist
+    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+    folder: PathBuf,
+}
+
+pub(crate) fn man(args: ManArgs) -> anyhow::Result<Exit> {
+    let writing = || format!("writing manual pages into {}", args.folder.display());
+    std::fs::create_dir_all(&args.folder).with_context(writing)?;
+    clap_mangen::generate_to(Cli::command(), &args.folder).with_context(writing)?;
+    Ok(Exit::Done)
+}
