@@ -2,6 +2,7 @@
 
 use baton_runtime::core::action::Ending;
 use baton_runtime::core::decision::{DecidedBy, Staleness};
+use baton_runtime::core::facts::RefusalKind;
 use baton_runtime::core::input::{ChangeCause, Pin};
 use baton_runtime::core::notice::Notice;
 use baton_runtime::core::observation::BriefKind;
@@ -113,6 +114,11 @@ pub(crate) fn say(notice: &Notice, run: &str, place: &Place, look: &Look) -> Sai
                 bytes(*text_bytes)
             ),
         ),
+        Notice::Refused { session, refusal, .. } if refusal.kind == RefusalKind::Call => {
+            more.extend(how_to_allow(&refusal.target));
+            let call = from_workspace(&refusal.target, &workspace);
+            ("refused", Tone::Warn, format!("{session} may not call {call}: its role does not allow it"))
+        }
         Notice::Refused { session, refusal, .. } => (
             "refused",
             Tone::Warn,
@@ -312,6 +318,16 @@ pub(crate) fn say(notice: &Notice, run: &str, place: &Place, look: &Look) -> Sai
     };
     let (phase, session) = about(notice);
     Said { phase, session, word, tone, text, more }
+}
+
+/// How a person allows a command that a role did not; nothing where no pattern could.
+pub(crate) fn how_to_allow(call: &str) -> Option<String> {
+    let command = call.strip_prefix("Bash ")?;
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || " _./:=,@%+-".contains(c);
+    command
+        .chars()
+        .all(is_plain)
+        .then(|| format!("a new run allows it with --allow '{command}', or `allow` in the role"))
 }
 
 /// Which phase and session a notice is about.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use baton_runtime::core::PhaseId;
 use baton_runtime::core::action::Ending;
+use baton_runtime::core::facts::RefusalKind;
 use baton_runtime::core::input::Choice;
 use baton_runtime::core::view::{
     ObjectiveRow, Origin, PhaseRow, PhaseStatus, QuestionRow, RunStatus, RunView, SessionRow, SourceRow,
@@ -11,6 +12,7 @@ use baton_runtime::core::view::{
 
 use super::import;
 use super::look::{Look, Tone};
+use super::notice::how_to_allow;
 use super::table::{Ages, table};
 use super::words;
 use crate::place::Place;
@@ -147,7 +149,7 @@ fn phase_section(look: &Look, phase: &PhaseRow, view: &RunView, aside: &Aside) -
     for session in &phase.sessions {
         text.push_str(&session_line(session, phase.continuations, run));
         for refusal in &session.refused {
-            text.push_str(&format!("      not allowed by its {}: to {refusal}\n", refusal.by()));
+            text.push_str(&format!("      refused by its {}: to {refusal}\n", refusal.by()));
         }
     }
     if let Some(passed) = phase.verified {
@@ -216,14 +218,34 @@ fn totals(view: &RunView, place: &Place, aside: &Aside) -> String {
         format!("Plan       {}: {ticked} of {all} boxes ticked{new}\n", plan.name)
     });
     let plan = plan.unwrap_or_default();
+    let refused = refused_calls(view);
     let changed = aside.changed.as_ref().map(|changed| format!("Changed    {changed}\n")).unwrap_or_default();
     format!(
-        "Done       {done} of {}\n{plan}{changed}Time       {}{quota}\nBilled     {}\nWorkspace  {}\n",
+        "Done       {done} of {}\n{plan}{changed}{refused}Time       {}{quota}\nBilled     {}\nWorkspace  {}\n",
         words::count(objectives, "objective"),
         view.active_ms,
         words::billed(&view.billed),
         place.config.workspace.display()
     )
+}
+
+/// The calls that roles did not allow, and how a person allows them: what was to be shown by them is not shown.
+fn refused_calls(view: &RunView) -> String {
+    let sessions = || view.phases.iter().flat_map(|phase| &phase.sessions);
+    let calls: u32 = sessions().map(|session| session.refused_calls).sum();
+    if calls == 0 {
+        return String::new();
+    }
+    let mut named: Vec<&str> = Vec::new();
+    for refusal in sessions().flat_map(|session| &session.refused) {
+        if refusal.kind == RefusalKind::Call && !named.contains(&refusal.target.as_str()) {
+            named.push(&refusal.target);
+        }
+    }
+    let how = named.iter().find_map(|call| how_to_allow(call));
+    let how = how.map(|how| format!("           {how}\n")).unwrap_or_default();
+    let count = words::count(calls, "call");
+    format!("Refused    {count} by a role: {}\n{how}", words::list(&named))
 }
 
 /// What to type next.

@@ -37,8 +37,8 @@ const READS: usize = 1024;
 const LAST_BYTES: usize = 200;
 /// A path or address that is read is remembered as it is up to here, and by its digest beyond (D1).
 const READ_BYTES: usize = 128;
-/// What a sandbox did not give is shown up to this many.
-const REFUSED_SHOWN: usize = 20;
+/// Refusals that are kept for each session.
+pub(super) const REFUSED_SHOWN: usize = 20;
 
 /// A signal with its place in time.
 #[derive(Clone, Debug, PartialEq)]
@@ -112,8 +112,8 @@ pub(super) struct Session {
     /// When its turn under way began.
     turn_began: UnixMs,
     pub(super) past_compactions: VecDeque<PastCompaction>,
-    /// What its sandbox did not give, the first of it.
-    pub(super) sandbox_refused: Vec<Refusal>,
+    /// What its sandbox, its role and the host refused it, the first of it.
+    pub(super) refusals: Vec<Refusal>,
     compacted_at_turn: Option<u32>,
     used_before_compaction: Option<u64>,
     reads: BTreeSet<String>,
@@ -176,7 +176,7 @@ impl Session {
             turns_taken: VecDeque::new(),
             turn_began: at,
             past_compactions: VecDeque::new(),
-            sandbox_refused: Vec::new(),
+            refusals: Vec::new(),
             compacted_at_turn: None,
             used_before_compaction: None,
             reads: BTreeSet::new(),
@@ -337,8 +337,8 @@ impl Session {
                 );
             }
             AgentEvent::Refused(refusal) => {
-                if self.sandbox_refused.len() < REFUSED_SHOWN {
-                    self.sandbox_refused.push(refusal.clone());
+                if self.refusals.len() < REFUSED_SHOWN {
+                    self.refusals.push(refusal.clone());
                 }
                 self.notice(seq, at, refusal.signal());
             }
