@@ -13,6 +13,7 @@ mod command_line;
 mod commits;
 mod crash;
 mod experiment;
+mod flags;
 mod grants;
 mod hostile_agents;
 mod hostile_run;
