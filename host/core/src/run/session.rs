@@ -94,6 +94,8 @@ pub(super) struct Session {
     pub(super) nudges: u32,
     /// Calls that it was not allowed.
     pub(super) refused: u32,
+    /// Retries that its agent has made by itself since its prompt began.
+    pub(super) retries: u32,
     /// Splits that it asked for and did not get, and what its next prompt says of the newest.
     pub(super) declined: u32,
     pub(super) decline: Option<String>,
@@ -164,6 +166,7 @@ impl Session {
             done: 0,
             nudges: 0,
             refused: 0,
+            retries: 0,
             declined: 0,
             decline: None,
             lost_context: false,
@@ -195,6 +198,7 @@ impl Session {
     /// A prompt begins: what was said for the one before is not this one's answer.
     pub(super) fn begin_prompt(&mut self, at: UnixMs) {
         self.prompts += 1;
+        self.retries = 0;
         self.answer_bytes = 0;
         self.answer_tail.clear();
         self.is_apart = false;
