@@ -377,6 +377,16 @@ fn without_git_a_run_changed_names_and_it_is_said_why() {
     baton(&stage, &[&["do", "Write h.txt"][..], &PLAYED].concat()).expect(0);
     let diff = stage.baton(&["diff"]).expect(0).stdout;
     assert!(diff.contains("new      h.txt") && diff.contains("no git repository"), "{diff}");
+    let report = baton(&stage, &[&["run", "PLAN.md"][..], &PLAYED].concat()).expect(0).stdout;
+    // Those that it wrote, and none that a later phase did; the host ticks the boxes of the plan.
+    for (phase, written) in
+        [("survey", "a.txt b.txt"), ("build", "c.txt d.txt e.txt"), ("tell", "f.txt g.txt")]
+    {
+        let diff = stage.baton(&["diff", phase]).expect(0).stdout;
+        let named: Vec<&str> = diff.split_whitespace().filter(|word| word.ends_with(".txt")).collect();
+        assert_eq!(named.join(" "), written, "{diff}");
+    }
+    assert!(report.contains("changed   3 files") || report.contains("changed   2 files"), "{report}");
 }
 
 #[test]
