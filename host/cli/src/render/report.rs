@@ -149,7 +149,7 @@ fn phase_section(look: &Look, phase: &PhaseRow, view: &RunView, aside: &Aside) -
     for session in &phase.sessions {
         text.push_str(&session_line(session, phase.continuations, run));
         for refusal in &session.refused {
-            text.push_str(&format!("      refused by its {}: to {refusal}\n", refusal.by()));
+            text.push_str(&format!("      not allowed by its {}: to {refusal}\n", refusal.by()));
         }
     }
     if let Some(passed) = phase.verified {
@@ -218,10 +218,10 @@ fn totals(view: &RunView, place: &Place, aside: &Aside) -> String {
         format!("Plan       {}: {ticked} of {all} boxes ticked{new}\n", plan.name)
     });
     let plan = plan.unwrap_or_default();
-    let refused = refused_calls(view);
+    let (refused, trees) = (refused_calls(view), trees_left(view));
     let changed = aside.changed.as_ref().map(|changed| format!("Changed    {changed}\n")).unwrap_or_default();
     format!(
-        "Done       {done} of {}\n{plan}{changed}{refused}Time       {}{quota}\nBilled     {}\nWorkspace  {}\n",
+        "Done       {done} of {}\n{plan}{changed}{refused}{trees}Time       {}{quota}\nBilled     {}\nWorkspace  {}\n",
         words::count(objectives, "objective"),
         view.active_ms,
         words::billed(&view.billed),
@@ -246,6 +246,20 @@ fn refused_calls(view: &RunView) -> String {
     let how = how.map(|how| format!("           {how}\n")).unwrap_or_default();
     let count = words::count(calls, "call");
     format!("Refused    {count} by a role: {}\n{how}", words::list(&named))
+}
+
+/// Work trees that an ended run leaves behind, since what is in them reached nothing.
+fn trees_left(view: &RunView) -> String {
+    let left = |phase: &&PhaseRow| !phase.tree.is_workspace() && phase.status != PhaseStatus::Done;
+    let trees = u32::try_from(view.phases.iter().filter(left).count()).unwrap_or(u32::MAX);
+    if trees == 0 || !matches!(view.status, RunStatus::Ended(Ending::Done | Ending::Unfinished)) {
+        return String::new();
+    }
+    let count = words::count(trees, "work tree");
+    format!(
+        "Trees      {count} kept, with branches of their own, for what was not merged: `git worktree list` shows them\n           \
+         to remove one: git worktree remove --force FOLDER, then git branch -D BRANCH\n"
+    )
 }
 
 /// What to type next.
@@ -296,6 +310,8 @@ fn next(look: &Look, view: &RunView, place: &Place, aside: &Aside) -> String {
 mod tests {
     use super::*;
     use crate::render::samples;
+    use baton_runtime::core::Tree;
+    use baton_runtime::core::facts::Refusal;
 
     #[test]
     fn a_finished_run_tells_where_everything_lies() {
@@ -328,6 +344,25 @@ mod tests {
             "report_paused",
             report(&Look::bare(100), &samples::paused(), &samples::place(), &Aside::default())
         );
+    }
+
+    #[test]
+    fn what_a_run_leaves_behind_and_what_its_roles_refused_is_told() {
+        let mut view = samples::split();
+        view.status = RunStatus::Ended(Ending::Unfinished);
+        let part = view.phases.iter_mut().find(|phase| !phase.sessions.is_empty()).unwrap();
+        part.tree = Tree::of(&part.id);
+        part.status = PhaseStatus::Skipped;
+        part.sessions[0].refused_calls = 3;
+        let call = |target: &str| Refusal { kind: RefusalKind::Call, target: target.into() };
+        part.sessions[0].refused = vec![call("Bash make test; ls"), call("Bash make lint")];
+        let text = report(&Look::bare(100), &view, &samples::place(), &Aside::default());
+        for line in [
+            "Refused    3 calls by a role: Bash make test; ls, Bash make lint\n           a new run allows it with --allow 'make lint'",
+            "work tree kept, with branches of their own",
+        ] {
+            assert!(text.contains(line) || text.contains(&line.replace("tree kept", "trees kept")), "{text}");
+        }
     }
 
     #[test]

@@ -274,7 +274,8 @@ fn line(notice: &Notice) -> Option<(Option<&PhaseId>, Option<&SessionId>, String
             (Some(phase), Some(session), omitted)
         }
         Notice::Refused { phase, session, refusal } => {
-            let refused = format!("refused by the {}: to {}", refusal.by(), one_line(&refusal.to_string()));
+            let refused =
+                format!("not allowed by the {}: to {}", refusal.by(), one_line(&refusal.to_string()));
             (Some(phase), Some(session), refused)
         }
         Notice::Compacted { phase, session, asked, .. } => {
