@@ -27,6 +27,8 @@ pub(crate) struct Aside {
     pub(crate) changed: Option<String>,
     /// The same of its phases, where it has several.
     pub(crate) changed_by: BTreeMap<PhaseId, String>,
+    /// `baton undo` took back what its split phases merged.
+    pub(crate) is_undone: bool,
 }
 
 /// A plan as it is now.
@@ -219,9 +221,15 @@ fn totals(view: &RunView, place: &Place, aside: &Aside) -> String {
     });
     let plan = plan.unwrap_or_default();
     let (refused, trees) = (refused_calls(view), trees_left(view));
+    let undone = match aside.is_undone {
+        true => {
+            "Undone     `baton undo` took back what its split phases merged: it is not in the workspace any more\n"
+        }
+        false => "",
+    };
     let changed = aside.changed.as_ref().map(|changed| format!("Changed    {changed}\n")).unwrap_or_default();
     format!(
-        "Done       {done} of {}\n{plan}{changed}{refused}{trees}Time       {}{quota}\nBilled     {}\nWorkspace  {}\n",
+        "Done       {done} of {}\n{plan}{undone}{changed}{refused}{trees}Time       {}{quota}\nBilled     {}\nWorkspace  {}\n",
         words::count(objectives, "objective"),
         view.active_ms,
         words::billed(&view.billed),
@@ -275,7 +283,7 @@ fn next(look: &Look, view: &RunView, place: &Place, aside: &Aside) -> String {
         // Nobody can go on with it, and it left nothing in a workspace.
         _ if view.imported.is_some() => vec![format!("baton replay {run} --verify{flags}"), artifacts],
         RunStatus::Ended(Ending::Done | Ending::Unfinished)
-            if view.phases.iter().any(|phase| phase.split > 0) =>
+            if view.phases.iter().any(|phase| phase.split > 0) && !aside.is_undone =>
         {
             vec![artifacts, format!("baton undo {run}{flags}")]
         }
