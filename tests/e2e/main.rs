@@ -14,6 +14,7 @@ mod commits;
 mod crash;
 mod documents;
 mod experiment;
+mod flags;
 mod grants;
 mod hostile_agents;
 mod hostile_run;

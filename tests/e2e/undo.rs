@@ -76,6 +76,8 @@ fn a_run_is_taken_back_once_and_only_looked_at_before() {
     assert_eq!(git(&stage, &["rev-list", "--count", "HEAD"]), "1");
     assert!(!stage.workspace.join("a.txt").exists());
     assert_eq!(git(&stage, &["status", "--porcelain"]), "");
+    let report = stage.baton(&["report"]).expect(0).stdout;
+    assert!(report.contains("`baton undo` took back") && !report.contains("baton undo 2"), "{report}");
     let kept = record["kept"].as_str().unwrap();
     git(&stage, &["restore", &format!("--source={kept}"), "--", ":/"]);
     assert_eq!(stage.read("a.txt"), "a\n", "the state before is kept");

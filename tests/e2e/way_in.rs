@@ -144,6 +144,26 @@ fn that_the_host_ticks_a_box_is_no_evidence_of_work() {
 }
 
 #[test]
+fn a_later_phase_of_a_plan_waits_for_the_earlier_ones_unless_the_plan_says_otherwise() {
+    let plan = "## Copy\n\n- [ ] Think hard\n\n## Remove\n\n- [ ] Write `c.txt`\n\n## Tell\n\ndepends: none\n\n- [ ] Write `d.txt`\n";
+    let stage = stage();
+    let script = fs::read_to_string(stage.path("script.toml")).unwrap();
+    let open =
+        "[objectives.think-hard]\nreport_done = false\nsteps = [{ say = \"Not done: it is too hard.\" }]\n";
+    stage.write("script.toml", script + open);
+    fs::write(stage.workspace.join("PLAN.md"), plan).unwrap();
+    let ended = baton(&stage, &[&["run", "PLAN.md"][..], &PLAYED].concat()).expect(5);
+    assert_eq!(stage.read("PLAN.md"), plan.replace("[ ] Write `d", "[x] Write `d"), "{}", ended.stderr);
+    assert!(!stage.workspace.join("c.txt").exists());
+
+    fs::write(stage.workspace.join("NEXT.md"), plan.replace("none", "Copy, Nowhere")).unwrap();
+    baton(&stage, &["run", "NEXT.md"]).expect(2).says(&["\"Nowhere\"", "depends:", "none"]);
+    let init = baton(&stage, &["init", "--plan", "PLAN.md", "--agent", "rehearsal"]).expect(0).stdout;
+    assert!(init.contains("id = \"copy\"") && init.contains("depends_on = [\"copy\"]"), "{init}");
+    assert_eq!(init.matches("depends_on").count(), 1, "{init}");
+}
+
+#[test]
 fn a_sentence_runs_to_its_end_and_is_kept_as_a_workflow() {
     let stage = stage();
     let done = [&["do", "Write", "h.txt", "--check", "test -s h.txt"][..], &PLAYED].concat();
@@ -357,6 +377,16 @@ fn without_git_a_run_changed_names_and_it_is_said_why() {
     baton(&stage, &[&["do", "Write h.txt"][..], &PLAYED].concat()).expect(0);
     let diff = stage.baton(&["diff"]).expect(0).stdout;
     assert!(diff.contains("new      h.txt") && diff.contains("no git repository"), "{diff}");
+    let report = baton(&stage, &[&["run", "PLAN.md"][..], &PLAYED].concat()).expect(0).stdout;
+    // Those that it wrote, and none that a later phase did; the host ticks the boxes of the plan.
+    for (phase, written) in
+        [("survey", "a.txt b.txt"), ("build", "c.txt d.txt e.txt"), ("tell", "f.txt g.txt")]
+    {
+        let diff = stage.baton(&["diff", phase]).expect(0).stdout;
+        let named: Vec<&str> = diff.split_whitespace().filter(|word| word.ends_with(".txt")).collect();
+        assert_eq!(named.join(" "), written, "{diff}");
+    }
+    assert!(report.contains("changed   3 files") || report.contains("changed   2 files"), "{report}");
 }
 
 #[test]

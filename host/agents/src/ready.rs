@@ -92,7 +92,7 @@ async fn claude(role: &Role, program: &Path, own: &Own<'_>) -> Option<Unready> {
         return Some((
             "Claude Code refuses `permission = \"full\"` as root".to_owned(),
             "start Baton as another user, or in a container that is made to be thrown away with IS_SANDBOX=1, \
-             or set `permission = \"edit\"`"
+             or give it less: `--permission edit`, or `permission = \"edit\"` in its role"
                 .to_owned(),
         ));
     }
@@ -168,7 +168,9 @@ fn missing_variable(agent: &str, name: &str, own: &Own<'_>) -> Option<Unready> {
     if own.get(name).is_some() {
         return None;
     }
-    let hand_over = format!("hand it to the agent by its role: `env = [\"{name}\"]`");
+    let hand_over = format!(
+        "hand it to the agent: `--env {name}`, with `retry --resume` too, or `env = [\"{name}\"]` in its role"
+    );
     let is_set = own.inherit.get(OsStr::new(name)).is_some_and(|value| !value.is_empty());
     Some(match is_set {
         true => (format!("{agent} needs {name}, which is set here and not handed to it"), hand_over),

@@ -218,7 +218,10 @@ impl Place {
             }
         }
         let environment = std::env::vars_os().collect();
-        Ok(Place { config: HostConfig { workspace, state_root, own_exe, environment }, flags })
+        Ok(Place {
+            config: HostConfig { workspace, state_root, own_exe, environment, handed_over: Vec::new() },
+            flags,
+        })
     }
 
     /// When the newest run (or this one) of the workspace began, if there is one.

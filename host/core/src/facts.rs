@@ -231,12 +231,12 @@ pub enum AgentEvent {
     },
 }
 
-/// What a sandbox, or the host, did not give.
+/// What a sandbox, the host, or the role of a session did not allow.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct Refusal {
     /// Of what kind.
     pub kind: RefusalKind,
-    /// What was asked for: a path, a host with its port, the name of a system call.
+    /// What was asked for: a path, a host with its port, the name of a system call, a tool with its command.
     pub target: String,
 }
 
@@ -254,6 +254,8 @@ pub enum RefusalKind {
     System,
     /// Change its own run, which only people do.
     Host,
+    /// Call a tool, or run a command, that its role does not allow.
+    Call,
 }
 
 impl Refusal {
@@ -269,9 +271,13 @@ impl Refusal {
         }
     }
 
-    /// Who did not give it: "sandbox" or "host".
+    /// What refused it: "sandbox", "host" or "role".
     pub fn by(&self) -> &'static str {
-        if self.kind == RefusalKind::Host { "host" } else { "sandbox" }
+        match self.kind {
+            RefusalKind::Host => "host",
+            RefusalKind::Call => "role",
+            RefusalKind::Read | RefusalKind::Write | RefusalKind::Network | RefusalKind::System => "sandbox",
+        }
     }
 }
 
@@ -284,6 +290,7 @@ impl std::fmt::Display for Refusal {
             RefusalKind::Network => "connect to",
             RefusalKind::System => "do",
             RefusalKind::Host => "change its run by",
+            RefusalKind::Call => "call",
         };
         write!(f, "{verb} {}", self.target)
     }

@@ -49,6 +49,8 @@ pub enum Notice {
     OutputOmitted { phase: PhaseId, session: SessionId, events: u64, text_bytes: u64 },
     /// A sandbox did not give what an agent, or what it started, asked for (N6).
     Refused { phase: PhaseId, session: SessionId, refusal: Refusal },
+    /// The agent tries a request again by itself; what its provider said is in `code`, `status` and `text`.
+    AgentRetries { phase: PhaseId, session: SessionId, code: String, status: Option<u16>, text: String },
     /// A policy warns; nothing is stopped (D5).
     Warned { phase: PhaseId, session: SessionId, occupancy: OccupancyView, message: String },
     /// An objective is done.

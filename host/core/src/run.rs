@@ -30,6 +30,7 @@
 //! | `run/report.rs` | what agents report |
 //! | `run/conversation.rs` | a session that was lost with its host goes on where it was |
 //! | `run/refusal.rs` | calls that an agent was not allowed |
+//! | `run/retries.rs` | retries that an agent makes by itself |
 //! | `run/resume.rs` | a host takes the run up again |
 //! | `run/show.rs` | the state for people and programs |
 
@@ -64,6 +65,7 @@ mod refusal;
 mod report;
 mod results;
 mod resume;
+mod retries;
 mod schedule;
 mod seats;
 mod seen;

@@ -318,9 +318,18 @@ pub struct SessionRow {
     pub last: String,
     /// What it billed.
     pub billed: Billed,
-    /// What its sandbox did not give, the first of it.
+    /// What its sandbox, its role and the host refused it, the first of it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refused: Vec<Refusal>,
+    /// Calls that its role did not allow, each time counted.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub refused_calls: u32,
+}
+
+// Serde passes a reference.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 /// A quota wait (B9: `since` survives a restart).

@@ -65,6 +65,7 @@ struct Effects {
     commits: Option<Option<String>>,
     own_exe: PathBuf,
     environment: BTreeMap<OsString, OsString>,
+    handed_over: Vec<String>,
     state: StateDir,
     artifacts: ArtifactStore,
     trees: Trees,
@@ -86,6 +87,7 @@ pub(crate) struct Parts {
     pub(crate) task_folder: String,
     pub(crate) own_exe: PathBuf,
     pub(crate) environment: BTreeMap<OsString, OsString>,
+    pub(crate) handed_over: Vec<String>,
     pub(crate) state: StateDir,
     pub(crate) artifacts: ArtifactStore,
     pub(crate) trees: Trees,
@@ -110,6 +112,7 @@ impl Actuator {
             commits: workflow.has_commits().then(|| workflow.commits.branch_of(run.id())),
             own_exe: parts.own_exe,
             environment: parts.environment,
+            handed_over: parts.handed_over,
             state: parts.state,
             artifacts: parts.artifacts,
             trees: parts.trees,
@@ -225,10 +228,12 @@ impl Effects {
     }
 
     async fn spawn(&self, spec: SpawnSpec) -> Outcome {
-        let Some(role) = self.roles.get(&spec.role).map(|role| role.clone().played_by(&spec.agent)) else {
+        let Some(mut role) = self.roles.get(&spec.role).map(|role| role.clone().played_by(&spec.agent))
+        else {
             self.sessions.gone(&spec.session);
             return Outcome::Failed { error: format!("the workflow has no role {}", spec.role) };
         };
+        role.env.extend(self.handed_over.iter().cloned());
         let workspace = match self.trees.open(&spec.tree).await {
             Ok(workspace) => workspace,
             Err(error) => {

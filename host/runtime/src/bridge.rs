@@ -205,6 +205,7 @@ mod tests {
             state_root: stage.workspace.parent().unwrap().join("state"),
             own_exe: PathBuf::new(),
             environment: Default::default(),
+            handed_over: Vec::new(),
         });
         Bridge { pass: None, place }
     }

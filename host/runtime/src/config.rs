@@ -20,6 +20,8 @@ pub struct HostConfig {
     pub own_exe: PathBuf,
     /// The environment that the user started the host with. Agents get an allow-listed part of it.
     pub environment: BTreeMap<OsString, OsString>,
+    /// Names of variables that every agent gets beside those that its role names.
+    pub handed_over: Vec<String>,
 }
 
 /// The components that a workflow names, read by the caller: the runtime opens no file that a workflow names.

@@ -124,11 +124,14 @@ pub async fn diff(
         Some(phase) => kept.iter().position(|one| one.phase.as_ref() == Some(phase)),
     };
     let Some(begin) = begin else {
+        let is_whole = phase.is_none();
         let first = view.phases.first().map(|row| &row.id);
         let Some(phase) = phase.or(first) else {
             return Err(RuntimeError::Refused(format!("run {run} has no phase")));
         };
-        return names(&state, &run, phase, &workspace).await;
+        let others = view.phases.iter().map(|row| &row.id).filter(|other| *other != phase);
+        let others: Vec<&PhaseId> = if is_whole { Vec::new() } else { others.collect() };
+        return names(&state, &run, phase, &others, &workspace).await;
     };
     let trees = trees_of(&state, &workspace, &run);
     let failed = |error: baton_workspace::TreeError| {
@@ -147,25 +150,43 @@ pub async fn diff(
     Ok(RunDiff { run, what: WhatChanged::Lines(what) })
 }
 
-/// By the baseline of the phase, against how the workspace is now.
+/// By the baseline of the phase, against how the workspace is now, without what the phase that began after it changed.
 async fn names(
     state: &StateDir,
     run: &RunId,
     phase: &PhaseId,
+    others: &[&PhaseId],
     workspace: &Workspace,
 ) -> Result<RunDiff, RuntimeError> {
-    let path = state.sessions().join(run.as_str()).join(baseline_name(phase));
-    let baseline: Option<Baseline> =
-        std::fs::read(path).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
-    let Some(baseline) = baseline else {
+    let path_of = |phase: &PhaseId| state.sessions().join(run.as_str()).join(baseline_name(phase));
+    let read = |phase: &PhaseId| -> Option<Baseline> {
+        serde_json::from_slice(&std::fs::read(path_of(phase)).ok()?).ok()
+    };
+    let Some(baseline) = read(phase) else {
         return Err(RuntimeError::Refused(format!(
             "nothing is known of how the files were when phase {phase} of run {run} began: it had not begun, or worked elsewhere"
         )));
     };
-    let files = workspace.all_changed(&baseline).await.map_err(|error| RuntimeError::Workspace {
-        workspace: workspace.root().to_owned(),
-        source: error.into(),
-    })?;
-    let why = "the folder is in no git repository, so contents were not kept; `git init` keeps them for the next run";
+    let changed = async |baseline: &Baseline| {
+        workspace.all_changed(baseline).await.map_err(|error| RuntimeError::Workspace {
+            workspace: workspace.root().to_owned(),
+            source: error.into(),
+        })
+    };
+    let mut files = changed(&baseline).await?;
+    // Each baseline is written when its phase begins.
+    let begun = |phase: &PhaseId| std::fs::metadata(path_of(phase)).and_then(|told| told.modified()).ok();
+    let at = begun(phase);
+    let after = others.iter().filter_map(|other| Some((begun(other)?, *other)));
+    let next = after.filter(|(begun, _)| Some(*begun) > at).min_by_key(|(begun, _)| *begun);
+    if let Some(next) = next.and_then(|(_, next)| read(next)) {
+        let later = changed(&next).await?;
+        files.retain(|file| {
+            let again = later.iter().find(|other| other.path == file.path);
+            again.is_none_or(|again| file.is_new && !again.is_new)
+        });
+    }
+    let why = "the folder is in no git repository, so contents were not kept, and a file that a later phase changed too is named \
+               there; `git init` keeps them for the next run";
     Ok(RunDiff { run: run.clone(), what: WhatChanged::Names { files, why: why.to_owned() } })
 }

@@ -127,6 +127,7 @@ mod tests {
             state_root: "/s".into(),
             own_exe: "/b".into(),
             environment: Default::default(),
+            handed_over: Vec::new(),
         };
         let collected = choose(&config, leave, runs, UnixMs(1_000)).map_err(|error| error.to_string())?;
         let names = collected.removed.iter().map(|run| run.run.to_string()).collect();

@@ -115,6 +115,7 @@ mod tests {
             state_root: place.state.path().parent().unwrap().to_owned(),
             own_exe: "/bin/false".into(),
             environment: BTreeMap::new(),
+            handed_over: Vec::new(),
         }
     }
 

@@ -1,5 +1,6 @@
 //! Commands between `edit` and `full`: what the work is held to and what the role allows runs, and nothing that is made of it.
 
+use baton_runtime::core::facts::RefusalKind;
 use baton_runtime::core::notice::Notice;
 use baton_simulator::{Script, Simulator, Turn};
 
@@ -41,8 +42,7 @@ pub(crate) fn allowed_commands(agent: &RealAgent) {
     // Once by the agent, and once by the host.
     assert_eq!(scene.stage.read("checks"), "checked\nchecked\n");
     assert!(!scene.stage.workspace.join("hacked").exists());
-    let refused =
-        |notice: &Notice| matches!(notice, Notice::Activity { what, .. } if what.starts_with("refused"));
+    let refused = |notice: &Notice| matches!(notice, Notice::Refused { refusal, .. } if refusal.kind == RefusalKind::Call);
     assert_eq!(run.story.count(refused), ATTACKS.len(), "{:#?}", run.story.notices);
     run.expect_sessions(1, 0);
     assert_eq!((run.stops(), scene.left(&run.groups)), (Vec::new(), Vec::new()), "{:#?}", run.plot());

@@ -177,6 +177,11 @@ fn claude_that_is_not_logged_in_asks_once() {
 }
 
 #[test]
+fn claude_whose_key_is_refused_tells_each_retry_and_asks_once() {
+    trouble::refused_key(&CLAUDE);
+}
+
+#[test]
 fn claude_that_refuses_root_is_known_before() {
     if !rustix::process::getuid().is_root() {
         return;

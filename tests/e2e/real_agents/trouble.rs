@@ -3,7 +3,7 @@
 use baton_runtime::core::input::Choice;
 use baton_runtime::core::notice::Notice;
 use baton_runtime::core::view::PhaseStatus;
-use baton_simulator::{Script, Simulator};
+use baton_simulator::{Failure, Script, Simulator};
 
 use crate::agent::RealAgent;
 use crate::scenario::script;
@@ -74,6 +74,25 @@ pub(crate) fn asks_once(agent: &RealAgent, permission: &str, unready: &Unready) 
     assert!(matches!(stops.as_slice(), [(_, evidence)] if evidence.contains(unready.says)), "{stops:?}");
     assert_eq!(asked(&simulator), []);
     assert_eq!(scene.left(&run.groups), [""; 0]);
+}
+
+/// A key that the provider refuses, which the agent tries again by itself: each try is told with the reason, then comes one question.
+pub(crate) fn refused_key(agent: &RealAgent) {
+    let switches = &[("CLAUDE_CODE_MAX_RETRIES", "2")];
+    let unready = Unready { role: "", lacking: &[], switches, says: "", mended_by: "" };
+    let Some(scene) = unready.scene(agent, "edit") else { return };
+    let simulator = Simulator::start(Script::new().failing(Failure::unauthorized(u32::MAX))).unwrap();
+    let (code, said) = scene.ended(&["run", "relay.toml"], &simulator);
+    assert_eq!(code, Some(5), "{said}");
+    let run = Run::read(&scene.stage);
+    let told = |notice: &Notice| matches!(notice, Notice::AgentRetries { status: Some(401), .. });
+    assert_eq!(run.story.count(told), 2, "{:#?}", run.story.notices);
+    for wanted in ["retries", "its login or key is not accepted", "401", "1 of 2", "2 of 2"] {
+        assert!(said.contains(wanted), "{wanted} is not in: {said}");
+    }
+    let [question] = run.story.view.questions.as_slice() else { panic!("{:#?}", run.story.view.questions) };
+    assert!(question.text.contains("its key is not accepted"), "{question:#?}");
+    assert_eq!(run.phase().sessions.len(), 1, "{:#?}", run.plot());
 }
 
 impl Unready {

@@ -92,7 +92,7 @@ fn a_run_is_not_gone_on_with_less_confined_than_is_asked_for() {
     stage.baton(&["run", "job.toml"]).expect(5);
     stage.baton(&["answer", "retry"]).expect(0);
     let ended = stage.baton(&["run", "job.toml", "--sandbox", "strict"]).expect(2);
-    ended.says(&["began with `sandbox = \"off\"`", "--restart", "--sandbox strict"]);
+    ended.says(&["began without `--sandbox strict`", "--restart", "--sandbox strict"]);
     // A sentence and a plan are confined as a workflow is.
     let stage = Stage::new();
     let agent =

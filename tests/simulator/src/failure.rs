@@ -10,6 +10,7 @@ pub(crate) enum Refusal {
     /// The quota is used up until this time, in seconds of the Unix clock.
     QuotaUntil(u64),
     CreditSpent,
+    Unauthorized,
     TooLong {
         tokens: u64,
         max: u64,
@@ -51,6 +52,11 @@ impl Failure {
     /// Says this many times that there is no money left.
     pub fn credit_spent(times: u32) -> Self {
         Self::new(Refusal::CreditSpent, times)
+    }
+
+    /// Says this many times that the key is not accepted: 401.
+    pub fn unauthorized(times: u32) -> Self {
+        Self::new(Refusal::Unauthorized, times)
     }
 
     /// Not before this many main requests.

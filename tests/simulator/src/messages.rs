@@ -120,6 +120,7 @@ pub(crate) fn refused(refusal: &Refusal) -> Refused {
             headers.push(("x-should-retry", "false".to_owned()));
             (429, "rate_limit_error", too_many.to_owned())
         }
+        Refusal::Unauthorized => (401, "authentication_error", "invalid x-api-key".to_owned()),
         Refusal::CreditSpent => (400, "invalid_request_error", broke.to_owned()),
         Refusal::TooLong { tokens, max } => {
             (400, "invalid_request_error", format!("prompt is too long: {tokens} tokens > {max} maximum"))

@@ -198,6 +198,10 @@ pub(crate) fn refused(refusal: &Refusal) -> Refused {
             let (kind, plan) = ("usage_limit_reached", "pro");
             (429, json!({"type": kind, "message": message, "plan_type": plan, "resets_at": resets_at_s}))
         }
+        Refusal::Unauthorized => {
+            let message = "Incorrect API key provided.";
+            (401, json!({"message": message, "type": "invalid_request_error", "code": "invalid_api_key"}))
+        }
         Refusal::CreditSpent => {
             let message = "You exceeded your current quota, please check your plan and billing details.";
             (429, json!({"message": message, "type": "insufficient_quota", "code": "insufficient_quota"}))

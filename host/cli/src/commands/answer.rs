@@ -8,10 +8,11 @@ use clap::Args;
 
 use super::{ask_host, current_is};
 use crate::args::{Answer, PlaceArgs, ViewArgs};
-use crate::exit::Exit;
+use crate::exit::{Exit, Usage};
 use crate::follow::{conclude, follow};
 use crate::out;
 use crate::place::Place;
+use crate::task::grants::HandedOver;
 
 /// Answer a question of a run that waits for a person
 #[derive(Debug, Args)]
@@ -44,12 +45,17 @@ pub(crate) struct AnswerArgs {
     #[arg(long)]
     resume: bool,
     #[command(flatten)]
+    handed_over: HandedOver,
+    #[command(flatten)]
     place: PlaceArgs,
     #[command(flatten)]
     view: ViewArgs,
 }
 
 pub(crate) fn answer(args: AnswerArgs) -> anyhow::Result<Exit> {
+    if !args.resume && !args.handed_over.env.is_empty() {
+        return Err(Usage("--env is for the agents that --resume starts; nothing was answered".into()).into());
+    }
     let run = args.run.map(RunId::new);
     let place = Place::to_change(&args.place, run.as_ref())?;
     let (view, _) = current_is(&place, run.as_ref())?;
@@ -71,6 +77,8 @@ pub(crate) fn answer(args: AnswerArgs) -> anyhow::Result<Exit> {
         return Ok(if args.resume { became } else { Exit::Done });
     }
     if args.resume && !live {
+        let mut place = place;
+        place.config.handed_over = args.handed_over.env;
         return follow(&place, Start::Resume { run: Some(view.run) }, args.view, None);
     }
     let goes_on = if live {

@@ -20,6 +20,7 @@ use crate::out;
 use crate::place::Place;
 use crate::render::which::in_place;
 use crate::render::words;
+use crate::task::found::{expect_agent, with_an_agent};
 
 /// Check a workflow file, its policies and what is set for them
 #[derive(Debug, Args)]
@@ -79,7 +80,15 @@ pub(crate) fn check(args: CheckArgs) -> anyhow::Result<Exit> {
         out::progress(&format!("confined: {}", confined.join(", ")));
         lines(&machine).iter().for_each(|line| out::progress(line));
     }
-    let unready = tell_of_unready_agents(&workflow, &place.config.environment)?;
+    // As for a run: where no file names an agent, the first that is installed.
+    let workflow = with_an_agent(workflow);
+    let unready = match expect_agent(&workflow) {
+        Ok(()) => tell_of_unready_agents(&workflow, &place.config.environment)?,
+        Err(none) => {
+            out::progress(&none.to_string());
+            true
+        }
+    };
     Ok(if unready { Exit::Usage } else { Exit::Done })
 }
 

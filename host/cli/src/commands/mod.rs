@@ -163,5 +163,5 @@ pub(crate) fn aside_of(place: &Place, view: &RunView) -> Aside {
         }
         _ => BTreeMap::new(),
     };
-    Aside { plan, changed: changed(None), changed_by }
+    Aside { plan, changed: changed(None), changed_by, is_undone: undo::is_undone(place, &view.run) }
 }

@@ -9,6 +9,7 @@ use crate::exit::Exit;
 use crate::follow::follow;
 use crate::launch::HostArgs;
 use crate::place::Place;
+use crate::task::grants::HandedOver;
 
 /// Take up a run that was interrupted, that crashed, or that a person has answered
 #[derive(Debug, Args)]
@@ -18,6 +19,7 @@ use crate::place::Place;
 Examples:
   baton resume                    the newest run of this folder
   baton resume 20260212-103000    this one
+  baton resume --env MY_TOKEN     its agents get MY_TOKEN from your environment
 
 Workflow, policies and settings come from the journal; no file is read again."
 )]
@@ -25,6 +27,8 @@ pub(crate) struct ResumeArgs {
     /// Which run [default: the newest]
     #[arg(value_name = "RUN")]
     run: Option<String>,
+    #[command(flatten)]
+    handed_over: HandedOver,
     #[command(flatten)]
     place: PlaceArgs,
     #[command(flatten)]
@@ -36,6 +40,7 @@ pub(crate) struct ResumeArgs {
 pub(crate) fn resume(args: ResumeArgs) -> anyhow::Result<Exit> {
     let announcement = args.host.settle()?;
     let run = args.run.map(RunId::new);
-    let place = Place::to_resume(&args.place, run.as_ref())?;
+    let mut place = Place::to_resume(&args.place, run.as_ref())?;
+    place.config.handed_over = args.handed_over.env;
     follow(&place, Start::Resume { run }, args.view, announcement)
 }

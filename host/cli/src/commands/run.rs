@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use baton_lab::experiment::enrol::without_arms;
 use baton_runtime::agents::check_script;
 use baton_runtime::core::Workflow;
+use baton_runtime::core::view::RunView;
 use baton_runtime::core::workflow::{AgentKind, CommitTime, SandboxLevel, Source};
 use baton_runtime::{PolicyBundle, RuntimeError, Start, Unfinished, dry_run, set_aside, unfinished};
 use clap::{Args, ValueEnum, ValueHint};
@@ -17,12 +18,13 @@ use crate::exit::{Exit, Usage};
 use crate::follow::follow;
 use crate::launch::{HostArgs, Launch, launch};
 use crate::layers::placed;
-use crate::place::Place;
+use crate::place::{Place, shell_quoted};
 use crate::policies::Pinning;
 use crate::render::found::{BoxesChanged, Found};
 use crate::render::{look, plan, record, report};
-use crate::task::Task;
 use crate::task::found::expect_agent;
+use crate::task::grants::Grants;
+use crate::task::{Task, absolute_program};
 use crate::{enrolment, out, policies};
 
 /// Run a workflow or a plan, or go on with the run of it that is unfinished
@@ -44,7 +46,7 @@ A run that was interrupted, that crashed or that a person has answered goes on b
 began with. Runs in the modes swarm and thorough work in the background, unless --inline is given.
 
 In a plan (Markdown) the headings are phases, the boxes (`- [ ]`) objectives, paths in code spans files that must exist, and
-a line `verify: COMMAND` is a check.")]
+a line `verify: COMMAND` is a check. A phase waits for those above it, unless a line `depends: HEADING` or `depends: none` says otherwise.")]
 pub(crate) struct RunArgs {
     /// The workflow file (`baton schema` describes it), or a plan in Markdown
     #[arg(value_name = "WORKFLOW.toml|PLAN.md", value_hint = ValueHint::FilePath)]
@@ -82,8 +84,9 @@ pub(crate) struct RunOptions {
     /// Begin a run of its own, and leave one that is unfinished as it is: for batches
     #[arg(long, conflicts_with = "restart")]
     new: bool,
-    /// Confine every role at least this far: write (it writes only into its tree), strict (it sees the system, its tree and
-    /// its own settings, and reaches what `network` names)
+    /// Confine every role at least this far: write (it writes only into its tree), strict (it also sees only the
+    /// system, its tree and its own settings). Both limit the network, too: write to the
+    /// ports of `network`, strict to its names [default: the services of the agent's own model]
     #[arg(long, value_enum, value_name = "LEVEL")]
     sandbox: Option<Level>,
     /// Take part in no experiment: only the policies of your own files decide
@@ -93,11 +96,63 @@ pub(crate) struct RunOptions {
     #[arg(long, value_name = "JSON", hide = true)]
     inherits: Option<String>,
     #[command(flatten)]
+    grants: Grants,
+    #[command(flatten)]
     place: PlaceArgs,
     #[command(flatten)]
     view: ViewArgs,
     #[command(flatten)]
     host: HostArgs,
+}
+
+impl RunOptions {
+    /// Where it works.
+    pub(crate) fn place(&self) -> &PlaceArgs {
+        &self.place
+    }
+
+    /// The flags that say what a run is like, as they were typed.
+    fn words(&self) -> Vec<String> {
+        let mut words = Vec::new();
+        if let Some(agent) = &self.agent {
+            words.extend(["--agent".to_owned(), String::from(agent.clone())]);
+        }
+        if let Some(script) = &self.script {
+            words.extend(["--script".to_owned(), script.to_string_lossy().into_owned()]);
+        }
+        if let Some(when) = self.commit {
+            words.push(format!("--commit={}", when.name()));
+        }
+        if let Some(level) = self.sandbox.map(SandboxLevel::from) {
+            words.extend(["--sandbox".to_owned(), level.name().to_owned()]);
+        }
+        words.extend(self.grants.words());
+        if self.no_experiment {
+            words.push("--no-experiment".to_owned());
+        }
+        words
+    }
+
+    /// The flags that ask for something else than what a run began with.
+    fn beyond(&self, run: &Workflow) -> Vec<&'static str> {
+        let is_other = |agent: &AgentKind| {
+            let agent = absolute_program(agent);
+            run.phases.iter().any(|phase| run.role_of(phase).agent != agent)
+        };
+        let mut flags = Vec::new();
+        if self.agent.as_ref().is_some_and(is_other) {
+            flags.push("--agent");
+        }
+        if self.commit.is_some_and(|when| run.phases.iter().any(|phase| run.commit_time(phase) != when)) {
+            flags.push("--commit");
+        }
+        let level = self.sandbox.map(SandboxLevel::from).unwrap_or_default();
+        if run.roles.values().any(|role| role.sandbox.level < level) {
+            flags.push("--sandbox");
+        }
+        flags.extend(self.grants.beyond(run));
+        flags
+    }
 }
 
 /// `--sandbox`. A person who wants less than a file says corrects the file.
@@ -133,22 +188,35 @@ pub(crate) fn begin(task: &Task, args: RunOptions) -> anyhow::Result<Exit> {
     let is_launched = args.host.is_launched();
     let announcement = args.host.clone().settle()?;
     let sandbox = args.sandbox.map(SandboxLevel::from).unwrap_or_default();
-    let mut workflow = task.for_run(args.agent.as_ref(), args.script.as_deref(), sandbox, &args.place)?;
+    let mut workflow =
+        task.for_run(args.agent.as_ref(), args.script.as_deref(), sandbox, &args.grants, &args.place)?;
     if let Some(when) = args.commit {
         workflow.commits.when = when;
         workflow.phases.iter_mut().for_each(|phase| phase.commit = None);
     }
     // Whoever launched this host has looked for an unfinished run already.
     let looks = !args.dry_run && !is_launched && !args.new;
+    let mut restarts = args.restart;
     if looks
-        && !args.restart
+        && !restarts
         && let Some((place, found)) = find(task, &args, &workflow)?
     {
-        return go_on(task, &args, &workflow, &place, &found);
+        let beyond = beyond(task, &args, &found.workflow);
+        if found.busy || beyond.is_empty() || has_worked(&found.view) {
+            return go_on(task, &args, &workflow, &place, &found, &beyond);
+        }
+        out::progress(&format!(
+            "found: run {} began without `{beyond}`, and no agent has worked on it yet; a new run takes its place",
+            found.view.run
+        ));
+        restarts = true;
+    }
+    if !is_launched && let Some(remark) = task.remark() {
+        out::progress(&remark);
     }
     let pinning = if args.dry_run { Pinning::Leave } else { Pinning::Write };
     let mut policies = bundle(&task.base()?, &workflow, &args.place, pinning)?;
-    if looks && args.restart {
+    if looks && restarts {
         set_earlier_aside(&args.place, &workflow)?;
     }
     let inherited = match &args.inherits {
@@ -175,26 +243,15 @@ pub(crate) fn begin(task: &Task, args: RunOptions) -> anyhow::Result<Exit> {
         let start = Start::New { workflow: Box::new(workflow), policies, assignments };
         return follow(&place, start, args.view, announcement).map_err(placed);
     }
+    let format = args.view.format.format;
     let mut arguments: Vec<OsString> = task.arguments()?;
-    if let Some(agent) = args.agent {
-        arguments.extend(["--agent".into(), String::from(agent).into()]);
-    }
-    if let Some(script) = args.script {
-        arguments.extend(["--script".into(), std::path::absolute(script)?.into()]);
-    }
-    if let Some(when) = args.commit {
-        arguments.push(format!("--commit={}", when.name()).into());
-    }
-    if args.sandbox.is_some() {
-        arguments.extend(["--sandbox".into(), sandbox.name().into()]);
-    }
     // Which arm it gets is drawn once, by the host that begins it.
-    if args.no_experiment {
-        arguments.push("--no-experiment".into());
-    } else if !inherited.is_empty() {
+    if !args.no_experiment && !inherited.is_empty() {
         arguments.extend(["--inherits".into(), serde_json::to_string(&inherited)?.into()]);
     }
-    launch(&place, &arguments, way, args.view.format.format)
+    let script = args.script.as_ref().map(std::path::absolute).transpose()?;
+    arguments.extend(RunOptions { script, ..args }.words().into_iter().map(OsString::from));
+    launch(&place, &arguments, way, format)
 }
 
 fn show_plan(
@@ -235,7 +292,7 @@ fn find(task: &Task, args: &RunOptions, workflow: &Workflow) -> anyhow::Result<O
     for place in Place::of_earlier(&args.place, workflow)? {
         let found = block_on(unfinished(&place.config, workflow))?.map_err(|error| {
             let broken = matches!(error, RuntimeError::BrokenJournal { .. });
-            let restart = restart(task, &place);
+            let restart = restart(task, args, &place);
             let error = anyhow::Error::from(error);
             match broken {
                 true => error.context(format!(
@@ -254,7 +311,7 @@ fn find(task: &Task, args: &RunOptions, workflow: &Workflow) -> anyhow::Result<O
 
 /// Whether the files say something else than what the run began with. How many agents work at once is this machine's to say,
 /// where the workflow does not; and a line that moved says the same.
-fn has_changed(began_with: &Workflow, now: &Workflow) -> bool {
+fn has_changed(task: &Task, began_with: &Workflow, now: &Workflow) -> bool {
     if let Some(Source::Plan { .. }) = &began_with.source {
         // Its boxes are told by themselves.
         return false;
@@ -263,6 +320,12 @@ fn has_changed(began_with: &Workflow, now: &Workflow) -> bool {
     let (mut before, mut now) = (without_arms(began_with.clone()), now.clone());
     if now.limits.agents == 0 {
         now.limits.agents = before.limits.agents;
+    }
+    if let Task::Sentence { .. } = task {
+        // A check that was named is told as a flag; one that is found now is nobody's change.
+        for (now, before) in now.phases.iter_mut().zip(&before.phases) {
+            now.verify.clone_from(&before.verify);
+        }
     }
     (before.source, now.source) = (None, None);
     (before.plan, now.plan) = (None, None);
@@ -278,16 +341,18 @@ fn go_on(
     workflow: &Workflow,
     place: &Place,
     run: &Unfinished,
+    beyond: &str,
 ) -> anyhow::Result<Exit> {
     let resume = Start::Resume { run: Some(run.view.run.clone()) };
     if run.busy {
         // The runtime says best who works there.
         return follow(place, resume, args.view, None);
     }
-    let restart = restart(task, place);
+    let restart = restart(task, args, place);
     let found = Found {
         run,
-        changed: has_changed(&run.workflow, workflow),
+        changed: beyond.is_empty() && has_changed(task, &run.workflow, workflow),
+        beyond,
         boxes: BoxesChanged::between(run, workflow),
         restart: &restart,
     };
@@ -306,28 +371,20 @@ fn go_on(
         }
         return Ok(Exit::Paused);
     }
-    expect_confined(args, run, &restart)?;
+    if !beyond.is_empty() {
+        return Err(Usage(format!(
+            "run {} goes on with what it began with, and it began without `{beyond}`: leave that out, or begin anew: \
+             {restart}",
+            run.view.run
+        ))
+        .into());
+    }
     let way = Launch::of(args.background, args.inline, run.workflow.mode);
     if way == Launch::Inline {
         return follow(place, resume, args.view, None);
     }
     let arguments: Vec<OsString> = vec!["resume".into(), run.view.run.as_str().into()];
     launch(place, &arguments, way, args.view.format.format)
-}
-
-/// A run goes on with the workflow that it began with, and so with its sandbox.
-fn expect_confined(args: &RunOptions, run: &Unfinished, restart: &str) -> Result<(), Usage> {
-    let Some(wanted) = args.sandbox.map(SandboxLevel::from) else { return Ok(()) };
-    match run.workflow.roles.iter().find(|(_, role)| role.sandbox.level < wanted) {
-        Some((name, role)) => Err(Usage(format!(
-            "run {} began with `sandbox = \"{}\"` for the role {name}, and goes on with what it began with: leave \
-             --sandbox out, or begin anew: {restart} --sandbox {}",
-            run.view.run,
-            role.sandbox.level.name(),
-            wanted.name()
-        ))),
-        None => Ok(()),
-    }
 }
 
 fn set_earlier_aside(args: &PlaceArgs, workflow: &Workflow) -> anyhow::Result<()> {
@@ -348,9 +405,29 @@ fn set_earlier_aside(args: &PlaceArgs, workflow: &Workflow) -> anyhow::Result<()
     Ok(())
 }
 
-/// "baton run w.toml --restart".
-fn restart(task: &Task, place: &Place) -> String {
-    format!("{} --restart{}", task.command(), place.flags)
+/// "baton run w.toml --agent codex --restart".
+fn restart(task: &Task, args: &RunOptions, place: &Place) -> String {
+    let flags: String = args.words().iter().map(|word| format!(" {}", shell_quoted(word))).collect();
+    format!("{}{flags} --restart{}", task.command(), place.flags)
+}
+
+/// What was typed, and a run began without, as it was typed; empty where it began with all of it.
+fn beyond(task: &Task, args: &RunOptions, run: &Workflow) -> String {
+    let flags: Vec<&str> = task.beyond(run).into_iter().chain(args.beyond(run)).collect();
+    let mut is_meant = false;
+    let of_flags = |word: &String| {
+        if let Some(flag) = word.starts_with("--").then(|| word.split('=').next()).flatten() {
+            is_meant = flags.contains(&flag);
+        }
+        is_meant.then(|| shell_quoted(word))
+    };
+    let words: Vec<String> = task.words().into_iter().chain(args.words()).collect();
+    words.iter().filter_map(of_flags).collect::<Vec<_>>().join(" ")
+}
+
+/// Whether an agent has done anything for a run.
+fn has_worked(view: &RunView) -> bool {
+    view.phases.iter().flat_map(|phase| &phase.sessions).any(|session| session.turns > 0)
 }
 
 // --- reading the workflow ---------------------------------------------------------------------------------------------

@@ -183,6 +183,7 @@ fn document(refused: &[Refusal], passed: bool) -> serde_json::Value {
         RefusalKind::Network => "network",
         RefusalKind::System => "system",
         RefusalKind::Host => "host",
+        RefusalKind::Call => "call",
     };
     let refused: Vec<_> = refused
         .iter()

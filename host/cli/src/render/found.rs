@@ -19,6 +19,8 @@ pub(crate) struct Found<'a> {
     pub(crate) run: &'a Unfinished,
     /// The workflow, or a file beneath it, says something else since it began.
     pub(crate) changed: bool,
+    /// What was typed and the run began without, as it was typed; empty where there is nothing.
+    pub(crate) beyond: &'a str,
     /// What is different in the plan that it was made from.
     pub(crate) boxes: BoxesChanged,
     /// What to type to begin anew instead.
@@ -113,6 +115,11 @@ impl Found<'_> {
                 "  The workflow, or a file beneath it, has changed since: the run keeps to what it began with.".to_owned(),
             );
         }
+        if !self.beyond.is_empty() {
+            let said =
+                format!("  It began without `{}`, and a run keeps to what it began with.", self.beyond);
+            lines.push(look.wrap(&said, 4));
+        }
         lines.extend(self.boxes.lines().into_iter().map(|line| look.wrap(&line, 4)));
         let then = match self.waits() {
             true => "It waits for a person, as below;",
@@ -138,6 +145,7 @@ impl Found<'_> {
             "phases_done": closed,
             "phases_open": open,
             "questions": view.questions,
+            "began_without": self.beyond,
             "changed": self.changed || self.boxes != BoxesChanged::default(),
             "goes_on": !self.waits(),
         })
@@ -183,6 +191,7 @@ mod tests {
             let found = Found {
                 run: &run,
                 changed,
+                beyond: if changed { "" } else { "--agent codex" },
                 boxes: BoxesChanged::default(),
                 restart: "baton run quickstart.toml --restart",
             };
@@ -191,7 +200,8 @@ mod tests {
         let texts = [said(samples::running(), true), said(samples::paused(), false)];
         insta::assert_snapshot!("found", texts.join("\n\n"));
         let run = unfinished(samples::paused());
-        let found = Found { run: &run, changed: false, boxes: BoxesChanged::default(), restart: "" };
+        let found =
+            Found { run: &run, changed: false, beyond: "", boxes: BoxesChanged::default(), restart: "" };
         insta::assert_json_snapshot!("found_json", found.json());
     }
 

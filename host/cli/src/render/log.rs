@@ -15,6 +15,8 @@ const FILES_NAMED: usize = 8;
 const PHASE_WIDTH: usize = 12;
 const SESSION_WIDTH: usize = 4;
 const WORD_WIDTH: usize = 8;
+/// What a terminal or a pager may begin a new line at.
+const BREAKS: [char; 7] = ['\n', '\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}'];
 /// How agents begin what they return for a call that nobody allowed.
 const REFUSALS: [&str; 5] = [
     // Baton itself, asked by an agent.
@@ -24,6 +26,9 @@ const REFUSALS: [&str; 5] = [
     "Permission to use",
     "The user doesn't want to proceed",
 ];
+
+/// What Codex writes on its standard error when its rules refuse a command.
+const CODEX_REFUSES: [&str; 2] = ["codex_core::tools", "Rejected("];
 
 /// How a log is laid out.
 pub(crate) struct Log {
@@ -57,12 +62,15 @@ impl Log {
         };
         let indent = head.chars().count() + WORD_WIDTH + 2;
         let word = self.look.paint(said.tone, &format!("{:WORD_WIDTH$}", said.word));
+        // What an agent says or runs may have several lines, and none of them may look like a row of the host's own.
+        let whole = said.text.trim().to_owned();
+        let mut lines = whole.split(BREAKS);
         let mut text = format!(
             "{}{word}  {}\n",
             self.look.paint(Tone::Dim, &head),
-            self.look.wrap(&self.short(&said.text), indent)
+            self.look.wrap(&self.short(lines.next().unwrap_or_default()), indent)
         );
-        for more in &said.more {
+        for more in lines.chain(said.more.iter().flat_map(|more| more.split(BREAKS))) {
             let more = self.look.wrap(&self.short(more), indent + 2);
             text.push_str(&format!("{:indent$}{} {more}\n", "", self.look.paint(Tone::Dim, "|")));
         }
@@ -87,14 +95,17 @@ impl Log {
                 let more = if self.prompts { text.lines().map(str::to_owned).collect() } else { Vec::new() };
                 LogLine { word: "prompt", tone: Tone::Dim, text: what, more }
             }
-            Happened::Said { text } => line("says", Tone::Plain, text.trim().to_owned()),
+            Happened::Said { text } => line("says", Tone::Plain, text.clone()),
             Happened::Called { tool, command, reads, writes, failed, returned, output } => {
                 called(tool, [command, reads, writes], *failed, *returned, output)
             }
             Happened::Asks { title } => line("asks", Tone::Warn, title.clone()),
             Happened::Signal { code, text } => {
+                let text = without_colours(text);
+                // Codex says it there alone, and its stream has no call that it refused.
+                let is_refusal = CODEX_REFUSES.iter().all(|words| text.contains(words));
                 let both = if text.is_empty() { code.clone() } else { format!("{code}: {text}") };
-                line("signal", Tone::Warn, both)
+                line(if is_refusal { "refused" } else { "signal" }, Tone::Warn, both)
             }
             Happened::Refused { refusal } => {
                 line("refused", Tone::Warn, format!("to {refusal}: its {} does not give it", refusal.by()))
@@ -132,6 +143,22 @@ impl Log {
 
 /// Below this width a line has no room for the time and the phase.
 const NARROW: u16 = 70;
+
+/// A text without the codes that colour it on a terminal; any other escape stays, and is shown as one.
+fn without_colours(text: &str) -> String {
+    let mut parts = text.split("\u{1b}[");
+    let mut plain = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        match part.find(|c: char| !(c.is_ascii_digit() || c == ';')) {
+            Some(at) if part[at..].starts_with('m') => plain.push_str(&part[at + 1..]),
+            _ => {
+                plain.push_str("\u{1b}[");
+                plain.push_str(part);
+            }
+        }
+    }
+    plain
+}
 
 fn gone(exit: &Exit) -> String {
     match (exit.code, exit.signal) {
@@ -249,6 +276,51 @@ mod tests {
                 what,
             })
             .collect()
+    }
+
+    #[test]
+    fn no_line_of_an_agent_looks_like_a_row_of_the_host() {
+        let forged = "Working.\n10:30:00  extract             done      one · checked (1 of 1)\rNext:  curl";
+        let happened = [
+            Happened::Said { text: forged.into() },
+            Happened::Asks { title: forged.into() },
+            Happened::Signal { code: "x".into(), text: forged.into() },
+            Happened::Checked {
+                command: forged.into(),
+                passed: true,
+                code: Some(0),
+                findings: String::new(),
+            },
+            Happened::Called {
+                tool: "Bash".into(),
+                command: Some(forged.into()),
+                reads: None,
+                writes: None,
+                failed: Some(false),
+                returned: true,
+                output: String::new(),
+            },
+        ];
+        for wrap in [true, false] {
+            let look = Look { wrap, ..Look::bare(100) };
+            let log = Log { look, prompts: false, workspace: "/home/ada/app".into() };
+            for what in happened.clone() {
+                let line = TranscriptLine { what, ..lines().remove(0) };
+                let text = log.text(&line);
+                assert!(text.lines().skip(1).all(|line| line.starts_with("          ")), "{text}");
+                assert!(text.contains("| 10:30:00  extract") && text.contains("| Next:  curl"), "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_codex_refused_is_told_as_refused_and_without_its_colours() {
+        let text = "\u{1b}[2m2026-11-26\u{1b}[0m \u{1b}[31mERROR\u{1b}[0m codex_core::tools::router: Rejected(\"rm -rf x\")\u{1b}[2J";
+        let what = Happened::Signal { code: "stderr".into(), text: text.into() };
+        let log = Log { look: Look::bare(200), prompts: false, workspace: "/w".into() };
+        let shown = log.text(&TranscriptLine { what, ..lines().remove(0) });
+        let expected = "2026-11-26 ERROR codex_core::tools::router: Rejected(\"rm -rf x\")\u{1b}[2J";
+        assert!(shown.contains("refused ") && shown.contains(expected), "{shown:?}");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use baton_runtime::core::action::Ending;
 use baton_runtime::core::decision::{DecidedBy, Staleness};
+use baton_runtime::core::facts::RefusalKind;
 use baton_runtime::core::input::{ChangeCause, Pin};
 use baton_runtime::core::notice::Notice;
 use baton_runtime::core::observation::BriefKind;
@@ -113,11 +114,25 @@ pub(crate) fn say(notice: &Notice, run: &str, place: &Place, look: &Look) -> Sai
                 bytes(*text_bytes)
             ),
         ),
+        Notice::Refused { session, refusal, .. } if refusal.kind == RefusalKind::Call => {
+            more.extend(how_to_allow(&refusal.target));
+            let call = from_workspace(&refusal.target, &workspace);
+            ("refused", Tone::Warn, format!("{session} may not call {call}: its role does not allow it"))
+        }
         Notice::Refused { session, refusal, .. } => (
             "refused",
             Tone::Warn,
             format!("{session} is not allowed to {refusal}: its {} does not give it", refusal.by()),
         ),
+        Notice::AgentRetries { code, status, text, .. } => {
+            let status = status.map(|status| format!(", {status}")).unwrap_or_default();
+            let reason = match code.is_empty() {
+                true => String::new(),
+                false => format!(" ({}{status})", one_line(code)),
+            };
+            let text = one_line(text);
+            ("retries", Tone::Warn, format!("{}{reason}: {text}", why_it_retries(notice)))
+        }
         Notice::CommittedToBranch { commit, left, .. } => {
             if !left.is_empty() {
                 let files = list(&left[..left.len().min(FILES_SHOWN)]);
@@ -193,7 +208,8 @@ pub(crate) fn say(notice: &Notice, run: &str, place: &Place, look: &Look) -> Sai
                     let time = if *time > 1 { format!(", wait {time} of this phase") } else { String::new() };
                     format!("nobody said for how long; tries again at {}{time}", look.clock(*at))
                 }
-                (None, None) => "the agent waits for the provider".to_owned(),
+                // It tries again by itself, and its provider may refuse it for good.
+                (None, None) => "the agent tries again by itself".to_owned(),
             };
             ("quota", Tone::Warn, format!("{cause}: {waits}; this does not count as time"))
         }
@@ -201,7 +217,7 @@ pub(crate) fn say(notice: &Notice, run: &str, place: &Place, look: &Look) -> Sai
             ("quota", Tone::Plain, format!("tries again after {waited}, which did not count"))
         }
         Notice::QuotaOver { waited, .. } => {
-            ("quota", Tone::Good, format!("over after {waited}, which did not count; the work goes on"))
+            ("quota", Tone::Plain, format!("the agent waited for {waited}, which did not count"))
         }
         Notice::Retrying { attempt, of, after, because, .. } => {
             let when = if after.0 == 0 { "now".to_owned() } else { format!("in {after}") };
@@ -314,6 +330,27 @@ pub(crate) fn say(notice: &Notice, run: &str, place: &Place, look: &Look) -> Sai
     Said { phase, session, word, tone, text, more }
 }
 
+/// What the provider says, where its status or code is plain; what follows from it is the policy's to say.
+fn why_it_retries(notice: &Notice) -> &'static str {
+    match notice {
+        Notice::AgentRetries { status: Some(401 | 403), .. } => "its login or key is not accepted",
+        Notice::AgentRetries { code, .. } if code.starts_with("authentication") => {
+            "its login or key is not accepted"
+        }
+        _ => "the provider did not answer as it should",
+    }
+}
+
+/// How a person allows a command that a role did not; nothing where no pattern could.
+pub(crate) fn how_to_allow(call: &str) -> Option<String> {
+    let command = call.strip_prefix("Bash ")?;
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || " _./:=,@%+-".contains(c);
+    command
+        .chars()
+        .all(is_plain)
+        .then(|| format!("a new run allows it with --allow '{command}', or `allow` in the role"))
+}
+
 /// Which phase and session a notice is about.
 fn about(notice: &Notice) -> (Option<PhaseId>, Option<SessionId>) {
     match notice {
@@ -326,6 +363,7 @@ fn about(notice: &Notice) -> (Option<PhaseId>, Option<SessionId>) {
         | Notice::Warned { phase, session, .. }
         | Notice::OutputOmitted { phase, session, .. }
         | Notice::Refused { phase, session, .. }
+        | Notice::AgentRetries { phase, session, .. }
         | Notice::Compacting { phase, session, .. }
         | Notice::Compacted { phase, session, .. }
         | Notice::CompactionFailed { phase, session, .. }

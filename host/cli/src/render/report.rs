@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use baton_runtime::core::PhaseId;
 use baton_runtime::core::action::Ending;
+use baton_runtime::core::facts::RefusalKind;
 use baton_runtime::core::input::Choice;
 use baton_runtime::core::view::{
     ObjectiveRow, Origin, PhaseRow, PhaseStatus, QuestionRow, RunStatus, RunView, SessionRow, SourceRow,
@@ -11,6 +12,7 @@ use baton_runtime::core::view::{
 
 use super::import;
 use super::look::{Look, Tone};
+use super::notice::how_to_allow;
 use super::table::{Ages, table};
 use super::words;
 use crate::place::Place;
@@ -25,6 +27,8 @@ pub(crate) struct Aside {
     pub(crate) changed: Option<String>,
     /// The same of its phases, where it has several.
     pub(crate) changed_by: BTreeMap<PhaseId, String>,
+    /// `baton undo` took back what its split phases merged.
+    pub(crate) is_undone: bool,
 }
 
 /// A plan as it is now.
@@ -216,13 +220,53 @@ fn totals(view: &RunView, place: &Place, aside: &Aside) -> String {
         format!("Plan       {}: {ticked} of {all} boxes ticked{new}\n", plan.name)
     });
     let plan = plan.unwrap_or_default();
+    let (refused, trees) = (refused_calls(view), trees_left(view));
+    let undone = match aside.is_undone {
+        true => {
+            "Undone     `baton undo` took back what its split phases merged: it is not in the workspace any more\n"
+        }
+        false => "",
+    };
     let changed = aside.changed.as_ref().map(|changed| format!("Changed    {changed}\n")).unwrap_or_default();
     format!(
-        "Done       {done} of {}\n{plan}{changed}Time       {}{quota}\nBilled     {}\nWorkspace  {}\n",
+        "Done       {done} of {}\n{plan}{undone}{changed}{refused}{trees}Time       {}{quota}\nBilled     {}\nWorkspace  {}\n",
         words::count(objectives, "objective"),
         view.active_ms,
         words::billed(&view.billed),
         place.config.workspace.display()
+    )
+}
+
+/// The calls that roles did not allow, and how a person allows them: what was to be shown by them is not shown.
+fn refused_calls(view: &RunView) -> String {
+    let sessions = || view.phases.iter().flat_map(|phase| &phase.sessions);
+    let calls: u32 = sessions().map(|session| session.refused_calls).sum();
+    if calls == 0 {
+        return String::new();
+    }
+    let mut named: Vec<&str> = Vec::new();
+    for refusal in sessions().flat_map(|session| &session.refused) {
+        if refusal.kind == RefusalKind::Call && !named.contains(&refusal.target.as_str()) {
+            named.push(&refusal.target);
+        }
+    }
+    let how = named.iter().find_map(|call| how_to_allow(call));
+    let how = how.map(|how| format!("           {how}\n")).unwrap_or_default();
+    let count = words::count(calls, "call");
+    format!("Refused    {count} by a role: {}\n{how}", words::list(&named))
+}
+
+/// Work trees that an ended run leaves behind, since what is in them reached nothing.
+fn trees_left(view: &RunView) -> String {
+    let left = |phase: &&PhaseRow| !phase.tree.is_workspace() && phase.status != PhaseStatus::Done;
+    let trees = u32::try_from(view.phases.iter().filter(left).count()).unwrap_or(u32::MAX);
+    if trees == 0 || !matches!(view.status, RunStatus::Ended(Ending::Done | Ending::Unfinished)) {
+        return String::new();
+    }
+    let count = words::count(trees, "work tree");
+    format!(
+        "Trees      {count} kept, with branches of their own, for what was not merged: `git worktree list` shows them\n           \
+         to remove one: git worktree remove --force FOLDER, then git branch -D BRANCH\n"
     )
 }
 
@@ -239,7 +283,7 @@ fn next(look: &Look, view: &RunView, place: &Place, aside: &Aside) -> String {
         // Nobody can go on with it, and it left nothing in a workspace.
         _ if view.imported.is_some() => vec![format!("baton replay {run} --verify{flags}"), artifacts],
         RunStatus::Ended(Ending::Done | Ending::Unfinished)
-            if view.phases.iter().any(|phase| phase.split > 0) =>
+            if view.phases.iter().any(|phase| phase.split > 0) && !aside.is_undone =>
         {
             vec![artifacts, format!("baton undo {run}{flags}")]
         }
@@ -274,6 +318,8 @@ fn next(look: &Look, view: &RunView, place: &Place, aside: &Aside) -> String {
 mod tests {
     use super::*;
     use crate::render::samples;
+    use baton_runtime::core::Tree;
+    use baton_runtime::core::facts::Refusal;
 
     #[test]
     fn a_finished_run_tells_where_everything_lies() {
@@ -306,6 +352,25 @@ mod tests {
             "report_paused",
             report(&Look::bare(100), &samples::paused(), &samples::place(), &Aside::default())
         );
+    }
+
+    #[test]
+    fn what_a_run_leaves_behind_and_what_its_roles_refused_is_told() {
+        let mut view = samples::split();
+        view.status = RunStatus::Ended(Ending::Unfinished);
+        let part = view.phases.iter_mut().find(|phase| !phase.sessions.is_empty()).unwrap();
+        part.tree = Tree::of(&part.id);
+        part.status = PhaseStatus::Skipped;
+        part.sessions[0].refused_calls = 3;
+        let call = |target: &str| Refusal { kind: RefusalKind::Call, target: target.into() };
+        part.sessions[0].refused = vec![call("Bash make test; ls"), call("Bash make lint")];
+        let text = report(&Look::bare(100), &view, &samples::place(), &Aside::default());
+        for line in [
+            "Refused    3 calls by a role: Bash make test; ls, Bash make lint\n           a new run allows it with --allow 'make lint'",
+            "work tree kept, with branches of their own",
+        ] {
+            assert!(text.contains(line) || text.contains(&line.replace("tree kept", "trees kept")), "{text}");
+        }
     }
 
     #[test]

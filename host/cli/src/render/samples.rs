@@ -33,6 +33,7 @@ pub(crate) fn place() -> Place {
         state_root: "/srv/state".into(),
         own_exe: "/usr/bin/baton".into(),
         environment: BTreeMap::new(),
+        handed_over: Vec::new(),
     };
     Place { config, flags: " --state-dir /srv/state".into() }
 }
@@ -73,6 +74,7 @@ fn session(id: &str, continuation: u32, ending: &str, turns: u32, used_tokens: u
         last: "Write src/printer.sh".into(),
         billed: Billed { input_tokens: u64::from(turns) * 3_000, output_tokens: 900, cost_microusd: None },
         refused: Vec::new(),
+        refused_calls: 0,
     }
 }
 

@@ -4,6 +4,7 @@
 pub(crate) mod boxes;
 mod confine;
 pub(crate) mod found;
+pub(crate) mod grants;
 pub(crate) mod plan;
 mod writing;
 
@@ -20,7 +21,9 @@ use crate::args::PlaceArgs;
 use crate::exit::Usage;
 use crate::layers::Layers;
 use crate::place::{Place, shell_quoted};
+use grants::Grants;
 use plan::Plan;
+use writing::all_of;
 pub(crate) use writing::{AllTicked, Draft};
 
 /// What a person points at.
@@ -30,8 +33,40 @@ pub(crate) enum Task {
     File(PathBuf),
     /// A plan in Markdown.
     Plan(PathBuf),
-    /// A sentence, and the commands that must exit 0 when it is done.
-    Sentence { text: String, checks: Vec<String> },
+    /// A sentence, and what must exit 0 when it is done.
+    Sentence { text: String, checks: Checks },
+}
+
+/// The commands that check what a sentence asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Checks {
+    /// The command line names them.
+    Named(Vec<String>),
+    /// The folder shows how its tests run, if it does.
+    Found(Option<String>),
+    /// `--no-check`.
+    Without,
+}
+
+impl Checks {
+    fn commands(&self) -> &[String] {
+        match self {
+            Checks::Named(commands) => commands,
+            Checks::Found(command) => command.as_slice(),
+            Checks::Without => &[],
+        }
+    }
+
+    /// The flags, as they were typed.
+    fn words(&self) -> Vec<String> {
+        match self {
+            Checks::Named(commands) => {
+                commands.iter().flat_map(|command| ["--check".to_owned(), command.clone()]).collect()
+            }
+            Checks::Found(_) => Vec::new(),
+            Checks::Without => vec!["--no-check".to_owned()],
+        }
+    }
 }
 
 /// A task that was read, without the layers beneath it.
@@ -62,9 +97,39 @@ impl Task {
                 format!("baton run {}", shell_quoted(&path.to_string_lossy()))
             }
             Task::Sentence { text, checks } => {
-                let checks = checks.iter().map(|check| format!(" --check {}", shell_quoted(check)));
-                format!("baton do {}{}", shell_quoted(text), checks.collect::<String>())
+                let checks = checks.words();
+                let checks: String = checks.iter().map(|word| format!(" {}", shell_quoted(word))).collect();
+                format!("baton do {}{checks}", shell_quoted(text))
             }
+        }
+    }
+
+    /// The flags that belong to it, as they were typed.
+    pub(crate) fn words(&self) -> Vec<String> {
+        match self {
+            Task::Sentence { checks, .. } => checks.words(),
+            Task::File(_) | Task::Plan(_) => Vec::new(),
+        }
+    }
+
+    /// The flag of it that asks for something else than what a run began with.
+    pub(crate) fn beyond(&self, run: &Workflow) -> Option<&'static str> {
+        let Task::Sentence { checks, .. } = self else { return None };
+        let before = run.phases.first().and_then(|phase| phase.verify.as_deref());
+        match checks {
+            Checks::Named(commands) => (before != Some(&*all_of(commands))).then_some("--check"),
+            Checks::Without => before.map(|_| "--no-check"),
+            Checks::Found(_) => None,
+        }
+    }
+
+    /// What was found for it that nobody named, for whoever begins a run of it.
+    pub(crate) fn remark(&self) -> Option<String> {
+        match self {
+            Task::Sentence { checks: Checks::Found(Some(check)), .. } => Some(format!(
+                "check: `{check}` was found here, and must exit 0 at the end; --check names another, --no-check leaves it out"
+            )),
+            Task::Sentence { .. } | Task::File(_) | Task::Plan(_) => None,
         }
     }
 
@@ -73,8 +138,11 @@ impl Task {
         Ok(match self {
             Task::File(path) | Task::Plan(path) => vec!["run".into(), std::path::absolute(path)?.into()],
             Task::Sentence { text, checks } => {
-                let checks = checks.iter().map(|check| OsString::from(format!("--check={check}")));
-                ["do".into(), text.into()].into_iter().chain(checks).collect()
+                let commands = checks.commands();
+                let flags = commands.iter().map(|check| OsString::from(format!("--check={check}")));
+                // What was not found here is not looked for there.
+                let none = commands.is_empty().then(|| OsString::from("--no-check"));
+                ["do".into(), text.into()].into_iter().chain(flags).chain(none).collect()
             }
         })
     }
@@ -109,7 +177,9 @@ impl Task {
                 let draft = Draft::of_plan(&plan, path, &workspace)?;
                 self.drafted(draft, Some(real))
             }
-            Task::Sentence { text, checks } => self.drafted(Draft::of_sentence(text, checks)?, None),
+            Task::Sentence { text, checks } => {
+                self.drafted(Draft::of_sentence(text, checks.commands())?, None)
+            }
         }
     }
 
@@ -147,6 +217,7 @@ impl Task {
         agent: Option<&AgentKind>,
         script: Option<&Path>,
         sandbox: SandboxLevel,
+        grants: &Grants,
         place: &PlaceArgs,
     ) -> anyhow::Result<Workflow> {
         let Read { reading, draft, plan, named } = self.read(place)?;
@@ -159,6 +230,7 @@ impl Task {
             Some(agent) => workflow.with_agent(absolute_program(agent)),
             None => found::with_an_agent(workflow),
         };
+        grants.give(&mut workflow);
         if let Some(script) = script {
             let script = std::path::absolute(script)?.to_string_lossy().into_owned();
             for role in workflow.roles.values_mut().filter(|role| role.agent == AgentKind::Rehearsal) {
@@ -211,7 +283,7 @@ fn boxes_of(plan: &Plan, phases: &[Phase]) -> Vec<PlanBox> {
 }
 
 /// A path on the command line starts from where the person is, and the agent is started elsewhere.
-fn absolute_program(agent: &AgentKind) -> AgentKind {
+pub(crate) fn absolute_program(agent: &AgentKind) -> AgentKind {
     let absolute = |path: &str| {
         std::path::absolute(path).map_or_else(|_| path.to_owned(), |path| path.to_string_lossy().into_owned())
     };

@@ -59,6 +59,8 @@ pub(crate) struct Section {
     pub(crate) boxes: Vec<Item>,
     /// Its check.
     pub(crate) verify: Option<String>,
+    /// The headings that must be done before, where a line `depends: …` names them; none of them for `depends: none`.
+    pub(crate) depends: Option<Vec<String>>,
     /// Something else stands under the heading, which whoever works on it should read.
     pub(crate) has_words: bool,
 }
@@ -99,9 +101,10 @@ pub(crate) fn read(text: &str) -> Plan {
         let outside = scan.outside(found.body.clone(), &inside);
         let mut words = String::new();
         for line in outside.iter().flat_map(|range| text.get(range.clone()).unwrap_or_default().lines()) {
-            match check_of(line) {
-                Some(check) => section.verify = Some(joined(section.verify.take(), check)),
-                None => words.push_str(line.trim()),
+            match (check_of(line), said_after("depends", line)) {
+                (Some(check), _) => section.verify = Some(joined(section.verify.take(), check)),
+                (None, Some(named)) => section.depends.get_or_insert_default().extend(headings(named)),
+                (None, None) => words.push_str(line.trim()),
             }
         }
         section.has_words = !words.trim_matches(['-', '*', '_', '=', ' ']).is_empty();
@@ -132,13 +135,25 @@ fn joined(before: Option<String>, check: &str) -> String {
 
 /// The command of a line "verify: …".
 fn check_of(line: &str) -> Option<&str> {
-    let line = line.trim().trim_start_matches(['-', '+', '>', ' ']);
-    let line = line.trim_start_matches(['*', '_', ' ']);
-    let word = line.get(..6).filter(|word| word.eq_ignore_ascii_case("verify"))?;
-    let rest = line[word.len()..].trim_start_matches(['*', '_']).strip_prefix(':')?;
-    let rest = rest.trim_start_matches(['*', '_']).trim();
+    let rest = said_after("verify", line)?;
     let command = rest.strip_prefix('`').and_then(|rest| rest.strip_suffix('`')).unwrap_or(rest).trim();
     (!command.is_empty()).then_some(command)
+}
+
+/// What a line says after a word and a colon; nothing where it begins with another word, or says nothing.
+fn said_after<'l>(word: &str, line: &'l str) -> Option<&'l str> {
+    let line = line.trim().trim_start_matches(['-', '+', '>', ' ']);
+    let line = line.trim_start_matches(['*', '_', ' ']);
+    let begin = line.get(..word.len()).filter(|begin| begin.eq_ignore_ascii_case(word))?;
+    let rest = line[begin.len()..].trim_start_matches(['*', '_']).strip_prefix(':')?;
+    let rest = rest.trim_start_matches(['*', '_']).trim();
+    (!rest.is_empty()).then_some(rest)
+}
+
+/// The headings of a line "depends: …"; the word `none` names none.
+fn headings(named: &str) -> impl Iterator<Item = String> + '_ {
+    let plain = |one: &str| one.trim().trim_matches('`').trim().to_owned();
+    named.split([',', ';']).map(plain).filter(|one| !one.is_empty() && !one.eq_ignore_ascii_case("none"))
 }
 
 struct FoundSection {
@@ -374,6 +389,15 @@ mod tests {
         ] {
             assert!(!is_file(no), "{no}");
         }
+    }
+
+    #[test]
+    fn a_section_names_the_headings_before_it() {
+        let plan =
+            read("## A\n- [ ] a\n\n## B\ndepends: none\n- [ ] b\n\n## C\n- [ ] c\n\n**Depends:** A, `B`\n");
+        let depends: Vec<_> = plan.sections.iter().map(|section| section.depends.clone()).collect();
+        assert_eq!(depends, [None, Some(vec![]), Some(vec!["A".to_owned(), "B".to_owned()])]);
+        assert!(plan.sections.iter().all(|section| !section.has_words), "it is nothing to read");
     }
 
     proptest::proptest! {

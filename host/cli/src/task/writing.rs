@@ -4,6 +4,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use baton_runtime::core::workflow::file;
 use toml::Value;
 
 use super::plan::{Item, Plan, Section};
@@ -36,6 +37,8 @@ pub(crate) struct DraftPhase {
     pub(crate) verify: Option<String>,
     /// The file, and the heading in it, that say more.
     pub(crate) context: Option<(String, String)>,
+    /// The phases that must be done before it begins, by their place in the draft.
+    pub(crate) after: Vec<usize>,
 }
 
 /// An objective of it.
@@ -101,24 +104,42 @@ impl Draft {
                 && !heading.is_empty()
                 && heading.chars().count() <= SECTION_CHARS_MAX
                 && !heading.chars().any(char::is_control);
-            (!objectives.is_empty()).then(|| DraftPhase {
+            DraftPhase {
                 title: (!heading.is_empty()).then(|| heading.chars().take(TITLE_CHARS_MAX).collect()),
                 objectives,
                 verify: section.verify.clone().or_else(|| plan.verify.clone()),
                 context: file.filter(|_| can_be_named).map(|file| (file.to_owned(), heading.to_owned())),
-            })
+                after: Vec::new(),
+            }
         };
-        Ok(Draft {
-            made_from: name.to_owned(),
-            name: None,
-            goal: plan.title.clone(),
-            plan: None,
-            phases: plan.sections.iter().filter_map(phase).collect(),
-        })
+        let open = |section: &&Section| section.boxes.iter().any(|item| !item.ticked);
+        let sections: Vec<&Section> = plan.sections.iter().filter(open).collect();
+        let mut phases: Vec<DraftPhase> = sections.iter().map(|section| phase(section)).collect();
+        for (at, after) in order(plan, &sections, name)?.into_iter().enumerate() {
+            phases[at].after = after;
+        }
+        Ok(Draft { made_from: name.to_owned(), name: None, goal: plan.title.clone(), plan: None, phases })
+    }
+
+    /// The ids that its phases get, where one names another: those that they would have without.
+    fn ids(&self) -> Vec<String> {
+        if self.phases.iter().all(|phase| phase.after.is_empty()) {
+            return Vec::new();
+        }
+        let mut bare = self.clone();
+        bare.phases.iter_mut().for_each(|phase| phase.after.clear());
+        let mut nothing = |_: &str| Err("nothing is read from files here".to_owned());
+        // What cannot be read is told when it is read for good.
+        let read = file::read(&bare.text(None), &self.made_from, "/", &mut nothing);
+        read.map_or_else(
+            |_| Vec::new(),
+            |reading| reading.workflow().phases.iter().map(|phase| phase.id.to_string()).collect(),
+        )
     }
 
     /// The text, with the agent where one is to be named.
     pub(crate) fn text(&self, agent: Option<&str>) -> String {
+        let ids = self.ids();
         let mut text =
             format!("# Made from {} by Baton; `baton schema` describes every key.\n", self.made_from);
         let said = [
@@ -132,8 +153,13 @@ impl Draft {
                 let _ = writeln!(text, "{key} = {}", quoted(value));
             }
         }
-        for phase in &self.phases {
+        for (at, phase) in self.phases.iter().enumerate() {
             text.push_str("\n[[phases]]\n");
+            if let Some(id) =
+                ids.get(at).filter(|_| self.phases.iter().any(|other| other.after.contains(&at)))
+            {
+                let _ = writeln!(text, "id = {}", quoted(id));
+            }
             if let Some(title) = &phase.title {
                 let _ = writeln!(text, "title = {}", quoted(title));
             }
@@ -148,6 +174,11 @@ impl Draft {
             }
             if let Some(verify) = &phase.verify {
                 let _ = writeln!(text, "verify = {}", quoted(verify));
+            }
+            let before: Vec<String> =
+                phase.after.iter().filter_map(|at| ids.get(*at)).map(|id| quoted(id)).collect();
+            if !before.is_empty() {
+                let _ = writeln!(text, "depends_on = [{}]", before.join(", "));
             }
             if let Some((file, section)) = &phase.context {
                 let _ = writeln!(
@@ -187,6 +218,47 @@ fn within_or(path: &Path, folder: &Path) -> anyhow::Result<String> {
 
 fn objective(item: &Item) -> DraftObjective {
     DraftObjective { description: item.text.clone(), files: item.files.clone(), verify: item.verify.clone() }
+}
+
+/// The open sections that each one comes after: all before it, unless a line `depends: …` says otherwise. One that comes after
+/// another comes after all before that as well, and names only the last of them.
+fn order(plan: &Plan, open: &[&Section], name: &str) -> Result<Vec<Vec<usize>>, Usage> {
+    let mut orders: Vec<Vec<usize>> = Vec::new();
+    for (at, section) in open.iter().enumerate() {
+        let order = match &section.depends {
+            None => by_place(at, open),
+            Some(named) => {
+                let mut order = Vec::new();
+                for heading in named {
+                    let is_it = |other: &Section| other.heading.eq_ignore_ascii_case(heading);
+                    if !plan.sections.iter().any(is_it) {
+                        return Err(Usage(format!(
+                            "{name}: `depends:` below \"{}\" names the heading \"{heading}\", which has no boxes; it takes \
+                             headings of the plan, or `none`",
+                            section.heading
+                        )));
+                    }
+                    // One whose boxes are all ticked is done.
+                    order.extend(open.iter().position(|other| is_it(other)));
+                }
+                order
+            }
+        };
+        orders.push(order);
+    }
+    Ok(orders)
+}
+
+/// What a section comes after that says nothing of it.
+fn by_place(at: usize, open: &[&Section]) -> Vec<usize> {
+    let mut order = Vec::new();
+    for before in (0..at).rev() {
+        order.insert(0, before);
+        if open[before].depends.is_none() {
+            break;
+        }
+    }
+    order
 }
 
 /// Commands that must all exit 0, as one.

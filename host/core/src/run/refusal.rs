@@ -1,9 +1,10 @@
 //! Calls that an agent was not allowed: shown, counted, and seen by the policy.
 
-use crate::facts::{Channel, Signal};
+use crate::facts::{Channel, Refusal, RefusalKind, Signal};
 use crate::notice::Notice;
 
 use super::Run;
+use super::session::REFUSED_SHOWN;
 
 /// The code of their signals.
 const REFUSED: &str = "permission-refused";
@@ -29,7 +30,11 @@ impl Run {
             1 => format!("refused: {text}"),
             times => format!("refused ({times} so far): {text}"),
         };
-        let (session, what) = (session.id.clone(), session.last.clone());
-        self.notify(Notice::Activity { phase, session, what });
+        let refusal = Refusal { kind: RefusalKind::Call, target: text };
+        if session.refusals.len() < REFUSED_SHOWN && !session.refusals.contains(&refusal) {
+            session.refusals.push(refusal.clone());
+        }
+        let session = session.id.clone();
+        self.notify(Notice::Refused { phase, session, refusal });
     }
 }

@@ -37,8 +37,8 @@ const READS: usize = 1024;
 const LAST_BYTES: usize = 200;
 /// A path or address that is read is remembered as it is up to here, and by its digest beyond (D1).
 const READ_BYTES: usize = 128;
-/// What a sandbox did not give is shown up to this many.
-const REFUSED_SHOWN: usize = 20;
+/// Refusals that are kept for each session.
+pub(super) const REFUSED_SHOWN: usize = 20;
 
 /// A signal with its place in time.
 #[derive(Clone, Debug, PartialEq)]
@@ -94,6 +94,8 @@ pub(super) struct Session {
     pub(super) nudges: u32,
     /// Calls that it was not allowed.
     pub(super) refused: u32,
+    /// Retries that its agent has made by itself since its prompt began.
+    pub(super) retries: u32,
     /// Splits that it asked for and did not get, and what its next prompt says of the newest.
     pub(super) declined: u32,
     pub(super) decline: Option<String>,
@@ -112,8 +114,8 @@ pub(super) struct Session {
     /// When its turn under way began.
     turn_began: UnixMs,
     pub(super) past_compactions: VecDeque<PastCompaction>,
-    /// What its sandbox did not give, the first of it.
-    pub(super) sandbox_refused: Vec<Refusal>,
+    /// What its sandbox, its role and the host refused it, the first of it.
+    pub(super) refusals: Vec<Refusal>,
     compacted_at_turn: Option<u32>,
     used_before_compaction: Option<u64>,
     reads: BTreeSet<String>,
@@ -164,6 +166,7 @@ impl Session {
             done: 0,
             nudges: 0,
             refused: 0,
+            retries: 0,
             declined: 0,
             decline: None,
             lost_context: false,
@@ -176,7 +179,7 @@ impl Session {
             turns_taken: VecDeque::new(),
             turn_began: at,
             past_compactions: VecDeque::new(),
-            sandbox_refused: Vec::new(),
+            refusals: Vec::new(),
             compacted_at_turn: None,
             used_before_compaction: None,
             reads: BTreeSet::new(),
@@ -195,6 +198,7 @@ impl Session {
     /// A prompt begins: what was said for the one before is not this one's answer.
     pub(super) fn begin_prompt(&mut self, at: UnixMs) {
         self.prompts += 1;
+        self.retries = 0;
         self.answer_bytes = 0;
         self.answer_tail.clear();
         self.is_apart = false;
@@ -337,8 +341,8 @@ impl Session {
                 );
             }
             AgentEvent::Refused(refusal) => {
-                if self.sandbox_refused.len() < REFUSED_SHOWN {
-                    self.sandbox_refused.push(refusal.clone());
+                if self.refusals.len() < REFUSED_SHOWN {
+                    self.refusals.push(refusal.clone());
                 }
                 self.notice(seq, at, refusal.signal());
             }

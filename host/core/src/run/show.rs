@@ -261,6 +261,7 @@ fn session_row(session: &Session) -> SessionRow {
         warned: session.warned,
         last: session.last.clone(),
         billed: session.billed,
-        refused: session.sandbox_refused.clone(),
+        refused: session.refusals.clone(),
+        refused_calls: session.refused,
     }
 }

@@ -142,6 +142,9 @@ impl Run {
             }
             AgentEvent::ApprovalResolved { allowed: false } => self.call_refused(p),
             AgentEvent::Signal(signal) if signal.channel != crate::facts::Channel::ToolOutput => {
+                if signal.retrying {
+                    self.agent_retries(p, signal);
+                }
                 self.assess_at_work(p, Occasion::Signal);
             }
             AgentEvent::Compacted { trigger, before_tokens, after_tokens } => {

@@ -23,7 +23,9 @@ mod shape;
 mod values;
 
 pub use problem::{Problem, WorkflowError};
+pub use roles::is_command_pattern;
 pub use rules::{rules_file, rules_schema};
+pub use values::is_variable_name;
 
 pub(super) use problem::suggest;
 pub(super) use shape::TURNS_MAX;

@@ -79,6 +79,18 @@ fn notices() -> Vec<Notice> {
             session: session(),
             refusal: Refusal { kind: RefusalKind::Network, target: "evil.example:443".into() },
         },
+        Notice::AgentRetries {
+            phase: phase(),
+            session: session(),
+            code: "authentication_failed".into(),
+            status: Some(401),
+            text: "the agent retries by itself: 1 of 10, in 523 ms".into(),
+        },
+        Notice::Refused {
+            phase: phase(),
+            session: session(),
+            refusal: Refusal { kind: RefusalKind::Call, target: "Bash make test".into() },
+        },
         Notice::Warned {
             phase: phase(),
             session: session(),

@@ -7,7 +7,7 @@ use super::check::{Cast, Checker, join};
 use super::problem::suggest;
 use super::sandbox;
 use super::shape::{At, PhaseShape, RoleShape, ServerShape};
-use super::values::{ID_RULE, is_id, is_variable};
+use super::values::{ID_RULE, is_id, is_variable_name};
 use crate::ids::RoleName;
 use crate::workflow::{AgentError, AgentKind, AgentPlace, EXECUTOR, Permission, Role, RoleServer, turns};
 
@@ -66,7 +66,7 @@ impl Checker<'_, '_> {
     /// one alone goes.
     pub(super) fn role_over(&mut self, place: &str, before: Role, shape: RoleShape) -> Role {
         let named = shape.agent.as_ref().map(|agent| self.agent(place, agent));
-        for variable in shape.env.iter().filter(|variable| !is_variable(variable.get())) {
+        for variable in shape.env.iter().filter(|variable| !is_variable_name(variable.get())) {
             let what = format!("`env` {place} names \"{}\"", variable.get().escape_debug());
             let hint = "give the names of variables alone, without values: env = [\"MY_TOKEN\"]";
             self.problems.at(variable.span(), "env", what, hint);
@@ -84,7 +84,7 @@ impl Checker<'_, '_> {
             }
         };
         if let Some(allow) = &shape.allow
-            && let Some(wrong) = allow.get().iter().find(|pattern| !is_pattern(pattern))
+            && let Some(wrong) = allow.get().iter().find(|pattern| !is_command_pattern(pattern))
         {
             let what = format!("`allow` {place} has the pattern \"{}\"", wrong.escape_debug());
             let hint = "begin with the name of a program, on one line: allow = [\"cargo test*\"]";
@@ -285,8 +285,8 @@ pub(super) fn role_hint(name: &str, roles: &BTreeMap<RoleName, Role>) -> String 
     format!("{} Or declare it: [roles.{}]", suggest(name, known), name.escape_debug())
 }
 
-/// Whether a pattern names the program that it allows.
-fn is_pattern(pattern: &str) -> bool {
+/// Whether a pattern of `allow` names the program that it allows.
+pub fn is_command_pattern(pattern: &str) -> bool {
     let pattern = pattern.trim();
     pattern.len() <= 1000
         && pattern.starts_with(|c: char| c.is_ascii_alphanumeric() || "./_".contains(c))

@@ -17,7 +17,7 @@ pub(super) fn is_id(text: &str) -> bool {
 }
 
 /// Whether a text can name an environment variable.
-pub(super) fn is_variable(text: &str) -> bool {
+pub fn is_variable_name(text: &str) -> bool {
     let first_fits = text.bytes().next().is_some_and(|b| b.is_ascii_alphabetic() || b == b'_');
     first_fits && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
 }

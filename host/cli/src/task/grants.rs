@@ -1,0 +1,133 @@
+//! What the command line gives the agents of a run beyond what its roles say: variables, commands, a permission.
+
+use baton_runtime::core::Workflow;
+use baton_runtime::core::workflow::Permission;
+use baton_runtime::core::workflow::file::{is_command_pattern, is_variable_name};
+use clap::{Args, ValueEnum};
+
+/// `--env`, of every command that starts agents.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct HandedOver {
+    /// Hand this variable of your environment to the agents; may be given several times
+    #[arg(long, value_name = "NAME", value_parser = variable)]
+    pub(crate) env: Vec<String>,
+}
+
+/// What a new run gives its agents. A run that is resumed keeps what it began with.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct Grants {
+    #[command(flatten)]
+    handed_over: HandedOver,
+    /// Let the agents run this command without asking, beside what they are allowed already: 'make test',
+    /// 'npm run *' (`*` stands for words of their own); may be given several times
+    #[arg(long, value_name = "COMMAND", value_parser = command_pattern)]
+    allow: Vec<String>,
+    /// What the agents may do without asking [default: the file's, else edit]
+    #[arg(long, value_enum, value_name = "LEVEL")]
+    permission: Option<PermissionLevel>,
+}
+
+/// `--permission`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum PermissionLevel {
+    /// Read the workspace
+    ReadOnly,
+    /// Read and edit files of the workspace
+    Edit,
+    /// Whatever the agent's own sandbox allows, commands included
+    Full,
+}
+
+impl From<PermissionLevel> for Permission {
+    fn from(level: PermissionLevel) -> Self {
+        match level {
+            PermissionLevel::ReadOnly => Permission::ReadOnly,
+            PermissionLevel::Edit => Permission::Edit,
+            PermissionLevel::Full => Permission::Full,
+        }
+    }
+}
+
+fn variable(text: &str) -> Result<String, String> {
+    match is_variable_name(text) {
+        true => Ok(text.to_owned()),
+        false => Err("give the name of a variable alone, without its value: --env MY_TOKEN".to_owned()),
+    }
+}
+
+fn command_pattern(text: &str) -> Result<String, String> {
+    match is_command_pattern(text) {
+        true => Ok(text.to_owned()),
+        false => Err("begin with the name of a program, on one line: --allow 'make test'".to_owned()),
+    }
+}
+
+impl Grants {
+    /// Gives it to every role.
+    pub(crate) fn give(&self, workflow: &mut Workflow) {
+        let add = |known: &mut Vec<String>, more: &[String]| {
+            let new: Vec<String> = more.iter().filter(|one| !known.contains(one)).cloned().collect();
+            known.extend(new);
+        };
+        for role in workflow.roles.values_mut() {
+            add(&mut role.env, &self.handed_over.env);
+            add(&mut role.allow, &self.allow);
+            role.permission = self.permission.map_or(role.permission, Permission::from);
+        }
+    }
+
+    /// The flags and their values, as they were typed.
+    pub(crate) fn words(&self) -> Vec<String> {
+        let flags = |flag: &'static str, values: &[String]| -> Vec<String> {
+            values.iter().flat_map(|value| [flag.to_owned(), value.clone()]).collect()
+        };
+        let mut words = flags("--env", &self.handed_over.env);
+        words.extend(flags("--allow", &self.allow));
+        words.extend(
+            self.permission
+                .and_then(|level| level.to_possible_value())
+                .into_iter()
+                .flat_map(|value| ["--permission".to_owned(), value.get_name().to_owned()]),
+        );
+        words
+    }
+
+    /// The flags that give a role of this run something that it began without.
+    pub(crate) fn beyond(&self, run: &Workflow) -> Vec<&'static str> {
+        let lacks = |known: fn(&baton_runtime::core::workflow::Role) -> &Vec<String>, wanted: &[String]| {
+            run.roles.values().any(|role| wanted.iter().any(|one| !known(role).contains(one)))
+        };
+        let level = self.permission.map(Permission::from);
+        let is_other = level.is_some_and(|level| run.roles.values().any(|role| role.permission != level));
+        [
+            ("--env", lacks(|role| &role.env, &self.handed_over.env)),
+            ("--allow", lacks(|role| &role.allow, &self.allow)),
+            ("--permission", is_other),
+        ]
+        .into_iter()
+        .filter_map(|(flag, differs)| differs.then_some(flag))
+        .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Typed {
+        #[command(flatten)]
+        grants: Grants,
+    }
+
+    #[test]
+    fn flags_are_held_to_what_a_role_would_be_and_said_again_as_typed() {
+        let typed = ["x", "--env", "MY_TOKEN", "--allow", "npm run *", "--permission", "read-only"];
+        assert_eq!(Typed::try_parse_from(typed).unwrap().grants.words(), typed[1..]);
+        for wrong in [["x", "--env", "A=1"], ["x", "--allow", "$(x)"], ["x", "--permission", "write"]] {
+            assert!(Typed::try_parse_from(wrong).is_err(), "{wrong:?}");
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! What the command line gives a run beyond its sentence or file: a check that is found, variables, commands, another agent.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+
+use baton_runtime::core::facts::RefusalKind;
+
+use crate::support::{Ended, Stage};
+
+const PLAYED: [&str; 4] = ["--agent", "rehearsal", "--script", "../script.toml"];
+
+/// A stage whose rehearsal plays these steps for the sentence "Write h.txt".
+fn stage(steps: &str) -> Stage {
+    let stage = Stage::new();
+    stage.write(
+        "script.toml",
+        format!("window_tokens = 100000\n[objectives.write-h-txt]\nsteps = [{steps}]\n"),
+    );
+    stage
+}
+
+fn writes() -> Stage {
+    stage("{ write = \"h.txt\", content = \"done\" }, { say = \"h.txt is written, as it was asked for.\" }")
+}
+
+/// `baton` in the workspace, as a person would call it, with these variables.
+fn with(stage: &Stage, arguments: &[&str], variables: &[(&str, &str)]) -> Ended {
+    let mut command = stage.command(&[]);
+    command.args(arguments).current_dir(&stage.workspace).arg("--state-dir").arg(stage.state_root());
+    command.envs(variables.iter().copied()).output().unwrap().into()
+}
+
+fn baton(stage: &Stage, arguments: &[&str]) -> Ended {
+    with(stage, arguments, &[])
+}
+
+#[test]
+fn a_sentence_is_checked_by_the_tests_of_the_project_unless_it_is_to_be_without() {
+    let stage = writes();
+    fs::write(stage.workspace.join("Makefile"), "test:\n\ttest -s h.txt\n").unwrap();
+    let ended = baton(&stage, &[&["do", "Write h.txt"][..], &PLAYED].concat()).expect(0);
+    let ended = ended.says(&["check: `make test` was found here", "--no-check"]);
+    assert!(!ended.stderr.contains("found:"), "{}", ended.stderr);
+    assert_eq!(stage.story().view.phases[0].verified, Some(true));
+    let without = baton(&stage, &[&["do", "Write h.txt", "--no-check"][..], &PLAYED].concat()).expect(0);
+    assert!(!without.stderr.contains("check:"), "{}", without.stderr);
+    assert_eq!(stage.story().view.phases[0].verified, None);
+    baton(&stage, &["do", "Write h.txt", "--no-check", "--check", "true"]).expect(2).says(&["--no-check"]);
+}
+
+#[test]
+fn a_call_that_a_role_refused_is_in_the_report_and_in_what_programs_read() {
+    let stage = stage(
+        "{ ask = \"Bash make test\" }, { ask = \"Bash make test\" }, { write = \"h.txt\", content = \"done\" }, \
+         { say = \"h.txt is written, as it was asked for.\" }",
+    );
+    let ended = baton(&stage, &[&["do", "Write h.txt"][..], &PLAYED].concat()).expect(0);
+    let ended = ended.says(&["refused", "its role does not allow it", "--allow 'make test'"]);
+    assert!(ended.stdout.contains(" calls by a role: Bash make test\n"), "{}", ended.stdout);
+    let report = stage.baton(&["report"]).expect(0).stdout;
+    assert!(report.contains("not allowed by its role: to call Bash make test"), "{report}");
+    let json = stage.baton(&["status", "--format", "json"]).expect(0).stdout;
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let session = &json["view"]["phases"][0]["sessions"][0];
+    // Each time is counted, and each call named once.
+    assert!(
+        session["refused_calls"].as_u64() >= Some(2) && session["refused"][0]["kind"] == "call",
+        "{json}"
+    );
+    let refused = &stage.story().view.phases[0].sessions[0].refused;
+    assert!(refused.len() == 1 && refused[0].kind == RefusalKind::Call, "{refused:?}");
+}
+
+/// A program that needs a variable, and writes what it holds.
+fn needy() -> Stage {
+    let stage = Stage::new();
+    let agent = stage.workspace.join("agent.sh");
+    fs::write(
+        &agent,
+        "#!/bin/sh\ncat > /dev/null\ntest -n \"$MY_TOKEN\" || { echo 'MY_TOKEN is missing' >&2; exit 3; }\n\
+         echo \"It is $MY_TOKEN.\" > h.txt\necho 'h.txt is written.'\necho 'Done: write-h-txt'\n",
+    )
+    .unwrap();
+    fs::set_permissions(&agent, fs::Permissions::from_mode(0o755)).unwrap();
+    stage
+}
+
+#[test]
+fn a_variable_is_handed_over_when_a_run_begins_and_when_it_is_answered() {
+    let needs = ["do", "Write h.txt", "--check", "test -s h.txt", "--agent", "process:./agent.sh"];
+    let variables = [("MY_TOKEN", "seven")];
+    let stage = needy();
+    with(&stage, &[&needs[..], &["--env", "MY_TOKEN"]].concat(), &variables).expect(0);
+    assert_eq!(stage.read("h.txt"), "It is seven.\n");
+
+    let stage = needy();
+    with(&stage, &needs, &variables).expect(5);
+    with(&stage, &["answer", "retry", "--env", "MY_TOKEN"], &variables).expect(2).says(&["--resume"]);
+    with(&stage, &["answer", "retry", "--resume", "--env", "MY_TOKEN"], &variables).expect(0);
+    assert_eq!(stage.read("h.txt"), "It is seven.\n");
+
+    baton(&stage, &["do", "Write x.txt", "--env", "A=1"]).expect(2).says(&["--env MY_TOKEN"]);
+    baton(&stage, &["do", "Write x.txt", "--allow", "$(x)"]).expect(2).says(&["--allow 'make test'"]);
+}
+
+#[test]
+fn a_command_that_is_allowed_is_in_the_plan_of_the_run() {
+    let stage = Stage::new();
+    let plan =
+        ["do", "Write h.txt", "--agent", "claude", "--allow", "make lint", "--env", "MY_TOKEN", "--dry-run"];
+    let planned = baton(&stage, &plan).expect(0).stdout;
+    assert!(planned.contains("make lint"), "{planned}");
+    let reads = baton(&stage, &[&plan[..], &["--permission", "read-only"]].concat()).expect(0).stdout;
+    assert!(reads.contains("read-only: reads the workspace"), "{reads}");
+}
+
+// D8
+#[test]
+fn another_agent_takes_over_a_run_that_none_has_worked_on() {
+    let stage = writes();
+    baton(&stage, &["do", "Write h.txt", "--agent", "acp:/nowhere/agent"]).expect(5);
+    let first = stage.story().view.run;
+    let ended = baton(&stage, &[&["do", "Write h.txt"][..], &PLAYED].concat()).expect(0);
+    ended.says(&["began without `--agent rehearsal`", "no agent has worked on it yet", "is set aside"]);
+    assert_ne!(stage.story().view.run, first);
+    assert_eq!(stage.read("h.txt"), "done\n");
+}
+
+// D8
+#[test]
+fn another_agent_never_goes_on_in_silence_with_the_run_of_the_first() {
+    let stage = writes();
+    let fails = ["do", "Write h.txt", "--check", "false"];
+    baton(&stage, &[&fails[..], &PLAYED].concat()).expect(5);
+    let other = ["--agent", "acp:./my agent", "--allow", "make *"];
+    let restart = "baton do 'Write h.txt' --check false --agent 'acp:./my agent' --allow 'make *' --restart";
+    let ended = baton(&stage, &[&fails[..], &other].concat()).expect(5);
+    ended.says(&["It began without `--agent 'acp:./my agent' --allow 'make *'`", restart]);
+    baton(&stage, &["answer", "retry"]).expect(0);
+    let ended = baton(&stage, &[&fails[..], &other].concat()).expect(2);
+    ended.says(&["goes on with what it began with", restart]);
+    // The same flags as before are no other run.
+    let same = baton(&stage, &[&fails[..], &PLAYED].concat()).expect(5);
+    assert!(!same.stderr.contains("began without"), "{}", same.stderr);
+}
