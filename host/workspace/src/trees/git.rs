@@ -13,6 +13,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::Command;
 
 use super::TreeError;
+use crate::git_links::without_content;
 use crate::git_view::{GitView, Repository};
 
 /// Writing a large work tree takes a minute on a slow disk; a git that takes longer than this hangs.
@@ -35,7 +36,8 @@ const STALE_LOCK: Duration = Duration::from_secs(60);
 /// Nothing is signed, what a merge comes to does not depend on a person's taste, and git does not go into submodules. Filters
 /// and merge drivers of the user's own configuration do run: without them the files would not be the ones that a checkout
 /// gives. Those that the repository names do not (`git_view.rs`).
-const SETTINGS: [&str; 12] = [
+const SETTINGS: [&str; 13] = [
+    "core.logAllRefUpdates=false",
     "core.safecrlf=false",
     "core.splitIndex=false",
     "commit.gpgSign=false",
@@ -235,7 +237,7 @@ impl Call<'_> {
             "" => String::from_utf8_lossy(&ended.answer).trim().to_owned(),
             complaint => complaint.to_owned(),
         };
-        TreeError::Git { call: words.join(" "), at: self.git.at.clone(), said }
+        TreeError::Git { call: words.join(" "), at: self.git.at.clone(), said: without_content(&said) }
     }
 }
 
