@@ -18,8 +18,6 @@ use crate::git_links::{AcceptedLinks, without_content};
 /// What a repository shares among its work trees, without `config`, `hooks` and `worktrees`. `lfs` is where git-lfs keeps
 /// the contents of large files.
 const SHARED: [&str; 6] = ["info", "lfs", "objects", "packed-refs", "refs", "reftable"];
-/// In the place of the reflogs of the repository: the host writes none there, because agents can exchange the files.
-const LOGS: &str = "logs";
 /// Commits whose parents the repository does not have. Copied, because git quotes a line that it does not understand.
 const SHALLOW: &str = "shallow";
 /// A repository has fewer of them.
@@ -147,7 +145,6 @@ impl GitView {
         for name in SHARED {
             hold_link(&folder.join(name), &repository.common_dir.join(name))?;
         }
-        hold_folder(&folder.join(LOGS))?;
         hold_shallow(&folder.join(SHALLOW), &repository.common_dir.join(SHALLOW))?;
         hold_file(&folder.join("config"), &settings.file())?;
         let empty_tree = if settings.is_sha256() { EMPTY_TREE_SHA256 } else { EMPTY_TREE };
@@ -168,16 +165,6 @@ pub(crate) fn base(at: &Path) -> Command {
     let mut git = Command::new("git");
     git.arg("--no-pager").args(arguments()).current_dir(at).env_clear().envs(environment());
     git
-}
-
-/// A folder of the host's own. A link in its place goes.
-fn hold_folder(folder: &Path) -> io::Result<()> {
-    match folder.symlink_metadata() {
-        Ok(meta) if meta.is_dir() => return Ok(()),
-        Ok(_) => fs::remove_file(folder)?,
-        Err(_) => {}
-    }
-    fs::create_dir(folder)
 }
 
 /// A copy, if it is a list of commits.
