@@ -165,6 +165,7 @@ impl Call<'_> {
     async fn attempt(&self) -> Result<Ended, TreeError> {
         let failed = |source| TreeError::NoGit { at: self.git.at.clone(), source };
         let mut child = self.git.command(&self.arguments).spawn().map_err(failed)?;
+        let mut group = Group { id: child.id(), ends_with_call: self.git.index.is_some() };
         let (input, answer, complaint) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let work = async {
             let write = async {
@@ -184,12 +185,13 @@ impl Call<'_> {
         };
         match tokio::time::timeout(LIMIT, work).await {
             Ok(Ok((status, answer, complaint))) => {
+                group.id = None;
                 let complaint = String::from_utf8_lossy(&complaint).trim().to_owned();
                 Ok(Ended { code: status.code(), answer, complaint })
             }
             Ok(Err(source)) => Err(failed(source)),
             Err(_) => {
-                let _ = child.start_kill();
+                group.ends_with_call = true;
                 Err(failed(io::Error::new(io::ErrorKind::TimedOut, format!("no answer within {LIMIT:?}"))))
             }
         }
@@ -238,6 +240,23 @@ impl Call<'_> {
             complaint => complaint.to_owned(),
         };
         TreeError::Git { call: words.join(" "), at: self.git.at.clone(), said: without_content(&said) }
+    }
+}
+
+/// The process group of a git under way, filters that it started included. What works on an index of its own leaves nothing half done and
+/// ends when nobody waits for it any more; another one comes to its end.
+struct Group {
+    id: Option<u32>,
+    ends_with_call: bool,
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        let id = self.id.filter(|_| self.ends_with_call).and_then(|id| i32::try_from(id).ok());
+        if let Some(group) = id.and_then(rustix::process::Pid::from_raw) {
+            // One that has just ended is ended. Git removes its locks on this signal.
+            let _ = rustix::process::kill_process_group(group, rustix::process::Signal::TERM);
+        }
     }
 }
 
