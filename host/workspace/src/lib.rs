@@ -37,7 +37,8 @@ pub use git_config::{COMMAND_KEYS, CommandKey};
 pub use issue::{Issue, issue};
 pub use repository::make_repository;
 pub use trees::{
-    Base, ChangeKind, Committing, Differences, DifferingFile, Landing, MAX_CONFLICTS, Merging, MovedBack, OnBranch, StatesDiffer, ToBranch, TreeError, Trees, Undoing, Undone, UndoneFile,
+    Base, ChangeKind, Committing, Differences, DifferingFile, Landing, MAX_CONFLICTS, MAX_FILE_BYTES,
+    Merging, MovedBack, OnBranch, StatesDiffer, ToBranch, TreeError, Trees, Undoing, Undone, UndoneFile,
     Verified,
 };
 pub use verify::{MAX_FINDINGS_BYTES, MAX_OUTPUT_BYTES, Verification};

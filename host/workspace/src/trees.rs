@@ -67,6 +67,9 @@ pub use undo::{ChangeKind, MovedBack, Undoing, Undone, UndoneFile};
 /// Conflicts that are named; a session that resolves them looks for itself anyway.
 pub const MAX_CONFLICTS: usize = 100;
 
+/// A file that is larger, holes included, is not committed: git reads all of it each time.
+pub const MAX_FILE_BYTES: u64 = 2 << 30;
+
 /// A name that is taken as it is has at most this many characters: it becomes a part of a path.
 const SLUG_CHARS_MAX: usize = 48;
 
@@ -172,6 +175,17 @@ pub enum TreeError {
     Nested {
         /// Which.
         path: String,
+    },
+    /// A file that is too large to be kept.
+    #[error(
+        "{path} has {bytes} bytes, and git would take minutes to keep it (Baton commits files of at most {} bytes): let .gitignore name it, or remove it",
+        MAX_FILE_BYTES
+    )]
+    TooLarge {
+        /// Which.
+        path: String,
+        /// Its apparent size.
+        bytes: u64,
     },
     /// A file goes through a command that only the repository names.
     #[error(

@@ -266,9 +266,12 @@ impl Trees {
         if let Some(place) = self.place_if_any(tree).await? {
             let is_in = match place.settle("Left after the merge\n").await {
                 Ok(tip) => place.holds(&tip, within).await?,
-                Err(TreeError::Unresolved { .. } | TreeError::Nested { .. } | TreeError::Filter { .. }) => {
-                    false
-                }
+                Err(
+                    TreeError::Unresolved { .. }
+                    | TreeError::Nested { .. }
+                    | TreeError::Filter { .. }
+                    | TreeError::TooLarge { .. },
+                ) => false,
                 Err(error) => return Err(error),
             };
             if !is_in {

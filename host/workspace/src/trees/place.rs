@@ -10,7 +10,7 @@ use baton_core::Tree;
 use baton_core::visible::visible_name;
 
 use super::git::{Git, path, records};
-use super::{Repo, TreeError, Trees};
+use super::{MAX_FILE_BYTES, Repo, TreeError, Trees};
 use crate::git_config::filter_of;
 use crate::git_links::AcceptedLinks;
 use crate::git_view::{GitView, Repository};
@@ -186,6 +186,7 @@ impl Place {
     pub(super) async fn gather(&self, git: &Git, own_of: Option<&str>) -> Result<(), TreeError> {
         look_at_all(git).await?;
         self.expect_own_filters(git).await?;
+        self.expect_moderate(git).await?;
         let within = self.repositories_within(git).await?;
         let but_these = within.iter().map(|path| spec(":(top,exclude,literal)", path));
         let work = self.work_to_add(git).await?;
@@ -200,6 +201,22 @@ impl Place {
             }
         }
         self.expect_whole(git).await
+    }
+
+    /// Refuses files that are new or changed and too large for git to take.
+    async fn expect_moderate(&self, git: &Git) -> Result<(), TreeError> {
+        let listed = git.call(&["ls-files", "-mo", "--exclude-standard", "-z", "--"]).and_all(self.work());
+        records(&listed.bytes().await?).map(path).try_for_each(|file| self.expect_moderate_file(&file))
+    }
+
+    /// Refuses a file that is too large for git to take.
+    pub(super) fn expect_moderate_file(&self, file: &Path) -> Result<(), TreeError> {
+        match self.top().join(file).symlink_metadata() {
+            Ok(meta) if meta.is_file() && meta.len() > MAX_FILE_BYTES => {
+                Err(TreeError::TooLarge { path: self.shown(file), bytes: meta.len() })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Refuses files that go through a filter which the repository names and the user does not. It is not run, since
