@@ -228,6 +228,7 @@ impl Host {
             machine: begun.machine.clone(),
             of_commands: begun.scribe.run().workflow().sandbox_of_commands(),
             ordinal: AtomicU64::new(1),
+            remaining: Default::default(),
         });
         let parts = Parts {
             passes,
