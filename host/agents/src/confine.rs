@@ -9,7 +9,7 @@ use baton_core::SessionId;
 use baton_core::action::SpawnSpec;
 use baton_core::facts::AgentEvent;
 use baton_core::workflow::{AgentKind, Role, RoleServer, Sandbox};
-use baton_sandbox::{Beside, Boundary, Refused, Settings, Wanted, found_on};
+use baton_sandbox::{Beside, Boundary, Refused, Remaining, Settings, Wanted, found_on};
 use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 
@@ -44,8 +44,9 @@ pub(crate) const SETTINGS: [&str; 22] = [
     "opencode.json",
 ];
 
-/// Of a repository: its settings, and what makes it another one. Its objects, its index and its branches are the work's.
-const REPOSITORY: [&str; 7] = [
+/// Of a repository: its settings, what makes it another one, and what git runs when the user goes on with a rebase. Its objects, its
+/// index and its branches are the work's.
+const REPOSITORY: [&str; 10] = [
     ".git/config",
     ".git/config.worktree",
     ".git/hooks",
@@ -53,7 +54,36 @@ const REPOSITORY: [&str; 7] = [
     ".git/modules",
     ".git/worktrees",
     ".git/commondir",
+    ".git/objects/info/alternates",
+    ".git/rebase-merge/git-rebase-todo",
+    ".git/sequencer/todo",
 ];
+/// Refs and branches of runs, and their reflogs. The host writes them while an agent works, so they are kept and never taken away.
+const OF_RUNS: [&str; 4] = ["refs/baton", "refs/heads/baton", "logs/refs/baton", "logs/refs/heads/baton"];
+/// Folders that are made before a boundary opens, so that they can be mounted: one that appeared later would be the user's or the
+/// host's as well as an agent's. Git removes the folder of its work trees when it is empty, so it gets an entry that git takes for a
+/// locked work tree without a folder; no work tree has a name that begins with a dot.
+const MADE: [&str; 4] = ["hooks", "info", "modules", "worktrees/.baton"];
+/// What can be written, and is not exchanged: the host reads and writes through it while agents work.
+const ANCHORS: [&str; 6] =
+    [".git/logs", ".git/logs/HEAD", ".git/objects", ".git/refs", ".git/refs/heads", ".git/reftable"];
+/// What git replaces itself, or may have to make. The user may have links there; an agent makes none.
+const PLAIN: [&str; 12] = [
+    ".git/HEAD",
+    ".git/index",
+    ".git/lfs",
+    ".git/logs",
+    ".git/logs/HEAD",
+    ".git/objects",
+    ".git/objects/info",
+    ".git/objects/pack",
+    ".git/packed-refs",
+    ".git/refs",
+    ".git/reftable",
+    ".git/shallow",
+];
+/// The settings of a repository are not larger.
+const MAX_SETTINGS_BYTES: u64 = 1 << 20;
 /// The folder of Baton's, in which agents report.
 const OWN: &str = ".baton";
 /// Packages of programs that are installed with npm.
@@ -103,6 +133,8 @@ pub struct Ground<'a> {
     pub environment: &'a BTreeMap<OsString, OsString>,
     /// Folders of the host's that nobody inside sees.
     pub hidden: Vec<PathBuf>,
+    /// Gets what could not be taken away after the session.
+    pub remaining: Remaining,
 }
 
 impl<'a> Ground<'a> {
@@ -139,8 +171,16 @@ impl<'a> Ground<'a> {
 
     fn wanted(self, sandbox: &'a Sandbox, targets: Vec<baton_core::workflow::Target>) -> Wanted<'a> {
         let (home, path) = (self.home(), self.variable("PATH"));
-        let protect = self.protected(sandbox);
+        self.make_ready();
+        let mut protect = self.protected(sandbox);
         let mut planted = protect.clone();
+        protect.extend(OF_RUNS.map(|path| Path::new(".git").join(path)));
+        let of_repository = |paths: &[&str]| match self.tree.join(".git").is_dir() {
+            true => paths.iter().map(PathBuf::from).collect(),
+            false => Vec::new(),
+        };
+        let (mut anchors, plain) = (of_repository(&ANCHORS), of_repository(&PLAIN));
+        anchors.extend(self.reflog());
         // A bare repository among the files is one for whoever runs git there next; without its HEAD it is none.
         planted.push(PathBuf::from("HEAD"));
         if !self.tree.join(".git").exists() {
@@ -158,11 +198,52 @@ impl<'a> Ground<'a> {
             programs: Vec::new(),
             settings: Vec::new(),
             protect,
+            anchors,
+            plain,
             planted,
             beside,
             hidden: self.hidden,
             mounts: false,
+            remaining: self.remaining,
         }
+    }
+
+    /// Makes what is mounted in the repository of the workspace, if it is one. What cannot be made is taken away if it appears.
+    fn make_ready(&self) {
+        let dot_git = self.workspace.join(".git");
+        if !dot_git.symlink_metadata().is_ok_and(|meta| meta.is_dir()) {
+            return;
+        }
+        MADE.iter().for_each(|folder| make_below(&dot_git, Path::new(folder)));
+        let locked = dot_git.join("worktrees/.baton/locked");
+        let mut options = std::fs::OpenOptions::new();
+        let _ = options.write(true).create_new(true).open(locked);
+        if !dot_git.join("reftable").exists() {
+            OF_RUNS.iter().for_each(|folder| make_below(&dot_git, Path::new(folder)));
+            for branches in self.branches().iter().flatten() {
+                make_below(&dot_git, branches);
+            }
+        }
+    }
+
+    /// The reflog of the branch that is checked out in the tree, which the host writes as well when it commits there.
+    fn reflog(&self) -> Option<PathBuf> {
+        let head = std::fs::read_to_string(self.tree.join(".git/HEAD")).ok()?;
+        let branch = Path::new(head.strip_prefix("ref: ")?.trim_end());
+        let is_plain = branch.components().all(|part| matches!(part, Component::Normal(_)));
+        is_plain.then(|| Path::new(".git/logs").join(branch))
+    }
+
+    /// The folders with the reflogs of the branches of the run, and with these, if the tree is one of the run.
+    fn branches(&self) -> Option<[PathBuf; 2]> {
+        let own = self.own_of_tree()?;
+        let run = self.tree.parent().and_then(Path::file_name)?;
+        let head = std::fs::read_to_string(self.workspace.join(own).join("HEAD")).unwrap_or_default();
+        // Another name, if the user has a branch of the first.
+        let all = ["refs/heads/baton-runs", "refs/heads/baton"].map(Path::new);
+        let is_its = |all: &&&Path| Path::new(head.trim_start_matches("ref: ")).starts_with(all);
+        let of_run = all.iter().find(is_its).unwrap_or(&all[1]).join(run);
+        Some([Path::new("logs").join(&of_run), of_run])
     }
 
     /// What stays as it is in the tree: what others would run or be judged by.
@@ -177,6 +258,7 @@ impl<'a> Ground<'a> {
         });
         let mut paths: Vec<PathBuf> =
             of_agents.chain(of_repository).map(PathBuf::from).chain(of_workflow).collect();
+        paths.extend(named_by_settings(self.tree));
         // A link leads to what is really read. The link itself cannot be held; one that is exchanged is put back.
         let real = |path: &PathBuf| {
             let real = self.tree.join(path).canonicalize().ok()?;
@@ -189,20 +271,30 @@ impl<'a> Ground<'a> {
         paths
     }
 
+    /// What the repository of the workspace has for this work tree alone, from the workspace; nothing if it is none of its work trees.
+    fn own_of_tree(&self) -> Option<PathBuf> {
+        // The host has just written it, where it was changed.
+        let link = std::fs::read_to_string(self.tree.join(".git")).ok()?;
+        let own = Path::new(link.strip_prefix("gitdir: ")?.trim_end()).strip_prefix(self.workspace).ok()?;
+        (own.parent() == Some(Path::new(".git/worktrees"))).then(|| own.to_owned())
+    }
+
     /// The repository of a work tree, which lies in the workspace: what a commit on a branch of the run writes can be written,
     /// and the rest only be read.
     fn repository(&self) -> Vec<Beside> {
-        // The host has just written it, where it was changed.
-        let link = std::fs::read_to_string(self.tree.join(".git")).unwrap_or_default();
-        let own = link.strip_prefix("gitdir: ").map(|path| Path::new(path.trim_end()));
-        let worktrees = Path::new(".git/worktrees");
-        let Some(own) = own.and_then(|own| own.strip_prefix(self.workspace).ok()) else { return Vec::new() };
-        if own.parent() != Some(worktrees) {
-            return Vec::new();
+        let Some(own) = self.own_of_tree() else { return Vec::new() };
+        let beside = |path: PathBuf, writable| {
+            let root = self.workspace.to_owned();
+            Beside { root, path, writable, fresh: false }
+        };
+        let in_git = |path: &Path| beside(Path::new(".git").join(path), true);
+        let mut written = vec![in_git(Path::new("objects"))];
+        if let Some([reflogs, branches]) = self.branches() {
+            // No part writes a folder that has branches of other runs: it could exchange that one. And no part writes the reflogs, which
+            // the host writes for all of them: its git appends to whatever is there.
+            written.push(Beside { fresh: true, ..in_git(&reflogs) });
+            written.push(in_git(&branches));
         }
-        let beside = |path: PathBuf, writable| Beside { root: self.workspace.to_owned(), path, writable };
-        let branches = ["objects", "refs/heads/baton", "logs/refs/heads/baton"];
-        let written = branches.map(|path| beside(Path::new(".git").join(path), true));
         let fixed = ["gitdir", "commondir", "config.worktree", "locked"];
         std::iter::once(beside(PathBuf::from(".git"), false))
             .chain(written)
@@ -231,6 +323,51 @@ impl<'a> Ground<'a> {
             return vec![Settings { folder, files, variable, kept, made: None }];
         }
         Vec::new()
+    }
+}
+
+/// What the settings of a repository name in its tree, and git runs or reads: the folder of hooks, more settings, and the `.git` of each
+/// submodule.
+fn named_by_settings(tree: &Path) -> Vec<PathBuf> {
+    let dot_git = tree.join(".git");
+    let values = |file: &Path, wanted: fn(&str) -> bool| {
+        let is_small = file.metadata().is_ok_and(|meta| meta.is_file() && meta.len() <= MAX_SETTINGS_BYTES);
+        let text = is_small.then(|| std::fs::read_to_string(file).ok()).flatten().unwrap_or_default();
+        let setting = |line: &str| {
+            // A section may stand on the same line.
+            let line = line.rsplit_once(']').map_or(line, |(_, rest)| rest);
+            let (key, value) = line.split_once('=')?;
+            wanted(&key.trim().to_lowercase()).then(|| PathBuf::from(value.trim().trim_matches('"')))
+        };
+        text.lines().filter_map(setting).collect::<Vec<_>>()
+    };
+    let settings = dot_git.join("config");
+    let hooks = values(&settings, |key| key == "hookspath").into_iter().flat_map(|folder| {
+        // Husky keeps there what runs the hooks above it.
+        let above = folder.file_name().is_some_and(|name| name == "_").then(|| folder.with_file_name(""));
+        [Some(tree.join(folder)), above.map(|above| tree.join(above))].into_iter().flatten()
+    });
+    let included = values(&settings, |key| key == "path").into_iter().map(|file| dot_git.join(file));
+    let submodules = values(&tree.join(".gitmodules"), |key| key == "path");
+    let submodules = submodules.into_iter().map(|folder| tree.join(folder).join(".git"));
+    let within = |path: PathBuf| {
+        let folder = path.parent()?.canonicalize().ok()?;
+        let within = folder.join(path.file_name()?).strip_prefix(tree).ok()?.to_owned();
+        (!within.as_os_str().is_empty() && path.symlink_metadata().is_ok()).then_some(within)
+    };
+    hooks.chain(included).chain(submodules).filter_map(within).collect()
+}
+
+/// Makes a folder below another one, through no link.
+fn make_below(root: &Path, path: &Path) {
+    let mut folder = root.to_owned();
+    for part in path.components() {
+        folder.push(part);
+        // One that is there is no error, and what is in its place is refused elsewhere.
+        let _ = std::fs::create_dir(&folder);
+        if !folder.symlink_metadata().is_ok_and(|meta| meta.is_dir()) {
+            return;
+        }
     }
 }
 

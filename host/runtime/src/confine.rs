@@ -15,7 +15,7 @@ use baton_agents::{Confined, Ground, SpawnError};
 use baton_core::action::SpawnSpec;
 use baton_core::workflow::{Role, Sandbox};
 use baton_core::{RunId, SessionId};
-use baton_sandbox::{Boundary, BoundaryError, Machine, Refused};
+use baton_sandbox::{Boundary, BoundaryError, Machine, Refused, Remaining};
 use baton_store::StateDir;
 use baton_workspace::Workspace;
 
@@ -45,6 +45,8 @@ pub(crate) struct Parts {
     pub(crate) of_commands: Sandbox,
     /// Makes names of folders unlike each other.
     pub(crate) ordinal: AtomicU64,
+    /// What agents have left in a tree and could not be taken away.
+    pub(crate) remaining: Remaining,
 }
 
 impl Parts {
@@ -106,7 +108,19 @@ impl Boundaries {
             own_exe: &parts.own_exe,
             environment: &parts.environment,
             hidden: vec![parts.state.root().to_owned()],
+            remaining: parts.remaining.clone(),
         }
+    }
+
+    /// Nothing starts where an agent has left what others would run, and it could not be taken away.
+    fn expect_nothing_remains(&self) -> Result<(), NotStarted> {
+        let remaining = self.0.remaining.paths();
+        let Some(first) = remaining.first() else { return Ok(()) };
+        let error = format!(
+            "an agent in a sandbox has made {}, which others would run, and it could not be renamed: look at it, remove it, and retry",
+            first.display()
+        );
+        Err(NotStarted { needs_a_person: true, error })
     }
 
     /// The boundary of a session, where its role has one.
@@ -116,6 +130,7 @@ impl Boundaries {
         role: &Role,
         tree: &Path,
     ) -> Result<Option<Confined>, NotStarted> {
+        self.expect_nothing_remains()?;
         if !role.sandbox.is_on() {
             return Ok(None);
         }

@@ -145,6 +145,7 @@ impl Host {
         let trees = self.trees(&run, &task_folder);
         let post = self.open_post(&trees, &task_folder)?;
         self.end_orphans()?;
+        self.note_links(&trees).await?;
         for blob in prepared.blobs {
             self.journal.put_blob(blob).map_err(self.cannot("cannot keep the policies"))?;
         }
@@ -185,6 +186,7 @@ impl Host {
 
         let task_folder = folded.run.task_folder().to_owned();
         let trees = self.trees(&run, &task_folder);
+        self.note_links(&trees).await?;
         for tree in folded.run.view(folded.last.1).iter().flat_map(project::live) {
             if let Err(error) = trees.open(&tree).await {
                 tracing::warn!("{error}");
@@ -226,6 +228,7 @@ impl Host {
             machine: begun.machine.clone(),
             of_commands: begun.scribe.run().workflow().sandbox_of_commands(),
             ordinal: AtomicU64::new(1),
+            remaining: Default::default(),
         });
         let parts = Parts {
             passes,
@@ -281,6 +284,13 @@ impl Host {
 
     fn trees(&self, run: &RunId, task_folder: &str) -> Trees {
         trees_of(&self.state, &self.workspace.clone().with_own_folder(task_folder), run)
+    }
+
+    /// Before the first agent of the run works in the repository.
+    async fn note_links(&self, trees: &Trees) -> Result<(), RuntimeError> {
+        let dir = self.state.path().to_owned();
+        let what = "cannot note the links in the git repository";
+        trees.note_links().await.map_err(|source| RuntimeError::State { what, dir, source: source.into() })
     }
 
     fn shelf(&self, run: &Run, trees: &Trees) -> Shelf {

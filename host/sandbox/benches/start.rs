@@ -53,10 +53,13 @@ fn start(machine: &Machine, level: SandboxLevel, root: &Path, tree: &Path) {
         programs: Vec::new(),
         settings: Vec::new(),
         protect: Vec::new(),
+        anchors: Vec::new(),
+        plain: Vec::new(),
         planted: Vec::new(),
         beside: Vec::new(),
         hidden: Vec::new(),
         mounts: false,
+        remaining: baton_sandbox::Remaining::default(),
     };
     let (boundary, _refused) = Boundary::open(wanted, machine).unwrap();
     let words = boundary.command();

@@ -14,7 +14,7 @@ use tokio::net::UnixListener;
 use tokio::task::JoinHandle;
 
 use crate::machine::{Machine, Missing};
-use crate::planted::Planted;
+use crate::planted::{Planted, Remaining};
 use crate::proxy;
 use crate::refusals::{Refused, Teller};
 #[cfg(target_os = "linux")]
@@ -50,6 +50,10 @@ pub struct Wanted<'a> {
     pub settings: Vec<Settings>,
     /// What stays as it is in the tree, relative to it.
     pub protect: Vec<PathBuf>,
+    /// What can be written in the tree and is not exchanged for something else, relative to it.
+    pub anchors: Vec<PathBuf>,
+    /// What of the tree is not made a link: one that appears is taken away.
+    pub plain: Vec<PathBuf>,
     /// What of it is taken away where it appears, since others would run it or be changed by it.
     pub planted: Vec<PathBuf>,
     /// What belongs to the tree and lies elsewhere.
@@ -58,6 +62,8 @@ pub struct Wanted<'a> {
     pub hidden: Vec<PathBuf>,
     /// The program mounts something itself.
     pub mounts: bool,
+    /// Gets what could not be taken away.
+    pub remaining: Remaining,
 }
 
 /// A folder of an agent's settings.
@@ -104,6 +110,7 @@ pub struct Boundary {
     folder: PathBuf,
     proxy: Option<JoinHandle<()>>,
     planted: Planted,
+    remaining: Remaining,
 }
 
 impl Drop for Boundary {
@@ -157,6 +164,7 @@ impl Boundary {
             hide: resolved(Some(&wanted.sandbox.hide), wanted.home, wanted.tree),
             masked: Vec::new(),
             protect: wanted.protect,
+            anchors: wanted.anchors,
             beside: wanted.beside,
             settings: Vec::new(),
             environment: Vec::new(),
@@ -172,7 +180,7 @@ impl Boundary {
         for settings in wanted.settings {
             lay(&mut spec, settings).map_err(failed("laying out the agent's settings", &folder))?;
         }
-        let planted = Planted::watch(wanted.tree, wanted.planted);
+        let planted = Planted::watch(wanted.tree, wanted.planted, wanted.plain);
         planted.note(&folder).map_err(failed("writing what is not there", &folder))?;
         let path = folder.join(SPEC);
         let digest = write(&path, &spec).map_err(failed("writing what is there", &path))?;
@@ -195,7 +203,10 @@ impl Boundary {
             crate::watch::watch(listener, spec, teller);
         }
         let own_exe = wanted.own_exe.to_owned();
-        Ok((Self { spec: path, digest, own_exe, level, folder, proxy, planted }, refused))
+        Ok((
+            Self { spec: path, digest, own_exe, level, folder, proxy, planted, remaining: wanted.remaining },
+            refused,
+        ))
     }
 
     /// What is called in the place of a program: the program, and what comes before the program's own name and arguments.
@@ -213,7 +224,7 @@ impl Boundary {
 
     /// Takes away what has appeared in the tree, once nobody is inside any more, and says what of it.
     pub fn sweep(&self) -> Vec<Refusal> {
-        self.planted.sweep()
+        self.planted.sweep(&self.remaining)
     }
 
     /// The private folder.

@@ -131,6 +131,10 @@ impl Laid {
         for beside in &spec.beside {
             laid.beside(beside)?;
         }
+        // First, so that what stays as it is lies over them.
+        for path in &spec.anchors {
+            laid.protect(tree.as_fd(), spec, path, Some(false))?;
+        }
         for path in &spec.protect {
             laid.protect(tree.as_fd(), spec, path, Some(true))?;
         }
@@ -200,6 +204,10 @@ impl Laid {
     fn beside(&mut self, beside: &crate::spec::Beside) -> anyhow::Result<()> {
         let root = folder(&beside.root)?;
         let Some(found) = beneath(root.as_fd(), &beside.path)? else { return Ok(()) };
+        if beside.fresh {
+            self.at("--tmpfs", &beside.root.join(&beside.path));
+            return Ok(());
+        }
         let option = if beside.writable { "--bind-fd" } else { "--ro-bind-fd" };
         Ok(self.descriptor(option, found.as_fd(), &beside.root.join(&beside.path))?)
     }
@@ -224,7 +232,9 @@ impl Laid {
                 self.anchored.push(above.clone());
             }
         }
-        if let Some(read_only) = read_only {
+        if let Some(read_only) = read_only
+            && (read_only || !self.anchored.iter().any(|anchored| anchored == path))
+        {
             self.mount(&found, spec, path, read_only)?;
             self.anchored.push(path.to_owned());
         }

@@ -26,7 +26,7 @@ mod watch;
 
 pub use boundary::{Boundary, BoundaryError, Settings, Wanted, found_on};
 pub use machine::{Machine, Missing};
-pub use planted::clear;
+pub use planted::{Remaining, clear};
 pub use refusals::Refused;
 pub use spec::{Beside, INSIDE};
 pub use stages::sandbox_main;

@@ -5,9 +5,11 @@
 //! What was not there is written down beside the boundary's folder, where nobody inside comes, so that a session that died
 //! with its host is swept by the next one.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use baton_core::facts::Refusal;
 use serde::{Deserialize, Serialize};
@@ -17,9 +19,9 @@ const RECORD: &str = ".not-there.json";
 /// What stands behind a name that was taken away.
 #[cfg(target_os = "linux")]
 const SUFFIX: &str = ".from-sandbox";
-/// Names that are tried, where the first are taken.
+/// Names that are tried if the first are taken; half of them are random, which nobody can take before.
 #[cfg(target_os = "linux")]
-const NAMES_MAX: u32 = 1000;
+const NAMES_MAX: u32 = 64;
 
 /// What was not there when a boundary was made.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,12 +30,35 @@ pub(crate) struct Planted {
     absent: Vec<PathBuf>,
     /// What was a link, and where it led.
     links: Vec<(PathBuf, PathBuf)>,
+    /// What was not a link and must not become one.
+    #[serde(default)]
+    plain: Vec<PathBuf>,
+}
+
+/// What could not be taken away, of all boundaries that share it.
+#[derive(Clone, Debug, Default)]
+pub struct Remaining(Arc<Mutex<BTreeSet<PathBuf>>>);
+
+impl Remaining {
+    /// The paths that are still there. One that was removed since is forgotten.
+    pub fn paths(&self) -> Vec<PathBuf> {
+        let mut paths = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        paths.retain(|path| path.symlink_metadata().is_ok());
+        paths.iter().cloned().collect()
+    }
+
+    #[cfg(target_os = "linux")]
+    fn add(&self, path: PathBuf) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(path);
+    }
 }
 
 impl Planted {
     /// Looks which of these paths, relative to the tree, are not there.
-    pub(crate) fn watch(tree: &Path, paths: Vec<PathBuf>) -> Self {
-        let mut planted = Self { tree: tree.to_owned(), ..Self::default() };
+    pub(crate) fn watch(tree: &Path, paths: Vec<PathBuf>, plain: Vec<PathBuf>) -> Self {
+        let is_plain = |path: &PathBuf| fs::read_link(tree.join(path)).is_err();
+        let plain = plain.into_iter().filter(is_plain).collect();
+        let mut planted = Self { tree: tree.to_owned(), plain, ..Self::default() };
         for path in paths {
             match fs::read_link(tree.join(&path)) {
                 Ok(to) => planted.links.push((path, to)),
@@ -60,31 +85,37 @@ impl Planted {
 
     /// Nobody is confined elsewhere.
     #[cfg(not(target_os = "linux"))]
-    pub(crate) fn sweep(&self) -> Vec<Refusal> {
+    pub(crate) fn sweep(&self, _: &Remaining) -> Vec<Refusal> {
         Vec::new()
     }
 
-    /// Renames what has appeared, without following a link that somebody has put in its way, and puts a link back that leads
-    /// elsewhere now.
+    /// Renames what has appeared, without following a link that an agent has put in its way, and puts a link back that leads
+    /// elsewhere now. What cannot be renamed is told as well, and remains.
     #[cfg(target_os = "linux")]
-    pub(crate) fn sweep(&self) -> Vec<Refusal> {
+    pub(crate) fn sweep(&self, remaining: &Remaining) -> Vec<Refusal> {
         use std::os::fd::AsFd as _;
 
         use rustix::fs::{readlinkat, symlinkat};
 
-        use crate::laid::{beneath, folder};
-
-        let Ok(tree) = folder(&self.tree) else { return Vec::new() };
+        let Ok(tree) = crate::laid::folder(&self.tree) else { return Vec::new() };
         let place = |path: &Path| {
-            let above = path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
-            let above = beneath(tree.as_fd(), above).ok().flatten()?;
+            let above = folder_above(tree.as_fd(), path)?;
             Some((above, path.file_name()?.to_owned()))
         };
+        let is_link = |path: &&PathBuf| {
+            place(path).is_some_and(|(above, name)| readlinkat(&above, &name, Vec::new()).is_ok())
+        };
         let mut swept = Vec::new();
-        for path in &self.absent {
+        for path in self.absent.iter().chain(self.plain.iter().filter(is_link)) {
             let Some((above, name)) = place(path) else { continue };
-            if let Some(new) = take_away(above.as_fd(), &name) {
-                swept.push(told(&self.tree.join(path), &format!("it is called {} now", new.display())));
+            let at = self.tree.join(path);
+            match take_away(above.as_fd(), &name) {
+                Ok(new) => swept.push(told(&at, &format!("it is called {} now", new.display()))),
+                Err(rustix::io::Errno::NOENT) => {}
+                Err(error) => {
+                    swept.push(told(&at, &format!("it is still there, because renaming it failed: {error}")));
+                    remaining.add(at);
+                }
             }
         }
         for (path, to) in &self.links {
@@ -92,10 +123,17 @@ impl Planted {
             let is_as_it_was = readlinkat(&above, &name, Vec::new())
                 .is_ok_and(|found| found.as_bytes() == to.as_os_str().as_encoded_bytes());
             if !is_as_it_was {
-                take_away(above.as_fd(), &name);
-                // Somebody who is still there may have been faster; then it is told all the same.
-                let _ = symlinkat(to, &above, &name);
-                swept.push(told(&self.tree.join(path), &format!("it leads to {} again", to.display())));
+                // What is in the way stays there if it cannot be renamed; then the link is not made, and that is told.
+                let _ = take_away(above.as_fd(), &name);
+                let at = self.tree.join(path);
+                match symlinkat(to, &above, &name) {
+                    Ok(()) => swept.push(told(&at, &format!("it leads to {} again", to.display()))),
+                    Err(error) => {
+                        let what = format!("it does not lead to {} any more: {error}", to.display());
+                        swept.push(told(&at, &what));
+                        remaining.add(at);
+                    }
+                }
             }
         }
         swept
@@ -108,24 +146,71 @@ fn told(path: &Path, what: &str) -> Refusal {
     Refusal { kind: baton_core::facts::RefusalKind::Write, target }
 }
 
-/// Renames what has this name in a folder. Gives its new name; None where there is no such thing.
+/// Makes a folder accessible again for the user, whose folder it is, whatever an agent made of its permissions.
 #[cfg(target_os = "linux")]
-fn take_away(above: std::os::fd::BorrowedFd<'_>, name: &std::ffi::OsStr) -> Option<std::ffi::OsString> {
+fn open_up(folder: std::os::fd::BorrowedFd<'_>) -> rustix::io::Result<()> {
+    use std::os::fd::AsRawFd as _;
+
+    use rustix::fs::{Mode, chmod, fstat};
+
+    let mode = Mode::from_raw_mode(fstat(folder)?.st_mode) | Mode::RWXU;
+    // A descriptor that only names a folder changes nothing by itself.
+    chmod(format!("/proc/self/fd/{}", folder.as_raw_fd()), mode)
+}
+
+/// The folder in which a path of the tree is. None if there is none, or a link is on the way.
+#[cfg(target_os = "linux")]
+fn folder_above(tree: std::os::fd::BorrowedFd<'_>, path: &Path) -> Option<std::os::fd::OwnedFd> {
+    use std::os::fd::AsFd as _;
+
+    use rustix::fs::{Mode, OFlags, openat};
+    use rustix::io::Errno;
+
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let mut folder = tree.try_clone_to_owned().ok()?;
+    for part in path.parent()?.components() {
+        let opened = match openat(&folder, part.as_os_str(), flags, Mode::empty()) {
+            Err(Errno::ACCESS) => {
+                open_up(folder.as_fd()).ok()?;
+                openat(&folder, part.as_os_str(), flags, Mode::empty())
+            }
+            opened => opened,
+        };
+        folder = opened.ok()?;
+    }
+    Some(folder)
+}
+
+/// Renames what has this name in a folder, and gives its new name.
+#[cfg(target_os = "linux")]
+fn take_away(
+    above: std::os::fd::BorrowedFd<'_>,
+    name: &std::ffi::OsStr,
+) -> rustix::io::Result<std::ffi::OsString> {
+    use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+
     use rustix::fs::{RenameFlags, renameat_with};
     use rustix::io::Errno;
 
-    for number in 0..NAMES_MAX {
+    let mut is_open = false;
+    let mut number = 0;
+    loop {
         let mut new = name.to_owned();
         new.push(SUFFIX);
-        if number > 0 {
-            new.push(format!("-{number}"));
+        match number {
+            0 => {}
+            1..32 => new.push(format!("-{number}")),
+            _ => new.push(format!("-{:016x}", RandomState::new().build_hasher().finish())),
         }
         match renameat_with(above, name, above, &new, RenameFlags::NOREPLACE) {
-            Err(Errno::EXIST) => {}
-            renamed => return renamed.ok().map(|()| new),
+            Err(Errno::EXIST) if number < NAMES_MAX => number += 1,
+            Err(Errno::ACCESS | Errno::PERM) if !is_open => {
+                open_up(above)?;
+                is_open = true;
+            }
+            renamed => return renamed.map(|()| new),
         }
     }
-    None
 }
 
 /// Sweeps what a boundary left behind whose host died, and removes it. Gives what was taken away.
@@ -133,7 +218,7 @@ pub fn clear(boundary: &Path) -> Vec<Refusal> {
     let record = record(boundary).and_then(|record| fs::read(record).ok());
     let planted =
         record.and_then(|record| serde_json::from_slice::<Planted>(&record).ok()).unwrap_or_default();
-    let swept = planted.sweep();
+    let swept = planted.sweep(&Remaining::default());
     planted.forget(boundary);
     let _ = fs::remove_dir_all(boundary);
     swept
@@ -160,9 +245,9 @@ mod tests {
         fs::write(tree.join(".mcp.json"), "mine").unwrap();
         let paths =
             [".mcp.json", ".claude/settings.json", "baton.toml", ".codex/config.toml"].map(PathBuf::from);
-        let planted = Planted::watch(&tree, paths.to_vec());
+        let planted = Planted::watch(&tree, paths.to_vec(), Vec::new());
         planted.note(&boundary).unwrap();
-        assert_eq!(planted.sweep(), []);
+        assert_eq!(planted.sweep(&Remaining::default()), []);
         fs::write(tree.join(".claude/settings.json"), "1").unwrap();
         fs::write(tree.join(".claude/settings.json.from-sandbox"), "0").unwrap();
         fs::write(tree.join("baton.toml"), "2").unwrap();
@@ -191,15 +276,60 @@ mod tests {
         for name in [".claude", ".codex", ".gemini"] {
             std::os::unix::fs::symlink("tools", tree.join(name)).unwrap();
         }
-        let planted = Planted::watch(&tree, [".claude", ".codex", ".gemini"].map(PathBuf::from).to_vec());
+        let planted =
+            Planted::watch(&tree, [".claude", ".codex", ".gemini"].map(PathBuf::from).to_vec(), Vec::new());
         fs::remove_file(tree.join(".claude")).unwrap();
         fs::create_dir(tree.join(".claude")).unwrap();
         fs::remove_file(tree.join(".codex")).unwrap();
-        assert_eq!(planted.sweep().len(), 2);
+        assert_eq!(planted.sweep(&Remaining::default()).len(), 2);
         for name in [".claude", ".codex", ".gemini"] {
             assert_eq!(fs::read_link(tree.join(name)).unwrap(), Path::new("tools"), "{name}");
         }
         assert!(tree.join(".claude.from-sandbox").is_dir());
-        assert_eq!(planted.sweep(), []);
+        assert_eq!(planted.sweep(&Remaining::default()), []);
+    }
+
+    #[test]
+    fn what_an_agent_makes_hard_to_rename_is_renamed_all_the_same() {
+        // N6
+        use std::os::unix::fs::PermissionsExt as _;
+
+        let place = tempfile::tempdir().unwrap();
+        let tree = place.path().canonicalize().unwrap().join("tree");
+        fs::create_dir_all(tree.join(".git")).unwrap();
+        let planted =
+            Planted::watch(&tree, [".mcp.json", ".git/commondir"].map(PathBuf::from).to_vec(), Vec::new());
+        fs::write(tree.join(".mcp.json"), "1").unwrap();
+        fs::write(tree.join(".git/commondir"), "2").unwrap();
+        let suffixes = std::iter::once(String::new()).chain((1..1000).map(|number| format!("-{number}")));
+        for suffix in suffixes {
+            fs::write(tree.join(format!(".mcp.json{SUFFIX}{suffix}")), "0").unwrap();
+        }
+        for folder in [tree.join(".git"), tree.clone()] {
+            fs::set_permissions(folder, fs::Permissions::from_mode(0)).unwrap();
+        }
+        let remaining = Remaining::default();
+        let swept = planted.sweep(&remaining);
+        assert!(swept.len() == 2 && remaining.paths().is_empty(), "{swept:?}");
+        assert!(!tree.join(".mcp.json").exists() && !tree.join(".git/commondir").exists());
+        assert_eq!(fs::read_to_string(tree.join(format!(".git/commondir{SUFFIX}"))).unwrap(), "2");
+    }
+
+    #[test]
+    fn what_was_not_a_link_does_not_become_one() {
+        // N6
+        let place = tempfile::tempdir().unwrap();
+        let tree = place.path().canonicalize().unwrap();
+        fs::create_dir(tree.join("refs")).unwrap();
+        std::os::unix::fs::symlink("refs", tree.join("users")).unwrap();
+        let plain = ["refs", "objects", "users"].map(PathBuf::from).to_vec();
+        let planted = Planted::watch(&tree, Vec::new(), plain);
+        fs::create_dir(tree.join("objects")).unwrap();
+        assert_eq!(planted.sweep(&Remaining::default()), []);
+        fs::rename(tree.join("refs"), tree.join("away")).unwrap();
+        std::os::unix::fs::symlink("/nowhere", tree.join("refs")).unwrap();
+        assert_eq!(planted.sweep(&Remaining::default()).len(), 1);
+        assert!(tree.join("refs").symlink_metadata().is_err());
+        assert!(tree.join("users").symlink_metadata().is_ok() && tree.join("objects").is_dir());
     }
 }

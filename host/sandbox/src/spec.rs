@@ -48,6 +48,8 @@ pub(crate) struct Spec {
     pub(crate) masked: Vec<PathBuf>,
     /// What stays as it is in the tree, relative to it.
     pub(crate) protect: Vec<PathBuf>,
+    /// What can be written in the tree and keeps its place, relative to it.
+    pub(crate) anchors: Vec<PathBuf>,
     /// Folders and files elsewhere that belong to the tree.
     pub(crate) beside: Vec<Beside>,
     /// Settings of the agent.
@@ -71,6 +73,8 @@ pub struct Beside {
     pub path: PathBuf,
     /// Whether it can be written.
     pub writable: bool,
+    /// In a strict boundary an empty folder of the session's own lies over it.
+    pub fresh: bool,
 }
 
 /// A folder of settings: it is there, empty and for this session alone, but for what is named in it.

@@ -15,6 +15,7 @@ use tokio::process::Command;
 use crate::Workspace;
 use crate::baseline::Baseline;
 use crate::files::MAX_FILES;
+use crate::git_links::AcceptedLinks;
 use crate::git_view::{GitView, Repository};
 
 /// A git that does not answer by then (a dead network mount) counts as absent.
@@ -58,7 +59,12 @@ impl<'w> Reader<'w> {
             (Some(home), _) => &home.view,
             (None, passing) => passing.as_ref()?.path(),
         };
-        let view = GitView::hold(folder, &repository).await.ok()?;
+        let noted = match home {
+            Some(home) => AcceptedLinks::noted(&home.links).ok()?,
+            None => None,
+        };
+        let links = noted.unwrap_or_else(|| AcceptedLinks::of(&repository));
+        let view = GitView::hold(folder, &repository, &links).await.ok()?;
         Some(Self { workspace, view, _passing: passing })
     }
 }

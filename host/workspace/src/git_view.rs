@@ -13,10 +13,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::git_config::{KeptSettings, arguments, environment};
+use crate::git_links::{AcceptedLinks, without_content};
 
 /// What a repository shares among its work trees, without `config`, `hooks` and `worktrees`. `lfs` is where git-lfs keeps
 /// the contents of large files.
-const SHARED: [&str; 8] = ["info", "lfs", "logs", "objects", "packed-refs", "refs", "reftable", "shallow"];
+const SHARED: [&str; 6] = ["info", "lfs", "objects", "packed-refs", "refs", "reftable"];
+/// Commits whose parents the repository does not have. Copied, because git quotes a line that it does not understand.
+const SHALLOW: &str = "shallow";
+/// A repository has fewer of them.
+const MAX_SHALLOW_BYTES: u64 = 4 << 20;
 
 /// The file by which a work tree says where its repository is, is not longer than a path.
 const MAX_LINK_BYTES: u64 = 8 << 10;
@@ -51,7 +56,7 @@ impl Repository {
         let (inside, git_dir, top) = (lines.next(), lines.next(), lines.next());
         let (true, Some(inside), Some(git_dir), Some(top)) = (ended.status.success(), inside, git_dir, top)
         else {
-            return Err(String::from_utf8_lossy(&ended.stderr).trim().to_owned());
+            return Err(without_content(String::from_utf8_lossy(&ended.stderr).trim()));
         };
         if inside != Path::new("true") {
             return Err("git takes it for a part of the repository itself".to_owned());
@@ -127,25 +132,24 @@ const EMPTY_TREE: &str = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
 const EMPTY_TREE_SHA256: &str = "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321";
 
 impl GitView {
-    /// Makes the folder as it has to be, or leaves it so. No agent may be able to write there.
-    pub(crate) async fn hold(folder: &Path, repository: &Repository) -> io::Result<Self> {
+    /// Makes the folder as it has to be, or leaves it so. No agent may be able to write there. Refused if a link that is not accepted
+    /// would lead git elsewhere, for reading as for writing.
+    pub(crate) async fn hold(
+        folder: &Path,
+        repository: &Repository,
+        links: &AcceptedLinks,
+    ) -> io::Result<Self> {
+        links.expect(repository)?;
         let settings = repository.settings().await?;
         fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-        // Through a link that leads nowhere git makes no folder. Where this user may only read, none is needed.
-        let _ = fs::create_dir(repository.common_dir.join("logs"));
         for name in SHARED {
             hold_link(&folder.join(name), &repository.common_dir.join(name))?;
         }
+        hold_shallow(&folder.join(SHALLOW), &repository.common_dir.join(SHALLOW))?;
         hold_file(&folder.join("config"), &settings.file())?;
         let empty_tree = if settings.is_sha256() { EMPTY_TREE_SHA256 } else { EMPTY_TREE };
         let filters = settings.filters().clone();
         Ok(Self { folder: folder.to_owned(), repository: repository.clone(), empty_tree, filters })
-    }
-
-    /// The same for a git that may write: refused where it would write through a link.
-    pub(crate) async fn hold_to_write(folder: &Path, repository: &Repository) -> io::Result<Self> {
-        expect_no_links(repository)?;
-        Self::hold(folder, repository).await
     }
 
     /// Git in the work tree: it looks for no repository, and knows this one by what the host has put into the folder.
@@ -163,58 +167,23 @@ pub(crate) fn base(at: &Path) -> Command {
     git
 }
 
-/// Entries of a repository that are looked at.
-const MAX_ENTRIES: u32 = 50_000;
-/// Folders below each other in refs and reflogs.
-const MAX_DEPTH: u32 = 16;
-/// Files at the top of a repository that git writes by their names.
-const WRITTEN: [&str; 5] = ["index", "COMMIT_EDITMSG", "ORIG_HEAD", "FETCH_HEAD", "logs/HEAD"];
-
-/// Git writes index, messages, reflogs, refs and objects by their names: through a link in their place it would write anywhere. Whoever
-/// works in a tree can write there. A repository whose `objects` or `hooks` are links themselves is the user's own matter.
-fn expect_no_links(repository: &Repository) -> io::Result<()> {
-    let Repository { git_dir, common_dir, .. } = repository;
-    let mut left = MAX_ENTRIES;
-    if git_dir == common_dir {
-        for file in WRITTEN.map(|name| git_dir.join(name)) {
-            if file.symlink_metadata().is_ok_and(|meta| meta.is_symlink()) {
-                return Err(is_a_link(&file));
-            }
-        }
-    } else {
-        expect_none_below(git_dir, MAX_DEPTH, &mut left)?;
-    }
-    expect_none_below(&common_dir.join("objects"), 0, &mut left)?;
-    expect_none_below(&common_dir.join("refs"), MAX_DEPTH, &mut left)?;
-    expect_none_below(&common_dir.join("logs"), MAX_DEPTH, &mut left)
-}
-
-fn expect_none_below(folder: &Path, depth: u32, left: &mut u32) -> io::Result<()> {
-    let entries = match fs::read_dir(folder) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+/// A copy, if it is a list of commits.
+fn hold_shallow(copy: &Path, from: &Path) -> io::Result<()> {
+    let refuse = || io::Error::other(format!("{} is not a list of commits: remove it", from.display()));
+    let bytes = match from.metadata() {
+        Ok(meta) if meta.is_file() && meta.len() <= MAX_SHALLOW_BYTES => fs::read(from)?,
+        Ok(_) => return Err(refuse()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => match fs::remove_file(copy) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => return Ok(()),
+        },
         Err(error) => return Err(error),
     };
-    for entry in entries {
-        let entry = entry?;
-        let kind = entry.file_type()?;
-        if kind.is_symlink() {
-            return Err(is_a_link(&entry.path()));
-        }
-        *left = left.saturating_sub(1);
-        if *left == 0 {
-            let why = format!("{} has too many entries to be looked at", folder.display());
-            return Err(io::Error::other(why));
-        }
-        if kind.is_dir() && depth > 0 {
-            expect_none_below(&entry.path(), depth - 1, left)?;
-        }
+    let is_commit = |line: &[u8]| matches!(line.len(), 0 | 40 | 64) && line.iter().all(u8::is_ascii_hexdigit);
+    match bytes.split(|byte| *byte == b'\n').all(is_commit) {
+        true => hold_file(copy, &bytes),
+        false => Err(refuse()),
     }
-    Ok(())
-}
-
-fn is_a_link(path: &Path) -> io::Error {
-    io::Error::other(format!("{} is a link, and git would write through it: remove it", path.display()))
 }
 
 fn hold_link(link: &Path, target: &Path) -> io::Result<()> {
@@ -263,37 +232,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_link_in_the_place_of_what_git_writes_is_refused() {
+    fn only_a_list_of_commits_is_taken_for_one() {
+        // N6
         let place = tempfile::tempdir().unwrap();
-        let common = place.path().join(".git");
-        let own = common.join("worktrees/x");
-        for folder in ["objects/aa", "refs/heads/work", "logs/refs"] {
-            fs::create_dir_all(common.join(folder)).unwrap();
-        }
-        fs::create_dir_all(own.join("logs")).unwrap();
-        let of = |git_dir: &Path| Repository {
-            top: place.path().to_owned(),
-            git_dir: git_dir.to_owned(),
-            common_dir: common.clone(),
-        };
-        let refused = |git_dir: &Path| expect_no_links(&of(git_dir)).map_err(|error| error.to_string()).err();
-        assert_eq!((refused(&common), refused(&own)), (None, None));
-        // The user's own links are the user's matter.
-        symlink(place.path(), common.join("hooks")).unwrap();
-        assert_eq!(refused(&common), None);
-        for (git_dir, link) in [
-            (&common, common.join("index")),
-            (&common, common.join("objects/bb")),
-            (&common, common.join("refs/heads/work/one")),
-            (&common, common.join("logs/HEAD")),
-            (&own, own.join("index")),
-            (&own, own.join("COMMIT_EDITMSG")),
-            (&own, own.join("logs/HEAD")),
-        ] {
-            symlink(place.path().join("victim"), &link).unwrap();
-            let why = refused(git_dir).unwrap_or_default();
-            assert!(why.contains("is a link") && why.contains(&link.display().to_string()), "{why}");
-            fs::remove_file(link).unwrap();
-        }
+        let (copy, from) = (place.path().join("copy"), place.path().join(SHALLOW));
+        symlink("/nowhere", &copy).unwrap();
+        hold_shallow(&copy, &from).unwrap();
+        assert!(copy.symlink_metadata().is_err());
+        let list = format!("{}\n", "ab".repeat(20));
+        fs::write(&from, &list).unwrap();
+        hold_shallow(&copy, &from).unwrap();
+        assert_eq!(fs::read_to_string(&copy).unwrap(), list);
+        fs::write(&from, "TOKEN\n").unwrap();
+        let why = hold_shallow(&copy, &from).unwrap_err().to_string();
+        assert!(why.contains("is not a list of commits") && !why.contains("TOKEN"), "{why}");
     }
 }

@@ -10,6 +10,7 @@ mod error;
 mod files;
 mod git;
 mod git_config;
+mod git_links;
 mod git_view;
 mod inside;
 mod issue;
@@ -36,8 +37,9 @@ pub use git_config::{COMMAND_KEYS, CommandKey};
 pub use issue::{Issue, issue};
 pub use repository::make_repository;
 pub use trees::{
-    Base, ChangeKind, Committing, Differences, DifferingFile, Landing, MAX_CONFLICTS, Merging, MovedBack,
-    OnBranch, StatesDiffer, ToBranch, TreeError, Trees, Undoing, Undone, UndoneFile, Verified,
+    Base, ChangeKind, Committing, Differences, DifferingFile, Landing, MAX_CONFLICTS, MAX_FILE_BYTES,
+    Merging, MovedBack, OnBranch, StatesDiffer, ToBranch, TreeError, Trees, Undoing, Undone, UndoneFile,
+    Verified,
 };
 pub use verify::{MAX_FINDINGS_BYTES, MAX_OUTPUT_BYTES, Verification};
 
@@ -64,6 +66,8 @@ struct GitHome {
     view: PathBuf,
     /// The repository that the folder was made from; the workspace's own is looked for.
     repository: Option<Repository>,
+    /// The file that notes which links in it are the user's own.
+    links: PathBuf,
 }
 
 impl Workspace {

@@ -50,6 +50,7 @@ use std::sync::atomic::AtomicU64;
 use baton_core::{Digest, PhaseId, RunId, Tree};
 use tokio::sync::{Mutex, OnceCell};
 
+use crate::git_links::AcceptedLinks;
 use crate::git_view::{GitView, Repository};
 use crate::{GitHome, Workspace, WorkspaceError};
 use git::Git;
@@ -66,11 +67,16 @@ pub use undo::{ChangeKind, MovedBack, Undoing, Undone, UndoneFile};
 /// Conflicts that are named; a session that resolves them looks for itself anyway.
 pub const MAX_CONFLICTS: usize = 100;
 
+/// A file that is larger, holes included, is not committed: git reads all of it each time.
+pub const MAX_FILE_BYTES: u64 = 2 << 30;
+
 /// A name that is taken as it is has at most this many characters: it becomes a part of a path.
 const SLUG_CHARS_MAX: usize = 48;
 
 /// Folders that stand for the repository; neither a run nor a tree has a name that begins with a dot.
 const VIEW: &str = ".view";
+/// Files that note the user's own links in the repository.
+const LINKS: &str = ".links";
 
 /// The work trees of one run. Cheap to clone; everything that changes the repository goes one after the other.
 #[derive(Clone, Debug)]
@@ -170,6 +176,17 @@ pub enum TreeError {
         /// Which.
         path: String,
     },
+    /// A file that is too large to be kept.
+    #[error(
+        "{path} has {bytes} bytes, and git would take minutes to keep it (Baton commits files of at most {} bytes): let .gitignore name it, or remove it",
+        MAX_FILE_BYTES
+    )]
+    TooLarge {
+        /// Which.
+        path: String,
+        /// Its apparent size.
+        bytes: u64,
+    },
     /// A file goes through a command that only the repository names.
     #[error(
         "{path} goes through the filter {filter}, which only the repository's own configuration names, and Baton runs no command that a repository brings: if you trust it, set filter.{filter}.clean and filter.{filter}.smudge with `git config --global`"
@@ -252,7 +269,8 @@ impl Trees {
     /// that are no part of any work, should they lie in the workspace. Touches nothing yet.
     pub fn new(workspace: &Workspace, folder: &Path, hidden: &[&Path], run: &RunId) -> Self {
         let real = |path: &&Path| path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
-        let git = Some(GitHome { view: beside(folder).join(VIEW), repository: None });
+        let links = links_note(folder, &fit(run.as_str()));
+        let git = Some(GitHome { view: beside(folder).join(VIEW), repository: None, links });
         Self(Arc::new(Inner {
             workspace: Workspace { git, ..workspace.clone() },
             folder: folder.to_owned(),
@@ -263,6 +281,28 @@ impl Trees {
             ordinal: AtomicU64::new(0),
             mended: std::sync::Mutex::default(),
         }))
+    }
+
+    /// Notes which links and alternates the repository has before the first agent of the run works in it. Later ones are refused.
+    /// Called again, it changes nothing.
+    ///
+    /// # Errors
+    /// [`TreeError::File`] if the note cannot be read or written.
+    pub async fn note_links(&self) -> Result<(), TreeError> {
+        let file = links_note(&self.0.folder, &self.0.run);
+        let failed = |what| {
+            let path = file.clone();
+            move |source| TreeError::File { what, path, source }
+        };
+        if AcceptedLinks::noted(&file).map_err(failed("read"))?.is_some() {
+            return Ok(());
+        }
+        let links = match Repository::around(self.0.workspace.root()).await {
+            Ok(repository) => AcceptedLinks::of(&repository),
+            // A repository that appears later has none of the user's.
+            Err(_) => AcceptedLinks::default(),
+        };
+        links.note(&file).map_err(failed("write"))
     }
 
     /// Where a phase works: the workspace, or the same folder of a work tree.
@@ -294,7 +334,8 @@ impl Trees {
             let source = std::io::Error::other("a link is in its place");
             return Err(WorkspaceError::NoFolder { path: root.to_owned(), source });
         }
-        let git = Some(GitHome { view: self.view_of(tree), repository: Some(at.clone()) });
+        let links = links_note(&self.0.folder, &self.0.run);
+        let git = Some(GitHome { view: self.view_of(tree), repository: Some(at.clone()), links });
         Ok(Workspace { own: self.0.workspace.own.clone(), git, ..Workspace::open(root)? })
     }
 
@@ -317,9 +358,12 @@ impl Trees {
         format!("refs/baton/{}/{kind}/", self.0.run)
     }
 
-    /// Git for the list of work trees.
-    fn git(&self, repo: &Repo) -> Git {
-        Git::of_work_trees(&repo.repository)
+    /// Git for the list of work trees. It sees the repository itself, so nothing there may lead it elsewhere.
+    fn git(&self, repo: &Repo) -> Result<Git, TreeError> {
+        let at = &repo.repository;
+        let failed = |source| TreeError::File { what: "use", path: at.common_dir.clone(), source };
+        self.links(at)?.expect(at).map_err(failed)?;
+        Ok(Git::of_work_trees(at))
     }
 
     /// The repository that the workspace is a work tree of.
@@ -376,7 +420,19 @@ impl Trees {
         let path = self.view_of(tree);
         let failed =
             |source| TreeError::File { what: "stand for the git repository in", path: path.clone(), source };
-        GitView::hold_to_write(&path, repository).await.map_err(failed)
+        let links = self.links(repository)?;
+        GitView::hold(&path, repository, &links).await.map_err(failed)
+    }
+
+    /// The links in the repository that are the user's own.
+    fn links(&self, repository: &Repository) -> Result<AcceptedLinks, TreeError> {
+        let file = links_note(&self.0.folder, &self.0.run);
+        let noted = AcceptedLinks::noted(&file).map_err(|source| TreeError::File {
+            what: "read",
+            path: file.clone(),
+            source,
+        })?;
+        Ok(noted.unwrap_or_else(|| AcceptedLinks::of(repository)))
     }
 
     /// A tree that is there, as git sees it. One whose link to the repository an agent changed or removed is mended.
@@ -411,6 +467,11 @@ impl Trees {
 /// Where the trees of all runs lie: they see the repository of the workspace alike.
 fn beside(folder: &Path) -> &Path {
     folder.parent().unwrap_or(folder)
+}
+
+/// The note of a run.
+fn links_note(folder: &Path, run: &str) -> PathBuf {
+    beside(folder).join(format!("{LINKS}-{run}"))
 }
 
 /// A name that fits into a path, a branch and a ref on every system, and is no other name's: what is plain stays as it is,

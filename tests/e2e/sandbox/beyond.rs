@@ -144,3 +144,176 @@ fn a_pipe_is_no_file_that_was_written() {
     let ended = stage.baton(&["run", "job.toml"]);
     assert_ne!(ended.code, Some(0), "{}", ended.stderr);
 }
+
+/// A workflow of confined programs, in a repository: one phase `first`, and one that is split in six, beside it or after it. What a program
+/// does of these six is `parts`.
+fn split(stage: &Stage, level: &str, depends: &str, script: &str, parts: &str) {
+    let objective = |id| format!("{{ id = \"{id}\", description = \"Write {id}.txt.\", verify = \"true\" }}");
+    let objectives = ["b", "c", "d", "e", "f", "g"].map(objective).join(", ");
+    let job = format!(
+        "name = \"job\"\ngoal = \"Show what happens.\"\n\
+         [roles.executor]\nagent = \"process:./agent.sh\"\nsandbox = \"{level}\"\n\
+         [limits]\nretries = 0\nbackoff = \"0s\"\nparallel = 2\n\
+         [[phases]]\nid = \"first\"\nobjectives = [{{ id = \"a\", description = \"Write a.txt.\" }}]\n\
+         [[phases]]\nid = \"second\"\nsplit = \"ahead\"\n{depends}objectives = [{objectives}]\n"
+    );
+    stage.write("job.toml", job);
+    let script = format!(
+        "#!/bin/sh\nprompt=$(cat)\ncase \"$prompt\" in *'Write a.txt'*) {script}\n\
+         echo a > a.txt; echo 'Done: a'; exit ;; esac\n{parts}\n\
+         for part in b c d e f g; do case \"$prompt\" in *\"Write $part.txt\"*)\n\
+         echo $part > $part.txt; echo \"Done: $part\" ;; esac; done\n"
+    );
+    let program = stage.write("agent.sh", script);
+    fs::set_permissions(program, fs::Permissions::from_mode(0o755)).unwrap();
+    stage.make_repository();
+}
+
+#[test]
+fn an_agent_makes_the_host_write_into_no_other_repository() {
+    // N6
+    if !can(SandboxLevel::Strict) {
+        return;
+    }
+    let stage = Stage::new();
+    let other = stage.path("other");
+    let script = format!(
+        "for name in logs refs objects; do rm -rf .git/$name; ln -s {0}/.git/$name .git/$name; done\n\
+         ln -sf {0}/.git/packed-refs .git/packed-refs",
+        other.display()
+    );
+    split(&stage, "strict", "depends_on = [\"first\"]\n", &script, "");
+    stage.git(&["clone", "-q", ".", &other.display().to_string()]);
+    let told = || {
+        let of_other = other.display().to_string();
+        ["for-each-ref", "count-objects", "status --porcelain"]
+            .map(|words| {
+                let words: Vec<&str> = ["-C", &of_other].into_iter().chain(words.split(' ')).collect();
+                let ended = std::process::Command::new("git").args(words).output().unwrap();
+                String::from_utf8(ended.stdout).unwrap()
+            })
+            .join("\n")
+    };
+    let before = told();
+    let ended = stage.baton(&["run", "job.toml", "--inline"]);
+    assert_ne!(ended.code, Some(0), "{}", ended.stderr);
+    assert_eq!(told(), before);
+}
+
+#[test]
+fn a_phase_that_works_while_another_one_is_split_is_blamed_for_nothing() {
+    // N6
+    for level in ["strict", "write"] {
+        if !can(if level == "strict" { SandboxLevel::Strict } else { SandboxLevel::Write }) {
+            continue;
+        }
+        let stage = Stage::new();
+        // The first phase ends after the trees of the other one are there, and before these are merged.
+        let wait = "until ls .git/worktrees | grep -q '^secondb$'; do sleep 0.1; done";
+        split(&stage, level, "", wait, "sleep 4");
+        let ended = stage.baton(&["run", "job.toml", "--inline"]).expect(0);
+        assert!(!ended.stderr.contains("refused"), "{level}: {}", ended.stderr);
+        assert_eq!((stage.read("b.txt"), stage.read("g.txt")), ("b\n".to_owned(), "g\n".to_owned()));
+        let left: Vec<_> = fs::read_dir(stage.workspace.join(".git"))
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
+            .filter(|name| name.contains("from-sandbox"))
+            .collect();
+        assert_eq!(left, Vec::<String>::new());
+    }
+}
+
+#[test]
+fn a_person_adds_a_work_tree_while_a_confined_command_works() {
+    // N6
+    if !can(SandboxLevel::Strict) {
+        return;
+    }
+    let stage = Stage::new();
+    stage.make_repository();
+    let wait = "touch started; until [ -e go ]; do sleep 0.1; done";
+    std::thread::scope(|scope| {
+        let tried = scope.spawn(|| tried(&stage, &["--", "sh", "-c", wait]));
+        crate::support::until("the command works", || stage.workspace.join("started").exists());
+        let add = ["worktree", "add", "-q", "../feature"];
+        let added = std::process::Command::new("git").args(add).current_dir(&stage.workspace).output();
+        fs::write(stage.workspace.join("go"), "").unwrap();
+        assert!(added.as_ref().is_ok_and(|added| added.status.success()), "{added:?}");
+        tried.join().unwrap().expect(0).says(&["nothing was refused"]);
+    });
+    let feature = stage.workspace.parent().unwrap().join("feature").display().to_string();
+    stage.git(&["-C", &feature, "status"]);
+    // The entry that keeps the folder there is none for git.
+    let listed = stage.git(&["worktree", "list"]);
+    assert_eq!(listed.lines().count(), 2, "{listed}");
+}
+
+#[test]
+fn a_part_writes_only_branches_of_its_run_and_exchanges_no_folder() {
+    // N6
+    if !can(SandboxLevel::Strict) {
+        return;
+    }
+    let stage = Stage::new();
+    let victim = stage.write("victim.txt", "theirs");
+    let parts = format!(
+        "own=$(cut -d' ' -f2 .git); common=${{own%/.git/*}}/.git; run=$(ls $common/refs/heads/baton)\n\
+         for of in refs logs/refs; do at=$common/$of/heads/baton\n\
+         mv $at/$run $at/away && echo moved >> escaped.txt; touch $at/mine && echo made >> escaped.txt; done\n\
+         for part in b c d e f g .merge; do ln -sf {} $common/logs/refs/heads/baton/$run/second$part; done",
+        victim.display()
+    );
+    split(&stage, "strict", "depends_on = [\"first\"]\n", "", &parts);
+    stage.baton(&["run", "job.toml", "--inline"]).expect(0);
+    assert!(!stage.workspace.join("escaped.txt").exists());
+    assert_eq!(fs::read_to_string(victim).unwrap(), "theirs");
+}
+
+#[test]
+fn what_git_would_run_by_its_settings_stays_as_it_is() {
+    // N6
+    if !can(SandboxLevel::Strict) {
+        return;
+    }
+    let stage = Stage::new();
+    fs::create_dir_all(stage.workspace.join(".husky/_")).unwrap();
+    let write = |name: &str, text: &str| fs::write(stage.workspace.join(name), text).unwrap();
+    write(".husky/pre-commit", "true\n");
+    write("team.gitconfig", "[alias]\n\tl = log\n");
+    stage.make_repository();
+    stage.git(&["config", "core.hooksPath", ".husky/_"]);
+    stage.git(&["config", "include.path", "../team.gitconfig"]);
+    let plant = "echo evil >> .husky/pre-commit; echo evil >> team.gitconfig\n\
+                 mkdir .git/rebase-merge; echo 'exec touch evil' > .git/rebase-merge/git-rebase-todo; true";
+    tried(&stage, &["--", "sh", "-c", plant]).expect(0).says(&["pre-commit", "git-rebase-todo"]);
+    assert_eq!(stage.read(".husky/pre-commit"), "true\n");
+    assert_eq!(stage.read("team.gitconfig"), "[alias]\n\tl = log\n");
+    assert!(!stage.workspace.join(".git/rebase-merge/git-rebase-todo").exists());
+}
+
+#[test]
+fn what_cannot_be_renamed_at_first_is_renamed_and_told() {
+    // N6
+    if !can(SandboxLevel::Strict) {
+        return;
+    }
+    let stage = Stage::new();
+    let plant = "echo x > .mcp.json; touch .mcp.json.from-sandbox; chmod 555 .";
+    tried(&stage, &["--", "sh", "-c", plant]).expect(0).says(&[".mcp.json"]);
+    assert!(!stage.workspace.join(".mcp.json").exists());
+}
+
+#[test]
+fn terminals_of_the_user_are_not_written_and_own_ones_are() {
+    // N6
+    if !can(SandboxLevel::Write) {
+        return;
+    }
+    let stage = Stage::new();
+    let (root, state) = (stage.workspace.display().to_string(), stage.state_root().display().to_string());
+    let script = "import os, sys\nmaster, slave = os.openpty()\nos.write(slave, b'x')\n\
+                  open(os.ttyname(slave), 'w')";
+    let arguments = ["sandbox", "try", "--level", "write", "--workspace", &root, "--state-dir", &state];
+    let ended = stage.baton(&[&arguments[..], &["--", "python3", "-c", script]].concat()).expect(1);
+    ended.says(&["PermissionError", "/dev/pts/"]);
+}

@@ -140,6 +140,9 @@ pub(crate) fn meant(place: &Place, run: Option<RunId>, word: &mut Option<String>
 /// Phases whose changes a report tells: each is a comparison by git.
 const PHASES_COMPARED: usize = 20;
 
+/// A report waits this long for what was changed, and is without it otherwise: a host that is to stop ends with one.
+const COMPARED_WITHIN: std::time::Duration = std::time::Duration::from_secs(5);
+
 /// What a report tells beside the view. What cannot be looked up is left out.
 pub(crate) fn aside_of(place: &Place, view: &RunView) -> Aside {
     let boxes = workflow_of(&place.config, &view.run).ok().flatten().and_then(Boxes::of);
@@ -150,9 +153,13 @@ pub(crate) fn aside_of(place: &Place, view: &RunView) -> Aside {
         let command = format!("baton run {}{}", shell_quoted(&path.to_string_lossy()), place.flags);
         Some(PlanAside { name, command, standing: boxes.standing()? })
     });
+    let until = tokio::time::Instant::now() + COMPARED_WITHIN;
     let changed = |phase| {
-        let found = block_on(compare(&place.config, Some(&view.run), phase, &[], false, false));
-        let found = found.ok().and_then(Result::ok);
+        let found = block_on(async {
+            let found = compare(&place.config, Some(&view.run), phase, &[], false, false);
+            tokio::time::timeout_at(until, found).await
+        });
+        let found = found.ok().and_then(Result::ok).and_then(Result::ok);
         found.filter(|found| view.imported.is_none() && !found.is_empty()).as_ref().map(diff::sum)
     };
     let begun = |phase: &&PhaseRow| phase.origin == Origin::Workflow && !phase.sessions.is_empty();

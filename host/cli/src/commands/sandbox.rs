@@ -125,6 +125,7 @@ fn attempt(args: TryArgs) -> anyhow::Result<Exit> {
         own_exe: &place.config.own_exe,
         environment: &place.config.environment,
         hidden: vec![place.config.state_root.clone()],
+        remaining: Default::default(),
     };
     let wanted = wanted.for_command(&sandbox);
     let (passed, refused) = super::block_on(run(&args.command, wanted, &machine, &place))??;

@@ -397,6 +397,10 @@ impl Caller {
         let flags = flags | OFlags::PATH | OFlags::CLOEXEC;
         let root = open(format!("/proc/{}/root", self.thread), OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
             .ok()?;
+        // Links to what is the caller's own.
+        let own = ["mounts", "net"].iter().any(|name| path.starts_with(Path::new("/proc").join(name)));
+        let of_self = own.then(|| Path::new("/proc/self").join(path.strip_prefix("/proc").unwrap_or(path)));
+        let path = of_self.as_deref().unwrap_or(path);
         // "self" is whoever asks.
         let path = match path.strip_prefix("/proc/self").or_else(|_| path.strip_prefix("/proc/thread-self")) {
             Ok(rest) => {

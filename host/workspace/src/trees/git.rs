@@ -13,6 +13,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::Command;
 
 use super::TreeError;
+use crate::git_links::without_content;
 use crate::git_view::{GitView, Repository};
 
 /// Writing a large work tree takes a minute on a slow disk; a git that takes longer than this hangs.
@@ -35,7 +36,8 @@ const STALE_LOCK: Duration = Duration::from_secs(60);
 /// Nothing is signed, what a merge comes to does not depend on a person's taste, and git does not go into submodules. Filters
 /// and merge drivers of the user's own configuration do run: without them the files would not be the ones that a checkout
 /// gives. Those that the repository names do not (`git_view.rs`).
-const SETTINGS: [&str; 12] = [
+const SETTINGS: [&str; 13] = [
+    "core.logAllRefUpdates=false",
     "core.safecrlf=false",
     "core.splitIndex=false",
     "commit.gpgSign=false",
@@ -163,6 +165,7 @@ impl Call<'_> {
     async fn attempt(&self) -> Result<Ended, TreeError> {
         let failed = |source| TreeError::NoGit { at: self.git.at.clone(), source };
         let mut child = self.git.command(&self.arguments).spawn().map_err(failed)?;
+        let mut group = Group { id: child.id(), ends_with_call: self.git.index.is_some() };
         let (input, answer, complaint) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let work = async {
             let write = async {
@@ -182,12 +185,13 @@ impl Call<'_> {
         };
         match tokio::time::timeout(LIMIT, work).await {
             Ok(Ok((status, answer, complaint))) => {
+                group.id = None;
                 let complaint = String::from_utf8_lossy(&complaint).trim().to_owned();
                 Ok(Ended { code: status.code(), answer, complaint })
             }
             Ok(Err(source)) => Err(failed(source)),
             Err(_) => {
-                let _ = child.start_kill();
+                group.ends_with_call = true;
                 Err(failed(io::Error::new(io::ErrorKind::TimedOut, format!("no answer within {LIMIT:?}"))))
             }
         }
@@ -235,7 +239,24 @@ impl Call<'_> {
             "" => String::from_utf8_lossy(&ended.answer).trim().to_owned(),
             complaint => complaint.to_owned(),
         };
-        TreeError::Git { call: words.join(" "), at: self.git.at.clone(), said }
+        TreeError::Git { call: words.join(" "), at: self.git.at.clone(), said: without_content(&said) }
+    }
+}
+
+/// The process group of a git under way, filters that it started included. What works on an index of its own leaves nothing half done and
+/// ends when nobody waits for it any more; another one comes to its end.
+struct Group {
+    id: Option<u32>,
+    ends_with_call: bool,
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        let id = self.id.filter(|_| self.ends_with_call).and_then(|id| i32::try_from(id).ok());
+        if let Some(group) = id.and_then(rustix::process::Pid::from_raw) {
+            // One that has just ended is ended. Git removes its locks on this signal.
+            let _ = rustix::process::kill_process_group(group, rustix::process::Signal::TERM);
+        }
     }
 }
 

@@ -165,17 +165,20 @@ impl Trees {
         fs::create_dir_all(&self.0.folder).map_err(|source| failed("make", &self.0.folder, source))?;
         let branch = self.branch_of(repo, tree);
         let tip = workspace.commit(&format!("refs/heads/{branch}")).await?;
-        let git = self.git(repo);
-        let add = git.call(&ADD);
-        let add = match tip {
-            Some(tip) if workspace.holds(base, &tip).await? => add.and(&folder).and(&branch),
+        let is_there = match &tip {
+            Some(tip) if workspace.holds(base, tip).await? => true,
             Some(tip) => {
-                self.keep(&workspace, &tip).await?;
-                add.and("--no-track").and("-B").and(&branch).and(&folder).and(base)
+                self.keep(&workspace, tip).await?;
+                false
             }
-            None => add.and("--no-track").and("-b").and(&branch).and(&folder).and(base),
+            None => false,
         };
-        add.done().await?;
+        // Not by the call below: that one would write the reflogs of the repository, which agents can exchange.
+        if !is_there {
+            workspace.git.call(&["update-ref"]).and(format!("refs/heads/{branch}")).and(base).done().await?;
+        }
+        let git = self.git(repo)?;
+        git.call(&ADD).and(&folder).and(&branch).done().await?;
         self.keep_link(repo, tree)?;
         let place = self.place(tree).await?;
         place.git.call(&["reset", "-q", "--hard"]).done().await?;
@@ -190,7 +193,7 @@ impl Trees {
     }
 
     async fn known(&self, repo: &Repo, folder: &Path) -> Result<Known, TreeError> {
-        let listed = self.git(repo).call(&["worktree", "list", "--porcelain", "-z"]).bytes().await?;
+        let listed = self.git(repo)?.call(&["worktree", "list", "--porcelain", "-z"]).bytes().await?;
         let mut known = Known::default();
         let mut is_it = false;
         for line in records(&listed) {
@@ -241,7 +244,7 @@ impl Trees {
 
     /// Git forgets the tree, and the folder goes. Nothing of it is looked at.
     async fn drop_folder(&self, repo: &Repo, folder: &Path) -> Result<(), TreeError> {
-        let git = self.git(repo);
+        let git = self.git(repo)?;
         let remove = || git.call(&["worktree", "remove", "--force", "--force"]).and(folder);
         let ended = remove().ended().await?;
         if folder.symlink_metadata().is_ok() {
@@ -263,9 +266,12 @@ impl Trees {
         if let Some(place) = self.place_if_any(tree).await? {
             let is_in = match place.settle("Left after the merge\n").await {
                 Ok(tip) => place.holds(&tip, within).await?,
-                Err(TreeError::Unresolved { .. } | TreeError::Nested { .. } | TreeError::Filter { .. }) => {
-                    false
-                }
+                Err(
+                    TreeError::Unresolved { .. }
+                    | TreeError::Nested { .. }
+                    | TreeError::Filter { .. }
+                    | TreeError::TooLarge { .. },
+                ) => false,
                 Err(error) => return Err(error),
             };
             if !is_in {

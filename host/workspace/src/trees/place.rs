@@ -10,8 +10,9 @@ use baton_core::Tree;
 use baton_core::visible::visible_name;
 
 use super::git::{Git, path, records};
-use super::{Repo, TreeError, Trees};
+use super::{MAX_FILE_BYTES, Repo, TreeError, Trees};
 use crate::git_config::filter_of;
+use crate::git_links::AcceptedLinks;
 use crate::git_view::{GitView, Repository};
 
 /// Git's word for a repository within a tree.
@@ -164,7 +165,7 @@ impl Place {
     /// Our branch is checked out, at this commit, and nothing stands to be merged. The files stay as they are.
     pub(super) async fn go_home_to(&self, commit: &str) -> Result<(), TreeError> {
         let ours = self.own_branch();
-        self.git.call(&["update-ref", "--create-reflog", &ours, commit]).done().await?;
+        self.git.call(&["update-ref", &ours, commit]).done().await?;
         self.git.call(&["symbolic-ref", "HEAD", &ours]).done().await?;
         self.git.call(&["reset", "-q"]).done().await
     }
@@ -185,6 +186,7 @@ impl Place {
     pub(super) async fn gather(&self, git: &Git, own_of: Option<&str>) -> Result<(), TreeError> {
         look_at_all(git).await?;
         self.expect_own_filters(git).await?;
+        self.expect_moderate(git).await?;
         let within = self.repositories_within(git).await?;
         let but_these = within.iter().map(|path| spec(":(top,exclude,literal)", path));
         let work = self.work_to_add(git).await?;
@@ -199,6 +201,22 @@ impl Place {
             }
         }
         self.expect_whole(git).await
+    }
+
+    /// Refuses files that are new or changed and too large for git to take.
+    async fn expect_moderate(&self, git: &Git) -> Result<(), TreeError> {
+        let listed = git.call(&["ls-files", "-mo", "--exclude-standard", "-z", "--"]).and_all(self.work());
+        records(&listed.bytes().await?).map(path).try_for_each(|file| self.expect_moderate_file(&file))
+    }
+
+    /// Refuses a file that is too large for git to take.
+    pub(super) fn expect_moderate_file(&self, file: &Path) -> Result<(), TreeError> {
+        match self.top().join(file).symlink_metadata() {
+            Ok(meta) if meta.is_file() && meta.len() > MAX_FILE_BYTES => {
+                Err(TreeError::TooLarge { path: self.shown(file), bytes: meta.len() })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Refuses files that go through a filter which the repository names and the user does not. It is not run, since
@@ -266,7 +284,10 @@ impl Place {
     async fn is_unchanged(&self, within: &Path) -> Result<bool, TreeError> {
         let Ok(repository) = Repository::at(&self.top().join(within)) else { return Ok(false) };
         let Ok(folder) = tempfile::tempdir_in(&self.beside) else { return Ok(false) };
-        let Ok(view) = GitView::hold_to_write(folder.path(), &repository).await else { return Ok(false) };
+        // Nobody but the user can write there while an agent works.
+        let is_kept = repository.common_dir.starts_with(self.repository.common_dir.join("modules"));
+        let links = if is_kept { AcceptedLinks::of(&repository) } else { AcceptedLinks::default() };
+        let Ok(view) = GitView::hold(folder.path(), &repository, &links).await else { return Ok(false) };
         let git = Git::new(view, Arc::default(), false);
         let status = ["status", "--porcelain", "-z", "--untracked-files=all", "--ignore-submodules=dirty"];
         let ended = git.call(&status).ended().await?;
@@ -310,7 +331,7 @@ impl Place {
             return Ok(());
         }
         if let Some(head) = self.head().await? {
-            self.git.call(&["update-ref", "--create-reflog", &ours, &head]).done().await?;
+            self.git.call(&["update-ref", &ours, &head]).done().await?;
             self.git.call(&["symbolic-ref", "HEAD", &ours]).done().await?;
         }
         Ok(())

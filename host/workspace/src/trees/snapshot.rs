@@ -73,6 +73,7 @@ impl Trees {
             let paths = folders.iter().map(|folder| place.shown(&folder.path)).collect();
             return Err(TreeError::InTheWay { paths });
         }
+        hidden.iter().try_for_each(|hidden| place.expect_moderate_file(&hidden.path))?;
         let files: Vec<u8> =
             hidden.iter().filter(|hidden| !hidden.is_folder).flat_map(|hidden| nul(&hidden.path)).collect();
         if !files.is_empty() {

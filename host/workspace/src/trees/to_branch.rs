@@ -172,7 +172,7 @@ async fn check_out(place: &Place, branch: &str, head: Option<&str>) -> Result<()
             return Err(TreeError::BranchTaken { branch: branch.to_owned() });
         }
     } else if let Some(head) = head {
-        place.git.call(&["update-ref", "--create-reflog", &name, head]).done().await?;
+        place.git.call(&["update-ref", &name, head]).done().await?;
     }
     place.git.call(&["symbolic-ref", "-m", "baton: the branch of a run", "HEAD", &name]).done().await
 }

@@ -458,3 +458,48 @@ async fn the_workspace_stays_in_the_repository_in_which_its_trees_were_made() {
     fs::rename(world.dir.path().join("real"), world.root.join(".git")).unwrap();
     world.trees.commit(&PhaseId::new("20a"), &part.tree, &[], false).await.unwrap();
 }
+
+#[tokio::test]
+async fn links_in_the_repository_lead_nowhere_unless_the_user_had_them() {
+    // N6
+    for name in ["refs", "objects", "logs", "packed-refs", "shallow", "worktrees"] {
+        let world = World::new();
+        world.trees.note_links().await.unwrap();
+        let other = World::new();
+        let (at, victim) = (world.root.join(".git").join(name), other.root.join(".git").join(name));
+        let _ = fs::rename(&at, world.root.join(".git/away"));
+        std::os::unix::fs::symlink(&victim, &at).unwrap();
+        let before = state(&other.root);
+        let phase = PhaseId::new("20");
+        let refused = world.trees.checkpoint(&phase, &Tree::workspace(), &Tree::joining(&phase, 1)).await;
+        let why = refused.unwrap_err().to_string();
+        assert!(why.contains("is a link that was not there when the run began"), "{name}: {why}");
+        assert_eq!(state(&other.root), before, "{name}");
+    }
+    let world = World::new();
+    fs::rename(world.root.join(".git/objects"), world.dir.path().join("objects")).unwrap();
+    std::os::unix::fs::symlink(world.dir.path().join("objects"), world.root.join(".git/objects")).unwrap();
+    world.trees.note_links().await.unwrap();
+    world.checkpoint("20").await;
+}
+
+#[tokio::test]
+async fn looking_reads_no_other_repository() {
+    // N6
+    let world = World::new();
+    world.trees.note_links().await.unwrap();
+    let workspace = world.trees.open(&Tree::workspace()).await.unwrap();
+    let start = workspace.baseline(&[]).await.unwrap();
+    let other = World::new();
+    other.git(&["commit", "-q", "--allow-empty", "-m", "the secret"]);
+    let alternates = format!("{}\n", other.root.join(".git/objects").display());
+    write(&world.root, ".git/objects/info/alternates", &alternates);
+    fs::remove_file(world.root.join(".git/refs/heads/main")).unwrap();
+    std::os::unix::fs::symlink(
+        other.root.join(".git/refs/heads/main"),
+        world.root.join(".git/refs/heads/main"),
+    )
+    .unwrap();
+    let seen = workspace.assess(&start, &[]).await.unwrap();
+    assert!(!format!("{seen:?}").contains("the secret"), "{seen:?}");
+}

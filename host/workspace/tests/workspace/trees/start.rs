@@ -3,7 +3,7 @@
 use std::fs;
 
 use baton_core::{PhaseId, Tree};
-use baton_workspace::{Base, TreeError};
+use baton_workspace::{Base, MAX_FILE_BYTES, TreeError};
 
 use super::world::{World, executable, files, git, link, try_git};
 
@@ -278,4 +278,21 @@ async fn hooks_and_monitors_of_an_agent_are_not_run() {
     });
     landed.await;
     assert!(!marker.exists());
+}
+
+#[tokio::test]
+async fn a_file_that_is_too_large_is_named_and_not_read() {
+    // N6
+    let world = World::new();
+    let file = fs::File::create(world.root.join("src/big.bin")).unwrap();
+    file.set_len(MAX_FILE_BYTES + 1).unwrap();
+    let phase = PhaseId::new("20");
+    let tree = Tree::workspace();
+    let refused = world.trees.checkpoint(&phase, &tree, &Tree::joining(&phase, 1)).await.unwrap_err();
+    assert!(matches!(&refused, TreeError::TooLarge { path, .. } if path == "src/big.bin"), "{refused}");
+    let told = refused.to_string();
+    assert!(told.contains("src/big.bin has 2147483649 bytes") && told.contains("remove it"), "{told}");
+    assert!(matches!(world.trees.state().await, Err(TreeError::TooLarge { .. })));
+    world.write(".gitignore", "*.bin\n");
+    world.checkpoint("20").await;
 }

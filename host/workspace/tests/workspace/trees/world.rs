@@ -221,7 +221,7 @@ pub(crate) fn of_a_user(test: &str, config: &str) -> bool {
     let home = tempfile::tempdir().unwrap();
     fs::write(home.path().join(".gitconfig"), config).unwrap();
     let inner = Command::new(std::env::current_exe().unwrap())
-        .args([test, "--exact"])
+        .args([&format!("trees::{test}"), "--exact"])
         .env_remove("XDG_CONFIG_HOME")
         .envs([("HOME", home.path().as_os_str()), (MARK, "1".as_ref())])
         .output()

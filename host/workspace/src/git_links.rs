@@ -1,0 +1,333 @@
+//! Links and alternates in a repository: git reads and writes elsewhere through them. What the user had when a run began is noted then
+//! and accepted as long as it is unchanged. Any other is refused, because an agent can have made it.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use baton_core::Digest;
+use serde::{Deserialize, Serialize};
+
+use crate::git_view::{Repository, hold_file};
+
+/// What git finds in a repository by a fixed name, from its shared folder. The user may have made one of them a link.
+const ANCHORS: [&str; 15] = [
+    "HEAD",
+    "hooks",
+    "info",
+    "lfs",
+    "logs",
+    "modules",
+    "objects",
+    "objects/info",
+    "objects/pack",
+    "packed-refs",
+    "refs",
+    "refs/heads",
+    "reftable",
+    "shallow",
+    "worktrees",
+];
+/// The file that names more folders of objects.
+const ALTERNATES: &str = "objects/info/alternates";
+/// Files at the top of a work tree's own folder that git writes by their names: never links.
+const WRITTEN: [&str; 5] = ["index", "COMMIT_EDITMSG", "ORIG_HEAD", "FETCH_HEAD", "logs/HEAD"];
+/// Entries of a repository that are examined.
+const MAX_ENTRIES: u32 = 50_000;
+/// Depth of folders in refs.
+const MAX_DEPTH: u32 = 16;
+/// A list of alternates or a note is not longer.
+const MAX_BYTES: u64 = 1 << 20;
+
+/// The links of a repository that are accepted: those of the user.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct AcceptedLinks {
+    /// Of this repository; of none if absent.
+    common_dir: Option<PathBuf>,
+    /// Name and target.
+    links: BTreeMap<PathBuf, PathBuf>,
+    /// The content of the list of alternates.
+    alternates: Option<Digest>,
+}
+
+impl AcceptedLinks {
+    /// Those that a repository has now.
+    pub(crate) fn of(repository: &Repository) -> Self {
+        let common_dir = &repository.common_dir;
+        let link = |name: &&str| Some((PathBuf::from(name), fs::read_link(common_dir.join(name)).ok()?));
+        // What is not text cannot be noted, and so it is not accepted.
+        let links = ANCHORS.iter().filter_map(link).filter(|(_, target)| target.to_str().is_some());
+        let alternates = digest_of(&common_dir.join(ALTERNATES)).ok().flatten();
+        Self { common_dir: Some(common_dir.clone()), links: links.collect(), alternates }
+    }
+
+    /// Those that were noted in a file; nothing if there is none.
+    pub(crate) fn noted(file: &Path) -> io::Result<Option<Self>> {
+        match fs::read(file) {
+            Ok(bytes) => Ok(Some(serde_json::from_slice(&bytes)?)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Writes them to a file.
+    pub(crate) fn note(&self, file: &Path) -> io::Result<()> {
+        if let Some(folder) = file.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        hold_file(file, &serde_json::to_vec(self)?)
+    }
+
+    /// Refuses what leads git out of a repository and is not accepted.
+    pub(crate) fn expect(&self, repository: &Repository) -> io::Result<()> {
+        let Repository { git_dir, common_dir, .. } = repository;
+        let none = Self::default();
+        let accepted = if self.common_dir.as_ref() == Some(common_dir) { self } else { &none };
+        for name in ANCHORS {
+            let path = common_dir.join(name);
+            if is_link(&path) && fs::read_link(&path).ok().as_ref() != accepted.links.get(Path::new(name)) {
+                return Err(is_a_link(&path));
+            }
+        }
+        let alternates = common_dir.join(ALTERNATES);
+        if digest_of(&alternates)? != accepted.alternates {
+            let why = format!(
+                "{} was made or changed since the run began, and git would read another repository by it: remove it, or put it back",
+                alternates.display()
+            );
+            return Err(io::Error::other(why));
+        }
+        let mut left = MAX_ENTRIES;
+        if git_dir == common_dir {
+            if let Some(link) = WRITTEN.map(|name| git_dir.join(name)).iter().find(|path| is_link(path)) {
+                return Err(is_a_link(link));
+            }
+        } else {
+            expect_none_below(git_dir, MAX_DEPTH, &mut left)?;
+        }
+        // The contents of these two are read and written by the names of objects and branches.
+        expect_none_but(accepted, common_dir, "objects", 0, &mut left)?;
+        expect_none_but(accepted, common_dir, "refs", MAX_DEPTH, &mut left)
+    }
+}
+
+fn is_link(path: &Path) -> bool {
+    path.symlink_metadata().is_ok_and(|meta| meta.is_symlink())
+}
+
+/// The content of a list of alternates; nothing if there is none. A link is never one.
+fn digest_of(file: &Path) -> io::Result<Option<Digest>> {
+    let meta = match file.symlink_metadata() {
+        Ok(meta) => meta,
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            return Ok(None);
+        }
+        Err(error) => return Err(error),
+    };
+    match meta.is_file() && meta.len() <= MAX_BYTES {
+        true => fs::read(file).map(|bytes| Some(Digest::of(bytes))),
+        false if meta.is_symlink() => Err(is_a_link(file)),
+        false => Err(io::Error::other(format!("{} is not a small regular file: remove it", file.display()))),
+    }
+}
+
+/// The same as [`expect_none_below`] for an anchor, which may contain accepted anchors.
+fn expect_none_but(
+    accepted: &AcceptedLinks,
+    common_dir: &Path,
+    name: &str,
+    depth: u32,
+    left: &mut u32,
+) -> io::Result<()> {
+    let folder = common_dir.join(name);
+    for entry in entries(&folder)? {
+        let entry = entry?;
+        let is_accepted = accepted.links.contains_key(&Path::new(name).join(entry.file_name()));
+        if !is_accepted {
+            expect_no_link(&folder, &entry, depth, left)?;
+        }
+    }
+    Ok(())
+}
+
+fn expect_none_below(folder: &Path, depth: u32, left: &mut u32) -> io::Result<()> {
+    entries(folder)?.try_for_each(|entry| expect_no_link(folder, &entry?, depth, left))
+}
+
+fn entries(folder: &Path) -> io::Result<impl Iterator<Item = io::Result<fs::DirEntry>>> {
+    match fs::read_dir(folder) {
+        Ok(entries) => Ok(Some(entries).into_iter().flatten()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None.into_iter().flatten()),
+        Err(error) => Err(error),
+    }
+}
+
+fn expect_no_link(folder: &Path, entry: &fs::DirEntry, depth: u32, left: &mut u32) -> io::Result<()> {
+    let kind = entry.file_type()?;
+    if kind.is_symlink() {
+        return Err(is_a_link(&entry.path()));
+    }
+    *left = left.saturating_sub(1);
+    if *left == 0 {
+        let why = format!("{} has too many entries to be examined", folder.display());
+        return Err(io::Error::other(why));
+    }
+    match kind.is_dir() && depth > 0 {
+        true => expect_none_below(&entry.path(), depth - 1, left),
+        false => Ok(()),
+    }
+}
+
+fn is_a_link(path: &Path) -> io::Error {
+    io::Error::other(format!(
+        "{} is a link that was not there when the run began, and git would follow it: remove it",
+        path.display()
+    ))
+}
+
+/// Before the content of a file that git complains about: the rest of such a line is cut off, because a link may have led there.
+const QUOTING: [&str; 9] = [
+    "unexpected line in ",
+    "unterminated line in ",
+    "bad shallow line",
+    "invalid shallow line",
+    "bad graft data",
+    "object directory ",
+    "unable to normalize alternate object path",
+    "ignoring alternate object stores",
+    "not a git repository: ",
+];
+
+/// What git said, without the content of files.
+pub(crate) fn without_content(said: &str) -> String {
+    let plain = |line: &str| match QUOTING.iter().find_map(|marker| Some((line.find(marker)?, marker.len())))
+    {
+        Some((at, len)) => {
+            format!("{} (what the file holds is left out)", line[..at + len].trim_end_matches([':', ' ']))
+        }
+        None => line.to_owned(),
+    };
+    said.lines().map(plain).collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    struct Place {
+        folder: tempfile::TempDir,
+        common: PathBuf,
+    }
+
+    impl Place {
+        fn new() -> Self {
+            let folder = tempfile::tempdir().unwrap();
+            let common = folder.path().canonicalize().unwrap().join(".git");
+            for below in ["objects/aa", "objects/info", "refs/heads/work", "logs/refs", "worktrees/x/logs"] {
+                fs::create_dir_all(common.join(below)).unwrap();
+            }
+            fs::write(common.join("packed-refs"), "").unwrap();
+            Self { folder, common }
+        }
+
+        fn repository(&self, git_dir: &Path) -> Repository {
+            Repository {
+                top: self.folder.path().to_owned(),
+                git_dir: git_dir.to_owned(),
+                common_dir: self.common.clone(),
+            }
+        }
+    }
+
+    fn refused(links: &AcceptedLinks, repository: &Repository) -> Option<String> {
+        links.expect(repository).map_err(|error| error.to_string()).err()
+    }
+
+    #[test]
+    fn a_link_in_the_place_of_what_git_follows_is_refused() {
+        let place = Place::new();
+        let (common, own) = (&place.common, place.common.join("worktrees/x"));
+        let links = AcceptedLinks::of(&place.repository(common));
+        let at_start = [common, &own].map(|git_dir| refused(&links, &place.repository(git_dir)));
+        assert_eq!(at_start, [None, None]);
+        for (git_dir, link) in [
+            (common, common.join("index")),
+            (common, common.join("objects/bb")),
+            (common, common.join("refs/heads/work/one")),
+            (common, common.join("logs/HEAD")),
+            (&own, own.join("index")),
+            (&own, own.join("COMMIT_EDITMSG")),
+            (&own, own.join("logs/HEAD")),
+        ] {
+            symlink(place.folder.path().join("victim"), &link).unwrap();
+            let why = refused(&links, &place.repository(git_dir)).unwrap_or_default();
+            assert!(why.contains("is a link") && why.contains(&link.display().to_string()), "{why}");
+            fs::remove_file(link).unwrap();
+        }
+    }
+
+    #[test]
+    fn the_folders_themselves_are_links_only_if_the_user_made_them() {
+        // N6
+        let place = Place::new();
+        let repository = place.repository(&place.common);
+        let before = AcceptedLinks::of(&repository);
+        for name in ANCHORS.iter().filter(|name| **name != "HEAD") {
+            let (at, away) = (place.common.join(name), place.folder.path().join("away"));
+            let was_there = fs::rename(&at, &away).is_ok();
+            symlink(&away, &at).unwrap();
+            let why = refused(&before, &repository).unwrap_or_default();
+            assert!(why.contains("is a link") && why.contains(name), "{name}: {why}");
+            // One that the user had is accepted, until it leads elsewhere.
+            let users = AcceptedLinks::of(&repository);
+            assert_eq!(refused(&users, &repository), None, "{name}");
+            fs::remove_file(&at).unwrap();
+            symlink(place.folder.path().join("elsewhere"), &at).unwrap();
+            assert!(refused(&users, &repository).is_some(), "{name}");
+            fs::remove_file(&at).unwrap();
+            if was_there {
+                fs::rename(&away, &at).unwrap();
+            }
+        }
+        assert_eq!(refused(&before, &repository), None);
+    }
+
+    #[test]
+    fn alternates_are_those_that_were_noted() {
+        // N6
+        let place = Place::new();
+        let repository = place.repository(&place.common);
+        let (note, alternates) = (place.folder.path().join("notes/links"), place.common.join(ALTERNATES));
+        assert_eq!(AcceptedLinks::noted(&note).unwrap(), None);
+        fs::write(&alternates, "/home/user/objects\n").unwrap();
+        AcceptedLinks::of(&repository).note(&note).unwrap();
+        let noted = AcceptedLinks::noted(&note).unwrap().unwrap();
+        assert_eq!(refused(&noted, &repository), None);
+        assert!(refused(&AcceptedLinks::default(), &repository).unwrap().contains("alternates"));
+        fs::write(&alternates, "/home/user/secret\n").unwrap();
+        assert!(refused(&noted, &repository).unwrap().contains("alternates was made or changed"));
+        fs::remove_file(&alternates).unwrap();
+        symlink(place.folder.path().join("token"), &alternates).unwrap();
+        assert!(refused(&noted, &repository).unwrap().contains("is a link"));
+    }
+
+    #[test]
+    fn a_complaint_does_not_carry_the_content_of_a_file() {
+        // N6
+        for said in [
+            "fatal: unexpected line in /r/.git/packed-refs: TOKEN: x",
+            "fatal: bad shallow line: TOKEN",
+            "error: object directory TOKEN does not exist; check .git/objects/info/alternates",
+        ] {
+            let said = without_content(&format!("hint: one\n{said}\nfatal: two"));
+            assert!(
+                !said.contains("TOKEN") && said.starts_with("hint: one\n") && said.ends_with("fatal: two"),
+                "{said}"
+            );
+        }
+    }
+}
