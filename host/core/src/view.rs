@@ -326,8 +326,6 @@ pub struct SessionRow {
     pub refused_calls: u32,
 }
 
-// Serde passes a reference.
-#[allow(clippy::trivially_copy_pass_by_ref)]
 fn is_zero(count: &u32) -> bool {
     *count == 0
 }
