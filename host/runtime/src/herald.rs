@@ -268,6 +268,7 @@ mod tests {
             machine: Machine::none(),
             of_commands: Default::default(),
             ordinal: Default::default(),
+            remaining: Default::default(),
         });
         Herald::new(&notify, run, Workspace::open(dir).unwrap(), boundaries)
     }
