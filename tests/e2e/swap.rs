@@ -315,9 +315,11 @@ fn a_shadow_changes_nothing_whatever_it_does() {
         };
         shadows.iter().find(of).map_or(0, |shadow| shadow[count].as_u64().unwrap())
     };
-    // What they were not asked for want of a core is counted, so the sum is everything.
+    // What they were not asked for want of a core is counted: on a machine without a free one, all of it may be.
+    let left_out = report["left_out"].as_u64().unwrap();
     let asked = |policy| briefs(policy, "faults") + briefs(policy, "same") + briefs(policy, "differs");
-    assert!(asked("traps") > 0 && asked("traps") == briefs("traps", "faults"), "{report:#}");
+    assert!(asked("traps") + left_out > 0, "{report:#}");
+    assert_eq!(asked("traps"), briefs("traps", "faults"), "{report:#}");
     assert_eq!(asked("resilience"), briefs("resilience", "same"), "{report:#}");
     assert!(watched.processes().is_empty());
 }

@@ -306,7 +306,7 @@ mod tests {
             fs::write(tree.join(format!(".mcp.json{SUFFIX}{suffix}")), "0").unwrap();
         }
         for folder in [tree.join(".git"), tree.clone()] {
-            fs::set_permissions(folder, fs::Permissions::from_mode(0)).unwrap();
+            fs::set_permissions(folder, fs::Permissions::from_mode(0o0)).unwrap();
         }
         let remaining = Remaining::default();
         let swept = planted.sweep(&remaining);
