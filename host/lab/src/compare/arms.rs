@@ -174,8 +174,9 @@ pub(super) fn attrition(samples: &[ArmSample], options: &Options) -> Attrition {
         (0, _) => "Every unit has an outcome.".to_owned(),
         (gone, 0) => format!("{gone} units have no outcome yet, not more of one arm than chance explains."),
         (gone, waiting) => format!(
-            "{gone} units have no outcome yet, not more of one arm than chance explains; {waiting} of them wait for a \
-             person's answer and get none before."
+            "{gone} units have no outcome yet, not more of one arm than chance explains; {waiting} of them {} for a \
+             person's answer.",
+            if waiting == 1 { "waits" } else { "wait" }
         ),
     };
     Attrition { checked: Checked::Ok, words }

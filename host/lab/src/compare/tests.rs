@@ -382,7 +382,7 @@ fn runs_that_wait_for_a_person_come_before_the_numbers() {
         "{first}"
     );
     assert_eq!(found.verdict.decision, Advice::KeepRunning);
-    assert!(found.attrition.words.contains("8 of them wait for a person's answer"), "{:?}", found.attrition);
+    assert!(found.attrition.words.contains("8 of them wait for a person's answer."), "{:?}", found.attrition);
     // As they stand they have an outcome, and one of very many changes nothing.
     let as_they_stand = Options { unfinished: Unfinished::AsTheyStand, ..Options::default() };
     let found = compare(&arms, &as_they_stand);

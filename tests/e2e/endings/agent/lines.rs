@@ -37,7 +37,9 @@ pub(super) fn claude(line: &Value, agent: &FakeAgent) -> Vec<Value> {
         }
         (Some("user"), _) => {
             let answer = agent.prompt(line["message"]["content"][0]["text"].as_str().unwrap_or_default());
-            let content = json!([{ "type": "text", "text": answer.words }]);
+            let call = |path| json!({ "type": "tool_use", "id": "write", "name": "Write", "input": { "file_path": path } });
+            let words = json!({ "type": "text", "text": answer.words });
+            let content: Vec<Value> = answer.wrote.map(call).into_iter().chain([words]).collect();
             let usage = json!({ "input_tokens": answer.used_tokens, "output_tokens": 1 });
             let message = json!({ "id": "message", "content": content, "usage": usage });
             vec![
@@ -72,13 +74,22 @@ pub(super) fn codex(line: &Value, agent: &FakeAgent) -> Vec<Value> {
             let used = json!({ "totalTokens": tokens, "inputTokens": tokens, "outputTokens": 1 });
             let usage = json!({ "total": used, "last": used, "modelContextWindow": WINDOW_TOKENS });
             let item = json!({ "type": "agentMessage", "id": "item", "text": answer.words });
-            vec![
-                result(turn("inProgress")),
-                notice("turn/started", turn("inProgress")),
+            let change = |path| {
+                let item = json!({
+                    "type": "fileChange", "id": "write", "status": "completed",
+                    "changes": [{ "path": path, "kind": { "type": "add" }, "diff": "" }],
+                });
+                let params = json!({ "turnId": "turn", "item": item });
+                [notice("item/started", params.clone()), notice("item/completed", params)]
+            };
+            let mut lines = vec![result(turn("inProgress")), notice("turn/started", turn("inProgress"))];
+            lines.extend(answer.wrote.into_iter().flat_map(change));
+            lines.extend([
                 notice("item/completed", json!({ "turnId": "turn", "item": item })),
                 notice("thread/tokenUsage/updated", json!({ "turnId": "turn", "tokenUsage": usage })),
                 notice("turn/completed", turn("completed")),
-            ]
+            ]);
+            lines
         }
         // Every other request is one that changes nothing.
         Some(_) if line.get("id").is_some() => vec![result(json!({}))],

@@ -43,6 +43,8 @@ impl PromptRecord {
 pub(super) struct FakeAnswer {
     pub(super) words: String,
     pub(super) used_tokens: u64,
+    /// A file that it wrote, which agents show as a call of a tool.
+    pub(super) wrote: Option<&'static str>,
 }
 
 /// One session.
@@ -73,7 +75,8 @@ impl FakeAgent {
         append(&self.folder.join(PROMPTS), &serde_json::to_string(&asked).unwrap_or_default());
         let inbox = text.lines().find_map(|line| line.strip_prefix("Report to:"));
         let inbox = inbox.map(|path| PathBuf::from(path.trim().trim_matches('`')));
-        let mut answer = FakeAnswer { words: String::new(), used_tokens: WINDOW_TOKENS / 10 };
+        let mut answer = FakeAnswer { words: String::new(), used_tokens: WINDOW_TOKENS / 10, wrote: None };
+        let before = [OPENING, FILE].map(|file| fs::read(file).ok());
         for objective in &asked.focus {
             let said = match (self.ending, self.session) {
                 (AgentEnding::AsksForSplit, 1) => {
@@ -95,6 +98,9 @@ impl FakeAgent {
             };
             said.clone_into(&mut answer.words);
         }
+        let written = [OPENING, FILE].into_iter().zip(before);
+        answer.wrote =
+            written.filter(|(file, before)| fs::read(file).ok() != *before).map(|(file, _)| file).last();
         answer
     }
 
