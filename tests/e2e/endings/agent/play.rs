@@ -98,9 +98,9 @@ impl FakeAgent {
             };
             said.clone_into(&mut answer.words);
         }
-        let written = [OPENING, FILE].into_iter().zip(before);
-        answer.wrote =
-            written.filter(|(file, before)| fs::read(file).ok() != *before).map(|(file, _)| file).last();
+        let mut files = [OPENING, FILE].into_iter().zip(before);
+        let written = files.rfind(|(file, before)| fs::read(file).ok() != *before);
+        answer.wrote = written.map(|(file, _)| file);
         answer
     }
 
