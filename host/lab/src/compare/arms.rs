@@ -34,6 +34,11 @@ pub(super) fn is_known(run: &Measures, options: &Options) -> bool {
     }
 }
 
+/// Whether a run has no outcome until a person answers it.
+fn is_waiting(run: &Measures, options: &Options) -> bool {
+    run.standing == Standing::Waiting && !is_known(run, options)
+}
+
 /// The counts of each arm.
 pub(super) fn arms(samples: &[ArmSample], options: &Options) -> Vec<Arm> {
     let weights: f64 = samples.iter().map(|sample| sample.weight.max(0.0)).sum();
@@ -60,7 +65,7 @@ pub(super) fn arms(samples: &[ArmSample], options: &Options) -> Vec<Arm> {
             standings,
             waiting: runs
                 .clone()
-                .filter(|run| run.standing == Standing::Waiting && !is_known(run, options))
+                .filter(|run| is_waiting(run, options))
                 .map(|run| run.run.to_string())
                 .collect(),
             invalid: sample.invalid.clone(),
@@ -165,11 +170,8 @@ pub(super) fn attrition(samples: &[ArmSample], options: &Options) -> Attrition {
     }
     let gone: usize =
         samples.iter().map(|sample| known(sample).iter().filter(|known| **known == 0.0).count()).sum();
-    let waiting = samples
-        .iter()
-        .flat_map(|sample| &sample.measures)
-        .filter(|run| run.standing == Standing::Waiting && !is_known(run, options))
-        .count();
+    let waiting =
+        samples.iter().flat_map(|sample| &sample.measures).filter(|run| is_waiting(run, options)).count();
     let words = match (gone, waiting) {
         (0, _) => "Every unit has an outcome.".to_owned(),
         (gone, 0) => format!("{gone} units have no outcome yet, not more of one arm than chance explains."),
