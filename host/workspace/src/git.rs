@@ -59,11 +59,10 @@ impl<'w> Reader<'w> {
             (Some(home), _) => &home.view,
             (None, passing) => passing.as_ref()?.path(),
         };
-        let noted = match home {
-            Some(home) => AcceptedLinks::noted(&home.links).ok()?,
-            None => None,
+        let links = match home {
+            Some(home) => AcceptedLinks::noted_or_of(&home.links, &repository).ok()?,
+            None => AcceptedLinks::of(&repository),
         };
-        let links = noted.unwrap_or_else(|| AcceptedLinks::of(&repository));
         let view = GitView::hold(folder, &repository, &links).await.ok()?;
         Some(Self { workspace, view, _passing: passing })
     }

@@ -72,6 +72,11 @@ impl AcceptedLinks {
         }
     }
 
+    /// Those that were noted in a file, or that the repository has now if there is no note.
+    pub(crate) fn noted_or_of(file: &Path, repository: &Repository) -> io::Result<Self> {
+        Ok(Self::noted(file)?.unwrap_or_else(|| Self::of(repository)))
+    }
+
     /// Writes them to a file.
     pub(crate) fn note(&self, file: &Path) -> io::Result<()> {
         if let Some(folder) = file.parent() {

@@ -90,6 +90,8 @@ struct Inner {
     /// Folders of the host's that are no part of any work, should they lie in the workspace.
     hidden: Vec<PathBuf>,
     run: String,
+    /// The note of the user's own links in the repository.
+    links: PathBuf,
     /// Parallel changes of one repository fail on its locks.
     turn: Mutex<()>,
     repo: OnceCell<Repo>,
@@ -269,13 +271,15 @@ impl Trees {
     /// that are no part of any work, should they lie in the workspace. Touches nothing yet.
     pub fn new(workspace: &Workspace, folder: &Path, hidden: &[&Path], run: &RunId) -> Self {
         let real = |path: &&Path| path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
-        let links = links_note(folder, &fit(run.as_str()));
-        let git = Some(GitHome { view: beside(folder).join(VIEW), repository: None, links });
+        let run = fit(run.as_str());
+        let links = beside(folder).join(format!("{LINKS}-{run}"));
+        let git = Some(GitHome { view: beside(folder).join(VIEW), repository: None, links: links.clone() });
         Self(Arc::new(Inner {
             workspace: Workspace { git, ..workspace.clone() },
             folder: folder.to_owned(),
             hidden: hidden.iter().map(real).collect(),
-            run: fit(run.as_str()),
+            run,
+            links,
             turn: Mutex::new(()),
             repo: OnceCell::new(),
             ordinal: AtomicU64::new(0),
@@ -289,12 +293,9 @@ impl Trees {
     /// # Errors
     /// [`TreeError::File`] if the note cannot be read or written.
     pub async fn note_links(&self) -> Result<(), TreeError> {
-        let file = links_note(&self.0.folder, &self.0.run);
-        let failed = |what| {
-            let path = file.clone();
-            move |source| TreeError::File { what, path, source }
-        };
-        if AcceptedLinks::noted(&file).map_err(failed("read"))?.is_some() {
+        let file = &self.0.links;
+        let failed = |what| move |source| TreeError::File { what, path: file.clone(), source };
+        if AcceptedLinks::noted(file).map_err(failed("read"))?.is_some() {
             return Ok(());
         }
         let links = match Repository::around(self.0.workspace.root()).await {
@@ -302,7 +303,7 @@ impl Trees {
             // A repository that appears later has none of the user's.
             Err(_) => AcceptedLinks::default(),
         };
-        links.note(&file).map_err(failed("write"))
+        links.note(file).map_err(failed("write"))
     }
 
     /// Where a phase works: the workspace, or the same folder of a work tree.
@@ -334,7 +335,7 @@ impl Trees {
             let source = std::io::Error::other("a link is in its place");
             return Err(WorkspaceError::NoFolder { path: root.to_owned(), source });
         }
-        let links = links_note(&self.0.folder, &self.0.run);
+        let links = self.0.links.clone();
         let git = Some(GitHome { view: self.view_of(tree), repository: Some(at.clone()), links });
         Ok(Workspace { own: self.0.workspace.own.clone(), git, ..Workspace::open(root)? })
     }
@@ -426,13 +427,9 @@ impl Trees {
 
     /// The links in the repository that are the user's own.
     fn links(&self, repository: &Repository) -> Result<AcceptedLinks, TreeError> {
-        let file = links_note(&self.0.folder, &self.0.run);
-        let noted = AcceptedLinks::noted(&file).map_err(|source| TreeError::File {
-            what: "read",
-            path: file.clone(),
-            source,
-        })?;
-        Ok(noted.unwrap_or_else(|| AcceptedLinks::of(repository)))
+        let path = &self.0.links;
+        let failed = |source| TreeError::File { what: "read", path: path.clone(), source };
+        AcceptedLinks::noted_or_of(path, repository).map_err(failed)
     }
 
     /// A tree that is there, as git sees it. One whose link to the repository an agent changed or removed is mended.
@@ -467,11 +464,6 @@ impl Trees {
 /// Where the trees of all runs lie: they see the repository of the workspace alike.
 fn beside(folder: &Path) -> &Path {
     folder.parent().unwrap_or(folder)
-}
-
-/// The note of a run.
-fn links_note(folder: &Path, run: &str) -> PathBuf {
-    beside(folder).join(format!("{LINKS}-{run}"))
 }
 
 /// A name that fits into a path, a branch and a ref on every system, and is no other name's: what is plain stays as it is,
