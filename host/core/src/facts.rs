@@ -231,6 +231,18 @@ pub enum AgentEvent {
     },
 }
 
+impl AgentEvent {
+    /// Whether it is a call of a tool that may change files: every one that does not only read.
+    pub fn may_write(&self) -> bool {
+        match self {
+            AgentEvent::ToolCall { reads, writes, command, .. } => {
+                reads.is_none() || writes.is_some() || command.is_some()
+            }
+            _ => false,
+        }
+    }
+}
+
 /// What a sandbox, the host, or the role of a session did not allow.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct Refusal {

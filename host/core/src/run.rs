@@ -376,10 +376,7 @@ impl Run {
             let mut phase_billed = self.phases[p].billed;
             phase_billed.add(&difference(&billed, &billed_before));
             self.phases[p].billed = phase_billed;
-            if let AgentEvent::ToolCall { reads, writes, command, .. } = event {
-                let only_reads = reads.is_some() && writes.is_none() && command.is_none();
-                self.phases[p].session_may_have_written |= !only_reads;
-            }
+            self.phases[p].session_may_have_written |= event.may_write();
             let failed = self.phases[p].activity.observe(event);
             if !self.stopping && self.ending.is_none() {
                 if let (Some(command), AgentEvent::ToolOutput { text, .. }) = (failed, event) {

@@ -200,9 +200,7 @@ impl Run {
     /// gone; `look_after_stop` measures those, and the handoff follows.
     pub(super) fn write_handoff_of_stop(&mut self, p: usize) {
         let phase = &self.phases[p];
-        let is_written = matches!(phase.step, Step::HandingOff { .. });
-        let is_nothing_new = !phase.news || self.has_live_session(p) || phase.look_after_stop.is_some();
-        if phase.is_over() || phase.is_made_by_host() || is_nothing_new || is_written {
+        if !phase.has_news_of_stop() || self.has_live_session(p) || phase.look_after_stop.is_some() {
             return;
         }
         if let Some(session) = phase.session.clone() {
@@ -213,8 +211,7 @@ impl Run {
 
     /// Measures what a session that was stopped has left.
     pub(super) fn look_after_stop(&mut self, p: usize) {
-        let phase = &self.phases[p];
-        if phase.news && !phase.is_over() && !phase.is_made_by_host() {
+        if self.phases[p].has_news_of_stop() {
             let action = self.assess(p, false);
             self.phases[p].look_after_stop = Some(action);
         }

@@ -380,6 +380,12 @@ impl Phase {
         matches!(self.origin, Origin::Review | Origin::Merge)
     }
 
+    /// Whether a handoff is to be written for it where the host stops: it has news, and none is being written.
+    pub(super) fn has_news_of_stop(&self) -> bool {
+        let is_written = matches!(self.step, Step::HandingOff { .. });
+        self.news && !is_written && !self.is_over() && !self.is_made_by_host()
+    }
+
     /// Whether the handoff under way is for the phases after it.
     pub(super) fn is_closing(&self) -> bool {
         matches!(self.step, Step::HandingOff { then: Succession::Over, .. })

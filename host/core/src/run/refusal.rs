@@ -4,7 +4,6 @@ use crate::facts::{Channel, Refusal, RefusalKind, Signal};
 use crate::notice::Notice;
 
 use super::Run;
-use super::session::REFUSED_SHOWN;
 
 /// The code of their signals.
 const REFUSED: &str = "permission-refused";
@@ -31,8 +30,8 @@ impl Run {
             times => format!("refused ({times} so far): {text}"),
         };
         let refusal = Refusal { kind: RefusalKind::Call, target: text };
-        if session.refusals.len() < REFUSED_SHOWN && !session.refusals.contains(&refusal) {
-            session.refusals.push(refusal.clone());
+        if !session.refusals.contains(&refusal) {
+            session.keep_refusal(&refusal);
         }
         let session = session.id.clone();
         self.notify(Notice::Refused { phase, session, refusal });

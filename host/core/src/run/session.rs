@@ -38,7 +38,7 @@ const LAST_BYTES: usize = 200;
 /// A path or address that is read is remembered as it is up to here, and by its digest beyond (D1).
 const READ_BYTES: usize = 128;
 /// Refusals that are kept for each session.
-pub(super) const REFUSED_SHOWN: usize = 20;
+const REFUSED_SHOWN: usize = 20;
 
 /// A signal with its place in time.
 #[derive(Clone, Debug, PartialEq)]
@@ -341,9 +341,7 @@ impl Session {
                 );
             }
             AgentEvent::Refused(refusal) => {
-                if self.refusals.len() < REFUSED_SHOWN {
-                    self.refusals.push(refusal.clone());
-                }
+                self.keep_refusal(refusal);
                 self.notice(seq, at, refusal.signal());
             }
             AgentEvent::ApprovalRequested { title } => {
@@ -379,6 +377,13 @@ impl Session {
                 | AgentEvent::ToolOutput { .. }
                 | AgentEvent::Turn { .. }
         )
+    }
+
+    /// The first of them are kept.
+    pub(super) fn keep_refusal(&mut self, refusal: &Refusal) {
+        if self.refusals.len() < REFUSED_SHOWN {
+            self.refusals.push(refusal.clone());
+        }
     }
 
     fn count_read(&mut self, target: &str) {

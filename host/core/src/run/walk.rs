@@ -222,11 +222,11 @@ impl Run {
         let Some(p) = self.phase_of(id) else { return };
         self.phases[p].turns_before += turns;
         self.phases[p].progress = done;
-        if self.stopping && self.ending.is_none() {
-            return self.look_after_stop(p);
-        }
         if self.ending.is_some() {
             return;
+        }
+        if self.stopping {
+            return self.look_after_stop(p);
         }
         self.end_wait_in_place(p);
         match self.phases[p].step.clone() {
