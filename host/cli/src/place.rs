@@ -339,6 +339,11 @@ pub(crate) fn shell_quoted(text: &str) -> String {
     }
 }
 
+/// Words for a POSIX shell, each with a space before it, to follow a command.
+pub(crate) fn shell_words(words: &[String]) -> String {
+    words.iter().map(|word| format!(" {}", shell_quoted(word))).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -18,7 +18,7 @@ use crate::exit::{Exit, Usage};
 use crate::follow::follow;
 use crate::launch::{HostArgs, Launch, launch};
 use crate::layers::placed;
-use crate::place::{Place, shell_quoted};
+use crate::place::{Place, shell_quoted, shell_words};
 use crate::policies::Pinning;
 use crate::render::found::{BoxesChanged, Found};
 use crate::render::{look, plan, record, report};
@@ -407,8 +407,7 @@ fn set_earlier_aside(args: &PlaceArgs, workflow: &Workflow) -> anyhow::Result<()
 
 /// "baton run w.toml --agent codex --restart".
 fn restart(task: &Task, args: &RunOptions, place: &Place) -> String {
-    let flags: String = args.words().iter().map(|word| format!(" {}", shell_quoted(word))).collect();
-    format!("{}{flags} --restart{}", task.command(), place.flags)
+    format!("{}{} --restart{}", task.command(), shell_words(&args.words()), place.flags)
 }
 
 /// What was typed, and a run began without, as it was typed; empty where it began with all of it.

@@ -125,13 +125,14 @@ pub(crate) fn say(notice: &Notice, run: &str, place: &Place, look: &Look) -> Sai
             format!("{session} is not allowed to {refusal}: its {} does not give it", refusal.by()),
         ),
         Notice::AgentRetries { code, status, text, .. } => {
+            let why = why_it_retries(code, *status);
             let status = status.map(|status| format!(", {status}")).unwrap_or_default();
             let reason = match code.is_empty() {
                 true => String::new(),
                 false => format!(" ({}{status})", one_line(code)),
             };
             let text = one_line(text);
-            ("retries", Tone::Warn, format!("{}{reason}: {text}", why_it_retries(notice)))
+            ("retries", Tone::Warn, format!("{why}{reason}: {text}"))
         }
         Notice::CommittedToBranch { commit, left, .. } => {
             if !left.is_empty() {
@@ -331,13 +332,10 @@ pub(crate) fn say(notice: &Notice, run: &str, place: &Place, look: &Look) -> Sai
 }
 
 /// What the provider says, where its status or code is plain; what follows from it is the policy's to say.
-fn why_it_retries(notice: &Notice) -> &'static str {
-    match notice {
-        Notice::AgentRetries { status: Some(401 | 403), .. } => "its login or key is not accepted",
-        Notice::AgentRetries { code, .. } if code.starts_with("authentication") => {
-            "its login or key is not accepted"
-        }
-        _ => "the provider did not answer as it should",
+fn why_it_retries(code: &str, status: Option<u16>) -> &'static str {
+    match matches!(status, Some(401 | 403)) || code.starts_with("authentication") {
+        true => "its login or key is not accepted",
+        false => "the provider did not answer as it should",
     }
 }
 

@@ -20,7 +20,7 @@ use baton_runtime::core::workflow::{AgentKind, Objective, Phase, PlanBox, Sandbo
 use crate::args::PlaceArgs;
 use crate::exit::Usage;
 use crate::layers::Layers;
-use crate::place::{Place, shell_quoted};
+use crate::place::{Place, shell_quoted, shell_words};
 use grants::Grants;
 use plan::Plan;
 use writing::all_of;
@@ -97,9 +97,7 @@ impl Task {
                 format!("baton run {}", shell_quoted(&path.to_string_lossy()))
             }
             Task::Sentence { text, checks } => {
-                let checks = checks.words();
-                let checks: String = checks.iter().map(|word| format!(" {}", shell_quoted(word))).collect();
-                format!("baton do {}{checks}", shell_quoted(text))
+                format!("baton do {}{}", shell_quoted(text), shell_words(&checks.words()))
             }
         }
     }
