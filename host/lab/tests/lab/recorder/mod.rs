@@ -2,11 +2,7 @@
 //! policies. Checks nothing.
 
 use baton_core::action::{Action, Intent};
-use baton_core::decision::{
-    Assessment, Brief, CompactionAction, CompactionDecision, CompletionDecision, Composition, Continuer,
-    DecidedBy, Decision, Fault, Label, OffloadingDecision, RecoveryAction, RecoveryDecision, Review,
-    SplitAction, SplitDecision, Staleness, TurnBudget, Verdict,
-};
+use baton_core::decision::{DecidedBy, Decision, Fault, Label, RecoveryAction, RecoveryDecision};
 use baton_core::facts::{AgentEvent, Capabilities, WorkspaceFacts};
 use baton_core::input::Outcome;
 use baton_core::observation::{Ask, Question};
@@ -127,45 +123,12 @@ pub(crate) fn journal_of(entries: Vec<Entry>) -> (TempDir, Journal) {
 
 /// A policy that is a function of the question alone.
 pub(crate) fn stub(question: &Question) -> Decision {
-    let reason = "as always".to_owned();
     match &question.ask {
-        Ask::Assess(_) => Decision::Assess(Assessment {
-            verdict: Verdict::Answered,
-            evidence: Vec::new(),
-            warning: None,
-            reason,
-        }),
-        Ask::Complete(seen) => {
-            let done = seen.session.objectives.iter().map(|objective| objective.id.clone()).collect();
-            Decision::Complete(CompletionDecision { done, evidence: Vec::new(), reason })
+        Ask::Recover(_) => {
+            let reason = "as always".to_owned();
+            Decision::Recover(RecoveryDecision { action: RecoveryAction::Wait, reason })
         }
-        Ask::Recover(_) => Decision::Recover(RecoveryDecision { action: RecoveryAction::Wait, reason }),
-        Ask::Offload(_) => Decision::Offload(OffloadingDecision { items: Vec::new(), reason }),
-        Ask::Budget(seen) => Decision::Budget(TurnBudget { max_turns: seen.base_turns, reason }),
-        Ask::Split(_) => Decision::Split(SplitDecision { action: SplitAction::Keep, reason }),
-        Ask::Brief(seen) => {
-            Decision::Brief(Brief { prompt: format!("Do {:?}.", seen.focus), left_out: Vec::new(), reason })
-        }
-        Ask::Compaction(_) => {
-            Decision::Compaction(CompactionDecision { action: CompactionAction::Keep, reason })
-        }
-        Ask::Compose(_) => {
-            let (document, index) = ("# Handoff".to_owned(), "# Index".to_owned());
-            Decision::Compose(Composition {
-                document,
-                index,
-                continuer: Continuer::Successor,
-                left_out: Vec::new(),
-                reason,
-            })
-        }
-        Ask::Review(_) => Decision::Review(Review {
-            score: 90,
-            findings: Vec::new(),
-            staleness: Staleness::Fresh,
-            accepted: true,
-            reason,
-        }),
+        _ => crate::enrolled::stub(question, false),
     }
 }
 
