@@ -2,9 +2,10 @@
 //! Looks at the workspace's manifests and sources only; runs nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
 
 use cargo_metadata::{DependencyKind, MetadataCommand, Package};
+
+use crate::documents::{root, sources};
 
 /// The arrows of the design, and there are no others. Test-only dependencies are not arrows.
 const ARROWS: &[(&str, &[&str])] = &[
@@ -47,10 +48,6 @@ const NEVER_IN_CORE: &[&str] = &["tokio", "wasmtime", "rusqlite", "rustix", "ran
 
 /// Longer than this and a file does more than its first line says.
 const LINES_MAX: usize = 600;
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the workspace is there")
-}
 
 /// The crates of the house.
 fn crates() -> Vec<Package> {
@@ -108,29 +105,19 @@ fn core_has_no_clock_no_chance_and_no_io() {
 
 #[test]
 fn every_source_file_says_what_it_is_and_stays_readable() {
-    let mut seen = 0;
+    let sources = sources();
     let mut faults = Vec::new();
-    let mut waiting: Vec<PathBuf> =
-        ["host", "sdk", "policies", "tests"].map(|folder| root().join(folder)).to_vec();
-    while let Some(path) = waiting.pop() {
-        if path.is_dir() {
-            // What was built, and crates that are made by tests, are nobody's sources.
-            if !path.ends_with("target") {
-                let entries = std::fs::read_dir(&path).expect("a folder of the workspace can be read");
-                waiting.extend(entries.map(|entry| entry.expect("an entry can be read").path()));
-            }
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            seen += 1;
-            let text = std::fs::read_to_string(&path).expect("a source file can be read");
-            let (first, lines) = (text.lines().next().unwrap_or_default(), text.lines().count());
-            if !first.starts_with("//! ") {
-                faults.push(format!("{} does not begin with a `//!` line", path.display()));
-            }
-            if lines > LINES_MAX {
-                faults.push(format!("{} has {lines} lines; {LINES_MAX} is the limit", path.display()));
-            }
+    for path in &sources {
+        let text = std::fs::read_to_string(path).expect("a source file can be read");
+        let (first, lines) = (text.lines().next().unwrap_or_default(), text.lines().count());
+        if !first.starts_with("//! ") {
+            faults.push(format!("{} does not begin with a `//!` line", path.display()));
+        }
+        if lines > LINES_MAX {
+            faults.push(format!("{} has {lines} lines; {LINES_MAX} is the limit", path.display()));
         }
     }
     assert!(faults.is_empty(), "{}", faults.join("\n"));
+    let seen = sources.len();
     assert!(seen > 50, "only {seen} files were found; the test looks in the wrong place");
 }

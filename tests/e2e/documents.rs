@@ -26,6 +26,24 @@ pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the workspace exists")
 }
 
+/// Every Rust source of the workspace. What was built, crates of tests among it, is left out.
+pub(crate) fn sources() -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut waiting: Vec<PathBuf> =
+        ["host", "sdk", "policies", "tests"].map(|folder| root().join(folder)).to_vec();
+    while let Some(path) = waiting.pop() {
+        if path.is_dir() {
+            if !path.ends_with("target") {
+                let entries = std::fs::read_dir(&path).expect("a folder of the workspace can be read");
+                waiting.extend(entries.map(|entry| entry.expect("an entry can be read").path()));
+            }
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.push(path);
+        }
+    }
+    found
+}
+
 fn read(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
@@ -191,20 +209,11 @@ fn cited(line: &str) -> impl Iterator<Item = &str> {
 fn every_requirement_that_a_test_cites_is_in_the_table() {
     let table = read(&root().join("tests/requirements.md"));
     let known: BTreeSet<&str> = between(&table, "\n| ", " |").collect();
-    let mut waiting: Vec<PathBuf> =
-        ["host", "policies", "sdk", "tests"].map(|folder| root().join(folder)).to_vec();
     let mut seen = BTreeSet::new();
-    while let Some(path) = waiting.pop() {
-        if path.is_dir() {
-            if !path.ends_with("target") {
-                waiting.extend(std::fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
-            }
-        } else if path.extension().is_some_and(|end| end == "rs") {
-            let text = read(&path);
-            for id in text.lines().flat_map(cited) {
-                assert!(known.contains(id), "{}: {id} is not in tests/requirements.md", path.display());
-                seen.insert(id.to_owned());
-            }
+    for path in sources() {
+        for id in read(&path).lines().flat_map(cited) {
+            assert!(known.contains(id), "{}: {id} is not in tests/requirements.md", path.display());
+            seen.insert(id.to_owned());
         }
     }
     assert!(seen.len() > 50, "only {} ids were found", seen.len());
