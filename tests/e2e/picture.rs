@@ -25,7 +25,7 @@ const SHOWN: [&str; 11] = [
     "done       evaluator",
     "the verification passed",
     "usage limit:",
-    "over after",
+    "the agent waited for",
 ];
 
 /// A line without what lies beyond the last column; escape sequences take no column.
