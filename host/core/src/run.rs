@@ -38,6 +38,7 @@ mod activity;
 mod answer;
 mod ask;
 mod begin;
+mod checks;
 mod clock;
 mod commit;
 mod conversation;

@@ -153,7 +153,7 @@ impl Run {
     fn go_on_after(&mut self, p: usize, then: &AfterRestore, altered: &[String]) {
         match then {
             AfterRestore::Checks => self.checks_passed(p),
-            AfterRestore::FailedCheck { check, of } => self.check_failed(p, *check, *of),
+            AfterRestore::FailedChecks => self.checks_failed(p),
             AfterRestore::Review(review) => self.weigh_review(p, review, altered),
         }
     }
@@ -169,7 +169,7 @@ impl Run {
         let attempt = self.phases[p].verifications;
         self.take_findings(p, false, format!("{because}. Look at what the commands do to the files."));
         let text = format!("Phase {} was verified {attempt} times; {because}.", self.phases[p].spec.id);
-        self.not_content(p, None, attempt, because, text);
+        self.not_content(p, &[], attempt, because, text);
     }
 }
 

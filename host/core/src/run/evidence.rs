@@ -252,12 +252,12 @@ impl Run {
         lacking
     }
 
-    /// The objectives that the findings of a check are about: those that they name by id or by a file, or else all.
-    pub(super) fn reopen_concerned(&mut self, p: usize, of: Option<usize>, because: &str) {
+    /// The objectives that the findings of checks are about: those of the checks, or those that the findings name by id or by a file, or else all.
+    pub(super) fn reopen_concerned(&mut self, p: usize, of: &[usize], because: &str) {
         let phase = &self.phases[p];
         let named: Vec<usize> = match of {
-            Some(g) => vec![g],
-            None => (0..phase.goals.len()).filter(|g| phase.goals[*g].is_named_in(&phase.findings)).collect(),
+            [] => (0..phase.goals.len()).filter(|g| phase.goals[*g].is_named_in(&phase.findings)).collect(),
+            of => of.to_vec(),
         };
         let concerned = if named.is_empty() { (0..phase.goals.len()).collect() } else { named };
         for g in concerned {

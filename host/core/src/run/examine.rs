@@ -1,26 +1,22 @@
-//! Whether what a phase made is good enough: its commands, then its reviewer, where it has either (D3). What they find goes
+//! Whether what a phase made is good enough: after its commands (`checks`) its reviewer, where it has one (D3). What they find goes
 //! back to the phase, within bounds; a phase that closes a loop sends it back to where the loop begins (B10).
 
-use crate::action::Action;
 use crate::facts::ChangedFile;
 use crate::ids::PhaseId;
-use crate::input::{Outcome, SCORE_MAX};
+use crate::input::SCORE_MAX;
 use crate::notice::Notice;
-use crate::observation::{Basis, BriefKind, ObjectiveStatus};
+use crate::observation::{BriefKind, ObjectiveStatus};
 use crate::time::UnixMs;
 use crate::view::Origin;
 use crate::workflow::{Acceptance, Objective, Phase as Spec, Repeat, ReviewBy};
 
 use super::Run;
+use super::checks::tail_line;
 use super::commit::named;
 use super::evidence::excerpt;
 use super::phase::{FINDINGS_BYTES, Goal, Phase};
 use super::session::cut;
 use super::step::{AfterEnd, AfterRestore, Pause, Step, Succession};
-use super::walk::why_failed;
-
-/// Characters of what a reviewer or a verification found that a person is told at once.
-const TOLD_CHARS: usize = 200;
 
 /// Words by which a review says that something is not done.
 const DENIALS: [&str; 6] =
@@ -82,136 +78,9 @@ impl Run {
         self.phases[p].submitted = said;
     }
 
-    /// Every objective is done, as far as anybody has said: now it is held to its commands, those of its objectives first.
-    pub(super) fn verify(&mut self, p: usize) {
-        self.phases[p].verifications += u32::from(!self.checks_of(p).is_empty());
-        self.phases[p].checked_again = false;
-        self.commit(p);
-    }
-
-    /// Its commands, on the work as it is committed now.
-    pub(super) fn verify_committed(&mut self, p: usize) {
-        self.verify_from(p, 0);
-    }
-
-    /// One command after the other, from the n-th on.
-    fn verify_from(&mut self, p: usize, n: usize) {
-        let Some((of, command)) = self.checks_of(p).into_iter().nth(n) else {
-            return if n == 0 { self.checks_passed(p) } else { self.restore(p, AfterRestore::Checks) };
-        };
-        let phase = &self.phases[p];
-        let (id, attempt, tree) = (phase.spec.id.clone(), phase.verifications, phase.tree.clone());
-        let action = self.emit(Action::Verify { phase: id, command, attempt, tree });
-        self.phases[p].step = Step::Verifying { action, check: n, of };
-    }
-
-    /// Its commands, and which objective each is about.
-    fn checks_of(&self, p: usize) -> Vec<(Option<usize>, String)> {
-        let phase = &self.phases[p];
-        let of_objectives = phase.goals.iter().enumerate();
-        let of_objectives = of_objectives.filter_map(|(g, goal)| Some((Some(g), goal.spec.verify.clone()?)));
-        of_objectives.chain(phase.spec.verify.clone().map(|command| (None, command))).collect()
-    }
-
-    pub(super) fn verified(&mut self, p: usize, check: usize, of: Option<usize>, outcome: &Outcome) {
-        let (passed, code, findings) = match outcome {
-            Outcome::Verified { passed, code, findings, artifact } => {
-                let phase = &mut self.phases[p];
-                phase.verification = artifact.as_ref().map(|kept| kept.name.clone()).unwrap_or_default();
-                if let Some(artifact) = artifact {
-                    phase.keep(artifact);
-                }
-                (*passed, *code, findings.clone())
-            }
-            other => (false, None, why_failed(other).to_owned()),
-        };
-        let attempt = self.phases[p].verifications;
-        self.take_findings(p, passed, findings);
-        self.note_check(p, of, passed);
-        let is_last = check + 1 == self.checks_of(p).len();
-        if is_last || !passed {
-            let phase = self.phases[p].spec.id.clone();
-            self.notify(Notice::Verified { phase, passed, code, attempt });
-        }
-        if passed {
-            return self.verify_from(p, check + 1);
-        }
-        self.restore(p, AfterRestore::FailedCheck { check, of });
-    }
-
-    /// What a command found goes back.
-    pub(super) fn check_failed(&mut self, p: usize, check: usize, of: Option<usize>) {
-        let attempt = self.phases[p].verifications;
-        let phase = &self.phases[p];
-        let whose = of.map(|g| format!(" of {}", phase.goals[g].spec.id)).unwrap_or_default();
-        let told = tail_line(&phase.findings);
-        let command =
-            self.checks_of(p).into_iter().nth(check).map(|(_, command)| command).unwrap_or_default();
-        let text = format!(
-            "The verification{whose} of phase {} (`{command}`) failed {attempt} times: {told}",
-            phase.spec.id
-        );
-        let because = format!("the verification{whose} failed");
-        self.not_content(p, of, attempt, &because, text);
-    }
-
-    /// What a check found is kept with the objectives that it is about: its own, or all of the phase.
-    fn note_check(&mut self, p: usize, of: Option<usize>, passed: bool) {
-        let phase = &mut self.phases[p];
-        match of {
-            Some(g) => {
-                let goal = &mut phase.goals[g];
-                goal.check_passed = Some(passed);
-                // It is done by its own check, whatever another one says of the others.
-                if passed && goal.is_done() {
-                    goal.done_by = Some(Basis::Checked);
-                }
-            }
-            None => phase.goals.iter_mut().for_each(|goal| goal.check_passed = Some(passed)),
-        }
-    }
-
-    /// Every check passed. An objective that a check is about is done by it; one that was reported open meanwhile is not done.
-    pub(super) fn checks_passed(&mut self, p: usize) {
-        let mut checked = Vec::new();
-        for goal in &mut self.phases[p].goals {
-            if goal.is_done() && goal.check_passed == Some(true) {
-                goal.done_by = Some(Basis::Checked);
-                checked.push(goal.spec.id.clone());
-            }
-        }
-        // A part stands after its phase, and holds its objectives too: both say the same of them.
-        let of_parts = self.phases[p + 1..].iter_mut().flat_map(|part| &mut part.goals);
-        for goal in of_parts.filter(|goal| goal.is_done() && checked.contains(&goal.spec.id)) {
-            goal.done_by = Some(Basis::Checked);
-        }
-        if self.phases[p].is_finished() {
-            self.review_or_complete(p);
-        } else {
-            self.boundary(p);
-        }
-    }
-
-    pub(super) fn take_findings(&mut self, p: usize, passed: bool, findings: String) {
-        let now = self.now;
-        let phase = &mut self.phases[p];
-        phase.verified = Some(passed);
-        phase.verified_at = now;
-        phase.news = true;
-        phase.findings = findings;
-        cut(&mut phase.findings, FINDINGS_BYTES);
-    }
-
     /// The findings go back: to where the loop begins, or to the objectives of the phase that they are about; to a person where that
     /// was enough.
-    pub(super) fn not_content(
-        &mut self,
-        p: usize,
-        of: Option<usize>,
-        attempt: u32,
-        because: &str,
-        text: String,
-    ) {
+    pub(super) fn not_content(&mut self, p: usize, of: &[usize], attempt: u32, because: &str, text: String) {
         because.clone_into(&mut self.phases[p].because);
         if self.phases[p].spec.repeat.is_some() {
             // Everything in the loop is open again anyway, once the next walk begins.
@@ -227,7 +96,7 @@ impl Run {
         }
     }
 
-    fn review_or_complete(&mut self, p: usize) {
+    pub(super) fn review_or_complete(&mut self, p: usize) {
         match self.phases[p].spec.review {
             Some(_) => self.end_session(p, AfterEnd::Review, "its work is reviewed"),
             None => self.end_session(p, AfterEnd::Complete, "its phase is done"),
@@ -357,7 +226,7 @@ impl Run {
         );
         self.take_findings(p, false, findings);
         let text = format!("Phase {id} was reviewed {round} times; {because}. Nothing of it was merged.");
-        self.not_content(p, None, round, &because, text);
+        self.not_content(p, &[], round, &because, text);
     }
 
     pub(super) fn scored(&mut self, p: usize, said: Score, threshold: u32) {
@@ -382,7 +251,7 @@ impl Run {
         self.take_findings(p, false, findings);
         let because = format!("the review gave {score} of 100, and {threshold} are needed");
         let text = format!("Phase {id} was reviewed {round} times; {because}.");
-        self.not_content(p, None, round, &because, text);
+        self.not_content(p, &[], round, &because, text);
     }
 
     /// What speaks against a review that passes the work: an objective that was opened again meanwhile, which a person may accept, or its
@@ -440,7 +309,7 @@ impl Run {
             };
             let text = format!("The loop from {from} to {id} was walked {rounds} times: {told}");
             let because = self.phases[p].because.clone();
-            self.reopen_concerned(p, None, &because);
+            self.reopen_concerned(p, &[], &because);
             return self.ask_person(p, Pause::Stuck, text);
         };
         if self.phases[p].fork.is_some() {
@@ -529,12 +398,6 @@ fn free<T>(stem: &str, make: impl Fn(String) -> T, taken: impl Fn(&T) -> bool) -
         ordinal += 1;
     }
     id
-}
-
-/// The last line that says something, cut for a person.
-fn tail_line(text: &str) -> String {
-    let line = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it printed nothing");
-    line.trim().chars().take(TOLD_CHARS).collect()
 }
 
 #[cfg(test)]

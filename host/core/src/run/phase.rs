@@ -85,6 +85,18 @@ pub(super) struct Reported {
     pub(super) before_prompt: Option<Box<WorkspaceFacts>>,
 }
 
+/// A command that said that something is not done.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct FailedCheck {
+    /// Which of the commands of the phase.
+    pub(super) check: usize,
+    /// The objective that it is about; none where it is that of the phase.
+    pub(super) of: Option<usize>,
+    /// Its exit code, where it ran to its end.
+    pub(super) code: Option<i32>,
+    pub(super) findings: String,
+}
+
 /// When an objective changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct GoalTimes {
@@ -184,6 +196,8 @@ pub(super) struct Phase {
     /// Its commands run once more, on what they changed themselves.
     pub(super) checked_again: bool,
     pub(super) findings: String,
+    /// The commands that failed when they last ran.
+    pub(super) failed_checks: Vec<FailedCheck>,
     pub(super) facts: WorkspaceFacts,
     /// What was changed when the objectives in focus were first given.
     pub(super) before_focus: (Vec<usize>, WorkspaceFacts),
@@ -307,6 +321,7 @@ impl Phase {
             unseen: Vec::new(),
             checked_again: false,
             findings: String::new(),
+            failed_checks: Vec::new(),
             facts: WorkspaceFacts::default(),
             before_focus: Default::default(),
             refused: None,

@@ -262,12 +262,8 @@ pub(super) enum AfterCommit {
 pub(super) enum AfterRestore {
     /// Its checks passed.
     Checks,
-    /// Its check failed, of this objective or of the phase.
-    FailedCheck {
-        /// Which of its commands.
-        check: usize,
-        of: Option<usize>,
-    },
+    /// Some of its checks failed: `Phase::failed_checks`.
+    FailedChecks,
     /// This review is over.
     Review(PhaseId),
 }

@@ -24,7 +24,7 @@ fn parts(count: usize) -> SplitAction {
 }
 
 /// One phase "20" with this many objectives, which is split into as many parts.
-fn wide(count: usize) -> Workflow {
+pub(super) fn wide(count: usize) -> Workflow {
     let ids: Vec<String> = (0..count).map(|n| format!("o{n}")).collect();
     let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
     workflow(&[("20", &ids)])
