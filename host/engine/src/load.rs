@@ -1,7 +1,7 @@
 //! From bytes to a policy: size, kind, imports by name, exports, a trial instance, and its settings. What passes here
 //! can be asked; whether its answers are any good is nobody's business yet.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use baton_core::Digest;
 use baton_core::decision::Fault;
@@ -48,6 +48,9 @@ pub(crate) struct Loaded {
     wants: Wants,
     /// Asked for in the trial, or where there was none now, when it is first needed.
     schema: OnceLock<Vec<Setting>>,
+    /// The settings that it was configured with last. A policy that decides ten questions gets them ten times, and making their
+    /// phrases ready takes longer than anything else at a start.
+    pub(crate) prepared: Mutex<Option<Arc<Prepared>>>,
     from_cache: bool,
 }
 
@@ -223,6 +226,7 @@ impl Engine {
             outline,
             wants,
             schema: OnceLock::new(),
+            prepared: Mutex::default(),
             from_cache: false,
         })
     }

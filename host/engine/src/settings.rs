@@ -1,7 +1,7 @@
 //! What can be set: a component's own schema, and canonical values from what a person wrote, held to types, bounds and choices.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use baton_core::Digest;
 use baton_core::decision::Fault;
@@ -190,9 +190,17 @@ impl Policy {
     /// unknown key is a problem like any other.
     pub fn configure(&self, given: &BTreeMap<String, GivenSetting>) -> Result<Configured, SettingsError> {
         let values = self.canonical(given)?;
-        let prepared = Prepared::new(values)
-            .map_err(|(key, error)| self.refused(vec![Problem { key, message: error.to_string() }]))?;
-        Ok(Configured { policy: self.clone(), settings: Arc::new(prepared), next: Arc::default() })
+        let mut last = self.0.prepared.lock().unwrap_or_else(PoisonError::into_inner);
+        let settings = match last.as_ref().filter(|last| last.values == values) {
+            Some(same) => Arc::clone(same),
+            None => {
+                let prepared = Prepared::new(values).map_err(|(key, error)| {
+                    self.refused(vec![Problem { key, message: error.to_string() }])
+                })?;
+                Arc::clone(last.insert(Arc::new(prepared)))
+            }
+        };
+        Ok(Configured { policy: self.clone(), settings, next: Arc::default() })
     }
 
     fn refused(&self, problems: Vec<Problem>) -> SettingsError {
