@@ -146,6 +146,9 @@ pub struct Arm {
     /// Questions that the component of the arm was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<u64>,
+    /// Those of them that it decided.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decided: Option<u64>,
     /// Those of them that it gave no answer to; none where it answered all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failures: Option<Failures>,

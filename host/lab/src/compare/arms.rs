@@ -74,6 +74,10 @@ pub(super) fn arms(samples: &[ArmSample], options: &Options) -> Vec<Arm> {
             claimed: sum(|run| run.claimed),
             exposed: sample.component.as_ref().map(|of| asked(of).filter(|times| *times > 0).count() as u64),
             asked: sample.component.as_ref().map(|of| asked(of).sum()),
+            decided: sample
+                .component
+                .as_ref()
+                .map(|of| runs.clone().map(|run| run.decided_by.get(of).copied().unwrap_or_default()).sum()),
             failures: sample.component.as_ref().and_then(|of| failures(sample, of)),
             swapped: runs.clone().filter(|run| run.swapped).count() as u64,
         }

@@ -76,15 +76,35 @@ fn of_arm(arm: &Arm, options: &Options) -> Vec<String> {
              difference look smaller than it is."
         ));
     }
+    notes.extend(left(arm));
     notes.extend(failed(arm));
     notes
+}
+
+/// "The component of growth was asked 412 questions in 30 runs and decided none of them; its runs went as they would have without it."
+fn left(arm: &Arm) -> Option<String> {
+    let (asked, decided, exposed) = (arm.asked?, arm.decided?, arm.exposed?);
+    let failed = arm.failures.as_ref().map_or(0, |failures| failures.times);
+    // Where it failed each time, that is said with its failures.
+    if decided + failed >= asked {
+        return None;
+    }
+    let (name, questions, runs) = (&arm.name, counted(asked, "question"), counted(exposed, "run"));
+    let which = match decided {
+        0 => "none of them; its runs went as they would have without it".to_owned(),
+        _ => format!("{decided} of them; the others went to the next policy"),
+    };
+    Some(format!("The component of {name} was asked {questions} in {runs} and decided {which}."))
+}
+
+fn counted(n: u64, thing: &str) -> String {
+    format!("{n} {thing}{}", if n == 1 { "" } else { "s" })
 }
 
 /// "The component of bad was asked 42 questions in 14 runs and failed on all of them (it trapped 42 times); resilience answered in
 /// its place."
 fn failed(arm: &Arm) -> Option<String> {
     let (failures, asked, exposed) = (arm.failures.as_ref()?, arm.asked?, arm.exposed?);
-    let counted = |n: u64, thing: &str| format!("{n} {thing}{}", if n == 1 { "" } else { "s" });
     let times = match failures.times == asked {
         true if asked == 1 => "it".to_owned(),
         true => "all of them".to_owned(),

@@ -261,13 +261,14 @@ fn scope(dice: &mut Dice) -> SplittingObservation {
     let occasion = dice.pick(SPLIT_OCCASIONS);
     let objectives = views::objectives(dice);
     let progress = views::progress_of(dice, &objectives);
-    let depth = dice.number32(views::DEPTH);
+    // Most phases are split for the first time, where they may be: a policy that splits by what it sees is asked about such.
+    let depth = if dice.once_in(4) { dice.number32(views::DEPTH) } else { 0 };
     let requested =
         (occasion == SplitOccasion::Requested).then(|| request(dice, views::open_ids(&objectives)));
     let prompts = dice.number32(u32::MAX);
     let limits = SplitLimits {
         parts: 2 + dice.number32(views::OBJECTIVES as u32 - 2),
-        depth: dice.number32(views::DEPTH),
+        depth: if dice.once_in(4) { dice.number32(views::DEPTH) } else { depth + 1 },
     };
     SplittingObservation {
         occasion,

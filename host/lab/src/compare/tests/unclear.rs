@@ -95,6 +95,32 @@ fn an_arm_that_fails_was_asked_and_the_report_says_who_answered() {
 
 // M5
 #[test]
+fn an_arm_that_leaves_its_questions_to_the_next_policy_is_named() {
+    let (component, mut folders) = (Digest::of("folders"), sample("folders", 2, 30, 60));
+    folders.component = Some(component.clone());
+    for run in folders.measures.iter_mut().take(20) {
+        run.abstained.insert(component.clone(), 3);
+    }
+    let told = |folders: &ArmSample| {
+        let found = compare(&[sample("control", 1, 30, 60), folders.clone()], &Options::default());
+        found.notes.into_iter().find(|note| note.contains(" and decided "))
+    };
+    assert_eq!(
+        told(&folders).unwrap(),
+        "The component of folders was asked 60 questions in 20 runs and decided none of them; its runs went as they would have \
+         without it."
+    );
+    folders.measures[0].decided_by.insert(component.clone(), 4);
+    assert_eq!(
+        told(&folders).unwrap(),
+        "The component of folders was asked 64 questions in 20 runs and decided 4 of them; the others went to the next policy."
+    );
+    folders.measures.iter_mut().for_each(|run| run.abstained.clear());
+    assert_eq!(told(&folders), None, "it decided all");
+}
+
+// M5
+#[test]
 fn an_effect_of_pairs_says_so_where_the_means_say_something_else() {
     let standing = |sample: &mut ArmSample, unfinished: &[usize]| {
         for (index, run) in sample.measures.iter_mut().enumerate() {
