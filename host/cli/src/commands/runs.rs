@@ -9,7 +9,7 @@ use clap::Args;
 use comfy_table::{ContentArrangement, Table, presets};
 use serde_json::{Value, json};
 
-use super::current;
+use super::{current, undo};
 use crate::args::{Format, FormatArg, PlaceArgs};
 use crate::exit::Exit;
 use crate::out;
@@ -46,6 +46,8 @@ struct ListedRun {
     view: RunView,
     folder: PathBuf,
     live: Option<bool>,
+    /// `baton undo` took back what it merged.
+    is_undone: bool,
 }
 
 pub(crate) fn runs(args: RunsArgs) -> anyhow::Result<Exit> {
@@ -98,7 +100,8 @@ fn of(place: &Place) -> anyhow::Result<Vec<ListedRun>> {
         .map(|row| {
             let view = view_of(config, Some(&row.run))?;
             let live = live.as_ref().map(|live| live.as_ref() == Some(&row.run));
-            Ok(ListedRun { view, folder: config.workspace.clone(), live })
+            let is_undone = undo::is_undone(place, &row.run);
+            Ok(ListedRun { view, folder: config.workspace.clone(), live, is_undone })
         })
         .collect()
 }
@@ -121,6 +124,7 @@ fn row(run: &ListedRun) -> Value {
         "billed": run.view.billed,
         "set_aside": run.view.set_aside,
         "imported": run.view.imported.is_some(),
+        "undone": run.is_undone,
     })
 }
 
@@ -139,6 +143,9 @@ fn text(look: &Look, runs: &[ListedRun], with_folder: bool, home: Option<&Path>)
         let mut status = word.to_owned();
         if run.view.set_aside {
             status.push_str(", set aside");
+        }
+        if run.is_undone {
+            status.push_str(", undone");
         }
         if run.view.imported.is_some() {
             "imported".clone_into(&mut status);
