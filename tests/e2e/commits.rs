@@ -160,4 +160,23 @@ fn a_sentence_and_a_plan_are_committed_where_one_says_so() {
         .baton(&[&["do", "Write", "a.txt", "--commit=often"][..], &played].concat())
         .expect(2)
         .says(&["one of phase"]);
+    let of_run = ["do", "Write", "a.txt", "--new", "--commit-branch", "work/{run}"];
+    fs::remove_file(stage.workspace.join("a.txt")).unwrap();
+    stage.git(&["commit", "-q", "-am", "once more"]);
+    let main = stage.git(&["rev-parse", "main"]);
+    stage.baton(&[&of_run[..], &played].concat()).expect(0);
+    let branch = format!("work/{}", stage.story().view.run);
+    assert_eq!(stage.git(&["branch", "--show-current"]).trim(), branch);
+    assert_eq!(subjects(&stage, &branch).last().unwrap(), "Write a.txt");
+    assert_eq!(stage.git(&["rev-parse", "main"]), main, "whoever names a branch wants commits on it alone");
+    for (name, why) in [("a b", "is no name of a branch"), ("baton/x", "is where Baton keeps")] {
+        stage
+            .baton(&[&["do", "Write", "a.txt", "--commit-branch", name][..], &played].concat())
+            .expect(2)
+            .says(&[why]);
+    }
+    stage
+        .baton(&[&["do", "Write", "a.txt", "--commit=off", "--commit-branch", "work"][..], &played].concat())
+        .expect(2)
+        .says(&["leave one of them out"]);
 }

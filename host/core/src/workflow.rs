@@ -14,8 +14,7 @@ mod source;
 pub mod turns;
 
 pub use agent::{AgentError, AgentKind, CommandLine};
-pub(crate) use commits::branch_fault;
-pub use commits::{CommitTime, Commits};
+pub use commits::{CommitTime, Commits, branch_fault};
 pub use imported::{Imported, ImportedFile};
 pub use paths::Paths;
 pub use policies::{

@@ -8,7 +8,7 @@ use baton_lab::experiment::enrol::without_arms;
 use baton_runtime::agents::check_script;
 use baton_runtime::core::Workflow;
 use baton_runtime::core::view::RunView;
-use baton_runtime::core::workflow::{AgentKind, CommitTime, SandboxLevel, Source};
+use baton_runtime::core::workflow::{AgentKind, SandboxLevel, Source};
 use baton_runtime::{PolicyBundle, RuntimeError, Start, Unfinished, dry_run, set_aside, unfinished};
 use clap::{Args, ValueEnum, ValueHint};
 
@@ -22,6 +22,7 @@ use crate::place::{Place, shell_quoted, shell_words};
 use crate::policies::Pinning;
 use crate::render::found::{BoxesChanged, Found};
 use crate::render::{look, plan, record, report};
+use crate::task::commits::CommitOptions;
 use crate::task::found::expect_agent;
 use crate::task::grants::Grants;
 use crate::task::{Task, absolute_program};
@@ -65,10 +66,8 @@ pub(crate) struct RunOptions {
     /// What the rehearsal agent plays
     #[arg(long, value_name = "SCRIPT.toml", value_hint = ValueHint::FilePath)]
     script: Option<PathBuf>,
-    /// Commit what changed after each phase, or as WHEN says: phase, objective or off [default: the file's, else off]
-    #[arg(long, value_name = "WHEN", num_args = 0..=1, require_equals = true, default_missing_value = "phase")]
-    #[arg(value_parser = commit_time)]
-    commit: Option<CommitTime>,
+    #[command(flatten)]
+    commits: CommitOptions,
     /// Show what would be spawned, and start nothing
     #[arg(long)]
     dry_run: bool,
@@ -120,9 +119,7 @@ impl RunOptions {
         if let Some(script) = &self.script {
             words.extend(["--script".to_owned(), script.to_string_lossy().into_owned()]);
         }
-        if let Some(when) = self.commit {
-            words.push(format!("--commit={}", when.name()));
-        }
+        words.extend(self.commits.words());
         if let Some(level) = self.sandbox.map(SandboxLevel::from) {
             words.extend(["--sandbox".to_owned(), level.name().to_owned()]);
         }
@@ -143,9 +140,7 @@ impl RunOptions {
         if self.agent.as_ref().is_some_and(is_other) {
             flags.push("--agent");
         }
-        if self.commit.is_some_and(|when| run.phases.iter().any(|phase| run.commit_time(phase) != when)) {
-            flags.push("--commit");
-        }
+        flags.extend(self.commits.beyond(run));
         let level = self.sandbox.map(SandboxLevel::from).unwrap_or_default();
         if run.roles.values().any(|role| role.sandbox.level < level) {
             flags.push("--sandbox");
@@ -177,12 +172,6 @@ pub(crate) fn run(args: RunArgs) -> anyhow::Result<Exit> {
     begin(&Task::of_file(&args.file), args.options)
 }
 
-fn commit_time(word: &str) -> Result<CommitTime, String> {
-    let times = [CommitTime::Phase, CommitTime::Objective, CommitTime::Off];
-    let named = times.into_iter().find(|time| time.name() == word);
-    named.ok_or_else(|| "it is one of phase, objective and off".to_owned())
-}
-
 /// Begins a run of the task, or goes on with the one that is unfinished.
 pub(crate) fn begin(task: &Task, args: RunOptions) -> anyhow::Result<Exit> {
     let is_launched = args.host.is_launched();
@@ -190,10 +179,7 @@ pub(crate) fn begin(task: &Task, args: RunOptions) -> anyhow::Result<Exit> {
     let sandbox = args.sandbox.map(SandboxLevel::from).unwrap_or_default();
     let mut workflow =
         task.for_run(args.agent.as_ref(), args.script.as_deref(), sandbox, &args.grants, &args.place)?;
-    if let Some(when) = args.commit {
-        workflow.commits.when = when;
-        workflow.phases.iter_mut().for_each(|phase| phase.commit = None);
-    }
+    args.commits.lay_over(&mut workflow).map_err(Usage)?;
     // Whoever launched this host has looked for an unfinished run already.
     let looks = !args.dry_run && !is_launched && !args.new;
     let mut restarts = args.restart;

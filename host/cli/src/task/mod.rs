@@ -2,6 +2,7 @@
 //! read like any other; so whatever holds for a workflow holds for all three.
 
 pub(crate) mod boxes;
+pub(crate) mod commits;
 mod confine;
 pub(crate) mod found;
 pub(crate) mod grants;

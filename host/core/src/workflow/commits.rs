@@ -50,8 +50,8 @@ impl Commits {
     }
 }
 
-/// What keeps a name from being that of a branch for commits, if anything does.
-pub(crate) fn branch_fault(name: &str) -> Option<&'static str> {
+/// What keeps a name from being that of a branch for commits, in words that follow it; none where nothing does.
+pub fn branch_fault(name: &str) -> Option<&'static str> {
     let filled = name.replace(RUN, "r");
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/');
     let is_part = |part: &str| {
