@@ -137,6 +137,10 @@ pub enum Notice {
     Reviewed { phase: PhaseId, score: u32, passed: bool, summary: String },
     /// The loop begins again at a phase, for the k-th time of at most `of` (B10).
     Iterating { from: PhaseId, by: PhaseId, iteration: u32, of: u32 },
+    /// A command that the work is held to runs before the work.
+    CheckingFirst { phase: PhaseId, command: String },
+    /// It ended.
+    CheckedFirst { phase: PhaseId, command: String, passed: bool, code: Option<i32> },
     /// A verification ended.
     Verified { phase: PhaseId, passed: bool, code: Option<i32>, attempt: u32 },
     /// A phase is done.

@@ -377,7 +377,7 @@ impl Run {
             let mut phase_billed = self.phases[p].billed;
             phase_billed.add(&difference(&billed, &billed_before));
             self.phases[p].billed = phase_billed;
-            self.phases[p].session_may_have_written |= event.may_write();
+            self.phases[p].session_may_have_written |= event.may_write() && !self.is_own_check(p, event);
             let failed = self.phases[p].activity.observe(event);
             if !self.stopping && self.ending.is_none() {
                 if let (Some(command), AgentEvent::ToolOutput { text, .. }) = (failed, event) {
@@ -402,6 +402,7 @@ impl Run {
                 session.capabilities = *capabilities;
             }
         }
+        self.end_unstarted(&intent, outcome);
         self.looked_after_stop(action, outcome);
         self.handoff_of_stop_written(&intent, outcome);
         if !self.stopping && self.ending.is_none() {

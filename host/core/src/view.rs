@@ -280,6 +280,9 @@ pub struct ObjectiveRow {
     /// Whether the last run of a check of it passed; absent before the first run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub check_passed: Option<bool>,
+    /// Every command that checks it passed before any work as well, so that it shows nothing.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub passed_before: bool,
     /// When an agent was first asked for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_at: Option<UnixMs>,

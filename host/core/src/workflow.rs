@@ -54,6 +54,9 @@ pub struct Workflow {
     /// The weakest evidence that is enough for an objective (A11); absent: the policy decides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accept: Option<Acceptance>,
+    /// Whether the commands of a phase run before any work as well. One that passes then shows nothing by passing later.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub verify_first: bool,
     /// Whether a part of a split is reviewed before it is merged where an objective of it has no check of its own (D12). Absent in
     /// journals of earlier versions: then only the phase's own `review` looks at parts.
     #[serde(default, skip_serializing_if = "Option::is_none")]

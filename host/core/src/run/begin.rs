@@ -36,6 +36,14 @@ impl Run {
             self.phases[p].step = Step::Branching { action };
             return;
         }
+        match self.checks_first(p) {
+            true => self.check_first(p),
+            false => self.measure_baseline(p),
+        }
+    }
+
+    /// The state that it starts from.
+    pub(super) fn measure_baseline(&mut self, p: usize) {
         let action = self.assess(p, true);
         self.phases[p].step = Step::Baseline { action };
     }

@@ -1,12 +1,15 @@
 //! The commands that a phase and its objectives are held to (D3): one after the other, on the work as it is committed.
 
 use crate::action::Action;
+use crate::facts::AgentEvent;
 use crate::input::Outcome;
 use crate::notice::Notice;
 use crate::observation::Basis;
+use crate::view::Origin;
+use crate::workflow::Acceptance;
 
 use super::Run;
-use super::phase::{FINDINGS_BYTES, FailedCheck};
+use super::phase::{FINDINGS_BYTES, FailedCheck, Phase};
 use super::session::cut;
 use super::step::{AfterRestore, Step};
 use super::walk::why_failed;
@@ -15,9 +18,61 @@ use super::walk::why_failed;
 const TOLD_CHARS: usize = 200;
 
 impl Run {
+    /// Whether its commands run before any work: what they say then tells what they show afterwards.
+    pub(super) fn checks_first(&self, p: usize) -> bool {
+        let phase = &self.phases[p];
+        let is_own = phase.origin == Origin::Workflow && self.workflow.imported.is_none();
+        self.workflow.verify_first
+            && is_own
+            && phase.sessions.is_empty()
+            && !self.phases[p].checks().is_empty()
+    }
+
+    /// Its commands, before the state that it starts from is measured: what they write themselves is no work of an agent.
+    pub(super) fn check_first(&mut self, p: usize) {
+        self.phases[p].checks_before.clear();
+        self.check_first_from(p, 0);
+    }
+
+    fn check_first_from(&mut self, p: usize, n: usize) {
+        let Some((_, command)) = self.phases[p].checks().into_iter().nth(n) else {
+            return self.measure_baseline(p);
+        };
+        let phase = &self.phases[p];
+        let (id, tree) = (phase.spec.id.clone(), phase.tree.clone());
+        self.notify(Notice::CheckingFirst { phase: id.clone(), command: command.clone() });
+        let action = self.emit(Action::Verify { phase: id, command, attempt: 0, tree });
+        self.phases[p].step = Step::CheckingFirst { action, check: n };
+    }
+
+    pub(super) fn checked_first(&mut self, p: usize, check: usize, outcome: &Outcome) {
+        let (passed, code) = match outcome {
+            Outcome::Verified { passed, code, .. } => (*passed, *code),
+            _ => (false, None),
+        };
+        let command = self.phases[p].checks().into_iter().nth(check).map(|(_, command)| command);
+        let phase = &mut self.phases[p];
+        phase.checks_before.push(passed);
+        let phase = phase.spec.id.clone();
+        self.notify(Notice::CheckedFirst { phase, command: command.unwrap_or_default(), passed, code });
+        self.check_first_from(p, check + 1);
+    }
+
+    /// Whether a command says something of the work: it did not pass before that, as far as anybody looked.
+    fn tells(&self, p: usize, check: usize) -> bool {
+        self.phases[p].checks_before.get(check) != Some(&true)
+            || self.workflow.accept == Some(Acceptance::Checked)
+    }
+
+    /// Whether an agent runs a command that it is held to: what that writes is no work.
+    pub(super) fn is_own_check(&self, p: usize, event: &AgentEvent) -> bool {
+        let AgentEvent::ToolCall { command: Some(run), writes: None, .. } = event else { return false };
+        self.phases[p].checks().iter().any(|(_, check)| check.trim() == run.trim())
+    }
+
     /// Every objective is done, as far as anybody has said: now it is held to its commands, those of its objectives first.
     pub(super) fn verify(&mut self, p: usize) {
-        self.phases[p].verifications += u32::from(!self.checks_of(p).is_empty());
+        self.phases[p].verifications += u32::from(!self.phases[p].checks().is_empty());
         self.phases[p].checked_again = false;
         self.commit(p);
     }
@@ -47,15 +102,7 @@ impl Run {
     /// The n-th of its commands, if it is to run.
     fn check_from(&self, p: usize, n: usize) -> Option<(Option<usize>, String)> {
         let failed = !self.phases[p].failed_checks.is_empty();
-        self.checks_of(p).into_iter().nth(n).filter(|(of, _)| !failed || of.is_some())
-    }
-
-    /// Its commands, and which objective each is about.
-    pub(super) fn checks_of(&self, p: usize) -> Vec<(Option<usize>, String)> {
-        let phase = &self.phases[p];
-        let of_objectives = phase.goals.iter().enumerate();
-        let of_objectives = of_objectives.filter_map(|(g, goal)| Some((Some(g), goal.spec.verify.clone()?)));
-        of_objectives.chain(phase.spec.verify.clone().map(|command| (None, command))).collect()
+        self.phases[p].checks().into_iter().nth(n).filter(|(of, _)| !failed || of.is_some())
     }
 
     pub(super) fn verified(&mut self, p: usize, check: usize, of: Option<usize>, outcome: &Outcome) {
@@ -73,7 +120,7 @@ impl Run {
             other => (false, None, why_failed(other).to_owned()),
         };
         let attempt = self.phases[p].verifications;
-        self.note_check(p, of, passed);
+        self.note_check(p, check, of, passed);
         if passed {
             if self.phases[p].failed_checks.is_empty() {
                 self.take_findings(p, true, findings);
@@ -100,7 +147,7 @@ impl Run {
     /// What the commands that failed have found: of several, each below the objective and the command that it is about, and of each as
     /// much as of the others.
     fn findings_of_checks(&self, p: usize) -> String {
-        let (phase, checks) = (&self.phases[p], self.checks_of(p));
+        let (phase, checks) = (&self.phases[p], self.phases[p].checks());
         let failed = &phase.failed_checks;
         if let [only] = failed.as_slice() {
             return only.findings.clone();
@@ -120,7 +167,7 @@ impl Run {
     /// What the commands found goes back.
     pub(super) fn checks_failed(&mut self, p: usize) {
         let attempt = self.phases[p].verifications;
-        let (phase, checks) = (&self.phases[p], self.checks_of(p));
+        let (phase, checks) = (&self.phases[p], self.phases[p].checks());
         let of: Vec<usize> = phase.failed_checks.iter().filter_map(|failed| failed.of).collect();
         let ids: Vec<&str> = of.iter().map(|g| phase.goals[*g].spec.id.as_str()).collect();
         let whose = if ids.is_empty() { String::new() } else { format!(" of {}", ids.join(", ")) };
@@ -136,19 +183,24 @@ impl Run {
         for (command, line) in told {
             text.push_str(&format!("; `{command}`: {line}"));
         }
+        let was_so = |failed: &FailedCheck| phase.checks_before.get(failed.check) == Some(&false);
+        if phase.failed_checks.iter().any(was_so) {
+            text.push_str(" (it failed before the work began, too)");
+        }
         let because = format!("the verification{whose} failed");
         self.not_content(p, &of, attempt, &because, text);
     }
 
     /// What a check found is kept with the objectives that it is about: its own, or all of the phase.
-    fn note_check(&mut self, p: usize, of: Option<usize>, passed: bool) {
+    fn note_check(&mut self, p: usize, check: usize, of: Option<usize>, passed: bool) {
+        let tells = self.tells(p, check);
         let phase = &mut self.phases[p];
         match of {
             Some(g) => {
                 let goal = &mut phase.goals[g];
                 goal.check_passed = Some(passed);
                 // It is done by its own check, whatever another one says of the others.
-                if passed && goal.is_done() {
+                if passed && goal.is_done() && tells {
                     goal.done_by = Some(Basis::Checked);
                 }
             }
@@ -156,11 +208,15 @@ impl Run {
         }
     }
 
-    /// Every check passed. An objective that a check is about is done by it; one that was reported open meanwhile is not done.
+    /// Every check passed. An objective that a check is about is done by it, unless that passed before the work as well; one that was
+    /// reported open meanwhile is not done.
     pub(super) fn checks_passed(&mut self, p: usize) {
+        let is_enough = self.workflow.accept == Some(Acceptance::Checked);
+        let phase = &self.phases[p];
+        let told: Vec<bool> = (0..phase.goals.len()).map(|g| is_enough || !phase.passed_before(g)).collect();
         let mut checked = Vec::new();
-        for goal in &mut self.phases[p].goals {
-            if goal.is_done() && goal.check_passed == Some(true) {
+        for (goal, tells) in self.phases[p].goals.iter_mut().zip(told) {
+            if goal.is_done() && goal.check_passed == Some(true) && tells {
                 goal.done_by = Some(Basis::Checked);
                 checked.push(goal.spec.id.clone());
             }
@@ -185,6 +241,23 @@ impl Run {
         phase.news = true;
         phase.findings = findings;
         cut(&mut phase.findings, FINDINGS_BYTES);
+    }
+}
+
+impl Phase {
+    /// Its commands, those of its objectives first, and which objective each is about.
+    pub(super) fn checks(&self) -> Vec<(Option<usize>, String)> {
+        let of_objectives = self.goals.iter().enumerate();
+        let of_objectives = of_objectives.filter_map(|(g, goal)| Some((Some(g), goal.spec.verify.clone()?)));
+        of_objectives.chain(self.spec.verify.clone().map(|command| (None, command))).collect()
+    }
+
+    /// Whether every command that an objective is held to passed before any work as well, and so shows nothing of it.
+    pub(super) fn passed_before(&self, g: usize) -> bool {
+        let checks = self.checks();
+        let about = checks.iter().zip(&self.checks_before).filter(|((of, _), _)| of.is_none_or(|of| of == g));
+        let mut said = about.map(|(_, passed)| *passed).peekable();
+        said.peek().is_some() && said.all(|passed| passed)
     }
 }
 

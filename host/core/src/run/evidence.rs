@@ -1,6 +1,8 @@
 //! What shows that an objective is done, and what says that it is not (A11). A policy judges how much is enough; what is
 //! recorded here are facts, and no verdict makes an objective done against them.
 
+use std::collections::BTreeSet;
+
 use crate::action::Action;
 use crate::decision::{Evidence, RecoveryAction};
 use crate::facts::ChangedFile;
@@ -38,6 +40,14 @@ impl Run {
     pub(super) fn expected_files(&self, p: usize) -> Vec<String> {
         let of_goals = self.phases[p].goals.iter().flat_map(|goal| goal.spec.files.clone());
         of_goals.chain(self.expected_results(p)).collect()
+    }
+
+    /// Files that the objectives of a phase name and that phases which are over have changed.
+    pub(super) fn changed_earlier(&self, p: usize) -> BTreeSet<String> {
+        let others = self.phases.iter().enumerate().filter(|(other, phase)| *other != p && phase.is_over());
+        let changed: BTreeSet<&String> =
+            others.flat_map(|(_, phase)| &phase.facts.changed).map(|file| &file.path).collect();
+        self.expected_files(p).into_iter().filter(|path| changed.contains(path)).collect()
     }
 
     fn look(&mut self, p: usize, baseline: bool, expected: Vec<String>) -> ActionId {
@@ -423,7 +433,10 @@ impl Phase {
             FileState::Missing
         } else if self.facts.changed.iter().any(|file| file.path == *path) {
             FileState::Changed
-        } else if self.facts.written.iter().any(|file| file.path == *path) {
+        } else if self.facts.written.iter().any(|file| file.path == *path)
+            || self.changed_earlier.contains(path)
+        {
+            // Right as it is, perhaps: an earlier phase may have done what this one is asked for.
             FileState::Rewritten
         } else {
             FileState::Unchanged

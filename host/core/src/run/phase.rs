@@ -1,7 +1,7 @@
 //! The state of one phase: its objectives, its counters, and where it works. The step it is in is `step.rs`;
 //! transitions are in the files beside.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use crate::decision::SubPhase;
 use crate::facts::{Billed, ChangedFile, WorkspaceFacts};
@@ -198,7 +198,11 @@ pub(super) struct Phase {
     pub(super) findings: String,
     /// The commands that failed when they last ran.
     pub(super) failed_checks: Vec<FailedCheck>,
+    /// What each of its commands said before any work, where the workflow has them run first.
+    pub(super) checks_before: Vec<bool>,
     pub(super) facts: WorkspaceFacts,
+    /// Files that its objectives name and that phases before it have changed.
+    pub(super) changed_earlier: BTreeSet<String>,
     /// What was changed when the objectives in focus were first given.
     pub(super) before_focus: (Vec<usize>, WorkspaceFacts),
     /// Why a report of its session was not taken, until the session reports something that is, or gets its next prompt.
@@ -322,6 +326,8 @@ impl Phase {
             checked_again: false,
             findings: String::new(),
             failed_checks: Vec::new(),
+            checks_before: Vec::new(),
+            changed_earlier: BTreeSet::new(),
             facts: WorkspaceFacts::default(),
             before_focus: Default::default(),
             refused: None,

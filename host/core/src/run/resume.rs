@@ -65,7 +65,7 @@ impl Run {
             | Step::Backoff { .. } => {}
 
             // No session was needed: the same question again.
-            Step::Baseline { action } => {
+            Step::Baseline { action } | Step::CheckingFirst { action, .. } => {
                 if !self.pending.contains_key(&action) {
                     self.begin_phase(p);
                 }

@@ -91,7 +91,12 @@ impl Run {
             parent: phase.parent.clone(),
             title: phase.spec.title.clone(),
             status: self.phase_status(p),
-            objectives: phase.goals.iter().map(|goal| objective_row(phase, goal)).collect(),
+            objectives: phase
+                .goals
+                .iter()
+                .enumerate()
+                .map(|(g, goal)| objective_row(phase, g, goal))
+                .collect(),
             sessions: phase.sessions.iter().filter_map(|id| self.sessions.get(id)).map(session_row).collect(),
             turns: self.turns_used(p),
             max_turns: phase.turns_in_all(),
@@ -207,6 +212,7 @@ impl Run {
             | Step::Committing { .. }
             | Step::CommittingToBranch { .. }
             | Step::Restoring { .. }
+            | Step::CheckingFirst { .. }
             | Step::Verifying { .. } => PhaseStatus::Verifying,
             Step::UnderReview { .. } => PhaseStatus::UnderReview,
             Step::Merging { .. } | Step::Unmerging { .. } | Step::Landing { .. } => PhaseStatus::Merging,
@@ -218,7 +224,7 @@ impl Run {
     }
 }
 
-fn objective_row(phase: &Phase, goal: &Goal) -> ObjectiveRow {
+fn objective_row(phase: &Phase, g: usize, goal: &Goal) -> ObjectiveRow {
     let mut note = goal.remark.clone();
     cut(&mut note, NOTE_BYTES);
     ObjectiveRow {
@@ -230,6 +236,7 @@ fn objective_row(phase: &Phase, goal: &Goal) -> ObjectiveRow {
         note,
         has_check: goal.spec.verify.is_some() || phase.spec.verify.is_some(),
         check_passed: goal.check_passed,
+        passed_before: phase.passed_before(g),
         started_at: goal.times.started,
         updated_at: goal.times.updated,
         completed_at: goal.times.completed,

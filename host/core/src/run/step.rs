@@ -19,6 +19,11 @@ pub(super) enum Step {
     Baseline {
         action: ActionId,
     },
+    /// `Verify` before any work: the n-th of its commands.
+    CheckingFirst {
+        action: ActionId,
+        check: usize,
+    },
     /// `splitting.decide`, with a session (at a boundary) or without.
     Scoping {
         request: RequestId,
@@ -320,6 +325,7 @@ impl Step {
     pub(super) fn waits_for_action(&self, id: ActionId) -> bool {
         match self {
             Step::Baseline { action }
+            | Step::CheckingFirst { action, .. }
             | Step::Readying { action }
             | Step::Working { action, .. }
             | Step::Measuring { action, .. }

@@ -1,6 +1,7 @@
 //! Walks of the machine through a small world: agents, disk and policies that do what the test says.
 
 mod changes;
+mod checks;
 mod commits;
 mod disputes;
 mod endings;

@@ -1,7 +1,7 @@
 //! The walk of a phase: measure, scope, spawn, brief, work, judge, make room. What a verdict leads to is in `judge.rs`,
 //! whether the work is good enough in `examine.rs`.
 
-use crate::action::Action;
+use crate::action::{Action, Intent};
 use crate::facts::{AgentEvent, CompactionTrigger, Exit};
 use crate::ids::{ActionId, SessionId};
 use crate::input::Outcome;
@@ -40,7 +40,9 @@ impl Run {
                     format!("The work of phase {} cannot be looked at: {error}", self.phases[p].spec.id);
                 self.pause(p, Pause::Stuck, text);
             }
+            (Step::CheckingFirst { check, .. }, outcome) => self.checked_first(p, check, outcome),
             (Step::Baseline { .. }, outcome) => {
+                self.phases[p].changed_earlier = self.changed_earlier(p);
                 self.find_results(p, outcome);
                 self.scope(p, SplitOccasion::PhaseStart);
             }
@@ -252,6 +254,18 @@ impl Run {
                 self.hand_over(p, succession, "the agent's process ended between two prompts");
             }
             _ => {}
+        }
+    }
+
+    /// A session that was to end before its agent had started, and whose agent cannot start: nothing else will say that it is gone.
+    pub(super) fn end_unstarted(&mut self, intent: &Intent, outcome: &Outcome) {
+        let (Action::Spawn(spec), Outcome::Failed { .. } | Outcome::Unstartable { .. }) =
+            (&intent.action, outcome)
+        else {
+            return;
+        };
+        if self.stopping || self.ending.is_some() || self.phase_waiting_for(intent.id).is_none() {
+            self.session_ended(&spec.session, Exit { code: None, signal: None, by_host: true });
         }
     }
 

@@ -125,6 +125,7 @@ pub(crate) fn workflow(dice: &mut Dice) -> Workflow {
         roles: roles.map(|(name, provider)| (name.into(), role(dice, PROVIDERS[provider]))).into(),
         limits: limits(dice),
         phases,
+        verify_first: *dice.one_of(&[false, false, true]),
         review_parts: *dice.one_of(&[Some(true), Some(true), Some(false), None]),
         setup: if dice.percent(30) { vec!["make ready".into()] } else { Vec::new() },
         providers,

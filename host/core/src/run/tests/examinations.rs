@@ -1,13 +1,12 @@
 //! Reviews (D3), and loops that a check closes (B10).
 
-use crate::action::{Action, Ending};
+use crate::action::Ending;
 use crate::facts::ChangedFile;
 use crate::input::{Choice, Input};
 use crate::notice::Notice;
 use crate::observation::{BriefKind, ObjectiveStatus};
 use crate::run::examine::Score;
 use crate::run::step::Step;
-use crate::run::tests::splits::wide;
 use crate::run::tests::world::{World, workflow};
 use crate::view::{Origin, RunStatus};
 use crate::workflow::{Repeat, ReviewBy, Workflow};
@@ -186,64 +185,4 @@ fn a_review_that_passes_what_is_open_again_is_put_to_a_person_at_once() {
     world.put(Input::Answered { question: question.id, choice: Choice::Accept, message: None });
     world.go();
     assert!(world.run.phases[0].is_finished());
-}
-
-#[test]
-fn every_objective_is_held_to_its_own_command_whatever_was_found_of_another() {
-    // D3
-    let mut workflow = wide(3);
-    for objective in &mut workflow.phases[0].objectives {
-        objective.verify = Some(format!("test -f {}", objective.id));
-    }
-    workflow.phases[0].verify = Some("make test".into());
-    let mut world = World::new(workflow);
-    world.verdicts = [false, true, false].into();
-    world.findings = "no such file".into();
-    world.go();
-    assert_eq!(world.ending(), Some(Ending::Done));
-    let worked: Vec<_> = ["o0", "o1", "o2"].map(|id| world.worked[&id.into()]).into();
-    assert_eq!(worked, [2, 1, 2], "what its own command passed is not worked on again");
-    let commands: Vec<&str> = world
-        .actions
-        .iter()
-        .filter_map(|action| match action {
-            Action::Verify { command, .. } => Some(command.as_str()),
-            _ => None,
-        })
-        .collect();
-    let round = ["test -f o0", "test -f o1", "test -f o2"];
-    assert_eq!(
-        commands,
-        [&round[..], &round[..], &["make test"]].concat(),
-        "theirs fail: that of the phase waits"
-    );
-    let told = world.texts_of_prompts();
-    let both = told.iter().any(|text| {
-        text.contains("The verification of o0 (`test -f o0`) failed:\nno such file")
-            && text.contains("The verification of o2 (`test -f o2`) failed:")
-            && !text.contains("The verification of o1")
-    });
-    assert!(both, "{told:#?}");
-    let failed = world.count(|n| matches!(n, Notice::Verified { passed: false, attempt: 1, .. }));
-    let passed = world.count(|n| matches!(n, Notice::Verified { passed: true, .. }));
-    assert_eq!((failed, passed), (1, 1), "a round is told once");
-}
-
-#[test]
-fn commands_that_never_pass_are_all_named_to_the_person_who_is_asked() {
-    // D3
-    let mut workflow = wide(2);
-    for objective in &mut workflow.phases[0].objectives {
-        objective.verify = Some(format!("test -f {}", objective.id));
-    }
-    let mut world = World::new(workflow);
-    world.verdicts = [false; 20].into();
-    world.findings = "no such file".into();
-    world.go();
-    let text = world.run.view(world.now).unwrap().questions[0].text.clone();
-    assert!(text.starts_with("The verification of o0, o1 of phase"), "{text}");
-    assert!(
-        text.contains("(`test -f o0`) failed 3 times: no such file; `test -f o1`: no such file"),
-        "{text}"
-    );
 }

@@ -59,6 +59,7 @@ pub(super) fn check(
         limits: Limits { continuations: continuations.unwrap_or(limits.continuations), ..limits },
         policies,
         accept: shape.accept.map(At::into_inner),
+        verify_first: shape.verify_first,
         review_parts: Some(shape.review_parts.unwrap_or(true)),
         phases,
         workspace: shape.workspace.map(|workspace| match workspace.get().as_str() {

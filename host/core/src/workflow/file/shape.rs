@@ -161,6 +161,11 @@ pub(super) struct WorkflowShape {
     /// done) or "answer" (the agent answered, even if no file changed). Default: the policy decides; the built-in one wants a
     /// report, changed files or, from a role that may not edit, an answer. Evidence against it always wins.
     pub(super) accept: Option<At<Acceptance>>,
+    /// Whether the `verify` commands of a phase run once before its work begins. A command that passes then shows nothing by passing
+    /// afterwards: its objectives are not called checked, and one that changes no file is asked about. Default: false; `baton do`, plans
+    /// and `baton init` set it.
+    #[serde(default)]
+    pub(super) verify_first: bool,
     /// Whether a part of a split is reviewed before it is merged if its phase has no `review` and an objective of the part has no
     /// `verify` of its own. The role `reviewer` does it, or the phase's own role if the workflow has no such role; 70 of 100 passes.
     /// Each review is a session. Default: true.

@@ -1,0 +1,198 @@
+//! The commands that work is held to (D3), and those that run before it.
+
+use std::collections::BTreeSet;
+
+use crate::action::{Action, Ending};
+use crate::facts::{AgentEvent, ChangedFile, WorkspaceFacts};
+use crate::notice::Notice;
+use crate::observation::{Basis, FileState};
+use crate::run::phase::Phase;
+use crate::run::step::Step;
+use crate::run::tests::splits::wide;
+use crate::run::tests::world::{World, workflow};
+use crate::workflow::{Acceptance, Workflow};
+
+#[test]
+fn every_objective_is_held_to_its_own_command_whatever_was_found_of_another() {
+    // D3
+    let mut workflow = wide(3);
+    for objective in &mut workflow.phases[0].objectives {
+        objective.verify = Some(format!("test -f {}", objective.id));
+    }
+    workflow.phases[0].verify = Some("make test".into());
+    let mut world = World::new(workflow);
+    world.verdicts = [false, true, false].into();
+    world.findings = "no such file".into();
+    world.go();
+    assert_eq!(world.ending(), Some(Ending::Done));
+    let worked: Vec<_> = ["o0", "o1", "o2"].map(|id| world.worked[&id.into()]).into();
+    assert_eq!(worked, [2, 1, 2], "what its own command passed is not worked on again");
+    let commands: Vec<&str> = world
+        .actions
+        .iter()
+        .filter_map(|action| match action {
+            Action::Verify { command, .. } => Some(command.as_str()),
+            _ => None,
+        })
+        .collect();
+    let round = ["test -f o0", "test -f o1", "test -f o2"];
+    assert_eq!(
+        commands,
+        [&round[..], &round[..], &["make test"]].concat(),
+        "theirs fail: that of the phase waits"
+    );
+    let told = world.texts_of_prompts();
+    let both = told.iter().any(|text| {
+        text.contains("The verification of o0 (`test -f o0`) failed:\nno such file")
+            && text.contains("The verification of o2 (`test -f o2`) failed:")
+            && !text.contains("The verification of o1")
+    });
+    assert!(both, "{told:#?}");
+    let failed = world.count(|n| matches!(n, Notice::Verified { passed: false, attempt: 1, .. }));
+    let passed = world.count(|n| matches!(n, Notice::Verified { passed: true, .. }));
+    assert_eq!((failed, passed), (1, 1), "a round is told once");
+}
+
+#[test]
+fn commands_that_never_pass_are_all_named_to_the_person_who_is_asked() {
+    // D3
+    let mut workflow = wide(2);
+    for objective in &mut workflow.phases[0].objectives {
+        objective.verify = Some(format!("test -f {}", objective.id));
+    }
+    let mut world = World::new(workflow);
+    world.verdicts = [false; 20].into();
+    world.findings = "no such file".into();
+    world.go();
+    let text = world.run.view(world.now).unwrap().questions[0].text.clone();
+    assert!(text.starts_with("The verification of o0, o1 of phase"), "{text}");
+    assert!(
+        text.contains("(`test -f o0`) failed 3 times: no such file; `test -f o1`: no such file"),
+        "{text}"
+    );
+}
+
+/// One objective that is held to `make test`, which runs before the work as well.
+fn checked_first() -> Workflow {
+    let mut workflow = workflow(&[("1", &["a"])]);
+    workflow.phases[0].verify = Some("make test".into());
+    workflow.verify_first = true;
+    workflow
+}
+
+fn ended(workflow: Workflow, verdicts: &[bool]) -> World {
+    let mut world = World::new(workflow);
+    world.verdicts = verdicts.iter().copied().collect();
+    world.go();
+    assert_eq!(world.ending(), Some(Ending::Done));
+    world
+}
+
+#[test]
+fn a_command_that_passed_before_the_work_shows_nothing_of_it() {
+    // A11, D3
+    let shown = |world: &World| {
+        let view = world.run.view(world.now).unwrap();
+        let objective = &view.phases[0].objectives[0];
+        (objective.done_by, objective.check_passed, objective.passed_before)
+    };
+    let green = ended(checked_first(), &[true, true]);
+    assert_eq!(shown(&green), (Some(Basis::Answer), Some(true), true));
+    let red = ended(checked_first(), &[false, true]);
+    assert_eq!(shown(&red), (Some(Basis::Checked), Some(true), false));
+    let told: Vec<bool> = red
+        .notices
+        .iter()
+        .filter_map(|notice| match notice {
+            Notice::CheckedFirst { command, passed, code: Some(1), .. } if command == "make test" => {
+                Some(*passed)
+            }
+            _ => None,
+        })
+        .collect();
+    assert_eq!(told, [false]);
+    let mut content = checked_first();
+    content.accept = Some(Acceptance::Checked);
+    assert_eq!(
+        shown(&ended(content, &[true, true])).0,
+        Some(Basis::Checked),
+        "its author takes a check for done"
+    );
+    let mut usual = checked_first();
+    usual.verify_first = false;
+    let usual = ended(usual, &[true]);
+    assert_eq!(shown(&usual), (Some(Basis::Checked), Some(true), false), "nobody looked before");
+}
+
+#[test]
+fn what_runs_before_the_work_runs_before_the_start_is_measured_and_once() {
+    // A11
+    let mut workflow = checked_first();
+    workflow.phases[0].objectives[0].verify = Some("test -f a".into());
+    let world = ended(workflow, &[false, true, true, true]);
+    let course: Vec<String> = world
+        .actions
+        .iter()
+        .filter_map(|action| match action {
+            Action::Verify { command, attempt, .. } => Some(format!("{command} {attempt}")),
+            Action::Assess { baseline: true, .. } => Some("baseline".to_owned()),
+            Action::Spawn(_) => Some("spawn".to_owned()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(course, ["test -f a 0", "make test 0", "baseline", "spawn", "test -f a 1", "make test 1"]);
+    let phase = &world.run.phases[0];
+    assert!(!phase.passed_before(0), "one of the two failed before");
+    assert_eq!(phase.goals[0].done_by, Some(Basis::Checked));
+}
+
+#[test]
+fn a_person_is_told_that_a_command_failed_before_the_work_too() {
+    // D3
+    let mut world = World::new(checked_first());
+    world.verdicts = [false; 20].into();
+    world.findings = "test_old failed".into();
+    world.go();
+    let text = world.run.view(world.now).unwrap().questions[0].text.clone();
+    assert!(text.ends_with("test_old failed (it failed before the work began, too)"), "{text}");
+}
+
+#[test]
+fn an_agent_that_runs_its_check_alone_has_changed_nothing() {
+    // A11
+    let world = ended(checked_first(), &[]);
+    let call = |command: &str| AgentEvent::ToolCall {
+        id: "1".into(),
+        name: "Bash".into(),
+        reads: None,
+        writes: None,
+        command: Some(command.into()),
+    };
+    assert!(world.run.is_own_check(0, &call(" make test")));
+    assert!(!world.run.is_own_check(0, &call("make test; touch x")));
+}
+
+#[test]
+fn a_file_that_an_earlier_phase_changed_is_not_missed() {
+    // A11: what an earlier phase did ahead need not be done again, and shows nothing by itself.
+    let mut spec = workflow(&[("2", &["b"])]).phases.remove(0);
+    spec.objectives[0].files = vec!["USAGE.md".into()];
+    let mut phase = Phase::new(spec);
+    let path = "USAGE.md".to_owned();
+    assert_eq!(phase.contrary(0).as_deref(), Some("USAGE.md has not changed"));
+    phase.changed_earlier = BTreeSet::from([path.clone()]);
+    assert_eq!((phase.state_of(&path), phase.contrary(0)), (FileState::Rewritten, None));
+    assert_eq!((phase.changed_for(&[0]), phase.basis(0)), (0, Basis::Answer));
+    phase.facts.missing = vec![path.clone()];
+    assert_eq!(phase.state_of(&path), FileState::Missing, "it is gone since");
+
+    let mut flow = workflow(&[("1", &["a"]), ("2", &["b"])]);
+    flow.phases[1].depends_on = vec!["1".into()];
+    flow.phases[1].objectives[0].files = vec![path.clone()];
+    let mut world = ended(flow, &[]);
+    let changed = ChangedFile { path: path.clone(), bytes: 4, exists: true, digest: None, is_new: true };
+    world.run.phases[0].facts = WorkspaceFacts { changed: vec![changed], ..Default::default() };
+    assert_eq!(world.run.changed_earlier(1), BTreeSet::from([path]));
+    world.run.phases[0].step = Step::Pending;
+    assert_eq!(world.run.changed_earlier(1), BTreeSet::new(), "it is not over");
+}
