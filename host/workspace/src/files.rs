@@ -38,6 +38,9 @@ const OURS: [&str; 2] = [".git", ".baton"];
 /// Without git nothing says what is generated; these two names are, nearly everywhere.
 const GENERATED: [&str; 2] = ["target", "node_modules"];
 
+/// What interpreters and test runners leave wherever they run. Nobody keeps it in git, many projects do not ignore it, and it is no work.
+const CACHES: [&str; 6] = ["__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis", ".tox"];
+
 /// A workspace as one pass sees it.
 pub(crate) struct Scene {
     /// What git says; absent where it is no work tree.
@@ -174,7 +177,7 @@ fn nanoseconds(seconds: i64, rest: i64) -> i64 {
 /// The files that git lists. Of a repository inside the workspace it names only the folder, so that is walked.
 fn listed(root: &Dir, files: &[PathBuf]) -> Vec<PathBuf> {
     let mut found = Vec::new();
-    for path in files.iter().filter(|path| !is_ours(path)) {
+    for path in files.iter().filter(|path| !is_ours(path) && !is_cached(path)) {
         if root.symlink_metadata(path).is_ok_and(|meta| meta.is_dir()) {
             found.extend(walk(root, path));
         } else {
@@ -184,11 +187,18 @@ fn listed(root: &Dir, files: &[PathBuf]) -> Vec<PathBuf> {
     found
 }
 
+/// Whether it lies in a folder of [`CACHES`].
+fn is_cached(path: &Path) -> bool {
+    let mut parts = path.components();
+    parts.any(|part| CACHES.iter().any(|cache| part.as_os_str() == *cache))
+}
+
 /// Files below a folder where git is of no help: breadth first, no links, bounded.
 fn walk(root: &Dir, start: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders = BTreeSet::from([(0_usize, start.to_owned())]);
     let mut looked_at = 0;
+    let skipped = OURS.iter().chain(&GENERATED).chain(&CACHES);
     while let Some((depth, folder)) = folders.pop_first() {
         let here = if folder.as_os_str().is_empty() { Path::new(".") } else { &folder };
         let Ok(entries) = root.read_dir(here) else { continue };
@@ -201,7 +211,7 @@ fn walk(root: &Dir, start: &Path) -> Vec<PathBuf> {
             let Ok(kind) = entry.file_type() else { continue };
             if !kind.is_dir() {
                 found.push(folder.join(&name));
-            } else if depth < MAX_DEPTH && !OURS.iter().chain(&GENERATED).any(|skipped| name == *skipped) {
+            } else if depth < MAX_DEPTH && !skipped.clone().any(|skipped| name == *skipped) {
                 folders.insert((depth + 1, folder.join(&name)));
             }
         }

@@ -280,6 +280,16 @@ pub(crate) fn say(notice: &Notice, run: &str, place: &Place, look: &Look) -> Sai
         Notice::Iterating { from, iteration, of, .. } => {
             ("loop", Tone::Relay, format!("begins again at {from}, round {iteration} of {of}"))
         }
+        Notice::CheckingFirst { command, .. } => {
+            ("verify", Tone::Dim, format!("runs `{}` once before the work", one_line(command)))
+        }
+        Notice::CheckedFirst { passed: true, .. } => {
+            ("verify", Tone::Dim, "it passes before the work, so passing later will not show it".to_owned())
+        }
+        Notice::CheckedFirst { code, .. } => {
+            let how = code.map_or("was ended by a signal".to_owned(), |code| format!("ended with {code}"));
+            ("verify", Tone::Dim, format!("before the work it {how}"))
+        }
         Notice::Verified { passed: true, attempt, .. } => {
             let again = if *attempt > 1 { format!(" at attempt {attempt}") } else { String::new() };
             ("verify", Tone::Good, format!("the verification passed{again}"))
@@ -389,6 +399,8 @@ fn about(notice: &Notice) -> (Option<PhaseId>, Option<SessionId>) {
         | Notice::KeptApart { phase, .. }
         | Notice::Reviewed { phase, .. }
         | Notice::Iterating { by: phase, .. }
+        | Notice::CheckingFirst { phase, .. }
+        | Notice::CheckedFirst { phase, .. }
         | Notice::Verified { phase, .. }
         | Notice::PhaseDone { phase } => (Some(phase.clone()), None),
         Notice::Paused { phase, .. } => (phase.clone(), None),

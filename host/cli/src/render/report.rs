@@ -6,6 +6,7 @@ use baton_runtime::core::PhaseId;
 use baton_runtime::core::action::Ending;
 use baton_runtime::core::facts::RefusalKind;
 use baton_runtime::core::input::Choice;
+use baton_runtime::core::observation::Basis;
 use baton_runtime::core::view::{
     ObjectiveRow, Origin, PhaseRow, PhaseStatus, QuestionRow, RunStatus, RunView, SessionRow, SourceRow,
 };
@@ -141,7 +142,12 @@ fn phase_section(look: &Look, phase: &PhaseRow, view: &RunView, aside: &Aside) -
     let width = own.iter().map(|objective| objective.id.as_str().len()).max().unwrap_or_default();
     for objective in own {
         let (word, tone) = words::objective(objective.status);
-        let basis = objective.done_by.map(|basis| format!(" · {}", basis.words())).unwrap_or_default();
+        let before = match objective.done_by {
+            Some(Basis::Checked | Basis::Accepted) | None => "",
+            Some(_) if objective.passed_before => "; its check passed before, too",
+            Some(_) => "",
+        };
+        let basis = objective.done_by.map(|basis| format!(" · {}{before}", basis.words())).unwrap_or_default();
         let word = format!("{word}{basis}");
         let by = objective.by.as_ref().map(|session| format!("by {session}")).unwrap_or_default();
         let line = format!("  {}  {:width$}  {by}", look.paint(tone, &format!("{word:16}")), objective.id);

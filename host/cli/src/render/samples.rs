@@ -93,6 +93,7 @@ fn phase(
         note: String::new(),
         has_check: false,
         check_passed: None,
+        passed_before: false,
         started_at: None,
         updated_at: None,
         completed_at: None,

@@ -302,6 +302,13 @@ fn dedented(lines: &[&str]) -> String {
     text.trim().to_owned()
 }
 
+/// The paths in code spans of a sentence that must be there when it is done, as for the box of a plan.
+pub(crate) fn files_named(sentence: &str) -> Vec<String> {
+    let line = sentence.split_whitespace().collect::<Vec<_>>().join(" ");
+    let plan = read(&format!("- [ ] {line}\n"));
+    plan.boxes().next().map(|(_, item)| item.files.clone()).unwrap_or_default()
+}
+
 /// The paths in code spans that must be there when the box is done: not what is only read, nor what is taken away.
 fn files_of(line: &str, text: &str, found: &FoundBox) -> Vec<String> {
     let first = line.split_whitespace().next().unwrap_or_default().to_lowercase();

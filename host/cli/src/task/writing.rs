@@ -7,7 +7,7 @@ use std::path::Path;
 use baton_runtime::core::workflow::file;
 use toml::Value;
 
-use super::plan::{Item, Plan, Section};
+use super::plan::{self, Item, Plan, Section};
 use crate::exit::Usage;
 
 /// Characters of a title; a heading may have more.
@@ -58,7 +58,11 @@ impl Draft {
                 "there is nothing to do: baton do 'Move the parser into its own crate'".into(),
             ));
         }
-        let objective = DraftObjective { description: sentence.to_owned(), ..DraftObjective::default() };
+        let objective = DraftObjective {
+            description: sentence.to_owned(),
+            files: plan::files_named(sentence),
+            ..DraftObjective::default()
+        };
         let verify = (!checks.is_empty()).then(|| all_of(checks));
         let phase = DraftPhase { objectives: vec![objective], verify, ..DraftPhase::default() };
         Ok(Draft {
@@ -152,6 +156,12 @@ impl Draft {
             if let Some(value) = value {
                 let _ = writeln!(text, "{key} = {}", quoted(value));
             }
+        }
+        let is_checked = |phase: &DraftPhase| {
+            phase.verify.is_some() || phase.objectives.iter().any(|objective| objective.verify.is_some())
+        };
+        if self.phases.iter().any(is_checked) {
+            text.push_str("verify_first = true\n");
         }
         for (at, phase) in self.phases.iter().enumerate() {
             text.push_str("\n[[phases]]\n");

@@ -302,6 +302,10 @@ fn line(notice: &Notice) -> Option<(Option<&PhaseId>, Option<&SessionId>, String
             let parts: Vec<&PhaseId> = sub_phases.iter().map(|(id, _)| id).collect();
             (Some(phase), None, format!("split into {}", list(&parts)))
         }
+        Notice::CheckedFirst { phase, command, passed, .. } => {
+            let word = if *passed { "passes" } else { "fails" };
+            (Some(phase), None, format!("before the work `{}` {word}", one_line(command)))
+        }
         Notice::Verified { phase, passed, attempt, .. } => {
             let word = if *passed { "passed" } else { "failed" };
             (Some(phase), None, format!("verification {word} (attempt {attempt})"))

@@ -132,6 +132,21 @@ async fn ignored_files_are_left_out_unless_an_objective_names_them() {
 }
 
 #[tokio::test]
+async fn what_interpreters_and_test_runners_leave_is_no_work() {
+    // A11: an agent that only runs the tests has changed nothing.
+    for place in [Place::plain(), Place::with_git()] {
+        place.write("calc.py", "1");
+        let start = place.baseline().await;
+        place.write("__pycache__/calc.cpython-311.pyc", "built");
+        place.write("src/__pycache__/a.pyc", "built");
+        place.write(".pytest_cache/v/lastfailed", "{}");
+        assert_eq!(place.assess(&start).await.changed, []);
+        place.write("pycache.py", "work");
+        assert_eq!(changed(&place.assess(&start).await), [("pycache.py", true)]);
+    }
+}
+
+#[tokio::test]
 async fn a_folder_that_a_repository_around_it_ignores_is_looked_at_without_git() {
     let place = Place::with_git();
     place.write(".gitignore", "scratch/\n");
