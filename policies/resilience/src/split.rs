@@ -140,7 +140,7 @@ fn more_turns(host: &impl Host, o: &Scope, base_turns: u32, spent: &Spent) -> Tu
     let moved = spent.objectives_done > 0 || spent.files_changed > 0;
     let reason = match (moved, i64::from(spent.idle_grants) < host.integer("idle-grants")) {
         (true, _) => moved_since(spent),
-        (false, true) => "nothing has changed yet, and it may still be reading".to_owned(),
+        (false, true) => "nothing has changed since the last grant".to_owned(),
         (false, false) => {
             let reason = "no objective was done and no file changed for too long".to_owned();
             return TurnBudget { max_turns: Some(used.max(1)), reason };
@@ -149,7 +149,7 @@ fn more_turns(host: &impl Host, o: &Scope, base_turns: u32, spent: &Spent) -> Tu
     TurnBudget { max_turns: Some(used.saturating_add(base_turns)), reason }
 }
 
-/// "1 objective done and 3 files changed since the last were given".
+/// "1 objective done and 3 files changed since the last grant".
 fn moved_since(spent: &Spent) -> String {
     let count = |n: u32, thing: &str, what: &str| {
         let plural = if n == 1 { "" } else { "s" };
@@ -158,7 +158,7 @@ fn moved_since(spent: &Spent) -> String {
     let moved =
         [count(spent.objectives_done, "objective", "done"), count(spent.files_changed, "file", "changed")];
     let moved: Vec<String> = moved.into_iter().flatten().collect();
-    format!("{} since the last were given", moved.join(" and "))
+    format!("{} since the last grant", moved.join(" and "))
 }
 
 pub(crate) fn budget(host: &impl Host, o: &Scope) -> TurnBudget {

@@ -393,10 +393,28 @@ fn who_is_asked_about_continuations_is_told_how_many_windows_were_used_and_what_
         none.starts_with("The session of phase build used up its window or turns without finishing issue-0x"),
         "{none}"
     );
-    assert!(none.ends_with("`retry` starts another session on what is on disk; `skip` leaves the phase."), "{none}");
+    assert!(
+        none.ends_with("`retry` starts another session on what is on disk; `skip` leaves the phase."),
+        "{none}"
+    );
     let many = stuck_after(3, |o| {
         o.objectives = objectives(5);
         o.wish = Time::Never;
     });
     assert!(many.contains("without finishing issue-0x, issue-1x, issue-2x and 2 more"), "{many}");
+}
+
+#[test]
+fn turns_for_nothing_are_counted_from_the_last_grant() {
+    // A1: files may have changed before it.
+    let mut observation = sample::budgeting_observation();
+    observation.base_turns = Some(25);
+    observation.spent =
+        Some(budgeting::Spent { objectives_done: 0, files_changed: 0, idle_grants: 0, ceiling: None });
+    (observation.phase.budget.turns, observation.phase.budget.turns_used) = (Some(50), 50);
+    let given = <Resilience as Budgeting>::decide(&host(), observation).unwrap();
+    assert_eq!(
+        (given.max_turns, given.reason.as_str()),
+        (Some(75), "nothing has changed since the last grant")
+    );
 }
