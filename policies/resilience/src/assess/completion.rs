@@ -253,7 +253,11 @@ fn doubt(
         }
         _ => {
             let last = answer.map(|answer| ending::last_words(host, o.window, answer)).unwrap_or_default();
-            format!("does not say that objective {} is done: {}", open[0].id, quote(&last))
+            let said = if last.is_empty() { String::new() } else { format!("; it said: {}", quote(&last)) };
+            match wanted(host, &o.phase) {
+                Some(Basis::Reported) => format!("only a report makes {} done{said}", ids_of(open)),
+                _ => format!("its answer does not end with `Done: {}`{said}", ids_of(open)),
+            }
         }
     };
     let full = nearly_full(host, o);
