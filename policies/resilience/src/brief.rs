@@ -99,7 +99,9 @@ fn work(page: &mut Page, host: &impl Host, o: &Observation) -> &'static str {
             held::missing(page, host, o);
             verified(page, host, o);
             page.begin("close");
-            page.line("\nFinish what is missing, then report it or end with that line.");
+            page.line(
+                "\nFinish what is missing, then report it or answer with the line under Reporting alone.",
+            );
             page.line("If you cannot, report why, and do not start over.");
             if is_program(&o.session) {
                 bearings_anew(page, host, o);
@@ -198,7 +200,7 @@ fn merge(page: &mut Page, host: &impl Host, o: &Observation) -> &'static str {
         Kind::Nudged => {
             held::missing(page, host, o);
             page.begin("close");
-            page.line("\nFinish it now, and say in a few sentences what you did. If you cannot, report why.");
+            page.line("\nFinish it now, then report it or answer with the line under Reporting alone. If you cannot, report why.");
         }
         Kind::Next => {}
         _ => rules(page, host),

@@ -73,9 +73,9 @@ pub(crate) fn missing(page: &mut Page, host: &impl Host, o: &Observation) {
                      If not, finish it, or report it as in-progress"
                     .to_owned(),
                 _ => format!(
-                    "report it as done, or answer with this line and nothing else: `Done: {}`\n\
-                     If not, finish it, or say `Not done:` and what is left",
-                    objective.id
+                    "report it as done, or answer with this line and nothing else: `Done: {id}`\n\
+                     If not, finish it, or answer `Not done: {id}: what is missing`",
+                    id = objective.id
                 ),
             };
             page.line(&format!("Objective [{}]: is all of it done? If yes, {or_answer}.", objective.id));

@@ -1,7 +1,7 @@
 //! The end of every prompt: how to report, and where. It says nothing of the work.
 
 use baton_sdk::Host;
-use baton_sdk::handoff::{Kind, Observation};
+use baton_sdk::handoff::Observation;
 use baton_sdk::sections::Section;
 use baton_sdk::types::{Basis, Capabilities};
 use baton_sdk::words::one_line;
@@ -55,8 +55,8 @@ fn reporting(lines: &str) -> Option<Section> {
     Some(section)
 }
 
-/// How an agent says by its answer alone that it is done: the line that `assess/ending/work.rs` reads. Where only a report counts,
-/// there is none.
+/// How an agent says by its answer alone that it is done: the line that `assess/ending/work.rs` reads. It asks for exactly what is
+/// accepted without a check, since words beside the line may take it back. If only a report counts, there is none.
 fn last_line(host: &impl Host, o: &Observation) -> String {
     if together::is_review(o) || o.focus.is_empty() {
         return String::new();
@@ -65,11 +65,12 @@ fn last_line(host: &impl Host, o: &Observation) -> String {
         return "Only a report makes an objective done here; an answer does not.\n".to_owned();
     }
     let ids: Vec<&str> = o.focus.iter().take(FOCUS).map(String::as_str).collect();
-    let how = match o.kind {
-        Kind::Nudged => "answer with this line and nothing else",
-        _ => "end your answer with a line of its own",
-    };
-    format!("If you report nothing, {how}: `Done: {}`, or `Not done:` and what is left.\n", ids.join(", "))
+    let open = if ids.len() == 1 { ids[0] } else { "ID" };
+    format!(
+        "If you report nothing, your whole answer is one line and nothing else: `Done: {}`, or `Not done: {open}: what is missing`.\n\
+         Whatever else is worth knowing goes into a report or a handoff.\n",
+        ids.join(", ")
+    )
 }
 
 /// The tool that a reviewer answers by.

@@ -25,7 +25,7 @@ fn judging() -> Vec<Setting> {
             "min-answer-bytes",
             50,
             0..=10_000,
-            "An answer shorter than this, in bytes, is cut off or empty, unless files changed.",
+            "An answer shorter than this, in bytes, shows no work unless files changed: the agent is asked again.",
         ),
         choice(
             "accept",

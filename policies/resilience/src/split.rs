@@ -12,6 +12,8 @@ use crate::seams::{self, Holders, Subjects};
 /// Bytes of a description, files and failed prompts that each count as one more objective (D10).
 const DESCRIPTION_BYTES: usize = 400;
 const FILES_A_POINT: u32 = 3;
+/// Open objectives that a question names.
+const NAMED_OPEN: usize = 3;
 /// Bytes of a sub-phase's title.
 const TITLE_BYTES: usize = 60;
 
@@ -50,11 +52,7 @@ pub(crate) fn evaluate(host: &impl Host, o: &Observation) -> Decision {
     if let Some(how) = whole {
         // Where work can go on as it is, it does; only what is stuck needs a person.
         return if stuck {
-            let last = open.first().map_or("", |objective| objective.id.as_str());
-            let cause = stuck_since(o);
-            let question = format!(
-                "Phase {id} cannot continue, since {cause}, and {how}, so it cannot be split ({last} is open). Continue it, or leave it?"
-            );
+            let question = format!("{}, and {how}, so it cannot be split.{}", stop_of(o, &open), way_on(o));
             Decision::new(Action::AskPerson(question), format!("{why}, and {how}"))
         } else {
             Decision::new(Action::Keep, format!("{why}, but {how}"))
@@ -68,15 +66,71 @@ pub(crate) fn evaluate(host: &impl Host, o: &Observation) -> Decision {
     Decision::new(Action::Split(sub_phases(host, &open, parts)), reason)
 }
 
-/// Why no session continues it as it is (A8).
-fn stuck_since(o: &Observation) -> String {
-    let budget = &o.phase.budget;
-    match budget.turns.filter(|turns| budget.turns_used >= *turns) {
-        Some(turns) => format!("its {turns} turns are used up"),
-        None if budget.continuations_used < budget.continuations => {
-            "its last session finished no objective".to_owned()
+/// Why no session continues a phase as it is (A8).
+enum Stop {
+    /// All turns of the phase are used.
+    Turns(u32),
+    /// The host starts no session after one that brought nothing.
+    Idle,
+    /// All continuations are used.
+    Continuations(u32),
+}
+
+impl Stop {
+    fn of(o: &Observation) -> Self {
+        let budget = &o.phase.budget;
+        match budget.turns.filter(|turns| budget.turns_used >= *turns) {
+            Some(turns) => Self::Turns(turns),
+            None if budget.continuations_used < budget.continuations => Self::Idle,
+            None => Self::Continuations(budget.continuations_used),
         }
-        None => "its continuations are used up".to_owned(),
+    }
+}
+
+/// The reason of a decision about a phase that does not continue.
+fn stuck_since(o: &Observation) -> String {
+    match Stop::of(o) {
+        Stop::Turns(turns) => format!("its {turns} turns are used up"),
+        Stop::Idle => "its last session finished no objective".to_owned(),
+        Stop::Continuations(_) => "its continuations are used up".to_owned(),
+    }
+}
+
+/// "4 sessions of phase build used up their windows or turns without finishing parser".
+fn stop_of(o: &Observation, open: &[&Objective]) -> String {
+    let (id, open) = (&o.phase.id, named(open));
+    match Stop::of(o) {
+        Stop::Turns(turns) => {
+            format!("Phase {id} has used up its {turns} turns without finishing {open}")
+        }
+        Stop::Idle => format!("The last session of phase {id} finished no objective ({open} is open)"),
+        Stop::Continuations(0) => {
+            format!("The session of phase {id} used up its window or turns without finishing {open}")
+        }
+        Stop::Continuations(used) => format!(
+            "{} sessions of phase {id} used up their windows or turns without finishing {open}",
+            used.saturating_add(1)
+        ),
+    }
+}
+
+/// What an answer does. For turns, the host says it itself: it knows how many it would give.
+fn way_on(o: &Observation) -> String {
+    let more = match (Stop::of(o), o.phase.budget.continuations) {
+        (Stop::Turns(_), _) => return String::new(),
+        (_, 0) => String::new(),
+        (_, 1) => ", and allows 1 continuation again".to_owned(),
+        (_, allowed) => format!(", and allows {allowed} continuations again"),
+    };
+    format!(" `retry` starts another session on what is on disk{more}; `skip` leaves the phase.")
+}
+
+/// "parser, printer and 3 more".
+fn named(open: &[&Objective]) -> String {
+    let ids: Vec<&str> = open.iter().take(NAMED_OPEN).map(|objective| objective.id.as_str()).collect();
+    match open.len() - ids.len() {
+        0 => ids.join(", "),
+        more => format!("{} and {more} more", ids.join(", ")),
     }
 }
 
@@ -86,7 +140,7 @@ fn more_turns(host: &impl Host, o: &Scope, base_turns: u32, spent: &Spent) -> Tu
     let moved = spent.objectives_done > 0 || spent.files_changed > 0;
     let reason = match (moved, i64::from(spent.idle_grants) < host.integer("idle-grants")) {
         (true, _) => moved_since(spent),
-        (false, true) => "nothing has changed yet, and it may still be reading".to_owned(),
+        (false, true) => "nothing has changed since the last grant".to_owned(),
         (false, false) => {
             let reason = "no objective was done and no file changed for too long".to_owned();
             return TurnBudget { max_turns: Some(used.max(1)), reason };
@@ -95,7 +149,7 @@ fn more_turns(host: &impl Host, o: &Scope, base_turns: u32, spent: &Spent) -> Tu
     TurnBudget { max_turns: Some(used.saturating_add(base_turns)), reason }
 }
 
-/// "1 objective done and 3 files changed since the last were given".
+/// "1 objective done and 3 files changed since the last grant".
 fn moved_since(spent: &Spent) -> String {
     let count = |n: u32, thing: &str, what: &str| {
         let plural = if n == 1 { "" } else { "s" };
@@ -104,7 +158,7 @@ fn moved_since(spent: &Spent) -> String {
     let moved =
         [count(spent.objectives_done, "objective", "done"), count(spent.files_changed, "file", "changed")];
     let moved: Vec<String> = moved.into_iter().flatten().collect();
-    format!("{} since the last were given", moved.join(" and "))
+    format!("{} since the last grant", moved.join(" and "))
 }
 
 pub(crate) fn budget(host: &impl Host, o: &Scope) -> TurnBudget {

@@ -217,7 +217,8 @@ fn a_prompt_that_comes_again_says_what_is_missing_by_name() {
     let nothing_shown = asked(|_| {});
     assert!(
         nothing_shown.contains(
-            "\nObjective [parser]: is all of it done? If yes, report it as done, or answer with this line and nothing else: `Done: parser`"
+            "\nObjective [parser]: is all of it done? If yes, report it as done, or answer with this line and nothing else: `Done: parser`\n\
+             If not, finish it, or answer `Not done: parser: what is missing`."
         ),
         "{nothing_shown}"
     );

@@ -354,5 +354,67 @@ fn who_is_asked_about_turns_is_told_that_they_are_used_up() {
     else {
         panic!("nobody is asked")
     };
-    assert!(question.contains("its 250 turns are used up"), "{question}");
+    assert_eq!(
+        question,
+        "Phase build has used up its 250 turns without finishing lexer, and it has one open objective, so it cannot be split."
+    );
+}
+
+/// What a person is asked about a phase of which so many continuations of 3 are used.
+fn stuck_after(continuations_used: u32, change: impl FnOnce(&mut splitting::Observation)) -> String {
+    let mut observation = sample::splitting_observation();
+    observation.occasion = Occasion::OutOfContinuations;
+    observation.objectives = objectives(1);
+    let budget = &mut observation.phase.budget;
+    (budget.turns, budget.continuations, budget.continuations_used) = (None, 3, continuations_used);
+    change(&mut observation);
+    match <Resilience as Splitting>::decide(&host(), observation).unwrap().action {
+        Action::AskPerson(question) => question,
+        other => panic!("no question: {other:?}"),
+    }
+}
+
+#[test]
+fn who_is_asked_about_continuations_is_told_how_many_windows_were_used_and_what_an_answer_does() {
+    // A8
+    assert_eq!(
+        stuck_after(3, |_| ()),
+        "4 sessions of phase build used up their windows or turns without finishing issue-0x, and it has one open \
+         objective, so it cannot be split. `retry` starts another session on what is on disk, and allows 3 \
+         continuations again; `skip` leaves the phase."
+    );
+    let idle = stuck_after(1, |_| ());
+    assert!(
+        idle.starts_with("The last session of phase build finished no objective (issue-0x is open), and"),
+        "{idle}"
+    );
+    let none = stuck_after(0, |o| o.phase.budget.continuations = 0);
+    assert!(
+        none.starts_with("The session of phase build used up its window or turns without finishing issue-0x"),
+        "{none}"
+    );
+    assert!(
+        none.ends_with("`retry` starts another session on what is on disk; `skip` leaves the phase."),
+        "{none}"
+    );
+    let many = stuck_after(3, |o| {
+        o.objectives = objectives(5);
+        o.wish = Time::Never;
+    });
+    assert!(many.contains("without finishing issue-0x, issue-1x, issue-2x and 2 more"), "{many}");
+}
+
+#[test]
+fn turns_for_nothing_are_counted_from_the_last_grant() {
+    // A1: files may have changed before it.
+    let mut observation = sample::budgeting_observation();
+    observation.base_turns = Some(25);
+    observation.spent =
+        Some(budgeting::Spent { objectives_done: 0, files_changed: 0, idle_grants: 0, ceiling: None });
+    (observation.phase.budget.turns, observation.phase.budget.turns_used) = (Some(50), 50);
+    let given = <Resilience as Budgeting>::decide(&host(), observation).unwrap();
+    assert_eq!(
+        (given.max_turns, given.reason.as_str()),
+        (Some(75), "nothing has changed since the last grant")
+    );
 }

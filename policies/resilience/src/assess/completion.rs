@@ -130,11 +130,16 @@ pub(super) fn answered(host: &impl Host, o: &Observation, answer: Option<&Signal
         && is_checked(o, &open)
         && open.iter().all(|objective| is_there(objective));
     if is_short && o.files_changed == 0 && !is_for_the_check && !affirms {
-        let what = format!("the answer has {} bytes and no file changed", o.answer_bytes);
+        let last = answer.map(|answer| ending::last_words(host, o.window, answer)).unwrap_or_default();
+        let what = format!("{}, and no file changed", brief_answer(o, &last));
         // What another session changed may be the work: after the sessions that there are, a person can say so.
         let is_another = |objective: &&Objective| objective.attempts > o.nudges + 1;
         if o.phase_files_changed > 0 && !open.is_empty() && open.iter().all(is_another) {
             let what = format!("{what} in this session; other sessions of the phase changed some");
+            return not_done(host, o, what);
+        }
+        // Nothing was cut off: it is asked for its work like an agent that says more.
+        if !open.is_empty() && is_whole(&last) {
             return not_done(host, o, what);
         }
         return Outcome {
@@ -144,6 +149,21 @@ pub(super) fn answered(host: &impl Host, o: &Observation, answer: Option<&Signal
         };
     }
     weigh(host, o, &open, answer)
+}
+
+/// What there is of an answer that is shorter than `min-answer-bytes`: its words, where the host has them.
+fn brief_answer(o: &Observation, last: &str) -> String {
+    match (last, o.answer_bytes) {
+        ("", 0) => "the answer is empty".to_owned(),
+        ("", bytes) => format!("the answer has only {bytes} bytes"),
+        (last, _) => format!("the agent said only \"{}\"", one_line(last, NOTE_BYTES)),
+    }
+}
+
+/// Whether an answer ends where a sentence does, and not in the middle of one or of a thought.
+fn is_whole(answer: &str) -> bool {
+    let said = answer.trim_end_matches(|c: char| c.is_whitespace() || "\"'”’`*_)]".contains(c));
+    said.ends_with(['.', '!', '?', '。']) && !said.ends_with("..")
 }
 
 /// The last call of this prompt that the agent was not allowed. What it was for may be missing from the work, whatever the agent
@@ -253,7 +273,11 @@ fn doubt(
         }
         _ => {
             let last = answer.map(|answer| ending::last_words(host, o.window, answer)).unwrap_or_default();
-            format!("does not say that objective {} is done: {}", open[0].id, quote(&last))
+            let said = if last.is_empty() { String::new() } else { format!("; it said: {}", quote(&last)) };
+            match wanted(host, &o.phase) {
+                Some(Basis::Reported) => format!("only a report makes {} done{said}", ids_of(open)),
+                _ => format!("its answer does not end with `Done: {}`{said}", ids_of(open)),
+            }
         }
     };
     let full = nearly_full(host, o);

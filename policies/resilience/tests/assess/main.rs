@@ -179,6 +179,44 @@ fn an_empty_answer_without_a_changed_file_is_cut_off_and_nudged_at_most_twice() 
 }
 
 #[test]
+fn a_short_answer_is_quoted_and_only_one_that_breaks_off_is_cut_off() {
+    // A4
+    let said = |text: &str, change: fn(&mut Observation)| {
+        let scene = Scene::new(Occasion::PromptEnded).signal(Channel::AgentText, "", text).event("end_turn");
+        let bytes = text.len() as u64;
+        scene
+            .with(|o| {
+                o.objectives = vec![sample::objective("add-sub", "Add sub to calc.py")];
+                (o.answer_bytes, o.files_changed, o.phase_files_changed) = (bytes, 0, 0);
+                (o.phase.expects_files, o.phase.check) = (true, None);
+                change(o);
+            })
+            .assess()
+    };
+    let whole = "sub is in calc.py and the tests pass. All done.";
+    let first = said(whole, |_| ());
+    assert_eq!((first.verdict, first.recovery), (Verdict::Unfinished, Action::Nudge), "{}", first.reason);
+    assert_eq!(first.reason, format!("the agent said only \"{whole}\", and no file changed"));
+    assert_eq!(said(whole, |o| o.nudges = 1).recovery, Action::Retry);
+    let spent = said(whole, |o| (o.nudges, o.phase.budget.retries_used) = (1, o.phase.budget.retries));
+    assert_eq!(
+        spent.recovery,
+        Action::AskPerson(format!("The agent said only \"{whole}\", and no file changed. Is the work done?"))
+    );
+    // Who only reads is not done by a few words either.
+    let read = said("It is fine.", |o| o.phase.expects_files = false);
+    assert_eq!((read.verdict, read.recovery), (Verdict::Unfinished, Action::Nudge), "{}", read.reason);
+    for cut in ["Next I will add sub to", "Let me look at calc.py...", "I added **sub** and"] {
+        let judged = said(cut, |_| ());
+        assert_eq!((judged.verdict, judged.recovery), (Verdict::Truncated, Action::Nudge), "{cut}");
+        assert_eq!(judged.reason, format!("the agent said only \"{cut}\", and no file changed"));
+    }
+    let empty = said("", |o| o.phase.expects_files = false);
+    assert_eq!(empty.verdict, Verdict::Truncated);
+    assert_eq!(empty.reason, "the answer is empty, and no file changed");
+}
+
+#[test]
 fn a_stall_is_nudged_then_interrupted_then_ended() {
     let stalled = |nudges| {
         Scene::new(Occasion::Heartbeat).with(|o| (o.session.idle_ms, o.nudges) = (300_000, nudges)).assess()

@@ -1,8 +1,10 @@
 //! What an agent says beside the line that all is done, where no check tells more (A11).
 
+use baton_policy_resilience::Resilience;
+use baton_sdk::handoff::Kind;
 use baton_sdk::prelude::*;
 use baton_sdk::recovery::Action;
-use baton_sdk::sample;
+use baton_sdk::{MockHost, sample};
 
 use crate::judge;
 use crate::judged::{Judged, Verdict};
@@ -107,6 +109,45 @@ fn plain_words_beside_the_line_need_no_question() {
     // A check that follows tells more than words do.
     let checked = answered(&row, "The parser reads both forms.\n\nDone: parser", Some("make test"), 0);
     assert_eq!(checked.verdict, Verdict::Completed);
+}
+
+#[test]
+fn what_the_prompt_asks_for_is_what_is_accepted() {
+    // A11: the line alone counts at once; a whole answer without it is quoted, and called neither silent nor contrary.
+    let row = Row {
+        id: "add-sub".into(),
+        wanted: "Add sub to calc.py, with tests".into(),
+        is_open: false,
+        text: String::new(),
+    };
+    let mut o = sample::handoff_observation(Kind::First, None, None);
+    (o.inbox_path, o.focus) = ("inbox".into(), vec![row.id.clone()]);
+    let prompt =
+        <Resilience as Prompting>::compose(&MockHost::with_settings_of::<Resilience>(&[]), o).unwrap();
+    let text = prompt.sections.last().unwrap().text();
+    assert!(
+        text.contains(
+            "If you report nothing, your whole answer is one line and nothing else: `Done: add-sub`, or `Not done: add-sub: what is missing`.\n"
+        ),
+        "{}",
+        text
+    );
+    let lines: Vec<&str> = text.split('`').filter(|part| part.contains("one: add-sub")).collect();
+    let [done, not_done] = lines[..] else { panic!("{lines:?}") };
+    assert_eq!(answered(&row, done, None, 0).verdict, Verdict::Completed);
+    let denied = answered(&row, not_done, None, 0);
+    assert_eq!((denied.verdict, denied.recovery), (Verdict::Unfinished, Action::Nudge));
+    assert!(denied.reason.contains("answers \"Not done: add-sub: what is missing\""), "{}", denied.reason);
+    let without =
+        answered(&row, "I added sub to calc.py and described it. Everything is done for you.", None, 0);
+    assert!(
+        without.reason.ends_with(
+            "and its answer does not end with `Done: add-sub`; it said: \"I added sub to calc.py and described it. \
+             Everything is done for you.\""
+        ),
+        "{}",
+        without.reason
+    );
 }
 
 #[test]
