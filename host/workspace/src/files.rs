@@ -39,7 +39,8 @@ const OURS: [&str; 2] = [".git", ".baton"];
 const GENERATED: [&str; 2] = ["target", "node_modules"];
 
 /// What interpreters and test runners leave wherever they run. Nobody keeps it in git, many projects do not ignore it, and it is no work.
-const CACHES: [&str; 6] = ["__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis", ".tox"];
+const CACHES: [&str; 6] =
+    ["__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis", ".tox"];
 
 /// A workspace as one pass sees it.
 pub(crate) struct Scene {

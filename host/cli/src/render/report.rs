@@ -147,7 +147,8 @@ fn phase_section(look: &Look, phase: &PhaseRow, view: &RunView, aside: &Aside) -
             Some(_) if objective.passed_before => "; its check passed before, too",
             Some(_) => "",
         };
-        let basis = objective.done_by.map(|basis| format!(" · {}{before}", basis.words())).unwrap_or_default();
+        let basis =
+            objective.done_by.map(|basis| format!(" · {}{before}", basis.words())).unwrap_or_default();
         let word = format!("{word}{basis}");
         let by = objective.by.as_ref().map(|session| format!("by {session}")).unwrap_or_default();
         let line = format!("  {}  {:width$}  {by}", look.paint(tone, &format!("{word:16}")), objective.id);

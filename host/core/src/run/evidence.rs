@@ -494,6 +494,14 @@ impl Phase {
         any.max(u32::try_from(named).unwrap_or(u32::MAX))
     }
 
+    /// Files that its newest session changed; 0 where it called nothing that may change one, or where others work in the same folder.
+    pub(super) fn changed_by_session(&self) -> u32 {
+        match self.session_may_have_written && !self.has_company {
+            true => self.facts.changed_since(&self.before_session),
+            false => 0,
+        }
+    }
+
     /// Files that changed since the first prompt that followed a word against this objective. Where somebody else works in the same
     /// folder, only those that it names.
     fn changed_since_word(&self, goal: &Goal, said: &Reported) -> Option<u32> {

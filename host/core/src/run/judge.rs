@@ -532,10 +532,12 @@ impl Run {
         DurationMs(first.saturating_mul(1 << doublings.min(16))).min(LONGEST_BACKOFF)
     }
 
-    /// At most n continuations, and each must have finished something (A8).
+    /// At most n continuations, and each must have finished something (A8). Where one objective alone is open, and nothing smaller could
+    /// be finished, files that the session changed are that.
     fn may_continue(&self, p: usize) -> bool {
         let phase = &self.phases[p];
-        let idle = phase.continuations > 0 && phase.progress == 0;
+        let has_moved = || phase.open_goals().count() == 1 && phase.changed_by_session() > 0;
+        let idle = phase.continuations > 0 && phase.progress == 0 && !has_moved();
         phase.continuations < self.continuations_allowed(p) && !idle
     }
 

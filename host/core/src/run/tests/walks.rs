@@ -106,6 +106,22 @@ fn a_continuation_that_finishes_nothing_is_the_last() {
 }
 
 #[test]
+fn where_one_objective_is_open_files_that_change_are_progress() {
+    // A8: nothing smaller than the objective could be finished; the number of continuations is the end.
+    let sessions = |objectives: &[&str], moves: bool| {
+        let mut world = World::new(workflow(&[("1", objectives)]));
+        world.script = [Does::Exhaust; 9].into();
+        world.exhausts_at_work = moves;
+        world.go();
+        assert_eq!(world.run.status(), RunStatus::Paused);
+        world.count(|n| matches!(n, Notice::SessionStarted { .. }))
+    };
+    assert_eq!(sessions(&["a"], true), 4);
+    assert_eq!(sessions(&["a"], false), 2);
+    assert_eq!(sessions(&["a", "b"], true), 2, "each must finish one of several");
+}
+
+#[test]
 fn a_used_up_phase_is_split_where_the_policy_says_so() {
     // A8 D2 D4 D7
     let mut world = three();

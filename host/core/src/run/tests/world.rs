@@ -60,6 +60,8 @@ pub(super) struct World {
     pub(super) gives_turns: bool,
     /// Files that agents have changed.
     moved: u32,
+    /// An agent that runs out of context has changed a file before.
+    pub(super) exhausts_at_work: bool,
     /// Turns that agents are still to take.
     at_work: Option<(SessionId, u32, bool)>,
     /// What agents answer instead of compacting.
@@ -172,6 +174,7 @@ impl World {
             compacts: true,
             gives_turns: false,
             moved: 0,
+            exhausts_at_work: false,
             at_work: None,
             refusal: None,
             findings: "no".into(),
@@ -496,6 +499,7 @@ impl World {
             Does::Nothing | Does::Forget { finishes: false } => "nothing",
             Does::Die | Does::Hang => "silent",
         };
+        self.moved += u32::from(does == Does::Exhaust && self.exhausts_at_work);
         self.last.insert(session.clone(), word);
         if does == Does::Hang {
             return;
