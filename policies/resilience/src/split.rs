@@ -98,12 +98,16 @@ fn stuck_since(o: &Observation) -> String {
 
 /// "4 sessions of phase build used up their windows or turns without finishing parser".
 fn stop_of(o: &Observation, open: &[&Objective]) -> String {
-    let (id, open) = (&o.phase.id, named(open));
+    let (id, is_alone, open) = (&o.phase.id, open.len() == 1, named(open));
     match Stop::of(o) {
         Stop::Turns(turns) => {
             format!("Phase {id} has used up its {turns} turns without finishing {open}")
         }
-        Stop::Idle => format!("The last session of phase {id} finished no objective ({open} is open)"),
+        // Where one is open, files that change are enough for the host.
+        Stop::Idle => {
+            let and = if is_alone { " and changed no file" } else { "" };
+            format!("The last session of phase {id} finished no objective{and} ({open} is open)")
+        }
         Stop::Continuations(0) => {
             format!("The session of phase {id} used up its window or turns without finishing {open}")
         }

@@ -385,7 +385,7 @@ fn who_is_asked_about_continuations_is_told_how_many_windows_were_used_and_what_
     );
     let idle = stuck_after(1, |_| ());
     assert!(
-        idle.starts_with("The last session of phase build finished no objective (issue-0x is open), and"),
+        idle.starts_with("The last session of phase build finished no objective and changed no file (issue-0x is open), and"),
         "{idle}"
     );
     let none = stuck_after(0, |o| o.phase.budget.continuations = 0);

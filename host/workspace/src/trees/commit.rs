@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use baton_core::{PhaseId, Tree};
 
 use super::git::{path, records};
-use super::place::{Place, pairs};
+use super::place::{Place, add_files, pairs};
 use super::snapshot::{Entries, commit_tree, difference};
 use super::{MAX_CONFLICTS, TreeError, Trees};
 
@@ -127,10 +127,8 @@ impl Trees {
         {
             return Ok(());
         }
-        let names: Vec<u8> = files.iter().flat_map(|file| [file, &b"\0"[..]].concat()).collect();
         let now = self.snapshot(place, &[]).await?;
-        let add = ["--literal-pathspecs", "add", "-f", "--pathspec-from-file=-", "--pathspec-file-nul"];
-        now.git.call(&add).input(names).done().await?;
+        add_files(&now.git, files).await?;
         let tree = now.git.call(&["write-tree"]).text().await?;
         let message = format!("What git ignores in the tree of {}\n", place.tree);
         let kept = commit_tree(&now.git, &tree, &[commit], &message).await?;

@@ -127,18 +127,6 @@ impl Place {
         std::iter::once(OsString::from(":/")).chain(own).collect()
     }
 
-    /// The same for `git add`, which refuses to be told to leave out what is ignored anyway, such as `.baton/` in a `.gitignore`.
-    async fn work_to_add(&self, git: &Git) -> Result<Vec<OsString>, TreeError> {
-        let mut work = vec![OsString::from(":/")];
-        for own in &self.own {
-            if !git.call(&["check-ignore", "-q", "--no-index", "--"]).and(spec(":(top)", own)).holds().await?
-            {
-                work.push(spec(":(top,exclude,literal)", own));
-            }
-        }
-        Ok(work)
-    }
-
     pub(super) fn own(&self) -> impl Iterator<Item = OsString> {
         self.own.iter().map(|own| spec(":(top,literal)", own))
     }
@@ -189,8 +177,14 @@ impl Place {
         self.expect_moderate(git).await?;
         let within = self.repositories_within(git).await?;
         let but_these = within.iter().map(|path| spec(":(top,exclude,literal)", path));
-        let work = self.work_to_add(git).await?;
-        git.call(&["add", "-A", "--sparse", "--"]).and_all(work).and_all(but_these).done().await?;
+        let listed = git.call(&["ls-files", "-mo", "--exclude-standard", "-z", "--"]);
+        let listed = listed.and_all(self.work()).and_all(but_these).bytes().await?;
+        let names: BTreeSet<&[u8]> = records(&listed).collect();
+        // A repository that the index does not know is named as a folder.
+        if let Some(nested) = names.iter().find_map(|name| name.strip_suffix(b"/")) {
+            return Err(TreeError::Nested { path: self.shown(&path(nested)) });
+        }
+        add_files(git, names).await?;
         match own_of {
             Some(commit) => {
                 git.call(&["reset", "-q", commit, "--"]).and_all(self.own()).done().await?;
@@ -348,6 +342,17 @@ impl Place {
         }
         self.git.call(&["rev-parse", "HEAD"]).text().await
     }
+}
+
+/// Takes files as they are now into an index, or out of it where they are gone. `git add` would look for changes within a submodule by
+/// a call of git in it, which runs what the configuration there names; this does not, whatever becomes of a path meanwhile.
+pub(super) async fn add_files(git: &Git, names: impl IntoIterator<Item = &[u8]>) -> Result<(), TreeError> {
+    let names: Vec<u8> = names.into_iter().flat_map(|name| [name, b"\0"].concat()).collect();
+    if names.is_empty() {
+        return Ok(());
+    }
+    let update = ["update-index", "--add", "--remove", "--replace", "-z", "--stdin"];
+    git.call(&update).input(names).done().await
 }
 
 /// Files that somebody told git to take for unchanged are looked at like all others.

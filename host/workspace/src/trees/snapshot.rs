@@ -4,11 +4,12 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
 use super::git::{Git, path, records};
-use super::place::{Place, pairs};
+use super::place::{Place, add_files, pairs};
 use super::{TreeError, Trees};
 
 /// A state, with the index that knows the files it came from.
@@ -74,18 +75,13 @@ impl Trees {
             return Err(TreeError::InTheWay { paths });
         }
         hidden.iter().try_for_each(|hidden| place.expect_moderate_file(&hidden.path))?;
-        let files: Vec<u8> =
-            hidden.iter().filter(|hidden| !hidden.is_folder).flat_map(|hidden| nul(&hidden.path)).collect();
+        let files: Vec<&[u8]> = hidden
+            .iter()
+            .filter(|hidden| !hidden.is_folder)
+            .map(|hidden| hidden.path.as_os_str().as_bytes())
+            .collect();
         if !files.is_empty() {
-            let add = [
-                "--literal-pathspecs",
-                "add",
-                "-f",
-                "--sparse",
-                "--pathspec-from-file=-",
-                "--pathspec-file-nul",
-            ];
-            snapshot.git.call(&add).input(files).done().await?;
+            add_files(&snapshot.git, files).await?;
             snapshot.write_tree().await?;
         }
         Ok(snapshot)
@@ -193,7 +189,3 @@ fn is_empty(folder: &Path) -> bool {
     })
 }
 
-fn nul(path: &Path) -> Vec<u8> {
-    use std::os::unix::ffi::OsStrExt as _;
-    [path.as_os_str().as_bytes(), b"\0"].concat()
-}

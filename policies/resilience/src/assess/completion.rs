@@ -524,7 +524,7 @@ fn absent(objective: &Objective, is_right: bool) -> Option<String> {
 
 /// What was written again as it was: touched, or right as it is. Only its agent can say which.
 fn rewritten(objective: &Objective) -> Option<String> {
-    of_files(objective, FileState::Rewritten, "was written again with the content that it had")
+    of_files(objective, FileState::Rewritten, "has the content that it had before")
 }
 
 /// What is to be said of the first expected file in such a state.
