@@ -387,3 +387,50 @@ fn modes(entry: &[u8]) -> (&str, &str) {
     let mut words = str::from_utf8(entry).unwrap_or_default().trim_start_matches(':').split(' ');
     (words.next().unwrap_or_default(), words.next().unwrap_or_default())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+    use std::process::Command;
+
+    use super::*;
+
+    fn run(folder: &Path, arguments: &[&str]) {
+        let identity = ["-c", "user.name=x", "-c", "user.email=x"];
+        let ended = Command::new("git").args(identity).args(arguments).current_dir(folder).output().unwrap();
+        assert!(ended.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&ended.stderr));
+    }
+
+    /// An agent can put the `.git` of a submodule in place between any two calls of git, so that nothing may hang on whether it was there
+    /// when somebody looked.
+    #[tokio::test]
+    async fn a_submodule_that_appears_while_files_are_taken_runs_nothing() {
+        // N6
+        let place = tempfile::tempdir().unwrap();
+        let (top, ran, trap) =
+            (place.path().join("top"), place.path().join("ran"), place.path().join("trap"));
+        std::fs::write(&trap, format!("#!/bin/sh\ntouch '{}'\ncat\n", ran.display())).unwrap();
+        std::fs::set_permissions(&trap, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let sub = top.join("sub");
+        std::fs::create_dir_all(&sub).unwrap();
+        std::fs::write(sub.join("file"), "1").unwrap();
+        run(&sub, &["init", "-q"]);
+        run(&sub, &["add", "file"]);
+        run(&sub, &["commit", "-qm", "x"]);
+        run(&top, &["init", "-q"]);
+        run(&top, &["add", "sub"]);
+        run(&top, &["commit", "-qm", "a submodule"]);
+        run(&sub, &["config", "filter.evil.clean", trap.to_str().unwrap()]);
+        std::fs::write(sub.join(".gitattributes"), "* filter=evil\n").unwrap();
+        std::fs::write(sub.join("file"), "2").unwrap();
+
+        let view = place.path().join("view");
+        let repository = Repository::at(&top).unwrap();
+        let view = GitView::hold(&view, &repository, &AcceptedLinks::of(&repository)).await.unwrap();
+        let git = Git::new(view, Arc::default(), false);
+        add_files(&git, [&b"sub"[..]]).await.unwrap();
+        assert!(!ran.exists(), "a filter of the submodule ran");
+        let _ = git.call(&["add", "-A", "--", ":/"]).ended().await;
+        assert!(ran.exists(), "the trap is a real one");
+    }
+}

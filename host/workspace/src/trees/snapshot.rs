@@ -188,4 +188,3 @@ fn is_empty(folder: &Path) -> bool {
         entry.is_ok_and(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()) && is_empty(&entry.path()))
     })
 }
-
