@@ -344,6 +344,21 @@ pub struct QuotaRow {
     pub until: Option<UnixMs>,
 }
 
+/// A reset further away than this is a misread date, which the run does not wait for either.
+const RESET_WITHIN: DurationMs = DurationMs::from_mins(8 * 24 * 60);
+
+/// Whether a wait that began at `since` can last until then.
+pub fn is_believable_reset(since: UnixMs, until: UnixMs) -> bool {
+    until > since && until.since(since) <= RESET_WITHIN
+}
+
+impl QuotaRow {
+    /// The reset that was named, where it can be believed.
+    pub fn believed_until(&self) -> Option<UnixMs> {
+        self.until.filter(|until| is_believable_reset(self.since, *until))
+    }
+}
+
 /// A handoff.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HandoffRow {

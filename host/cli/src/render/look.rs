@@ -5,6 +5,7 @@ use std::os::fd::AsFd;
 
 use anstyle::{AnsiColor, Style};
 use baton_runtime::core::UnixMs;
+use jiff::Zoned;
 use jiff::tz::TimeZone;
 
 /// Width of a table where nobody reads it on a terminal: a file, a pipe, a log.
@@ -29,6 +30,8 @@ pub(crate) struct Look {
     pub(crate) dumb: bool,
     /// Where the reader is.
     pub(crate) zone: TimeZone,
+    /// When the reader looks.
+    pub(crate) now: UnixMs,
 }
 
 /// For data.
@@ -54,7 +57,13 @@ fn detect(stream: &(impl IsTerminal + AsFd)) -> Look {
         wrap: terminal,
         dumb: variable("TERM").is_some_and(|term| term == "dumb"),
         zone: TimeZone::system(),
+        now: now(),
     }
+}
+
+fn now() -> UnixMs {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    UnixMs(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }
 
 /// Whether a stream is painted.
@@ -90,23 +99,47 @@ impl Look {
     /// Without anything that depends on a terminal: for tests.
     #[cfg(test)]
     pub(crate) fn bare(width: u16) -> Look {
-        Look { colour: false, width, height: HEIGHT_ELSEWHERE, wrap: false, dumb: false, zone: TimeZone::UTC }
+        // 2026-02-12, 10:30:20 UTC.
+        let now = UnixMs(1_770_892_220_000);
+        let zone = TimeZone::UTC;
+        Look { colour: false, width, height: HEIGHT_ELSEWHERE, wrap: false, dumb: false, zone, now }
     }
 
     /// "12:03:07" where the reader is.
     pub(crate) fn clock(&self, at: UnixMs) -> String {
-        match i64::try_from(at.0).ok().and_then(|ms| jiff::Timestamp::from_millisecond(ms).ok()) {
-            Some(at) => at.to_zoned(self.zone.clone()).strftime("%H:%M:%S").to_string(),
-            None => "--:--:--".to_owned(),
-        }
+        self.zoned(at).map_or("--:--:--".to_owned(), |at| at.strftime("%H:%M:%S").to_string())
     }
 
     /// "2026-02-12 10:30" where the reader is.
     pub(crate) fn day_and_time(&self, at: UnixMs) -> String {
-        match i64::try_from(at.0).ok().and_then(|ms| jiff::Timestamp::from_millisecond(ms).ok()) {
-            Some(at) => at.to_zoned(self.zone.clone()).strftime("%Y-%m-%d %H:%M").to_string(),
-            None => "-".to_owned(),
+        self.zoned(at).map_or("-".to_owned(), |at| at.strftime("%Y-%m-%d %H:%M").to_string())
+    }
+
+    /// "12:03:07" on the day of `now`; "2026-02-15 12:03 (in 3 days)" on another one.
+    pub(crate) fn moment(&self, at: UnixMs, now: UnixMs) -> String {
+        let days = match (self.zoned(at), self.zoned(now)) {
+            (Some(at), Some(now)) => (at.date() - now.date()).get_days(),
+            _ => 0,
+        };
+        match days {
+            0 => self.clock(at),
+            1 => format!("{} (tomorrow)", self.day_and_time(at)),
+            days if days > 1 => format!("{} (in {days} days)", self.day_and_time(at)),
+            _ => self.day_and_time(at),
         }
+    }
+
+    /// The same in fewer characters: "12:03:07", "02-15 12:03".
+    pub(crate) fn short_moment(&self, at: UnixMs) -> String {
+        match (self.zoned(at), self.zoned(self.now)) {
+            (Some(then), Some(now)) if then.date() != now.date() => then.strftime("%m-%d %H:%M").to_string(),
+            _ => self.clock(at),
+        }
+    }
+
+    fn zoned(&self, at: UnixMs) -> Option<Zoned> {
+        let at = i64::try_from(at.0).ok().and_then(|ms| jiff::Timestamp::from_millisecond(ms).ok())?;
+        Some(at.to_zoned(self.zone.clone()))
     }
 
     /// Draws a text in a tone.
@@ -200,6 +233,19 @@ mod tests {
         assert!(!asks(&[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")], true));
         assert!(!asks(&[("TERM", "dumb")], true));
         assert!(!asks(&[("CLICOLOR", "0")], true));
+    }
+
+    #[test]
+    fn a_moment_on_another_day_has_a_date() {
+        let look = Look::bare(80);
+        let later = |hours: u64| UnixMs(look.now.0 + hours * 3_600_000);
+        assert_eq!(look.moment(later(1), look.now), "11:30:20");
+        assert_eq!(look.moment(later(14), look.now), "2026-02-13 00:30 (tomorrow)");
+        assert_eq!(look.moment(later(72), look.now), "2026-02-15 10:30 (in 3 days)");
+        assert_eq!(
+            (look.short_moment(later(1)), look.short_moment(later(72))),
+            ("11:30:20".into(), "02-15 10:30".into())
+        );
     }
 
     #[test]

@@ -6,7 +6,7 @@ use baton_runtime::core::facts::RefusalKind;
 use baton_runtime::core::input::{ChangeCause, Pin};
 use baton_runtime::core::notice::Notice;
 use baton_runtime::core::observation::BriefKind;
-use baton_runtime::core::view::Repair;
+use baton_runtime::core::view::{Repair, is_believable_reset};
 use baton_runtime::core::workflow::Scope;
 use baton_runtime::core::{PhaseId, SessionId};
 
@@ -202,12 +202,21 @@ pub(crate) fn say(notice: &Notice, run: &str, place: &Place, look: &Look) -> Sai
             let word = staleness.name().replace('-', " ");
             ("handoff", tone, format!("{path} is {word}: {} since", count(*commits_since, "commit")))
         }
-        Notice::QuotaWait { cause, until, retry_at, time, .. } => {
+        Notice::QuotaWait { cause, since, until, retry_at, time, .. } => {
             let waits = match (until, retry_at) {
-                (Some(until), _) => format!("waits until {}", look.clock(*until)),
+                (Some(until), _) if !is_believable_reset(*since, *until) => {
+                    let until = look.day_and_time(*until);
+                    format!(
+                        "the agent names a reset at {until}, which is not believed; it tries again by itself"
+                    )
+                }
+                (Some(until), _) => format!("waits until {}", look.moment(*until, *since)),
                 (None, Some(at)) => {
                     let time = if *time > 1 { format!(", wait {time} of this phase") } else { String::new() };
-                    format!("nobody said for how long; tries again at {}{time}", look.clock(*at))
+                    format!(
+                        "no reset that can be believed is known; tries again at {}{time}",
+                        look.moment(*at, *since)
+                    )
                 }
                 // It tries again by itself, and its provider may refuse it for good.
                 (None, None) => "the agent tries again by itself".to_owned(),

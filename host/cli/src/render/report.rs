@@ -86,6 +86,11 @@ pub(crate) fn status(look: &Look, view: &RunView, place: &Place) -> String {
             view.run, place.flags
         ));
     }
+    let waits: Vec<String> = view.phases.iter().filter_map(|phase| words::waits(phase, look)).collect();
+    if view.status == RunStatus::Running && !waits.is_empty() {
+        waits.iter().for_each(|line| text.push_str(&format!("\n{}", look.wrap(line, 0))));
+        text.push('\n');
+    }
     if view.set_aside {
         text.push_str(&format!(
             "\nIt was set aside by a later `baton run --restart`; only `baton resume {}{}` goes on with it\n",
@@ -326,6 +331,7 @@ mod tests {
     use super::*;
     use crate::render::samples;
     use baton_runtime::core::Tree;
+    use baton_runtime::core::UnixMs;
     use baton_runtime::core::facts::Refusal;
 
     #[test]
@@ -358,6 +364,26 @@ mod tests {
         insta::assert_snapshot!(
             "report_paused",
             report(&Look::bare(100), &samples::paused(), &samples::place(), &Aside::default())
+        );
+    }
+
+    // B9
+    #[test]
+    fn a_wait_for_a_limit_tells_its_day_and_believes_no_date_that_is_too_far_away() {
+        let look = Look::bare(80);
+        let said = |days: u64| {
+            let mut view = samples::running();
+            let phase = view.phases.iter_mut().find(|phase| phase.quota.is_some()).unwrap();
+            let quota = phase.quota.as_mut().unwrap();
+            quota.until = Some(UnixMs(quota.since.0 + days * 24 * 3_600_000));
+            status(&look, &view, &samples::place())
+        };
+        let soon = said(3);
+        assert!(soon.contains("20a waits for a rate limit until 2026-02-15 10:30 (in 3 days)\n"), "{soon}");
+        let far = said(30);
+        assert!(
+            far.contains("no reset that can be believed is known") && !far.contains("until 2026"),
+            "{far}"
         );
     }
 

@@ -1,5 +1,6 @@
 //! Numbers, states and names in the words that every view uses. One place, so that they read the same everywhere.
 
+use baton_runtime::core::UnixMs;
 use baton_runtime::core::action::Ending;
 use baton_runtime::core::decision::Evidence;
 use baton_runtime::core::facts::{Billed, Channel, OccupancySource};
@@ -241,10 +242,26 @@ pub(crate) fn check(row: &PhaseRow) -> (String, Tone) {
     }
 }
 
-/// " until 12:05:00", where a phase waits for a quota and anything said how long.
+/// " until 12:05:00", where a phase waits for a quota and a reset is known that can be believed.
 pub(crate) fn until(row: &PhaseRow, look: &Look) -> String {
-    let until = row.quota.and_then(|quota| quota.until).filter(|_| row.status == PhaseStatus::WaitingQuota);
-    until.map(|until| format!(" until {}", look.clock(until))).unwrap_or_default()
+    quota_until(row).map(|until| format!(" until {}", look.short_moment(until))).unwrap_or_default()
+}
+
+/// The same as a sentence: "20 waits for a usage limit until 2026-02-15 12:03 (in 3 days)".
+pub(crate) fn waits(row: &PhaseRow, look: &Look) -> Option<String> {
+    let quota = row.quota.filter(|_| row.status == PhaseStatus::WaitingQuota)?;
+    let until = match quota_until(row) {
+        Some(until) => format!("until {}", look.moment(until, look.now)),
+        None => format!(
+            "since {}; no reset that can be believed is known, so it tries again from time to time",
+            look.moment(quota.since, look.now)
+        ),
+    };
+    Some(format!("{} waits for a {} {until}", row.id, quota.cause))
+}
+
+fn quota_until(row: &PhaseRow) -> Option<UnixMs> {
+    row.quota.filter(|_| row.status == PhaseStatus::WaitingQuota)?.believed_until()
 }
 
 /// How a run is found, where it is known whether a host works on it: one that was killed has left no word of its end.
