@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use baton_runtime::END_GRACE;
 use baton_runtime::core::PhaseId;
 use baton_runtime::core::action::Ending;
 use baton_runtime::core::facts::RefusalKind;
@@ -13,11 +14,14 @@ use baton_runtime::core::view::{
 
 use super::import;
 use super::look::{Look, Tone};
-use super::notice::how_to_allow;
+use super::notice::{Allowing, ONLY_ALL, allowing};
 use super::table::{Ages, table};
 use super::words;
 use crate::place::Place;
 use crate::task::boxes::Standing;
+
+/// Refused commands for which the flag is shown.
+const FLAGS_SHOWN: usize = 3;
 
 /// What a report tells beside the view: it is looked up where the run works.
 #[derive(Clone, Debug, Default)]
@@ -30,6 +34,10 @@ pub(crate) struct Aside {
     pub(crate) changed_by: BTreeMap<PhaseId, String>,
     /// `baton undo` took back what its split phases merged.
     pub(crate) is_undone: bool,
+    /// The workflow bounds what the run, or a phase of it, may cost.
+    pub(crate) has_cost_ceiling: bool,
+    /// A host is ending the agents of the run now.
+    pub(crate) is_stopping: bool,
 }
 
 /// A plan as it is now.
@@ -50,7 +58,7 @@ pub(crate) fn found(view: &RunView, live: Option<bool>) -> RunView {
 
 /// Everything: for the end of a run and for `baton report`.
 pub(crate) fn report(look: &Look, view: &RunView, place: &Place, aside: &Aside) -> String {
-    let mut text = status(look, view, place);
+    let mut text = status(look, view, place, aside.is_stopping);
     for phase in &view.phases {
         text.push('\n');
         text.push_str(&phase_section(look, phase, view, aside));
@@ -61,8 +69,13 @@ pub(crate) fn report(look: &Look, view: &RunView, place: &Place, aside: &Aside) 
     text
 }
 
+/// Whether the host of a run that has been stopped still ends its agents.
+pub(crate) fn is_stopping(view: &RunView, live: Option<bool>) -> bool {
+    view.status == RunStatus::Ended(Ending::Interrupted) && live == Some(true)
+}
+
 /// The short form, for `baton status`: where it stands, the table, the questions.
-pub(crate) fn status(look: &Look, view: &RunView, place: &Place) -> String {
+pub(crate) fn status(look: &Look, view: &RunView, place: &Place, is_stopping: bool) -> String {
     let (word, tone) = words::run(view.status);
     let name = look.paint(Tone::Strong, &view.workflow);
     let mut text = format!("{name}  {}  {}\n{}\n\n", view.run, look.paint(tone, word), view.goal);
@@ -80,9 +93,16 @@ pub(crate) fn status(look: &Look, view: &RunView, place: &Place) -> String {
         text.push_str(&format!("\n{}\n", look.wrap(&import::provenance(imported), 0)));
         return text;
     }
-    if view.status == RunStatus::Ended(Ending::Interrupted) {
+    if is_stopping {
         text.push_str(&format!(
-            "\nNo host works on it: `baton resume {}{}` goes on\n",
+            "\nBaton is stopping: it gives the agents up to {}s to finish; then `baton resume {}{}` goes on\n",
+            END_GRACE.as_secs(),
+            view.run,
+            place.flags
+        ));
+    } else if view.status == RunStatus::Ended(Ending::Interrupted) {
+        text.push_str(&format!(
+            "\nBaton is not running: `baton resume {}{}` goes on\n",
             view.run, place.flags
         ));
     }
@@ -178,7 +198,7 @@ fn phase_section(look: &Look, phase: &PhaseRow, view: &RunView, aside: &Aside) -
     }
     // Of one session, its line says it.
     if phase.sessions.len() != 1 && phase.billed.tokens() > 0 {
-        text.push_str(&format!("  billed    {}\n", words::billed(&phase.billed)));
+        text.push_str(&format!("  billed    {}\n", words::billed_of(&phase.billed, &phase.sessions)));
     }
     for commit in &phase.commits {
         text.push_str(&format!("  commit    {}\n", words::committed(commit)));
@@ -232,7 +252,7 @@ fn totals(view: &RunView, place: &Place, aside: &Aside) -> String {
         format!("Plan       {}: {ticked} of {all} boxes ticked{new}\n", plan.name)
     });
     let plan = plan.unwrap_or_default();
-    let (refused, trees) = (refused_calls(view), trees_left(view));
+    let (refused, trees) = (refused_calls(view, place), trees_left(view));
     let undone = match aside.is_undone {
         true => {
             "Undone     `baton undo` took back what its split phases merged: it is not in the workspace any more\n"
@@ -241,16 +261,27 @@ fn totals(view: &RunView, place: &Place, aside: &Aside) -> String {
     };
     let changed = aside.changed.as_ref().map(|changed| format!("Changed    {changed}\n")).unwrap_or_default();
     format!(
-        "Done       {done} of {}\n{plan}{undone}{changed}{refused}{trees}Time       {}{quota}\nBilled     {}\nWorkspace  {}\n",
+        "Done       {done} of {}\n{plan}{undone}{changed}{refused}{trees}Time       {}{quota}\nBilled     {}\n{}Workspace  {}\n",
         words::count(objectives, "objective"),
         view.active_ms,
-        words::billed(&view.billed),
+        words::billed_of(&view.billed, view.phases.iter().flat_map(|phase| &phase.sessions)),
+        unseen_by_the_ceiling(view, aside),
         place.config.workspace.display()
     )
 }
 
+/// A ceiling of cost cannot count what has no price.
+fn unseen_by_the_ceiling(view: &RunView, aside: &Aside) -> &'static str {
+    match aside.has_cost_ceiling && words::unpriced_of(view) > 0 {
+        true => {
+            "           `cost_usd` does not count tokens without a price; `tokens` in [limits] counts all\n"
+        }
+        false => "",
+    }
+}
+
 /// The calls that roles did not allow, and how a person allows them: what was to be shown by them is not shown.
-fn refused_calls(view: &RunView) -> String {
+fn refused_calls(view: &RunView, place: &Place) -> String {
     let sessions = || view.phases.iter().flat_map(|phase| &phase.sessions);
     let calls: u32 = sessions().map(|session| session.refused_calls).sum();
     if calls == 0 {
@@ -262,10 +293,34 @@ fn refused_calls(view: &RunView) -> String {
             named.push(&refusal.target);
         }
     }
-    let how = named.iter().find_map(|call| how_to_allow(call));
-    let how = how.map(|how| format!("           {how}\n")).unwrap_or_default();
+    let how = how_to_allow(view, place, &named).map(|how| format!("           {how}\n")).unwrap_or_default();
     let count = words::count(calls, "call");
     format!("Refused    {count} by a role: {}\n{how}", words::list(&named))
+}
+
+/// The command that goes on with these calls allowed, as far as a flag can name them.
+fn how_to_allow(view: &RunView, place: &Place, calls: &[&str]) -> Option<String> {
+    let ways: Vec<Allowing> = calls.iter().filter_map(|call| allowing(call)).collect();
+    let by = |way: &Allowing| match way {
+        Allowing::By(flag) => Some(flag.clone()),
+        Allowing::OnlyAll => None,
+    };
+    let flags: Vec<String> = ways.iter().filter_map(by).take(FLAGS_SHOWN).collect();
+    if flags.is_empty() {
+        return (!ways.is_empty()).then(|| ONLY_ALL.to_owned());
+    }
+    let (run, flags) = (&view.run, flags.join(" "));
+    let retry = view.questions.iter().find(|question| question.choices.contains(&Choice::Retry));
+    Some(match (view.status, retry) {
+        (RunStatus::Paused, Some(question)) => {
+            let which = which(view, question);
+            format!("to allow: baton answer {run} retry {flags}{which} --resume{}", place.flags)
+        }
+        (RunStatus::Ended(Ending::Interrupted), _) => {
+            format!("to allow: baton resume {run} {flags}{}", place.flags)
+        }
+        _ => format!("a new run allows it with {flags}, or `allow` in the role"),
+    })
 }
 
 /// Work trees that an ended run leaves behind, since what is in them reached nothing.
@@ -359,7 +414,7 @@ mod tests {
     fn a_paused_run_tells_what_to_answer() {
         insta::assert_snapshot!(
             "status_paused",
-            status(&Look::bare(100), &samples::paused(), &samples::place())
+            status(&Look::bare(100), &samples::paused(), &samples::place(), false)
         );
         insta::assert_snapshot!(
             "report_paused",
@@ -376,7 +431,7 @@ mod tests {
             let phase = view.phases.iter_mut().find(|phase| phase.quota.is_some()).unwrap();
             let quota = phase.quota.as_mut().unwrap();
             quota.until = Some(UnixMs(quota.since.0 + days * 24 * 3_600_000));
-            status(&look, &view, &samples::place())
+            status(&look, &view, &samples::place(), false)
         };
         let soon = said(3);
         assert!(soon.contains("20a waits for a rate limit until 2026-02-15 10:30 (in 3 days)\n"), "{soon}");
@@ -396,14 +451,39 @@ mod tests {
         part.status = PhaseStatus::Skipped;
         part.sessions[0].refused_calls = 3;
         let call = |target: &str| Refusal { kind: RefusalKind::Call, target: target.into() };
-        part.sessions[0].refused = vec![call("Bash make test; ls"), call("Bash make lint")];
+        part.sessions[0].refused = vec![call("Bash ls *.c"), call("Bash make lint")];
         let text = report(&Look::bare(100), &view, &samples::place(), &Aside::default());
         for line in [
-            "Refused    3 calls by a role: Bash make test; ls, Bash make lint\n           a new run allows it with --allow 'make lint'",
+            "Refused    3 calls by a role: Bash ls *.c, Bash make lint\n           a new run allows it with --allow 'make lint'",
             "work tree kept, with branches of their own",
         ] {
             assert!(text.contains(line) || text.contains(&line.replace("tree kept", "trees kept")), "{text}");
         }
+    }
+
+    #[test]
+    fn a_refused_command_is_allowed_where_the_run_goes_on() {
+        let call = |target: &str| Refusal { kind: RefusalKind::Call, target: target.into() };
+        let said = |view: &RunView, target: &str| {
+            let mut view = view.clone();
+            let session = view.phases.iter_mut().flat_map(|phase| &mut phase.sessions).next().unwrap();
+            (session.refused_calls, session.refused) = (1, vec![call(target)]);
+            report(&Look::bare(100), &view, &samples::place(), &Aside::default())
+        };
+        let paused = said(&samples::paused(), "Bash echo 'a b' >> log; ls");
+        let typed =
+            r"baton answer r-7f retry --allow 'echo '\''a b'\'' >> log; ls' --resume --state-dir /srv/state";
+        assert!(paused.contains(&format!("to allow: {typed}\n")), "{paused}");
+        let stopped = RunView { status: RunStatus::Ended(Ending::Interrupted), ..samples::running() };
+        let stopped = said(&stopped, "Bash make lint");
+        assert!(
+            stopped.contains("baton resume r-7f --allow 'make lint' --state-dir /srv/state\n"),
+            "{stopped}"
+        );
+        let none = said(&samples::paused(), "Bash rm *.o");
+        assert!(none.contains("--permission full lets its agents run every command"), "{none}");
+        let other = said(&samples::paused(), "WebFetch https://example.org");
+        assert!(!other.contains("allow:") && !other.contains("--permission"), "{other}");
     }
 
     #[test]
@@ -414,12 +494,25 @@ mod tests {
     }
 
     #[test]
+    fn a_run_whose_agents_are_being_ended_is_stopping() {
+        let view = RunView { status: RunStatus::Ended(Ending::Interrupted), ..samples::running() };
+        let said = |live| status(&Look::bare(100), &view, &samples::place(), is_stopping(&view, live));
+        let stopping = said(Some(true));
+        assert!(stopping.contains("Baton is stopping: it gives the agents up to 5s to finish"), "{stopping}");
+        assert!(!stopping.contains("not running"), "{stopping}");
+        assert!(said(Some(false)).contains("not running") && said(None).contains("not running"));
+        assert!(
+            !is_stopping(&samples::running(), Some(true)) && !is_stopping(&samples::finished(), Some(true))
+        );
+    }
+
+    #[test]
     fn a_run_whose_host_was_killed_is_not_running() {
         let view = samples::running();
-        let said = |live| status(&Look::bare(100), &found(&view, live), &samples::place());
+        let said = |live| status(&Look::bare(100), &found(&view, live), &samples::place(), false);
         let gone = said(Some(false));
         assert!(
-            gone.contains("No host works on it: `baton resume r-7f --state-dir /srv/state` goes on\n"),
+            gone.contains("Baton is not running: `baton resume r-7f --state-dir /srv/state` goes on\n"),
             "{gone}"
         );
         assert!(
@@ -427,7 +520,7 @@ mod tests {
             "{gone}"
         );
         for live in [Some(true), None] {
-            assert!(said(live).contains("running") && !said(live).contains("No host"), "{}", said(live));
+            assert!(said(live).contains("running") && !said(live).contains("not running"), "{}", said(live));
         }
     }
 }
