@@ -277,7 +277,7 @@ impl Workflow {
             Some(AgentPlace::CommandLine) => "`--agent` on the command line".to_owned(),
             Some(AgentPlace::Recording) => "the recording that the run was made from".to_owned(),
             Some(AgentPlace::Found) => {
-                "nobody: it was found on this machine; the same command with `--agent NAME` takes another"
+                "Baton, which found it installed; the same command with `--agent NAME` takes another"
                     .to_owned()
             }
             Some(AgentPlace::Nowhere) | None => "nobody: `rehearsal` is the default".to_owned(),

@@ -471,8 +471,7 @@ mod tests {
             report(&Look::bare(100), &view, &samples::place(), &Aside::default())
         };
         let paused = said(&samples::paused(), "Bash echo 'a b' >> log; ls");
-        let typed =
-            r"baton answer r-7f retry --allow 'echo '\''a b'\'' >> log; ls' --resume --state-dir /srv/state";
+        let typed = r"baton answer r-7f retry --allow 'echo '\''a b'\'' >> log; ls' --question 41 --resume --state-dir /srv/state";
         assert!(paused.contains(&format!("to allow: {typed}\n")), "{paused}");
         let stopped = RunView { status: RunStatus::Ended(Ending::Interrupted), ..samples::running() };
         let stopped = said(&stopped, "Bash make lint");
@@ -516,11 +515,15 @@ mod tests {
             "{gone}"
         );
         assert!(
-            !gone.contains("running") && !gone.contains("working") && gone.contains("interrupted"),
+            !gone.contains(" running ") && !gone.contains("working") && gone.contains("interrupted"),
             "{gone}"
         );
         for live in [Some(true), None] {
-            assert!(said(live).contains("running") && !said(live).contains("not running"), "{}", said(live));
+            assert!(
+                said(live).contains("r-7f  running") && !said(live).contains("not running"),
+                "{}",
+                said(live)
+            );
         }
     }
 }

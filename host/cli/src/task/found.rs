@@ -11,6 +11,13 @@ use serde_json::Value;
 
 use crate::exit::Usage;
 
+/// Said where no command that runs the tests was found.
+pub(crate) const NO_CHECK: &str =
+    "no command that checks the work was found: --check names one, else the agent's report is enough";
+
+/// Names of a folder that are looked at.
+const ENTRIES_MAX: usize = 10_000;
+
 /// Agents in the order in which they are taken where nobody names one.
 const AGENTS: [&str; 4] = ["claude", "codex", "acp:opencode acp", "acp:gemini --acp"];
 /// Files that people write a plan into, the likeliest first.
@@ -99,7 +106,7 @@ pub(crate) fn check(folder: &Path) -> Option<String> {
     {
         return Some("python3 -m pytest -q".to_owned());
     }
-    if has("pyproject.toml") || has("setup.py") {
+    if has("pyproject.toml") || has("setup.py") || has_python_tests(folder) {
         return Some("python3 -m unittest -q".to_owned());
     }
     let others = [
@@ -113,6 +120,14 @@ pub(crate) fn check(folder: &Path) -> Option<String> {
     others.into_iter().find(|(name, _)| has(name)).map(|(_, command)| command.to_owned())
 }
 
+/// Whether tests in Python stand beside the sources.
+fn has_python_tests(folder: &Path) -> bool {
+    let Ok(entries) = fs::read_dir(folder) else { return false };
+    let mut names =
+        entries.flatten().take(ENTRIES_MAX).filter_map(|entry| entry.file_name().into_string().ok());
+    names.any(|name| name.ends_with(".py") && (name.starts_with("test_") || name.ends_with("_test.py")))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -121,6 +136,9 @@ mod tests {
     fn the_tests_of_a_project_are_found_by_its_files() {
         let cases = [
             ("Cargo.toml", "[package]\n", Some("cargo test")),
+            ("test_calc.py", "", Some("python3 -m unittest -q")),
+            ("calc_test.py", "", Some("python3 -m unittest -q")),
+            ("contest.py", "", None),
             ("Cargo.toml", "[workspace]\n", Some("cargo test --workspace")),
             ("package.json", r#"{"scripts":{"test":"vitest"}}"#, Some("npm test")),
             ("package.json", r#"{"scripts":{"test":"echo \"Error: no test specified\" && exit 1"}}"#, None),
