@@ -1,16 +1,18 @@
 //! From a start to a run at work: state directory, lock, orphans, journal, policies, workspace, and then the loop.
 
 use std::ffi::OsStr;
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use baton_core::experiment::Assignment;
+use baton_core::facts::AgentEvent;
 use baton_core::input::PinnedLink;
 use baton_core::view::RunView;
 use baton_core::workflow::paths::RunNames;
 use baton_core::{Input, Intent, Run, RunId, Workflow};
-use baton_sandbox::Machine;
+use baton_sandbox::{Machine, Remaining};
 use baton_store::secrets;
 use baton_store::{ArtifactStore, HostLock, Journal, StateDir, StoreError};
 use baton_workspace::{Trees, Workspace};
@@ -34,7 +36,7 @@ use crate::project::{self, Projector};
 use crate::query::which_run;
 use crate::recover::{self, Folded};
 use crate::scribe::Scribe;
-use crate::sessions;
+use crate::sessions::{self, Swept};
 use crate::shadow::{self, Shadows};
 use crate::shelf::Shelf;
 use crate::socket;
@@ -144,7 +146,7 @@ impl Host {
             .map_err(|source| RuntimeError::Workspace { workspace: self.config.workspace.clone(), source })?;
         let trees = self.trees(&run, &task_folder);
         let post = self.open_post(&trees, &task_folder)?;
-        self.end_orphans()?;
+        tell_of_others(&self.end_orphans()?);
         self.note_links(&trees).await?;
         for blob in prepared.blobs {
             self.journal.put_blob(blob).map_err(self.cannot("cannot keep the policies"))?;
@@ -182,7 +184,9 @@ impl Host {
         let (cache, artifacts) = (self.state.aot_cache(), self.artifacts_of(&run));
         let bench = blocking(move || policies::restore(cache, artifacts, &pinned)).await?;
         bench.follow(&folded.run);
-        self.end_orphans()?;
+        let (own, others): (Vec<Swept>, Vec<Swept>) =
+            self.end_orphans()?.into_iter().partition(|swept| swept.run == run);
+        tell_of_others(&others);
 
         let task_folder = folded.run.task_folder().to_owned();
         let trees = self.trees(&run, &task_folder);
@@ -193,7 +197,8 @@ impl Host {
             }
         }
         let mut post = self.open_post(&trees, &task_folder)?;
-        let mut inputs = recover::lost(&folded.run);
+        let mut inputs = planted_by_lost(&folded.run, own);
+        inputs.extend(recover::lost(&folded.run));
         let repeat = recover::to_repeat(&folded.run);
         inputs.extend(post.collect(&folded.run, &self.shelf(&folded.run, &trees), true).await);
         inputs.push(Input::Resumed);
@@ -228,7 +233,8 @@ impl Host {
             machine: begun.machine.clone(),
             of_commands: begun.scribe.run().workflow().sandbox_of_commands(),
             ordinal: AtomicU64::new(1),
-            remaining: Default::default(),
+            remaining: Remaining::kept(&sessions::still_there(&self.state, &run))
+                .map_err(|source| self.unread_state(source))?,
         });
         let parts = Parts {
             passes,
@@ -340,11 +346,18 @@ impl Host {
     }
 
     /// Every run that has not ended may have left an agent, whichever of them goes on now.
-    fn end_orphans(&self) -> Result<(), RuntimeError> {
+    fn end_orphans(&self) -> Result<Vec<Swept>, RuntimeError> {
         let runs = self.journal.runs().map_err(self.cannot("cannot read the journal"))?;
         let open: Vec<RunId> = runs.into_iter().filter(|run| !run.ended).map(|run| run.run).collect();
-        sessions::end_orphans(&self.state, &open);
-        Ok(())
+        sessions::end_orphans(&self.state, &open).map_err(|source| self.unread_state(source))
+    }
+
+    fn unread_state(&self, source: io::Error) -> RuntimeError {
+        RuntimeError::State {
+            what: "cannot read what could not be taken away,",
+            dir: self.state.path().to_owned(),
+            source: source.into(),
+        }
     }
 
     /// The time in UTC, and a number where two runs begin in one second: short to type, in order, unique here.
@@ -398,5 +411,23 @@ async fn blocking<T: Send + 'static>(
     match tokio::task::spawn_blocking(work).await {
         Ok(done) => done,
         Err(join) => std::panic::resume_unwind(join.into_panic()),
+    }
+}
+
+/// What sessions had planted that died with their host, as each of them would have been told of it.
+fn planted_by_lost(run: &Run, swept: Vec<Swept>) -> Vec<Input> {
+    let live = run.live_sessions();
+    let (own, others): (Vec<Swept>, Vec<Swept>) =
+        swept.into_iter().partition(|swept| live.contains(&&swept.session));
+    tell_of_others(&others);
+    let refused =
+        |swept: Swept| Input::Agent { session: swept.session, event: AgentEvent::Refused(swept.refusal) };
+    own.into_iter().map(refused).collect()
+}
+
+/// Of a run that goes on later, or of a command, there is no session that could be told.
+fn tell_of_others(swept: &[Swept]) {
+    for Swept { run, session, refusal } in swept {
+        tracing::warn!(%run, %session, "a sandbox whose host died did not allow to {refusal}");
     }
 }

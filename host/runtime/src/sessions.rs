@@ -3,13 +3,16 @@
 //! agent says does not come through here.
 
 use std::collections::HashMap;
+use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use baton_agents::{AgentHandle, Confined, DriverEvent, Launch, Spawned};
 use baton_core::SessionId;
+use baton_core::facts::Refusal;
 use baton_core::visible::visible;
+use baton_sandbox::Remaining;
 use baton_store::StateDir;
 use tokio::sync::{mpsc, watch};
 
@@ -176,22 +179,46 @@ pub(crate) const INSIDE: &str = "inside";
 
 /// Ends what earlier hosts of these runs left running. Blocks. Guards end their agents when their host dies, so this finds
 /// something only where a guard was killed as well.
-pub(crate) fn end_orphans(state: &StateDir, runs: &[baton_core::RunId]) {
+/// Returns what they had planted in sandboxes, by run and session.
+pub(crate) fn end_orphans(state: &StateDir, runs: &[baton_core::RunId]) -> io::Result<Vec<Swept>> {
     let mut folders_of_sessions = Vec::new();
+    let mut boundaries = Vec::new();
     for run in runs {
         let Ok(folders) = std::fs::read_dir(state.sessions().join(run.as_str())) else { continue };
-        for folder in folders.flatten() {
+        let is_folder = |entry: &std::fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_dir());
+        for folder in folders.flatten().filter(is_folder) {
             if let Some(orphan) = baton_agents::probe_orphan(&folder.path())
                 && orphan.alive
             {
                 tracing::info!(group = orphan.group, "ending an agent that an earlier host left behind");
                 baton_agents::end_orphan(&orphan, ORPHAN_GRACE);
             }
+            boundaries.push((run, folder.file_name(), folder.path().join(INSIDE)));
             folders_of_sessions.push(folder.path());
         }
     }
     baton_agents::end_left_behind(&folders_of_sessions);
-    for refusal in folders_of_sessions.iter().flat_map(|folder| baton_sandbox::clear(&folder.join(INSIDE))) {
-        tracing::warn!("a sandbox whose host died did not allow to {refusal}");
+    let mut swept = Vec::new();
+    for (run, session, boundary) in boundaries {
+        let remaining = Remaining::kept(&still_there(state, run))?;
+        for refusal in baton_sandbox::clear(&boundary, &remaining) {
+            let session = SessionId::new(session.to_string_lossy());
+            swept.push(Swept { run: run.clone(), session, refusal });
+        }
     }
+    Ok(swept)
+}
+
+/// What an agent had planted whose host died, and what became of it.
+#[derive(Debug)]
+pub(crate) struct Swept {
+    pub(crate) run: baton_core::RunId,
+    /// The session, or the command, that was confined.
+    pub(crate) session: SessionId,
+    pub(crate) refusal: Refusal,
+}
+
+/// Where it is written down what of a run's agents could not be taken away.
+pub(crate) fn still_there(state: &StateDir, run: &baton_core::RunId) -> PathBuf {
+    state.sessions().join(run.as_str()).join("still-there.json")
 }

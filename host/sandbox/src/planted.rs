@@ -37,19 +37,47 @@ pub(crate) struct Planted {
 
 /// What could not be taken away, of all boundaries that share it.
 #[derive(Clone, Debug, Default)]
-pub struct Remaining(Arc<Mutex<BTreeSet<PathBuf>>>);
+pub struct Remaining(Arc<Mutex<KeptPaths>>);
+
+#[derive(Debug, Default)]
+struct KeptPaths {
+    paths: BTreeSet<PathBuf>,
+    /// Where they are written down.
+    file: Option<PathBuf>,
+}
 
 impl Remaining {
+    /// What this file says, which is written anew with each path that is added, so that another host knows of it. Nothing remains where
+    /// there is no such file.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read, or is no list of paths.
+    pub fn kept(file: &Path) -> io::Result<Self> {
+        let paths = match fs::read(file) {
+            Ok(bytes) => serde_json::from_slice(&bytes)?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => BTreeSet::new(),
+            Err(error) => return Err(error),
+        };
+        Ok(Self(Arc::new(Mutex::new(KeptPaths { paths, file: Some(file.to_owned()) }))))
+    }
+
     /// The paths that are still there. One that was removed since is forgotten.
     pub fn paths(&self) -> Vec<PathBuf> {
-        let mut paths = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        paths.retain(|path| path.symlink_metadata().is_ok());
-        paths.iter().cloned().collect()
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.paths.retain(|path| path.symlink_metadata().is_ok());
+        kept.paths.iter().cloned().collect()
     }
 
     #[cfg(target_os = "linux")]
     fn add(&self, path: PathBuf) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(path);
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.paths.insert(path);
+        let Some(file) = &kept.file else { return };
+        let written = serde_json::to_vec(&kept.paths).map_err(io::Error::from);
+        if let Err(error) = written.and_then(|bytes| fs::write(file, bytes)) {
+            tracing::warn!("cannot note in {} what could not be taken away: {error}", file.display());
+        }
     }
 }
 
@@ -213,12 +241,12 @@ fn take_away(
     }
 }
 
-/// Sweeps what a boundary left behind whose host died, and removes it. Gives what was taken away.
-pub fn clear(boundary: &Path) -> Vec<Refusal> {
+/// Sweeps what a boundary left behind whose host died, and removes it. Gives what was taken away, and adds to what remains.
+pub fn clear(boundary: &Path, remaining: &Remaining) -> Vec<Refusal> {
     let record = record(boundary).and_then(|record| fs::read(record).ok());
     let planted =
         record.and_then(|record| serde_json::from_slice::<Planted>(&record).ok()).unwrap_or_default();
-    let swept = planted.sweep(&Remaining::default());
+    let swept = planted.sweep(remaining);
     planted.forget(boundary);
     let _ = fs::remove_dir_all(boundary);
     swept
@@ -256,7 +284,8 @@ mod tests {
         fs::write(root.join("outside/config.toml"), "theirs").unwrap();
         std::os::unix::fs::symlink(root.join("outside"), tree.join(".codex")).unwrap();
         // As the next host does it, where the first has died.
-        let swept: Vec<_> = clear(&boundary).into_iter().map(|refusal| refusal.target).collect();
+        let swept: Vec<_> =
+            clear(&boundary, &Remaining::default()).into_iter().map(|refusal| refusal.target).collect();
         assert_eq!(swept.len(), 2, "{swept:?}");
         assert!(
             swept[0].ends_with("settings.json (it is called settings.json.from-sandbox-1 now)"),
@@ -265,7 +294,7 @@ mod tests {
         assert_eq!(fs::read_to_string(tree.join("baton.toml.from-sandbox")).unwrap(), "2");
         assert_eq!(fs::read_to_string(tree.join(".mcp.json")).unwrap(), "mine");
         assert_eq!(fs::read_to_string(root.join("outside/config.toml")).unwrap(), "theirs");
-        assert!(!boundary.exists() && clear(&boundary).is_empty());
+        assert!(!boundary.exists() && clear(&boundary, &Remaining::default()).is_empty());
     }
 
     #[test]
@@ -313,6 +342,30 @@ mod tests {
         assert!(swept.len() == 2 && remaining.paths().is_empty(), "{swept:?}");
         assert!(!tree.join(".mcp.json").exists() && !tree.join(".git/commondir").exists());
         assert_eq!(fs::read_to_string(tree.join(format!(".git/commondir{SUFFIX}"))).unwrap(), "2");
+    }
+
+    #[test]
+    fn what_cannot_be_taken_away_is_known_to_the_next_host() {
+        // N6: as where the folder is not the user's own, or its file system is read-only.
+        let place = tempfile::tempdir().unwrap();
+        let root = place.path().canonicalize().unwrap();
+        let (tree, boundary, file) =
+            (root.join("tree"), root.join("session/inside"), root.join("still-there.json"));
+        fs::create_dir_all(&boundary).unwrap();
+        fs::create_dir_all(&tree).unwrap();
+        // No name is left for it that a file system would take.
+        let name = "x".repeat(250);
+        let planted = Planted::watch(&tree, vec![PathBuf::from(&name)], Vec::new());
+        planted.note(&boundary).unwrap();
+        fs::write(tree.join(&name), "planted").unwrap();
+        let told = clear(&boundary, &Remaining::kept(&file).unwrap());
+        assert!(told.len() == 1 && told[0].target.contains("it is still there"), "{told:?}");
+        assert_eq!(clear(&boundary, &Remaining::kept(&file).unwrap()), [], "it was told once");
+        assert_eq!(Remaining::kept(&file).unwrap().paths(), [tree.join(&name)]);
+        fs::remove_file(tree.join(&name)).unwrap();
+        assert_eq!(Remaining::kept(&file).unwrap().paths(), Vec::<PathBuf>::new());
+        fs::write(&file, "{").unwrap();
+        assert!(Remaining::kept(&file).is_err());
     }
 
     #[test]

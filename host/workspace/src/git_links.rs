@@ -185,11 +185,13 @@ fn expect_no_link(folder: &Path, entry: &fs::DirEntry, depth: u32, left: &mut u3
     }
 }
 
+/// A link in a repository that nobody had accepted.
+#[derive(Debug, thiserror::Error)]
+#[error("{} is a link that was not there when the run began, and git would follow it: remove it", .0.display())]
+pub(crate) struct RefusedLink(PathBuf);
+
 fn is_a_link(path: &Path) -> io::Error {
-    io::Error::other(format!(
-        "{} is a link that was not there when the run began, and git would follow it: remove it",
-        path.display()
-    ))
+    io::Error::other(RefusedLink(path.to_owned()))
 }
 
 /// Before the content of a file that git complains about: the rest of such a line is cut off, because a link may have led there.

@@ -50,7 +50,7 @@ use std::sync::atomic::AtomicU64;
 use baton_core::{Digest, PhaseId, RunId, Tree};
 use tokio::sync::{Mutex, OnceCell};
 
-use crate::git_links::AcceptedLinks;
+use crate::git_links::{AcceptedLinks, RefusedLink};
 use crate::git_view::{GitView, Repository};
 use crate::{GitHome, Workspace, WorkspaceError};
 use git::Git;
@@ -133,6 +133,12 @@ pub enum TreeError {
         at: PathBuf,
         /// What it said.
         said: String,
+    },
+    /// A link in the repository leads git elsewhere.
+    #[error("{source}")]
+    Link {
+        /// Which, and what to do.
+        source: io::Error,
     },
     /// A file of the host's or of the tree could not be read or written.
     #[error("cannot {what} {}: {source}; check free space and permissions", path.display())]
@@ -419,8 +425,12 @@ impl Trees {
 
     async fn view(&self, tree: &Tree, repository: &Repository) -> Result<GitView, TreeError> {
         let path = self.view_of(tree);
-        let failed =
-            |source| TreeError::File { what: "stand for the git repository in", path: path.clone(), source };
+        let failed = |source: io::Error| match source.get_ref().is_some_and(|why| why.is::<RefusedLink>()) {
+            true => TreeError::Link { source },
+            false => {
+                TreeError::File { what: "make a view of the git repository in", path: path.clone(), source }
+            }
+        };
         let links = self.links(repository)?;
         GitView::hold(&path, repository, &links).await.map_err(failed)
     }

@@ -154,6 +154,29 @@ fn what_others_would_run_does_not_stay_where_it_was_planted() {
 }
 
 #[test]
+fn what_was_planted_before_the_host_was_killed_is_told_by_the_next_one() {
+    // N6
+    if !can(SandboxLevel::Strict) {
+        return;
+    }
+    let script = "[ -e planted ] || { echo '{}' > .mcp.json; touch planted; sleep 60; }";
+    let stage = job(script, "sandbox = \"strict\"", "");
+    let mut host = stage.start(&["run", "job.toml"]);
+    while !stage.workspace.join("planted").exists() {
+        assert!(host.try_wait().unwrap().is_none(), "it ended before");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    host.kill().unwrap();
+    host.wait().unwrap();
+    let renamed = "/.mcp.json (it is called .mcp.json.from-sandbox now)";
+    stage.baton(&["resume"]).expect(0).says(&[renamed]);
+    assert!(!stage.workspace.join(".mcp.json").exists());
+    let log = stage.baton(&["log"]).expect(0).stdout;
+    assert!(log.contains(".mcp.json (it is called"), "{log}");
+    stage.expect_no_process();
+}
+
+#[test]
 fn commands_of_the_workflow_are_inside_as_well() {
     if !can(SandboxLevel::Strict) {
         return;
