@@ -104,6 +104,24 @@ fn a_variable_is_handed_over_when_a_run_begins_and_when_it_is_answered() {
 }
 
 #[test]
+fn a_refused_command_is_allowed_when_the_run_goes_on_as_its_report_says() {
+    let asks = "{ ask = \"Bash echo 'a b' >> log; ls\" }, { say = \"I could not write h.txt.\" }";
+    let stage = stage(asks);
+    let paused = baton(&stage, &[&["do", "Write h.txt", "--check", "test -s h.txt"][..], &PLAYED].concat());
+    let flag = r"--allow 'echo '\''a b'\'' >> log; ls'";
+    let paused = paused.expect(5).says(&["its role does not allow it", flag]);
+    let hint = format!("retry {flag} --resume");
+    assert!(paused.stdout.contains(&hint), "{}", paused.stdout);
+    let allow = ["--allow", "echo 'a b' >> log; ls"];
+    baton(&stage, &[&["answer", "retry"][..], &allow].concat()).expect(2).says(&["--resume"]);
+    let before = stage.story().view.phases[0].sessions.len();
+    baton(&stage, &[&["answer", "retry", "--resume"][..], &allow].concat());
+    let sessions = &stage.story().view.phases[0].sessions;
+    assert!(sessions.len() > before, "{sessions:?}");
+    assert!(sessions[before..].iter().all(|session| session.refused_calls == 0), "{sessions:?}");
+}
+
+#[test]
 fn a_command_that_is_allowed_is_in_the_plan_of_the_run() {
     let stage = Stage::new();
     let plan =

@@ -219,7 +219,14 @@ impl Place {
         }
         let environment = std::env::vars_os().collect();
         Ok(Place {
-            config: HostConfig { workspace, state_root, own_exe, environment, handed_over: Vec::new() },
+            config: HostConfig {
+                workspace,
+                state_root,
+                own_exe,
+                environment,
+                handed_over: Vec::new(),
+                allowed: Vec::new(),
+            },
             flags,
         })
     }

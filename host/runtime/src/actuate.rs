@@ -66,6 +66,7 @@ struct Effects {
     own_exe: PathBuf,
     environment: BTreeMap<OsString, OsString>,
     handed_over: Vec<String>,
+    allowed: Vec<String>,
     state: StateDir,
     artifacts: ArtifactStore,
     trees: Trees,
@@ -88,6 +89,7 @@ pub(crate) struct Parts {
     pub(crate) own_exe: PathBuf,
     pub(crate) environment: BTreeMap<OsString, OsString>,
     pub(crate) handed_over: Vec<String>,
+    pub(crate) allowed: Vec<String>,
     pub(crate) state: StateDir,
     pub(crate) artifacts: ArtifactStore,
     pub(crate) trees: Trees,
@@ -113,6 +115,7 @@ impl Actuator {
             own_exe: parts.own_exe,
             environment: parts.environment,
             handed_over: parts.handed_over,
+            allowed: parts.allowed,
             state: parts.state,
             artifacts: parts.artifacts,
             trees: parts.trees,
@@ -234,6 +237,7 @@ impl Effects {
             return Outcome::Failed { error: format!("the workflow has no role {}", spec.role) };
         };
         role.env.extend(self.handed_over.iter().cloned());
+        role.allow.extend(self.allowed.iter().cloned());
         let workspace = match self.trees.open(&spec.tree).await {
             Ok(workspace) => workspace,
             Err(error) => {

@@ -206,6 +206,7 @@ mod tests {
             own_exe: PathBuf::new(),
             environment: Default::default(),
             handed_over: Vec::new(),
+            allowed: Vec::new(),
         });
         Bridge { pass: None, place }
     }

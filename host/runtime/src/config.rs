@@ -22,6 +22,8 @@ pub struct HostConfig {
     pub environment: BTreeMap<OsString, OsString>,
     /// Names of variables that every agent gets beside those that its role names.
     pub handed_over: Vec<String>,
+    /// Commands that every agent may run without asking beside those that its role allows.
+    pub allowed: Vec<String>,
 }
 
 /// The components that a workflow names, read by the caller: the runtime opens no file that a workflow names.

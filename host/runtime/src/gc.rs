@@ -128,6 +128,7 @@ mod tests {
             own_exe: "/b".into(),
             environment: Default::default(),
             handed_over: Vec::new(),
+            allowed: Vec::new(),
         };
         let collected = choose(&config, leave, runs, UnixMs(1_000)).map_err(|error| error.to_string())?;
         let names = collected.removed.iter().map(|run| run.run.to_string()).collect();

@@ -238,6 +238,7 @@ impl Host {
             own_exe: self.config.own_exe.clone(),
             environment: self.config.environment.clone(),
             handed_over: self.config.handed_over.clone(),
+            allowed: self.config.allowed.clone(),
             state: self.state.clone(),
             artifacts: self.artifacts.clone(),
             trees,

@@ -116,6 +116,7 @@ mod tests {
             own_exe: "/bin/false".into(),
             environment: BTreeMap::new(),
             handed_over: Vec::new(),
+            allowed: Vec::new(),
         }
     }
 

@@ -24,6 +24,8 @@ Examples:
   baton answer 20260212-103000 skip      answers for this run; `baton resume` goes on later
   baton answer retry --message 'CSV, with a header line' --resume
                                          tells the agent that goes on what it asked
+  baton answer retry --allow 'make lint' --resume
+                                         its agents may run `make lint` as well
   baton answer raise --question 41       where several questions are open
 
 `baton status` shows the questions and what each can be answered with."
@@ -53,12 +55,22 @@ pub(crate) struct AnswerArgs {
 }
 
 pub(crate) fn answer(args: AnswerArgs) -> anyhow::Result<Exit> {
-    if !args.resume && !args.handed_over.env.is_empty() {
-        return Err(Usage("--env is for the agents that --resume starts; nothing was answered".into()).into());
+    let gives = !args.handed_over.is_empty();
+    if !args.resume && gives {
+        let why = "--env and --allow are for the agents that --resume starts; nothing was answered";
+        return Err(Usage(why.into()).into());
     }
     let run = args.run.map(RunId::new);
     let place = Place::to_change(&args.place, run.as_ref())?;
-    let (view, _) = current_is(&place, run.as_ref())?;
+    let (view, is_at_work) = current_is(&place, run.as_ref())?;
+    if is_at_work && gives {
+        return Err(Usage(format!(
+            "Baton is running, and its agents keep what they have: `baton stop{0}` first, then \
+             `baton answer … --resume{0}` gives them more; nothing was answered",
+            place.flags
+        ))
+        .into());
+    }
     if args.message.is_some() && !matches!(args.choice, Answer::Retry) {
         anyhow::bail!("--message goes to the agent that goes on, so it takes `retry`; nothing was answered");
     }
@@ -78,7 +90,7 @@ pub(crate) fn answer(args: AnswerArgs) -> anyhow::Result<Exit> {
     }
     if args.resume && !live {
         let mut place = place;
-        place.config.handed_over = args.handed_over.env;
+        args.handed_over.give(&mut place.config);
         return follow(&place, Start::Resume { run: Some(view.run) }, args.view, None);
     }
     let goes_on = if live {

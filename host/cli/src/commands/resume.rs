@@ -20,6 +20,7 @@ Examples:
   baton resume                    the newest run of this folder
   baton resume 20260212-103000    this one
   baton resume --env MY_TOKEN     its agents get MY_TOKEN from your environment
+  baton resume --allow 'make *'   its agents may run these commands as well
 
 Workflow, policies and settings come from the journal; no file is read again."
 )]
@@ -41,6 +42,6 @@ pub(crate) fn resume(args: ResumeArgs) -> anyhow::Result<Exit> {
     let announcement = args.host.settle()?;
     let run = args.run.map(RunId::new);
     let mut place = Place::to_resume(&args.place, run.as_ref())?;
-    place.config.handed_over = args.handed_over.env;
+    args.handed_over.give(&mut place.config);
     follow(&place, Start::Resume { run }, args.view, announcement)
 }

@@ -8,6 +8,7 @@ use baton_runtime::core::notice::Notice;
 use baton_runtime::core::observation::BriefKind;
 use baton_runtime::core::view::{Repair, is_believable_reset};
 use baton_runtime::core::workflow::Scope;
+use baton_runtime::core::workflow::file::is_command_pattern;
 use baton_runtime::core::{PhaseId, SessionId};
 
 use super::look::{Look, Tone};
@@ -115,7 +116,14 @@ pub(crate) fn say(notice: &Notice, run: &str, place: &Place, look: &Look) -> Sai
             ),
         ),
         Notice::Refused { session, refusal, .. } if refusal.kind == RefusalKind::Call => {
-            more.extend(how_to_allow(&refusal.target));
+            more.extend(match allowing(&refusal.target) {
+                Some(Allowing::By(flag)) => Some(format!(
+                    "allowed by {flag} of a new run, of `baton resume` and of `baton answer … --resume`, or by `allow` in \
+                     the role"
+                )),
+                Some(Allowing::OnlyAll) => Some(ONLY_ALL.to_owned()),
+                None => None,
+            });
             let call = from_workspace(&refusal.target, &workspace);
             ("refused", Tone::Warn, format!("{session} may not call {call}: its role does not allow it"))
         }
@@ -348,14 +356,30 @@ fn why_it_retries(code: &str, status: Option<u16>) -> &'static str {
     }
 }
 
-/// How a person allows a command that a role did not; nothing where no pattern could.
-pub(crate) fn how_to_allow(call: &str) -> Option<String> {
-    let command = call.strip_prefix("Bash ")?;
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || " _./:=,@%+-".contains(c);
-    command
-        .chars()
-        .all(is_plain)
-        .then(|| format!("a new run allows it with --allow '{command}', or `allow` in the role"))
+/// How a person allows a command that a role did not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Allowing {
+    /// By this flag, as it is typed.
+    By(String),
+    /// No pattern can name it; only every command can be allowed.
+    OnlyAll,
+}
+
+/// What is said of a command that no pattern can name.
+pub(crate) const ONLY_ALL: &str =
+    "--allow cannot name this command; a new run with --permission full lets its agents run every command";
+
+/// How a call is allowed; nothing where it is not the call of a command.
+pub(crate) fn allowing(call: &str) -> Option<Allowing> {
+    /// What is longer may be cut.
+    const BYTES_MAX: usize = 150;
+    let command = call.strip_prefix("Bash ")?.trim();
+    // In a pattern, `*` stands for plain words alone.
+    let is_exact = command.len() <= BYTES_MAX && !command.contains(['*', '…']) && is_command_pattern(command);
+    Some(match is_exact {
+        true => Allowing::By(format!("--allow '{}'", command.replace('\'', r"'\''"))),
+        false => Allowing::OnlyAll,
+    })
 }
 
 /// Which phase and session a notice is about.

@@ -12,11 +12,14 @@ use baton_runtime::core::view::{
 
 use super::import;
 use super::look::{Look, Tone};
-use super::notice::how_to_allow;
+use super::notice::{Allowing, ONLY_ALL, allowing};
 use super::table::{Ages, table};
 use super::words;
 use crate::place::Place;
 use crate::task::boxes::Standing;
+
+/// Refused commands for which the flag is shown.
+const FLAGS_SHOWN: usize = 3;
 
 /// What a report tells beside the view: it is looked up where the run works.
 #[derive(Clone, Debug, Default)]
@@ -225,7 +228,7 @@ fn totals(view: &RunView, place: &Place, aside: &Aside) -> String {
         format!("Plan       {}: {ticked} of {all} boxes ticked{new}\n", plan.name)
     });
     let plan = plan.unwrap_or_default();
-    let (refused, trees) = (refused_calls(view), trees_left(view));
+    let (refused, trees) = (refused_calls(view, place), trees_left(view));
     let undone = match aside.is_undone {
         true => {
             "Undone     `baton undo` took back what its split phases merged: it is not in the workspace any more\n"
@@ -243,7 +246,7 @@ fn totals(view: &RunView, place: &Place, aside: &Aside) -> String {
 }
 
 /// The calls that roles did not allow, and how a person allows them: what was to be shown by them is not shown.
-fn refused_calls(view: &RunView) -> String {
+fn refused_calls(view: &RunView, place: &Place) -> String {
     let sessions = || view.phases.iter().flat_map(|phase| &phase.sessions);
     let calls: u32 = sessions().map(|session| session.refused_calls).sum();
     if calls == 0 {
@@ -255,10 +258,34 @@ fn refused_calls(view: &RunView) -> String {
             named.push(&refusal.target);
         }
     }
-    let how = named.iter().find_map(|call| how_to_allow(call));
-    let how = how.map(|how| format!("           {how}\n")).unwrap_or_default();
+    let how = how_to_allow(view, place, &named).map(|how| format!("           {how}\n")).unwrap_or_default();
     let count = words::count(calls, "call");
     format!("Refused    {count} by a role: {}\n{how}", words::list(&named))
+}
+
+/// The command that goes on with these calls allowed, as far as a flag can name them.
+fn how_to_allow(view: &RunView, place: &Place, calls: &[&str]) -> Option<String> {
+    let ways: Vec<Allowing> = calls.iter().filter_map(|call| allowing(call)).collect();
+    let by = |way: &Allowing| match way {
+        Allowing::By(flag) => Some(flag.clone()),
+        Allowing::OnlyAll => None,
+    };
+    let flags: Vec<String> = ways.iter().filter_map(by).take(FLAGS_SHOWN).collect();
+    if flags.is_empty() {
+        return (!ways.is_empty()).then(|| ONLY_ALL.to_owned());
+    }
+    let (run, flags) = (&view.run, flags.join(" "));
+    let retry = view.questions.iter().find(|question| question.choices.contains(&Choice::Retry));
+    Some(match (view.status, retry) {
+        (RunStatus::Paused, Some(question)) => {
+            let which = which(view, question);
+            format!("to allow: baton answer {run} retry {flags}{which} --resume{}", place.flags)
+        }
+        (RunStatus::Ended(Ending::Interrupted), _) => {
+            format!("to allow: baton resume {run} {flags}{}", place.flags)
+        }
+        _ => format!("a new run allows it with {flags}, or `allow` in the role"),
+    })
 }
 
 /// Work trees that an ended run leaves behind, since what is in them reached nothing.
@@ -389,14 +416,38 @@ mod tests {
         part.status = PhaseStatus::Skipped;
         part.sessions[0].refused_calls = 3;
         let call = |target: &str| Refusal { kind: RefusalKind::Call, target: target.into() };
-        part.sessions[0].refused = vec![call("Bash make test; ls"), call("Bash make lint")];
+        part.sessions[0].refused = vec![call("Bash ls *.c"), call("Bash make lint")];
         let text = report(&Look::bare(100), &view, &samples::place(), &Aside::default());
         for line in [
-            "Refused    3 calls by a role: Bash make test; ls, Bash make lint\n           a new run allows it with --allow 'make lint'",
+            "Refused    3 calls by a role: Bash ls *.c, Bash make lint\n           a new run allows it with --allow 'make lint'",
             "work tree kept, with branches of their own",
         ] {
             assert!(text.contains(line) || text.contains(&line.replace("tree kept", "trees kept")), "{text}");
         }
+    }
+
+    #[test]
+    fn a_refused_command_is_allowed_where_the_run_goes_on() {
+        let call = |target: &str| Refusal { kind: RefusalKind::Call, target: target.into() };
+        let said = |view: &RunView, target: &str| {
+            let mut view = view.clone();
+            let session = view.phases.iter_mut().flat_map(|phase| &mut phase.sessions).next().unwrap();
+            (session.refused_calls, session.refused) = (1, vec![call(target)]);
+            report(&Look::bare(100), &view, &samples::place(), &Aside::default())
+        };
+        let paused = said(&samples::paused(), "Bash echo 'a b' >> log; ls");
+        let typed = r"baton answer r-7f retry --allow 'echo '\''a b'\'' >> log; ls' --question 41 --resume";
+        assert!(paused.contains(&format!("to allow: {typed} --state-dir /srv/state\n")), "{paused}");
+        let stopped = RunView { status: RunStatus::Ended(Ending::Interrupted), ..samples::running() };
+        let stopped = said(&stopped, "Bash make lint");
+        assert!(
+            stopped.contains("baton resume r-7f --allow 'make lint' --state-dir /srv/state\n"),
+            "{stopped}"
+        );
+        let none = said(&samples::paused(), "Bash rm *.o");
+        assert!(none.contains("--permission full lets its agents run every command"), "{none}");
+        let other = said(&samples::paused(), "WebFetch https://example.org");
+        assert!(!other.contains("allow:") && !other.contains("--permission"), "{other}");
     }
 
     #[test]

@@ -34,6 +34,7 @@ pub(crate) fn place() -> Place {
         own_exe: "/usr/bin/baton".into(),
         environment: BTreeMap::new(),
         handed_over: Vec::new(),
+        allowed: Vec::new(),
     };
     Place { config, flags: " --state-dir /srv/state".into() }
 }

@@ -1,16 +1,34 @@
 //! What the command line gives the agents of a run beyond what its roles say: variables, commands, a permission.
 
+use baton_runtime::HostConfig;
 use baton_runtime::core::Workflow;
 use baton_runtime::core::workflow::Permission;
 use baton_runtime::core::workflow::file::{is_command_pattern, is_variable_name};
 use clap::{Args, ValueEnum};
 
-/// `--env`, of every command that starts agents.
+/// `--env` and `--allow`, of every command that starts agents.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct HandedOver {
     /// Hand this variable of your environment to the agents; may be given several times
     #[arg(long, value_name = "NAME", value_parser = variable)]
-    pub(crate) env: Vec<String>,
+    env: Vec<String>,
+    /// Let the agents run this command without asking, beside what they are allowed already: 'make test',
+    /// 'npm run *' (`*` stands for words of their own); may be given several times
+    #[arg(long, value_name = "COMMAND", value_parser = command_pattern)]
+    allow: Vec<String>,
+}
+
+impl HandedOver {
+    /// Whether nothing is given.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.env.is_empty() && self.allow.is_empty()
+    }
+
+    /// Gives it to the agents that this host starts.
+    pub(crate) fn give(self, config: &mut HostConfig) {
+        config.handed_over = self.env;
+        config.allowed = self.allow;
+    }
 }
 
 /// What a new run gives its agents. A run that is resumed keeps what it began with.
@@ -18,10 +36,6 @@ pub(crate) struct HandedOver {
 pub(crate) struct Grants {
     #[command(flatten)]
     handed_over: HandedOver,
-    /// Let the agents run this command without asking, beside what they are allowed already: 'make test',
-    /// 'npm run *' (`*` stands for words of their own); may be given several times
-    #[arg(long, value_name = "COMMAND", value_parser = command_pattern)]
-    allow: Vec<String>,
     /// What the agents may do without asking [default: the file's, else edit]
     #[arg(long, value_enum, value_name = "LEVEL")]
     permission: Option<PermissionLevel>,
@@ -71,7 +85,7 @@ impl Grants {
         };
         for role in workflow.roles.values_mut() {
             add(&mut role.env, &self.handed_over.env);
-            add(&mut role.allow, &self.allow);
+            add(&mut role.allow, &self.handed_over.allow);
             role.permission = self.permission.map_or(role.permission, Permission::from);
         }
     }
@@ -82,7 +96,7 @@ impl Grants {
             values.iter().flat_map(|value| [flag.to_owned(), value.clone()]).collect()
         };
         let mut words = flags("--env", &self.handed_over.env);
-        words.extend(flags("--allow", &self.allow));
+        words.extend(flags("--allow", &self.handed_over.allow));
         words.extend(
             self.permission
                 .and_then(|level| level.to_possible_value())
@@ -101,7 +115,7 @@ impl Grants {
         let is_other = level.is_some_and(|level| run.roles.values().any(|role| role.permission != level));
         [
             ("--env", lacks(|role| &role.env, &self.handed_over.env)),
-            ("--allow", lacks(|role| &role.allow, &self.allow)),
+            ("--allow", lacks(|role| &role.allow, &self.handed_over.allow)),
             ("--permission", is_other),
         ]
         .into_iter()
