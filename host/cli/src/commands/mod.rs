@@ -145,7 +145,12 @@ const COMPARED_WITHIN: std::time::Duration = std::time::Duration::from_secs(5);
 
 /// What a report tells beside the view. What cannot be looked up is left out.
 pub(crate) fn aside_of(place: &Place, view: &RunView) -> Aside {
-    let boxes = workflow_of(&place.config, &view.run).ok().flatten().and_then(Boxes::of);
+    let workflow = workflow_of(&place.config, &view.run).ok().flatten();
+    let has_cost_ceiling = workflow.as_ref().is_some_and(|workflow| {
+        let of_phases = workflow.phases.iter().any(|phase| phase.cost_microusd.is_some());
+        of_phases || workflow.limits.cost_microusd.is_some()
+    });
+    let boxes = workflow.and_then(Boxes::of);
     let plan = boxes.and_then(|boxes| {
         let path = boxes.path();
         let name = path.strip_prefix(&place.config.workspace).unwrap_or(path);
@@ -170,5 +175,12 @@ pub(crate) fn aside_of(place: &Place, view: &RunView) -> Aside {
         }
         _ => BTreeMap::new(),
     };
-    Aside { plan, changed: changed(None), changed_by, is_undone: undo::is_undone(place, &view.run) }
+    Aside {
+        plan,
+        changed: changed(None),
+        changed_by,
+        is_undone: undo::is_undone(place, &view.run),
+        has_cost_ceiling,
+        is_stopping: false,
+    }
 }

@@ -156,7 +156,7 @@ fn text(look: &Look, runs: &[ListedRun], with_folder: bool, home: Option<&Path>)
             status,
             format!("{done}/{objectives}"),
             run.view.active_ms.to_string(),
-            words::billed(&run.view.billed),
+            words::billed_of_run(&run.view),
             task(&run.view),
         ];
         if with_folder {

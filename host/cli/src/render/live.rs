@@ -156,7 +156,7 @@ fn summary(view: &RunView, since: DurationMs, quiet: Option<DurationMs>) -> Stri
     let (done, objectives) = view.objectives();
     let quiet = quiet.map(|age| format!(", last sign {age} ago")).unwrap_or_default();
     let objectives = words::count(objectives, "objective");
-    format!("{elapsed}, {done} of {objectives}, {}{quiet}", words::billed(&view.billed))
+    format!("{elapsed}, {done} of {objectives}, {}{quiet}", words::billed_of_run(view))
 }
 
 /// What sessions did last, with the paths of files as they are from the workspace.

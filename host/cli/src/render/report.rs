@@ -32,6 +32,10 @@ pub(crate) struct Aside {
     pub(crate) changed_by: BTreeMap<PhaseId, String>,
     /// `baton undo` took back what its split phases merged.
     pub(crate) is_undone: bool,
+    /// The workflow bounds what the run, or a phase of it, may cost.
+    pub(crate) has_cost_ceiling: bool,
+    /// A host is ending the agents of the run now.
+    pub(crate) is_stopping: bool,
 }
 
 /// A plan as it is now.
@@ -174,7 +178,7 @@ fn phase_section(look: &Look, phase: &PhaseRow, view: &RunView, aside: &Aside) -
     }
     // Of one session, its line says it.
     if phase.sessions.len() != 1 && phase.billed.tokens() > 0 {
-        text.push_str(&format!("  billed    {}\n", words::billed(&phase.billed)));
+        text.push_str(&format!("  billed    {}\n", words::billed_of(&phase.billed, &phase.sessions)));
     }
     for commit in &phase.commits {
         text.push_str(&format!("  commit    {}\n", words::committed(commit)));
@@ -237,12 +241,23 @@ fn totals(view: &RunView, place: &Place, aside: &Aside) -> String {
     };
     let changed = aside.changed.as_ref().map(|changed| format!("Changed    {changed}\n")).unwrap_or_default();
     format!(
-        "Done       {done} of {}\n{plan}{undone}{changed}{refused}{trees}Time       {}{quota}\nBilled     {}\nWorkspace  {}\n",
+        "Done       {done} of {}\n{plan}{undone}{changed}{refused}{trees}Time       {}{quota}\nBilled     {}\n{}Workspace  {}\n",
         words::count(objectives, "objective"),
         view.active_ms,
-        words::billed(&view.billed),
+        words::billed_of(&view.billed, view.phases.iter().flat_map(|phase| &phase.sessions)),
+        unseen_by_the_ceiling(view, aside),
         place.config.workspace.display()
     )
+}
+
+/// A ceiling of cost cannot count what has no price.
+fn unseen_by_the_ceiling(view: &RunView, aside: &Aside) -> &'static str {
+    match aside.has_cost_ceiling && words::unpriced_of(view) > 0 {
+        true => {
+            "           `cost_usd` does not count tokens without a price; `tokens` in [limits] counts all\n"
+        }
+        false => "",
+    }
 }
 
 /// The calls that roles did not allow, and how a person allows them: what was to be shown by them is not shown.

@@ -7,7 +7,7 @@ use baton_runtime::core::facts::{Billed, Channel, OccupancySource};
 use baton_runtime::core::grants::Grants;
 use baton_runtime::core::input::Choice;
 use baton_runtime::core::observation::ObjectiveStatus;
-use baton_runtime::core::view::{CommitRow, PhaseRow, PhaseStatus, RunStatus};
+use baton_runtime::core::view::{CommitRow, PhaseRow, PhaseStatus, RunStatus, RunView, SessionRow};
 use baton_runtime::core::workflow::{GivenSetting, Layer, SettingValue};
 
 use super::look::{Look, Tone};
@@ -145,6 +145,41 @@ pub(crate) fn choices(choices: &[Choice]) -> String {
             format!("{} or {}", first.join(", "), last.name())
         }
     }
+}
+
+/// What was billed by these sessions, where some may have ended before their agent named a price: "785k tokens, at least
+/// $0.28 (219k tokens without a price)".
+pub(crate) fn billed_of<'a>(all: &Billed, sessions: impl IntoIterator<Item = &'a SessionRow>) -> String {
+    match (all.cost_microusd, unpriced(sessions)) {
+        (None, _) | (_, 0) => billed(all),
+        (Some(cost), without) => format!(
+            "{} tokens, at least {} ({} tokens without a price)",
+            tokens(all.tokens()),
+            money(cost),
+            tokens(without)
+        ),
+    }
+}
+
+/// The same where there is less room: "785k tokens, ≥ $0.28".
+pub(crate) fn billed_of_run(view: &RunView) -> String {
+    match view.billed.cost_microusd {
+        Some(cost) if unpriced_of(view) > 0 => {
+            format!("{} tokens, ≥ {}", tokens(view.billed.tokens()), money(cost))
+        }
+        _ => billed(&view.billed),
+    }
+}
+
+/// Tokens of a run for which no price was named.
+pub(crate) fn unpriced_of(view: &RunView) -> u64 {
+    unpriced(view.phases.iter().flat_map(|phase| &phase.sessions))
+}
+
+/// Tokens of the sessions whose agent named no price.
+fn unpriced<'a>(sessions: impl IntoIterator<Item = &'a SessionRow>) -> u64 {
+    let without = |session: &&SessionRow| session.billed.cost_microusd.is_none();
+    sessions.into_iter().filter(without).map(|session| session.billed.tokens()).sum()
 }
 
 /// What was billed: "152k tokens, $0.12".
@@ -297,6 +332,24 @@ mod tests {
         assert_eq!(context(Some(7_040), Some(8_000), OccupancySource::Estimate), "~88% (7.0k)");
         assert_eq!(context(Some(5), Some(0), agent), "5 / ?");
         assert_eq!(context_in_full(Some(7_040), Some(8_000), agent), "context 88% (7.0k of 8.0k)");
+    }
+
+    #[test]
+    fn a_price_that_is_known_of_some_sessions_alone_is_a_lower_bound() {
+        use crate::render::samples;
+        let mut view = samples::finished();
+        view.billed = Billed { input_tokens: 785_000, output_tokens: 0, cost_microusd: Some(280_000) };
+        let mut sessions = view.phases.iter_mut().flat_map(|phase| &mut phase.sessions);
+        let first = sessions.next().unwrap();
+        first.billed = Billed { input_tokens: 219_000, output_tokens: 0, cost_microusd: None };
+        sessions.for_each(|session| session.billed.cost_microusd = Some(1));
+        let all: Vec<SessionRow> = view.phases.iter().flat_map(|phase| phase.sessions.clone()).collect();
+        let whole = "785k tokens, at least $0.28 (219k tokens without a price)";
+        assert_eq!(billed_of(&view.billed, &all), whole);
+        assert_eq!(billed_of_run(&view), "785k tokens, ≥ $0.28");
+        view.billed.cost_microusd = None;
+        assert_eq!(billed_of(&view.billed, &all), "785k tokens");
+        assert_eq!(billed_of_run(&view), "785k tokens");
     }
 
     #[test]
