@@ -133,5 +133,5 @@ fn who_looks_on_too_late_gets_the_report() {
     let found = stage.baton(&["attach", "--format", "json"]).expect(130);
     assert_eq!(json(&found)["record"], "run");
     let found = stage.baton(&["attach"]).expect(130);
-    assert!(found.stdout.contains("No host works on it: `baton resume"), "{}", found.stdout);
+    assert!(found.stdout.contains("Baton is not running: `baton resume"), "{}", found.stdout);
 }

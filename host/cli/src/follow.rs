@@ -8,7 +8,7 @@ use baton_runtime::core::RunId;
 use baton_runtime::core::view::RunView;
 use baton_runtime::engine::stop_compiling;
 use baton_runtime::store::secrets::mask;
-use baton_runtime::{Attached, Start, attach, run_folder, workflow_of};
+use baton_runtime::{Attached, END_GRACE, Start, attach, run_folder, workflow_of};
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, watch};
@@ -221,6 +221,9 @@ impl Interrupt {
             std::process::exit(i32::from(Exit::Interrupted.code()));
         }
         stop_compiling();
-        screen.say("stopping: the agents are ended, everything is kept (interrupt again to leave at once)");
+        let seconds = END_GRACE.as_secs();
+        screen.say(&format!(
+            "stopping: the agents get up to {seconds}s to finish, and everything is kept (interrupt again to leave at once)"
+        ));
     }
 }

@@ -162,7 +162,10 @@ pub async fn control(config: &HostConfig, message: Control) -> Result<ControlRep
     if let Some(stream) = connect(&state.control_socket()).await? {
         match (ask(stream, &state.control_socket(), &message).await, &message) {
             // It is leaving, or has just begun: its journal says where the run stands.
-            (Err(RuntimeError::Refused(_)), Control::Status) => {}
+            (Err(RuntimeError::Refused(_)), Control::Status) => {
+                let view = Box::new(query::view_of(config, None)?);
+                return Ok(ControlReply::View { view, live: true });
+            }
             (Err(error), Control::Status) if is_silent(&error) => {
                 let view = Box::new(query::view_of(config, None)?);
                 return Ok(ControlReply::Silent { view, why: error.to_string() });

@@ -96,6 +96,7 @@ pub use project::{
 pub use query::{
     ArtifactEntry, RunRow, artifact, artifacts, journal_of, run_folder, runs, view_of, workflow_of,
 };
+pub use sessions::END_GRACE;
 pub use shadow::{SHADOW_SCHEMA, ShadowAnswer, ShadowStory, shadows_of};
 pub use swap::{OwnPolicies, PolicyChange, UsePolicy, use_policy};
 pub use transcript::{Happened, Transcript, TranscriptLine};

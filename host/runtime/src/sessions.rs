@@ -14,7 +14,7 @@ use baton_store::StateDir;
 use tokio::sync::{mpsc, watch};
 
 /// An agent is asked to end, and ended by force after this.
-pub(crate) const END_GRACE: Duration = Duration::from_secs(5);
+pub const END_GRACE: Duration = Duration::from_secs(5);
 /// An effect on an agent whose process is just going away waits this long for the end to be seen first: why it went is
 /// what counts, not that it could not be written to.
 const GONE_PATIENCE: Duration = Duration::from_secs(2);

@@ -9,7 +9,8 @@ use crate::args::{Format, FormatArg, PlaceArgs};
 use crate::exit::Exit;
 use crate::out;
 use crate::place::Place;
-use crate::render::{look, record, report as text};
+use crate::render::report::{self as text, Aside};
+use crate::render::{look, record};
 
 /// Show what a run came to: phases, objectives, sessions, handoffs, artifacts
 #[derive(Debug, Args)]
@@ -39,7 +40,7 @@ pub(crate) fn report(args: ReportArgs) -> anyhow::Result<Exit> {
             &look::stdout(),
             &text::found(&view, live),
             &place,
-            &aside_of(&place, &view),
+            &Aside { is_stopping: text::is_stopping(&view, live), ..aside_of(&place, &view) },
         ))?,
         Format::Json => out::data(&record::pretty(&document)?)?,
         Format::Jsonl => out::data(&record::line(&document)?)?,

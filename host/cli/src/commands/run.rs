@@ -350,7 +350,7 @@ fn go_on(
         let document = record::Run { place, view: &run.view, live: Some(false) };
         match args.view.format.format {
             Format::Text => {
-                out::data(&format!("\n{}", report::status(&look::stdout(), &run.view, place)))?;
+                out::data(&format!("\n{}", report::status(&look::stdout(), &run.view, place, false)))?;
             }
             Format::Json => out::data(&record::pretty(&document)?)?,
             Format::Jsonl => out::data(&record::line(&document)?)?,

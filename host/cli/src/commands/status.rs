@@ -50,7 +50,10 @@ pub(crate) fn status(args: StatusArgs) -> anyhow::Result<Exit> {
     };
     let document = record::Run { place: &place, view: &view, live };
     match format {
-        Format::Text => out::data(&report::status(&look::stdout(), &report::found(&view, live), &place))?,
+        Format::Text => {
+            let is_stopping = report::is_stopping(&view, live);
+            out::data(&report::status(&look::stdout(), &report::found(&view, live), &place, is_stopping))?;
+        }
         Format::Json => out::data(&record::pretty(&document)?)?,
         Format::Jsonl => out::data(&record::line(&document)?)?,
     }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use baton_runtime::END_GRACE;
 use baton_runtime::core::PhaseId;
 use baton_runtime::core::action::Ending;
 use baton_runtime::core::facts::RefusalKind;
@@ -56,7 +57,7 @@ pub(crate) fn found(view: &RunView, live: Option<bool>) -> RunView {
 
 /// Everything: for the end of a run and for `baton report`.
 pub(crate) fn report(look: &Look, view: &RunView, place: &Place, aside: &Aside) -> String {
-    let mut text = status(look, view, place);
+    let mut text = status(look, view, place, aside.is_stopping);
     for phase in &view.phases {
         text.push('\n');
         text.push_str(&phase_section(look, phase, view, aside));
@@ -67,8 +68,13 @@ pub(crate) fn report(look: &Look, view: &RunView, place: &Place, aside: &Aside) 
     text
 }
 
+/// Whether the host of a run that has been stopped still ends its agents.
+pub(crate) fn is_stopping(view: &RunView, live: Option<bool>) -> bool {
+    view.status == RunStatus::Ended(Ending::Interrupted) && live == Some(true)
+}
+
 /// The short form, for `baton status`: where it stands, the table, the questions.
-pub(crate) fn status(look: &Look, view: &RunView, place: &Place) -> String {
+pub(crate) fn status(look: &Look, view: &RunView, place: &Place, is_stopping: bool) -> String {
     let (word, tone) = words::run(view.status);
     let name = look.paint(Tone::Strong, &view.workflow);
     let mut text = format!("{name}  {}  {}\n{}\n\n", view.run, look.paint(tone, word), view.goal);
@@ -86,9 +92,16 @@ pub(crate) fn status(look: &Look, view: &RunView, place: &Place) -> String {
         text.push_str(&format!("\n{}\n", look.wrap(&import::provenance(imported), 0)));
         return text;
     }
-    if view.status == RunStatus::Ended(Ending::Interrupted) {
+    if is_stopping {
         text.push_str(&format!(
-            "\nNo host works on it: `baton resume {}{}` goes on\n",
+            "\nBaton is stopping: it gives the agents up to {}s to finish; then `baton resume {}{}` goes on\n",
+            END_GRACE.as_secs(),
+            view.run,
+            place.flags
+        ));
+    } else if view.status == RunStatus::Ended(Ending::Interrupted) {
+        text.push_str(&format!(
+            "\nBaton is not running: `baton resume {}{}` goes on\n",
             view.run, place.flags
         ));
     }
@@ -394,7 +407,7 @@ mod tests {
     fn a_paused_run_tells_what_to_answer() {
         insta::assert_snapshot!(
             "status_paused",
-            status(&Look::bare(100), &samples::paused(), &samples::place())
+            status(&Look::bare(100), &samples::paused(), &samples::place(), false)
         );
         insta::assert_snapshot!(
             "report_paused",
@@ -411,7 +424,7 @@ mod tests {
             let phase = view.phases.iter_mut().find(|phase| phase.quota.is_some()).unwrap();
             let quota = phase.quota.as_mut().unwrap();
             quota.until = Some(UnixMs(quota.since.0 + days * 24 * 3_600_000));
-            status(&look, &view, &samples::place())
+            status(&look, &view, &samples::place(), false)
         };
         let soon = said(3);
         assert!(soon.contains("20a waits for a rate limit until 2026-02-15 10:30 (in 3 days)\n"), "{soon}");
@@ -473,20 +486,48 @@ mod tests {
     }
 
     #[test]
+    fn a_ceiling_of_cost_is_said_to_miss_what_has_no_price() {
+        let mut view = samples::finished();
+        view.billed.cost_microusd = Some(280_000);
+        let said = |has_cost_ceiling| {
+            let aside = Aside { has_cost_ceiling, ..Aside::default() };
+            report(&Look::bare(100), &view, &samples::place(), &aside)
+        };
+        assert!(said(true).contains("tokens, at least $0.28 ("), "{}", said(true));
+        assert!(said(true).contains("`cost_usd` does not count tokens without a price"), "{}", said(true));
+        assert!(!said(false).contains("cost_usd"), "{}", said(false));
+    }
+
+    #[test]
+    fn a_run_whose_agents_are_being_ended_is_stopping() {
+        let view = RunView { status: RunStatus::Ended(Ending::Interrupted), ..samples::running() };
+        let said = |live| status(&Look::bare(100), &view, &samples::place(), is_stopping(&view, live));
+        let stopping = said(Some(true));
+        assert!(stopping.contains("Baton is stopping: it gives the agents up to 5s to finish"), "{stopping}");
+        assert!(!stopping.contains("not running"), "{stopping}");
+        assert!(said(Some(false)).contains("not running") && said(None).contains("not running"));
+        assert!(
+            !is_stopping(&samples::running(), Some(true)) && !is_stopping(&samples::finished(), Some(true))
+        );
+    }
+
+    #[test]
     fn a_run_whose_host_was_killed_is_not_running() {
         let view = samples::running();
-        let said = |live| status(&Look::bare(100), &found(&view, live), &samples::place());
+        let said = |live| status(&Look::bare(100), &found(&view, live), &samples::place(), false);
         let gone = said(Some(false));
         assert!(
-            gone.contains("No host works on it: `baton resume r-7f --state-dir /srv/state` goes on\n"),
+            gone.contains("Baton is not running: `baton resume r-7f --state-dir /srv/state` goes on\n"),
             "{gone}"
         );
         assert!(
-            !gone.contains("running") && !gone.contains("working") && gone.contains("interrupted"),
+            !gone.replace("not running", "").contains("running")
+                && !gone.contains("working")
+                && gone.contains("interrupted"),
             "{gone}"
         );
         for live in [Some(true), None] {
-            assert!(said(live).contains("running") && !said(live).contains("No host"), "{}", said(live));
+            assert!(said(live).contains("running") && !said(live).contains("not running"), "{}", said(live));
         }
     }
 }
