@@ -489,6 +489,8 @@ mod tests {
     fn a_ceiling_of_cost_is_said_to_miss_what_has_no_price() {
         let mut view = samples::finished();
         view.billed.cost_microusd = Some(280_000);
+        let session = view.phases.iter_mut().flat_map(|phase| &mut phase.sessions).next().unwrap();
+        session.billed.cost_microusd = None;
         let said = |has_cost_ceiling| {
             let aside = Aside { has_cost_ceiling, ..Aside::default() };
             report(&Look::bare(100), &view, &samples::place(), &aside)

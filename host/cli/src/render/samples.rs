@@ -73,7 +73,11 @@ fn session(id: &str, continuation: u32, ending: &str, turns: u32, used_tokens: u
         source: OccupancySource::Agent,
         warned: used_tokens > 7_000,
         last: "Write src/printer.sh".into(),
-        billed: Billed { input_tokens: u64::from(turns) * 3_000, output_tokens: 900, cost_microusd: None },
+        billed: Billed {
+            input_tokens: u64::from(turns) * 3_000,
+            output_tokens: 900,
+            cost_microusd: Some(u64::from(turns) * 6_000),
+        },
         refused: Vec::new(),
         refused_calls: 0,
     }
