@@ -314,9 +314,14 @@ impl<'a> Actor<'a> {
 
     fn ask(&mut self, title: &str, kind: &str, wire: &mut Wire) -> Result<(), Stop> {
         self.turn(TURN_TOKENS, TURN_TOKENS, wire)?;
+        let mut call =
+            json!({ "toolCallId": self.call(), "title": title, "kind": kind, "status": "pending" });
+        if let Some(command) = title.strip_prefix("Bash ") {
+            call["rawInput"] = json!({ "command": command });
+        }
         let params = json!({
             "sessionId": self.session(),
-            "toolCall": { "toolCallId": self.call(), "title": title, "kind": kind, "status": "pending" },
+            "toolCall": call,
             "options": [
                 { "optionId": "allow", "name": "Yes", "kind": "allow_once" },
                 { "optionId": "reject", "name": "No", "kind": "reject_once" },
