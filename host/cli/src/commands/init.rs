@@ -79,10 +79,7 @@ pub(crate) fn init(args: InitArgs) -> anyhow::Result<Exit> {
         phase.verify.clone_from(&check);
     }
     if draft.phases.iter().any(|phase| phase.verify.is_none()) {
-        remarks.push(
-            "no command that checks the work was found: --check names one, else the agent's report is enough"
-                .to_owned(),
-        );
+        remarks.push(found::NO_CHECK.to_owned());
     }
     let text = draft.text(agent.map(String::from).as_deref());
     write_new(&args.out, text.as_bytes(), args.force)?;

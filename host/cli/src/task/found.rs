@@ -11,6 +11,9 @@ use serde_json::Value;
 
 use crate::exit::Usage;
 
+/// What is said where no command is found that checks the work.
+pub(crate) const NO_CHECK: &str =
+    "no command that checks the work was found: --check names one, else the agent's report is enough";
 /// Agents in the order in which they are taken where nobody names one.
 const AGENTS: [&str; 4] = ["claude", "codex", "acp:opencode acp", "acp:gemini --acp"];
 /// Files that people write a plan into, the likeliest first.
@@ -18,6 +21,8 @@ const PLANS: [&str; 8] =
     ["PLAN.md", "plan.md", "TODO.md", "todo.md", "TASKS.md", "ROADMAP.md", "docs/PLAN.md", "docs/plan.md"];
 /// A file of a project that is larger than this is not one that people write.
 const FILE_BYTES_MAX: u64 = 1 << 20;
+/// Entries of a folder that are looked at.
+const ENTRIES_MAX: usize = 10_000;
 
 /// The agents that are installed, the first one first.
 pub(crate) fn agents() -> Vec<AgentKind> {
@@ -102,6 +107,9 @@ pub(crate) fn check(folder: &Path) -> Option<String> {
     if has("pyproject.toml") || has("setup.py") {
         return Some("python3 -m unittest -q".to_owned());
     }
+    if let Some(found) = of_python_files(folder, &read) {
+        return Some(found);
+    }
     let others = [
         ("mix.exs", "mix test"),
         ("build.gradle", "./gradlew test"),
@@ -111,6 +119,26 @@ pub(crate) fn check(folder: &Path) -> Option<String> {
         ("Package.swift", "swift test"),
     ];
     others.into_iter().find(|(name, _)| has(name)).map(|(_, command)| command.to_owned())
+}
+
+/// Tests of Python beside the sources, with nothing else that tells how they run.
+fn of_python_files(folder: &Path, read: &dyn Fn(&str) -> Option<String>) -> Option<String> {
+    let entries = fs::read_dir(folder).ok()?.take(ENTRIES_MAX).flatten();
+    let mut names: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    names.sort_unstable();
+    let command = |name: &String| {
+        let stem = name.strip_suffix(".py")?;
+        let (begins, ends) = (stem.starts_with("test_"), stem.ends_with("_test"));
+        let text = (begins || ends).then(|| read(name)).flatten()?;
+        Some(match (text.contains("pytest"), text.contains("unittest")) {
+            (true, _) => "python3 -m pytest -q",
+            (false, true) if begins => "python3 -m unittest -q",
+            (false, true) => "python3 -m unittest discover -q -p '*_test.py'",
+            // Functions alone: which runner they are for is not known.
+            (false, false) => return None,
+        })
+    };
+    names.iter().find_map(command).map(str::to_owned)
 }
 
 #[cfg(test)]
@@ -128,6 +156,11 @@ mod tests {
             ("Makefile", "all: x\ntest: x\n\tsh t\n", Some("make test")),
             ("Makefile", "all: test\n", None),
             ("pyproject.toml", "[tool.pytest.ini_options]\n", Some("python3 -m pytest -q")),
+            ("test_calc.py", "import unittest\n", Some("python3 -m unittest -q")),
+            ("calc_test.py", "import unittest\n", Some("python3 -m unittest discover -q -p '*_test.py'")),
+            ("test_calc.py", "import pytest\n", Some("python3 -m pytest -q")),
+            ("test_calc.py", "print(1)\n", None),
+            ("latest.py", "import unittest\n", None),
             ("go.mod", "module x\n", Some("go test ./...")),
             ("notes.txt", "", None),
         ];

@@ -128,6 +128,7 @@ impl Task {
             Task::Sentence { checks: Checks::Found(Some(check)), .. } => Some(format!(
                 "check: `{check}` was found here, and must exit 0 at the end; --check names another, --no-check leaves it out"
             )),
+            Task::Sentence { checks: Checks::Found(None), .. } => Some(found::NO_CHECK.to_owned()),
             Task::Sentence { .. } | Task::File(_) | Task::Plan(_) => None,
         }
     }
