@@ -27,11 +27,13 @@ const LAST: usize = 8;
 const SPLIT: usize = 9;
 /// What a narrow terminal goes without, in this order.
 const DISPENSABLE: [usize; 6] = [POLICY, AGENT, LAST, SPLIT, CHECK, TURNS];
+/// The same of a run at work: what its agents do now is looked at first.
+const DISPENSABLE_LIVE: [usize; 7] = [POLICY, AGENT, SPLIT, CHECK, CTX, TURNS, LAST];
 /// The last activity may be cut, but not below this: a file name should be recognised.
 const LAST_WIDTH_MIN: u16 = 16;
 /// Columns of a run at work that are shown from a width on, whatever they say: the table does not jump.
-const LIVE_FROM: [(usize, u16); 6] =
-    [(TURNS, 70), (LAST, 78), (CHECK, 100), (AGENT, 110), (SPLIT, 120), (POLICY, 150)];
+const LIVE_FROM: [(usize, u16); 7] =
+    [(LAST, 56), (TURNS, 70), (CTX, 78), (CHECK, 100), (AGENT, 110), (SPLIT, 120), (POLICY, 150)];
 /// What fits into the columns of a run at work without making them wider: turns, context, objectives, where it stands.
 const LIVE_WIDTHS: [(usize, u16); 5] = [(TURNS, 7), (CTX, 12), (DONE, 5), (STATUS, 13), (CHECK, 6)];
 /// Spaces between two columns.
@@ -118,7 +120,8 @@ fn draw(view: &RunView, shown: &[usize], look: &Look, ages: &Ages, is_live: bool
         LIVE_FROM.iter().for_each(|(column, from)| said[*column] = look.width >= *from);
         LIVE_WIDTHS.iter().for_each(|(column, width)| widths[*column] = widths[*column].max(*width));
     }
-    let fitting = fitting(said, &widths, look.width);
+    let dispensable = if is_live { &DISPENSABLE_LIVE[..] } else { &DISPENSABLE };
+    let fitting = fitting(said, &widths, look.width, dispensable);
     let others = (0..COLUMNS).filter(|column| fitting[*column] && *column != LAST);
     let taken: u16 = others.map(|column| widths[column] + GAP).sum();
     let room = usize::from(look.width.saturating_sub(taken + GAP));
@@ -186,15 +189,15 @@ fn shortened(last: &str, room: usize) -> String {
 }
 
 /// Of the columns that say something, those that fit.
-fn fitting(mut shown: Vec<bool>, widths: &[u16], room: u16) -> Vec<bool> {
+fn fitting(mut shown: Vec<bool>, widths: &[u16], room: u16, dispensable: &[usize]) -> Vec<bool> {
     let needed = |shown: &[bool]| -> u16 {
         let width =
             |(index, width): (usize, &u16)| if index == LAST { (*width).min(LAST_WIDTH_MIN) } else { *width };
         widths.iter().enumerate().filter(|(index, _)| shown[*index]).map(|column| width(column) + GAP).sum()
     };
-    for index in DISPENSABLE {
+    for index in dispensable {
         if needed(&shown) > room {
-            shown[index] = false;
+            shown[*index] = false;
         }
     }
     shown
