@@ -297,6 +297,14 @@ fn missing_and_empty_things_are_named() {
     insta::assert_snapshot!(refused("name = \"a\"\ngoal = \"  \"\nphases = []\n"));
 }
 
+#[test]
+fn a_name_that_is_nearly_right_is_said_to_be_meant_and_not_to_be_missing() {
+    let near = refused("name = \"a\"\n[[phase]]\nid = \"a\"\ndo = [\"x\"]\n");
+    assert!(near.contains("did you mean `phases`?") && !near.contains("is missing"), "{near}");
+    let cost = refused(&with("[limits]\ncost = 10", ""));
+    assert!(cost.contains("did you mean `cost_usd`?"), "{cost}");
+}
+
 /// Bad input: an unknown phase in `depends_on`.
 #[test]
 fn a_dependency_that_is_no_phase_is_refused() {
