@@ -162,6 +162,11 @@ fn paths_and_setup_arrive_and_the_default_says_nothing() {
 
 #[test]
 fn an_agent_says_where_it_is_named() {
+    let found = parse(&with("", ""), "w.toml", "/").unwrap().with_agent_found(&AgentKind::Claude);
+    assert_eq!(
+        found.agent_place(&found.phases[0]),
+        "Baton, which chose claude because it is installed; `--agent NAME` takes another"
+    );
     let place = |top: &str, phase: usize| {
         let workflow = parse(&with(top, "[[phases]]\nid = \"two\"\nagent = \"codex\"\nobjectives = [{ id = \"x\", description = \"x\" }]"), "w.toml", "/").unwrap();
         let named = workflow.agent_place(&workflow.phases[phase]);
