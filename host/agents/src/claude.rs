@@ -258,7 +258,7 @@ mod tests {
     #[test]
     fn what_is_said_to_a_compaction_is_no_part_of_the_answer_before() {
         let feed = ClaudeFeed {
-            decoder: ClaudeDecoder::of_session(None),
+            decoder: ClaudeDecoder::of_session("s"),
             compacting: Arc::new(AtomicBool::new(true)),
             lines: mpsc::channel(1).0.downgrade(),
             permits: None,
