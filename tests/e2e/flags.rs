@@ -49,6 +49,17 @@ fn a_sentence_is_checked_by_the_tests_of_the_project_unless_it_is_to_be_without(
 }
 
 #[test]
+fn a_sentence_without_any_check_says_so() {
+    let stage = writes();
+    let says = "no command that checks the work was found: --check names one";
+    baton(&stage, &[&["do", "Write h.txt", "--dry-run"][..], &PLAYED].concat()).expect(0).says(&[says]);
+    baton(&stage, &[&["do", "Write h.txt"][..], &PLAYED].concat()).expect(0).says(&[says]);
+    let without = baton(&stage, &[&["do", "Write h.txt", "--no-check"][..], &PLAYED].concat()).expect(0);
+    assert!(!without.stderr.contains(says), "{}", without.stderr);
+    assert!(!without.stderr.contains("are compiled"), "they are in the cache by now: {}", without.stderr);
+}
+
+#[test]
 fn a_call_that_a_role_refused_is_in_the_report_and_in_what_programs_read() {
     let stage = stage(
         "{ ask = \"Bash make test\" }, { ask = \"Bash make test\" }, { write = \"h.txt\", content = \"done\" }, \

@@ -90,6 +90,7 @@ fn a_terminal_of_any_width_shows_one_table_and_is_left_without_rubbish() {
         terminal.lines().iter().any(|line| line.contains(" says: "))
     });
     let says = terminal.lines();
+    assert!(says.iter().any(|line| line.contains(" works: ")), "what it does stays to be read: {says:#?}");
     let at = says.iter().position(|line| line.contains(" says: ")).unwrap();
     assert!(says[at].ends_with(" written, as it") && says[at + 1].starts_with("  was asked"), "{says:#?}");
     for (columns, expected) in [(120, "AGENT"), (80, "LAST"), (50, "CTX"), (110, "CHECK")] {

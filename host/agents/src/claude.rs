@@ -4,9 +4,11 @@ mod tools;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use baton_core::SessionId;
-use baton_core::facts::{AgentEvent, Capabilities};
+use baton_core::facts::{AgentEvent, Capabilities, CompactionTrigger};
 use baton_core::ids::Digest;
 use baton_core::workflow::{Permission, Role};
 use baton_streams::{ClaudeDecoder, Decoder as _};
@@ -124,15 +126,17 @@ pub(crate) fn drive(
     }
     let (forward, forwarded) = mpsc::channel(LINES);
     let permits = launch.tools.as_ref().map(|own| Permits::new(&own.command.name, launch.commands()));
+    let compacting = Arc::new(AtomicBool::new(false));
     let feed = ClaudeFeed {
         decoder: ClaudeDecoder::of_session(conversation(launch)),
+        compacting: compacting.clone(),
         lines: lines.downgrade(),
         permits: permits.clone(),
     };
     if let (Some(own), Some(permits)) = (&launch.tools, permits) {
         tokio::spawn(tools::relay(own.clone(), permits, forwarded, lines.downgrade()));
     }
-    let talk = tokio::spawn(talk(wiring.commands, lines, wiring.closing.clone()));
+    let talk = tokio::spawn(talk(wiring.commands, lines, compacting, wiring.closing.clone()));
     let streams = driver::Streams { to_write, feed, forward: Some(forward) };
     driver::attend(process, launch, events, wiring.life, streams, talk);
     handle
@@ -142,6 +146,7 @@ pub(crate) fn drive(
 async fn talk(
     mut commands: mpsc::Receiver<Command>,
     lines: mpsc::Sender<Vec<u8>>,
+    compacting: Arc<AtomicBool>,
     mut closing: watch::Receiver<bool>,
 ) {
     loop {
@@ -150,6 +155,11 @@ async fn talk(
             _ = closing.wait_for(|closing| *closing) => None,
         };
         let Some(command) = command else { return };
+        match command {
+            Command::Prompt(_) => compacting.store(false, Ordering::Release),
+            Command::Compact(_) => compacting.store(true, Ordering::Release),
+            Command::Interrupt => {}
+        }
         let line = match command {
             Command::Prompt(text) => message(&text),
             Command::Compact(instructions) => message(format!("/compact {instructions}").trim_end()),
@@ -184,6 +194,8 @@ fn line(value: &Value) -> Vec<u8> {
 /// Decodes, and asks for the fill after a compaction.
 struct ClaudeFeed {
     decoder: ClaudeDecoder,
+    /// It was asked to compact, and has not answered yet.
+    compacting: Arc<AtomicBool>,
     lines: mpsc::WeakSender<Vec<u8>>,
     permits: Option<Permits>,
 }
@@ -192,6 +204,9 @@ impl Feed for ClaudeFeed {
     fn line(&mut self, line: &[u8], out: &mut Vec<AgentEvent>) -> Option<String> {
         let before = out.len();
         self.decoder.line(line, out);
+        if self.compacting.load(Ordering::Acquire) {
+            self.keep_apart(before, out);
+        }
         let compacted = out[before..].iter().any(|event| matches!(event, AgentEvent::Compacted { .. }));
         if compacted && let Some(lines) = self.lines.upgrade() {
             // Where the agent takes nothing from its stdin the next call will tell instead.
@@ -215,10 +230,47 @@ impl Feed for ClaudeFeed {
     }
 }
 
+impl ClaudeFeed {
+    /// What it says to `/compact` is no part of what it said for the prompt before: it is the reason of a refusal.
+    fn keep_apart(&self, from: usize, out: &mut Vec<AgentEvent>) {
+        let events = out.split_off(from);
+        for event in events {
+            match event {
+                AgentEvent::Text { .. } => {}
+                AgentEvent::Compacted { trigger: CompactionTrigger::Asked, .. }
+                | AgentEvent::CompactionFailed { .. }
+                | AgentEvent::PromptEnded { .. } => {
+                    self.compacting.store(false, Ordering::Release);
+                    out.push(event);
+                }
+                event => out.push(event),
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use baton_core::workflow::AgentKind;
+
+    // A6
+    #[test]
+    fn what_is_said_to_a_compaction_is_no_part_of_the_answer_before() {
+        let feed = ClaudeFeed {
+            decoder: ClaudeDecoder::of_session("s"),
+            compacting: Arc::new(AtomicBool::new(true)),
+            lines: mpsc::channel(1).0.downgrade(),
+            permits: None,
+        };
+        let why = "/compact isn't available in this environment.".to_owned();
+        let failed = AgentEvent::CompactionFailed { text: why.clone() };
+        let mut out = vec![AgentEvent::Text { text: "Done: one".to_owned() }];
+        out.extend([AgentEvent::Text { text: why }, failed.clone()]);
+        feed.keep_apart(1, &mut out);
+        assert_eq!(out, [AgentEvent::Text { text: "Done: one".to_owned() }, failed]);
+        assert!(!feed.compacting.load(Ordering::Acquire), "what follows is said again");
+    }
 
     fn role(permission: Permission) -> Role {
         Role { model: Some("sonnet".to_owned()), permission, ..Role::of(AgentKind::Claude) }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use baton_runtime::core::RunId;
 use baton_runtime::core::view::RunView;
-use baton_runtime::engine::stop_compiling;
+use baton_runtime::engine::{is_compiling, stop_compiling};
 use baton_runtime::store::secrets::mask;
 use baton_runtime::{Attached, END_GRACE, Start, attach, run_folder, workflow_of};
 use tokio::runtime::Runtime;
@@ -125,9 +125,7 @@ async fn host_and_view(
     let mut screen = Screen::new(args, is_host_of_its_own);
     let mut redraw = tokio::time::interval(REDRAW);
     let mut has_begun = false;
-    // Long enough that nobody sees it where everything is prepared already.
-    let prepares = tokio::time::sleep(PREPARES);
-    tokio::pin!(prepares);
+    let mut prepares = tokio::time::interval_at(tokio::time::Instant::now() + PREPARES, PREPARES / 4);
     let mut is_silent = !is_host_of_its_own;
     // Nothing where the run is made from no plan; unknown before the run is.
     let mut boxes: Option<Option<Boxes>> = None;
@@ -151,10 +149,11 @@ async fn host_and_view(
                 }
                 None => break,
             },
-            () = &mut prepares, if is_silent => {
+            // What comes from the cache needs no word.
+            _ = prepares.tick(), if is_silent => if is_compiling() {
                 is_silent = false;
                 screen.say("preparing: the policies are compiled, which takes some seconds the first time");
-            }
+            },
             _ = redraw.tick() => screen.redraw(),
             () = interrupt.wait() => interrupt.pass_on(&screen, has_begun),
         }

@@ -277,10 +277,10 @@ impl Workflow {
             Some(AgentPlace::CommandLine) => "`--agent` on the command line".to_owned(),
             Some(AgentPlace::Recording) => "the recording that the run was made from".to_owned(),
             Some(AgentPlace::Found) => {
-                "Baton, which found it installed; the same command with `--agent NAME` takes another"
-                    .to_owned()
+                let agent = String::from(self.role_of(phase).agent.clone());
+                format!("Baton, which chose {agent} because it is installed; `--agent NAME` takes another")
             }
-            Some(AgentPlace::Nowhere) | None => "nobody: `rehearsal` is the default".to_owned(),
+            Some(AgentPlace::Nowhere) | None => "Baton, whose default is `rehearsal`".to_owned(),
         }
     }
 }

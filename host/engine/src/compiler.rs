@@ -2,6 +2,8 @@
 //! the same time is not to notice. What may be compiled is `bounds.rs`'s business. What is not part of the host is compiled in a process of
 //! its own (`process.rs`).
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use wasmtime::component::Component;
 
 mod process;
@@ -15,6 +17,30 @@ const NICE: i32 = 5;
 
 /// Of the threads.
 const NAME: &str = "policy-compiler";
+
+/// Components that are being compiled now, by any engine of this program.
+static AT_WORK: AtomicUsize = AtomicUsize::new(0);
+
+/// Whether this program compiles a component now: it was in no cache.
+pub fn is_compiling() -> bool {
+    AT_WORK.load(Ordering::Relaxed) > 0
+}
+
+/// Held while a component is compiled.
+pub(crate) struct Compiling;
+
+impl Compiling {
+    pub(crate) fn begin() -> Self {
+        AT_WORK.fetch_add(1, Ordering::Relaxed);
+        Self
+    }
+}
+
+impl Drop for Compiling {
+    fn drop(&mut self) {
+        AT_WORK.fetch_sub(1, Ordering::Relaxed);
+    }
+}
 
 /// Compiles a component. Where there are no threads to be had, on this one.
 ///

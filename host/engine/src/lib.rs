@@ -41,7 +41,7 @@ mod wants;
 mod watchdog;
 
 pub use built_in::{BUILT_IN_NAMES, built_in};
-pub use compiler::{CompilerProcess, compile_apart, compile_main, stop_compiling};
+pub use compiler::{CompilerProcess, compile_apart, compile_main, is_compiling, stop_compiling};
 pub use contract::CONTRACTS;
 pub use engine::{Engine, EngineError};
 pub use evaluate::{Evaluation, PolicyAnswer};

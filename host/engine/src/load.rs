@@ -177,6 +177,7 @@ impl Engine {
     }
 
     fn compiled(&self, bytes: &[u8]) -> Result<Component, NoCode> {
+        let _compiling = compiler::Compiling::begin();
         match &self.0.compiler {
             Some(process) if !is_built_in(bytes) => process.compile(&self.0.wasm, bytes),
             _ => compiler::compile(&self.0.wasm, bytes).map_err(|error| NoCode::Unfit(shown(&error))),

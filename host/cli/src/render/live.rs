@@ -55,7 +55,7 @@ impl Live {
                 self.active.insert(session.clone(), Instant::now());
             }
         }
-        // The table shows these as they change, so they need no line.
+        // The table shows the others as they change, so they need no line.
         let scrolling = Update {
             at: update.at,
             notices: update.notices.iter().filter(|notice| !in_the_table(notice)).cloned().collect(),
@@ -168,6 +168,23 @@ fn from_workspace(mut view: RunView, place: &Place) -> RunView {
     view
 }
 
+/// Turns and the context are in the table as they change. What an agent does is a line as well: it stays when the next follows.
 fn in_the_table(notice: &Notice) -> bool {
-    matches!(notice, Notice::Turn { .. } | Notice::Activity { .. } | Notice::Prompted { .. })
+    matches!(notice, Notice::Turn { .. })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::render::samples;
+
+    #[test]
+    fn what_an_agent_does_scrolls_above_the_table() {
+        let updates = samples::updates();
+        let notices = updates.iter().flat_map(|update| &update.notices);
+        let lines: Vec<&Notice> = notices.filter(|notice| !in_the_table(notice)).collect();
+        assert!(lines.iter().any(|notice| matches!(notice, Notice::Activity { .. })));
+        assert!(lines.iter().any(|notice| matches!(notice, Notice::Prompted { .. })));
+        assert!(in_the_table(&samples::turn("s1", 1, 200)));
+    }
 }

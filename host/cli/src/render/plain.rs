@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use baton_runtime::Update;
 use baton_runtime::core::notice::Notice;
-use baton_runtime::core::view::{Origin, RunView};
+use baton_runtime::core::observation::BriefKind;
+use baton_runtime::core::view::{Origin, RunView, SessionRow};
 use baton_runtime::core::{SessionId, UnixMs};
 
 use super::look::{Look, Tone};
@@ -31,11 +32,13 @@ pub(crate) struct Plain {
     phase_width: usize,
     /// The tenth of the window that was last told, by session.
     told: BTreeMap<SessionId, Option<u64>>,
+    /// What is told of a context only if the size of its window stays unknown, by session.
+    held: BTreeMap<SessionId, Notice>,
 }
 
 impl Plain {
     pub(crate) fn new(look: Look) -> Self {
-        Self { look, introduced: false, phase_width: 0, told: BTreeMap::new() }
+        Self { look, introduced: false, phase_width: 0, told: BTreeMap::new(), held: BTreeMap::new() }
     }
 
     /// The terminal has another size by now.
@@ -51,12 +54,26 @@ impl Plain {
         self.phase_width = self.phase_width.max((longest + 1).min(PHASE_WIDTH_MAX));
         let mut lines = if self.introduced { Vec::new() } else { self.introduction(&update.view, place) };
         for notice in &update.notices {
-            if self.is_news(notice) {
+            let before = self.held_until(notice);
+            let news = self.is_news(notice).then(|| as_it_began(notice, &update.view));
+            for notice in before.iter().chain(&news) {
                 let said = say(notice, update.view.run.as_str(), place, &self.look);
                 lines.extend(self.lay_out(update.at, &said));
             }
         }
         lines
+    }
+
+    /// What was held back of a session in the hope that the size of its window would be told, where its prompt has ended.
+    fn held_until(&mut self, notice: &Notice) -> Option<Notice> {
+        match notice {
+            Notice::Said { session, .. } | Notice::Stopped { session, .. } => {
+                let held = self.held.remove(session)?;
+                self.told.insert(session.clone(), None);
+                Some(held)
+            }
+            _ => None,
+        }
     }
 
     fn introduction(&mut self, view: &RunView, place: &Place) -> Vec<String> {
@@ -80,6 +97,13 @@ impl Plain {
     /// Whether a notice is worth a line of its own.
     fn is_news(&mut self, notice: &Notice) -> bool {
         let Notice::Turn { session, occupancy, .. } = notice else { return true };
+        if occupancy.used_tokens.is_some() && occupancy.window_tokens.is_none() {
+            if !self.told.contains_key(session) {
+                self.held.insert(session.clone(), notice.clone());
+            }
+            return false;
+        }
+        self.held.remove(session);
         let step = match (occupancy.used_tokens, occupancy.window_tokens) {
             (Some(used), Some(window)) => Some(words::percent(used, window) / CONTEXT_STEP_PERCENT),
             _ => None,
@@ -125,6 +149,20 @@ impl Plain {
     }
 }
 
+/// The notice, where a prompt goes on from a handoff of sessions in which no agent has done anything: it is a first one.
+fn as_it_began(notice: &Notice, view: &RunView) -> Notice {
+    let mut notice = notice.clone();
+    if let Notice::Prompted { phase, session, kind: kind @ BriefKind::Continuing, .. } = &mut notice {
+        let rows = view.phases.iter().find(|row| row.id == *phase).map(|row| row.sessions.as_slice());
+        let mut before = rows.unwrap_or_default().iter().take_while(|row| row.id != *session).peekable();
+        let is_idle = |row: &SessionRow| row.turns == 0 && row.used_tokens.is_none();
+        if before.peek().is_some() && before.all(is_idle) {
+            *kind = BriefKind::First;
+        }
+    }
+    notice
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -146,6 +184,53 @@ mod tests {
         let lines: Vec<String> =
             samples::updates().iter().take(12).flat_map(|update| plain.lines(update, &place)).collect();
         insta::assert_snapshot!(lines.join("\n").replace('\x1b', "^"));
+    }
+
+    #[test]
+    fn a_context_waits_for_the_size_of_its_window() {
+        let place = samples::place();
+        let mut plain = Plain::new(Look::bare(120));
+        let update =
+            |notices: Vec<Notice>| Update { at: UnixMs(0), notices, view: samples::running(), bell: false };
+        let unknown = || {
+            let mut notice = samples::turn("s4", 1, 10_500);
+            if let Notice::Turn { occupancy, .. } = &mut notice {
+                occupancy.window_tokens = None;
+            }
+            notice
+        };
+        let said =
+            || Notice::Said { phase: "build".into(), session: "s4".into(), text: "It is done.".into() };
+        plain.lines(&update(vec![]), &place);
+        assert_eq!(plain.lines(&update(vec![unknown()]), &place), [""; 0]);
+        let known = plain.lines(&update(vec![samples::turn("s4", 1, 2_000)]), &place);
+        assert!(known.len() == 1 && known[0].contains("25%"), "{known:?}");
+        let mut plain = Plain::new(Look::bare(120));
+        plain.lines(&update(vec![]), &place);
+        let ended = plain.lines(&update(vec![unknown(), said(), unknown(), said()]), &place);
+        assert_eq!(ended.len(), 3, "{ended:?}");
+        assert!(
+            ended[0].contains("of a window of unknown size") && ended[1].contains("It is done."),
+            "{ended:?}"
+        );
+    }
+
+    #[test]
+    fn a_first_prompt_after_agents_that_never_started_is_the_first() {
+        let mut view = samples::running();
+        let phase = view.phases.iter_mut().find(|phase| phase.sessions.len() > 1).unwrap();
+        let id = phase.id.clone();
+        let last = phase.sessions.last().unwrap().id.clone();
+        let notice = Notice::Prompted {
+            phase: id,
+            session: last,
+            kind: BriefKind::Continuing,
+            focus: vec!["printer".into()],
+        };
+        assert_eq!(as_it_began(&notice, &view), notice);
+        let rows = view.phases.iter_mut().flat_map(|phase| &mut phase.sessions);
+        rows.for_each(|row| (row.turns, row.used_tokens) = (0, None));
+        assert!(matches!(as_it_began(&notice, &view), Notice::Prompted { kind: BriefKind::First, .. }));
     }
 
     #[test]

@@ -20,6 +20,11 @@ use super::words;
 use crate::place::Place;
 use crate::task::boxes::Standing;
 
+/// Width of the labels of the sums.
+const LABEL: usize = 11;
+/// Where the line of a session goes on, and that of what it was refused.
+const SESSION_INDENT: usize = 6;
+const REFUSED_INDENT: usize = 8;
 /// Refused commands for which the flag is shown.
 const FLAGS_SHOWN: usize = 3;
 
@@ -64,7 +69,7 @@ pub(crate) fn report(look: &Look, view: &RunView, place: &Place, aside: &Aside) 
         text.push_str(&phase_section(look, phase, view, aside));
     }
     text.push('\n');
-    text.push_str(&totals(view, place, aside));
+    text.extend(totals(view, place, aside).lines().map(|line| labelled(look, line)));
     text.push_str(&next(look, view, place, aside));
     text
 }
@@ -78,7 +83,8 @@ pub(crate) fn is_stopping(view: &RunView, live: Option<bool>) -> bool {
 pub(crate) fn status(look: &Look, view: &RunView, place: &Place, is_stopping: bool) -> String {
     let (word, tone) = words::run(view.status);
     let name = look.paint(Tone::Strong, &view.workflow);
-    let mut text = format!("{name}  {}  {}\n{}\n\n", view.run, look.paint(tone, word), view.goal);
+    let (word, goal) = (look.paint(tone, word), look.wrap(&view.goal, 0));
+    let mut text = format!("{name}  {}  {word}\n{goal}\n\n", view.run);
     for assignment in &view.assignments {
         text.push_str(&format!(
             "experiment {}: arm {} (component {})\n\n",
@@ -181,9 +187,10 @@ fn phase_section(look: &Look, phase: &PhaseRow, view: &RunView, aside: &Aside) -
         text.push('\n');
     }
     for session in &phase.sessions {
-        text.push_str(&session_line(session, phase.continuations, run));
+        text.push_str(&session_line(look, session, phase.continuations, run));
         for refusal in &session.refused {
-            text.push_str(&format!("      not allowed by its {}: to {refusal}\n", refusal.by()));
+            let line = format!("not allowed by its {}: to {refusal}", refusal.by());
+            text.push_str(&format!("      {}\n", look.wrap(&line, REFUSED_INDENT)));
         }
     }
     if let Some(passed) = phase.verified {
@@ -198,7 +205,8 @@ fn phase_section(look: &Look, phase: &PhaseRow, view: &RunView, aside: &Aside) -
     }
     // Of one session, its line says it.
     if phase.sessions.len() != 1 && phase.billed.tokens() > 0 {
-        text.push_str(&format!("  billed    {}\n", words::billed_of(&phase.billed, &phase.sessions)));
+        let billed = words::billed_of(&phase.billed, &phase.sessions);
+        text.push_str(&format!("  billed    {}\n", look.wrap(&billed, LABEL + 1)));
     }
     for commit in &phase.commits {
         text.push_str(&format!("  commit    {}\n", words::committed(commit)));
@@ -220,7 +228,7 @@ fn phase_section(look: &Look, phase: &PhaseRow, view: &RunView, aside: &Aside) -
 }
 
 /// "  s4  continuation 1 of 3  rehearsal  completed  9 turns, context 61% (4.9k of 8.0k), 31.0k tokens".
-fn session_line(session: &SessionRow, continuations: u32, run: RunStatus) -> String {
+fn session_line(look: &Look, session: &SessionRow, continuations: u32, run: RunStatus) -> String {
     let place = match session.continuation {
         0 => String::new(),
         k => format!("  continuation {k} of {continuations}"),
@@ -228,16 +236,28 @@ fn session_line(session: &SessionRow, continuations: u32, run: RunStatus) -> Str
     let ending = match session.ending.as_str() {
         "" if run == RunStatus::Ended(Ending::Interrupted) => "interrupted",
         "" => "working",
+        "lost with the host" => "cut off when Baton was killed",
         ending => ending,
     };
-    format!(
-        "  {}  {}{place}  {ending}  {}, {}, {}\n",
+    let line = format!(
+        "{}  {}{place}  {ending}  {}, {}, {}",
         session.id,
         session.agent,
         words::count(session.turns, "turn"),
         words::context_in_full(session.used_tokens, session.window_tokens, session.source),
         words::billed(&session.billed),
-    )
+    );
+    format!("  {}\n", look.wrap(&line, SESSION_INDENT))
+}
+
+/// A line of the sums, broken beside its label; paths and what is typed stay whole.
+fn labelled(look: &Look, line: &str) -> String {
+    let is_copied =
+        ["Workspace ", "baton ", "git worktree ", "--allow "].iter().any(|part| line.contains(part));
+    match line.split_at_checked(LABEL) {
+        Some((label, rest)) if !is_copied => format!("{label}{}\n", look.wrap(rest, LABEL)),
+        _ => format!("{line}\n"),
+    }
 }
 
 fn totals(view: &RunView, place: &Place, aside: &Aside) -> String {
@@ -490,6 +510,38 @@ mod tests {
         let view = RunView { status: RunStatus::Ended(Ending::Interrupted), ..samples::running() };
         let text = report(&Look::bare(100), &view, &samples::place(), &Aside::default());
         assert!(text.contains("Next       baton resume r-7f --state-dir /srv/state\n"), "{text}");
+    }
+
+    #[test]
+    fn a_narrow_terminal_breaks_the_report_at_blanks() {
+        let mut view = samples::finished();
+        view.goal =
+            "A calculator in POSIX shell that reads a line, and says what it comes to, or why it cannot."
+                .into();
+        let session = view.phases.iter_mut().flat_map(|phase| &mut phase.sessions).next().unwrap();
+        session.ending = "lost with the host".into();
+        let look = Look { wrap: true, ..Look::bare(60) };
+        let text = report(&look, &view, &samples::place(), &Aside::default());
+        let long: Vec<&str> = text.lines().filter(|line| line.chars().count() > 60).collect();
+        let is_typed = |line: &&str| ["baton ", "handoff ", "/"].iter().any(|part| line.contains(part));
+        assert!(long.iter().all(is_typed), "{long:#?}");
+        let joined = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(joined.contains("cut off when Baton was killed"), "{text}");
+    }
+
+    #[test]
+    fn a_ceiling_of_cost_is_said_to_miss_what_has_no_price() {
+        let mut view = samples::finished();
+        view.billed.cost_microusd = Some(280_000);
+        let session = view.phases.iter_mut().flat_map(|phase| &mut phase.sessions).next().unwrap();
+        session.billed.cost_microusd = None;
+        let said = |has_cost_ceiling| {
+            let aside = Aside { has_cost_ceiling, ..Aside::default() };
+            report(&Look::bare(100), &view, &samples::place(), &aside)
+        };
+        assert!(said(true).contains("tokens, at least $0.28 ("), "{}", said(true));
+        assert!(said(true).contains("`cost_usd` does not count tokens without a price"), "{}", said(true));
+        assert!(!said(false).contains("cost_usd"), "{}", said(false));
     }
 
     #[test]

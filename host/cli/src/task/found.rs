@@ -15,9 +15,6 @@ use crate::exit::Usage;
 pub(crate) const NO_CHECK: &str =
     "no command that checks the work was found: --check names one, else the agent's report is enough";
 
-/// Names of a folder that are looked at.
-const ENTRIES_MAX: usize = 10_000;
-
 /// Agents in the order in which they are taken where nobody names one.
 const AGENTS: [&str; 4] = ["claude", "codex", "acp:opencode acp", "acp:gemini --acp"];
 /// Files that people write a plan into, the likeliest first.
@@ -25,6 +22,8 @@ const PLANS: [&str; 8] =
     ["PLAN.md", "plan.md", "TODO.md", "todo.md", "TASKS.md", "ROADMAP.md", "docs/PLAN.md", "docs/plan.md"];
 /// A file of a project that is larger than this is not one that people write.
 const FILE_BYTES_MAX: u64 = 1 << 20;
+/// Entries of a folder that are looked at.
+const ENTRIES_MAX: usize = 10_000;
 
 /// The agents that are installed, the first one first.
 pub(crate) fn agents() -> Vec<AgentKind> {
@@ -106,8 +105,11 @@ pub(crate) fn check(folder: &Path) -> Option<String> {
     {
         return Some("python3 -m pytest -q".to_owned());
     }
-    if has("pyproject.toml") || has("setup.py") || has_python_tests(folder) {
+    if has("pyproject.toml") || has("setup.py") {
         return Some("python3 -m unittest -q".to_owned());
+    }
+    if let Some(found) = of_python_files(folder, &read) {
+        return Some(found);
     }
     let others = [
         ("mix.exs", "mix test"),
@@ -120,12 +122,24 @@ pub(crate) fn check(folder: &Path) -> Option<String> {
     others.into_iter().find(|(name, _)| has(name)).map(|(_, command)| command.to_owned())
 }
 
-/// Whether tests in Python stand beside the sources.
-fn has_python_tests(folder: &Path) -> bool {
-    let Ok(entries) = fs::read_dir(folder) else { return false };
-    let mut names =
-        entries.flatten().take(ENTRIES_MAX).filter_map(|entry| entry.file_name().into_string().ok());
-    names.any(|name| name.ends_with(".py") && (name.starts_with("test_") || name.ends_with("_test.py")))
+/// Tests of Python beside the sources, with nothing else that tells how they run.
+fn of_python_files(folder: &Path, read: &dyn Fn(&str) -> Option<String>) -> Option<String> {
+    let entries = fs::read_dir(folder).ok()?.take(ENTRIES_MAX).flatten();
+    let mut names: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    names.sort_unstable();
+    let command = |name: &String| {
+        let stem = name.strip_suffix(".py")?;
+        let (begins, ends) = (stem.starts_with("test_"), stem.ends_with("_test"));
+        let text = (begins || ends).then(|| read(name)).flatten()?;
+        Some(match (text.contains("pytest"), text.contains("unittest")) {
+            (true, _) => "python3 -m pytest -q",
+            (false, true) if begins => "python3 -m unittest -q",
+            (false, true) => "python3 -m unittest discover -q -p '*_test.py'",
+            // Functions alone: which runner they are for is not known.
+            (false, false) => return None,
+        })
+    };
+    names.iter().find_map(command).map(str::to_owned)
 }
 
 #[cfg(test)]
@@ -136,8 +150,6 @@ mod tests {
     fn the_tests_of_a_project_are_found_by_its_files() {
         let cases = [
             ("Cargo.toml", "[package]\n", Some("cargo test")),
-            ("test_calc.py", "", Some("python3 -m unittest -q")),
-            ("calc_test.py", "", Some("python3 -m unittest -q")),
             ("contest.py", "", None),
             ("Cargo.toml", "[workspace]\n", Some("cargo test --workspace")),
             ("package.json", r#"{"scripts":{"test":"vitest"}}"#, Some("npm test")),
@@ -146,6 +158,11 @@ mod tests {
             ("Makefile", "all: x\ntest: x\n\tsh t\n", Some("make test")),
             ("Makefile", "all: test\n", None),
             ("pyproject.toml", "[tool.pytest.ini_options]\n", Some("python3 -m pytest -q")),
+            ("test_calc.py", "import unittest\n", Some("python3 -m unittest -q")),
+            ("calc_test.py", "import unittest\n", Some("python3 -m unittest discover -q -p '*_test.py'")),
+            ("test_calc.py", "import pytest\n", Some("python3 -m pytest -q")),
+            ("test_calc.py", "print(1)\n", None),
+            ("latest.py", "import unittest\n", None),
             ("go.mod", "module x\n", Some("go test ./...")),
             ("notes.txt", "", None),
         ];

@@ -162,6 +162,11 @@ fn paths_and_setup_arrive_and_the_default_says_nothing() {
 
 #[test]
 fn an_agent_says_where_it_is_named() {
+    let found = parse(&with("", ""), "w.toml", "/").unwrap().with_agent_found(&AgentKind::Claude);
+    assert_eq!(
+        found.agent_place(&found.phases[0]),
+        "Baton, which chose claude because it is installed; `--agent NAME` takes another"
+    );
     let place = |top: &str, phase: usize| {
         let workflow = parse(&with(top, "[[phases]]\nid = \"two\"\nagent = \"codex\"\nobjectives = [{ id = \"x\", description = \"x\" }]"), "w.toml", "/").unwrap();
         let named = workflow.agent_place(&workflow.phases[phase]);
@@ -295,6 +300,14 @@ fn wrong_types_and_bounds_are_refused_in_plain_words() {
 fn missing_and_empty_things_are_named() {
     insta::assert_snapshot!(refused("name = \"\"\n[[phases]]\nid = \"a\"\nobjectives = []\n[[phases]]\n"));
     insta::assert_snapshot!(refused("name = \"a\"\ngoal = \"  \"\nphases = []\n"));
+}
+
+#[test]
+fn a_name_that_is_nearly_right_is_said_to_be_meant_and_not_to_be_missing() {
+    let near = refused("name = \"a\"\n[[phase]]\nid = \"a\"\ndo = [\"x\"]\n");
+    assert!(near.contains("did you mean `phases`?") && !near.contains("is missing"), "{near}");
+    let cost = refused(&with("[limits]\ncost = 10", ""));
+    assert!(cost.contains("did you mean `cost_usd`?"), "{cost}");
 }
 
 /// Bad input: an unknown phase in `depends_on`.

@@ -34,8 +34,8 @@ pub(crate) const SPLIT_FAN_OUT_MAX: usize = super::OBJECTIVES_MAX;
 #[schemars(extend("x-instead" = {
     "timeout": "wall_time = \"2h\"",
     "time": "wall_time = \"2h\"",
-    "cost": "cost_usd = 10.0",
-    "budget": "cost_usd = 10.0",
+    "cost": "did you mean `cost_usd`? In US dollars: cost_usd = 10.0",
+    "budget": "did you mean `cost_usd`? In US dollars: cost_usd = 10.0",
     "max_turns": "[roles.executor], and below it max_turns = 200",
     "turns": "[roles.executor], and below it max_turns = 200",
 }))]
