@@ -63,6 +63,9 @@ impl<'w> Reader<'w> {
             Some(home) => AcceptedLinks::noted_or_of(&home.links, &repository).ok()?,
             None => AcceptedLinks::of(&repository),
         };
+        if home.is_some_and(|home| home.repository.is_none()) {
+            links.expect_same(&repository).ok()?;
+        }
         let view = GitView::hold(folder, &repository, &links).await.ok()?;
         Some(Self { workspace, view, _passing: passing })
     }

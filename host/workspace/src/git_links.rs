@@ -85,6 +85,24 @@ impl AcceptedLinks {
         hold_file(file, &serde_json::to_vec(self)?)
     }
 
+    /// Refuses a repository of the workspace that is not the one of the start: an agent can have led git to another one. One that
+    /// appeared since then lies in the workspace itself.
+    pub(crate) fn expect_same(&self, repository: &Repository) -> io::Result<()> {
+        let Repository { top, common_dir: now, .. } = repository;
+        let is_same = match &self.common_dir {
+            Some(noted) => noted == now,
+            None => now.starts_with(top.canonicalize()?),
+        };
+        match is_same {
+            true => Ok(()),
+            false => Err(io::Error::other(MovedRepository {
+                top: top.clone(),
+                now: now.clone(),
+                noted: self.common_dir.clone(),
+            })),
+        }
+    }
+
     /// Refuses what leads git out of a repository and is not accepted.
     pub(crate) fn expect(&self, repository: &Repository) -> io::Result<()> {
         let Repository { git_dir, common_dir, .. } = repository;
@@ -189,6 +207,22 @@ fn expect_no_link(folder: &Path, entry: &fs::DirEntry, depth: u32, left: &mut u3
 #[derive(Debug, thiserror::Error)]
 #[error("{} is a link that was not there when the run began, and git would follow it: remove it", .0.display())]
 pub(crate) struct RefusedLink(PathBuf);
+
+/// The files of git say that the repository lies elsewhere than when the run began.
+#[derive(Debug, thiserror::Error)]
+#[error("git in {} leads to {} now{}: put its `.git` back as it was", .top.display(), .now.display(), before(.noted.as_deref()))]
+struct MovedRepository {
+    top: PathBuf,
+    now: PathBuf,
+    noted: Option<PathBuf>,
+}
+
+fn before(noted: Option<&Path>) -> String {
+    match noted {
+        Some(noted) => format!(", and led to {} when the run began", noted.display()),
+        None => ", and there was no repository when the run began".to_owned(),
+    }
+}
 
 fn is_a_link(path: &Path) -> io::Error {
     io::Error::other(RefusedLink(path.to_owned()))
@@ -320,6 +354,28 @@ mod tests {
         fs::remove_file(&alternates).unwrap();
         symlink(place.folder.path().join("token"), &alternates).unwrap();
         assert!(refused(&noted, &repository).unwrap().contains("is a link"));
+    }
+
+    #[test]
+    fn a_repository_that_leads_elsewhere_than_at_the_start_is_refused() {
+        // N6
+        let place = Place::new();
+        let refused = |links: &AcceptedLinks, repository: &Repository| {
+            links.expect_same(repository).map_err(|error| error.to_string()).err()
+        };
+        let at_start = AcceptedLinks::of(&place.repository(&place.common));
+        assert_eq!(refused(&at_start, &place.repository(&place.common)), None);
+        let elsewhere = tempfile::tempdir().unwrap();
+        let common_dir = elsewhere.path().canonicalize().unwrap().join(".git");
+        fs::create_dir_all(&common_dir).unwrap();
+        let moved = Repository { common_dir: common_dir.clone(), ..place.repository(&place.common) };
+        let why = refused(&at_start, &moved).unwrap();
+        assert!(why.contains(&format!("leads to {} now", common_dir.display())), "{why}");
+        assert!(why.contains(&format!("led to {} when", place.common.display())), "{why}");
+        // Where there was none, one in the folder is the work of the run, and one elsewhere is not.
+        let none = AcceptedLinks::default();
+        assert_eq!(refused(&none, &place.repository(&place.common)), None);
+        assert!(refused(&none, &moved).unwrap().contains("there was no repository"));
     }
 
     #[test]

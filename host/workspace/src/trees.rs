@@ -432,6 +432,9 @@ impl Trees {
             }
         };
         let links = self.links(repository)?;
+        if tree.is_workspace() {
+            links.expect_same(repository).map_err(|source| TreeError::Link { source })?;
+        }
         GitView::hold(&path, repository, &links).await.map_err(failed)
     }
 
