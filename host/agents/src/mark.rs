@@ -14,6 +14,10 @@ use crate::proc::{self, Proc};
 pub(crate) const MARK: &str = "BATON_SESSION_MARK";
 /// In the environment of what the host itself starts (a verification, a notification), which may leave a daemon behind on purpose.
 const OF_HOST: &str = "BATON_COMMAND";
+/// Processes above one another; ids that are recycled meanwhile could make a ring.
+const DEPTH_MAX: u32 = 4096;
+/// How often the processes above one are looked at, where some of them end meanwhile.
+const WAYS_UP: u32 = 100;
 /// Hex digits of the mark.
 const DIGITS: usize = 32;
 
@@ -47,35 +51,55 @@ pub enum StartedBy {
 /// Whether a process was started by an agent, of this host or another: it or one above it carries the mark of a session, or came to this
 /// host from a guard that is gone. What this host itself was started in does not count.
 pub fn started_by(pid: u32) -> StartedBy {
+    match cfg!(target_os = "linux") {
+        true => starter(pid, proc::look),
+        // Nothing can be told.
+        false => StartedBy::Nobody,
+    }
+}
+
+/// The same with what is known of processes.
+fn starter(pid: u32, look: impl Fn(u32) -> Option<Proc>) -> StartedBy {
+    // What ends on the way up leaves its children to a process above it, so the way is another one then. A person's processes wait for
+    // the answer, and do not end.
+    for _ in 0..WAYS_UP {
+        if let Some(known) = way_up(pid, &look) {
+            return known;
+        }
+    }
+    StartedBy::Agent(None)
+}
+
+/// What the processes above this one say; nothing if one of them ended meanwhile.
+fn way_up(pid: u32, look: impl Fn(u32) -> Option<Proc>) -> Option<StartedBy> {
     let own = std::process::id();
     let own_mark = std::env::var_os(MARK).map(std::ffi::OsString::into_encoded_bytes);
     let mut next = pid;
-    // No tree of processes is deeper; ids that are recycled meanwhile could make a ring.
-    for _ in 0..4096 {
+    for _ in 0..DEPTH_MAX {
         if next <= 1 || next == own {
-            return StartedBy::Nobody;
+            return Some(StartedBy::Nobody);
         }
-        let Some(process) = proc::look(next) else {
-            // Gone since it asked. A person waits for the answer.
-            let is_gone = next == pid && cfg!(target_os = "linux");
-            return if is_gone { StartedBy::Agent(None) } else { StartedBy::Nobody };
-        };
+        let process = look(next)?;
         let mark = variable(next, MARK);
         if let Some(mark) = mark.filter(|mark| Some(mark) != own_mark.as_ref()) {
-            return StartedBy::Agent(String::from_utf8(mark).ok());
+            return Some(StartedBy::Agent(String::from_utf8(mark).ok()));
         }
         if is_adopted(&process) {
-            return StartedBy::Agent(None);
+            return Some(StartedBy::Agent(None));
+        }
+        // One that ended after it was looked at has other children by now than it had.
+        if look(next).is_none_or(|now| now.parent != process.parent || now.ended) {
+            return None;
         }
         next = process.parent;
     }
-    StartedBy::Agent(None)
+    Some(StartedBy::Agent(None))
 }
 
 /// Whether this process, or one above it, carries one of these marks.
 pub fn is_marked(marks: &[String]) -> bool {
     let mut next = std::process::id();
-    for _ in 0..4096 {
+    for _ in 0..DEPTH_MAX {
         if variable(next, MARK)
             .and_then(|mark| String::from_utf8(mark).ok())
             .is_some_and(|mark| marks.contains(&mark))
@@ -136,9 +160,40 @@ fn variable(pid: u32, name: &str) -> Option<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
     use std::process::Command;
 
     use super::*;
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_process_above_that_ends_meanwhile_makes_nobody_of_no_agent() {
+        // N6: the parent dies between two looks, and the child belongs to the one above it from then on.
+        let mark = of(Path::new("/a/session"));
+        let mut marked = Command::new("sleep").arg("600").env(MARK, &mark).spawn().unwrap();
+        while variable(marked.id(), MARK).is_none() {
+            std::thread::yield_now();
+        }
+        let guard = proc::look(marked.id()).unwrap();
+        let (asks, between) = (u32::MAX - 1, u32::MAX - 2);
+        let at = |pid, parent| Proc { pid, parent, ..guard };
+        let ended = Cell::new(false);
+        let dies = |pid| match pid {
+            _ if pid == asks && ended.get() => Some(at(asks, guard.pid)),
+            _ if pid == asks => Some(at(asks, between)),
+            _ if pid == between => {
+                ended.set(true);
+                None
+            }
+            pid => proc::look(pid),
+        };
+        assert_eq!(starter(asks, dies), StartedBy::Agent(Some(mark.clone())));
+        // One that ends again and again is no person's.
+        let always = |pid| (pid == asks).then(|| at(asks, between));
+        assert_eq!(starter(asks, always), StartedBy::Agent(None));
+        assert_eq!(end(&[mark], false), 1);
+        assert!(!marked.wait().unwrap().success());
+    }
 
     #[test]
     fn a_process_is_known_by_its_mark_and_ended() {
