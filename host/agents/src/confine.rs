@@ -1,6 +1,8 @@
 //! What a boundary needs to know of an agent: its program, its settings, what of its tree must stay as it is. And what is
 //! refused in a boundary, among the agent's other events.
 
+mod named;
+
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Component, Path, PathBuf};
@@ -13,6 +15,7 @@ use baton_sandbox::{Beside, Boundary, Refused, Remaining, Settings, Wanted, foun
 use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 
+use self::named::named_by_settings;
 use crate::launch::{DriverEvent, SpawnError};
 use crate::program;
 
@@ -82,8 +85,6 @@ const PLAIN: [&str; 12] = [
     ".git/reftable",
     ".git/shallow",
 ];
-/// The settings of a repository are not larger.
-const MAX_SETTINGS_BYTES: u64 = 1 << 20;
 /// The folder of Baton's, in which agents report.
 const OWN: &str = ".baton";
 /// Packages of programs that are installed with npm.
@@ -324,38 +325,6 @@ impl<'a> Ground<'a> {
         }
         Vec::new()
     }
-}
-
-/// What the settings of a repository name in its tree, and git runs or reads: the folder of hooks, more settings, and the `.git` of each
-/// submodule.
-fn named_by_settings(tree: &Path) -> Vec<PathBuf> {
-    let dot_git = tree.join(".git");
-    let values = |file: &Path, wanted: fn(&str) -> bool| {
-        let is_small = file.metadata().is_ok_and(|meta| meta.is_file() && meta.len() <= MAX_SETTINGS_BYTES);
-        let text = is_small.then(|| std::fs::read_to_string(file).ok()).flatten().unwrap_or_default();
-        let setting = |line: &str| {
-            // A section may stand on the same line.
-            let line = line.rsplit_once(']').map_or(line, |(_, rest)| rest);
-            let (key, value) = line.split_once('=')?;
-            wanted(&key.trim().to_lowercase()).then(|| PathBuf::from(value.trim().trim_matches('"')))
-        };
-        text.lines().filter_map(setting).collect::<Vec<_>>()
-    };
-    let settings = dot_git.join("config");
-    let hooks = values(&settings, |key| key == "hookspath").into_iter().flat_map(|folder| {
-        // Husky keeps there what runs the hooks above it.
-        let above = folder.file_name().is_some_and(|name| name == "_").then(|| folder.with_file_name(""));
-        [Some(tree.join(folder)), above.map(|above| tree.join(above))].into_iter().flatten()
-    });
-    let included = values(&settings, |key| key == "path").into_iter().map(|file| dot_git.join(file));
-    let submodules = values(&tree.join(".gitmodules"), |key| key == "path");
-    let submodules = submodules.into_iter().map(|folder| tree.join(folder).join(".git"));
-    let within = |path: PathBuf| {
-        let folder = path.parent()?.canonicalize().ok()?;
-        let within = folder.join(path.file_name()?).strip_prefix(tree).ok()?.to_owned();
-        (!within.as_os_str().is_empty() && path.symlink_metadata().is_ok()).then_some(within)
-    };
-    hooks.chain(included).chain(submodules).filter_map(within).collect()
 }
 
 /// Makes a folder below another one, through no link.

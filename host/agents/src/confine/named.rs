@@ -1,0 +1,152 @@
+//! What the settings of git name in a work tree, and git runs or reads: the folder of hooks, more settings, and the `.git` of each
+//! submodule. Git itself is asked for the settings, so that whatever it follows (includes of includes, continued lines, settings of the
+//! user) is followed here.
+
+use std::ffi::OsStr;
+use std::io::Read as _;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Component, Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
+
+/// Git reads its settings in milliseconds. One that does not end by then waits for a pipe.
+const LIMIT: Duration = Duration::from_secs(10);
+/// Settings that are longer are not read to their end.
+const MAX_SETTINGS_BYTES: u64 = 4 << 20;
+
+/// A setting, and the file that it stands in.
+#[derive(Debug)]
+struct Setting {
+    file: PathBuf,
+    /// In small letters, but for its middle part.
+    key: String,
+    value: PathBuf,
+}
+
+/// Paths from the tree, also of what is not there: who makes it has others run it.
+pub(super) fn named_by_settings(tree: &Path) -> Vec<PathBuf> {
+    let settings = listed(tree, &["--includes"]);
+    let hooks = settings.iter().filter(|setting| setting.key == "core.hookspath").flat_map(|setting| {
+        let folder = &at(tree, &setting.value);
+        // Husky keeps there what runs the hooks above it.
+        let above = folder.file_name().is_some_and(|name| name == "_").then(|| folder.with_file_name(""));
+        [Some(folder.clone()), above].into_iter().flatten()
+    });
+    // Some that are included only on another branch are read as well.
+    let conditional = settings.iter().filter(|setting| {
+        setting.key == "include.path"
+            || setting.key.starts_with("includeif.") && setting.key.ends_with(".path")
+    });
+    let conditional = conditional.map(|setting| at(setting.file.parent().unwrap_or(tree), &setting.value));
+    let included = settings.iter().map(|setting| setting.file.clone());
+    let of_submodules = listed(tree, &["--file", ".gitmodules"]);
+    let is_place =
+        |setting: &&Setting| setting.key.starts_with("submodule.") && setting.key.ends_with(".path");
+    let submodules =
+        of_submodules.iter().filter(is_place).map(|setting| at(tree, &setting.value).join(".git"));
+    let within = |path: PathBuf| {
+        let (folder, name) = (path.parent()?, path.file_name()?);
+        let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+        let within = folder.join(name).strip_prefix(tree).ok()?.to_owned();
+        within.components().all(|part| matches!(part, Component::Normal(_))).then_some(within)
+    };
+    hooks.chain(conditional).chain(included).chain(submodules).filter_map(within).collect()
+}
+
+/// A path in a setting, which may begin in the home of the user.
+fn at(folder: &Path, value: &Path) -> PathBuf {
+    match (value.strip_prefix("~"), std::env::home_dir()) {
+        (Ok(rest), Some(home)) => home.join(rest),
+        _ => folder.join(value),
+    }
+}
+
+/// What git says that its settings are; nothing where it is not installed, or does not answer.
+fn listed(tree: &Path, of: &[&str]) -> Vec<Setting> {
+    let inherited = ["PATH", "HOME", "XDG_CONFIG_HOME"];
+    let inherited = inherited.into_iter().filter_map(|name| Some((name, std::env::var_os(name)?)));
+    let git = Command::new("git")
+        .args(["config", "--null", "--list", "--show-origin"])
+        .args(of)
+        .current_dir(tree)
+        .env_clear()
+        .envs(inherited)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn();
+    let Ok(mut git) = git else { return Vec::new() };
+    let (said, says) = mpsc::channel();
+    let answer = git.stdout.take();
+    std::thread::spawn(move || {
+        let mut text = Vec::new();
+        // What was read until then is taken.
+        let _ = answer.map(|answer| answer.take(MAX_SETTINGS_BYTES).read_to_end(&mut text));
+        let _ = said.send(text);
+    });
+    let text = says.recv_timeout(LIMIT).unwrap_or_default();
+    // It has ended, or waits for what will not come.
+    let _ = git.kill();
+    let _ = git.wait();
+    settings(tree, &text)
+}
+
+/// Records of a place, a null byte, a name, a line feed, a value, a null byte; a name alone is a yes.
+fn settings(tree: &Path, text: &[u8]) -> Vec<Setting> {
+    let path = |bytes: &[u8]| PathBuf::from(OsStr::from_bytes(bytes));
+    let mut fields = text.split(|byte| *byte == 0);
+    let mut found = Vec::new();
+    while let (Some(origin), Some(setting)) = (fields.next(), fields.next()) {
+        let mut parts = setting.splitn(2, |byte| *byte == b'\n');
+        let key = String::from_utf8_lossy(parts.next().unwrap_or_default()).into_owned();
+        if let (Some(file), Some(value)) = (origin.strip_prefix(b"file:"), parts.next()) {
+            found.push(Setting { file: tree.join(path(file)), key, value: path(value) });
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn whatever_git_follows_is_found() {
+        // N6
+        let place = tempfile::tempdir().unwrap();
+        let tree = place.path().canonicalize().unwrap();
+        let made = Command::new("git").args(["init", "-q"]).current_dir(&tree).status();
+        assert!(made.unwrap().success());
+        let write = |name: &str, text: &str| {
+            fs::create_dir_all(tree.join(name).parent().unwrap()).unwrap();
+            fs::write(tree.join(name), text).unwrap();
+        };
+        let config = fs::read_to_string(tree.join(".git/config")).unwrap();
+        write(
+            ".git/config",
+            &format!(
+                "{config}[include]\n\tpath = ../team/one.ini ; of the team\n[includeIf \"onbranch:other\"] path = \\\n../other.ini\n"
+            ),
+        );
+        write("team/one.ini", "[include]\n\tpath = \"two.ini\"\n");
+        write("team/two.ini", "[core]\n\thooksPath = .husky/_ # hooks\n");
+        write(".husky/_/pre-commit", "");
+        write(".gitmodules", "[submodule \"s\"]\n\tpath = \"vendor/s\" ; here\n");
+        write("vendor/s/.git", "gitdir: ../../.git/modules/s\n");
+        let named = named_by_settings(&tree);
+        for expected in [
+            ".husky/_",
+            ".husky",
+            "team/one.ini",
+            "team/two.ini",
+            "other.ini",
+            "vendor/s/.git",
+            ".git/config",
+        ] {
+            assert!(named.contains(&PathBuf::from(expected)), "{expected}: {named:?}");
+        }
+    }
+}
