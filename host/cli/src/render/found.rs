@@ -108,7 +108,7 @@ impl Found<'_> {
         for question in &view.questions {
             let about = question.phase.as_ref().map(|phase| format!(" about {phase}")).unwrap_or_default();
             let head = look.paint(Tone::Warn, &format!("question {}{about}", question.id));
-            lines.push(format!("  {head}: {}", look.wrap(&question.text, 4)));
+            lines.push(format!("  {head}: {}", look.wrap(&words::in_a_line(&question.text), 4)));
         }
         if self.changed {
             lines.push(

@@ -11,6 +11,7 @@ use similar::{ChangeTag, TextDiff};
 
 use crate::render::look::{Look, Tone};
 use crate::render::record;
+use crate::render::words::in_a_line;
 
 /// "stale: 7 commits since, another branch".
 fn age(found: &Inspection, review: &Review) -> String {
@@ -41,7 +42,7 @@ fn findings(review: &ReviewRow) -> String {
         .iter()
         .map(|finding| {
             let line = finding.line.map(|line| format!("line {line}: ")).unwrap_or_default();
-            format!("  -{:<4}{line}{}\n", finding.cost, finding.text)
+            format!("  -{:<4}{line}{}\n", finding.cost, in_a_line(&finding.text))
         })
         .collect()
 }

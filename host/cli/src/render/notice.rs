@@ -13,7 +13,7 @@ use baton_runtime::core::{PhaseId, SessionId};
 
 use super::look::{Look, Tone};
 use super::words::{
-    COMMIT_DIGITS, bytes, choices, committed, context_in_full, count, list, source, tokens, turns,
+    COMMIT_DIGITS, bytes, choices, committed, context_in_full, count, in_a_line, list, source, tokens, turns,
 };
 use crate::place::Place;
 
@@ -355,6 +355,8 @@ pub(crate) fn say(notice: &Notice, run: &str, place: &Place, look: &Look) -> Sai
         },
     };
     let (phase, session) = about(notice);
+    // Whatever a policy or an agent said, it begins no line.
+    let (text, more) = (in_a_line(&text), more.iter().map(|line| in_a_line(line)).collect());
     Said { phase, session, word, tone, text, more }
 }
 

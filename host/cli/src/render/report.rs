@@ -16,7 +16,7 @@ use super::import;
 use super::look::{Look, Tone};
 use super::notice::{Allowing, ONLY_ALL, allowing};
 use super::table::{Ages, table};
-use super::words;
+use super::words::{self, in_a_line};
 use crate::place::Place;
 use crate::task::boxes::Standing;
 
@@ -133,7 +133,7 @@ fn question_section(look: &Look, question: &QuestionRow, view: &RunView, place: 
     let about = question.phase.as_ref().map(|phase| format!(" about {phase}")).unwrap_or_default();
     let head = look.paint(Tone::Warn, &format!("Question {}{about}", question.id));
     let which = which(view, question);
-    let mut text = format!("\n{head}: {}\n", look.wrap(&question.text, 0));
+    let mut text = format!("\n{head}: {}\n", look.wrap(&in_a_line(&question.text), 0));
     for choice in &question.choices {
         let name = choice.name();
         text.push_str(&format!("  baton answer {} {name}{which} --resume{}\n", view.run, place.flags));
@@ -152,7 +152,11 @@ fn which(view: &RunView, question: &QuestionRow) -> String {
 fn phase_section(look: &Look, phase: &PhaseRow, view: &RunView, aside: &Aside) -> String {
     let run = view.status;
     let (word, tone) = words::phase(phase, run);
-    let title = if phase.title == phase.id.as_str() { String::new() } else { format!("  {}", phase.title) };
+    let title = if phase.title == phase.id.as_str() {
+        String::new()
+    } else {
+        format!("  {}", in_a_line(&phase.title))
+    };
     let id = look.paint(Tone::Strong, phase.id.as_str());
     let mut text = format!("{id}  {}{}{title}\n", look.paint(tone, &word), words::until(phase, look));
     let parts: Vec<&PhaseRow> = view
@@ -189,7 +193,7 @@ fn phase_section(look: &Look, phase: &PhaseRow, view: &RunView, aside: &Aside) -
     for session in &phase.sessions {
         text.push_str(&session_line(look, session, phase.continuations, run));
         for refusal in &session.refused {
-            let line = format!("not allowed by its {}: to {refusal}", refusal.by());
+            let line = in_a_line(&format!("not allowed by its {}: to {refusal}", refusal.by()));
             text.push_str(&format!("      {}\n", look.wrap(&line, REFUSED_INDENT)));
         }
     }

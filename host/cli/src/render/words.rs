@@ -12,6 +12,13 @@ use baton_runtime::core::workflow::{GivenSetting, Layer, SettingValue};
 
 use super::look::{Look, Tone};
 
+/// Words of others in one line: they begin none, so none of them is taken for a line of Baton's own.
+pub(crate) fn in_a_line(text: &str) -> String {
+    text.chars()
+        .map(|c| if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}') { ' ' } else { c })
+        .collect()
+}
+
 /// Enough of a commit to find it.
 pub(crate) const COMMIT_DIGITS: usize = 12;
 

@@ -16,6 +16,7 @@ use super::Run;
 use super::join::Fork;
 use super::phase::{Goal, Inherited, Phase, Reported};
 use super::step::{Pause, Step, Succession};
+use super::summary::one_line;
 use super::turns::MOST_TURNS;
 use super::walk::why_failed;
 
@@ -94,7 +95,8 @@ impl Run {
             let (review, reviewed_by_default) = self.review_of_part(&parent, &objectives);
             let spec = Spec {
                 id: id.clone(),
-                title: part.title.clone(),
+                // It is shown in lines of its own.
+                title: one_line(&part.title),
                 depends_on: Vec::new(),
                 // A part is held to the commands of its own objectives and to its review. The phase's command is about the whole:
                 // it is run once the parts are together.
