@@ -180,6 +180,7 @@ impl Reader<'_> {
 
     /// One question to git; nothing where it fails or does not answer in time.
     async fn ask(&self, arguments: &[&str]) -> Option<Vec<u8>> {
+        self.view.repository.expect_unmoved().ok()?;
         let mut git = Command::from(self.view.git());
         git.args(arguments)
             .current_dir(self.workspace.root())

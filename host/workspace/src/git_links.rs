@@ -95,11 +95,7 @@ impl AcceptedLinks {
         };
         match is_same {
             true => Ok(()),
-            false => Err(io::Error::other(MovedRepository {
-                top: top.clone(),
-                now: now.clone(),
-                noted: self.common_dir.clone(),
-            })),
+            false => Err(moved(repository, now, self.common_dir.as_deref())),
         }
     }
 
@@ -113,6 +109,9 @@ impl AcceptedLinks {
             if is_link(&path) && fs::read_link(&path).ok().as_ref() != accepted.links.get(Path::new(name)) {
                 return Err(is_a_link(&path));
             }
+            if path.metadata().is_ok_and(|meta| !meta.is_file() && !meta.is_dir()) {
+                return Err(is_no_file(&path));
+            }
         }
         let alternates = common_dir.join(ALTERNATES);
         if digest_of(&alternates)? != accepted.alternates {
@@ -124,8 +123,12 @@ impl AcceptedLinks {
         }
         let mut left = MAX_ENTRIES;
         if git_dir == common_dir {
-            if let Some(link) = WRITTEN.map(|name| git_dir.join(name)).iter().find(|path| is_link(path)) {
-                return Err(is_a_link(link));
+            for path in WRITTEN.map(|name| git_dir.join(name)) {
+                match path.symlink_metadata().map(|meta| meta.file_type()) {
+                    Ok(kind) if kind.is_symlink() => return Err(is_a_link(&path)),
+                    Ok(kind) if !kind.is_file() => return Err(is_no_file(&path)),
+                    Ok(_) | Err(_) => {}
+                }
             }
         } else {
             expect_none_below(git_dir, MAX_DEPTH, &mut left)?;
@@ -192,6 +195,9 @@ fn expect_no_link(folder: &Path, entry: &fs::DirEntry, depth: u32, left: &mut u3
     if kind.is_symlink() {
         return Err(is_a_link(&entry.path()));
     }
+    if !kind.is_dir() && !kind.is_file() {
+        return Err(is_no_file(&entry.path()));
+    }
     *left = left.saturating_sub(1);
     if *left == 0 {
         let why = format!("{} has too many entries to be examined", folder.display());
@@ -208,6 +214,11 @@ fn expect_no_link(folder: &Path, entry: &fs::DirEntry, depth: u32, left: &mut u3
 #[error("{} is a link that was not there when the run began, and git would follow it: remove it", .0.display())]
 pub(crate) struct RefusedLink(PathBuf);
 
+/// Git would wait for a pipe without an end.
+fn is_no_file(path: &Path) -> io::Error {
+    io::Error::other(format!("{} is no file, and git would wait for it: remove it", path.display()))
+}
+
 /// The files of git say that the repository lies elsewhere than when the run began.
 #[derive(Debug, thiserror::Error)]
 #[error("git in {} leads to {} now{}: put its `.git` back as it was", .top.display(), .now.display(), before(.noted.as_deref()))]
@@ -215,6 +226,12 @@ struct MovedRepository {
     top: PathBuf,
     now: PathBuf,
     noted: Option<PathBuf>,
+}
+
+/// This repository of a work tree is in another folder now than at first, or than where there was none.
+pub(crate) fn moved(repository: &Repository, now: &Path, noted: Option<&Path>) -> io::Error {
+    let (top, now, noted) = (repository.top.clone(), now.to_owned(), noted.map(Path::to_owned));
+    io::Error::other(MovedRepository { top, now, noted })
 }
 
 fn before(noted: Option<&Path>) -> String {
@@ -309,6 +326,21 @@ mod tests {
             assert!(why.contains("is a link") && why.contains(&link.display().to_string()), "{why}");
             fs::remove_file(link).unwrap();
         }
+    }
+
+    #[test]
+    fn a_pipe_in_the_place_of_what_git_reads_is_refused() {
+        // N6
+        let place = Place::new();
+        let repository = place.repository(&place.common);
+        let links = AcceptedLinks::of(&repository);
+        for name in ["index", "refs/heads/work/one", "logs/HEAD", "shallow"] {
+            let pipe = place.common.join(name);
+            assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+            assert!(refused(&links, &repository).unwrap().contains("is no file"), "{name}");
+            fs::remove_file(pipe).unwrap();
+        }
+        assert_eq!(refused(&links, &repository), None);
     }
 
     #[test]

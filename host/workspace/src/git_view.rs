@@ -13,11 +13,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::git_config::{KeptSettings, arguments, environment};
-use crate::git_links::{AcceptedLinks, without_content};
+use crate::git_links::{AcceptedLinks, moved, without_content};
 
 /// What a repository shares among its work trees, without `config`, `hooks` and `worktrees`. `lfs` is where git-lfs keeps
 /// the contents of large files.
 const SHARED: [&str; 6] = ["info", "lfs", "objects", "packed-refs", "refs", "reftable"];
+/// Where a repository keeps its list of work trees.
+pub(crate) const WORK_TREES: &str = "worktrees";
 /// Commits whose parents the repository does not have. Copied, because git quotes a line that it does not understand.
 const SHALLOW: &str = "shallow";
 /// A repository has fewer of them.
@@ -94,18 +96,19 @@ impl Repository {
         Ok(Self { top: top.to_owned(), git_dir, common_dir })
     }
 
+    /// Refuses a git folder that names another common folder by now: git keeps refs there, whatever its environment says.
+    pub(crate) fn expect_unmoved(&self) -> io::Result<()> {
+        let now = Self::of(&self.top, self.git_dir.clone())?.common_dir;
+        match now == self.common_dir {
+            true => Ok(()),
+            false => Err(moved(self, &now, Some(&self.common_dir))),
+        }
+    }
+
     /// Settings of the repository, and of this work tree alone.
     async fn settings(&self) -> io::Result<KeptSettings> {
         let (shared, own) = (self.common_dir.join("config"), self.git_dir.join("config.worktree"));
         KeptSettings::read(&[&shared, &own]).await
-    }
-
-    /// Git in the work tree of this repository, with its own configuration: only for what runs no command by a name that a
-    /// repository gives it, which is making, listing and removing work trees without their files.
-    pub(crate) fn git(&self) -> Command {
-        let mut git = base(&self.top);
-        git.env("GIT_DIR", &self.git_dir).env("GIT_WORK_TREE", &self.top);
-        git
     }
 }
 
@@ -127,6 +130,9 @@ pub(crate) struct GitView {
     pub(crate) filters: BTreeSet<String>,
 }
 
+/// The HEAD of a folder that stands for a repository: git takes none without one for a repository.
+const NO_HEAD: &[u8] = b"ref: refs/heads/none\n";
+
 /// Names of the tree without files, which every repository knows.
 const EMPTY_TREE: &str = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
 const EMPTY_TREE_SHA256: &str = "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321";
@@ -147,15 +153,35 @@ impl GitView {
         }
         hold_shallow(&folder.join(SHALLOW), &repository.common_dir.join(SHALLOW))?;
         hold_file(&folder.join("config"), &settings.file())?;
+        hold_file(&folder.join("HEAD"), NO_HEAD)?;
         let empty_tree = if settings.is_sha256() { EMPTY_TREE_SHA256 } else { EMPTY_TREE };
         let filters = settings.filters().clone();
         Ok(Self { folder: folder.to_owned(), repository: repository.clone(), empty_tree, filters })
     }
 
+    /// Git for what needs neither index nor HEAD of the work tree. It sees nothing of the git folder there, where an agent may be
+    /// writing now: so nothing in it leads git elsewhere.
+    pub(crate) fn git_of_refs(&self) -> Command {
+        let mut git = base(&self.repository.top);
+        git.env("GIT_DIR", &self.folder).env("GIT_WORK_TREE", &self.repository.top);
+        git
+    }
+
+    /// With the list of work trees as well, for what makes, lists and removes them.
+    pub(crate) fn with_work_trees(self) -> io::Result<Self> {
+        let list = self.repository.common_dir.join(WORK_TREES);
+        match fs::create_dir(&list) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+            _ => hold_link(&self.folder.join(WORK_TREES), &list)?,
+        }
+        Ok(self)
+    }
+
     /// Git in the work tree: it looks for no repository, and knows this one by what the host has put into the folder.
     pub(crate) fn git(&self) -> Command {
-        let mut git = self.repository.git();
-        git.env("GIT_COMMON_DIR", &self.folder);
+        let Repository { top, git_dir, .. } = &self.repository;
+        let mut git = base(top);
+        git.env("GIT_DIR", git_dir).env("GIT_WORK_TREE", top).env("GIT_COMMON_DIR", &self.folder);
         git
     }
 }

@@ -75,6 +75,8 @@ const SLUG_CHARS_MAX: usize = 48;
 
 /// Folders that stand for the repository; neither a run nor a tree has a name that begins with a dot.
 const VIEW: &str = ".view";
+/// The same with the list of work trees.
+const VIEW_WITH_TREES: &str = ".view-trees";
 /// Files that note the user's own links in the repository.
 const LINKS: &str = ".links";
 
@@ -365,12 +367,13 @@ impl Trees {
         format!("refs/baton/{}/{kind}/", self.0.run)
     }
 
-    /// Git for the list of work trees. It sees the repository itself, so nothing there may lead it elsewhere.
-    fn git(&self, repo: &Repo) -> Result<Git, TreeError> {
+    /// Git for the list of work trees.
+    async fn git(&self, repo: &Repo) -> Result<Git, TreeError> {
         let at = &repo.repository;
         let failed = |source| TreeError::File { what: "use", path: at.common_dir.clone(), source };
-        self.links(at)?.expect(at).map_err(failed)?;
-        Ok(Git::of_work_trees(at))
+        let folder = beside(&self.0.folder).join(VIEW_WITH_TREES);
+        let view = GitView::hold(&folder, at, &self.links(at)?).await.map_err(failed)?;
+        Ok(Git::new(view.with_work_trees().map_err(failed)?, Arc::default(), false))
     }
 
     /// The repository that the workspace is a work tree of.

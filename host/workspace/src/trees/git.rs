@@ -14,7 +14,7 @@ use tokio::process::Command;
 
 use super::TreeError;
 use crate::git_links::without_content;
-use crate::git_view::{GitView, Repository};
+use crate::git_view::GitView;
 
 /// Writing a large work tree takes a minute on a slow disk; a git that takes longer than this hangs.
 const LIMIT: Duration = Duration::from_secs(10 * 60);
@@ -36,7 +36,7 @@ const STALE_LOCK: Duration = Duration::from_secs(60);
 /// Nothing is signed, what a merge comes to does not depend on a person's taste, and git does not go into submodules. Filters
 /// and merge drivers of the user's own configuration do run: without them the files would not be the ones that a checkout
 /// gives. Those that the repository names do not (`git_view.rs`).
-const SETTINGS: [&str; 13] = [
+const SETTINGS: [&str; 14] = [
     "core.logAllRefUpdates=false",
     "core.safecrlf=false",
     "core.splitIndex=false",
@@ -49,28 +49,24 @@ const SETTINGS: [&str; 13] = [
     "merge.autoStash=false",
     "submodule.recurse=false",
     "worktree.guessRemote=false",
+    "worktree.useRelativePaths=false",
     "diff.ignoreSubmodules=dirty",
 ];
+
+/// Calls that write what other work trees see as well, and need nothing of this one.
+const WRITES_REFS: [&str; 2] = ["update-ref", "worktree"];
 
 /// Git in one folder.
 #[derive(Clone, Debug)]
 pub(super) struct Git {
     at: PathBuf,
-    sees: Sees,
+    view: GitView,
     /// Another index than the folder's own.
     index: Option<PathBuf>,
     /// Who commits, where the user has told git nothing.
     identity: Arc<[String]>,
     /// Only we and our agents work there.
     is_ours: bool,
-}
-
-/// What git takes for the repository.
-#[derive(Clone, Debug)]
-enum Sees {
-    View(GitView),
-    /// With its own configuration.
-    Repository(Repository),
 }
 
 /// How a call ended.
@@ -91,13 +87,7 @@ impl Git {
     /// In a work tree.
     pub(super) fn new(view: GitView, identity: Arc<[String]>, is_ours: bool) -> Self {
         let at = view.repository.top.clone();
-        Self { at, sees: Sees::View(view), index: None, identity, is_ours }
-    }
-
-    /// For what makes, lists and removes work trees, and touches no file in them.
-    pub(super) fn of_work_trees(repository: &Repository) -> Self {
-        let sees = Sees::Repository(repository.clone());
-        Self { at: repository.top.clone(), sees, index: None, identity: Arc::default(), is_ours: false }
+        Self { at, view, index: None, identity, is_ours }
     }
 
     /// The same, with another index.
@@ -110,10 +100,10 @@ impl Git {
     }
 
     fn command(&self, arguments: &[OsString]) -> Command {
-        let mut git = Command::from(match &self.sees {
-            Sees::View(view) => view.git(),
-            Sees::Repository(repository) => repository.git(),
-        });
+        let writes_refs = arguments.first().is_some_and(|call| WRITES_REFS.iter().any(|name| call == name));
+        // What has a message is written into the reflogs as well, that of HEAD among them.
+        let is_of_refs = writes_refs && !arguments.iter().any(|argument| argument == "-m");
+        let mut git = Command::from(if is_of_refs { self.view.git_of_refs() } else { self.view.git() });
         for setting in SETTINGS.iter().copied().chain(self.identity.iter().map(String::as_str)) {
             git.args(["-c", setting]);
         }
@@ -164,6 +154,8 @@ impl Call<'_> {
 
     async fn attempt(&self) -> Result<Ended, TreeError> {
         let failed = |source| TreeError::NoGit { at: self.git.at.clone(), source };
+        let unmoved = self.git.view.repository.expect_unmoved();
+        unmoved.map_err(|source| TreeError::Link { source })?;
         let mut child = self.git.command(&self.arguments).spawn().map_err(failed)?;
         let mut group = Group { id: child.id(), ends_with_call: self.git.index.is_some() };
         let (input, answer, complaint) = (child.stdin.take(), child.stdout.take(), child.stderr.take());

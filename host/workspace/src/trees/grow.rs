@@ -15,8 +15,8 @@ use crate::Workspace;
 /// Making a tree ready may mean to fetch and build everything once.
 const SETUP_LIMIT: Duration = Duration::from_secs(60 * 60);
 
-/// Makes a work tree without its files: these are checked out by a git that sees nothing of what the repository's
-/// configuration names. Until then it says of itself that it is half made.
+/// Makes a work tree without its files, which are checked out when its `.git` is known to name the repository.
+/// Until then it says of itself that it is half made.
 const ADD: [&str; 7] =
     ["worktree", "add", "-q", "--no-checkout", "--lock", "--reason=initializing", "--no-guess-remote"];
 
@@ -177,7 +177,7 @@ impl Trees {
         if !is_there {
             workspace.git.call(&["update-ref"]).and(format!("refs/heads/{branch}")).and(base).done().await?;
         }
-        let git = self.git(repo)?;
+        let git = self.git(repo).await?;
         git.call(&ADD).and(&folder).and(&branch).done().await?;
         self.keep_link(repo, tree)?;
         let place = self.place(tree).await?;
@@ -193,7 +193,7 @@ impl Trees {
     }
 
     async fn known(&self, repo: &Repo, folder: &Path) -> Result<Known, TreeError> {
-        let listed = self.git(repo)?.call(&["worktree", "list", "--porcelain", "-z"]).bytes().await?;
+        let listed = self.git(repo).await?.call(&["worktree", "list", "--porcelain", "-z"]).bytes().await?;
         let mut known = Known::default();
         let mut is_it = false;
         for line in records(&listed) {
@@ -244,7 +244,7 @@ impl Trees {
 
     /// Git forgets the tree, and the folder goes. Nothing of it is looked at.
     async fn drop_folder(&self, repo: &Repo, folder: &Path) -> Result<(), TreeError> {
-        let git = self.git(repo)?;
+        let git = self.git(repo).await?;
         let remove = || git.call(&["worktree", "remove", "--force", "--force"]).and(folder);
         let ended = remove().ended().await?;
         if folder.symlink_metadata().is_ok() {

@@ -11,7 +11,7 @@ use baton_core::Tree;
 
 use super::grow::{failed, move_away};
 use super::{Repo, TreeError, Trees, fit};
-use crate::git_view::{Repository, hold_file, named_by, read};
+use crate::git_view::{Repository, WORK_TREES, hold_file, named_by, read};
 
 /// Files that keep the `.git` of a tree.
 const MADE: &str = ".made-";
@@ -29,10 +29,14 @@ impl Trees {
         self.0.folder.join(format!("{MADE}{}", fit(tree.as_str())))
     }
 
-    /// Keeps what a tree that was just made says of its repository.
+    /// Has a tree that was just made name its repository, and not the folder that stands for it, and keeps what it says.
     pub(super) fn keep_link(&self, repo: &Repo, tree: &Tree) -> Result<(), TreeError> {
-        let dot_git = self.path_of(tree).join(".git");
-        let link = read(&dot_git).map_err(|source| failed("read", &dot_git, source))?;
+        let top = self.path_of(tree);
+        let dot_git = top.join(".git");
+        let named = read(&dot_git).and_then(|link| named_by(&link, &top));
+        let named = named.map_err(|source| failed("read", &dot_git, source))?;
+        let link = [b"gitdir: ", named.as_os_str().as_encoded_bytes(), b"\n"].concat();
+        hold_file(&dot_git, &link).map_err(|source| failed("write", &dot_git, source))?;
         let kept = self.link_of(tree);
         hold_file(&kept, &link).map_err(|source| failed("write", &kept, source))?;
         let (kept, git_dir) = (self.0.folder.join(REPOSITORY), &repo.repository.git_dir);
@@ -46,7 +50,7 @@ impl Trees {
         let is_folder = top.symlink_metadata().is_ok_and(|meta| meta.is_dir());
         let git_dir = named_by(&read(&self.link_of(tree)).ok()?, &top).ok()?;
         let common_dir = repo.repository.common_dir.clone();
-        let is_in_it = git_dir.parent() == Some(common_dir.join("worktrees").as_path());
+        let is_in_it = git_dir.parent() == Some(common_dir.join(WORK_TREES).as_path());
         (is_folder && is_in_it).then_some(Repository { top, git_dir, common_dir })
     }
 

@@ -74,6 +74,12 @@ fn setting(key: &str, traps: &Traps) -> String {
     match key {
         "alias.*" => section("alias", "status", &value),
         "pager.*" => section("pager", "log", &value),
+        // Hooks by configuration are known to git from 2.54 on.
+        "hook.*.command" => section(
+            "hook \"evil\"",
+            "command",
+            &format!("{value}\n\tevent = reference-transaction\n\tevent = post-checkout"),
+        ),
         "includeIf.*.path" => section("includeIf \"gitdir/i:/**\"", "path", &value),
         // Both are about other tests: the one needs an object that is not there, the other moves every file.
         "extensions.partialClone" | "core.worktree" => String::new(),
@@ -457,6 +463,52 @@ async fn the_workspace_stays_in_the_repository_in_which_its_trees_were_made() {
     fs::remove_file(world.root.join(".git")).unwrap();
     fs::rename(world.dir.path().join("real"), world.root.join(".git")).unwrap();
     world.trees.commit(&PhaseId::new("20a"), &part.tree, &[], false).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_folder_that_the_git_folder_calls_common_is_not_taken_for_the_repository() {
+    // N6: written while an agent lives, between two calls of git.
+    let mut world = World::new();
+    world.trees.note_links().await.unwrap();
+    let traps = Traps::beside(&world);
+    let victim = victim(&world);
+    let trap = section("hook \"evil\"", "command", &traps.program("hook"));
+    let event = "\tevent = reference-transaction\n\tevent = post-checkout\n";
+    let config = fs::read_to_string(victim.join(".git/config")).unwrap();
+    write(&victim, ".git/config", &format!("{config}{trap}{event}"));
+    let untouched = state(&victim);
+    let base = world.checkpoint("20").await;
+    let made = world.begin("20a", &base).await;
+    let link = fs::read_to_string(made.root.join(".git")).unwrap();
+    assert_eq!(link, format!("gitdir: {}\n", world.root.join(".git/worktrees/20a").display()));
+    let (phase, other) = (PhaseId::new("20"), format!("{}\n", victim.join(".git").display()));
+    let own = [world.root.join(".git/commondir"), world.root.join(".git/worktrees/20a/commondir")];
+    for (folder, tree) in own.iter().zip([&Tree::workspace(), &made.tree]) {
+        let before = fs::read(folder).ok();
+        fs::write(folder, &other).unwrap();
+        for is_restarted in [false, true] {
+            if is_restarted {
+                world.restart();
+            }
+            let joining = Tree::joining(&phase, 2);
+            let refused = world.trees.checkpoint(&phase, tree, &joining).await.unwrap_err().to_string();
+            let leads = format!("leads to {} now", victim.join(".git").display());
+            assert!(refused.contains(&leads), "{refused}");
+        }
+        let workspace = world.trees.open(&Tree::workspace()).await.unwrap();
+        assert_eq!(
+            workspace.baseline(&[]).await.unwrap().head().is_empty(),
+            tree.is_workspace(),
+            "what is there is not looked at"
+        );
+        match before {
+            Some(before) => fs::write(folder, before).unwrap(),
+            None => fs::remove_file(folder).unwrap(),
+        }
+    }
+    assert_eq!((traps.ran(), state(&victim)), (Vec::new(), untouched));
+    made.write("a.txt", "A\n");
+    world.trees.commit(&PhaseId::new("20a"), &made.tree, &[], false).await.unwrap();
 }
 
 #[tokio::test]
