@@ -128,7 +128,7 @@ pub(crate) fn drive(
     let permits = launch.tools.as_ref().map(|own| Permits::new(&own.command.name, launch.commands()));
     let compacting = Arc::new(AtomicBool::new(false));
     let feed = ClaudeFeed {
-        decoder: ClaudeDecoder::of_session(conversation(launch)),
+        decoder: ClaudeDecoder::of_session(conversation(launch)).resuming(launch.spec.billed_before),
         compacting: compacting.clone(),
         lines: lines.downgrade(),
         permits: permits.clone(),

@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::facts::Billed;
 use crate::ids::{ActionId, ObjectiveId, PhaseId, RequestId, RoleName, SessionId};
 use crate::input::Choice;
 use crate::notice::Notice;
@@ -350,6 +351,9 @@ pub struct SpawnSpec {
     /// The session that was in that conversation before.
     #[serde(default, skip_serializing_if = "is_default")]
     pub continues: Option<SessionId>,
+    /// What the sessions in that conversation have billed: an agent's totals may go on from there.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub billed_before: Billed,
     /// Where it works.
     #[serde(default, skip_serializing_if = "is_default")]
     pub tree: Tree,

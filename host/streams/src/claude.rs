@@ -44,6 +44,8 @@ pub struct ClaudeDecoder {
     input: Growth,
     output: Growth,
     cost: Growth,
+    /// What was billed in the conversation before this process, until its first `result`.
+    before: Billed,
     /// A `/compact` has worked; it is told when its prompt ends.
     asked: Option<Asked>,
     /// What the agent said by itself in this prompt: why it did not compact.
@@ -76,6 +78,13 @@ impl ClaudeDecoder {
     /// first prompt only; where it is up before that, this is the one that [`AgentEvent::Ready`] carries.
     pub fn of_session(id: impl Into<String>) -> Self {
         Self { session: Some(id.into()), ..Self::default() }
+    }
+
+    /// The process goes on in a conversation (`--resume`) in which so much was billed before. The totals of Claude Code go on from
+    /// there, but where the process before was killed: then they begin anew.
+    #[must_use]
+    pub fn resuming(self, before: Billed) -> Self {
+        Self { before, ..self }
     }
 
     fn take(&mut self, line: Line<'_>, out: &mut Vec<AgentEvent>) {
@@ -221,10 +230,18 @@ impl ClaudeDecoder {
             return;
         }
         let input = models().map(|model| sum([model.input, model.cache_read, model.cache_creation]));
-        let input = self.input.to(input.fold(0, u64::saturating_add));
-        let output =
-            self.output.to(models().map(|model| model.output.or_zero()).fold(0, u64::saturating_add));
-        let cost_microusd = line.cost_usd.microusd().map(|total| self.cost.to(total));
+        let input = input.fold(0, u64::saturating_add);
+        let output = models().map(|model| model.output.or_zero()).fold(0, u64::saturating_add);
+        let cost = line.cost_usd.microusd();
+        let before = std::mem::take(&mut self.before);
+        // Between what the calls of this process took and that with what was before it: nearer to which the total is.
+        if before.input_tokens > 0 && input >= said.input_tokens.saturating_add(before.input_tokens / 2) {
+            self.input = Growth::from(before.input_tokens.min(input));
+            self.output = Growth::from(before.output_tokens.min(output));
+            self.cost = Growth::from(before.cost_microusd.unwrap_or(0).min(cost.unwrap_or(0)));
+        }
+        let (input, output) = (self.input.to(input), self.output.to(output));
+        let cost_microusd = cost.map(|total| self.cost.to(total));
         let billed = Billed {
             input_tokens: input.saturating_sub(said.input_tokens),
             output_tokens: output.saturating_sub(said.output_tokens),

@@ -5,6 +5,11 @@
 pub(crate) struct Growth(u64);
 
 impl Growth {
+    /// From an amount that was told before.
+    pub(crate) fn from(before: u64) -> Self {
+        Self(before)
+    }
+
     /// Takes the amount as it is now; gives what came on top. A smaller amount (a counter that began anew) counts whole.
     pub(crate) fn to(&mut self, now: u64) -> u64 {
         let grown = if now >= self.0 { now - self.0 } else { now };

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use baton_agents::{AgentHandle, DriverEvent, Launch, SpawnError, Spawned, spawn};
 use baton_core::action::SpawnSpec;
-use baton_core::facts::{AgentEvent, Exit, Signal};
+use baton_core::facts::{AgentEvent, Billed, Exit, Signal};
 use baton_core::workflow::{AgentKind, Role};
 use baton_core::{SessionId, Tree};
 use tempfile::TempDir;
@@ -107,6 +107,7 @@ impl Place {
                 checks: Vec::new(),
                 conversation: None,
                 continues: None,
+                billed_before: Billed::default(),
                 tree: Tree::workspace(),
             },
             role: Role::of(agent),

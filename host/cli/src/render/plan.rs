@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use baton_runtime::agents::preview_command;
 use baton_runtime::core::Tree;
 use baton_runtime::core::action::SpawnSpec;
+use baton_runtime::core::facts::Billed;
 use baton_runtime::core::input::Pin;
 use baton_runtime::core::observation::BriefKind;
 use baton_runtime::core::workflow::{
@@ -189,6 +190,7 @@ fn command(session: &PlannedSession, workflow: &Workflow) -> Vec<String> {
         checks: Vec::new(),
         conversation: None,
         continues: None,
+        billed_before: Billed::default(),
         tree: Tree::workspace(),
     };
     preview_command(&spec, &session.role)

@@ -2,6 +2,7 @@
 //! and the kind of its first prompt.
 
 use crate::action::{Action, SpawnSpec};
+use crate::facts::Billed;
 use crate::ids::SessionId;
 use crate::input::Outcome;
 use crate::notice::Notice;
@@ -92,6 +93,9 @@ impl Run {
         let mut checks: Vec<String> = of_goals.chain(phase.spec.verify.clone()).collect();
         checks.dedup();
         checks.retain(|_| role.permission == Permission::Edit);
+        let mut billed_before = Billed::default();
+        let is_in_it = |before: &&Session| conversation.is_some() && before.agent_session == conversation;
+        self.sessions.values().filter(is_in_it).for_each(|before| billed_before.add(&before.billed));
         let spec = SpawnSpec {
             session: SessionId::new(format!("s{number}")),
             phase: phase.spec.id.clone(),
@@ -103,6 +107,7 @@ impl Run {
             checks,
             conversation: conversation.clone(),
             continues: self.session(p).map(|before| before.id.clone()).filter(|_| conversation.is_some()),
+            billed_before,
             tree: phase.tree.clone(),
         };
         let mut session = Session::new(

@@ -181,6 +181,7 @@ fn actions(session: &SessionId, phase: &PhaseId) -> Vec<Action> {
             checks: Vec::new(),
             conversation: None,
             continues: None,
+            billed_before: Billed::default(),
             tree: Tree::workspace(),
         }),
         Action::Prompt {

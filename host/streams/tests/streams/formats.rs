@@ -116,6 +116,45 @@ fn claude_is_ready_with_the_session_it_was_given_where_it_is_up_before_its_first
     assert_eq!(session(ClaudeDecoder::of_session("s-1"), &[&up, &init]), given);
 }
 
+// B5
+#[test]
+fn a_resumed_conversation_of_claude_is_not_billed_twice() {
+    let call = json!({ "id": "m1", "model": "m", "usage": { "input_tokens": 30_000, "output_tokens": 40 }, "content": [] });
+    let call = json!({ "type": "assistant", "message": call });
+    let result = |input: u64, output: u64, cost: f64| {
+        json!({
+            "type": "result", "subtype": "success", "is_error": false, "total_cost_usd": cost,
+            "modelUsage": { "m": { "inputTokens": input, "outputTokens": output } }
+        })
+    };
+    let billed = |before: Billed, results: &[Value]| {
+        let mut decoder = ClaudeDecoder::of_session("s").resuming(before);
+        let mut sum = Billed::default();
+        let lines = [call.clone()].into_iter().chain(results.iter().cloned());
+        for line in lines {
+            let mut out = Vec::new();
+            decoder.line(line.to_string().as_bytes(), &mut out);
+            for event in out {
+                if let AgentEvent::Turn { billed, .. } | AgentEvent::Billing(billed) = event {
+                    sum.add(&billed);
+                }
+            }
+        }
+        sum
+    };
+    let before = Billed { input_tokens: 96_300, output_tokens: 400, cost_microusd: Some(114_100) };
+    let of =
+        |input_tokens, output_tokens, cost| Billed { input_tokens, output_tokens, cost_microusd: Some(cost) };
+    // Totals of the whole conversation, and what came on top in the second prompt.
+    let (first, second) = (result(127_000, 450, 0.1315), result(160_000, 500, 0.2));
+    assert_eq!(billed(before, std::slice::from_ref(&first)), of(30_700, 50, 17_400));
+    assert_eq!(billed(before, &[first, second]), of(63_700, 100, 85_900));
+    // An agent that was killed begins its totals anew, and so does every new conversation.
+    let anew = result(30_700, 50, 0.0174);
+    assert_eq!(billed(before, std::slice::from_ref(&anew)), of(30_700, 50, 17_400));
+    assert_eq!(billed(Billed::default(), &[anew]), of(30_700, 50, 17_400));
+}
+
 #[test]
 fn a_field_of_another_type_loses_nothing_but_itself() {
     let block = json!({ "type": "text", "text": "said" });
