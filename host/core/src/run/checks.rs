@@ -11,9 +11,11 @@ use crate::workflow::Acceptance;
 use super::Run;
 use super::phase::{FINDINGS_BYTES, FailedCheck, Phase};
 use super::session::cut;
-use super::step::{AfterRestore, Step};
+use super::step::{AfterRestore, Pause, Step};
 use super::walk::why_failed;
 
+/// The exit code of a shell that does not find a program (POSIX, 2.8.2).
+const NOT_FOUND: i32 = 127;
 /// Characters of what a reviewer or a verification found that a person is told at once.
 const TOLD_CHARS: usize = 200;
 
@@ -46,16 +48,27 @@ impl Run {
     }
 
     pub(super) fn checked_first(&mut self, p: usize, check: usize, outcome: &Outcome) {
-        let (passed, code) = match outcome {
-            Outcome::Verified { passed, code, .. } => (*passed, *code),
-            _ => (false, None),
+        let (passed, code, findings) = match outcome {
+            Outcome::Verified { passed, code, findings, .. } => (*passed, *code, findings.as_str()),
+            _ => (false, None, ""),
         };
         let command = self.phases[p].checks().into_iter().nth(check).map(|(_, command)| command);
+        let missing = command.as_deref().and_then(|command| missing_program(command, code, findings));
         let phase = &mut self.phases[p];
         phase.checks_before.push(passed);
         let phase = phase.spec.id.clone();
+        let missing = missing.map(|program| {
+            format!(
+                "Phase {phase} has not begun: `{program}` was not found, so `{}` can show nothing. `retry` looks again, once it is \
+                 installed; another command is for a new run.",
+                command.as_deref().unwrap_or_default()
+            )
+        });
         self.notify(Notice::CheckedFirst { phase, command: command.unwrap_or_default(), passed, code });
-        self.check_first_from(p, check + 1);
+        match missing {
+            Some(text) => self.pause(p, Pause::Stuck, text),
+            None => self.check_first_from(p, check + 1),
+        }
     }
 
     /// Whether a command says something of the work: it did not pass before that, as far as anybody looked.
@@ -265,4 +278,11 @@ impl Phase {
 pub(super) fn tail_line(text: &str) -> String {
     let line = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it printed nothing");
     line.trim().chars().take(TOLD_CHARS).collect()
+}
+
+/// The program of a command that the shell did not find. One that is named by its path can be a part of the work.
+fn missing_program<'c>(command: &'c str, code: Option<i32>, findings: &str) -> Option<&'c str> {
+    let program = command.split_whitespace().next().filter(|program| !program.contains('/'))?;
+    let says = [format!("{program}: not found"), format!("{program}: command not found")];
+    (code == Some(NOT_FOUND) && says.iter().any(|says| findings.contains(says))).then_some(program)
 }

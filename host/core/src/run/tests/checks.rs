@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::action::{Action, Ending};
 use crate::facts::{AgentEvent, ChangedFile, WorkspaceFacts};
+use crate::input::Choice;
 use crate::notice::Notice;
 use crate::observation::{Basis, FileState};
 use crate::run::phase::Phase;
@@ -122,6 +123,32 @@ fn a_command_that_passed_before_the_work_shows_nothing_of_it() {
     usual.verify_first = false;
     let usual = ended(usual, &[true]);
     assert_eq!(shown(&usual), (Some(Basis::Checked), Some(true), false), "nobody looked before");
+}
+
+#[test]
+fn a_check_whose_program_is_not_there_is_told_before_an_agent_starts() {
+    // D3
+    let begun = |command: &str, findings: &str| {
+        let mut workflow = checked_first();
+        workflow.phases[0].verify = Some(command.into());
+        let mut world = World::new(workflow);
+        (world.verdicts, world.exit_code, world.findings) = ([false].into(), 127, findings.into());
+        world.go();
+        world
+    };
+    let mut world = begun("pytest -q", "sh: 1: pytest: not found\n");
+    let view = world.run.view(world.now).unwrap();
+    let question = &view.questions[0];
+    assert!(question.text.contains("`pytest` was not found, so `pytest -q`"), "{}", question.text);
+    assert!(view.phases[0].sessions.is_empty(), "no agent was started for it");
+    world.answer(Choice::Retry);
+    assert_eq!(world.ending(), Some(Ending::Done), "it is looked for again");
+    // What the work is to make, and what another program misses, is no mistake of whoever typed it.
+    for (command, findings) in
+        [("./check.sh", "sh: 1: ./check.sh: not found\n"), ("npm test", "sh: 1: vitest: not found\n")]
+    {
+        assert_eq!(begun(command, findings).ending(), Some(Ending::Done), "{command}");
+    }
 }
 
 #[test]

@@ -45,6 +45,8 @@ pub(super) struct World {
     pub(super) script: VecDeque<Does>,
     /// What `Verify` says, time after time; then it passes.
     pub(super) verdicts: VecDeque<bool>,
+    /// The exit code of a `Verify` that does not pass.
+    pub(super) exit_code: i32,
     pub(super) split: Option<SplitAction>,
     /// Scores of reviews, one after the other; then 100.
     pub(super) scores: RefCell<VecDeque<u32>>,
@@ -165,6 +167,7 @@ impl World {
             seq: 0,
             script: VecDeque::new(),
             verdicts: VecDeque::new(),
+            exit_code: 1,
             split: None,
             scores: RefCell::default(),
             secrets: VecDeque::new(),
@@ -430,7 +433,7 @@ impl World {
                 let passed = self.verdicts.pop_front().unwrap_or(true);
                 Outcome::Verified {
                     passed,
-                    code: Some(i32::from(!passed)),
+                    code: Some(if passed { 0 } else { self.exit_code }),
                     findings: self.findings.clone(),
                     artifact: None,
                 }
