@@ -67,7 +67,7 @@ pub enum RuntimeError {
         workspace: PathBuf,
     },
     /// There is no run at all.
-    #[error("nothing has run in {} yet: start with `baton run WORKFLOW.toml`", workspace.display())]
+    #[error("nothing has run in {} yet: `baton do 'WHAT IS TO BE DONE'`, or `baton run PLAN.md`, begins", workspace.display())]
     NoRuns {
         /// Where.
         workspace: PathBuf,
