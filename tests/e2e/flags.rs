@@ -172,3 +172,40 @@ fn another_agent_never_goes_on_in_silence_with_the_run_of_the_first() {
     let same = baton(&stage, &[&fails[..], &PLAYED].concat()).expect(5);
     assert!(!same.stderr.contains("began without"), "{}", same.stderr);
 }
+
+// D8
+#[test]
+fn an_older_run_is_answered_by_its_name_whatever_ran_since() {
+    let needs = ["do", "Write h.txt", "--check", "test -s h.txt", "--agent", "process:./agent.sh"];
+    let stage = needy();
+    let script = "window_tokens = 100000\n[objectives.write-i-txt]\nsteps = [{ write = \"i.txt\", content = \"i\" }, \
+                  { say = \"i.txt is written, as it was asked for.\" }]\n";
+    stage.write("script.toml", script);
+    baton(&stage, &needs).expect(5);
+    let older = stage.story().view.run.to_string();
+    baton(&stage, &[&["do", "Write i.txt", "--no-check"][..], &PLAYED].concat()).expect(0);
+    let newer = stage.story().view.run.to_string();
+    assert_ne!(older, newer);
+
+    let waits = format!("Run {older} waits for an answer, too: baton status {older}");
+    let status = baton(&stage, &["status"]).expect(0);
+    assert!(status.stdout.contains(&waits), "{}", status.stdout);
+    let asks_nothing = format!("run {newer} asks nothing; name the one that you answer: {older}");
+    baton(&stage, &["answer", "retry"]).expect(2).says(&[&asks_nothing]);
+    let why = "nothing to stop";
+    baton(&stage, &["stop", &older]).expect(2).says(&[why]);
+    with(&stage, &["answer", &older, "retry", "--resume", "--env", "MY_TOKEN"], &[("MY_TOKEN", "seven")])
+        .expect(0);
+    assert_eq!(stage.read("h.txt"), "It is seven.\n");
+    let status = baton(&stage, &["status"]).expect(0);
+    assert!(!status.stdout.contains("waits for an answer"), "{}", status.stdout);
+
+    // In a folder below the workspace, its runs are found.
+    let below = stage.workspace.join("below/it");
+    fs::create_dir_all(&below).unwrap();
+    let mut command = stage.command(&[]);
+    command.args(["runs"]).current_dir(&below).arg("--state-dir").arg(stage.state_root());
+    let ended: Ended = command.output().unwrap().into();
+    let ended = ended.expect(0);
+    assert!(ended.stdout.contains(&older) && ended.stdout.contains(&newer), "{}", ended.stdout);
+}

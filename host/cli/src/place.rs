@@ -12,7 +12,7 @@ use baton_runtime::core::view::RunStatus;
 use baton_runtime::core::workflow::{Workflow, WorkspaceChoice};
 use baton_runtime::core::{RunId, UnixMs};
 use baton_runtime::store::StateDir;
-use baton_runtime::{HostConfig, RunRow, RuntimeError, make_repository, runs};
+use baton_runtime::{HostConfig, RoleOverrides, RunRow, RuntimeError, make_repository, runs};
 
 use crate::args::PlaceArgs;
 use crate::exit::Usage;
@@ -110,8 +110,8 @@ impl Place {
             return Ok(here);
         }
         let Some(place) = here.scratch_with(args, run)?.into_iter().next() else {
-            // The runtime says best what is missing here.
-            return Ok(here);
+            // Where there is none either, the runtime says best what is missing here.
+            return Ok(here.above_with(args, run)?.unwrap_or(here));
         };
         if run.is_none() {
             let (here, there) = (here.config.workspace.display(), place.config.workspace.display());
@@ -120,6 +120,26 @@ impl Place {
             ));
         }
         Ok(place)
+    }
+
+    /// The current folder, or else the nearest one around it in which anything has run.
+    pub(crate) fn here_or_above(args: &PlaceArgs) -> anyhow::Result<Place> {
+        let here = Place::here(args)?;
+        match args.workspace.is_some() || here.newest(None)?.is_some() {
+            true => Ok(here),
+            false => Ok(here.above_with(args, None)?.unwrap_or(here)),
+        }
+    }
+
+    /// The nearest folder around this one that has the run, or any.
+    fn above_with(&self, args: &PlaceArgs, run: Option<&RunId>) -> anyhow::Result<Option<Place>> {
+        for folder in self.config.workspace.ancestors().skip(1) {
+            let place = Place::new(folder.to_owned(), state_root(args)?, args)?;
+            if place.newest(run)?.is_some() {
+                return Ok(Some(place));
+            }
+        }
+        Ok(None)
     }
 
     /// For a command that changes something: it never falls upon a run that nobody pointed at. A scratch folder is taken
@@ -136,6 +156,9 @@ impl Place {
         }
         if here.newest(run)?.is_some() {
             return Ok(here);
+        }
+        if let Some(above) = here.above_with(args, run)? {
+            return Ok(above);
         }
         let mut found = here.scratch_with(args, run)?;
         match found.len() {
@@ -224,8 +247,7 @@ impl Place {
                 state_root,
                 own_exe,
                 environment,
-                handed_over: Vec::new(),
-                allowed: Vec::new(),
+                overrides: RoleOverrides::default(),
             },
             flags,
         })

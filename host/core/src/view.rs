@@ -14,6 +14,9 @@ use crate::time::{DurationMs, UnixMs};
 use crate::tree::Tree;
 use crate::workflow::{Imported, Source};
 
+/// What became of a session whose agent did not start ([`SessionRow::ending`]).
+pub const COULD_NOT_START: &str = "could not start";
+
 /// A run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunView {

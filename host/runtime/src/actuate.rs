@@ -24,6 +24,7 @@ use tokio::task::JoinSet;
 
 use crate::chaos::Chaos;
 use crate::clock;
+use crate::config::RoleOverrides;
 use crate::confine::Boundaries;
 use crate::diff::keep_state;
 use crate::door::{self, Inside, Passes};
@@ -65,8 +66,7 @@ struct Effects {
     commits: Option<Option<String>>,
     own_exe: PathBuf,
     environment: BTreeMap<OsString, OsString>,
-    handed_over: Vec<String>,
-    allowed: Vec<String>,
+    overrides: RoleOverrides,
     state: StateDir,
     artifacts: ArtifactStore,
     trees: Trees,
@@ -88,8 +88,7 @@ pub(crate) struct Parts {
     pub(crate) task_folder: String,
     pub(crate) own_exe: PathBuf,
     pub(crate) environment: BTreeMap<OsString, OsString>,
-    pub(crate) handed_over: Vec<String>,
-    pub(crate) allowed: Vec<String>,
+    pub(crate) overrides: RoleOverrides,
     pub(crate) state: StateDir,
     pub(crate) artifacts: ArtifactStore,
     pub(crate) trees: Trees,
@@ -114,8 +113,7 @@ impl Actuator {
             commits: workflow.has_commits().then(|| workflow.commits.branch_of(run.id())),
             own_exe: parts.own_exe,
             environment: parts.environment,
-            handed_over: parts.handed_over,
-            allowed: parts.allowed,
+            overrides: parts.overrides,
             state: parts.state,
             artifacts: parts.artifacts,
             trees: parts.trees,
@@ -236,8 +234,7 @@ impl Effects {
             self.sessions.gone(&spec.session);
             return Outcome::Failed { error: format!("the workflow has no role {}", spec.role) };
         };
-        role.env.extend(self.handed_over.iter().cloned());
-        role.allow.extend(self.allowed.iter().cloned());
+        self.overrides.apply(&mut role);
         let workspace = match self.trees.open(&spec.tree).await {
             Ok(workspace) => workspace,
             Err(error) => {

@@ -3,7 +3,7 @@
 
 use baton_core::input::Choice;
 use baton_core::view::RunView;
-use baton_core::{Action, ActionId, Input, Outcome, Run};
+use baton_core::{Action, ActionId, Input, Outcome, Run, RunId};
 use baton_store::{ArtifactStore, StateDir};
 use baton_workspace::Workspace;
 
@@ -16,16 +16,17 @@ use crate::query;
 use crate::recover;
 use crate::scribe::Scribe;
 
-/// Journals the answer to a question of the newest run.
+/// Journals the answer to a question of this run, or of the newest one.
 pub(crate) async fn answer(
     config: &HostConfig,
+    run: Option<RunId>,
     question: Option<ActionId>,
     choice: Choice,
     message: Option<String>,
 ) -> Result<RunView, RuntimeError> {
     let state = query::find_state(config)?;
     let (_lock, journal) = query::open_to_write(config, &state)?;
-    let id = query::which_run(config, &journal, None)?;
+    let id = query::which_run(config, &journal, run.as_ref())?;
     asker::expect_nobody_of(&state, &id)?;
     let folded = recover::fold_run(&journal, &id).map_err(|error| error.in_dir(state.path()))?;
     let question = which_question(&folded.run, question, choice)?;

@@ -197,6 +197,7 @@ mod tests {
     use baton_store::JournalOptions;
 
     use super::*;
+    use crate::config::RoleOverrides;
     use crate::testing::{Place as Stage, started};
 
     fn person(stage: &Stage) -> Bridge {
@@ -205,8 +206,7 @@ mod tests {
             state_root: stage.workspace.parent().unwrap().join("state"),
             own_exe: PathBuf::new(),
             environment: Default::default(),
-            handed_over: Vec::new(),
-            allowed: Vec::new(),
+            overrides: RoleOverrides::default(),
         });
         Bridge { pass: None, place }
     }

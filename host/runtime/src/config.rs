@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use baton_core::experiment::Assignment;
 use baton_core::notice::Notice;
 use baton_core::view::RunView;
+use baton_core::workflow::{Permission, Role};
 use baton_core::{RunId, UnixMs, Workflow};
 
 /// Where the host works and what it may pass on.
@@ -20,10 +21,31 @@ pub struct HostConfig {
     pub own_exe: PathBuf,
     /// The environment that the user started the host with. Agents get an allow-listed part of it.
     pub environment: BTreeMap<OsString, OsString>,
+    /// What the agents that this host starts are given beside what their roles say.
+    pub overrides: RoleOverrides,
+}
+
+/// What a person gives the agents of a run that goes on, whatever their roles say.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RoleOverrides {
     /// Names of variables that every agent gets beside those that its role names.
-    pub handed_over: Vec<String>,
+    pub env: Vec<String>,
     /// Commands that every agent may run without asking beside those that its role allows.
-    pub allowed: Vec<String>,
+    pub allow: Vec<String>,
+    /// What every agent may do without asking, instead of what its role says.
+    pub permission: Option<Permission>,
+    /// The model of every agent, instead of the one that its role names.
+    pub model: Option<String>,
+}
+
+impl RoleOverrides {
+    /// The role as it is played then.
+    pub(crate) fn apply(&self, role: &mut Role) {
+        role.env.extend(self.env.iter().cloned());
+        role.allow.extend(self.allow.iter().cloned());
+        role.permission = self.permission.unwrap_or(role.permission);
+        role.model = self.model.clone().or(role.model.take());
+    }
 }
 
 /// The components that a workflow names, read by the caller: the runtime opens no file that a workflow names.

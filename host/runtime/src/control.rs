@@ -42,8 +42,11 @@ pub enum Control {
     Status,
     /// End the agents, keep everything, leave.
     Stop,
-    /// A person's answer to a question of the run.
+    /// A person's answer to a question of a run.
     Answer {
+        /// Which run; the one at work, or else the newest, where absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        run: Option<RunId>,
         /// Which question; may be left out where only one is open.
         #[serde(default)]
         question: Option<ActionId>,
@@ -186,8 +189,8 @@ pub async fn control(config: &HostConfig, message: Control) -> Result<ControlRep
         Control::RollBackPolicy { run, scope, decides } => {
             swap::offline(config, OfflineChange::RollBack { run, scope, decides }).await
         }
-        Control::Answer { question, choice, message } => {
-            let view = Box::new(crate::answer::answer(config, question, choice, message).await?);
+        Control::Answer { run, question, choice, message } => {
+            let view = Box::new(crate::answer::answer(config, run, question, choice, message).await?);
             Ok(ControlReply::View { view, live: false })
         }
     }

@@ -464,7 +464,13 @@ impl EventLoop {
             Control::RollBackPolicy { run, scope, decides } => {
                 return self.roll_back(run.as_ref(), &scope, &decides);
             }
-            Control::Answer { question, choice, message } => {
+            Control::Answer { run: Some(run), .. } if run != *self.scribe.id() => {
+                return Err(format!(
+                    "Baton works on run {} in this folder now; run {run} can be answered when that one has ended, or after `baton stop`",
+                    self.scribe.id()
+                ));
+            }
+            Control::Answer { question, choice, message, .. } => {
                 let question =
                     which_question(self.scribe.run(), question, choice).map_err(|error| error.to_string())?;
                 let taken = self.scribe.take(Input::Answered { question, choice, message });

@@ -107,6 +107,7 @@ fn choose(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::RoleOverrides;
 
     fn run(name: &str, last_at: u64, ended: bool) -> KeptRun {
         KeptRun {
@@ -127,8 +128,7 @@ mod tests {
             state_root: "/s".into(),
             own_exe: "/b".into(),
             environment: Default::default(),
-            handed_over: Vec::new(),
-            allowed: Vec::new(),
+            overrides: RoleOverrides::default(),
         };
         let collected = choose(&config, leave, runs, UnixMs(1_000)).map_err(|error| error.to_string())?;
         let names = collected.removed.iter().map(|run| run.run.to_string()).collect();

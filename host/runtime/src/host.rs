@@ -243,8 +243,7 @@ impl Host {
             task_folder: begun.task_folder.clone(),
             own_exe: self.config.own_exe.clone(),
             environment: self.config.environment.clone(),
-            handed_over: self.config.handed_over.clone(),
-            allowed: self.config.allowed.clone(),
+            overrides: self.config.overrides.clone(),
             state: self.state.clone(),
             artifacts: self.artifacts.clone(),
             trees,
@@ -284,7 +283,7 @@ impl Host {
 
     /// What roles hand to their agents by name is masked wherever it is said.
     fn know_secrets(&self, workflow: &Workflow) {
-        let names = workflow.roles.values().flat_map(|role| &role.env).chain(&self.config.handed_over);
+        let names = workflow.roles.values().flat_map(|role| &role.env).chain(&self.config.overrides.env);
         let value = |name: &String| self.config.environment.get(std::ffi::OsStr::new(name))?.to_str();
         secrets::hand_over(names.filter_map(value).map(str::to_owned));
     }

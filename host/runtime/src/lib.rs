@@ -77,7 +77,7 @@ pub use baton_workspace::{
 };
 pub use bridge::{McpClient, mcp};
 pub use cast::{Cast, cast};
-pub use config::{HostConfig, PolicyBundle, PolicySource, Start, Update};
+pub use config::{HostConfig, PolicyBundle, PolicySource, RoleOverrides, Start, Update};
 pub use control::{Control, ControlReply, control};
 pub use diff::{RunDiff, WhatChanged, diff};
 pub use door::Pass;

@@ -107,6 +107,7 @@ mod tests {
     use baton_store::JournalOptions;
 
     use super::*;
+    use crate::config::RoleOverrides;
     use crate::testing::{Place, started};
 
     fn config(place: &Place) -> HostConfig {
@@ -115,8 +116,7 @@ mod tests {
             state_root: place.state.path().parent().unwrap().to_owned(),
             own_exe: "/bin/false".into(),
             environment: BTreeMap::new(),
-            handed_over: Vec::new(),
-            allowed: Vec::new(),
+            overrides: RoleOverrides::default(),
         }
     }
 

@@ -6,7 +6,7 @@ use baton_runtime::core::{ActionId, RunId};
 use baton_runtime::{Control, ControlReply, Start};
 use clap::Args;
 
-use super::{ask_host, current_is};
+use super::{ask_host, named_or_current, others_waiting};
 use crate::args::{Answer, PlaceArgs, ViewArgs};
 use crate::exit::{Exit, Usage};
 use crate::follow::{conclude, follow};
@@ -57,12 +57,24 @@ pub(crate) struct AnswerArgs {
 pub(crate) fn answer(args: AnswerArgs) -> anyhow::Result<Exit> {
     let gives = !args.handed_over.is_empty();
     if !args.resume && gives {
-        let why = "--env and --allow are for the agents that --resume starts; nothing was answered";
+        let why = "--env, --allow, --permission and --model are for the agents that --resume starts; nothing was answered";
         return Err(Usage(why.into()).into());
     }
     let run = args.run.map(RunId::new);
     let place = Place::to_change(&args.place, run.as_ref())?;
-    let (view, is_at_work) = current_is(&place, run.as_ref())?;
+    let (view, is_at_work) = named_or_current(&place, run.as_ref())?;
+    if run.is_none() && view.questions.is_empty() {
+        let others = others_waiting(&place, &view.run);
+        if !others.is_empty() {
+            let others: Vec<&str> = others.iter().map(RunId::as_str).collect();
+            let why = format!(
+                "run {} asks nothing; name the one that you answer: {} waits for an answer",
+                view.run,
+                others.join(", or ")
+            );
+            return Err(Usage(why).into());
+        }
+    }
     if is_at_work && gives {
         return Err(Usage(format!(
             "Baton is running, and its agents keep what they have: `baton stop{0}` first, then \
@@ -75,6 +87,7 @@ pub(crate) fn answer(args: AnswerArgs) -> anyhow::Result<Exit> {
         anyhow::bail!("--message goes to the agent that goes on, so it takes `retry`; nothing was answered");
     }
     let answer = Control::Answer {
+        run: Some(view.run.clone()),
         question: args.question.map(ActionId),
         choice: args.choice.into(),
         message: args.message,

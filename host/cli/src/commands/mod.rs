@@ -37,8 +37,11 @@ pub(crate) mod undo;
 use std::collections::BTreeMap;
 
 use baton_runtime::core::RunId;
-use baton_runtime::core::view::{Origin, PhaseRow, RunView};
-use baton_runtime::{Control, ControlReply, RuntimeError, control, diff as compare, view_of, workflow_of};
+use baton_runtime::core::view::{Origin, PhaseRow, RunStatus, RunView};
+use baton_runtime::{
+    Control, ControlReply, RunRow, RuntimeError, control, diff as compare, runs as rows_of, view_of,
+    workflow_of,
+};
 
 use crate::args::Command;
 use crate::exit::{Exit, Usage};
@@ -113,6 +116,24 @@ fn current(place: &Place) -> anyhow::Result<(RunView, bool)> {
 /// Whether a host works on this run; nothing where that cannot be told.
 fn is_live(place: &Place, run: &RunId) -> Option<bool> {
     current(place).ok().map(|(view, live)| live && view.run == *run)
+}
+
+/// The run that a person named, or else the current one, and whether a host works on it.
+fn named_or_current(place: &Place, run: Option<&RunId>) -> anyhow::Result<(RunView, bool)> {
+    let (view, live) = current(place)?;
+    match run {
+        Some(run) if *run != view.run => Ok((view_of(&place.config, Some(run))?, false)),
+        _ => Ok((view, live)),
+    }
+}
+
+/// Runs of a folder that wait for an answer, but for this one; the newest first.
+fn others_waiting(place: &Place, but: &RunId) -> Vec<RunId> {
+    let waits = |row: &RunRow| row.status == RunStatus::Paused && !row.set_aside && row.run != *but;
+    let mut rows: Vec<RunRow> =
+        rows_of(&place.config).unwrap_or_default().into_iter().filter(waits).collect();
+    rows.sort_by_key(|row| std::cmp::Reverse(row.started_at));
+    rows.into_iter().map(|row| row.run).collect()
 }
 
 /// What [`current`] says, held against the run that a person named: the host answers for one run only.

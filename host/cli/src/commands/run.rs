@@ -7,12 +7,13 @@ use std::path::{Path, PathBuf};
 use baton_lab::experiment::enrol::without_arms;
 use baton_runtime::agents::check_script;
 use baton_runtime::core::Workflow;
-use baton_runtime::core::view::RunView;
+use baton_runtime::core::input::Choice;
+use baton_runtime::core::view::{COULD_NOT_START, QuestionRow, RunView};
 use baton_runtime::core::workflow::{AgentKind, SandboxLevel, Source};
-use baton_runtime::{PolicyBundle, RuntimeError, Start, Unfinished, dry_run, set_aside, unfinished};
+use baton_runtime::{Control, PolicyBundle, RuntimeError, Start, Unfinished, dry_run, set_aside, unfinished};
 use clap::{Args, ValueEnum, ValueHint};
 
-use super::block_on;
+use super::{ask_host, block_on};
 use crate::args::{Format, PlaceArgs, ViewArgs};
 use crate::exit::{Exit, Usage};
 use crate::follow::follow;
@@ -342,11 +343,23 @@ fn go_on(
         boxes: BoxesChanged::between(run, workflow),
         restart: &restart,
     };
-    found.lines(&look::stderr()).iter().for_each(|line| out::progress(line));
+    let tries_again = found.waits() && beyond.is_empty() && could_not_start(&run.view);
+    match tries_again {
+        true => out::progress(&format!(
+            "found: run {} could not start its agent; it tries again. `{restart}` begins anew instead",
+            run.view.run
+        )),
+        false => found.lines(&look::stderr()).iter().for_each(|line| out::progress(line)),
+    }
     if args.view.format.format == Format::Jsonl {
         out::data(&record::line(&found.json())?)?;
     }
-    if found.waits() {
+    if tries_again {
+        for question in &run.view.questions {
+            let (run, question, choice) = (Some(run.view.run.clone()), Some(question.id), Choice::Retry);
+            ask_host(place, Control::Answer { run, question, choice, message: None })?;
+        }
+    } else if found.waits() {
         let document = record::Run { place, view: &run.view, live: Some(false) };
         match args.view.format.format {
             Format::Text => {
@@ -371,6 +384,16 @@ fn go_on(
     }
     let arguments: Vec<OsString> = vec!["resume".into(), run.view.run.as_str().into()];
     launch(place, &arguments, way, args.view.format.format)
+}
+
+/// Whether all that it asks is what to do about an agent that could not start: by now it may be installed, or logged in.
+fn could_not_start(view: &RunView) -> bool {
+    let is_of_start = |question: &QuestionRow| {
+        let phase = view.phases.iter().find(|phase| Some(&phase.id) == question.phase.as_ref());
+        let last = phase.and_then(|phase| phase.sessions.last());
+        last.is_some_and(|session| session.ending == COULD_NOT_START && session.turns == 0)
+    };
+    !view.questions.is_empty() && view.questions.iter().all(is_of_start)
 }
 
 fn set_earlier_aside(args: &PlaceArgs, workflow: &Workflow) -> anyhow::Result<()> {

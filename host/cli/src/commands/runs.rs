@@ -63,7 +63,7 @@ pub(crate) fn runs(args: RunsArgs) -> anyhow::Result<Exit> {
             }
         }
     } else {
-        listed = of(&Place::here(&args.place)?)?;
+        listed = of(&Place::here_or_above(&args.place)?)?;
     }
     listed.sort_by_key(|run| std::cmp::Reverse(run.view.started_at));
     listed.truncate(args.newest.unwrap_or(usize::MAX));

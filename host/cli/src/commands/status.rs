@@ -5,7 +5,7 @@ use baton_runtime::{RunRow, runs, view_of};
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::{current, is_live};
+use super::{current, is_live, others_waiting};
 use crate::args::{Format, FormatArg, PlaceArgs};
 use crate::exit::Exit;
 use crate::out;
@@ -52,7 +52,15 @@ pub(crate) fn status(args: StatusArgs) -> anyhow::Result<Exit> {
     match format {
         Format::Text => {
             let is_stopping = report::is_stopping(&view, live);
-            out::data(&report::status(&look::stdout(), &report::found(&view, live), &place, is_stopping))?;
+            let mut text = report::status(&look::stdout(), &report::found(&view, live), &place, is_stopping);
+            let others = if run.is_none() { others_waiting(&place, &view.run) } else { Vec::new() };
+            for other in &others {
+                text.push_str(&format!(
+                    "\nRun {other} waits for an answer, too: baton status {other}{}\n",
+                    place.flags
+                ));
+            }
+            out::data(&text)?;
         }
         Format::Json => out::data(&record::pretty(&document)?)?,
         Format::Jsonl => out::data(&record::line(&document)?)?,

@@ -4,9 +4,9 @@ use baton_runtime::core::RunId;
 use baton_runtime::{Control, RuntimeError};
 use clap::Args;
 
-use super::{ask_host, current_is};
+use super::{ask_host, current, named_or_current};
 use crate::args::PlaceArgs;
-use crate::exit::Exit;
+use crate::exit::{Exit, Usage};
 use crate::out;
 use crate::place::Place;
 
@@ -28,8 +28,13 @@ pub(crate) struct StopArgs {
 pub(crate) fn stop(args: StopArgs) -> anyhow::Result<Exit> {
     let run = args.run.map(RunId::new);
     let place = Place::to_change(&args.place, run.as_ref())?;
-    let (view, live) = current_is(&place, run.as_ref())?;
+    let (view, live) = named_or_current(&place, run.as_ref())?;
     if !live {
+        let (at_work, is_any) = current(&place)?;
+        if is_any {
+            let why = format!("run {} is not running; Baton works on {} here", view.run, at_work.run);
+            return Err(Usage(why).into());
+        }
         return Err(RuntimeError::NoHost { workspace: place.config.workspace, what: "stop" }.into());
     }
     ask_host(&place, Control::Stop)?;

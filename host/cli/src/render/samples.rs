@@ -14,7 +14,7 @@ use baton_runtime::core::view::{
 };
 use baton_runtime::core::workflow::{Scope, file};
 use baton_runtime::core::{ActionId, Digest, DurationMs, SessionId, Tree, UnixMs, Workflow};
-use baton_runtime::{DryRun, HostConfig, PlannedPrompt, PlannedSession};
+use baton_runtime::{DryRun, HostConfig, PlannedPrompt, PlannedSession, RoleOverrides};
 
 use crate::place::Place;
 
@@ -33,8 +33,7 @@ pub(crate) fn place() -> Place {
         state_root: "/srv/state".into(),
         own_exe: "/usr/bin/baton".into(),
         environment: BTreeMap::new(),
-        handed_over: Vec::new(),
-        allowed: Vec::new(),
+        overrides: RoleOverrides::default(),
     };
     Place { config, flags: " --state-dir /srv/state".into() }
 }

@@ -1,12 +1,12 @@
-//! What the command line gives the agents of a run beyond what its roles say: variables, commands, a permission.
+//! What the command line gives the agents of a run beyond what its roles say: variables, commands, a permission, a model.
 
-use baton_runtime::HostConfig;
 use baton_runtime::core::Workflow;
 use baton_runtime::core::workflow::Permission;
 use baton_runtime::core::workflow::file::{is_command_pattern, is_variable_name};
+use baton_runtime::{HostConfig, RoleOverrides};
 use clap::{Args, ValueEnum};
 
-/// `--env` and `--allow`, of every command that starts agents.
+/// What every command that starts agents may give them.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct HandedOver {
     /// Hand this variable of your environment to the agents; may be given several times
@@ -16,18 +16,28 @@ pub(crate) struct HandedOver {
     /// 'npm run *' (`*` stands for words of their own); may be given several times
     #[arg(long, value_name = "COMMAND", value_parser = command_pattern)]
     allow: Vec<String>,
+    /// What the agents may do without asking [default: the file's, else edit]
+    #[arg(long, value_enum, value_name = "LEVEL")]
+    permission: Option<PermissionLevel>,
+    /// Model of the agents, as they name it [default: the file's, else their own]
+    #[arg(long, value_name = "NAME", value_parser = model)]
+    model: Option<String>,
 }
 
 impl HandedOver {
     /// Whether nothing is given.
     pub(crate) fn is_empty(&self) -> bool {
-        self.env.is_empty() && self.allow.is_empty()
+        self.env.is_empty() && self.allow.is_empty() && self.permission.is_none() && self.model.is_none()
     }
 
     /// Gives it to the agents that this host starts.
     pub(crate) fn give(self, config: &mut HostConfig) {
-        config.handed_over = self.env;
-        config.allowed = self.allow;
+        config.overrides = RoleOverrides {
+            env: self.env,
+            allow: self.allow,
+            permission: self.permission.map(Permission::from),
+            model: self.model,
+        };
     }
 }
 
@@ -36,9 +46,6 @@ impl HandedOver {
 pub(crate) struct Grants {
     #[command(flatten)]
     handed_over: HandedOver,
-    /// What the agents may do without asking [default: the file's, else edit]
-    #[arg(long, value_enum, value_name = "LEVEL")]
-    permission: Option<PermissionLevel>,
 }
 
 /// `--permission`.
@@ -69,6 +76,13 @@ fn variable(text: &str) -> Result<String, String> {
     }
 }
 
+fn model(text: &str) -> Result<String, String> {
+    match text.trim().is_empty() || text.starts_with('-') || text.chars().any(char::is_control) {
+        true => Err("give the name of a model: --model opus".to_owned()),
+        false => Ok(text.to_owned()),
+    }
+}
+
 fn command_pattern(text: &str) -> Result<String, String> {
     match is_command_pattern(text) {
         true => Ok(text.to_owned()),
@@ -86,7 +100,8 @@ impl Grants {
         for role in workflow.roles.values_mut() {
             add(&mut role.env, &self.handed_over.env);
             add(&mut role.allow, &self.handed_over.allow);
-            role.permission = self.permission.map_or(role.permission, Permission::from);
+            role.permission = self.handed_over.permission.map_or(role.permission, Permission::from);
+            role.model = self.handed_over.model.clone().or(role.model.take());
         }
     }
 
@@ -98,11 +113,13 @@ impl Grants {
         let mut words = flags("--env", &self.handed_over.env);
         words.extend(flags("--allow", &self.handed_over.allow));
         words.extend(
-            self.permission
+            self.handed_over
+                .permission
                 .and_then(|level| level.to_possible_value())
                 .into_iter()
                 .flat_map(|value| ["--permission".to_owned(), value.get_name().to_owned()]),
         );
+        words.extend(self.handed_over.model.iter().flat_map(|name| ["--model".to_owned(), name.clone()]));
         words
     }
 
@@ -111,12 +128,15 @@ impl Grants {
         let lacks = |known: fn(&baton_runtime::core::workflow::Role) -> &Vec<String>, wanted: &[String]| {
             run.roles.values().any(|role| wanted.iter().any(|one| !known(role).contains(one)))
         };
-        let level = self.permission.map(Permission::from);
+        let level = self.handed_over.permission.map(Permission::from);
         let is_other = level.is_some_and(|level| run.roles.values().any(|role| role.permission != level));
+        let model = self.handed_over.model.as_ref();
+        let is_other_model = model.is_some() && run.roles.values().any(|role| role.model.as_ref() != model);
         [
             ("--env", lacks(|role| &role.env, &self.handed_over.env)),
             ("--allow", lacks(|role| &role.allow, &self.handed_over.allow)),
             ("--permission", is_other),
+            ("--model", is_other_model),
         ]
         .into_iter()
         .filter_map(|(flag, differs)| differs.then_some(flag))
@@ -138,9 +158,24 @@ mod tests {
 
     #[test]
     fn flags_are_held_to_what_a_role_would_be_and_said_again_as_typed() {
-        let typed = ["x", "--env", "MY_TOKEN", "--allow", "npm run *", "--permission", "read-only"];
+        let typed = [
+            "x",
+            "--env",
+            "MY_TOKEN",
+            "--allow",
+            "npm run *",
+            "--permission",
+            "read-only",
+            "--model",
+            "opus",
+        ];
         assert_eq!(Typed::try_parse_from(typed).unwrap().grants.words(), typed[1..]);
-        for wrong in [["x", "--env", "A=1"], ["x", "--allow", "$(x)"], ["x", "--permission", "write"]] {
+        for wrong in [
+            ["x", "--env", "A=1"],
+            ["x", "--allow", "$(x)"],
+            ["x", "--permission", "write"],
+            ["x", "--model", ""],
+        ] {
             assert!(Typed::try_parse_from(wrong).is_err(), "{wrong:?}");
         }
     }

@@ -8,6 +8,7 @@ use crate::input::Outcome;
 use crate::notice::Notice;
 use crate::observation::{Basis, BriefKind, ObjectiveStatus, Occasion, SessionState, SplitOccasion};
 use crate::text::Text;
+use crate::view::COULD_NOT_START;
 
 use super::Run;
 use super::conversation::NOT_RESUMED;
@@ -51,7 +52,7 @@ impl Run {
             (Step::Readying { .. }, Outcome::Failed { error }) => {
                 let exit = Exit { code: None, signal: None, by_host: true };
                 if let Some(session) = self.session_mut(p) {
-                    session.end(exit, "could not start");
+                    session.end(exit, COULD_NOT_START);
                 }
                 self.hand_over(p, Succession::Retry, error);
             }
@@ -59,7 +60,7 @@ impl Run {
             (Step::Readying { .. }, Outcome::Unstartable { error }) => {
                 let exit = Exit { code: None, signal: None, by_host: true };
                 if let Some(session) = self.session_mut(p) {
-                    session.end(exit, "could not start");
+                    session.end(exit, COULD_NOT_START);
                 }
                 let phase = &self.phases[p].spec;
                 let place = self.workflow.agent_place(phase);

@@ -3,7 +3,7 @@
 
 use baton_core::input::{ArtifactRef, SplitGroupReport};
 use baton_core::observation::ObjectiveStatus;
-use baton_core::view::{PhaseRow, PhaseStatus, RunView, SessionRow};
+use baton_core::view::{COULD_NOT_START, PhaseRow, PhaseStatus, RunView, SessionRow};
 use baton_core::{PhaseId, Run, RunId, SessionId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -183,7 +183,7 @@ fn status(phase: &PhaseRow, row: &SessionRow, life: &Life) -> ReturnStatus {
     let is_last = phase.sessions.last().is_some_and(|last| last.id == row.id);
     match row.ending.as_str() {
         "done" | "split-requested" => ReturnStatus::Completed,
-        "failed" | "could not start" => ReturnStatus::Failed,
+        "failed" | COULD_NOT_START => ReturnStatus::Failed,
         "ended" | "completed" if finished && is_last => ReturnStatus::Completed,
         _ => ReturnStatus::Partial,
     }
@@ -264,7 +264,7 @@ fn error(phase: &PhaseRow, row: &SessionRow, life: &Life, has_handoff: bool) -> 
         "stalled" => ("stalled", successor),
         "unfinished" => ("unfinished_objective", successor),
         "failed" => ("agent_failure", "Read the error, then retry in a new session"),
-        "could not start" => {
+        COULD_NOT_START => {
             ("agent_unavailable", "Correct the agent of the workflow, then `baton answer … retry`")
         }
         _ => ("interrupted", "Take the run up again with `baton resume`"),
