@@ -12,11 +12,11 @@ use baton_runtime::core::workflow::{GivenSetting, Layer, SettingValue};
 
 use super::look::{Look, Tone};
 
-/// Words of others in one line: they begin none, so none of them is taken for a line of Baton's own.
+/// Words of others in one line: they begin none, so none of them is taken for a line of Baton's own. What else a terminal would obey is
+/// made visible where it is printed.
 pub(crate) fn in_a_line(text: &str) -> String {
-    text.chars()
-        .map(|c| if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}') { ' ' } else { c })
-        .collect()
+    let breaks = |c| matches!(c, '\t'..='\r' | '\u{85}' | '\u{2028}' | '\u{2029}');
+    text.chars().map(|c| if breaks(c) { ' ' } else { c }).collect()
 }
 
 /// Enough of a commit to find it.
@@ -328,6 +328,11 @@ pub(crate) fn run(status: RunStatus) -> (&'static str, Tone) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn words_of_others_begin_no_line_and_are_not_left_out() {
+        assert_eq!(in_a_line("a\n## b\r\u{2028}c\u{1b}[2J"), "a ## b  c\u{1b}[2J");
+    }
 
     #[test]
     fn context_is_a_number_and_never_a_guess() {
