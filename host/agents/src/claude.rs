@@ -130,6 +130,7 @@ pub(crate) fn drive(
     let feed = ClaudeFeed {
         decoder: ClaudeDecoder::of_session(conversation(launch)).resuming(launch.spec.billed_before),
         compacting: compacting.clone(),
+        said: String::new(),
         lines: lines.downgrade(),
         permits: permits.clone(),
     };
@@ -196,6 +197,8 @@ struct ClaudeFeed {
     decoder: ClaudeDecoder,
     /// It was asked to compact, and has not answered yet.
     compacting: Arc<AtomicBool>,
+    /// What it has said since.
+    said: String,
     lines: mpsc::WeakSender<Vec<u8>>,
     permits: Option<Permits>,
 }
@@ -232,15 +235,21 @@ impl Feed for ClaudeFeed {
 
 impl ClaudeFeed {
     /// What it says to `/compact` is no part of what it said for the prompt before: it is the reason of a refusal.
-    fn keep_apart(&self, from: usize, out: &mut Vec<AgentEvent>) {
+    fn keep_apart(&mut self, from: usize, out: &mut Vec<AgentEvent>) {
         let events = out.split_off(from);
         for event in events {
             match event {
-                AgentEvent::Text { .. } => {}
+                AgentEvent::Text { text } => self.said.push_str(&text),
+                // An answer instead of a compaction.
+                AgentEvent::PromptEnded { is_error: false, .. } if !self.said.is_empty() => {
+                    self.compacting.store(false, Ordering::Release);
+                    out.push(AgentEvent::CompactionFailed { text: std::mem::take(&mut self.said) });
+                }
                 AgentEvent::Compacted { trigger: CompactionTrigger::Asked, .. }
                 | AgentEvent::CompactionFailed { .. }
                 | AgentEvent::PromptEnded { .. } => {
                     self.compacting.store(false, Ordering::Release);
+                    self.said.clear();
                     out.push(event);
                 }
                 event => out.push(event),
@@ -257,19 +266,26 @@ mod tests {
     // A6
     #[test]
     fn what_is_said_to_a_compaction_is_no_part_of_the_answer_before() {
-        let feed = ClaudeFeed {
+        let mut feed = ClaudeFeed {
             decoder: ClaudeDecoder::of_session("s"),
             compacting: Arc::new(AtomicBool::new(true)),
+            said: String::new(),
             lines: mpsc::channel(1).0.downgrade(),
             permits: None,
         };
         let why = "/compact isn't available in this environment.".to_owned();
         let failed = AgentEvent::CompactionFailed { text: why.clone() };
         let mut out = vec![AgentEvent::Text { text: "Done: one".to_owned() }];
-        out.extend([AgentEvent::Text { text: why }, failed.clone()]);
+        out.extend([AgentEvent::Text { text: why.clone() }, failed.clone()]);
         feed.keep_apart(1, &mut out);
-        assert_eq!(out, [AgentEvent::Text { text: "Done: one".to_owned() }, failed]);
+        assert_eq!(out, [AgentEvent::Text { text: "Done: one".to_owned() }, failed.clone()]);
         assert!(!feed.compacting.load(Ordering::Acquire), "what follows is said again");
+        // It may say so as an answer.
+        feed.compacting.store(true, Ordering::Release);
+        let ended = AgentEvent::PromptEnded { stop_reason: "success".to_owned(), is_error: false };
+        let mut out = vec![AgentEvent::Text { text: why }, ended];
+        feed.keep_apart(0, &mut out);
+        assert_eq!(out, [failed]);
     }
 
     fn role(permission: Permission) -> Role {

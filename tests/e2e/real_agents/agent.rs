@@ -83,7 +83,7 @@ pub(crate) const CLAUDE_ACP: RealAgent = RealAgent {
     role: "agent = \"acp:node 'PROGRAM'\"\npermission = \"edit\"",
     surroundings: with_key,
     narrow_window_tokens: 125_000,
-    compact_percent: 30,
+    compact_percent: 36,
     tells_reset: Told::Nothing,
     searches: false,
     strict: false,
