@@ -1,5 +1,7 @@
 //! Facts about agents and workspaces, as decoders and drivers state them. No judgment is made here.
 
+use std::iter::Sum;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -91,6 +93,15 @@ impl Billed {
     /// Input and output together.
     pub fn tokens(&self) -> u64 {
         self.input_tokens.saturating_add(self.output_tokens)
+    }
+}
+
+impl<'a> Sum<&'a Billed> for Billed {
+    fn sum<I: Iterator<Item = &'a Billed>>(all: I) -> Self {
+        all.fold(Self::default(), |mut sum, one| {
+            sum.add(one);
+            sum
+        })
     }
 }
 

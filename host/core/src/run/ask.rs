@@ -1,6 +1,7 @@
 //! Questions to a person, ceilings, and answers. Reaching a ceiling pauses between two prompts; nothing is killed.
 
 use crate::action::Action;
+use crate::facts::Billed;
 use crate::ids::ActionId;
 use crate::input::Choice;
 use crate::notice::Notice;
@@ -146,11 +147,7 @@ impl Run {
     pub(super) fn pause_at_ceiling(&mut self, p: usize) -> bool {
         let limits = &self.workflow.limits;
         let (phase, times) = (&self.phases[p], |raised: u32| u64::from(raised) + 1);
-        let run_billed =
-            self.phases.iter().fold(Default::default(), |mut sum: crate::facts::Billed, phase| {
-                sum.add(&phase.billed);
-                sum
-            });
+        let run_billed: Billed = self.phases.iter().map(|phase| &phase.billed).sum();
         let of_phase = reached(
             [phase.spec.wall_time.map(|t| t.0), phase.spec.tokens, phase.spec.cost_microusd],
             [phase.clock.at(self.now).0.0, phase.billed.tokens(), phase.billed.cost_microusd.unwrap_or(0)],

@@ -2,7 +2,6 @@
 //! and the kind of its first prompt.
 
 use crate::action::{Action, SpawnSpec};
-use crate::facts::Billed;
 use crate::ids::SessionId;
 use crate::input::Outcome;
 use crate::notice::Notice;
@@ -93,9 +92,8 @@ impl Run {
         let mut checks: Vec<String> = of_goals.chain(phase.spec.verify.clone()).collect();
         checks.dedup();
         checks.retain(|_| role.permission == Permission::Edit);
-        let mut billed_before = Billed::default();
         let is_in_it = |before: &&Session| conversation.is_some() && before.agent_session == conversation;
-        self.sessions.values().filter(is_in_it).for_each(|before| billed_before.add(&before.billed));
+        let billed_before = self.sessions.values().filter(is_in_it).map(|before| &before.billed).sum();
         let spec = SpawnSpec {
             session: SessionId::new(format!("s{number}")),
             phase: phase.spec.id.clone(),

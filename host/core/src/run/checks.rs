@@ -53,18 +53,17 @@ impl Run {
             _ => (false, None, ""),
         };
         let command = self.phases[p].checks().into_iter().nth(check).map(|(_, command)| command);
-        let missing = command.as_deref().and_then(|command| missing_program(command, code, findings));
+        let command = command.unwrap_or_default();
         let phase = &mut self.phases[p];
         phase.checks_before.push(passed);
         let phase = phase.spec.id.clone();
-        let missing = missing.map(|program| {
+        let missing = missing_program(&command, code, findings).map(|program| {
             format!(
-                "Phase {phase} has not begun: `{program}` was not found, so `{}` can show nothing. `retry` looks again, once it is \
-                 installed; another command is for a new run.",
-                command.as_deref().unwrap_or_default()
+                "Phase {phase} has not begun: `{program}` was not found, so `{command}` can show nothing. `retry` looks again, \
+                 once it is installed; another command is for a new run."
             )
         });
-        self.notify(Notice::CheckedFirst { phase, command: command.unwrap_or_default(), passed, code });
+        self.notify(Notice::CheckedFirst { phase, command, passed, code });
         match missing {
             Some(text) => self.pause(p, Pause::Stuck, text),
             None => self.check_first_from(p, check + 1),

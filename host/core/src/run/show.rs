@@ -1,7 +1,6 @@
 //! The state as people and programs see it: names, counts, status, references (D1).
 
 use crate::action::Ending;
-use crate::facts::Billed;
 use crate::ids::PhaseId;
 use crate::input::ArtifactRef;
 use crate::observation::{Attempt, Capability, SessionState};
@@ -28,10 +27,7 @@ impl Run {
         }
         let now = now.max(self.now);
         let (active_ms, quota_wait_ms) = self.clock.at(now);
-        let mut billed = Billed::default();
-        for phase in &self.phases {
-            billed.add(&phase.billed);
-        }
+        let billed = self.phases.iter().map(|phase| &phase.billed).sum();
         Some(RunView {
             schema: 1,
             run: self.id.clone(),

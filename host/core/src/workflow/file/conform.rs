@@ -11,7 +11,7 @@ use serde_json::Value;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::problem::{Problems, suggest};
+use super::problem::{Problems, nearest, suggest};
 
 /// Adds every departure from the schema to the problems.
 pub(super) fn hold_to(document: &Spanned<DeTable<'_>>, schema: &Value, problems: &mut Problems<'_>) {
@@ -141,7 +141,7 @@ impl<'a> Walk<'a, '_> {
 
     fn table(&mut self, table: &DeTable<'_>, span: Range<usize>, schema: &'a Value, place: &Place) {
         let known = schema["properties"].as_object();
-        let mut hints = BTreeSet::new();
+        let mut meant = BTreeSet::new();
         for (key, value) in table {
             let name: &str = key.get_ref();
             if let Some(schema) = known.and_then(|known| known.get(name)) {
@@ -154,15 +154,17 @@ impl<'a> Walk<'a, '_> {
                 // Sorted, since the order of a JSON object hangs on what else is built into the program.
                 let names: BTreeSet<&str> =
                     known.into_iter().flatten().map(|(name, _)| name.as_str()).collect();
+                let names: Vec<&str> = names.into_iter().collect();
+                if instead.is_none() {
+                    meant.extend(nearest(name, &names));
+                }
                 let hint = instead.map_or_else(|| suggest(name, names), str::to_owned);
-                hints.insert(hint.clone());
                 self.problems.at(key.span(), name, what, hint);
             }
         }
         for name in schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str) {
             // What is there under a wrong name is not missing.
-            let is_meant = hints.contains(&format!("did you mean `{name}`?"));
-            if !table.contains_key(name) && !is_meant {
+            if !table.contains_key(name) && !meant.contains(name) {
                 let schema = known.and_then(|known| known.get(name)).unwrap_or(&Value::Null);
                 let what = format!("`{name}` is missing {}", place.describe());
                 let kind = self.choices(schema).iter().find_map(|choice| choice["type"].as_str());

@@ -129,7 +129,7 @@ pub(in crate::workflow) fn suggest<'a>(given: &str, names: impl IntoIterator<Ite
 }
 
 /// The name that a person most likely meant.
-fn nearest<'a>(given: &str, names: &[&'a str]) -> Option<&'a str> {
+pub(in crate::workflow) fn nearest<'a>(given: &str, names: &[&'a str]) -> Option<&'a str> {
     /// Below this two words have hardly a letter in common; the same bound as in clap and cargo's kin.
     const ALIKE: f64 = 0.75;
     let given = given.to_lowercase().replace('_', "-");
