@@ -259,7 +259,7 @@ impl<'a> Ground<'a> {
         });
         let mut paths: Vec<PathBuf> =
             of_agents.chain(of_repository).map(PathBuf::from).chain(of_workflow).collect();
-        paths.extend(named_by_settings(self.tree));
+        paths.extend(named_by_settings(self.tree, self.environment));
         // A link leads to what is really read. The link itself cannot be held; one that is exchanged is put back.
         let real = |path: &PathBuf| {
             let real = self.tree.join(path).canonicalize().ok()?;

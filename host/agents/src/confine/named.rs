@@ -2,13 +2,17 @@
 //! submodule. Git itself is asked for the settings, so that whatever it follows (includes of includes, continued lines, settings of the
 //! user) is followed here.
 
-use std::ffi::OsStr;
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
 use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
+
+/// The environment of the host.
+type Environment = BTreeMap<OsString, OsString>;
 
 /// Git reads its settings in milliseconds. One that does not end by then waits for a pipe.
 const LIMIT: Duration = Duration::from_secs(10);
@@ -25,8 +29,14 @@ struct Setting {
 }
 
 /// Paths from the tree, also of what is not there: who makes it has others run it.
-pub(super) fn named_by_settings(tree: &Path) -> Vec<PathBuf> {
-    let settings = listed(tree, &["--includes"]);
+pub(super) fn named_by_settings(tree: &Path, environment: &Environment) -> Vec<PathBuf> {
+    let home = environment.get(OsStr::new("HOME")).map(Path::new);
+    let at = |folder: &Path, value: &Path| match (value.strip_prefix("~"), home) {
+        // A path in a setting may begin in the home of the user.
+        (Ok(rest), Some(home)) => home.join(rest),
+        _ => folder.join(value),
+    };
+    let settings = listed(tree, environment, &["--includes"]);
     let hooks = settings.iter().filter(|setting| setting.key == "core.hookspath").flat_map(|setting| {
         let folder = &at(tree, &setting.value);
         // Husky keeps there what runs the hooks above it.
@@ -40,7 +50,7 @@ pub(super) fn named_by_settings(tree: &Path) -> Vec<PathBuf> {
     });
     let conditional = conditional.map(|setting| at(setting.file.parent().unwrap_or(tree), &setting.value));
     let included = settings.iter().map(|setting| setting.file.clone());
-    let of_submodules = listed(tree, &["--file", ".gitmodules"]);
+    let of_submodules = listed(tree, environment, &["--file", ".gitmodules"]);
     let is_place =
         |setting: &&Setting| setting.key.starts_with("submodule.") && setting.key.ends_with(".path");
     let submodules =
@@ -54,18 +64,10 @@ pub(super) fn named_by_settings(tree: &Path) -> Vec<PathBuf> {
     hooks.chain(conditional).chain(included).chain(submodules).filter_map(within).collect()
 }
 
-/// A path in a setting, which may begin in the home of the user.
-fn at(folder: &Path, value: &Path) -> PathBuf {
-    match (value.strip_prefix("~"), std::env::home_dir()) {
-        (Ok(rest), Some(home)) => home.join(rest),
-        _ => folder.join(value),
-    }
-}
-
 /// What git says that its settings are; nothing where it is not installed, or does not answer.
-fn listed(tree: &Path, of: &[&str]) -> Vec<Setting> {
-    let inherited = ["PATH", "HOME", "XDG_CONFIG_HOME"];
-    let inherited = inherited.into_iter().filter_map(|name| Some((name, std::env::var_os(name)?)));
+fn listed(tree: &Path, environment: &Environment, of: &[&str]) -> Vec<Setting> {
+    let inherited = ["PATH", "HOME", "XDG_CONFIG_HOME"].map(OsStr::new);
+    let inherited = inherited.into_iter().filter_map(|name| Some((name, environment.get(name)?)));
     let git = Command::new("git")
         .args(["config", "--null", "--list", "--show-origin"])
         .args(of)
@@ -136,7 +138,7 @@ mod tests {
         write(".husky/_/pre-commit", "");
         write(".gitmodules", "[submodule \"s\"]\n\tpath = \"vendor/s\" ; here\n");
         write("vendor/s/.git", "gitdir: ../../.git/modules/s\n");
-        let named = named_by_settings(&tree);
+        let named = named_by_settings(&tree, &std::env::vars_os().collect());
         for expected in [
             ".husky/_",
             ".husky",
