@@ -12,7 +12,7 @@ use baton_runtime::core::view::RunStatus;
 use baton_runtime::core::workflow::{Workflow, WorkspaceChoice};
 use baton_runtime::core::{RunId, UnixMs};
 use baton_runtime::store::StateDir;
-use baton_runtime::{HostConfig, RoleOverrides, RunRow, RuntimeError, make_repository, runs};
+use baton_runtime::{HostConfig, RoleOverrides, RunRow, began_at, make_repository, runs};
 
 use crate::args::PlaceArgs;
 use crate::exit::Usage;
@@ -151,8 +151,8 @@ impl Place {
         }
         if run.is_none() {
             // The command itself says best what else is wrong here.
-            let nothing = matches!(runs(&here.config), Err(RuntimeError::NoRuns { .. }));
-            return if nothing { Err(here.nothing_ran(args).into()) } else { Ok(here) };
+            let is_empty = matches!(here.newest(None), Ok(None));
+            return if is_empty { Err(here.nothing_ran(args).into()) } else { Ok(here) };
         }
         if here.newest(run)?.is_some() {
             return Ok(here);
@@ -255,15 +255,7 @@ impl Place {
 
     /// When the newest run (or this one) of the workspace began, if there is one.
     fn newest(&self, run: Option<&RunId>) -> anyhow::Result<Option<UnixMs>> {
-        match runs(&self.config) {
-            Ok(rows) => Ok(rows
-                .iter()
-                .filter(|row| run.is_none_or(|run| row.run == *run))
-                .map(|row| row.started_at)
-                .max()),
-            Err(RuntimeError::NoRuns { .. } | RuntimeError::NoSuchRun { .. }) => Ok(None),
-            Err(error) => Err(error.into()),
-        }
+        Ok(began_at(&self.config, run)?)
     }
 }
 

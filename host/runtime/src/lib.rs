@@ -94,7 +94,7 @@ pub use project::{
     expect_free_folder, progress_of,
 };
 pub use query::{
-    ArtifactEntry, RunRow, artifact, artifacts, journal_of, run_folder, runs, view_of, workflow_of,
+    ArtifactEntry, RunRow, artifact, artifacts, began_at, journal_of, run_folder, runs, view_of, workflow_of,
 };
 pub use sessions::END_GRACE;
 pub use shadow::{SHADOW_SCHEMA, ShadowAnswer, ShadowStory, shadows_of};

@@ -86,6 +86,20 @@ pub(crate) fn begun_with(first: Option<Entry>) -> Option<Box<Workflow>> {
     }
 }
 
+/// When this run of the workspace began, or the newest one; nothing if there is none. Reads no more than the list of runs.
+///
+/// # Errors
+/// Those of reading the journal.
+pub fn began_at(config: &HostConfig, run: Option<&RunId>) -> Result<Option<UnixMs>, RuntimeError> {
+    let state = match find_state(config) {
+        Err(RuntimeError::NoRuns { .. }) => return Ok(None),
+        found => found?,
+    };
+    let runs = open_read_only(&state)?.runs().map_err(cannot_read(&state))?;
+    let meant = runs.iter().filter(|summary| run.is_none_or(|run| summary.run == *run));
+    Ok(meant.map(|summary| summary.started_at).max())
+}
+
 /// The runs of the workspace, oldest first.
 ///
 /// # Errors

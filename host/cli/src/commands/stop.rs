@@ -1,10 +1,10 @@
 //! `baton stop`: asks the host of a run to end its agents and leave, keeping everything.
 
 use baton_runtime::core::RunId;
-use baton_runtime::{Control, RuntimeError};
+use baton_runtime::{Control, RuntimeError, view_of};
 use clap::Args;
 
-use super::{ask_host, current, named_or_current};
+use super::{ask_host, current};
 use crate::args::PlaceArgs;
 use crate::exit::{Exit, Usage};
 use crate::out;
@@ -28,13 +28,12 @@ pub(crate) struct StopArgs {
 pub(crate) fn stop(args: StopArgs) -> anyhow::Result<Exit> {
     let run = args.run.map(RunId::new);
     let place = Place::to_change(&args.place, run.as_ref())?;
-    let (view, live) = named_or_current(&place, run.as_ref())?;
+    let (view, live) = current(&place)?;
+    if let Some(other) = run.filter(|run| live && *run != view.run) {
+        let other = view_of(&place.config, Some(&other))?.run;
+        return Err(Usage(format!("run {other} is not running; Baton works on {} here", view.run)).into());
+    }
     if !live {
-        let (at_work, is_any) = current(&place)?;
-        if is_any {
-            let why = format!("run {} is not running; Baton works on {} here", view.run, at_work.run);
-            return Err(Usage(why).into());
-        }
         return Err(RuntimeError::NoHost { workspace: place.config.workspace, what: "stop" }.into());
     }
     ask_host(&place, Control::Stop)?;
