@@ -39,10 +39,14 @@ pub struct RoleOverrides {
 }
 
 impl RoleOverrides {
-    /// The role as it is played then.
-    pub(crate) fn apply(&self, role: &mut Role) {
-        role.env.extend(self.env.iter().cloned());
-        role.allow.extend(self.allow.iter().cloned());
+    /// Gives it to a role, but for what that has already.
+    pub fn apply(&self, role: &mut Role) {
+        let add = |known: &mut Vec<String>, more: &[String]| {
+            let new: Vec<String> = more.iter().filter(|one| !known.contains(one)).cloned().collect();
+            known.extend(new);
+        };
+        add(&mut role.env, &self.env);
+        add(&mut role.allow, &self.allow);
         role.permission = self.permission.unwrap_or(role.permission);
         role.model = self.model.clone().or(role.model.take());
     }

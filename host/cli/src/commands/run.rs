@@ -25,7 +25,7 @@ use crate::render::found::{BoxesChanged, Found};
 use crate::render::{look, plan, record, report};
 use crate::task::commits::CommitOptions;
 use crate::task::found::expect_agent;
-use crate::task::grants::Grants;
+use crate::task::grants::HandedOver;
 use crate::task::{Task, absolute_program};
 use crate::{enrolment, out, policies};
 
@@ -96,7 +96,7 @@ pub(crate) struct RunOptions {
     #[arg(long, value_name = "JSON", hide = true)]
     inherits: Option<String>,
     #[command(flatten)]
-    grants: Grants,
+    handed_over: HandedOver,
     #[command(flatten)]
     place: PlaceArgs,
     #[command(flatten)]
@@ -124,7 +124,7 @@ impl RunOptions {
         if let Some(level) = self.sandbox.map(SandboxLevel::from) {
             words.extend(["--sandbox".to_owned(), level.name().to_owned()]);
         }
-        words.extend(self.grants.words());
+        words.extend(self.handed_over.words());
         if self.no_experiment {
             words.push("--no-experiment".to_owned());
         }
@@ -146,7 +146,7 @@ impl RunOptions {
         if run.roles.values().any(|role| role.sandbox.level < level) {
             flags.push("--sandbox");
         }
-        flags.extend(self.grants.beyond(run));
+        flags.extend(self.handed_over.beyond(run));
         flags
     }
 }
@@ -179,7 +179,7 @@ pub(crate) fn begin(task: &Task, args: RunOptions) -> anyhow::Result<Exit> {
     let announcement = args.host.clone().settle()?;
     let sandbox = args.sandbox.map(SandboxLevel::from).unwrap_or_default();
     let mut workflow =
-        task.for_run(args.agent.as_ref(), args.script.as_deref(), sandbox, &args.grants, &args.place)?;
+        task.for_run(args.agent.as_ref(), args.script.as_deref(), sandbox, &args.handed_over, &args.place)?;
     args.commits.lay_over(&mut workflow).map_err(Usage)?;
     // Whoever launched this host has looked for an unfinished run already.
     let looks = !args.dry_run && !is_launched && !args.new;

@@ -24,30 +24,6 @@ pub(crate) struct HandedOver {
     model: Option<String>,
 }
 
-impl HandedOver {
-    /// Whether nothing is given.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.env.is_empty() && self.allow.is_empty() && self.permission.is_none() && self.model.is_none()
-    }
-
-    /// Gives it to the agents that this host starts.
-    pub(crate) fn give(self, config: &mut HostConfig) {
-        config.overrides = RoleOverrides {
-            env: self.env,
-            allow: self.allow,
-            permission: self.permission.map(Permission::from),
-            model: self.model,
-        };
-    }
-}
-
-/// What a new run gives its agents. A run that is resumed keeps what it began with.
-#[derive(Clone, Debug, Default, Args)]
-pub(crate) struct Grants {
-    #[command(flatten)]
-    handed_over: HandedOver,
-}
-
 /// `--permission`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum PermissionLevel {
@@ -90,18 +66,29 @@ fn command_pattern(text: &str) -> Result<String, String> {
     }
 }
 
-impl Grants {
-    /// Gives it to every role.
-    pub(crate) fn give(&self, workflow: &mut Workflow) {
-        let add = |known: &mut Vec<String>, more: &[String]| {
-            let new: Vec<String> = more.iter().filter(|one| !known.contains(one)).cloned().collect();
-            known.extend(new);
-        };
-        for role in workflow.roles.values_mut() {
-            add(&mut role.env, &self.handed_over.env);
-            add(&mut role.allow, &self.handed_over.allow);
-            role.permission = self.handed_over.permission.map_or(role.permission, Permission::from);
-            role.model = self.handed_over.model.clone().or(role.model.take());
+impl HandedOver {
+    /// Whether nothing is given.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.overrides() == RoleOverrides::default()
+    }
+
+    /// Gives it to the agents that this host starts. A run that is resumed keeps what it began with.
+    pub(crate) fn give(&self, config: &mut HostConfig) {
+        config.overrides = self.overrides();
+    }
+
+    /// Gives it to every role of a new run.
+    pub(crate) fn give_roles(&self, workflow: &mut Workflow) {
+        let overrides = self.overrides();
+        workflow.roles.values_mut().for_each(|role| overrides.apply(role));
+    }
+
+    fn overrides(&self) -> RoleOverrides {
+        RoleOverrides {
+            env: self.env.clone(),
+            allow: self.allow.clone(),
+            permission: self.permission.map(Permission::from),
+            model: self.model.clone(),
         }
     }
 
@@ -110,16 +97,15 @@ impl Grants {
         let flags = |flag: &'static str, values: &[String]| -> Vec<String> {
             values.iter().flat_map(|value| [flag.to_owned(), value.clone()]).collect()
         };
-        let mut words = flags("--env", &self.handed_over.env);
-        words.extend(flags("--allow", &self.handed_over.allow));
+        let mut words = flags("--env", &self.env);
+        words.extend(flags("--allow", &self.allow));
         words.extend(
-            self.handed_over
-                .permission
+            self.permission
                 .and_then(|level| level.to_possible_value())
                 .into_iter()
                 .flat_map(|value| ["--permission".to_owned(), value.get_name().to_owned()]),
         );
-        words.extend(self.handed_over.model.iter().flat_map(|name| ["--model".to_owned(), name.clone()]));
+        words.extend(self.model.iter().flat_map(|name| ["--model".to_owned(), name.clone()]));
         words
     }
 
@@ -128,13 +114,13 @@ impl Grants {
         let lacks = |known: fn(&baton_runtime::core::workflow::Role) -> &Vec<String>, wanted: &[String]| {
             run.roles.values().any(|role| wanted.iter().any(|one| !known(role).contains(one)))
         };
-        let level = self.handed_over.permission.map(Permission::from);
+        let level = self.permission.map(Permission::from);
         let is_other = level.is_some_and(|level| run.roles.values().any(|role| role.permission != level));
-        let model = self.handed_over.model.as_ref();
+        let model = self.model.as_ref();
         let is_other_model = model.is_some() && run.roles.values().any(|role| role.model.as_ref() != model);
         [
-            ("--env", lacks(|role| &role.env, &self.handed_over.env)),
-            ("--allow", lacks(|role| &role.allow, &self.handed_over.allow)),
+            ("--env", lacks(|role| &role.env, &self.env)),
+            ("--allow", lacks(|role| &role.allow, &self.allow)),
             ("--permission", is_other),
             ("--model", is_other_model),
         ]
@@ -153,7 +139,7 @@ mod tests {
     #[derive(Parser)]
     struct Typed {
         #[command(flatten)]
-        grants: Grants,
+        given: HandedOver,
     }
 
     #[test]
@@ -169,7 +155,7 @@ mod tests {
             "--model",
             "opus",
         ];
-        assert_eq!(Typed::try_parse_from(typed).unwrap().grants.words(), typed[1..]);
+        assert_eq!(Typed::try_parse_from(typed).unwrap().given.words(), typed[1..]);
         for wrong in [
             ["x", "--env", "A=1"],
             ["x", "--allow", "$(x)"],

@@ -22,7 +22,7 @@ use crate::args::PlaceArgs;
 use crate::exit::Usage;
 use crate::layers::Layers;
 use crate::place::{Place, shell_quoted, shell_words};
-use grants::Grants;
+use grants::HandedOver;
 use plan::Plan;
 use writing::all_of;
 pub(crate) use writing::{AllTicked, Draft};
@@ -217,7 +217,7 @@ impl Task {
         agent: Option<&AgentKind>,
         script: Option<&Path>,
         sandbox: SandboxLevel,
-        grants: &Grants,
+        handed_over: &HandedOver,
         place: &PlaceArgs,
     ) -> anyhow::Result<Workflow> {
         let Read { reading, draft, plan, named } = self.read(place)?;
@@ -230,7 +230,7 @@ impl Task {
             Some(agent) => workflow.with_agent(absolute_program(agent)),
             None => found::with_an_agent(workflow),
         };
-        grants.give(&mut workflow);
+        handed_over.give_roles(&mut workflow);
         if let Some(script) = script {
             let script = std::path::absolute(script)?.to_string_lossy().into_owned();
             for role in workflow.roles.values_mut().filter(|role| role.agent == AgentKind::Rehearsal) {
