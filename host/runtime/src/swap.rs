@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use baton_core::grants::Grants;
 use baton_core::input::{ChangeCause, Pin, PinnedLink};
 use baton_core::observation::Capability;
-use baton_core::workflow::{GivenSetting, Layer, Origin, Scope};
+use baton_core::workflow::{GivenSetting, GivenSettings, Layer, Origin, Scope};
 use baton_core::{Digest, Input, Run, RunId};
 use baton_engine::limits::COMPONENT_BYTES;
 use baton_store::{ArtifactStore, Journal};
@@ -193,7 +193,7 @@ impl UsePolicy {
         Ok(Wanted {
             source: PolicySource { name: self.name, bytes },
             reference: self.reference,
-            settings: self.settings,
+            given: GivenSettings::own(self.settings, Origin::default()),
             grants: self.grants,
             from: Origin { layer: Layer::Command, ..Origin::default() },
             scope: self.scope,
