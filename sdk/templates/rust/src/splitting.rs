@@ -46,7 +46,7 @@ impl Splitting for {{Type}} {
 
 /// Parts of equal size, in the order of the file; every open objective is in exactly one.
 fn parts(open: &[String], most: usize, allowed: usize) -> Vec<SubPhase> {
-    let size = open.len().div_ceil(allowed).max(most);
+    let size = open.len().div_ceil(allowed).max(most.min(open.len().div_ceil(2)));
     let part = |objectives: &[String]| SubPhase {
         title: caps::cut(&objectives.join(", "), 200).into(),
         objectives: objectives.to_vec(),
