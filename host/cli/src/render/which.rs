@@ -217,9 +217,15 @@ impl Which {
     fn details(&self, seat: &Seat, look: &Look) -> Vec<String> {
         let Decides { set, asked, granted, .. } = &seat.decides;
         let is_set = |set: &Set| {
-            let default = look.paint(Tone::Dim, &format!("by default {}", words::setting(&set.default)));
             let from = origin(&set.from, look);
-            format!("{} = {}  {default}  {from}", set.key, words::setting(&set.value))
+            let (value, default) = match edited(&set.value, &set.default) {
+                Some((edits, entries)) => (edits, format!("{entries} entries by default")),
+                None => {
+                    let (value, default) = (words::setting(&set.value), words::setting(&set.default));
+                    (format!("= {value}"), format!("by default {default}"))
+                }
+            };
+            format!("{} {value}  {}  {from}", set.key, look.paint(Tone::Dim, &default))
         };
         let mut lines: Vec<String> = set.iter().map(is_set).collect();
         let refused = granted.lacks(asked);
@@ -288,6 +294,16 @@ impl Which {
         document.insert("breaker".into(), self.breaker.into());
         document.into()
     }
+}
+
+/// What was added to a list and taken out of it, and how many entries it has by default; nothing where more than half of it is another.
+fn edited(value: &SettingValue, default: &SettingValue) -> Option<(String, usize)> {
+    let (SettingValue::Texts(value), SettingValue::Texts(default)) = (value, default) else { return None };
+    let added = value.iter().filter(|text| !default.contains(text)).map(|text| format!("+ {text:?}"));
+    let removed = default.iter().filter(|text| !value.contains(text)).map(|text| format!("- {text:?}"));
+    let kept = default.iter().filter(|text| value.contains(text)).count();
+    let edits: Vec<String> = added.chain(removed).collect();
+    (kept * 2 > default.len() && !edits.is_empty()).then(|| (edits.join(" "), default.len()))
 }
 
 /// Of the pins that a run begins with those that decide; the rest stands behind.
