@@ -326,6 +326,26 @@ pub(crate) fn behind(
         };
         return Err(format!("nothing to go back to {place}: nothing was put in place there"));
     }
+    // Without a decision only one switch is meant, and which one is for a person to say.
+    let mut switches: Vec<(PinnedLink, Vec<&str>)> = Vec::new();
+    for capability in pins.iter().map(|pin| pin.capability) {
+        let Some(now) = run.in_force(scope, capability).map(Pin::first) else { continue };
+        match switches.iter_mut().find(|(link, _)| *link == now) {
+            Some((_, names)) => names.push(capability.name()),
+            None => switches.push((now, vec![capability.name()])),
+        }
+    }
+    if decides.is_empty() && switches.len() > 1 {
+        let said = |(link, names): &(PinnedLink, Vec<&str>)| {
+            format!("`--decides {}` takes back {}@{}", names.join(","), link.policy, link.component.short())
+        };
+        let said: Vec<String> = switches.iter().map(said).collect();
+        return Err(format!(
+            "{} switches are in place, say which one is meant: {}",
+            said.len(),
+            said.join("; ")
+        ));
+    }
     Ok(pins)
 }
 

@@ -53,7 +53,7 @@ pub(crate) struct UseArgs {
     /// A component, a policy that is part of the host, or rules:FILE
     #[arg(value_name = "FILE", required_unless_present = "rollback", conflicts_with_all = ["rollback"], value_hint = ValueHint::FilePath)]
     policy: Option<String>,
-    /// Go back to what decided before
+    /// Revert a switch; if several are in place, --decides says which one
     #[arg(long, conflicts_with_all = ["settings", "grants"])]
     rollback: bool,
     /// In which run [default: the one at work, or else the newest]
