@@ -46,6 +46,8 @@ fn which(of: Of) -> Which {
     reader.granted = Grants { artifacts: vec!["reports/*".into()], ..Grants::default() };
     let behind = || vec![stands("resilience", Origin::default())];
     let phase = Scope::Phase { phase: "build".into() };
+    let drawn = || "experiment late: a run draws one of control 50 %, late 50 %".to_owned();
+    let experiments = if matches!(of, Of::Workflow { .. }) { vec![drawn()] } else { Vec::new() };
     Which {
         of,
         files: vec![
@@ -71,6 +73,7 @@ fn which(of: Of) -> Which {
         }],
         watch: true,
         breaker: 3,
+        experiments,
     }
 }
 
