@@ -345,7 +345,7 @@ fn an_arm_of_the_configured_component_has_its_settings_and_another_one_says_what
     lab.baton(&["experiment", "stop", "late"]).expect(0);
     let start = ["experiment", "start", "mark", "--decides", "exhaustion", "--arm", "mine=mine.wasm"];
     lab.baton(&start).expect(0);
-    let aside = "experiment mark: arm mine sets aside the setting exhausted-phrases (job.toml:5)";
+    let aside = "experiment mark: arm mine sets aside the setting exhausted-phrases (job.toml:6)";
     lab.baton(&["check", "job.toml"]).expect(0).says(&[aside]);
     let which = lab.baton(&["policy", "which", "job.toml"]).expect(0).stdout;
     let drawn = "experiment mark: a run draws one of control 50 %, mine 50 %";
